@@ -1,0 +1,41 @@
+# Everything a newcomer types. Each target sets up what it needs in .venv; nothing else on the machine changes.
+PYTHON ?= python3
+PIP_ARGS ?=
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt
+
+.PHONY: run test lint bench bench-gpu clean
+
+run: $(VENV)/ready  ## a finished run of every method, in the terminal
+	@$(PY) -m decoding demo
+
+test: $(VENV)/dev-ready  ## the whole test suite
+	$(PY) -m pytest --numprocesses auto
+
+lint: $(VENV)/dev-ready  ## style and types
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+
+bench: $(VENV)/dev-ready  ## speed on this machine's CPU, against transformers
+	$(PY) -m benchmarks.cpu
+
+bench-gpu: $(VENV)/dev-ready  ## speed on a CUDA device, against transformers
+	$(PY) -m benchmarks.gpu
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/ready: requirements.txt constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or later is needed; name one with: make PYTHON=python3.12 ..."; exit 1; }
+	@echo "Setting up $(VENV): a few minutes, once."
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV)
+	@$(PIP) torch
+	@$(PIP) -r requirements.txt
+	@touch $@
+
+$(VENV)/dev-ready: $(VENV)/ready requirements-dev.txt
+	@$(PIP) -r requirements-dev.txt
+	@touch $@
