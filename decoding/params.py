@@ -1,0 +1,131 @@
+"""Settings described once: a frozen dataclass whose fields carry range, label, help and paper symbol.
+
+Validation, command-line flags, the `methods --json` contract and the page's controls all read these fields.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self, get_type_hints
+
+from .errors import ParamError
+from .types import JSON
+
+_KINDS: dict[type, dict[str, type]] = {}
+
+
+def param(
+    default: float | str,
+    *,
+    label: str,
+    help: str,
+    symbol: str = "",
+    min: float | None = None,
+    max: float | None = None,
+    choices: tuple[str, ...] = (),
+) -> Any:
+    """A field of a Params class; bounds are inclusive."""
+    meta = {"label": label, "help": help, "symbol": symbol, "min": min, "max": max, "choices": choices}
+    return dataclasses.field(default=default, metadata=meta)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Params:
+    """Base of every settings class. Construction validates; `parse` accepts hostile JSON or strings."""
+
+    presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {}
+
+    def __post_init__(self) -> None:
+        kinds = _kinds(type(self))
+        for field in dataclasses.fields(self):
+            _check(field, kinds[field.name], getattr(self, field.name))
+        self.check()
+
+    def check(self) -> None:
+        """Raise ParamError where fields that are fine alone do not go together."""
+
+    @classmethod
+    def parse(cls, raw: object) -> Self:
+        """Build from untrusted values: JSON values of the right type, or strings as a command line gives them."""
+        if not isinstance(raw, Mapping):
+            raise ParamError("parameters must be an object of names and values")
+        kinds = _kinds(cls)
+        names = [field.name for field in dataclasses.fields(cls)]
+        values: dict[str, Any] = {}
+        for name, value in raw.items():
+            if name not in names:
+                known = ", ".join(names) or "none"
+                raise ParamError(f"unknown parameter {str(name)[:40]!r}; known ones: {known}")
+            values[name] = _convert(name, kinds[name], value)
+        return cls(**values)
+
+    def to_json(self) -> dict[str, JSON]:
+        """The values by name."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    @classmethod
+    def describe(cls) -> list[dict[str, JSON]]:
+        """Name, symbol, type, default, bounds, choices and help of every field."""
+        kinds = _kinds(cls)
+        return [
+            {
+                "name": field.name,
+                "symbol": field.metadata["symbol"] or field.name,
+                "label": field.metadata["label"],
+                "type": kinds[field.name].__name__,
+                "default": field.default,
+                "min": field.metadata["min"],
+                "max": field.metadata["max"],
+                "choices": list(field.metadata["choices"]),
+                "help": field.metadata["help"],
+            }
+            for field in dataclasses.fields(cls)
+        ]
+
+
+def _kinds(cls: type) -> dict[str, type]:
+    """The fields' types; resolving them is slow and every run asks several times."""
+    if cls not in _KINDS:
+        _KINDS[cls] = get_type_hints(cls)
+    return _KINDS[cls]
+
+
+def _check(field: dataclasses.Field[Any], kind: type, value: object) -> None:
+    """Raise ParamError unless `value` has the field's exact type and lies within its bounds."""
+    name, low, high = field.name, field.metadata["min"], field.metadata["max"]
+    choices = field.metadata["choices"]
+    if type(value) is not kind and not (kind is float and type(value) is int):
+        raise ParamError(f"{name} must be {_article(kind)}, not {str(value)[:40]!r}")
+    if choices and value not in choices:
+        raise ParamError(f"{name} must be one of {', '.join(choices)}, not {str(value)[:40]!r}")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if not math.isfinite(value):
+            raise ParamError(f"{name} must be a finite number, not {value}")
+        if (low is not None and value < low) or (high is not None and value > high):
+            raise ParamError(f"{name} must be {_bounds(low, high)}, not {value:.6g}")
+
+
+def _convert(name: str, kind: type, value: object) -> object:
+    """Turn a command line's string into `kind`; leave every other value for `_check` to judge."""
+    if kind is float and type(value) is int and abs(value) < 2**53:
+        return float(value)
+    if not isinstance(value, str) or kind is str:
+        return value
+    try:
+        if kind is bool:
+            return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[value.lower()]
+        return kind(value)
+    except (KeyError, ValueError):
+        raise ParamError(f"{name} must be {_article(kind)}, not {value[:40]!r}") from None
+
+
+def _article(kind: type) -> str:
+    return {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}[kind]
+
+
+def _bounds(low: float | None, high: float | None) -> str:
+    if low is not None and high is not None:
+        return f"between {low} and {high}"
+    return f"at least {low}" if low is not None else f"at most {high}"

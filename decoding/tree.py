@@ -1,0 +1,109 @@
+"""Trees of tokens as parent arrays: parents[0] == -1 and parents[i] < i.
+
+The attention mask of every step of every method is the ancestor closure computed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from .types import Draft, Role
+
+if TYPE_CHECKING:
+    import torch
+
+
+def check(parents: Sequence[int]) -> None:
+    """Raise ValueError unless `parents` is a tree whose only root is node 0."""
+    if not parents or parents[0] != -1:
+        raise ValueError("a tree's first node must be its root, with parent -1")
+    for node, parent in enumerate(parents[1:], start=1):
+        if not 0 <= parent < node:
+            raise ValueError(f"node {node} of a tree must hang off an earlier node, not off {parent}")
+
+
+def is_chain(parents: Sequence[int]) -> bool:
+    """Whether every node hangs off the one before it."""
+    return all(parent == node - 1 for node, parent in enumerate(parents))
+
+
+@lru_cache(maxsize=256)
+def depths(parents: tuple[int, ...]) -> tuple[int, ...]:
+    """Distance of every node from the root."""
+    depth: list[int] = []
+    for parent in parents:
+        depth.append(0 if parent < 0 else depth[parent] + 1)
+    return tuple(depth)
+
+
+@lru_cache(maxsize=64)
+def closure(parents: tuple[int, ...]) -> npt.NDArray[np.bool_]:  # (T, T)
+    """The attention mask: row i is true at i and at every ancestor of i. Read only, because it is cached."""
+    if is_chain(parents):
+        mask = np.tri(len(parents), dtype=np.bool_)
+    else:
+        mask = np.zeros((len(parents), len(parents)), dtype=np.bool_)
+        for node, parent in enumerate(parents):
+            if parent >= 0:
+                mask[node] = mask[parent]
+            mask[node, node] = True
+    mask.flags.writeable = False
+    return mask
+
+
+def path_to(parents: Sequence[int], node: int) -> tuple[int, ...]:
+    """The nodes from the root to `node`, both included."""
+    path = []
+    while node >= 0:
+        path.append(node)
+        node = parents[node]
+    return tuple(reversed(path))
+
+
+def after_chain(length: int, parents: Sequence[int]) -> tuple[int, ...]:
+    """The tree that has a chain of `length` nodes in front of its root."""
+    return (*range(-1, length - 1), *(parent + length if parent >= 0 else length - 1 for parent in parents))
+
+
+class Builder:
+    """Grows a draft node by node."""
+
+    def __init__(self, root: int) -> None:
+        self._tokens = [root]
+        self._parents = [-1]
+        self._roles = [Role.ROOT]
+        self._sources = ["root"]
+        self._children: dict[tuple[int, int], int] = {}
+
+    def __len__(self) -> int:
+        return len(self._tokens)
+
+    def add(self, token: int, parent: int, source: str, role: Role = Role.VERIFY) -> int:
+        """Hang `token` below `parent` and return the new node."""
+        self._tokens.append(token)
+        self._parents.append(parent)
+        self._roles.append(role)
+        self._sources.append(source)
+        return len(self._tokens) - 1
+
+    def chain(self, tokens: Iterable[int], sources: Iterable[str], parent: int = 0, *, merge: bool = False) -> int:
+        """Hang `tokens` below `parent` one after the other and return the last node.
+
+        With `merge`, a token that an earlier merged chain already put there is shared: the result is a trie.
+        """
+        for token, source in zip(tokens, sources, strict=True):
+            known = self._children.get((parent, token)) if merge else None
+            node = self.add(token, parent, source) if known is None else known
+            if merge:
+                self._children[parent, token] = node
+            parent = node
+        return parent
+
+    def draft(self, q: tuple[torch.Tensor | None, ...] | None = None) -> Draft:
+        """The finished draft; `q` as in `Draft`."""
+        return Draft(tuple(self._tokens), tuple(self._parents), tuple(self._roles), tuple(self._sources), q)

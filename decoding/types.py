@@ -1,0 +1,197 @@
+"""The vocabulary of the project: what a method proposes, what the engine answers, and what the record keeps.
+
+Everything here is plain, frozen data. `Step` and `Trace` hold no tensors: they are the only
+interface between the engine and any screen, test, file or script.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import torch
+
+SCHEMA = 1  # version of the trace format; raised whenever a reader of the old one would misread the new one
+
+JSON = Any  # null, bool, int, float, str, list or dict with str keys; checked where it enters
+
+
+class Role(IntEnum):
+    """What a node of a step may become."""
+
+    ROOT = 0  # the last committed token: its key/value is not in the cache yet
+    VERIFY = 1  # a guess that may be emitted
+    EXPLORE = 2  # a window cell: read for what the target says there, never emitted
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A tree of guesses. Node 0 is the root; a node's parent is an earlier node.
+
+    `sources` says where each guess came from, as "kind" or "kind:detail":
+    "root", "draft:3" (third token of the draft model), "jacobi:4", "window:2,5" (row, column),
+    "pool:1,3" (entry, token), "prompt:17", "output:40", "reference:9" (position copied from).
+    """
+
+    tokens: tuple[int, ...]
+    parents: tuple[int, ...]
+    roles: tuple[Role, ...]
+    sources: tuple[str, ...]
+    # Per node the distribution (V,) it was SAMPLED from, after temperature and filters; None means a point mass.
+    q: tuple[torch.Tensor | None, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the engine answers to a draft."""
+
+    path: tuple[int, ...]  # accepted nodes, root first, each a child of the one before
+    emitted: tuple[int, ...]  # tokens committed: the accepted ones and one bonus or correction
+    argmax: tuple[int, ...]  # the target's most likely next token at every node
+    hidden: torch.Tensor | None = None  # (H,) at the last accepted node, for methods that need it
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Where a step's time went, in milliseconds by the engine's own clock."""
+
+    draft_ms: float = 0.0
+    forward_ms: float = 0.0
+    accept_ms: float = 0.0
+    commit_ms: float = 0.0
+    total_ms: float = 0.0
+
+    @property
+    def other_ms(self) -> float:
+        """Time in none of the four phases: building the record, checking stops."""
+        return max(0.0, self.total_ms - self.draft_ms - self.forward_ms - self.accept_ms - self.commit_ms)
+
+
+class Node(NamedTuple):
+    """One node of a step, as a row of `Step`'s columns."""
+
+    token: int
+    parent: int
+    depth: int
+    role: Role
+    source: str
+    accepted: bool
+    choice: int | None  # the target's most likely next token here
+    p: float | None  # the target's probability of this token, given its parent
+    q: float | None  # the drafter's probability of this token when it was sampled
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One turn of propose, verify, observe, as columns over the nodes. `record` decides which are filled."""
+
+    index: int
+    start: int  # committed tokens before the step; the root is the last of them, at position start - 1
+    pending: int  # committed tokens fed in front of the root because they had no key/value yet
+    emitted: tuple[int, ...]
+    accepted: int  # guesses accepted; emitted holds one more unless the run was cut
+    drafted: int  # VERIFY nodes proposed
+    fed: int  # rows that went through the target, pending ones included
+    timing: Timing
+    # Columns, one entry a node; empty with record="off".
+    tokens: tuple[int, ...] = ()
+    parents: tuple[int, ...] = ()
+    roles: tuple[Role, ...] = ()
+    sources: tuple[str, ...] = ()
+    path: tuple[int, ...] = ()
+    choices: tuple[int, ...] = ()
+    # Filled with record="full" only.
+    p: tuple[float | None, ...] = ()
+    q: tuple[float | None, ...] = ()
+    top: tuple[tuple[tuple[int, float], ...], ...] = ()  # the target's best (token, probability) at every node
+    panel: Mapping[str, JSON] = field(default_factory=dict)  # the method's own view: window, pool changes, ...
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The columns as rows."""
+        depth: list[int] = []
+        for parent in self.parents:
+            depth.append(0 if parent < 0 else depth[parent] + 1)
+        on_path = set(self.path)
+        return tuple(
+            Node(
+                token,
+                self.parents[i],
+                depth[i],
+                self.roles[i],
+                self.sources[i],
+                i in on_path,
+                self.choices[i] if self.choices else None,
+                self.p[i] if self.p else None,
+                self.q[i] if self.q else None,
+            )
+            for i, token in enumerate(self.tokens)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCard:
+    """Which weights ran, and how."""
+
+    name: str
+    family: str
+    hash: str  # sha256 over the configuration and the weights' names, shapes and leading bytes
+    parameters: int
+    vocabulary: int
+    context: int
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """All that is known before the first step; enough to run the trace again."""
+
+    method: str
+    params: Mapping[str, JSON]
+    sampling: Mapping[str, JSON]
+    prompt: tuple[int, ...]
+    max_new_tokens: int
+    stop: tuple[str, ...]
+    model: ModelCard
+    draft: ModelCard | None
+    device: str
+    dtype: str
+    attention: str
+    record: str
+    versions: Mapping[str, str]
+    schema: int = SCHEMA
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What came out, in the metric names that users know from vLLM."""
+
+    finish: str  # "length", "end_of_text", "stop", "cancelled" or "time"
+    text: str
+    new_tokens: int
+    steps: int
+    mean_acceptance_length: float  # new tokens / steps, bonus included: autoregressive is exactly 1
+    draft_acceptance_rate: float | None  # accepted / drafted guesses; None when nothing was drafted
+    acceptance_histogram: tuple[int, ...]  # entry j: steps that accepted exactly j guesses
+    fed_per_token: float  # rows through the target / new tokens: the FLOP factor
+    prefill_seconds: float  # the first step, which reads the prompt
+    decode_seconds: float  # all later steps
+    tokens_per_second: float | None  # tokens of the later steps / decode_seconds
+    timing: Timing  # sums over the later steps
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A whole run: replayable without any model."""
+
+    header: Header
+    steps: tuple[Step, ...]
+    summary: Summary | None  # None for a run that is still going or was torn off
+    texts: Mapping[int, str] = field(default_factory=dict)  # display text of every token id in the record
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The new tokens."""
+        return tuple(token for step in self.steps for token in step.emitted)
