@@ -1,0 +1,69 @@
+"""The one rule that walks a verified tree and decides which tokens are committed.
+
+At every node the target makes its own choice x: the likeliest token, or a draw from p. If a child holds x the walk
+goes there for free, otherwise x is committed (as correction or bonus) and the walk ends. So the law of the output
+is the target's, whatever the tree holds. Children that were *sampled* from a distribution q get a chance first to
+be taken more often than a plain match would: Leviathan's test, child by child, each rejection leaving the
+residual max(p - q, 0) to the next.
+
+Nodes with equal paths (an n-gram pool's disjoint entries) are walked together: they are one place in the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+
+from .sampling import Draws, draw
+from .tree import path_to
+from .types import Draft, Role
+
+Choose = Callable[[int, int, Sequence[int]], int]  # (node, its depth, its children) -> the token that follows
+
+
+def walk(draft: Draft, choose: Choose) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Follow the target's choices through the tree: the accepted path and the tokens to commit."""
+    children: dict[int, list[int]] = {}
+    for node, role in enumerate(draft.roles):
+        if role is Role.VERIFY:
+            children.setdefault(draft.parents[node], []).append(node)
+    here, emitted = [0], list[int]()
+    while True:
+        below = [child for node in here for child in children.get(node, ())]
+        token = choose(here[0], len(emitted), below)
+        emitted.append(token)
+        reached = [child for child in below if draft.tokens[child] == token]
+        if not reached:
+            return path_to(draft.parents, here[0]), tuple(emitted)
+        here = reached
+
+
+def greedy(argmax: Sequence[int]) -> Choose:
+    """Take the likeliest token at every node."""
+    return lambda node, depth, children: argmax[node]
+
+
+def sampled(draft: Draft, probabilities: Callable[[int], torch.Tensor], draws: Draws, position: int) -> Choose:
+    """Draw every token from the target's law; `position` is that of the first new token."""
+
+    def choose(node: int, depth: int, children: Sequence[int]) -> int:
+        p = probabilities(node)
+        for child in children:
+            q = draft.q[child] if draft.q is not None else None
+            if q is None:
+                continue
+            token = draft.tokens[child]
+            if draws.fresh() * float(q[token]) < float(p[token]):
+                return token
+            p = residual(p, q)
+        return draw(p, draws.at(position + depth))
+
+    return choose
+
+
+def residual(p: torch.Tensor, q: torch.Tensor) -> torch.Tensor:  # (V,), (V,) -> (V,) summing to one
+    """The law of the next try after a draft from q was rejected; p itself where rounding leaves no mass."""
+    left = (p / p.sum() - q).clamp_min(0.0)
+    mass = left.sum()
+    return left / mass if float(mass) > 0.0 else p

@@ -1,0 +1,142 @@
+"""From logits to the distribution that a token is drawn from, and the draws themselves.
+
+One function shapes both the target's p and a drafter's q, so the two can never disagree about
+temperature or filters. The order is that of transformers: repetition penalty, temperature, top-k, top-p, min-p.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from .errors import ModelError
+from .params import Params, param
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling(Params):
+    """How the next token is chosen."""
+
+    temperature: float = param(0.0, label="Temperature", help="0 takes the likeliest token", min=0.0, max=100.0)
+    top_k: int = param(0, label="Top k", help="Keep the k likeliest tokens; 0 keeps all", min=0, max=1_000_000)
+    top_p: float = param(1.0, label="Top p", help="Keep the likeliest tokens up to this mass", min=0.0, max=1.0)
+    min_p: float = param(0.0, label="Min p", help="Drop tokens below this share of the likeliest", min=0.0, max=1.0)
+    repetition_penalty: float = param(
+        1.0,
+        label="Repetition penalty",
+        help="Above 1 makes tokens of the text so far less likely",
+        min=0.01,
+        max=100.0,
+    )
+    seed: int = param(0, label="Seed", help="The same seed gives the same draws", min=0, max=2**63 - 1)
+
+    @property
+    def greedy(self) -> bool:
+        """Whether the likeliest token is always taken."""
+        return self.temperature == 0.0
+
+
+class Draws:
+    """A run's uniform numbers in [0, 1).
+
+    `at(position)` is fixed by seed and position alone. The target's own choice at a position uses it, so every
+    method whose drafts are point masses writes the very tokens that autoregressive sampling writes for that seed.
+    `fresh()` is a second, independent stream for acceptance tests and for drafters' own sampling.
+    """
+
+    _BLOCK = 64
+
+    def __init__(self, seed: int) -> None:
+        by_position, fresh = np.random.SeedSequence(seed).spawn(2)
+        self._by_position = np.random.Generator(np.random.Philox(by_position))
+        self._fresh = np.random.Generator(np.random.Philox(fresh))
+        self._drawn: list[float] = []
+
+    def at(self, position: int) -> float:
+        """The number that belongs to the new token at `position`."""
+        while position >= len(self._drawn):
+            self._drawn.extend(self._by_position.random(self._BLOCK).tolist())
+        return self._drawn[position]
+
+    def fresh(self) -> float:
+        """The next number of the second stream."""
+        return float(self._fresh.random())
+
+
+class Sampler:
+    """Shapes logits of one run: knows its settings and the tokens of its text."""
+
+    def __init__(self, sampling: Sampling, vocabulary: int, device: torch.device, text: Iterable[int]) -> None:
+        self.sampling = sampling
+        self.draws = Draws(sampling.seed)
+        self._penalised = sampling.repetition_penalty != 1.0
+        self._seen = torch.zeros(vocabulary, dtype=torch.bool, device=device)
+        self.extend(text)
+
+    def extend(self, tokens: Iterable[int]) -> None:
+        """Note committed tokens, which the repetition penalty counts."""
+        if self._penalised:
+            self._seen[list(tokens)] = True
+
+    def penalise(self, logits: torch.Tensor, paths: Sequence[Sequence[int]]) -> torch.Tensor:  # (T, V)
+        """Apply the repetition penalty; `paths[i]` holds the tokens behind the text on row i's own path."""
+        if not self._penalised:
+            return logits
+        seen = self._seen.expand(logits.shape[0], -1)
+        if any(paths):
+            seen = seen.clone()
+            for row, path in enumerate(paths):
+                seen[row, list(path)] = True
+        penalty = self.sampling.repetition_penalty
+        return torch.where(seen, torch.where(logits < 0, logits * penalty, logits / penalty), logits)
+
+    def probabilities(self, logits: torch.Tensor) -> torch.Tensor:  # (..., V) penalised logits -> (..., V)
+        """The distribution that a token is drawn from; at temperature 0 the model's own distribution."""
+        setting = self.sampling
+        scores = logits.double() if logits.dtype == torch.float64 else logits.float()
+        if setting.greedy:
+            return torch.softmax(scores, -1)
+        scores = scores / setting.temperature
+        if 0 < setting.top_k < scores.shape[-1]:
+            kth = torch.topk(scores, setting.top_k).values[..., -1:]
+            scores = scores.masked_fill(scores < kth, -torch.inf)
+        if setting.top_p < 1.0:
+            scores = _keep_mass(scores, setting.top_p)
+        probabilities = torch.softmax(scores, -1)
+        if setting.min_p > 0.0:
+            low = setting.min_p * probabilities.amax(-1, keepdim=True)
+            kept = probabilities.masked_fill(probabilities < low, 0.0)
+            probabilities = kept / kept.sum(-1, keepdim=True)
+        return probabilities
+
+
+def _keep_mass(scores: torch.Tensor, top_p: float) -> torch.Tensor:
+    """Drop the least likely tokens as long as those kept still hold `top_p`; the likeliest always stays."""
+    ordered, index = torch.sort(scores, descending=True, stable=True)
+    probabilities = torch.softmax(ordered, -1)
+    before = probabilities.cumsum(-1) - probabilities  # mass in front of each token
+    drop = before >= top_p
+    drop[..., 0] = False
+    return scores.masked_fill(torch.zeros_like(drop).scatter(-1, index, drop), -torch.inf)
+
+
+def likeliest(logits: torch.Tensor) -> list[int]:  # (T, V) -> T ids
+    """The greedy choice at every row; the lowest id wins a tie. The one place where a tie is broken."""
+    ids: list[int] = logits.argmax(-1).tolist()
+    return ids
+
+
+def draw(probabilities: torch.Tensor, uniform: float) -> int:  # (V,), need not sum to one
+    """The token at which the running sum passes `uniform` of the total: never one of probability zero."""
+    running = probabilities.double().cumsum(0)
+    total = float(running[-1])
+    if not 0.0 < total < float("inf"):
+        raise ModelError("the model's output is not a number here; try dtype float32 or another model")
+    goal = uniform * total
+    token = int(torch.searchsorted(running, goal, right=True))
+    if token < len(probabilities):
+        return token
+    return int(probabilities.nonzero()[-1])  # rounding put the goal at the very end
