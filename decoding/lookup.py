@@ -1,0 +1,34 @@
+"""Finds where a text's ending occurred before."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+
+class SuffixIndex:
+    """All n-grams of a growing text for n in a range, each with the places right behind its occurrences.
+
+    Adding a token and looking an ending up take time that does not depend on the text's length.
+    """
+
+    def __init__(self, shortest: int, longest: int) -> None:
+        self._sizes = range(shortest, longest + 1)
+        self._places: dict[tuple[int, ...], list[int]] = {}
+        self._size = 0
+
+    def update(self, text: Sequence[int]) -> None:
+        """Index what `text` has more than at the last call: every n-gram that has a token behind it."""
+        for place in range(max(1, self._size), len(text)):
+            for n in self._sizes:
+                if n <= place:
+                    self._places.setdefault(tuple(text[place - n : place]), []).append(place)
+        self._size = len(text)
+
+    def find(self, ending: Sequence[int], *, latest: bool, room: int = 1) -> int | None:
+        """The first or last place behind an occurrence of `ending` that at least `room` indexed tokens follow."""
+        places = self._places.get(tuple(ending), [])
+        fitting = bisect_right(places, self._size - room)
+        if fitting == 0:
+            return None
+        return places[fitting - 1] if latest else places[0]

@@ -1,0 +1,41 @@
+"""Autoregressive decoding: one token at a time.
+
+The baseline of every comparison. It runs through the same loop as everything else, so it pays the same overhead.
+
+Algorithm
+  L1  feed the last token alone
+  L2  commit what the target says comes next
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..params import Params
+from ..tree import Builder
+from ..types import Draft, Verdict
+from .base import Context, Method
+
+
+@dataclass(frozen=True, slots=True)
+class AutoregressiveParams(Params):
+    """Nothing to set."""
+
+
+class Autoregressive(Method):
+    """Propose the root alone."""
+
+    name = "autoregressive"
+    label = "Autoregressive"
+    paper = "the ordinary way"
+    Params = AutoregressiveParams
+
+    def __init__(self, context: Context, params: AutoregressiveParams) -> None:
+        self._context = context
+
+    def propose(self) -> Draft:
+        """The root and no guess."""
+        return Builder(self._context.text[-1]).draft()  # L1, L2
+
+    def observe(self, draft: Draft, verdict: Verdict) -> None:
+        """Nothing to learn."""

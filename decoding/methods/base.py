@@ -1,0 +1,62 @@
+"""What every method is: it proposes a tree, it observes the verdict. It cannot touch the output."""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from .. import params
+from ..model.session import Session
+from ..sampling import Sampler
+from ..types import JSON, Draft, Verdict
+
+
+@dataclass(slots=True)
+class Context:
+    """What a method may know about its run. The engine keeps it up to date; methods only read."""
+
+    text: list[int]  # prompt and committed tokens; the last one is the root of the next step
+    prompt_length: int
+    max_new_tokens: int
+    sampler: Sampler  # shapes a drafter's logits exactly as the target's
+    end_tokens: frozenset[int] = frozenset()
+    largest_step: int = 128  # nodes that fit into one step
+    draft: Session | None = None  # the draft model, for methods that need "draft_model"
+    reference: Sequence[int] = ()  # a document to copy from beside the text
+    cancelled: Callable[[], bool] = lambda: False  # asked inside long drafting loops
+    random: random.Random = field(default_factory=lambda: random.Random(0))  # for choices that cannot touch the output
+
+    @property
+    def remaining(self) -> int:
+        """Tokens still to be written: drafting more than one fewer is wasted."""
+        return self.max_new_tokens - (len(self.text) - self.prompt_length)
+
+
+class Method(ABC):
+    """One decoding method of one run."""
+
+    name: ClassVar[str]
+    label: ClassVar[str]
+    paper: ClassVar[str]
+    Params: ClassVar[type[params.Params]]
+    needs: ClassVar[frozenset[str]] = frozenset()  # capabilities: "draft_model", "hidden"
+    lossless: ClassVar[bool] = True
+
+    @abstractmethod
+    def __init__(self, context: Context, params: Any) -> None:
+        """Start with a fresh context; `params` is an instance of this method's own Params."""
+
+    @abstractmethod
+    def propose(self) -> Draft:
+        """The tree to verify next; its root is the last token of the text."""
+
+    @abstractmethod
+    def observe(self, draft: Draft, verdict: Verdict) -> None:
+        """Learn from what the target said. The text already holds the emitted tokens."""
+
+    def panel(self) -> Mapping[str, JSON]:
+        """What this step looked like from inside the method, as plain JSON for the record."""
+        return {}

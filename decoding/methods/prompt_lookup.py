@@ -1,0 +1,120 @@
+"""Prompt lookup decoding (Saxena, 2023) and LLMA's copying from a reference (Yang et al., arXiv 2304.04487).
+
+When the text's last few tokens stood in it before, guess that the same tokens follow again.
+
+Algorithm
+  L1  for n from the longest ending to the shortest:
+  L2      find where the last n tokens of the text occurred before, in the text, else in the reference document
+  L3      the next K tokens there are the draft: a chain below the root
+  L4  no occurrence: the root alone, an ordinary autoregressive step
+
+  symbol  meaning
+  n       length of the ending that must match
+  K       tokens copied
+
+Differs from the paper
+  Of several occurrences the latest is copied, which suits chat, and a copy that reaches the text's end goes on into
+  itself, as in Lempel-Ziv 77, so a short loop is drafted in full. The presets give the original rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..errors import ParamError
+from ..lookup import SuffixIndex
+from ..params import Params, param
+from ..tree import Builder
+from ..types import JSON, Draft, Verdict
+from .base import Context, Method
+
+
+@dataclass(frozen=True, slots=True)
+class PromptLookupParams(Params):
+    """How endings are matched and copied."""
+
+    max_ngram: int = param(
+        3, label="Longest ending", symbol="n", help="Tokens that must match, at first", min=1, max=16
+    )
+    min_ngram: int = param(1, label="Shortest ending", help="Tokens that must match, at last", min=1, max=16)
+    K: int = param(10, label="Tokens copied", help="Length of the draft", min=1, max=128)
+    tie: str = param("latest", label="Of several matches", help="Which is copied", choices=("latest", "earliest"))
+    tail: str = param(
+        "repeat",
+        label="At the text's end",
+        help="A copy that meets the end of the text goes on into itself, stays short, or is not used at all",
+        choices=("repeat", "short", "full"),
+    )
+
+    presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
+        "As in the reference code": {
+            "max_ngram": 3,
+            "min_ngram": 1,
+            "K": 10,
+            "tie": "earliest",
+            "tail": "full",
+        },
+        "As in transformers": {"max_ngram": 2, "min_ngram": 1, "K": 10, "tie": "earliest", "tail": "short"},
+    }
+
+    def check(self) -> None:
+        """The range of endings must not be empty."""
+        if self.min_ngram > self.max_ngram:
+            raise ParamError(f"min_ngram must be at most max_ngram ({self.max_ngram}), not {self.min_ngram}")
+
+
+class PromptLookup(Method):
+    """Copy what followed the same ending before."""
+
+    name = "prompt_lookup"
+    label = "Prompt lookup"
+    paper = "Saxena 2023, github.com/apoorvumang/prompt-lookup-decoding; LLMA, arXiv 2304.04487"
+    Params = PromptLookupParams
+
+    def __init__(self, context: Context, params: PromptLookupParams) -> None:
+        self._context, self._params = context, params
+        self._own = SuffixIndex(params.min_ngram, params.max_ngram)
+        self._reference = SuffixIndex(params.min_ngram, params.max_ngram)
+        self._reference.update(context.reference)
+        self._matched: dict[str, JSON] = {}
+
+    def propose(self) -> Draft:
+        """The root and a copied chain."""
+        context, text = self._context, self._context.text
+        self._own.update(text)
+        tree = Builder(text[-1])
+        self._matched = {}
+        count = min(self._params.K, context.remaining - 1, context.largest_step - 1)
+        for n in range(min(self._params.max_ngram, len(text)), self._params.min_ngram - 1, -1):  # L1
+            tokens, sources = self._copy(tuple(text[-n:]), count)  # L2
+            if tokens:
+                tree.chain(tokens, sources)  # L3
+                self._matched = {"n": n, "ending": text[-n:], "copied_from": sources[0]}
+                break
+        return tree.draft()  # L4
+
+    def observe(self, draft: Draft, verdict: Verdict) -> None:
+        """Nothing to learn: the text is the memory."""
+
+    def panel(self) -> Mapping[str, JSON]:
+        """The ending that matched, and where."""
+        return self._matched
+
+    def _copy(self, ending: tuple[int, ...], count: int) -> tuple[list[int], list[str]]:
+        """Up to `count` tokens that followed `ending`, and where each was copied from."""
+        params, context = self._params, self._context
+        latest, room = params.tie == "latest", params.K if params.tail == "full" else 1
+        place = self._own.find(ending, latest=latest, room=room)
+        if place is not None:
+            text = context.text
+            end = place + count if params.tail == "repeat" else min(place + count, len(text))
+            places = [place + (at - place) % (len(text) - place) for at in range(place, end)]
+            names = [f"{'prompt' if at < context.prompt_length else 'output'}:{at}" for at in places]
+            return [text[at] for at in places], names
+        place = self._reference.find(ending, latest=latest, room=room)
+        if place is None:
+            return [], []
+        places = list(range(place, min(place + count, len(context.reference))))
+        return [context.reference[at] for at in places], [f"reference:{at}" for at in places]

@@ -1,0 +1,51 @@
+"""Numbers of a run, under the names that users know from vLLM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+
+from .types import Step, Summary, Timing
+
+
+def summarise(steps: Sequence[Step], finish: str, text: str) -> Summary:
+    """All the numbers of a run."""
+    new_tokens = sum(len(step.emitted) for step in steps)
+    drafted = sum(step.drafted for step in steps)
+    later = steps[1:]
+    seconds = sum(step.timing.total_ms for step in later) / 1000
+    written = sum(len(step.emitted) for step in later)
+    return Summary(
+        finish=finish,
+        text=text,
+        new_tokens=new_tokens,
+        steps=len(steps),
+        mean_acceptance_length=new_tokens / len(steps) if steps else 0.0,
+        draft_acceptance_rate=sum(step.accepted for step in steps) / drafted if drafted else None,
+        acceptance_histogram=histogram(steps),
+        fed_per_token=sum(step.fed for step in steps) / new_tokens if new_tokens else 0.0,
+        prefill_seconds=steps[0].timing.total_ms / 1000 if steps else 0.0,
+        decode_seconds=seconds,
+        tokens_per_second=written / seconds if seconds > 0 else None,
+        timing=add(step.timing for step in later),
+    )
+
+
+def histogram(steps: Sequence[Step]) -> tuple[int, ...]:
+    """Entry j counts the steps that accepted exactly j guesses."""
+    counts = [0] * (max((step.accepted for step in steps), default=-1) + 1)
+    for step in steps:
+        counts[step.accepted] += 1
+    return tuple(counts)
+
+
+def survival(steps: Sequence[Step]) -> tuple[float, ...]:
+    """Per-position acceptance rate: entry i is the share of steps that accepted more than i guesses."""
+    counts = histogram(steps)
+    return tuple(sum(counts[i + 1 :]) / len(steps) for i in range(len(counts) - 1))
+
+
+def add(timings: Iterable[Timing]) -> Timing:
+    """The sum of many timings."""
+    columns = zip(*([getattr(t, f.name) for f in fields(Timing)] for t in timings), strict=True)
+    return Timing(*(round(sum(column), 4) for column in columns))

@@ -1,0 +1,100 @@
+"""A language model with no network: the next token depends on the last few tokens through a table.
+
+It is exact and instant, so tests can enumerate its joint law, and the first start can show real decoding
+with nothing to download. `TableModel` takes any rule; `counted` learns one from a text.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import torch
+
+from ..errors import ModelError
+from ..types import ModelCard
+from .session import Reading
+
+Rule = Callable[[tuple[int, ...]], torch.Tensor]  # the last `order` tokens -> logits (V,)
+
+
+class TableModel:
+    """Weights that are a rule; every answer is computed once and kept."""
+
+    def __init__(self, rule: Rule, order: int, vocabulary: int, name: str = "table", context: int = 4096) -> None:
+        self.card = ModelCard(name, "table", "0" * 64, 0, vocabulary, context)
+        self.device, self.dtype, self.attention = torch.device("cpu"), torch.float64, "table"
+        self.window: int | None = None
+        self.order = order
+        self._rule = rule
+        self._known: dict[tuple[int, ...], torch.Tensor] = {}
+
+    def logits(self, text: Sequence[int]) -> torch.Tensor:  # (V,)
+        """What follows `text`."""
+        key = tuple(text[-self.order :])
+        if key not in self._known:
+            self._known[key] = self._rule(key).to(self.dtype)
+        return self._known[key]
+
+    def open(self, capacity: int, largest_step: int) -> TableSession:
+        """A session; a table needs no memory beyond the text itself."""
+        return TableSession(self, capacity, largest_step)
+
+
+class TableSession:
+    """A text under a table model."""
+
+    def __init__(self, model: TableModel, capacity: int, largest_step: int) -> None:
+        self.capacity, self.largest_step = capacity, largest_step
+        self._model = model
+        self._text: list[int] = []
+        self._tokens: Sequence[int] = ()
+
+    @property
+    def length(self) -> int:
+        """Tokens stored."""
+        return len(self._text)
+
+    def read(self, tokens: Sequence[int], parents: tuple[int, ...], skip: int = 0) -> Reading:
+        """Answer for every row from its own root-to-row path."""
+        if len(tokens) > self.largest_step or self.length + len(tokens) > self.capacity + self.largest_step:
+            raise ModelError(f"{len(tokens)} tokens do not fit behind {self.length}; ask for fewer")
+        self._tokens = tokens
+        order = self._model.order
+        tails: list[list[int]] = []
+        for token, parent in zip(tokens, parents, strict=True):
+            before = self._text[-order:] if parent < 0 else tails[parent]
+            tails.append([*before, token][-order:])
+        rows = [self._model.logits(tail) for tail in tails[skip:]]
+        logits = torch.stack(rows) if rows else torch.empty(0, self._model.card.vocabulary)
+        return Reading(logits, logits.new_empty(len(rows), 0))
+
+    def commit(self, rows: Sequence[int]) -> None:
+        """Keep the tokens of `rows`."""
+        self._text.extend(self._tokens[row] for row in rows)
+
+    def rewind(self, length: int) -> None:
+        """Forget the tokens behind `length`."""
+        assert self.length - self.largest_step <= length <= self.length
+        del self._text[length:]
+
+    def reset(self, prompt_length: int) -> None:
+        """Forget the text."""
+        self._text.clear()
+
+
+def counted(text: Sequence[int], order: int, vocabulary: int, name: str) -> TableModel:
+    """An n-gram model of `text`: counts behind the last `order` tokens, backing off to shorter endings."""
+    counts: dict[tuple[int, ...], Counter[int]] = {}
+    for end, token in enumerate(text):
+        for n in range(min(order, end) + 1):
+            counts.setdefault(tuple(text[end - n : end]), Counter())[token] += 1
+
+    def rule(key: tuple[int, ...]) -> torch.Tensor:
+        scores = torch.full((vocabulary,), 1e-6, dtype=torch.float64)
+        for n in range(len(key) + 1):  # a longer ending outweighs a shorter one hundredfold
+            for token, count in counts.get(key[len(key) - n :], {}).items():
+                scores[token] += count * 100.0**n
+        return scores.log()
+
+    return TableModel(rule, order, vocabulary, name)

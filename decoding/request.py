@@ -1,0 +1,90 @@
+"""What a user asks an engine for, checked before anything starts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from .errors import ParamError
+from .methods import METHODS, Method
+from .params import Params
+from .record import LEVELS
+from .sampling import Sampling
+from .types import JSON
+
+_MOST_STOPS, _LONGEST_STOP = 16, 256
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One run, in values that can be trusted."""
+
+    method: type[Method]
+    params: Params
+    sampling: Sampling
+    prompt: tuple[int, ...]
+    max_new_tokens: int
+    stop: tuple[str, ...]
+    end_tokens: frozenset[int]
+    reference: tuple[int, ...]
+    record: str
+    prefill_chunk: int
+    time_budget: float  # seconds
+
+
+def find_method(name: object) -> type[Method]:
+    """The method of that name."""
+    if not isinstance(name, str) or name not in METHODS:
+        raise ParamError(f"unknown method {str(name)[:40]!r}; choose one of {', '.join(METHODS)}")
+    return METHODS[name]
+
+
+def find_sampling(raw: Mapping[str, JSON] | Sampling | None) -> Sampling:
+    """Sampling settings from untrusted values."""
+    return raw if isinstance(raw, Sampling) else Sampling.parse(raw or {})
+
+
+def check_count(name: str, value: object, low: int, high: int) -> int:
+    """A whole number between two bounds."""
+    if type(value) is not int or not low <= value <= high:
+        raise ParamError(f"{name} must be a whole number from {low} to {high}, not {value!r:.40}")
+    return value
+
+
+def check_room(prompt_length: int, max_new_tokens: object, context: int) -> int:
+    """The budget of new tokens, if it fits the model's context together with the prompt."""
+    if prompt_length >= context:
+        raise ParamError(f"the prompt has {prompt_length} tokens but the model's context holds {context}: shorten it")
+    budget = check_count("max_new_tokens", max_new_tokens, 1, 10_000_000)
+    if prompt_length + budget > context:
+        room = context - prompt_length
+        raise ParamError(
+            f"{prompt_length} prompt tokens and {budget} new ones exceed the model's context of {context}: "
+            f"ask for at most {room} new tokens"
+        )
+    return budget
+
+
+def check_stops(stop: object) -> tuple[str, ...]:
+    """Stop strings."""
+    texts = (stop,) if isinstance(stop, str) else tuple(stop) if isinstance(stop, Sequence) else None
+    if texts is None or not all(isinstance(text, str) and 0 < len(text) <= _LONGEST_STOP for text in texts):
+        raise ParamError(f"stop strings must be texts of 1 to {_LONGEST_STOP} characters")
+    if len(texts) > _MOST_STOPS:
+        raise ParamError(f"give at most {_MOST_STOPS} stop strings, not {len(texts)}")
+    return texts
+
+
+def check_record(level: object) -> str:
+    """How much to record."""
+    if level not in LEVELS:
+        raise ParamError(f"record must be one of {', '.join(LEVELS)}, not {str(level)[:40]!r}")
+    return str(level)
+
+
+def check_seconds(value: object) -> float:
+    """A time budget; infinity means none."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value) or value <= 0:
+        raise ParamError(f"time_budget must be a positive number of seconds, not {value!r:.40}")
+    return float(value)

@@ -1,0 +1,245 @@
+"""The loop: propose, verify, commit, observe; once a step, the same for every method."""
+
+from __future__ import annotations
+
+import platform
+import random
+import threading
+import time
+from collections.abc import Generator, Iterator
+from functools import lru_cache
+from importlib.metadata import version
+from typing import Any
+
+import torch
+
+from . import accept, record
+from .clock import Clock
+from .lending import Lender
+from .methods import Context
+from .metrics import summarise
+from .model.session import Model, Reading, Session, catch_up
+from .request import Request
+from .sampling import Sampler, likeliest
+from .stops import Stops, trim
+from .text import Codec
+from .tree import after_chain, path_to
+from .types import Draft, Header, Role, Step, Summary, Trace, Verdict
+
+_NODES = 256  # rows that every session has room for, however small the chunks of the prompt
+
+
+class Run(Iterator[Step]):
+    """A run: iterate over its steps. At any time `summary` and `trace` tell what happened so far."""
+
+    def __init__(
+        self,
+        request: Request,
+        model: Model,
+        draft: Model | None,
+        codec: Codec,
+        lender: Lender,
+        cancel: threading.Event,
+    ) -> None:
+        self.request = request
+        self.header = _header(request, model, draft)
+        self.steps: list[Step] = []
+        self.finish: str | None = None
+        self._model, self._draft, self._codec, self._lender, self._cancel = (
+            model,
+            draft,
+            codec,
+            lender,
+            cancel,
+        )
+        self._generator = self._steps()
+
+    def __next__(self) -> Step:
+        return next(self._generator)
+
+    def close(self) -> None:
+        """End the run here and hand its memory back; a run that is dropped half-way does so by itself."""
+        self._generator.close()
+
+    def cancel(self) -> None:
+        """End the run after the step that is going on; callable from any thread."""
+        self._cancel.set()
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """The new tokens so far."""
+        return tuple(token for step in self.steps for token in step.emitted)
+
+    @property
+    def text(self) -> str:
+        """The new text so far, up to a stop string."""
+        return trim(self._codec.continuation(self.request.prompt, self.ids), self.request.stop)
+
+    @property
+    def summary(self) -> Summary:
+        """What came out so far."""
+        return summarise(self.steps, self.finish or "cancelled", self.text)
+
+    @property
+    def trace(self) -> Trace:
+        """The record so far."""
+        used = set(self.header.prompt)
+        for step in self.steps:
+            used.update(step.emitted, step.tokens, step.choices, (token for best in step.top for token, _ in best))
+        texts = {token: self._codec.piece(token) for token in sorted(used)}
+        return Trace(self.header, tuple(self.steps), self.summary, texts)
+
+    def _steps(self) -> Generator[Step, None, None]:
+        request, held = self.request, list[tuple[Model, Session]]()
+
+        def borrow(model: Model) -> Session:
+            capacity = len(request.prompt) + request.max_new_tokens
+            session = self._lender.borrow(model, capacity, max(request.prefill_chunk, _NODES))
+            held.append((model, session))
+            session.reset(len(request.prompt))
+            return session
+
+        try:
+            draft = borrow(self._draft) if self._draft and "draft_model" in request.method.needs else None
+            loop = _Loop(request, self._model, borrow(self._model), draft, self._codec, self._cancel)
+            while self.finish is None:
+                step, self.finish = loop.turn(len(self.steps))
+                if step is not None:
+                    self.steps.append(step)
+                    yield step
+        finally:
+            self.finish = self.finish or "cancelled"
+            for model, session in held:
+                self._lender.give_back(model, session)
+
+
+class _Loop:
+    """The state of a run between two steps."""
+
+    def __init__(
+        self,
+        request: Request,
+        model: Model,
+        session: Session,
+        draft: Session | None,
+        codec: Codec,
+        cancel: threading.Event,
+    ) -> None:
+        self._request, self._device, self._session, self._cancel = request, model.device, session, cancel
+        self._deadline = time.monotonic() + request.time_budget
+        self._stops = Stops(request.max_new_tokens, request.end_tokens, request.stop, codec.decode)
+        self._sampler = Sampler(request.sampling, model.card.vocabulary, model.device, request.prompt)
+        self._text = list(request.prompt)
+        context = Context(
+            text=self._text,
+            prompt_length=len(request.prompt),
+            max_new_tokens=request.max_new_tokens,
+            sampler=self._sampler,
+            end_tokens=request.end_tokens,
+            largest_step=session.largest_step,
+            draft=draft,
+            reference=request.reference,
+            cancelled=cancel.is_set,
+            random=random.Random(request.sampling.seed),
+        )
+        self._method = request.method(context, request.params)
+
+    @torch.inference_mode()
+    def turn(self, index: int) -> tuple[Step | None, str | None]:
+        """One step, and why the run ends with it if it does."""
+        if self._cancel.is_set():
+            return None, "cancelled"
+        if time.monotonic() > self._deadline:
+            return None, "time"
+        clock, start, stored = Clock(self._device), len(self._text), self._session.length
+        with clock.phase("draft"):
+            draft = self._method.propose()
+        with clock.forward():
+            reading = self._read(draft)
+        if reading is None:
+            return None, "cancelled"
+        with clock.phase("accept"):
+            logits = self._penalised(draft, reading.logits)
+            verdict = self._judge(draft, logits, reading.hidden)
+            emitted, finish = self._stops.cut(verdict.emitted)
+            verdict = Verdict(verdict.path[: len(emitted) + 1], emitted, verdict.argmax, verdict.hidden)
+        with clock.phase("commit"):
+            self._commit(verdict)
+        if finish is None:
+            with clock.phase("draft"):
+                self._method.observe(draft, verdict)
+        columns = self._columns(draft, verdict, logits)
+        pending = start - 1 - stored
+        accepted, drafted = len(verdict.path) - 1, draft.roles.count(Role.VERIFY)
+        fed = pending + len(draft.tokens)
+        return Step(index, start, pending, emitted, accepted, drafted, fed, clock.stop(), **columns), finish
+
+    def _read(self, draft: Draft) -> Reading | None:
+        """Feed the tokens that the cache lacks, then the tree; None if the run was cancelled between two chunks."""
+        text, session, chunk = self._text, self._session, self._request.prefill_chunk
+        room = min(chunk, session.largest_step - len(draft.tokens))
+        catch_up(session, text[session.length : -1], room, chunk, self._cancel.is_set)
+        pending = text[session.length : -1]
+        if len(pending) > room:
+            return None
+        parents = after_chain(len(pending), draft.parents) if pending else draft.parents
+        return session.read([*pending, *draft.tokens], parents, skip=len(pending))
+
+    def _penalised(self, draft: Draft, logits: torch.Tensor) -> torch.Tensor:  # (T, V)
+        """The logits after the repetition penalty, which counts every node's own path."""
+        if self._request.sampling.repetition_penalty == 1.0:
+            return logits
+        nodes = range(len(draft.tokens))
+        paths = [[draft.tokens[i] for i in path_to(draft.parents, node)[1:]] for node in nodes]
+        return self._sampler.penalise(logits, paths)
+
+    def _judge(self, draft: Draft, logits: torch.Tensor, hidden: torch.Tensor) -> Verdict:
+        """Let the target decide."""
+        sampler, argmax = self._sampler, likeliest(logits)
+        if sampler.sampling.greedy:
+            choose = accept.greedy(argmax)
+        else:
+            position = len(self._text) - len(self._request.prompt)
+            choose = accept.sampled(draft, lambda node: sampler.probabilities(logits[node]), sampler.draws, position)
+        path, emitted = accept.walk(draft, choose)
+        return Verdict(path, emitted, tuple(argmax), hidden[path[-1]] if "hidden" in self._method.needs else None)
+
+    def _commit(self, verdict: Verdict) -> None:
+        """Store every emitted token but the last, which is the next root, and note them all."""
+        pending = len(self._text) - 1 - self._session.length
+        rows = verdict.path[: len(verdict.emitted)]
+        self._session.commit([*range(pending), *(pending + node for node in rows)])
+        self._text.extend(verdict.emitted)
+        self._sampler.extend(verdict.emitted)
+
+    def _columns(self, draft: Draft, verdict: Verdict, logits: torch.Tensor) -> dict[str, Any]:
+        """The record's columns over the nodes."""
+        level = self._request.record
+        if level == "off":
+            return {}
+        columns = record.columns(draft, verdict, self._method.panel())
+        return columns | record.detail(draft, self._sampler.probabilities(logits)) if level == "full" else columns
+
+
+def _header(request: Request, model: Model, draft: Model | None) -> Header:
+    return Header(
+        method=request.method.name,
+        params=request.params.to_json(),
+        sampling=request.sampling.to_json(),
+        prompt=request.prompt,
+        max_new_tokens=request.max_new_tokens,
+        stop=request.stop,
+        model=model.card,
+        draft=draft.card if draft and "draft_model" in request.method.needs else None,
+        device=str(model.device),
+        dtype=str(model.dtype).removeprefix("torch."),
+        attention=model.attention,
+        record=request.record,
+        versions=_versions(),
+    )
+
+
+@lru_cache(maxsize=1)
+def _versions() -> dict[str, str]:
+    packages = {name: version(name) for name in ("torch", "transformers", "numpy")}
+    return {"python": platform.python_version(), **packages}

@@ -1,0 +1,45 @@
+"""Where a run ends: the token budget, the end of the text, a stop string; also inside an accepted run of guesses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+Decode = Callable[[Sequence[int]], str]
+
+
+class Stops:
+    """Cuts each step's tokens at the first place where one-at-a-time decoding would have stopped."""
+
+    def __init__(self, budget: int, end_tokens: frozenset[int], strings: tuple[str, ...], decode: Decode) -> None:
+        self._left = budget
+        self._end_tokens = end_tokens
+        self._strings = strings
+        self._decode = decode
+        # A stop string of b bytes spans at most b tokens that print; some slack for tokens that print nothing.
+        self._reach = max((len(text.encode()) for text in strings), default=0) + 16
+        self._tail: list[int] = []
+
+    def cut(self, emitted: Sequence[int]) -> tuple[tuple[int, ...], str | None]:
+        """The tokens that count, and why the run ends with them, if it does."""
+        kept: list[int] = []
+        for token in emitted:
+            kept.append(token)
+            self._left -= 1
+            if token in self._end_tokens:
+                return tuple(kept), "end_of_text"
+            if self._strings and self._meets_string(token):
+                return tuple(kept), "stop"
+            if self._left == 0:
+                return tuple(kept), "length"
+        return tuple(kept), None
+
+    def _meets_string(self, token: int) -> bool:
+        self._tail = [*self._tail, token][-self._reach :]
+        written = self._decode(self._tail)
+        return any(text in written for text in self._strings)
+
+
+def trim(text: str, strings: tuple[str, ...]) -> str:
+    """The text in front of the first stop string."""
+    ends = [text.find(string) for string in strings if string in text]
+    return text[: min(ends)] if ends else text

@@ -1,0 +1,102 @@
+"""Between text and token ids. The engine speaks ids only; a model without a tokenizer reads and writes numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from .errors import ParamError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+Message = Mapping[str, str]  # {"role": "system" | "user" | "assistant", "content": "..."}
+
+
+class Codec:
+    """A tokenizer as the engine needs it."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase | None = None) -> None:
+        self.tokenizer: Any = tokenizer
+        self._bytes_of = _byte_letters() if tokenizer is not None and _is_byte_level(tokenizer) else None
+
+    def encode(self, prompt: str) -> list[int]:
+        """A text's ids, with the special tokens that the model expects around a prompt."""
+        if self.tokenizer is None:
+            raise ParamError("this model has no tokenizer: give the prompt as token ids")
+        ids: list[int] = self.tokenizer.encode(_writable(prompt))
+        if not ids:
+            raise ParamError("the prompt is empty: write at least one character")
+        return ids
+
+    def encode_chat(self, messages: Sequence[Message]) -> list[int]:
+        """A conversation's ids through the model's own template, ready for the assistant's answer."""
+        if self.tokenizer is None or not self.tokenizer.chat_template:
+            raise ParamError("this model has no chat template: give the prompt as plain text")
+        for message in messages:
+            if not isinstance(message, Mapping) or {"role", "content"} - set(message):
+                raise ParamError('every message of a chat needs a "role" and a "content"')
+        clean = [{"role": str(m["role"]), "content": _writable(str(m["content"]))} for m in messages]
+        try:
+            text = self.tokenizer.apply_chat_template(clean, tokenize=False, add_generation_prompt=True)
+        except Exception as error:  # a template is a program of the model's author: it may raise anything
+            reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+            raise ParamError(f"the model's chat template refuses this conversation: {reason}") from None
+        ids: list[int] = self.tokenizer.encode(text, add_special_tokens=False)
+        return ids
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Plain text of some tokens, special ones left out."""
+        if self.tokenizer is None:
+            return " ".join(map(str, ids))
+        text: str = self.tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return text
+
+    def continuation(self, before: Sequence[int], ids: Sequence[int]) -> str:
+        """Text of `ids` where they stand behind `before`: some tokenizers drop a leading space otherwise."""
+        if self.tokenizer is None:
+            return self.decode(ids)
+        head = list(before[-8:])
+        lead, whole = self.decode(head), self.decode([*head, *ids])
+        return whole[len(lead) :] if whole.startswith(lead) else self.decode(ids)
+
+    def piece(self, token: int) -> str:
+        """One token for display: its text, or its bytes as <0xE2> where they are no whole characters."""
+        if self.tokenizer is None:
+            return f" {token}"
+        raw = self.tokenizer.convert_ids_to_tokens(token)
+        if raw is None:
+            return f"<{token}>"
+        if self._bytes_of is None or token in self.tokenizer.all_special_ids or set(raw) - self._bytes_of.keys():
+            return str(raw).replace("\N{LOWER ONE EIGHTH BLOCK}", " ")  # SentencePiece's sign for a space
+        spelled = bytes(self._bytes_of[letter] for letter in raw)
+        try:
+            return spelled.decode()
+        except UnicodeDecodeError:
+            return "".join(f"<0x{byte:02X}>" for byte in spelled)
+
+    @property
+    def end_tokens(self) -> frozenset[int]:
+        """The ids that end a text."""
+        end = getattr(self.tokenizer, "eos_token_id", None)
+        return frozenset() if end is None else frozenset((int(end),))
+
+
+def _writable(text: str) -> str:
+    """Text that UTF-8 can hold: lone surrogates, which a browser or a shell may send, become question marks."""
+    return text.encode(errors="replace").decode()
+
+
+def _is_byte_level(tokenizer: Any) -> bool:
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    return backend is not None and "ByteLevel" in repr(backend.decoder)
+
+
+@lru_cache(maxsize=1)
+def _byte_letters() -> dict[str, int]:
+    """The letters that byte-level tokenizers write for bytes: printable Latin-1 as it is, the rest from 256 up."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    letters = {chr(byte): byte for byte in printable}
+    return letters | {chr(256 + rank): byte for rank, byte in enumerate(others)}
