@@ -9,6 +9,7 @@ from typing import Any
 
 from .errors import ParamError
 from .lending import Lender
+from .methods import Method
 from .model.session import Model
 from .request import (
     Request,
@@ -64,7 +65,7 @@ class Engine:
     def decode(
         self,
         prompt: Prompt,
-        method: str = "autoregressive",
+        method: str | type[Method] = "autoregressive",
         params: Mapping[str, JSON] | None = None,
         sampling: Mapping[str, JSON] | Sampling | None = None,
         max_new_tokens: int = 128,
@@ -85,7 +86,7 @@ class Engine:
         kind = find_method(method)
         if "draft_model" in kind.needs and self.draft is None:
             raise ParamError(
-                f"{method} needs a drafter: load the engine with draft= (--draft), a model with the same tokenizer"
+                f"{kind.name} needs a drafter: load the engine with draft= (--draft), a model with the same tokenizer"
             )
         ids = self.encode(prompt)
         size = self.model.card.vocabulary
@@ -108,7 +109,7 @@ class Engine:
         )
         return Run(request, self.model, self.draft, self.codec, self._lender, cancel or threading.Event())
 
-    def generate(self, prompt: Prompt, method: str = "autoregressive", **options: Any) -> Result:
+    def generate(self, prompt: Prompt, method: str | type[Method] = "autoregressive", **options: Any) -> Result:
         """Run to the end; takes what `decode` takes."""
         run = self.decode(prompt, method, **options)
         for _ in run:

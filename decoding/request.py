@@ -34,7 +34,9 @@ class Request:
 
 
 def find_method(name: object) -> type[Method]:
-    """The method of that name."""
+    """The method of that name; a class of one's own passes as it is."""
+    if isinstance(name, type) and issubclass(name, Method):
+        return name
     if not isinstance(name, str) or name not in METHODS:
         raise ParamError(f"unknown method {str(name)[:40]!r}; choose one of {', '.join(METHODS)}")
     return METHODS[name]

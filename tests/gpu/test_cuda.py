@@ -1,0 +1,91 @@
+"""The engine on a CUDA device. Skipped, with the reason, where there is none."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from decoding.engine import Engine
+from decoding.methods import METHODS
+from decoding.model.decoder import Decoder
+from decoding.sampling import likeliest
+from decoding.text import Codec
+from tests import families
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine"),
+]
+PARAMS = {"lookahead": {"W": 5, "N": 4, "G": 5}}
+
+
+@pytest.fixture(autouse=True)
+def exact_matmul() -> None:
+    """TF32 would round float32 products to 10 bits and hide nothing but noise."""
+    torch.backends.cuda.matmul.allow_tf32 = False
+
+
+def engine(family: str, dtype: torch.dtype) -> tuple[Engine, torch.nn.Module]:
+    model = families.tiny(family).to("cuda", dtype)
+    draft = families.tiny(family, seed=1).to("cuda", dtype)
+    return Engine(Decoder.from_transformers(model), Codec(), Decoder.from_transformers(draft)), model
+
+
+@pytest.mark.parametrize("family", families.FAMILIES)
+def test_logits_equal_transformers(family: str) -> None:
+    """A kernel that only exists on CUDA can be wrong only there."""
+    ours, model = engine(family, torch.float32)
+    ids = torch.randint(0, ours.model.card.vocabulary, (60,), generator=torch.Generator().manual_seed(0))
+    session = ours.model.open(128, 128)
+    session.reset(60)
+    got = session.read(ids.tolist(), tuple(range(-1, 59))).logits
+    with torch.inference_mode():
+        expected = model(ids[None].cuda()).logits[0]
+    torch.testing.assert_close(got, expected, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("family", families.FAMILIES)
+@pytest.mark.parametrize("method", METHODS)
+def test_greedy_tokens_equal_autoregressive_ones(family: str, method: str) -> None:
+    """Step shapes choose other kernels on CUDA: in float32 the tokens must still be the same."""
+    ours, _ = engine(family, torch.float32)
+    for seed in range(5):
+        prompt = torch.randint(0, 60, (20,), generator=torch.Generator().manual_seed(seed)).tolist()
+        options = {"max_new_tokens": 60, "end_tokens": ()}
+        expected = ours.generate(prompt, **options).ids
+        assert ours.generate(prompt, method, params=PARAMS.get(method), **options).ids == expected
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_bf16_departs_only_at_near_ties(method: str) -> None:
+    """In bf16 a token may differ from the plain pass only where the margin is below the measured noise."""
+    ours, _ = engine("llama", torch.bfloat16)
+    result = ours.generate(list(range(20)), method, params=PARAMS.get(method), max_new_tokens=80, end_tokens=())
+    assert ours.rescore(result.trace).violations == 0
+
+
+def test_ties_go_to_the_lowest_id() -> None:
+    """A reduction over many blocks may return any of several maxima unless it breaks ties itself."""
+    logits = torch.zeros(3, 150_000, device="cuda", dtype=torch.bfloat16)
+    logits[0, 70_000:] = 1.0
+    logits[1, [149_999, 5, 80_000]] = 2.0
+    assert likeliest(logits) == [70_000, 5, 0]
+
+
+def test_memory_is_given_back() -> None:
+    """A run that keeps a cache or a graph alive would fill the device within an afternoon."""
+    ours, _ = engine("llama", torch.bfloat16)
+    sizes = []
+    for seed in range(20):
+        ours.generate([seed, 1, 2], "draft_model", sampling={"temperature": 1.0, "seed": seed}, max_new_tokens=20)
+        torch.cuda.synchronize()
+        sizes.append(torch.cuda.memory_allocated())
+    assert sizes[-1] == sizes[3]
+
+
+def test_steps_are_timed_by_the_device() -> None:
+    """A host clock around an asynchronous launch measures the launch."""
+    ours, _ = engine("llama", torch.float32)
+    steps = list(ours.decode([1, 2, 3], max_new_tokens=8, end_tokens=()))
+    assert all(step.timing.forward_ms > 0.0 for step in steps)
+    assert all(step.timing.forward_ms <= step.timing.total_ms + 0.05 for step in steps)
