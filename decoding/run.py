@@ -15,6 +15,7 @@ import torch
 
 from . import accept, record
 from .clock import Clock
+from .errors import ParamError
 from .lending import Lender
 from .methods import Context
 from .metrics import summarise
@@ -147,17 +148,15 @@ class _Loop:
     @torch.inference_mode()
     def turn(self, index: int) -> tuple[Step | None, str | None]:
         """One step, and why the run ends with it if it does."""
-        if self._cancel.is_set():
-            return None, "cancelled"
-        if time.monotonic() > self._deadline:
-            return None, "time"
+        if reason := self._interrupted():
+            return None, reason
         clock, start, stored = Clock(self._device), len(self._text), self._session.length
         with clock.phase("draft"):
             draft = self._method.propose()
         with clock.forward():
             reading = self._read(draft)
         if reading is None:
-            return None, "cancelled"
+            return None, self._interrupted()
         with clock.phase("accept"):
             logits = self._penalised(draft, reading.logits)
             verdict = self._judge(draft, logits, reading.hidden)
@@ -174,11 +173,22 @@ class _Loop:
         fed = pending + len(draft.tokens)
         return Step(index, start, pending, emitted, accepted, drafted, fed, clock.stop(), **columns), finish
 
+    def _interrupted(self) -> str | None:
+        """Why the run must end before it is done, if it must."""
+        if self._cancel.is_set():
+            return "cancelled"
+        return "time" if time.monotonic() > self._deadline else None
+
     def _read(self, draft: Draft) -> Reading | None:
-        """Feed the tokens that the cache lacks, then the tree; None if the run was cancelled between two chunks."""
+        """Feed the tokens that the cache lacks, then the tree; None if the run was interrupted between two chunks."""
         text, session, chunk = self._text, self._session, self._request.prefill_chunk
-        room = min(chunk, session.largest_step - len(draft.tokens))
-        catch_up(session, text[session.length : -1], room, chunk, self._cancel.is_set)
+        nodes = len(draft.tokens)
+        if nodes > session.largest_step:
+            raise ParamError(
+                f"a draft of {nodes} tokens exceeds the {session.largest_step} that a step holds: ask for fewer"
+            )
+        room = min(chunk, session.largest_step - nodes)
+        catch_up(session, text[session.length : -1], room, chunk, lambda: self._interrupted() is not None)
         pending = text[session.length : -1]
         if len(pending) > room:
             return None

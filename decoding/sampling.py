@@ -99,7 +99,7 @@ class Sampler:
         scores = logits.double() if logits.dtype == torch.float64 else logits.float()
         if setting.greedy:
             return torch.softmax(scores, -1)
-        scores = scores / setting.temperature
+        scores = (scores - scores.amax(-1, keepdim=True)) / setting.temperature  # a tiny temperature cannot overflow
         if 0 < setting.top_k < scores.shape[-1]:
             kth = torch.topk(scores, setting.top_k).values[..., -1:]
             scores = scores.masked_fill(scores < kth, -torch.inf)
