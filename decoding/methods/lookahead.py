@@ -1,0 +1,146 @@
+"""Lookahead decoding (Fu et al., 2024, arXiv 2402.02057).
+
+Let the target guess far ahead of the text in a window of Jacobi iterations, pool n-grams of its trajectories,
+and verify in the same pass the pooled n-grams that follow the last token.
+
+Algorithm
+  L1  the window starts as one row of W+N-3 random tokens of the prompt; the pool is empty
+  L2  feed the last token c and row 0 as a chain (c stands in column 0, so row 0 starts at column 1); cell i
+      of row 1 hangs off column i of the chain, of a later row off the cell above: columns are sentences
+  L3  if the window has N-1 rows: verify what the pool holds for c in the same pass, G guesses of N-1 tokens
+  L4  new[i] is what the target says at the end of column i
+  L5  if the window has fewer rows: drop every row's first token, append new[1:] as a row; to L2
+  L6  harvest: in column i, the chain's token was followed by the cells and new[i]; put them into the pool
+  L7  move by one row, whatever was accepted: drop row 0 and row 1's first token, append new; to L2
+
+  symbol  meaning
+  W       columns of the window: how far it looks ahead
+  N       length of an n-gram with its first token, c: how far the window looks back
+  G       n-grams kept, and verified, per first token
+
+Differs from the paper
+  The paper's G bounds a step's guesses; here, as in the reference code, what the pool keeps for each token.
+  Layout "merged" is an experiment of ours, shift "hits" (refilled from the prompt) one of the reference code.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..errors import ParamError
+from ..params import Params, param
+from ..pools import NgramPool
+from ..tree import Builder
+from ..types import JSON, Draft, Role, Verdict
+from .base import Context, Method
+
+_LIKE = "As in the reference code: "
+
+
+@dataclass(frozen=True, slots=True)
+class LookaheadParams(Params):
+    """Window, pool, and the reference code's own ways."""
+
+    W: int = param(15, label="Window size", symbol="W", help="Columns looked ahead", min=1, max=256)
+    N: int = param(5, label="N-gram size", symbol="N", help="Tokens of a harvested n-gram", min=3, max=16)
+    G: int = param(15, label="Guess set size", symbol="G", help="N-grams kept per token", min=0, max=256)
+    prompt_as_reference: bool = param(False, label="Pool the text", help="Pool n-grams of prompt and output as well")
+    layout: str = param("disjoint", label="Guesses", help="Side by side, or as a trie", choices=("disjoint", "merged"))
+    shift: str = param("row", label="Window moves", help="By a row, or by the tokens written", choices=("row", "hits"))
+    drop_bonus: bool = param(False, label="Drop the bonus", help=_LIKE + "a full match writes N-1 tokens, not N")
+    repeat_history: bool = param(False, label="Repeat history", help=_LIKE + "greedy pools the last token repeated")
+    replace_end: bool = param(False, label="Replace ends", help=_LIKE + "sampling keeps ends out of the window")
+
+    presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
+        "paper": {},
+        "reference": {"drop_bonus": True, "repeat_history": True, "replace_end": True},
+        "7B on A100": {"W": 15, "N": 5, "G": 15},
+        "13B on A100": {"W": 10, "N": 5, "G": 10},
+        "34B on A100": {"W": 7, "N": 5, "G": 7},
+        "minimal.py": {"W": 20, "N": 7, "G": 20, "prompt_as_reference": True},
+    }
+
+    @property
+    def largest_step(self) -> int:
+        """Nodes of the largest step: a full one, or one on the way if the window is narrower than tall."""
+        filling = max((row + 1) * (self.W + self.N - 2 - row) for row in range(self.N - 1))
+        return max(filling, (self.N - 1) * (self.W + self.G) - self.G * self.drop_bonus)
+
+
+class Lookahead(Method):
+    """Keep a window of Jacobi trajectories and a pool of their n-grams."""
+
+    name = "lookahead"
+    label = "Lookahead"
+    paper = "Fu et al. 2024, arXiv 2402.02057"
+    Params = LookaheadParams
+
+    def __init__(self, context: Context, params: LookaheadParams) -> None:
+        if params.largest_step > context.largest_step:
+            sizes = f"{params.largest_step} tokens in a step but {context.largest_step} fit"
+            raise ParamError(f"lower N, W or G: N={params.N}, W={params.W}, G={params.G} put {sizes}")
+        self._context, self._params, self._pool = context, params, NgramPool(params.G)
+        self._rows = [[self._from_prompt() for _ in range(params.W + params.N - 3)]]  # L1
+        self._ends: list[int] = []  # the node at the end of every column
+        self._history: deque[int] = deque(maxlen=params.N)  # the end of the text, where it is pooled
+        self._inserted: list[JSON] = []
+        self._panel: dict[str, JSON] = {}
+        self._pool_text(context.text)
+
+    def propose(self) -> Draft:
+        """The window and the guesses for the last token."""
+        rows, root, params = self._rows, self._context.text[-1], self._params
+        tree, chain = Builder(root), [0]
+        for i, token in enumerate(rows[0], start=1):  # L2
+            chain.append(tree.add(token, chain[-1], f"window:0,{i}", Role.EXPLORE))
+        self._ends = chain
+        for r, row in enumerate(rows[1:], start=1):
+            cells = enumerate(zip(row, self._ends, strict=True))
+            self._ends = [tree.add(token, end, f"window:{r},{i}", Role.EXPLORE) for i, (token, end) in cells]
+        phase = "steady" if len(rows) == params.N - 1 else "fill" if len(rows) > 1 else "prefill"
+        length = params.N - 1 - params.drop_bonus  # the bonus behind a shorter guess is its own last token
+        guesses = [[*ngram[:length]] for ngram in self._pool.guesses(root)] if phase == "steady" else []
+        for entry, guess in enumerate(guesses):  # L3
+            sources = [f"pool:{entry},{i}" for i in range(length)]
+            tree.chain(guess, sources, merge=params.layout == "merged")
+        self._panel = {"phase": phase, "rows": rows, "new": [], "key": root, "guesses": guesses}
+        self._inserted = []
+        return tree.draft()
+
+    def observe(self, draft: Draft, verdict: Verdict) -> None:
+        """Harvest the trajectories and move the window."""
+        context, params, rows = self._context, self._params, self._rows
+        greedy, emitted = context.sampler.sampling.greedy, verdict.emitted
+        new = self._panel["new"] = [verdict.argmax[end] for end in self._ends]  # L4
+        if len(rows) < params.N - 1:
+            self._rows = [*(row[1:] for row in rows), new[1:]]  # L5
+        else:
+            for column in zip([draft.tokens[0], *rows[0]], *rows[1:], new, strict=True):
+                self._insert(*column)  # L6
+            banned = context.end_tokens if params.replace_end and not greedy else ()
+            hits = len(emitted) - 1 if params.shift == "hits" else 0
+            new = [self._from_prompt() if token in banned else token for token in new]
+            moved = [rows[1][1:], *rows[2:], new]  # L7
+            self._rows = [row[hits:] + [self._from_prompt() for _ in row[:hits]] for row in moved]
+        self._pool_text(emitted[-1:] * len(emitted) if params.repeat_history and greedy else emitted)
+
+    def panel(self) -> Mapping[str, JSON]:
+        """The window as fed, the target's answers behind it, the guesses, and what the pool learned."""
+        pool = {"inserted": self._inserted, "keys": self._pool.keys, "entries": self._pool.entries}
+        return self._panel | {"pool": pool}
+
+    def _insert(self, key: int, *ngram: int) -> None:
+        if outcome := self._pool.insert(key, ngram):
+            self._inserted.append([key, [*ngram], outcome])
+
+    def _pool_text(self, tokens: Iterable[int]) -> None:
+        for token in tokens if self._params.prompt_as_reference else ():
+            self._history.append(token)
+            if len(self._history) == self._params.N:
+                self._insert(*self._history)
+
+    def _from_prompt(self) -> int:
+        return self._context.text[self._context.random.randrange(self._context.prompt_length)]

@@ -1,0 +1,121 @@
+"""The engine's loop in miniature: drives one method on a table model and keeps every turn."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from decoding import accept
+from decoding.methods.base import Context, Method
+from decoding.model.table import TableModel
+from decoding.sampling import Sampler, Sampling, likeliest
+from decoding.tree import path_to
+from decoding.types import JSON, Draft, Verdict
+
+Rows = list[list[int]]
+
+
+def hashed(order: int, vocabulary: int, seed: int) -> TableModel:
+    """A model whose logits are noise, fixed by its last `order` tokens: nothing in it but the order is regular."""
+
+    def rule(key: tuple[int, ...]) -> torch.Tensor:
+        return torch.randn(vocabulary, generator=torch.Generator().manual_seed(hash((seed, *key)) & 0xFFFFFFFF))
+
+    return TableModel(rule, order, vocabulary)
+
+
+def random_prompt(length: int, vocabulary: int, seed: int) -> list[int]:
+    """A text without structure."""
+    return random.Random(seed).choices(range(vocabulary), k=length)
+
+
+def new_context(
+    prompt: Sequence[int],
+    sampling: Sampling,
+    *,
+    vocabulary: int,
+    largest_step: int = 4096,
+    end_tokens: Iterable[int] = (),
+) -> Context:
+    """What a method gets from the engine."""
+    return Context(
+        text=list(prompt),
+        prompt_length=len(prompt),
+        max_new_tokens=10_000,
+        sampler=Sampler(sampling, vocabulary, torch.device("cpu"), prompt),
+        end_tokens=frozenset(end_tokens),
+        largest_step=largest_step,
+        random=random.Random(sampling.seed),
+    )
+
+
+def plain_text(model: TableModel, prompt: Sequence[int], count: int, sampling: Sampling) -> list[int]:
+    """What the model writes one token at a time, without any method."""
+    text, sampler = list(prompt), Sampler(sampling, model.card.vocabulary, torch.device("cpu"), prompt)
+    empty = Draft((text[-1],), (-1,), (), ())
+    for position in range(count):
+        logits = model.logits(text)[None]  # (1, V)
+        choose = accept.sampled(empty, sampler.probabilities(logits).__getitem__, sampler.draws, position)
+        text.append(likeliest(logits)[0] if sampling.greedy else choose(0, 0, ()))
+    return text[len(prompt) :]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One step, and the text in front of it."""
+
+    before: list[int]
+    draft: Draft
+    verdict: Verdict
+    panel: Mapping[str, JSON]
+
+
+class Drive:
+    """A method at work."""
+
+    def __init__(
+        self,
+        kind: type[Method],
+        model: TableModel,
+        prompt: Sequence[int],
+        sampling: Sampling | None = None,
+        end_tokens: Iterable[int] = (),
+        **params: JSON,
+    ) -> None:
+        sampling, vocabulary = sampling or Sampling(), model.card.vocabulary
+        self.context = new_context(prompt, sampling, vocabulary=vocabulary, end_tokens=end_tokens)
+        self.method = kind(self.context, kind.Params(**params))
+        self.turns: list[Turn] = []
+        self._model = model
+
+    @property
+    def written(self) -> list[int]:
+        """The new tokens."""
+        return self.context.text[self.context.prompt_length :]
+
+    def until(self, count: int) -> Drive:
+        """Take turns until `count` tokens are written."""
+        while len(self.written) < count:
+            self.turn()
+        return self
+
+    def turn(self) -> Turn:
+        """Propose, verify, commit, observe."""
+        context, before = self.context, list(self.context.text)
+        draft = self.method.propose()
+        sentences = [path_to(draft.parents, node)[1:] for node in range(len(draft.tokens))]
+        answers = [self._model.logits([*before, *(draft.tokens[i] for i in way)]) for way in sentences]
+        logits = torch.stack(answers)  # (T, V)
+        argmax = likeliest(logits)
+        choose = accept.greedy(argmax)
+        if not context.sampler.sampling.greedy:
+            law, draws = context.sampler.probabilities(logits), context.sampler.draws
+            choose = accept.sampled(draft, law.__getitem__, draws, len(self.written))
+        verdict = Verdict(*accept.walk(draft, choose), tuple(argmax))
+        context.text.extend(verdict.emitted)
+        self.method.observe(draft, verdict)
+        self.turns.append(Turn(before, draft, verdict, self.method.panel()))
+        return self.turns[-1]
