@@ -164,9 +164,8 @@ class _Loop:
             verdict = Verdict(verdict.path[: len(emitted) + 1], emitted, verdict.argmax, verdict.hidden)
         with clock.phase("commit"):
             self._commit(verdict)
-        if finish is None:
-            with clock.phase("draft"):
-                self._method.observe(draft, verdict)
+        with clock.phase("draft"):
+            self._method.observe(draft, verdict)
         columns = self._columns(draft, verdict, logits)
         pending = start - 1 - stored
         accepted, drafted = len(verdict.path) - 1, draft.roles.count(Role.VERIFY)

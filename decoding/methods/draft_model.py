@@ -72,9 +72,9 @@ class DraftModel(Method):
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
         """Make the drafter's cache hold the committed text and nothing else."""
-        before = len(self._context.text) - len(verdict.emitted)
-        agreed = before + len(verdict.path) - 1
-        self._session.rewind(min(self._session.length, agreed))  # L5
+        length = len(self._context.text)
+        agreed = length - len(verdict.emitted) + len(verdict.path) - 1
+        self._session.rewind(min(self._session.length, agreed, length - 1))  # L5
 
     def panel(self) -> Mapping[str, JSON]:
         """How sure the drafter was of its likeliest token, at every token it wrote."""
