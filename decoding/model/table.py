@@ -17,9 +17,11 @@ from .session import Reading
 
 Rule = Callable[[tuple[int, ...]], torch.Tensor]  # the last `order` tokens -> logits (V,)
 
+_KEPT = 8192  # answers a model keeps; a run that never ends must not fill the memory
+
 
 class TableModel:
-    """Weights that are a rule; every answer is computed once and kept."""
+    """Weights that are a rule; its latest answers are kept."""
 
     def __init__(self, rule: Rule, order: int, vocabulary: int, name: str = "table", context: int = 4096) -> None:
         self.card = ModelCard(name, "table", "0" * 64, 0, vocabulary, context)
@@ -32,9 +34,12 @@ class TableModel:
     def logits(self, text: Sequence[int]) -> torch.Tensor:  # (V,)
         """What follows `text`."""
         key = tuple(text[-self.order :])
-        if key not in self._known:
-            self._known[key] = self._rule(key).to(self.dtype)
-        return self._known[key]
+        row = self._known.get(key)
+        if row is None:
+            if len(self._known) == _KEPT:
+                del self._known[next(iter(self._known))]
+            row = self._known[key] = self._rule(key).to(self.dtype)
+        return row
 
     def open(self, capacity: int, largest_step: int) -> TableSession:
         """A session; a table needs no memory beyond the text itself."""

@@ -1,0 +1,100 @@
+"""The keys and values of one text: one tensor, allocated once, moved only when a tree's accepted rows are stored.
+
+A stored token's position is its place in the text, and place i lives in slot i mod slots. So what a slot holds
+follows from `length` alone. There are two sizes:
+
+- linear, where some layer sees the whole text: a slot for every token and for the largest step behind them;
+- rolling, where every layer has a sliding window W: W + 2 S slots, S being the largest step. No key that is still
+  visible can have been overwritten. Let M be the greatest length the text ever had. Rows are written behind `length`,
+  so none was written behind place M + S - 1, and the slots still hold every place from M - S - W on. A text is never
+  rewound below M - S, and its next token, there or later, sees nothing in front of place M - S - W + 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from ..errors import ModelError
+
+Views = tuple[torch.Tensor, ...]  # key and value of layer 0, key and value of layer 1, ...: (1, kv_heads, P, D) each
+
+
+class Cache:
+    """Slots for every layer's keys and values, and the number of tokens stored."""
+
+    def __init__(
+        self,
+        layers: int,
+        kv_heads: int,
+        head_dim: int,
+        capacity: int,
+        largest_step: int,
+        window: int | None,
+        device: torch.device,
+        dtype: torch.dtype,
+    ) -> None:
+        """`window` is the sliding window that all layers have, or None."""
+        self.capacity, self.largest_step = capacity, largest_step
+        self.slots = capacity + largest_step
+        if window is not None:
+            self.slots = min(self.slots, window + 2 * largest_step)
+        self.length = 0
+        self._longest = 0
+        with torch.inference_mode():
+            # Zeros touch every page now, so that running out of memory is found here and not in the middle of a run.
+            self.data = torch.zeros(layers, 2, self.slots, kv_heads, head_dim, device=device, dtype=dtype)
+            self._flat = self.data.flatten(0, 1)  # (2 layers, slots, kv_heads, D): keys at even, values at odd places
+
+    def check(self, rows: int) -> None:
+        """Raise ModelError unless a step of `rows` fits behind the stored tokens."""
+        if rows > self.largest_step:
+            raise ModelError(f"a step of {rows} tokens is too large for a session opened for {self.largest_step}")
+        if self.length + rows > self.capacity + self.largest_step:
+            raise ModelError(
+                f"{rows} tokens do not fit behind the {self.length} stored ones of a session for {self.capacity}; "
+                "shorten the prompt or ask for fewer new tokens"
+            )
+
+    def places(self, start: int, stop: int) -> slice | torch.Tensor:
+        """The slots of the places from `start` to `stop`: a slice unless they go round the ring's end."""
+        first = start % self.slots
+        if first + stop - start <= self.slots:
+            return slice(first, first + stop - start)
+        return torch.arange(start, stop, device=self.data.device) % self.slots
+
+    def views(self, places: slice) -> Views:
+        """Every layer's keys and values at neighbouring slots, as attention wants them, in one cheap call."""
+        part = self._flat[:, places]
+        return part.transpose(1, 2).unsqueeze(1).unbind(0)
+
+    def gather(self, layer: int, places: torch.Tensor) -> Views:
+        """A copy of one layer's keys and values at scattered slots: (1, kv_heads, P, D) each."""
+        return self.data[layer].index_select(1, places).transpose(1, 2).unsqueeze(1).unbind(0)
+
+    def commit(self, rows: Sequence[int]) -> None:
+        """Store the rows of the last step that form a path: they move down behind the stored tokens.
+
+        Rows ascend and row i is never below place i, so reading all of them before writing any is enough.
+        """
+        kept = 0
+        while kept < len(rows) and rows[kept] == kept:
+            kept += 1
+        if kept < len(rows):
+            old = [(self.length + row) % self.slots for row in rows[kept:]]
+            new = [(self.length + row) % self.slots for row in range(kept, len(rows))]
+            source, target = torch.tensor([old, new], device=self.data.device).unbind(0)
+            with torch.inference_mode():
+                self._flat.index_copy_(1, target, self._flat.index_select(1, source))
+        self.length += len(rows)
+        self._longest = max(self._longest, self.length)
+
+    def rewind(self, length: int) -> None:
+        """Forget what stands behind `length`; what a rolling cache has overwritten cannot be remembered."""
+        assert max(0, self._longest - self.largest_step) <= length <= self.length
+        self.length = length
+
+    def reset(self) -> None:
+        """Forget the text."""
+        self.length = self._longest = 0

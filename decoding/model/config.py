@@ -1,0 +1,152 @@
+"""What a decoder needs to know of a model's configuration, checked before any weight is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import ModelError
+
+FAMILIES = ("llama", "mistral", "qwen2", "qwen3", "phi3")
+ROPES = ("default", "linear", "dynamic", "llama3", "yarn", "longrope")
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Sizes and switches of a Llama-family model."""
+
+    family: str
+    layers: int
+    hidden: int
+    intermediate: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    rotary: int  # leading dimensions of a head that are rotated
+    vocabulary: int
+    context: int
+    eps: float
+    rope: str
+    windows: tuple[int | None, ...]  # per layer; None sees the whole text
+    tied: bool
+    qkv_bias: bool
+    out_bias: bool
+    mlp_bias: bool
+    qk_norm: bool
+
+    @property
+    def repeats(self) -> int:
+        """Query heads that share one key/value head."""
+        return self.heads // self.kv_heads
+
+    def tensors(self, tied: bool) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Names and shapes of the weights, in the order in which transformers stores them."""
+        yield "model.embed_tokens.weight", (self.vocabulary, self.hidden)
+        for index in range(self.layers):
+            for name, shape in self._layer():
+                yield f"model.layers.{index}.{name}", shape
+        yield "model.norm.weight", (self.hidden,)
+        if not tied:
+            yield "lm_head.weight", (self.vocabulary, self.hidden)
+
+    def _layer(self) -> Iterator[tuple[str, tuple[int, ...]]]:
+        query, key, wide = self.heads * self.head_dim, self.kv_heads * self.head_dim, self.intermediate
+        fused = self.family == "phi3"
+        inner = {"qkv": query + 2 * key} if fused else {"q": query, "k": key, "v": key}
+        for name, rows in inner.items():
+            yield from _linear(f"self_attn.{name}_proj", rows, self.hidden, self.qkv_bias)
+        yield from _linear("self_attn.o_proj", self.hidden, query, self.out_bias)
+        if self.qk_norm:
+            yield "self_attn.q_norm.weight", (self.head_dim,)
+            yield "self_attn.k_norm.weight", (self.head_dim,)
+        for name, rows in ({"gate_up": 2 * wide} if fused else {"gate": wide, "up": wide}).items():
+            yield from _linear(f"mlp.{name}_proj", rows, self.hidden, self.mlp_bias)
+        yield from _linear("mlp.down_proj", self.hidden, wide, self.mlp_bias)
+        yield "input_layernorm.weight", (self.hidden,)
+        yield "post_attention_layernorm.weight", (self.hidden,)
+
+
+def _linear(name: str, rows: int, columns: int, bias: bool) -> Iterator[tuple[str, tuple[int, ...]]]:
+    yield f"{name}.weight", (rows, columns)
+    if bias:
+        yield f"{name}.bias", (rows,)
+
+
+def check_family(family: object) -> str:
+    """The model's family, or ModelError."""
+    if not isinstance(family, str) or family not in FAMILIES:
+        raise ModelError(f"models of type {str(family)[:40]!r} cannot be run; supported are {', '.join(FAMILIES)}")
+    return family
+
+
+def read_shape(config: Any) -> Shape:
+    """Check a transformers configuration and take from it what the decoder needs."""
+    family = check_family(config.model_type)
+    if getattr(config, "quantization_config", None) is not None:
+        raise ModelError("quantised weights cannot be run; use the model's float32, float16 or bfloat16 weights")
+    if config.hidden_act not in ("silu", "swish"):
+        raise ModelError(f"the activation {str(config.hidden_act)[:40]!r} cannot be run; supported is silu")
+    heads = _size(config, "num_attention_heads")
+    kv_heads = _size(config, "num_key_value_heads")
+    if heads % kv_heads:
+        raise ModelError(f"{heads} attention heads cannot share {kv_heads} key/value heads; check config.json")
+    explicit = getattr(config, "head_dim", None) is not None
+    head_dim = _size(config, "head_dim") if explicit else _size(config, "hidden_size") // heads
+    rope, rotary = _rope(config, family, head_dim)
+    attention_bias = bool(getattr(config, "attention_bias", False))
+    return Shape(
+        family=family,
+        layers=_size(config, "num_hidden_layers"),
+        hidden=_size(config, "hidden_size"),
+        intermediate=_size(config, "intermediate_size"),
+        heads=heads,
+        kv_heads=kv_heads,
+        head_dim=head_dim,
+        rotary=rotary,
+        vocabulary=_size(config, "vocab_size"),
+        context=_size(config, "max_position_embeddings"),
+        eps=float(config.rms_norm_eps),
+        rope=rope,
+        windows=_windows(config, family),
+        tied=bool(config.tie_word_embeddings),
+        qkv_bias=family == "qwen2" or (family in ("llama", "qwen3") and attention_bias),
+        out_bias=family in ("llama", "qwen3") and attention_bias,
+        mlp_bias=family == "llama" and bool(getattr(config, "mlp_bias", False)),
+        qk_norm=family == "qwen3",
+    )
+
+
+def _size(config: Any, name: str) -> int:
+    value = getattr(config, name, None)
+    if type(value) is not int or value < 1:
+        raise ModelError(f"{name} in config.json must be a whole number of at least 1, not {str(value)[:40]!r}")
+    return value
+
+
+def _rope(config: Any, family: str, head_dim: int) -> tuple[str, int]:
+    """The kind of rotary embedding and the dimensions it rotates."""
+    parameters = getattr(config, "rope_parameters", None) or {}
+    kind = parameters.get("rope_type", "default")
+    if kind not in ROPES:
+        raise ModelError(f"the rotary embedding {str(kind)[:40]!r} cannot be run; supported are {', '.join(ROPES)}")
+    share = float(parameters.get("partial_rotary_factor") or 1.0)
+    rotary = int(head_dim * share)
+    if rotary < 2 or rotary % 2 or head_dim % 2 or (share != 1.0 and family != "phi3"):
+        raise ModelError(f"rotating {rotary} of a head's {head_dim} dimensions cannot be run; check config.json")
+    return kind, rotary
+
+
+def _windows(config: Any, family: str) -> tuple[int | None, ...]:
+    """Every layer's sliding window."""
+    layers = _size(config, "num_hidden_layers")
+    window = None if family == "llama" else getattr(config, "sliding_window", None)
+    if window is None:
+        return (None,) * layers
+    window = _size(config, "sliding_window")
+    if family in ("mistral", "phi3"):
+        return (window,) * layers
+    kinds = config.layer_types
+    if len(kinds) != layers or not set(kinds) <= {"sliding_attention", "full_attention"}:
+        raise ModelError("layer_types in config.json must name full_attention or sliding_attention for every layer")
+    return tuple(window if kind == "sliding_attention" else None for kind in kinds)

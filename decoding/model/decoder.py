@@ -1,0 +1,133 @@
+"""The Llama family's forward pass, written to be read in one sitting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch.nn.functional import silu
+
+from ..types import ModelCard
+from .attention import attend
+from .cache import Cache
+from .config import Shape
+from .rope import Rope
+from .session import Reading
+from .step import Step
+from .weights import Weights
+
+
+class Decoder:
+    """Weights on a device. `load_decoder` and `from_transformers` make one."""
+
+    def __init__(self, shape: Shape, weights: Weights, rope: Rope, card: ModelCard) -> None:
+        self.shape, self.card, self.rope = shape, card, rope
+        self.device, self.dtype = weights.embedding.device, weights.embedding.dtype
+        self.attention = "torch scaled_dot_product_attention, query heads packed"
+        self.window = min((window for window in shape.windows if window is not None), default=None)
+        self._weights = weights
+        inner = torch.float64 if self.dtype == torch.float64 else torch.float32
+        self._eps = torch.full((1, 1, 1), shape.eps, dtype=inner, device=self.device)
+
+    @classmethod
+    def from_transformers(cls, model: Any, dtype: str | torch.dtype | None = None) -> Decoder:
+        """The decoder for a transformers model that is in memory already, on the same device."""
+        from .loading import from_transformers
+
+        return from_transformers(model, dtype)
+
+    def open(self, capacity: int, largest_step: int) -> DecoderSession:
+        """A session for texts of up to `capacity` tokens."""
+        return DecoderSession(self, capacity, largest_step)
+
+    def forward(
+        self, x: torch.Tensor, step: Step, start: int = 0, stop: int | None = None
+    ) -> torch.Tensor:  # (T,) ids or (T, H) -> (T, H)
+        """Run the layers from `start` to `stop`; ids are embedded first. Keys and values go into the step's cache."""
+        shape, weights = self.shape, self._weights
+        heads, size, half, eps = shape.heads, shape.head_dim, shape.head_dim // 2, self._eps
+        cos, sin = step.cos, step.sin
+        if x.dim() == 1:
+            x = weights.embedding.index_select(0, x)
+        for index in range(start, shape.layers if stop is None else stop):
+            layer, span = weights.layers[index], step.spans[index]
+            qkv = layer.qkv(norm(x, eps) * layer.attention_norm).view(-1, heads + 2 * shape.kv_heads, size)
+            if layer.qk_norm is not None:
+                qk, value = qkv.tensor_split((heads + shape.kv_heads,), 1)
+                qkv = torch.cat((norm(qk.reshape(-1, size), eps).view_as(qk) * layer.qk_norm, value), 1)
+            qkv = torch.addcmul(qkv * cos, qkv.roll(half, -1), sin)
+            step.write(index, qkv[:, heads:])
+            key, value = span.read(index)
+            x = x + layer.out(attend(qkv[:, :heads], key, value, span.bias))
+            gate, up = layer.gate_up(norm(x, eps) * layer.mlp_norm).chunk(2, -1)
+            x = x + layer.down(silu(gate) * up)
+        return x
+
+    def final(self, x: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, H)
+        """The final norm."""
+        return norm(x, self._eps) * self._weights.norm
+
+    def head(self, x: torch.Tensor) -> torch.Tensor:  # (R, H) after the final norm -> (R, V)
+        """The logits."""
+        return self._weights.head(x)
+
+
+class DecoderSession:
+    """One text under a decoder."""
+
+    def __init__(self, model: Decoder, capacity: int, largest_step: int) -> None:
+        shape, windows = model.shape, model.shape.windows
+        rolling = max(window or 0 for window in windows) if None not in windows else None
+        self.capacity, self.largest_step = capacity, largest_step
+        self._model = model
+        self.cache = Cache(
+            shape.layers, shape.kv_heads, shape.head_dim, capacity, largest_step, rolling, model.device, model.dtype
+        )
+        self.reset(0)
+
+    @property
+    def length(self) -> int:
+        """Tokens stored."""
+        return self.cache.length
+
+    @torch.inference_mode()
+    def read(self, tokens: Sequence[int], parents: tuple[int, ...], skip: int = 0) -> Reading:
+        """Feed a tree whose root stands right behind the stored tokens; answer for rows `skip` and later."""
+        model = self._model
+        x = model.forward(*self.prepare(tokens, parents))
+        hidden = model.final(x[skip:] if skip else x)
+        if skip == len(tokens):
+            return Reading(hidden.new_empty(0, model.shape.vocabulary), hidden)
+        return Reading(model.head(hidden), hidden)
+
+    @torch.inference_mode()
+    def prepare(self, tokens: Sequence[int], parents: tuple[int, ...]) -> tuple[torch.Tensor, Step]:
+        """Ids and step for `Decoder.forward`; raises ModelError, with nothing written, where the rows do not fit."""
+        self.cache.check(len(tokens))
+        step = Step(tokens, parents, self.cache, self._tables, self._model.shape)
+        return step.ids, step
+
+    def commit(self, rows: Sequence[int]) -> None:
+        """Store the rows of the last reading that form a path from its root; the others are forgotten."""
+        self.cache.commit(rows)
+
+    def rewind(self, length: int) -> None:
+        """Forget stored tokens behind `length`: at most `largest_step` of them."""
+        self.cache.rewind(length)
+
+    @torch.inference_mode()
+    def reset(self, prompt_length: int) -> None:
+        """Start a new text."""
+        self.cache.reset()
+        self._tables = self._model.rope.tables(prompt_length, self.capacity + self.largest_step)
+
+
+def norm(x: torch.Tensor, eps: torch.Tensor) -> torch.Tensor:  # (R, H), (1, 1, 1) -> (R, H)
+    """Divide rows by their root mean square: in float32 and rounded before the weight comes, as transformers does.
+
+    One batched product gives the mean squares and adds eps; step by step that takes twice as long as the rest.
+    """
+    wide = x.to(eps.dtype)
+    mean = torch.baddbmm(eps, wide.unsqueeze(1), wide.unsqueeze(2), alpha=1.0 / wide.shape[1])  # (R, 1, 1)
+    return wide.mul(mean.rsqrt_().squeeze(2)).to(x.dtype)

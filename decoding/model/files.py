@@ -1,0 +1,146 @@
+"""Model folders: found, and read with nothing in them trusted. Only safetensors, which cannot run code."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import torch
+
+from ..errors import ModelError
+from ..types import JSON
+from .config import check_family
+
+_LARGEST_JSON = 64 * 2**20  # bytes; the index of the largest models is a tenth of it
+_LARGEST_SIZE = 2**24  # heads, dimensions or tokens, and
+_MOST_LAYERS = 4096  # layers: beyond every model, and a configuration of this size is still cheap to look at
+_SIZES = ("num_hidden_layers", "num_attention_heads", "num_key_value_heads", "hidden_size", "intermediate_size")
+_PATTERNS = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"]
+_PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
+
+
+def find_folder(folder_or_id: str, tell: Callable[[str, float], None]) -> Path:
+    """The folder itself, or the one that the hub's files were put into."""
+    folder = Path(folder_or_id)
+    try:
+        if folder_or_id and folder.is_dir():
+            return folder
+        exists = folder.exists()
+    except OSError:  # a name too long for the file system
+        exists = True
+    if exists or not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", folder_or_id):
+        raise ModelError(f"{folder_or_id[:200]!r} is not a folder; name a model folder or a hub id such as org/model")
+    from huggingface_hub import snapshot_download
+
+    tell("fetching files", 0.0)
+    try:
+        return Path(snapshot_download(folder_or_id, allow_patterns=_PATTERNS))
+    except Exception:  # the hub's client passes on the errors of several network libraries
+        raise ModelError(
+            f"there is no folder {folder_or_id[:200]!r}, and the hub gave no model of that name; "
+            "check the name and the network, or name a model folder"
+        ) from None
+
+
+def read_config(folder: Path) -> tuple[dict[str, JSON], Any]:
+    """config.json as it stands and as transformers understands it; nothing is allocated by its sizes."""
+    if not (folder / "config.json").is_file():
+        raise ModelError(f"{str(folder)!r} is no model folder: it has no config.json")
+    raw = read_json(folder / "config.json")
+    check_family(raw.get("model_type"))
+    for name, value in raw.items():
+        largest = _MOST_LAYERS if name == "num_hidden_layers" else _LARGEST_SIZE
+        if name in _SIZES and isinstance(value, int | float) and value > largest:
+            raise ModelError(f"{name[:40]} is {value} in config.json, which no model has; fetch the model again")
+    from transformers import AutoConfig
+
+    try:
+        return raw, AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
+    except Exception as error:  # validation in transformers raises errors of many kinds
+        reason = " ".join(str(error).split())[:200]
+        raise ModelError(f"config.json in {str(folder)!r} cannot be used: {reason}") from None
+
+
+def read_json(path: Path) -> dict[str, JSON]:
+    """A JSON object from a file of sane size."""
+    try:
+        if path.stat().st_size > _LARGEST_JSON:
+            raise ModelError(f"{path.name} is too large to be what its name says; fetch the model again")
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        if isinstance(error, ModelError):
+            raise
+        raise ModelError(f"{path.name} in {str(path.parent)!r} is no JSON; fetch the model again") from None
+    if not isinstance(content, dict):
+        raise ModelError(f"{path.name} in {str(path.parent)!r} holds no JSON object; fetch the model again")
+    return content
+
+
+class TensorFiles:
+    """The weights of a folder, one safetensors file or several with an index, read one tensor at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self._files: dict[str, Any] = {}  # by the tensor's name
+        self._stack = ExitStack()
+        self.shapes: dict[str, tuple[int, ...]] = {}
+        paths = _weight_files(folder)
+        with ExitStack() as stack:
+            for path in paths:
+                self._open(path, stack)
+            self._stack = stack.pop_all()
+
+    def _open(self, path: Path, stack: ExitStack) -> None:
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            file = stack.enter_context(safe_open(path, framework="pt", device="cpu"))
+            for name in file.keys():  # noqa: SIM118  # the file is no dict
+                if name in self.shapes:
+                    raise ModelError(f"the weight {name[:80]} stands in two files; fetch the model again")
+                self._files[name] = file
+                self.shapes[name] = tuple(file.get_slice(name).get_shape())
+        except (OSError, SafetensorError):
+            raise ModelError(f"{path.name} is damaged or cut short; fetch the model again") from None
+
+    def get(self, name: str) -> torch.Tensor:
+        """Read one tensor."""
+        tensor: torch.Tensor = self._files[name].get_tensor(name)
+        if tensor.dtype not in (torch.float32, torch.bfloat16, torch.float16, torch.float64):
+            raise ModelError(f"the weight {name} is stored as {tensor.dtype}; quantised weights cannot be run")
+        return tensor
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+
+def _weight_files(folder: Path) -> list[Path]:
+    """The safetensors files that make up the model."""
+    index = folder / "model.safetensors.index.json"
+    if not index.is_file():
+        if (folder / "model.safetensors").is_file():
+            return [folder / "model.safetensors"]
+        if any(next(folder.glob(pattern), None) for pattern in _PICKLES):
+            raise ModelError(
+                f"{str(folder)!r} holds pickled weights only, and those can run code; convert them to safetensors"
+            )
+        raise ModelError(f"{str(folder)!r} has no model.safetensors; name a folder with safetensors weights")
+    places = read_json(index).get("weight_map")
+    if not isinstance(places, dict) or not all(isinstance(name, str) for name in places.values()):
+        raise ModelError(f"{index.name} in {str(folder)!r} has no weight_map; fetch the model again")
+    names = sorted(set(places.values()))
+    for name in names:
+        if name != Path(name).name or "\\" in name or not name.endswith(".safetensors"):
+            raise ModelError(f"{index.name} names the file {name[:80]!r}, which is outside the model's folder")
+        if not (folder / name).is_file():
+            raise ModelError(f"the weight file {name[:80]} is missing; fetch the model again")
+    return [folder / name for name in names]

@@ -1,0 +1,47 @@
+"""A drafter whose logits are as wide as the target's: vocabularies that agree may still be padded differently."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch.nn.functional import pad
+
+from .session import Model, Reading, Session
+
+
+class Resized:
+    """A model that answers in `vocabulary` columns: cut off, or filled up with tokens it never proposes."""
+
+    def __init__(self, model: Model, vocabulary: int) -> None:
+        self.card = replace(model.card, vocabulary=vocabulary)
+        self.device, self.dtype, self.attention = model.device, model.dtype, model.attention
+        self.window = model.window
+        self._model = model
+
+    def open(self, capacity: int, largest_step: int) -> ResizedSession:
+        """A session of the model, resized."""
+        session = self._model.open(capacity, largest_step)
+        return ResizedSession(session, self._model.card.vocabulary, self.card.vocabulary)
+
+
+class ResizedSession:
+    """A session with the columns of its logits cut or filled up."""
+
+    def __init__(self, session: Session, own: int, wanted: int) -> None:
+        self.capacity, self.largest_step = session.capacity, session.largest_step
+        self._session, self._own, self._wanted = session, own, wanted
+        self.commit, self.rewind, self.reset = session.commit, session.rewind, session.reset
+
+    @property
+    def length(self) -> int:
+        """Tokens stored."""
+        return self._session.length
+
+    def read(self, tokens: Sequence[int], parents: tuple[int, ...], skip: int = 0) -> Reading:
+        """The session's answer. A padding id that it has no row for is read as its last one."""
+        reading = self._session.read([min(token, self._own - 1) for token in tokens], parents, skip)
+        missing = max(0, self._wanted - self._own)
+        logits = pad(reading.logits[..., : self._wanted], (0, missing), value=-torch.inf)
+        return Reading(logits, reading.hidden)

@@ -1,0 +1,101 @@
+"""Rotary position embeddings as tables: one row of cosines and sines per position.
+
+Two kinds of scaling, dynamic and longrope, depend on the length of the text, which a decoding method must not
+change: the same token would be rotated one way when it was drafted in a tree and another way when it was written
+alone. So one rule holds for every method: the token at position p is rotated as it is when the prompt is read in
+one pass and every later token alone, that is, for a text of max(p + 1, prompt length) tokens. Then a row depends on
+its position and on the prompt only, and even these kinds are tables: one per kind of prompt.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import torch
+
+from ..errors import ModelError
+from .config import Shape
+
+
+class Tables(NamedTuple):
+    """Row p rotates position p: x * cos + (x with its halves swapped) * sin."""
+
+    cos: torch.Tensor  # (N, 1, head_dim)
+    sin: torch.Tensor  # (N, 1, head_dim); the first half is negated, as the rotation asks for
+
+
+class Rope:
+    """Makes and keeps a model's tables."""
+
+    def __init__(self, config: Any, shape: Shape, device: torch.device, dtype: torch.dtype) -> None:
+        self._config, self._shape, self._device, self._dtype = config, shape, device, dtype
+        self._known: dict[int, Tables] = {}
+        self._limit: int | None = None  # texts of up to this length are rotated alike
+        if shape.rope == "dynamic":
+            self._limit = shape.context
+        elif shape.rope == "longrope":
+            self._limit = config.rope_parameters["original_max_position_embeddings"]
+        # A text that grows by one token a step asks for a new length each time, and for the old ones in the next run.
+        self._frequencies = lru_cache(maxsize=4096)(self._compute)
+        self._frequencies(0)  # settings that cannot work are refused now and not in the first run
+
+    def tables(self, prompt_length: int, size: int) -> Tables:
+        """Tables of at least `size` rows for texts that start with a prompt of that length."""
+        key = self._rotated_as(prompt_length)
+        known = self._known.get(key)
+        if known is None or known.cos.shape[0] < size:
+            known = self._known[key] = self._build(key, size)
+            if len(self._known) > 8:  # only dynamic scaling has more than two kinds of prompt
+                del self._known[next(iter(self._known))]
+        return known
+
+    def _rotated_as(self, length: int) -> int:
+        """The shortest text that is rotated as a text of `length` is."""
+        if self._limit is None or length <= self._limit:
+            return 0
+        return self._limit + 1 if self._shape.rope == "longrope" else length
+
+    def _build(self, prompt_length: int, size: int) -> Tables:
+        same = size if self._limit is None else min(size, max(prompt_length, self._limit))
+        first, scale = self._frequencies(prompt_length)
+        rows = [first.expand(same, -1)]
+        if self._shape.rope == "longrope":
+            rows.append(self._frequencies(self._rotated_as(size))[0].expand(size - same, -1))
+        else:
+            rows += [self._frequencies(length)[0][None] for length in range(same + 1, size + 1)]
+        angles = torch.arange(size, dtype=torch.float32)[:, None] * torch.cat(rows)  # (N, rotary / 2)
+        # Dimensions that are not rotated pair up behind those that are: cosine 1, sine 0.
+        still = (self._shape.head_dim - self._shape.rotary) // 2
+        cos = torch.nn.functional.pad(angles.cos() * scale, (0, still), value=1.0)
+        sin = torch.nn.functional.pad(angles.sin() * scale, (0, still))
+        both = torch.stack((torch.cat((cos, cos), -1), torch.cat((-sin, sin), -1)))[:, :, None]
+        return Tables(*both.to(self._device, self._dtype).unbind(0))
+
+    def _compute(self, length: int) -> tuple[torch.Tensor, float]:  # (rotary / 2,) and the scale of cos and sin
+        """Inverse frequencies for a text of that length; 0 means a short one."""
+        from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
+        kind, rotary = self._shape.rope, self._shape.rotary
+        try:
+            if kind == "default":  # transformers keeps this one in its model files
+                exponents = torch.arange(0, rotary, 2, dtype=torch.float32) / rotary
+                inverse, scale = 1.0 / (self._config.rope_parameters["rope_theta"] ** exponents), 1.0
+            else:
+                inverse, scale = ROPE_INIT_FUNCTIONS[kind](self._config, torch.device("cpu"), seq_len=length or None)
+        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
+            inverse, scale = torch.empty(0), 1.0
+        if inverse.shape != (rotary // 2,) or not inverse.isfinite().all():
+            raise ModelError(f"the settings of the {kind} rotary embedding do not fit the model; check config.json")
+        return inverse, float(scale)
+
+
+def halves(shape: Shape) -> list[int]:
+    """The order of a head's dimensions in which dimension i always rotates with i + head_dim / 2.
+
+    Where only the leading dimensions are rotated, the partners are closer together than that. Queries and keys may
+    share any order of their dimensions, so the weights are put into this one and no step has to split a head.
+    """
+    rotary, half = shape.rotary, shape.rotary // 2
+    middle = (rotary + shape.head_dim) // 2
+    return [*range(half), *range(rotary, middle), *range(half, rotary), *range(middle, shape.head_dim)]
