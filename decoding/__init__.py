@@ -7,6 +7,7 @@ for step in engine.decode("Once upon", method="lookahead"): ...
 
 from .engine import Engine, Result
 from .errors import ModelError, ParamError, SpecscopeError, TraceError
+from .load import load
 from .methods import METHODS
 
-__all__ = ["METHODS", "Engine", "ModelError", "ParamError", "Result", "SpecscopeError", "TraceError"]
+__all__ = ["METHODS", "Engine", "ModelError", "ParamError", "Result", "SpecscopeError", "TraceError", "load"]

@@ -16,7 +16,7 @@ class Stops:
         self._strings = strings
         self._decode = decode
         # A stop string of b bytes spans at most b tokens that print; some slack for tokens that print nothing.
-        self._reach = max((len(text.encode()) for text in strings), default=0) + 16
+        self._reach = max((len(text.encode(errors="surrogatepass")) for text in strings), default=0) + 16
         self._tail: list[int] = []
 
     def cut(self, emitted: Sequence[int]) -> tuple[tuple[int, ...], str | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +17,11 @@ Message = Mapping[str, str]  # {"role": "system" | "user" | "assistant", "conten
 class Codec:
     """A tokenizer as the engine needs it."""
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase | None = None) -> None:
+    def __init__(
+        self, tokenizer: PreTrainedTokenizerBase | None = None, end_tokens: Iterable[int] | None = None
+    ) -> None:
         self.tokenizer: Any = tokenizer
+        self._end_tokens = None if end_tokens is None else frozenset(end_tokens)
         self._bytes_of = _byte_letters() if tokenizer is not None and _is_byte_level(tokenizer) else None
 
     def encode(self, prompt: str) -> list[int]:
@@ -78,7 +81,9 @@ class Codec:
 
     @property
     def end_tokens(self) -> frozenset[int]:
-        """The ids that end a text."""
+        """The ids that end a text: those that were given, else the tokenizer's own."""
+        if self._end_tokens is not None:
+            return self._end_tokens
         end = getattr(self.tokenizer, "eos_token_id", None)
         return frozenset() if end is None else frozenset((int(end),))
 

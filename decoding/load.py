@@ -1,0 +1,126 @@
+"""Engines by name: the toy, a model folder, or a model of the hub; with a drafter where one is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from .engine import Engine
+from .errors import ModelError
+from .model.resized import Resized
+from .model.session import Model
+from .text import Codec
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+Progress = Callable[[str, float], None]  # hears what is going on and which share of it is done
+_TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json", "vocab.txt")
+
+
+def load(
+    name: str,
+    *,
+    draft: str | None = None,
+    device: str | None = None,
+    dtype: str | None = None,
+    progress: Progress | None = None,
+) -> Engine:
+    """An engine on "toy", a model folder or a hub id; `draft` names a smaller model with the same tokenizer.
+
+    The device is CUDA where there is one; the dtype is bfloat16 where the device computes with it, else float32.
+    """
+    for value in (name, draft):
+        if value is not None and (not isinstance(value, str) or not value.strip() or "\0" in value):
+            raise ModelError('name a model: "toy", a model folder, or a hub id such as org/model')
+        if value == "pocket":
+            raise ModelError('this version has no embedded model yet: use "toy" or a model folder')
+    if name == "toy":
+        return _load_toy(draft, device, dtype)
+    if draft == "toy":
+        raise ModelError('the toy drafts for "toy" only: name a smaller model with the same tokenizer')
+    where = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    target, codec = _load_model(name, where, dtype, progress)
+    if draft is None:
+        return Engine(target, codec)
+    drafter, draft_codec = _load_model(draft, where, dtype, progress)
+    return Engine(target, codec, match(target, codec, drafter, draft_codec))
+
+
+def match(target: Model, codec: Codec, draft: Model, draft_codec: Codec) -> Model:
+    """The drafter, its logits as wide as the target's; ModelError unless both speak of the same tokens."""
+    ours, theirs = target.card.vocabulary, draft.card.vocabulary
+    pair = f"{draft.card.name} cannot draft for {target.card.name}"
+    if codec.tokenizer is not None and draft_codec.tokenizer is not None:
+        want, have = codec.tokenizer.get_vocab(), draft_codec.tokenizer.get_vocab()
+        differing = sorted(want.items() ^ have.items(), key=lambda entry: (entry[1], entry[0]))
+        if differing:
+            token, index = differing[0]
+            raise ModelError(
+                f"{pair}: their tokenizers differ, first at token {token[:40]!r} with id {index}; "
+                "name a drafter with the same tokenizer"
+            )
+    elif ours != theirs:
+        raise ModelError(
+            f"{pair}: their vocabularies have {theirs} and {ours} entries, and without tokenizers for both nothing "
+            "tells whether the ids agree; name a drafter with the same tokenizer"
+        )
+    return draft if ours == theirs else Resized(draft, ours)
+
+
+def _load_toy(draft: str | None, device: str | None, dtype: str | None) -> Engine:
+    if draft not in (None, "toy"):
+        raise ModelError("the toy brings its own drafter: leave the other one out")
+    if device not in (None, "cpu") or dtype is not None:
+        raise ModelError("the toy is a table on the CPU: leave device and dtype out, or load a model")
+    from .toy import toy
+
+    return toy()
+
+
+def _load_model(name: str, device: str, dtype: str | None, progress: Progress | None) -> tuple[Model, Codec]:
+    from .model.files import find_folder
+    from .model.loading import load_decoder
+
+    model = load_decoder(name, device, dtype, progress)
+    folder = find_folder(name, lambda what, share: None)  # of the hub's models: what has just been fetched
+    tokenizer = _load_tokenizer(folder)
+    return model, Codec(tokenizer, _end_tokens(folder, tokenizer))
+
+
+def _load_tokenizer(folder: Path) -> PreTrainedTokenizerBase | None:
+    """The folder's tokenizer; None where it has none, and the model reads and writes ids."""
+    if not any((folder / name).is_file() for name in _TOKENIZER_FILES):
+        return None
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
+            folder, trust_remote_code=False, local_files_only=True
+        )
+    except Exception as error:  # damaged files raise errors of many kinds, some from compiled code
+        reason = " ".join(str(error).split())[:160]
+        raise ModelError(f"the tokenizer in {str(folder)!r} cannot be used ({reason}): fetch it again") from None
+    return tokenizer
+
+
+def _end_tokens(folder: Path, tokenizer: PreTrainedTokenizerBase | None) -> frozenset[int]:
+    """The ids that end a text: of generation_config.json, else the tokenizer's, else of config.json."""
+    from .model.files import read_json
+
+    path = folder / "generation_config.json"
+    own = read_json(path).get("eos_token_id") if path.is_file() else None
+    for found, place in (
+        (own, path.name),
+        (getattr(tokenizer, "eos_token_id", None), "the tokenizer"),
+        (read_json(folder / "config.json").get("eos_token_id"), "config.json"),
+    ):
+        if found is not None:
+            ids = found if isinstance(found, list) else [found]
+            if not all(type(token) is int and token >= 0 for token in ids):
+                raise ModelError(f"eos_token_id of {place} in {str(folder)!r} must be a token id or a list of them")
+            return frozenset(ids)
+    return frozenset()

@@ -1,0 +1,112 @@
+"""The toy: an n-gram model of a page of text, so that the first start decodes something with nothing to download.
+
+It is an n-gram model, not a neural network: its answers come from a table, so timings on it say nothing about speed.
+Steps, trees, guesses and acceptance are real, and that is what it is for. Its drafter looks back two tokens only: it
+is right inside a phrase and wrong where two phrases part.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from .engine import Engine
+from .model.table import TableModel, counted
+from .tasks import Task
+from .text import Codec
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+NOTE = "an n-gram model, not a neural network; timings on it say nothing about speed"
+PROMPT = "Monday: high tide at six, low tide at noon, a calm sea.\nTuesday:"
+
+TASKS = (
+    Task(1, "lists", ("On which days is the sea rough?",)),
+    Task(2, "instructions", ("How do I cook the soup?", "How do I bake the bread?")),
+    Task(3, "coding", ("Write code that lights the lamps.",)),
+    Task(4, "stories", ("Tell me a story about a map.", "Tell me a story about a gull.")),
+    Task(5, "questions", ("What does the keeper do every evening?", "What does the library lend?")),
+    Task(6, "questions", ("When is high tide on Friday?",)),
+)
+
+_TEXT = Path(__file__).with_name("toy_text.txt")
+# What the target counts behind: (tokens looked past, tokens before them that must match).
+_ENDINGS = ((0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (0, 6), (1, 2), (1, 3), (2, 3))
+_ENTRIES = 600  # of the vocabulary: 256 bytes, the marks, and the commonest pieces of the text
+_END = "<|end|>"
+_TEMPLATE = (
+    "{% for message in messages %}<|{{ message.role }}|>\n{{ message.content }}"
+    "{{ '<|end|>' if message.role == 'assistant' else '' }}\n{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
+)
+
+
+def toy() -> Engine:
+    """A fresh engine on the toy and its drafter."""
+    codec, target, draft = _parts()
+    return Engine(target, codec, draft)
+
+
+@lru_cache(maxsize=1)
+def _parts() -> tuple[Codec, TableModel, TableModel]:
+    text = _TEXT.read_text(encoding="utf-8")
+    tokenizer = _tokenizer(text)
+    ids: list[int] = tokenizer.encode(text)
+    target, draft = _target(ids, len(tokenizer)), counted(ids, 2, len(tokenizer), "toy-draft")
+    for model in (target, draft):
+        digest = hashlib.sha256(f"{model.card.name} {_ENDINGS} {ids}".encode())
+        model.card = replace(model.card, hash=digest.hexdigest())
+    return Codec(tokenizer), target, draft
+
+
+def _tokenizer(text: str) -> PreTrainedTokenizerBase:
+    """A byte-level BPE trained on the text: any Unicode goes through it and comes back."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=_ENTRIES,
+        special_tokens=[_END, "<|user|>", "<|assistant|>", "<|system|>"],
+        initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(text.split("<|"), trainer)  # marks are no text to learn pieces from
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token=_END, chat_template=_TEMPLATE)
+
+
+def _target(ids: Sequence[int], vocabulary: int) -> TableModel:
+    """An n-gram model that also looks past the last token: behind every ending stands what came one token later.
+
+    Without that a single wrong guess would spoil every answer behind it, and Jacobi's iterations, which live on
+    answers that are right although the guess before them is wrong, would have nothing to show.
+    """
+    counts: dict[tuple[int, tuple[int, ...]], Counter[int]] = {}
+    for end, token in enumerate(ids):
+        for gap, n in _ENDINGS:
+            if gap + n <= end:
+                counts.setdefault((gap, tuple(ids[end - gap - n : end - gap])), Counter())[token] += 1
+    alone = torch.full((vocabulary,), 1e-6, dtype=torch.float64)
+    for token, count in Counter(ids).items():
+        alone[token] += count
+
+    def rule(key: tuple[int, ...]) -> torch.Tensor:
+        votes: dict[int, float] = {}
+        for gap, n in _ENDINGS:
+            end = len(key) - gap
+            for token, count in counts.get((gap, key[end - n : end]), {}).items() if n <= end else ():
+                votes[token] = votes.get(token, 0.0) + count * 100.0 ** (n - gap / 2)
+        tokens = torch.tensor([*votes], dtype=torch.int64)
+        return alone.index_add(0, tokens, torch.tensor([*votes.values()], dtype=torch.float64)).log()
+
+    return TableModel(rule, max(gap + n for gap, n in _ENDINGS), vocabulary, "toy")
