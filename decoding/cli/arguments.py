@@ -1,0 +1,120 @@
+"""Flags that several commands share, and what they mean; every mistake ends in one ParamError."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import torch
+
+from ..engine import Engine
+from ..errors import ParamError
+from ..load import load
+from .progress import Progress
+
+LARGEST_PROMPT = 2**20  # bytes: several times the longest context
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises ParamError instead of printing its usage and leaving."""
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse the arguments."""
+        raise ParamError(f"{' '.join(message.split())} (see {self.prog} --help)")
+
+
+def add_model_flags(parser: argparse.ArgumentParser, model: str | None = "toy") -> None:
+    """Which model, where."""
+    group = parser.add_argument_group("model")
+    shown = f" (default: {model})" if model else " (default: the one that the trace names)"
+    group.add_argument("--model", default=model, metavar="NAME", help=f'"toy", a folder or a hub id{shown}')
+    group.add_argument("--draft", metavar="NAME", help="a smaller model with the same tokenizer, for draft_model")
+    group.add_argument("--device", help="cpu or cuda (default: cuda where there is one)")
+    group.add_argument("--dtype", help="float32, bfloat16 or float16 (default: what the device is good at)")
+    group.add_argument("--threads", metavar="N", help="threads of the processor to use")
+
+
+def add_json_flag(parser: argparse.ArgumentParser) -> None:
+    """Output for scripts."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+
+
+def load_engine(arguments: argparse.Namespace, model: str | None = None) -> Engine:
+    """The engine that the flags ask for."""
+    name = clean(model or arguments.model)
+    threads = arguments.threads or ("1" if name == "toy" else None)  # the toy's tensors are too small to be shared out
+    if threads is not None:
+        torch.set_num_threads(whole("--threads", threads, 1, 1024))
+    if name != "toy":
+        import transformers
+
+        transformers.logging.set_verbosity_error()  # its advice is not about our way of loading
+    draft = None if arguments.draft is None else clean(arguments.draft)
+    with Progress() as progress:
+        return load(name, draft=draft, device=arguments.device, dtype=arguments.dtype, progress=progress)
+
+
+def whole(flag: str, text: str, low: int, high: int) -> int:
+    """A flag's whole number."""
+    try:
+        number = int(text)
+    except ValueError:
+        raise ParamError(f"{flag} must be a whole number, not {clean(text)[:40]!r}") from None
+    if not low <= number <= high:
+        raise ParamError(f"{flag} must be from {low} to {high}, not {clean(text)[:40]}")
+    return number
+
+
+def pairs(texts: Sequence[str], flag: str = "--param") -> dict[str, str]:
+    """NAME=VALUE, several times."""
+    values: dict[str, str] = {}
+    for text in texts:
+        name, sign, value = clean(text).partition("=")
+        if not sign or not name:
+            raise ParamError(f"{flag} must look like NAME=VALUE, not {text[:40]!r}")
+        if name in values:
+            raise ParamError(f"{flag} names {name[:40]} twice")
+        values[name] = value
+    return values
+
+
+def clean(text: str) -> str:
+    """A text that UTF-8 can hold: bytes that were no text arrive from the shell as lone surrogates."""
+    return text.encode(errors="replace").decode()
+
+
+def check_place(flag: str, path: str) -> None:
+    """Raise ParamError where no file can be written: asked before the work, not after it."""
+    if Path(path).is_dir() or not Path(path).parent.is_dir():
+        raise ParamError(f"{flag} must name a file in a folder that exists, not {clean(path)[:200]!r}")
+
+
+def read_text(path: str, what: str) -> str:
+    """A text file of sane size."""
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(LARGEST_PROMPT + 1)
+    except (OSError, ValueError) as error:  # ValueError: a path with a null character
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ParamError(f"cannot read the {what} {clean(path)[:200]!r}: {reason}") from None
+    if len(data) > LARGEST_PROMPT:
+        raise ParamError(f"the {what} {clean(path)[:200]!r} is larger than 1 MB: shorten it")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        raise ParamError(f"the {what} {clean(path)[:200]!r} is no text: save it as UTF-8")
+    if not text.strip():
+        raise ParamError(f"the {what} {clean(path)[:200]!r} is empty: write something into it")
+    return text
+
+
+def read_ids(text: str) -> list[int]:
+    """Token ids with commas between them."""
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ParamError(f"--prompt-ids must be whole numbers with commas between, not {clean(text)[:40]!r}") from None

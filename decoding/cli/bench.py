@@ -1,0 +1,126 @@
+"""`bench`: methods side by side on the same prompts."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from ..bench import bench
+from ..errors import ParamError
+from ..methods import METHODS
+from ..peers import find_peers
+from ..tasks import read_tasks
+from ..toy import NOTE, TASKS
+from ..types import JSON
+from .arguments import add_json_flag, add_model_flags, check_place, clean, load_engine, pairs, whole
+from .paint import Paint, one_line
+from .progress import Progress
+
+HELP = "measure methods against autoregressive decoding, greedily, on the same prompts in turn"
+EXAMPLE = "python -m decoding bench --model FOLDER --methods lookahead,prompt_lookup --tasks question.jsonl --limit 20"
+_HEADS = ("method", "tokens/step", "tokens/s", "speedup", "step cost", "prefill ms", "same text")
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """The command's flags."""
+    add_model_flags(parser)
+    parser.add_argument("--methods", metavar="A,B", help="default: all that the engine can run")
+    parser.add_argument(
+        "--param", action="append", default=[], metavar="METHOD.NAME=VALUE", help="such as lookahead.W=8; repeatable"
+    )
+    parser.add_argument("--tasks", metavar="FILE", help="Spec-Bench questions, or JSON lines with a prompt or turns")
+    parser.add_argument("--limit", metavar="N", help="the first N tasks only")
+    parser.add_argument("--max-new-tokens", default="128", metavar="N")
+    parser.add_argument("--ignore-end", action="store_true", help="write on behind the end of the text")
+    parser.add_argument("--peers", default="", metavar="A,B", help="others to measure: transformers")
+    parser.add_argument("--out", metavar="FILE", help="also write the JSON to FILE")
+    add_json_flag(parser)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Measure and report."""
+    limit = None if arguments.limit is None else whole("--limit", arguments.limit, 1, 100_000)
+    budget = whole("--max-new-tokens", arguments.max_new_tokens, 1, 1_000_000)
+    params = _params(arguments.param)
+    if arguments.out is not None:
+        check_place("--out", arguments.out)
+    if arguments.tasks is None and arguments.model != "toy":
+        raise ParamError("name a file of prompts with --tasks: the built-in ones are for the toy")
+    tasks = TASKS[:limit] if arguments.tasks is None else read_tasks(clean(arguments.tasks), limit)
+    engine = load_engine(arguments)
+    runnable = [name for name, kind in METHODS.items() if engine.draft or "draft_model" not in kind.needs]
+    methods = runnable if arguments.methods is None else _names(arguments.methods)
+    with Progress() as progress:
+        measured = bench(
+            engine,
+            tasks,
+            methods,
+            params=params,
+            peers=find_peers(_names(arguments.peers), arguments.model, engine),
+            max_new_tokens=budget,
+            ignore_end=arguments.ignore_end,
+            progress=progress,
+        )
+    document = {"tasks": clean(arguments.tasks or "built-in"), "max_new_tokens": budget, **measured}
+    if arguments.out is not None:
+        Path(arguments.out).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    if arguments.json:
+        print(json.dumps(document))
+    else:
+        print(table(Paint.for_stream(sys.stdout), document))
+    return 0
+
+
+def table(paint: Paint, document: dict[str, JSON]) -> str:
+    """The report for a person."""
+    head = f"{document['model']}, {document['device']}, {document['dtype']}, {document['threads']} threads"
+    lines = [one_line(f"{head}; {document['rows'][0]['questions']} tasks ({document['tasks']})")]
+    if document["model"] == "toy":
+        lines.append(paint.dim(f"toy: {NOTE}"))
+    cells = [_HEADS, *(_cells(row) for row in document["rows"]), *(_cells(peer) for peer in document["peers"])]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(_HEADS))]
+    for index, row in enumerate(cells):
+        padded = [
+            row[0].ljust(widths[0]),
+            *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)),
+        ]
+        lines.append(paint.bold("  ".join(padded)) if index == 0 else "  ".join(padded))
+    lines.append(paint.dim("tokens/step counts the target's own token; prefill is kept apart; step cost is in steps"))
+    lines.append(paint.dim("of autoregressive decoding: tokens/step divided by step cost is about the speedup"))
+    for turn in document["skipped"]:
+        lines.append(one_line(f"left out: question {turn['question']} from turn {turn['turn']} on, too long a prompt"))
+    return paint.fit("\n".join(lines))
+
+
+def _cells(row: dict[str, JSON]) -> tuple[str, ...]:
+    return (
+        row.get("method") or row["name"],
+        _number(row.get("mean_acceptance_length"), ".2f"),
+        _number(row["tokens_per_second"], ",.1f"),
+        _number(row["speedup_vs_autoregressive"], ".2f") + "×",
+        _number(row.get("step_cost"), ".2f"),
+        _number(1000 * row["prefill_seconds"], ".1f"),
+        "yes" if row["identical_to_autoregressive"] else "no",
+    )
+
+
+def _number(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)
+
+
+def _names(text: str) -> list[str]:
+    """Names with commas between them."""
+    return [name.strip() for name in clean(text).split(",") if name.strip()]
+
+
+def _params(texts: list[str]) -> dict[str, dict[str, JSON]]:
+    """METHOD.NAME=VALUE, several times, as settings by method."""
+    params: dict[str, dict[str, JSON]] = {}
+    for name, value in pairs(texts).items():
+        method, dot, setting = name.partition(".")
+        if not dot:
+            raise ParamError(f"--param of bench must look like METHOD.NAME=VALUE, not {name[:40]!r}")
+        params.setdefault(method, {})[setting] = value
+    return params

@@ -1,0 +1,99 @@
+"""Colour and style on a terminal; nothing of it where there is none, and never a control character of a model's."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import unicodedata
+from dataclasses import dataclass
+from typing import TextIO
+
+# Where an accepted guess came from -> colour of 256 (after Okabe and Ito), style, and what the legend says.
+# Every accepted guess is underlined (4), so that colour is never the only sign; kinds that meet in one run differ by
+# bold (1) or italic (3) too.
+KINDS = {
+    "draft": ("75", "4", "written by the drafter"),
+    "jacobi": ("214", "4", "settled by Jacobi's iterations"),
+    "pool": ("36", "4", "from the n-gram pool"),
+    "prompt": ("175", "4", "copied from the prompt"),
+    "output": ("166", "1;4", "copied from the text written so far"),
+    "reference": ("32", "3;4", "copied from the reference"),
+}
+_OTHER = ("178", "4", "another accepted guess")
+_BIDI = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_ASCII = str.maketrans("│─█▏·…⏎␣×←", "|-#|..$_x<")
+
+
+@dataclass(frozen=True, slots=True)
+class Paint:
+    """What a terminal can show."""
+
+    colours: bool = False
+    styles: bool = False
+    unicode: bool = True
+    width: int = 80
+
+    @classmethod
+    def for_stream(cls, stream: TextIO) -> Paint:
+        """What `stream` can show; NO_COLOR keeps the styles, FORCE_COLOR paints into a pipe too."""
+        forced = bool(os.environ.get("FORCE_COLOR"))
+        styles = forced or (stream.isatty() and os.environ.get("TERM") != "dumb")
+        colours = styles and not os.environ.get("NO_COLOR")
+        unicode = (stream.encoding or "").lower().replace("-", "").startswith("utf")
+        width = shutil.get_terminal_size((80, 24)).columns if stream.isatty() else 80
+        return cls(colours, styles, unicode, max(40, min(width, 120)))
+
+    def __call__(self, text: str, style: str = "", colour: str = "") -> str:
+        """`text` in a style ("1" bold, "2" dim, "3" italic, "4" underlined) and one of 256 colours."""
+        codes = [style] if style and self.styles else []
+        codes += [f"38;5;{colour}"] if colour and self.colours else []
+        return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if codes and text else text
+
+    def guess(self, text: str, kind: str) -> str:
+        """An accepted guess of that kind."""
+        colour, style, _ = KINDS.get(kind, _OTHER)
+        return "\n".join(self(part, style, colour) for part in text.split("\n"))  # no line is drawn to the margin
+
+    def dim(self, text: str) -> str:
+        """Text of less weight."""
+        return self(text, "2")
+
+    def bold(self, text: str) -> str:
+        """Text of more weight."""
+        return self(text, "1")
+
+    def legend(self, kinds: list[str]) -> str:
+        """What the marked stretches of a text are."""
+        marks = [f"{self.guess(' ' + kind + ' ', kind)} {KINDS.get(kind, _OTHER)[2]}" for kind in kinds]
+        return "   ".join([*marks, "plain: the target's own token"])
+
+    def fit(self, text: str) -> str:
+        """Text in the letters that the terminal has."""
+        return text if self.unicode else text.translate(_ASCII)
+
+
+def kind_of(source: str) -> str:
+    """The kind of a guess from its source, which may carry a detail behind a colon."""
+    return source.partition(":")[0]
+
+
+def visible(text: str) -> str:
+    """Text that cannot steer a terminal: control characters and changes of direction become pictures."""
+    if text.isprintable():
+        return text
+    return "".join(_picture(letter) for letter in text)
+
+
+def one_line(text: str) -> str:
+    """Visible text with its line ends shown as signs."""
+    return visible(text).replace("\n", "⏎").replace("\t", " ")
+
+
+def _picture(letter: str) -> str:
+    if letter in "\n\t":
+        return letter
+    if letter in _BIDI:
+        return "\N{REPLACEMENT CHARACTER}"
+    if unicodedata.category(letter) not in ("Cc", "Cs", "Zl", "Zp"):
+        return letter
+    return chr(0x2400 + ord(letter)) if ord(letter) < 0x20 else "\N{REPLACEMENT CHARACTER}"

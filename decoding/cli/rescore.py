@@ -1,0 +1,51 @@
+"""`rescore`: is every token of a recorded run the target's own choice?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+
+from ..errors import ModelError
+from ..trace import read_trace
+from .arguments import add_json_flag, add_model_flags, load_engine
+from .paint import Paint
+from .report import judgement
+
+HELP = "check a recorded run against one plain pass of its model"
+EXAMPLE = "python -m decoding rescore run.jsonl"
+_VIOLATED = 1
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """The command's flags."""
+    parser.add_argument("trace", metavar="TRACE", help="a file that run --trace wrote")
+    add_model_flags(parser, model=None)
+    add_json_flag(parser)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Rescore; exit code 1 if a token is not the target's choice."""
+    trace = read_trace(arguments.trace)
+    named = trace.header.model.name
+    try:
+        engine = load_engine(arguments, arguments.model or named)
+    except ModelError as error:
+        if arguments.model:
+            raise
+        raise ModelError(f"the model that the trace names cannot be loaded ({error}): name one with --model") from None
+    if not arguments.model and engine.model.card.hash != trace.header.model.hash:
+        raise ModelError(f"{named!r} has changed since this trace was written: name its weights with --model")
+    verdict = engine.rescore(trace)
+    if arguments.json:
+        print(json.dumps({**asdict(verdict), "model": engine.model.card.name, "method": trace.header.method}))
+    else:
+        paint = Paint.for_stream(sys.stdout)
+        print(judgement(paint, verdict, greedy=trace.header.sampling.get("temperature") == 0))
+        for place in verdict.places:
+            missed = (
+                f"new token {place.position}: {trace.texts.get(place.token, place.token)!r}, the target's choice is"
+            )
+            print(f"  {missed} {engine.codec.piece(place.choice)!r}, ahead by {place.margin:.3g}")
+    return _VIOLATED if verdict.violations else 0

@@ -1,0 +1,229 @@
+"""`run`: one prompt, one method, live."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+from ..engine import Engine, Prompt
+from ..errors import ParamError
+from ..methods import METHODS
+from ..metrics import survival
+from ..rescore import Rescore
+from ..run import Run
+from ..toy import NOTE, PROMPT
+from ..trace import TraceWriter
+from ..types import JSON, Header, Step
+from .arguments import (
+    add_json_flag,
+    add_model_flags,
+    check_place,
+    clean,
+    load_engine,
+    pairs,
+    read_ids,
+    read_text,
+    whole,
+)
+from .paint import KINDS, Paint, kind_of, visible
+from .report import report
+from .stream import Piece, Pieces, Stream
+
+HELP = "write a text with one method and show what happened"
+EXAMPLE = 'python -m decoding run --method lookahead --param W=8 --prompt "Thursday" --trace run.jsonl'
+_SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "seed")
+_LONGEST_ECHO = 400  # characters of the prompt shown in front of the answer
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """The command's flags."""
+    add_model_flags(parser)
+    method = parser.add_argument_group("method")
+    method.add_argument("--method", default="autoregressive", metavar="NAME", help="see: python -m decoding methods")
+    method.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="repeatable")
+    prompt = parser.add_argument_group("prompt").add_mutually_exclusive_group()
+    prompt.add_argument("--prompt", metavar="TEXT")
+    prompt.add_argument("--prompt-file", metavar="FILE", help="a text of at most 1 MB")
+    prompt.add_argument("--prompt-ids", metavar="1,2,3", help="token ids, for a model without a tokenizer")
+    parser.add_argument("--chat", action="store_true", help="the prompt is a message, through the model's template")
+    parser.add_argument("--reference", metavar="FILE", help="a document that prompt_lookup may copy from")
+    parser.add_argument("--max-new-tokens", default="128", metavar="N")
+    parser.add_argument("--stop", action="append", default=[], metavar="TEXT", help="end the text here; repeatable")
+    sampling = parser.add_argument_group("sampling")
+    for name in _SAMPLING:
+        sampling.add_argument(f"--{name.replace('_', '-')}", metavar="X" if name != "seed" else "N")
+    record = parser.add_argument_group("record")
+    record.add_argument("--trace", metavar="FILE", help="write every step to FILE; .gz packs it")
+    record.add_argument("--force", action="store_true", help="replace FILE where it exists")
+    record.add_argument("--record", default="light", metavar="LEVEL", help="off, light or full (default: light)")
+    record.add_argument("--prefill-chunk", metavar="N", help="tokens of the prompt per pass")
+    add_json_flag(parser)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Run and report."""
+    if arguments.trace is not None:
+        check_place("--trace", arguments.trace)
+        if Path(arguments.trace).exists() and not arguments.force:
+            raise ParamError(f"{clean(arguments.trace)[:200]!r} exists: name another file, or replace it with --force")
+    paint = Paint.for_stream(sys.stdout)
+    prompt = _prompt(arguments)
+    engine = load_engine(arguments)
+    run = _start(engine, arguments, prompt)
+    with ExitStack() as stack:
+        writer = stack.enter_context(TraceWriter(arguments.trace)) if arguments.trace is not None else None
+        if writer:
+            writer.header(run.header)
+            writer.texts(_texts(engine, set(run.header.prompt)))
+        show = None if arguments.json else _screen(paint, engine, run, arguments)
+        for step in run:
+            if writer:
+                best = {token for choices in step.top for token, _ in choices}
+                writer.texts(_texts(engine, {*step.emitted, *step.tokens, *step.choices, *best}))
+                writer.step(step)
+            if show:
+                show.add(step)
+        if writer:
+            writer.summary(run.summary)
+    verdict = engine.rescore(run.trace)
+    if show is None:
+        print(json.dumps(contract(run, engine, verdict)))
+    else:
+        show.finish(verdict)
+    return 0
+
+
+def contract(run: Run, engine: Engine, verdict: Rescore) -> dict[str, JSON]:
+    """A finished run as scripts see it."""
+    header, summary = run.header, run.summary
+    timing = summary.timing
+    return {
+        "method": header.method,
+        "params": dict(header.params),
+        "sampling": dict(header.sampling),
+        "text": summary.text,
+        "ids": list(run.ids),
+        "finish": summary.finish,
+        "prompt_tokens": len(header.prompt),
+        "new_tokens": summary.new_tokens,
+        "steps": summary.steps,
+        "mean_acceptance_length": summary.mean_acceptance_length,
+        "draft_acceptance_rate": summary.draft_acceptance_rate,
+        "acceptance_histogram": list(summary.acceptance_histogram),
+        "per_position_acceptance_rate": list(survival(run.steps)),
+        "tokens_per_second": summary.tokens_per_second,
+        "seconds": summary.prefill_seconds + summary.decode_seconds,
+        "prefill_seconds": summary.prefill_seconds,
+        "timing": {
+            "draft_ms": timing.draft_ms,
+            "forward_ms": timing.forward_ms,
+            "accept_ms": timing.accept_ms,
+            "commit_ms": timing.commit_ms,
+            "other_ms": timing.other_ms,
+        },
+        "rescore": {
+            "checked": verdict.checked,
+            "exact": verdict.exact,
+            "near_ties": verdict.near_ties,
+            "violations": verdict.violations,
+        },
+        "device": header.device,
+        "dtype": header.dtype,
+        "attention": header.attention,
+        "model": header.model.name,
+        "draft": header.draft.name if header.draft else None,
+    }
+
+
+def _prompt(arguments: argparse.Namespace) -> Prompt:
+    """The prompt, or a built-in one for the toy."""
+    if arguments.prompt_ids is not None:
+        if arguments.chat:
+            raise ParamError("--chat needs a text: give --prompt or --prompt-file instead of --prompt-ids")
+        return read_ids(arguments.prompt_ids)
+    if arguments.prompt_file is not None:
+        text = read_text(arguments.prompt_file, "prompt file")
+    elif arguments.prompt is not None:
+        text = clean(arguments.prompt)
+    elif arguments.model == "toy":
+        text = PROMPT
+    else:
+        raise ParamError("give a prompt: --prompt TEXT, --prompt-file FILE or --prompt-ids 1,2,3")
+    if not text.strip() or len(text) > 2**20:
+        raise ParamError("the prompt must be a text of at least one letter and at most 1 MB")
+    return [{"role": "user", "content": text}] if arguments.chat else text
+
+
+def _start(engine: Engine, arguments: argparse.Namespace, prompt: Prompt) -> Run:
+    chunk = arguments.prefill_chunk
+    given = {name: getattr(arguments, name) for name in _SAMPLING if getattr(arguments, name) is not None}
+    return engine.decode(
+        prompt,
+        clean(arguments.method),
+        pairs(arguments.param),
+        given,
+        whole("--max-new-tokens", arguments.max_new_tokens, 1, 10_000_000),
+        stop=[clean(text) for text in arguments.stop],
+        reference=read_text(arguments.reference, "reference") if arguments.reference is not None else None,
+        record=clean(arguments.record),
+        prefill_chunk=None if chunk is None else whole("--prefill-chunk", chunk, 1, 65_536),
+    )
+
+
+def _texts(engine: Engine, tokens: set[int]) -> dict[int, str]:
+    return {token: engine.codec.piece(token) for token in sorted(tokens)}
+
+
+class _Screen:
+    """The text as it is written, then the numbers."""
+
+    def __init__(self, paint: Paint, engine: Engine, run: Run, stops: list[str]) -> None:
+        self._paint, self._run = paint, run
+        self._pieces = Pieces(engine.codec, run.header.prompt)
+        self._stream = Stream(self._write, stops)
+
+    def add(self, step: Step) -> None:
+        """Show a step."""
+        self._stream.add(self._pieces.of(step))
+        sys.stdout.flush()
+
+    def finish(self, verdict: Rescore) -> None:
+        """Show the rest."""
+        paint, run = self._paint, self._run
+        self._stream.finish(run.summary.text)
+        print("\n")
+        sources = {kind_of(step.sources[node]) for step in run.steps for node in step.path[1:]}
+        if sources and paint.styles:
+            print(paint.fit(paint.legend([*(kind for kind in KINDS if kind in sources), *sorted(sources - {*KINDS})])))
+        print(report(paint, run.header, run.steps, run.summary, verdict))
+
+    def _write(self, piece: Piece) -> None:
+        text, paint = visible(piece.text), self._paint
+        print(paint.guess(text, piece.kind) if piece.kind else text, end="")
+
+
+def _screen(paint: Paint, engine: Engine, run: Run, arguments: argparse.Namespace) -> _Screen:
+    """The screen, with what runs and the end of the prompt on it."""
+    header = run.header
+    params = "  ".join(f"{row['name']}={header.params[row['name']]}" for row in _worth_saying(header))
+    print(paint.fit(f"{paint.bold(header.method)}  {paint.dim(params)}"))
+    if arguments.model == "toy":
+        print(paint.dim(f"toy: {NOTE}"))
+    print()
+    if paint.styles:  # elsewhere only the new text is printed, as in a file
+        prompt = visible(engine.codec.decode(header.prompt[-_LONGEST_ECHO:]))[-_LONGEST_ECHO:]
+        print(paint.dim(prompt), end="")
+    return _Screen(paint, engine, run, list(run.request.stop))
+
+
+def _worth_saying(header: Header) -> list[dict[str, JSON]]:
+    """The parameters that have a letter in the paper, and those that were changed."""
+    rows = METHODS[header.method].Params.describe()
+    return [
+        row
+        for row in rows
+        if len(row["name"]) == 1 or row["symbol"] != row["name"] or header.params[row["name"]] != row["default"]
+    ]

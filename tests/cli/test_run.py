@@ -1,0 +1,231 @@
+"""`run` and `rescore`: the contract, the trace, and what a person sees."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from decoding import METHODS, load
+from decoding.cli.paint import visible
+from decoding.cli.run import _Screen
+from decoding.cli.stream import Pieces, Stream
+from decoding.trace import read_trace, write_trace
+from decoding.types import Step, Timing
+
+from .conftest import Command
+
+KEYS = {
+    "method": str,
+    "params": dict,
+    "text": str,
+    "ids": list,
+    "prompt_tokens": int,
+    "new_tokens": int,
+    "steps": int,
+    "mean_acceptance_length": float,
+    "tokens_per_second": float,
+    "seconds": float,
+    "device": str,
+    "dtype": str,
+    "attention": str,
+    "model": str,
+    "finish": str,
+    "draft_acceptance_rate": (float, type(None)),
+    "acceptance_histogram": list,
+    "per_position_acceptance_rate": list,
+}
+QUICK = ("--max-new-tokens", "24")
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_json_keeps_its_contract(command: Command, method: str) -> None:
+    """Scripts break when a key goes missing or changes its type."""
+    done = command("run", "--json", "--method", method, "--prompt", "Thursday", *QUICK)
+    assert (done.code, done.err) == (0, "")
+    data = done.json
+    for key, kind in KEYS.items():
+        assert isinstance(data[key], kind), key
+    assert set(data["timing"]) == {"draft_ms", "forward_ms", "accept_ms", "commit_ms", "other_ms"}
+    assert data["rescore"] == {"checked": 24, "exact": 24, "near_ties": 0, "violations": 0}
+    assert sum(data["acceptance_histogram"]) == data["steps"]
+    assert data["mean_acceptance_length"] == 24 / data["steps"]
+    assert len(data["per_position_acceptance_rate"]) == len(data["acceptance_histogram"]) - 1
+
+
+def test_text_and_ids_are_new_tokens_only(command: Command) -> None:
+    """A text that begins with the prompt would be counted, scored and shown twice."""
+    engine = load("toy")
+    expected = engine.generate("Thursday", max_new_tokens=24)
+    data = command("run", "--json", "--prompt", "Thursday", *QUICK).json
+    assert (data["text"], tuple(data["ids"])) == (expected.text, expected.ids)
+    assert data["prompt_tokens"] == len(engine.encode("Thursday"))
+    assert data["new_tokens"] == len(data["ids"]) == 24
+
+
+def test_every_flag_reaches_the_engine(command: Command, tmp_path: Path) -> None:
+    """A flag that is parsed and dropped changes nothing, and nobody notices."""
+    (tmp_path / "reference.txt").write_text("Zebra crossing ahead.")
+    (tmp_path / "prompt.txt").write_text("The sea is")
+    flags = "--method prompt_lookup --param K=4 --param tie=earliest --temperature 0.9 --top-k 30 --top-p 0.95"
+    flags += " --min-p 0.01 --repetition-penalty 1.1 --seed 5 --record full --prefill-chunk 2 --threads 1"
+    trace = tmp_path / "run.jsonl.gz"
+    reference, prompt = str(tmp_path / "reference.txt"), str(tmp_path / "prompt.txt")
+    files = ["--prompt-file", prompt, "--reference", reference, "--trace", str(trace), "--chat"]
+    data = command("run", "--json", *flags.split(), *files, *QUICK, "--stop", "QQ", "--stop", "ZZ").json
+    assert data["params"] | {"K": 4, "tie": "earliest"} == data["params"]
+    assert data["sampling"] == {
+        "temperature": 0.9,
+        "top_k": 30,
+        "top_p": 0.95,
+        "min_p": 0.01,
+        "repetition_penalty": 1.1,
+        "seed": 5,
+    }
+    header = read_trace(trace).header
+    assert (header.record, header.stop, header.max_new_tokens) == ("full", ("QQ", "ZZ"), 24)
+    assert list(header.prompt) == load("toy").encode([{"role": "user", "content": "The sea is"}])
+
+
+def test_ids_can_be_the_prompt(command: Command) -> None:
+    """Models without a tokenizer can be driven by ids only."""
+    ids = load("toy").encode("Thursday")
+    by_ids = command("run", "--json", "--prompt-ids", ",".join(map(str, ids)), *QUICK).json
+    assert by_ids["ids"] == command("run", "--json", "--prompt", "Thursday", *QUICK).json["ids"]
+
+
+def test_a_stop_string_ends_text_and_stream(command: Command) -> None:
+    """The stream must not show what the final text no longer holds, also where a step runs past the stop."""
+    flags = ("--prompt", "Thursday", "--method", "draft_model", "--stop", "low tide", "--max-new-tokens", "60")
+    data = command("run", "--json", *flags).json
+    assert data["finish"] == "stop" and "low tide" not in data["text"]
+    shown = command("run", *flags).out
+    assert data["text"] in shown and "low tide" not in shown
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_stream_is_the_text(command: Command, method: str, seed: int) -> None:
+    """Bytes of one character spread over tokens, or held-back pieces, must neither be lost nor doubled."""
+    flags = ("--method", method, "--prompt", "世界 ü", "--temperature", "3", "--seed", str(seed), *QUICK)
+    data = command("run", "--json", *flags).json
+    shown = command("run", *flags).out
+    assert shown.split("\n\n", 1)[1].startswith(visible(data["text"]))
+
+
+def test_characters_spread_over_tokens_come_whole() -> None:
+    """Half a character printed at once stays on the screen as a question mark for ever."""
+    codec = load("toy").codec
+    text = "a世界ü!\U0001f40b, and"
+    steps = [Step(0, 0, 0, (token,), 0, 0, 1, Timing()) for token in codec.encode(text)]
+    pieces = Pieces(codec, codec.encode("Thursday"))
+    assert "".join(piece.text for step in steps for piece in pieces.of(step)) == text
+
+
+def test_an_unfinished_character_is_shown_at_the_end() -> None:
+    """A run may end between two bytes of one character: the stream must show what the final text shows."""
+    codec, written = load("toy").codec, list[str]()
+    stream, pieces = Stream(lambda piece: written.append(piece.text), []), Pieces(codec, codec.encode("a"))
+    token = codec.encode("世")[0]
+    stream.add(pieces.of(Step(0, 0, 0, (token,), 0, 0, 1, Timing())))
+    assert written == []
+    stream.finish("\N{REPLACEMENT CHARACTER}")
+    assert written == ["\N{REPLACEMENT CHARACTER}"]
+
+
+def test_a_trace_is_written_while_running_and_never_overwritten(command: Command, tmp_path: Path) -> None:
+    """A run of hours must not be lost to a second start with the same command."""
+    path = tmp_path / "run.jsonl"
+    first = command("run", "--json", "--trace", str(path), "--prompt", "Thursday", *QUICK).json
+    trace = read_trace(path)
+    assert list(trace.ids) == first["ids"] and trace.summary is not None
+    assert {*trace.ids, *trace.header.prompt} <= set(trace.texts)
+    before = path.read_bytes()
+    refused = command("run", "--trace", str(path), *QUICK)
+    assert refused.code == 2 and "--force" in refused.err and path.read_bytes() == before
+    assert command("run", "--json", "--trace", str(path), "--force", "--prompt", "Monday", *QUICK).code == 0
+    assert read_trace(path).header.prompt != trace.header.prompt
+
+
+def test_rescore_tells_by_its_exit_code(command: Command, tmp_path: Path) -> None:
+    """A script that checks a recorded run must be able to trust the exit code."""
+    path = tmp_path / "run.jsonl"
+    command("run", "--trace", str(path), "--prompt", "Thursday", "--method", "jacobi", *QUICK)
+    done = command("rescore", str(path), "--json")
+    assert done.code == 0 and done.json["exact"] == done.json["checked"] == 24
+    assert "all 24 tokens" in command("rescore", str(path)).out
+    trace = read_trace(path)
+    step = trace.steps[-1]
+    wrong = dataclasses.replace(
+        step, emitted=(*step.emitted[:-1], 300), tokens=(), parents=(), roles=(), sources=(), path=(), choices=()
+    )
+    write_trace(dataclasses.replace(trace, steps=(*trace.steps[:-1], wrong)), path)
+    done = command("rescore", str(path))
+    assert done.code == 1 and "1 of 24 tokens are not" in done.out and "new token 23" in done.out
+
+
+def test_rescore_refuses_other_weights(command: Command, tmp_path: Path) -> None:
+    """Against changed weights a correct run looks wrong, and nobody can tell why."""
+    path = tmp_path / "run.jsonl"
+    command("run", "--trace", str(path), "--prompt", "Thursday", *QUICK)
+    trace = read_trace(path)
+    card = dataclasses.replace(trace.header.model, hash="1" * 64)
+    write_trace(dataclasses.replace(trace, header=dataclasses.replace(trace.header, model=card)), path)
+    done = command("rescore", str(path))
+    assert done.code == 2 and "has changed" in done.err
+    assert command("rescore", str(path), "--model", "toy").code == 0
+    card = dataclasses.replace(card, name="/no/such/model")
+    write_trace(dataclasses.replace(trace, header=dataclasses.replace(trace.header, model=card)), path)
+    done = command("rescore", str(path))
+    assert done.code == 2 and "--model" in done.err and done.err.count("\n") == 1
+
+
+def test_colours_mark_accepted_guesses(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Colour must never be the only sign, and must be gone where nobody sees it."""
+    flags = ("run", "--method", "draft_model", "--prompt", "Thursday", *QUICK)
+    plain = command(*flags).out
+    assert "\x1b" not in plain
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    painted = command(*flags).out
+    assert "\x1b[4;38;5;75m" in painted and "written by the drafter" in painted
+    monkeypatch.setenv("NO_COLOR", "1")
+    styled = command(*flags).out
+    assert "38;5" not in styled and "\x1b[4m" in styled
+    text = command("run", "--json", *flags[1:]).json["text"]
+    assert text in plain and text in ANSI.sub("", painted) and text in ANSI.sub("", styled)
+
+
+def test_a_run_without_its_tree_still_shows(command: Command) -> None:
+    """record=off leaves no sources to look up."""
+    done = command("run", "--record", "off", "--method", "draft_model", "--prompt", "Thursday", *QUICK)
+    assert done.code == 0 and "24 tokens" in done.out
+
+
+def test_the_summary_says_what_the_numbers_say(command: Command) -> None:
+    """A report that disagrees with the JSON is worse than none."""
+    flags = ("--method", "draft_model", "--prompt", "Thursday", *QUICK)
+    data, out = command("run", "--json", *flags).json, command("run", *flags).out
+    assert f"24 tokens in {data['steps']} steps" in out
+    assert f"{data['mean_acceptance_length']:.2f} tokens a step" in out
+    assert "all 24 tokens are the target's first choice" in out
+    assert "not a neural network" in out
+    bars = [int(count) for count in re.findall(r"^.{20,22}\d\+? .*?(\d+)$", out, flags=re.MULTILINE)]
+    assert bars == data["acceptance_histogram"]
+
+
+def test_the_screen_follows_the_run(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Text that appears only at the end is no stream."""
+    lengths: list[int] = []
+    add = _Screen.add
+
+    def spy(screen: Any, step: Any) -> None:
+        add(screen, step)
+        lengths.append(screen._stream._written)
+
+    monkeypatch.setattr(_Screen, "add", spy)
+    command("run", "--prompt", "Thursday", "--method", "draft_model", *QUICK)
+    assert lengths == sorted(lengths) and lengths[0] > 0 and len(set(lengths)) == len(lengths)
