@@ -1,0 +1,86 @@
+"""Tiny random transformers models, one per family and per kind of rotary embedding."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+LONG = [1.0 + 0.7 * i for i in range(4)]
+SHORT = [1.0 + 0.1 * i for i in range(4)]
+_WIDTH, _HEAD = 32, 8
+_COMMON = {
+    "vocab_size": 67,
+    "hidden_size": _WIDTH,
+    "intermediate_size": 48,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 256,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "rms_norm_eps": 1e-2,
+}
+_YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64, "rope_theta": 1e4}
+_LLAMA3 = {
+    "rope_type": "llama3",
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 32,
+    "rope_theta": 1e4,
+}
+
+# name -> (family, what differs from the common sizes)
+FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
+    "llama": ("llama", {}),
+    "llama-biased": ("llama", {"attention_bias": True, "mlp_bias": True, "tie_word_embeddings": True}),
+    "llama-wide-heads": ("llama", {"head_dim": 24, "num_key_value_heads": 1}),
+    "mistral": ("mistral", {"sliding_window": 16}),
+    "mistral-full": ("mistral", {"sliding_window": None, "num_key_value_heads": 4}),
+    "qwen2": ("qwen2", {"tie_word_embeddings": True}),
+    "qwen2-mixed": ("qwen2", {"use_sliding_window": True, "sliding_window": 16, "max_window_layers": 1}),
+    "qwen3": ("qwen3", {"head_dim": 16}),
+    "phi3": ("phi3", {"sliding_window": 16}),
+    "phi3-partial": ("phi3", {"partial_rotary_factor": 0.5, "hidden_size": 64}),
+}
+ROPES: dict[str, tuple[str, dict[str, Any]]] = {
+    "linear": ("llama", {"rope_parameters": {"rope_type": "linear", "factor": 4.0, "rope_theta": 1e4}}),
+    "llama3": ("llama", {"rope_parameters": _LLAMA3}),
+    "yarn": ("qwen2", {"rope_parameters": _YARN}),
+    "dynamic": (
+        "llama",
+        {
+            "rope_parameters": {"rope_type": "dynamic", "factor": 4.0, "rope_theta": 1e4},
+            "max_position_embeddings": 32,
+        },
+    ),
+    "longrope": (
+        "phi3",
+        {
+            "rope_parameters": {
+                "rope_type": "longrope",
+                "short_factor": SHORT,
+                "long_factor": LONG,
+                "rope_theta": 1e4,
+            },
+            "original_max_position_embeddings": 32,
+        },
+    ),
+}
+ALL = {**FAMILIES, **ROPES}
+
+
+def tiny(name: str, **changes: Any) -> Any:
+    """The transformers model of that name, float32, always with the same weights."""
+    import transformers
+
+    family, differs = ALL[name]
+    config = transformers.AutoConfig.for_model(family, **{**_COMMON, **differs, **changes})
+    torch.manual_seed(0)
+    model = transformers.AutoModelForCausalLM.from_config(config).eval()
+    with torch.no_grad():
+        for weight in model.parameters():  # unlike the usual start, nothing is zero, one, or too small to matter
+            weight.add_(torch.randn_like(weight) * 0.2)
+    return model.requires_grad_(False)

@@ -1,0 +1,67 @@
+"""The README's promises, run: every shell command and every Python example."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from decoding.methods import METHODS
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+
+
+COMMANDS = [line for block in blocks("sh") for line in block.splitlines()]
+MAKE_TARGETS = sorted({*re.findall(r"`make ([a-z-]+)", README), *(c.split()[1] for c in COMMANDS if c[:4] == "make")})
+
+
+def test_the_commands_run_one_after_the_other(tmp_path: Path) -> None:
+    """A newcomer types what stands there; a renamed flag must not survive in the text."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    typed = [command for command in COMMANDS if command.startswith("python -m decoding")]
+    assert len(typed) >= 5
+    assert all(command.startswith(("python -m decoding", "make ")) for command in COMMANDS)
+    for command in typed:
+        words = [sys.executable, *shlex.split(command)[1:]]
+        done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+        assert done.stdout.strip(), command
+
+
+@pytest.mark.parametrize("target", MAKE_TARGETS)
+def test_make_knows_its_targets(target: str) -> None:
+    """`make` itself plans the target without running it."""
+    done = subprocess.run(["make", "--dry-run", target], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_make_run_runs_works() -> None:
+    """The first thing that anybody sees."""
+    plan = subprocess.run(["make", "--dry-run", "run"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    command = next(line for line in plan.splitlines() if line.startswith(".venv/bin/python -m decoding"))
+    words = [sys.executable, *shlex.split(command)[1:]]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert all(method in done.stdout for method in METHODS)
+
+
+@pytest.mark.parametrize("example", blocks("python"), ids=lambda text: text.splitlines()[-1][:40])
+def test_the_examples_run(example: str) -> None:
+    """Each example stands alone."""
+    exec(compile(example, "README.md", "exec"), {"__name__": "readme"})
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_stands_in_the_readme(method: str) -> None:
+    """A method that nobody reads about might as well not exist."""
+    assert f"| `{method}` |" in README

@@ -1,0 +1,116 @@
+"""Models small enough to know everything about, engines on them, and the settings that every method is tested with."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from decoding.engine import Engine
+from decoding.methods import METHODS
+from decoding.model.table import TableModel, counted
+from decoding.text import Codec
+
+# Every method must stand here: `test_lossless` fails for one that does not.
+SETTINGS: Mapping[str, Sequence[Mapping[str, Any]]] = {
+    "autoregressive": [{}],
+    "jacobi": [{}, {"n": 3, "refill": "last"}, {"n": 1, "refill": "zero"}],
+    "lookahead": [
+        {"W": 4, "N": 4, "G": 4},
+        {"W": 3, "N": 3, "G": 6, "layout": "merged", "prompt_as_reference": True},
+        {"W": 1, "N": 5, "G": 2, "shift": "hits", "prompt_as_reference": True},
+        {"W": 5, "N": 3, "G": 3, "drop_bonus": True, "repeat_history": True, "replace_end": True},
+    ],
+    "draft_model": [{}, {"gamma": 1}, {"gamma": 4, "threshold": 0.5}],
+    "prompt_lookup": [
+        {},
+        {"max_ngram": 3, "min_ngram": 1, "K": 10, "tie": "earliest", "tail": "full"},
+        {"max_ngram": 2, "min_ngram": 1, "K": 4, "tie": "earliest", "tail": "short"},
+        {"max_ngram": 5, "min_ngram": 2, "K": 3},
+    ],
+}
+CASES = [(name, params) for name in METHODS for params in SETTINGS.get(name, ())]
+COPYING = [case for case in CASES if "draft_model" not in METHODS[case[0]].needs]  # their drafts are point masses
+
+
+def title(case: object) -> str:
+    """A test's name for a case."""
+    if isinstance(case, str):
+        return case
+    return ",".join(f"{k}={v}" for k, v in case.items()) or "default" if isinstance(case, Mapping) else str(case)
+
+
+def noise(seed: int, key: Sequence[int], vocabulary: int) -> torch.Tensor:  # (V,)
+    """Standard normal numbers that depend on `seed` and `key` alone."""
+    return torch.from_numpy(np.random.default_rng([seed, *key]).normal(size=vocabulary))
+
+
+def hashed(vocabulary: int = 13, order: int = 2, seed: int = 0, sharpness: float = 1.5) -> TableModel:
+    """A language without any regularity beyond its order; a high sharpness leaves it almost no choice."""
+    return TableModel(lambda key: sharpness * noise(seed, key, vocabulary), order, vocabulary)
+
+
+def tied(vocabulary: int = 13, order: int = 2, seed: int = 0) -> TableModel:
+    """Most rows have several likeliest tokens with exactly equal logits."""
+    return TableModel(lambda key: noise(seed, key, vocabulary).round().clamp(-1.0, 1.0), order, vocabulary)
+
+
+def cycle(vocabulary: int = 7) -> TableModel:
+    """Counts up for ever: behind token i always comes i + 1."""
+    eye = 50.0 * torch.eye(vocabulary, dtype=torch.float64)
+    return TableModel(lambda key: eye[(key[-1] + 1) % vocabulary], 1, vocabulary)
+
+
+def correlated(target: TableModel, mix: float = 0.6, order: int = 2, seed: int = 99) -> TableModel:
+    """A drafter that agrees with `target` to the degree of `mix`, and knows the last `order` tokens only."""
+
+    def rule(key: tuple[int, ...]) -> torch.Tensor:
+        own = 1.5 * noise(seed, key, target.card.vocabulary)
+        return mix * target.logits(key) + (1 - mix) * own
+
+    return TableModel(rule, order, target.card.vocabulary)
+
+
+def toy(kind: int, seed: int) -> TableModel:
+    """One of several kinds of languages."""
+    models = (
+        lambda: hashed(13, 2, seed),
+        lambda: hashed(6, 1, seed, sharpness=8.0),
+        lambda: tied(13, 2, seed),
+        lambda: hashed(31, 3, seed, sharpness=4.0),
+        lambda: tied(3, 1, seed),
+    )
+    return models[kind % len(models)]()
+
+
+def engine(model: TableModel, drafter: TableModel | None = None) -> Engine:
+    """An engine without a tokenizer; its drafter is a correlated one unless given."""
+    return Engine(model, Codec(), drafter or correlated(model))
+
+
+def prompt_for(model: TableModel, seed: int, longest: int = 12) -> tuple[int, ...]:
+    """Random tokens of the model's vocabulary; every other seed repeats some of them."""
+    source = random.Random(seed)
+    ids = [source.randrange(model.card.vocabulary) for _ in range(source.randint(1, longest))]
+    return tuple(ids * 2 if seed % 2 else ids)
+
+
+def plain(model: TableModel, prompt: Sequence[int], count: int, penalty: float = 1.0) -> tuple[int, ...]:
+    """Greedy text written without the engine: the lowest of the likeliest ids, one at a time."""
+    text = list(prompt)
+    for _ in range(count):
+        row = model.logits(text).numpy().copy()
+        for token in set(text) if penalty != 1.0 else ():
+            row[token] = row[token] * penalty if row[token] < 0 else row[token] / penalty
+        text.append(int(np.flatnonzero(row == row.max())[0]))
+    return tuple(text[len(prompt) :])
+
+
+def counted_text(words: int = 12) -> TableModel:
+    """An n-gram model of a text that repeats itself with changes, as real text does."""
+    source = random.Random(1)
+    phrases = [[source.randrange(words) for _ in range(source.randint(3, 6))] for _ in range(8)]
+    return counted([token for _ in range(150) for token in source.choice(phrases)], 3, words, "counted")
