@@ -14,6 +14,7 @@ from .model.session import Model
 from .request import (
     Request,
     check_count,
+    check_ends,
     check_record,
     check_room,
     check_seconds,
@@ -97,9 +98,7 @@ class Engine:
             prompt=tuple(ids),
             max_new_tokens=check_room(len(ids), max_new_tokens, self.model.card.context),
             stop=check_stops(stop),
-            end_tokens=self.codec.end_tokens
-            if end_tokens is None
-            else frozenset(check_count("each end token", token, 0, size - 1) for token in end_tokens),
+            end_tokens=self.codec.end_tokens if end_tokens is None else check_ends(end_tokens, size),
             reference=tuple(self.encode(reference)) if reference else (),
             record=check_record(record),
             prefill_chunk=min(self.model.window or _CHUNK, _CHUNK)

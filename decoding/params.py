@@ -57,7 +57,7 @@ class Params:
         for name, value in raw.items():
             if name not in names:
                 known = ", ".join(names) or "none"
-                raise ParamError(f"unknown parameter {str(name)[:40]!r}; known ones: {known}")
+                raise ParamError(f"unknown parameter {shown(name)}; known ones: {known}")
             values[name] = _convert(name, kinds[name], value)
         return cls(**values)
 
@@ -97,28 +97,34 @@ def _check(field: dataclasses.Field[Any], kind: type, value: object) -> None:
     name, low, high = field.name, field.metadata["min"], field.metadata["max"]
     choices = field.metadata["choices"]
     if type(value) is not kind and not (kind is float and type(value) is int):
-        raise ParamError(f"{name} must be {_article(kind)}, not {str(value)[:40]!r}")
+        raise ParamError(f"{name} must be {_article(kind)}, not {shown(value)}")
     if choices and value not in choices:
-        raise ParamError(f"{name} must be one of {', '.join(choices)}, not {str(value)[:40]!r}")
+        raise ParamError(f"{name} must be one of {', '.join(choices)}, not {shown(value)}")
     if isinstance(value, int | float) and not isinstance(value, bool):
-        if not math.isfinite(value):
+        if isinstance(value, float) and not math.isfinite(value):
             raise ParamError(f"{name} must be a finite number, not {value}")
         if (low is not None and value < low) or (high is not None and value > high):
-            raise ParamError(f"{name} must be {_bounds(low, high)}, not {value:.6g}")
+            raise ParamError(f"{name} must be {_bounds(low, high)}, not {shown(value)}")
 
 
 def _convert(name: str, kind: type, value: object) -> object:
-    """Turn a command line's string into `kind`; leave every other value for `_check` to judge."""
-    if kind is float and type(value) is int and abs(value) < 2**53:
-        return float(value)
-    if not isinstance(value, str) or kind is str:
+    """Turn a command line's string, or a whole number for a float, into `kind`; leave the rest to `_check`."""
+    if kind is str or not (isinstance(value, str) or (kind is float and type(value) is int)):
         return value
     try:
-        if kind is bool:
+        if kind is bool and isinstance(value, str):
             return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[value.lower()]
         return kind(value)
-    except (KeyError, ValueError):
-        raise ParamError(f"{name} must be {_article(kind)}, not {value[:40]!r}") from None
+    except (KeyError, ValueError, OverflowError):
+        raise ParamError(f"{name} must be {_article(kind)}, not {shown(value)}") from None
+
+
+def shown(value: object) -> str:
+    """The beginning of a value, for a message; Python refuses to spell integers of thousands of digits."""
+    try:
+        return repr(value)[:40] if isinstance(value, int | float) else repr(str(value)[:40])
+    except ValueError:
+        return "that"
 
 
 def _article(kind: type) -> str:

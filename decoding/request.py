@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from .errors import ParamError
 from .methods import METHODS, Method
-from .params import Params
+from .params import Params, shown
 from .record import LEVELS
 from .sampling import Sampling
 from .types import JSON
@@ -38,7 +38,7 @@ def find_method(name: object) -> type[Method]:
     if isinstance(name, type) and issubclass(name, Method):
         return name
     if not isinstance(name, str) or name not in METHODS:
-        raise ParamError(f"unknown method {str(name)[:40]!r}; choose one of {', '.join(METHODS)}")
+        raise ParamError(f"unknown method {shown(name)}; choose one of {', '.join(METHODS)}")
     return METHODS[name]
 
 
@@ -50,7 +50,7 @@ def find_sampling(raw: Mapping[str, JSON] | Sampling | None) -> Sampling:
 def check_count(name: str, value: object, low: int, high: int) -> int:
     """A whole number between two bounds."""
     if type(value) is not int or not low <= value <= high:
-        raise ParamError(f"{name} must be a whole number from {low} to {high}, not {value!r:.40}")
+        raise ParamError(f"{name} must be a whole number from {low} to {high}, not {shown(value)}")
     return value
 
 
@@ -78,15 +78,22 @@ def check_stops(stop: object) -> tuple[str, ...]:
     return texts
 
 
+def check_ends(tokens: object, vocabulary: int) -> frozenset[int]:
+    """Ids that end a text."""
+    if not isinstance(tokens, Iterable):
+        raise ParamError("end_tokens must be a list of token ids")
+    return frozenset(check_count("each end token", token, 0, vocabulary - 1) for token in tokens)
+
+
 def check_record(level: object) -> str:
     """How much to record."""
     if level not in LEVELS:
-        raise ParamError(f"record must be one of {', '.join(LEVELS)}, not {str(level)[:40]!r}")
+        raise ParamError(f"record must be one of {', '.join(LEVELS)}, not {shown(level)}")
     return str(level)
 
 
 def check_seconds(value: object) -> float:
     """A time budget; infinity means none."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value) or value <= 0:
-        raise ParamError(f"time_budget must be a positive number of seconds, not {value!r:.40}")
-    return float(value)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        raise ParamError(f"time_budget must be a positive number of seconds, not {shown(value)}")
+    return float(value) if value < 1e18 else math.inf

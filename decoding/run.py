@@ -1,59 +1,45 @@
-"""The loop: propose, verify, commit, observe; once a step, the same for every method."""
+"""A run as its user holds it: an iterator over steps that tells, at any time, what happened so far."""
 
 from __future__ import annotations
 
 import platform
-import random
 import threading
-import time
 from collections.abc import Generator, Iterator
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
-from typing import Any
 
-import torch
-
-from . import accept, record
-from .clock import Clock
-from .errors import ParamError
 from .lending import Lender
-from .methods import Context
+from .loop import Loop
 from .metrics import summarise
-from .model.session import Model, Reading, Session, catch_up
+from .model.session import Model, Session
 from .request import Request
-from .sampling import Sampler, likeliest
-from .stops import Stops, trim
+from .stops import trim
 from .text import Codec
-from .tree import after_chain, path_to
-from .types import Draft, Header, Role, Step, Summary, Trace, Verdict
+from .types import Header, Step, Summary, Trace
 
 _NODES = 256  # rows that every session has room for, however small the chunks of the prompt
+
+
+@dataclass(slots=True)
+class _Progress:
+    """What a run has done so far."""
+
+    steps: list[Step] = field(default_factory=list)
+    finish: str | None = None
 
 
 class Run(Iterator[Step]):
     """A run: iterate over its steps. At any time `summary` and `trace` tell what happened so far."""
 
     def __init__(
-        self,
-        request: Request,
-        model: Model,
-        draft: Model | None,
-        codec: Codec,
-        lender: Lender,
-        cancel: threading.Event,
+        self, request: Request, model: Model, draft: Model | None, codec: Codec, lender: Lender, cancel: threading.Event
     ) -> None:
         self.request = request
         self.header = _header(request, model, draft)
-        self.steps: list[Step] = []
-        self.finish: str | None = None
-        self._model, self._draft, self._codec, self._lender, self._cancel = (
-            model,
-            draft,
-            codec,
-            lender,
-            cancel,
-        )
-        self._generator = self._steps()
+        self._codec, self._cancel, self._progress = codec, cancel, _Progress()
+        # The generator must not know this object: a run that is dropped half-way is then freed, and with it closed.
+        self._generator = _steps(request, model, draft, codec, lender, cancel, self._progress)
 
     def __next__(self) -> Step:
         return next(self._generator)
@@ -65,6 +51,16 @@ class Run(Iterator[Step]):
     def cancel(self) -> None:
         """End the run after the step that is going on; callable from any thread."""
         self._cancel.set()
+
+    @property
+    def steps(self) -> list[Step]:
+        """The steps so far."""
+        return self._progress.steps
+
+    @property
+    def finish(self) -> str | None:
+        """Why the run ended: "length", "end_of_text", "stop", "cancelled" or "time"; None while it goes on."""
+        return self._progress.finish
 
     @property
     def ids(self) -> tuple[int, ...]:
@@ -90,144 +86,38 @@ class Run(Iterator[Step]):
         texts = {token: self._codec.piece(token) for token in sorted(used)}
         return Trace(self.header, tuple(self.steps), self.summary, texts)
 
-    def _steps(self) -> Generator[Step, None, None]:
-        request, held = self.request, list[tuple[Model, Session]]()
 
-        def borrow(model: Model) -> Session:
-            capacity = len(request.prompt) + request.max_new_tokens
-            session = self._lender.borrow(model, capacity, max(request.prefill_chunk, _NODES))
-            held.append((model, session))
-            session.reset(len(request.prompt))
-            return session
+def _steps(
+    request: Request,
+    model: Model,
+    draft: Model | None,
+    codec: Codec,
+    lender: Lender,
+    cancel: threading.Event,
+    progress: _Progress,
+) -> Generator[Step, None, None]:
+    """The run itself; it holds its sessions from the first step to the last."""
+    held = list[tuple[Model, Session]]()
 
-        try:
-            draft = borrow(self._draft) if self._draft and "draft_model" in request.method.needs else None
-            loop = _Loop(request, self._model, borrow(self._model), draft, self._codec, self._cancel)
-            while self.finish is None:
-                step, self.finish = loop.turn(len(self.steps))
-                if step is not None:
-                    self.steps.append(step)
-                    yield step
-        finally:
-            self.finish = self.finish or "cancelled"
-            for model, session in held:
-                self._lender.give_back(model, session)
+    def borrow(lent: Model) -> Session:
+        capacity = len(request.prompt) + request.max_new_tokens
+        session = lender.borrow(lent, capacity, max(request.prefill_chunk, _NODES))
+        held.append((lent, session))
+        session.reset(len(request.prompt))
+        return session
 
-
-class _Loop:
-    """The state of a run between two steps."""
-
-    def __init__(
-        self,
-        request: Request,
-        model: Model,
-        session: Session,
-        draft: Session | None,
-        codec: Codec,
-        cancel: threading.Event,
-    ) -> None:
-        self._request, self._device, self._session, self._cancel = request, model.device, session, cancel
-        self._deadline = time.monotonic() + request.time_budget
-        self._stops = Stops(request.max_new_tokens, request.end_tokens, request.stop, codec.decode)
-        self._sampler = Sampler(request.sampling, model.card.vocabulary, model.device, request.prompt)
-        self._text = list(request.prompt)
-        context = Context(
-            text=self._text,
-            prompt_length=len(request.prompt),
-            max_new_tokens=request.max_new_tokens,
-            sampler=self._sampler,
-            end_tokens=request.end_tokens,
-            largest_step=session.largest_step,
-            draft=draft,
-            reference=request.reference,
-            cancelled=cancel.is_set,
-            random=random.Random(request.sampling.seed),
-        )
-        self._method = request.method(context, request.params)
-
-    @torch.inference_mode()
-    def turn(self, index: int) -> tuple[Step | None, str | None]:
-        """One step, and why the run ends with it if it does."""
-        if reason := self._interrupted():
-            return None, reason
-        clock, start, stored = Clock(self._device), len(self._text), self._session.length
-        with clock.phase("draft"):
-            draft = self._method.propose()
-        with clock.forward():
-            reading = self._read(draft)
-        if reading is None:
-            return None, self._interrupted()
-        with clock.phase("accept"):
-            logits = self._penalised(draft, reading.logits)
-            verdict = self._judge(draft, logits, reading.hidden)
-            emitted, finish = self._stops.cut(verdict.emitted)
-            verdict = Verdict(verdict.path[: len(emitted) + 1], emitted, verdict.argmax, verdict.hidden)
-        with clock.phase("commit"):
-            self._commit(verdict)
-        with clock.phase("draft"):
-            self._method.observe(draft, verdict)
-        columns = self._columns(draft, verdict, logits)
-        pending = start - 1 - stored
-        accepted, drafted = len(verdict.path) - 1, draft.roles.count(Role.VERIFY)
-        fed = pending + len(draft.tokens)
-        return Step(index, start, pending, emitted, accepted, drafted, fed, clock.stop(), **columns), finish
-
-    def _interrupted(self) -> str | None:
-        """Why the run must end before it is done, if it must."""
-        if self._cancel.is_set():
-            return "cancelled"
-        return "time" if time.monotonic() > self._deadline else None
-
-    def _read(self, draft: Draft) -> Reading | None:
-        """Feed the tokens that the cache lacks, then the tree; None if the run was interrupted between two chunks."""
-        text, session, chunk = self._text, self._session, self._request.prefill_chunk
-        nodes = len(draft.tokens)
-        if nodes > session.largest_step:
-            raise ParamError(
-                f"a draft of {nodes} tokens exceeds the {session.largest_step} that a step holds: ask for fewer"
-            )
-        room = min(chunk, session.largest_step - nodes)
-        catch_up(session, text[session.length : -1], room, chunk, lambda: self._interrupted() is not None)
-        pending = text[session.length : -1]
-        if len(pending) > room:
-            return None
-        parents = after_chain(len(pending), draft.parents) if pending else draft.parents
-        return session.read([*pending, *draft.tokens], parents, skip=len(pending))
-
-    def _penalised(self, draft: Draft, logits: torch.Tensor) -> torch.Tensor:  # (T, V)
-        """The logits after the repetition penalty, which counts every node's own path."""
-        if self._request.sampling.repetition_penalty == 1.0:
-            return logits
-        nodes = range(len(draft.tokens))
-        paths = [[draft.tokens[i] for i in path_to(draft.parents, node)[1:]] for node in nodes]
-        return self._sampler.penalise(logits, paths)
-
-    def _judge(self, draft: Draft, logits: torch.Tensor, hidden: torch.Tensor) -> Verdict:
-        """Let the target decide."""
-        sampler, argmax = self._sampler, likeliest(logits)
-        if sampler.sampling.greedy:
-            choose = accept.greedy(argmax)
-        else:
-            position = len(self._text) - len(self._request.prompt)
-            choose = accept.sampled(draft, lambda node: sampler.probabilities(logits[node]), sampler.draws, position)
-        path, emitted = accept.walk(draft, choose)
-        return Verdict(path, emitted, tuple(argmax), hidden[path[-1]] if "hidden" in self._method.needs else None)
-
-    def _commit(self, verdict: Verdict) -> None:
-        """Store every emitted token but the last, which is the next root, and note them all."""
-        pending = len(self._text) - 1 - self._session.length
-        rows = verdict.path[: len(verdict.emitted)]
-        self._session.commit([*range(pending), *(pending + node for node in rows)])
-        self._text.extend(verdict.emitted)
-        self._sampler.extend(verdict.emitted)
-
-    def _columns(self, draft: Draft, verdict: Verdict, logits: torch.Tensor) -> dict[str, Any]:
-        """The record's columns over the nodes."""
-        level = self._request.record
-        if level == "off":
-            return {}
-        columns = record.columns(draft, verdict, self._method.panel())
-        return columns | record.detail(draft, self._sampler.probabilities(logits)) if level == "full" else columns
+    try:
+        drafter = borrow(draft) if draft and "draft_model" in request.method.needs else None
+        loop = Loop(request, model, borrow(model), drafter, codec, cancel)
+        while progress.finish is None:
+            step, progress.finish = loop.turn(len(progress.steps))
+            if step is not None:
+                progress.steps.append(step)
+                yield step
+    finally:
+        progress.finish = progress.finish or "cancelled"
+        for lent, session in held:
+            lender.give_back(lent, session)
 
 
 def _header(request: Request, model: Model, draft: Model | None) -> Header:

@@ -15,6 +15,8 @@ import torch
 from .errors import ModelError
 from .params import Params, param
 
+_COLDEST = 1e-30  # float32 rounds a divisor much below this to zero
+
 
 @dataclass(frozen=True, slots=True)
 class Sampling(Params):
@@ -50,9 +52,8 @@ class Draws:
     _BLOCK = 64
 
     def __init__(self, seed: int) -> None:
-        by_position, fresh = np.random.SeedSequence(seed).spawn(2)
-        self._by_position = np.random.Generator(np.random.Philox(by_position))
-        self._fresh = np.random.Generator(np.random.Philox(fresh))
+        # Philox is a block cipher over a counter: different keys give independent streams.
+        self._by_position, self._fresh = (np.random.Generator(np.random.Philox(key=[seed, s])) for s in (0, 1))
         self._drawn: list[float] = []
 
     def at(self, position: int) -> float:
@@ -73,7 +74,7 @@ class Sampler:
         self.sampling = sampling
         self.draws = Draws(sampling.seed)
         self._penalised = sampling.repetition_penalty != 1.0
-        self._seen = torch.zeros(vocabulary, dtype=torch.bool, device=device)
+        self._seen = torch.zeros(vocabulary if self._penalised else 0, dtype=torch.bool, device=device)
         self.extend(text)
 
     def extend(self, tokens: Iterable[int]) -> None:
@@ -99,7 +100,8 @@ class Sampler:
         scores = logits.double() if logits.dtype == torch.float64 else logits.float()
         if setting.greedy:
             return torch.softmax(scores, -1)
-        scores = (scores - scores.amax(-1, keepdim=True)) / setting.temperature  # a tiny temperature cannot overflow
+        scores = scores - scores.amax(-1, keepdim=True)  # a tiny temperature cannot overflow
+        scores = scores / max(setting.temperature, _COLDEST)
         if 0 < setting.top_k < scores.shape[-1]:
             kth = torch.topk(scores, setting.top_k).values[..., -1:]
             scores = scores.masked_fill(scores < kth, -torch.inf)

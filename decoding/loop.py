@@ -1,0 +1,140 @@
+"""The loop: propose, verify, commit, observe; once a step, the same for every method."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from functools import partial
+from typing import Any
+
+import torch
+
+from . import accept, record
+from .clock import Clock
+from .errors import ParamError
+from .methods import Context
+from .model.session import Model, Reading, Session, catch_up
+from .request import Request
+from .sampling import Sampler, likeliest
+from .stops import Stops
+from .text import Codec
+from .tree import after_chain, path_to
+from .types import Draft, Role, Step, Verdict
+
+
+class Loop:
+    """The state of a run between two steps."""
+
+    def __init__(
+        self,
+        request: Request,
+        model: Model,
+        session: Session,
+        draft: Session | None,
+        codec: Codec,
+        cancel: threading.Event,
+    ) -> None:
+        self._request, self._device, self._session, self._cancel = request, model.device, session, cancel
+        self._deadline = time.monotonic() + request.time_budget
+        written = partial(codec.continuation, request.prompt)  # a first token's leading space counts too
+        self._stops = Stops(request.max_new_tokens, request.end_tokens, request.stop, written)
+        self._sampler = Sampler(request.sampling, model.card.vocabulary, model.device, request.prompt)
+        self._text = list(request.prompt)
+        context = Context(
+            text=self._text,
+            prompt_length=len(request.prompt),
+            max_new_tokens=request.max_new_tokens,
+            sampler=self._sampler,
+            end_tokens=request.end_tokens,
+            largest_step=session.largest_step,
+            draft=draft,
+            reference=request.reference,
+            cancelled=cancel.is_set,
+            random=random.Random(request.sampling.seed),
+        )
+        self._method = request.method(context, request.params)
+
+    @torch.inference_mode()
+    def turn(self, index: int) -> tuple[Step | None, str | None]:
+        """One step, and why the run ends with it if it does."""
+        if reason := self._interrupted():
+            return None, reason
+        clock, start, stored = Clock(self._device), len(self._text), self._session.length
+        with clock.phase("draft"):
+            draft = self._method.propose()
+        with clock.forward():
+            reading = self._read(draft)
+        if reading is None:
+            return None, self._interrupted()
+        with clock.phase("accept"):
+            logits = self._penalised(draft, reading.logits)
+            verdict = self._judge(draft, logits, reading.hidden)
+            emitted, finish = self._stops.cut(verdict.emitted)
+            verdict = Verdict(verdict.path[: len(emitted) + 1], emitted, verdict.argmax, verdict.hidden)
+        with clock.phase("commit"):
+            self._commit(verdict)
+        with clock.phase("draft"):
+            self._method.observe(draft, verdict)
+        columns = self._columns(draft, verdict, logits)
+        pending = start - 1 - stored
+        accepted, drafted = len(verdict.path) - 1, draft.roles.count(Role.VERIFY)
+        fed = pending + len(draft.tokens)
+        return Step(index, start, pending, emitted, accepted, drafted, fed, clock.stop(), **columns), finish
+
+    def _interrupted(self) -> str | None:
+        """Why the run must end before it is done, if it must."""
+        if self._cancel.is_set():
+            return "cancelled"
+        return "time" if time.monotonic() > self._deadline else None
+
+    def _read(self, draft: Draft) -> Reading | None:
+        """Feed the tokens that the cache lacks, then the tree; None if the run was interrupted between two chunks."""
+        text, session, chunk = self._text, self._session, self._request.prefill_chunk
+        nodes = len(draft.tokens)
+        if nodes > session.largest_step:
+            raise ParamError(
+                f"a draft of {nodes} tokens exceeds the {session.largest_step} that a step holds: ask for fewer"
+            )
+        room = min(chunk, session.largest_step - nodes)
+        catch_up(session, text[session.length : -1], room, chunk, lambda: self._interrupted() is not None)
+        pending = text[session.length : -1]
+        if len(pending) > room:
+            return None
+        parents = after_chain(len(pending), draft.parents) if pending else draft.parents
+        return session.read([*pending, *draft.tokens], parents, skip=len(pending))
+
+    def _penalised(self, draft: Draft, logits: torch.Tensor) -> torch.Tensor:  # (T, V)
+        """The logits after the repetition penalty, which counts every node's own path."""
+        if self._request.sampling.repetition_penalty == 1.0:
+            return logits
+        nodes = range(len(draft.tokens))
+        paths = [[draft.tokens[i] for i in path_to(draft.parents, node)[1:]] for node in nodes]
+        return self._sampler.penalise(logits, paths)
+
+    def _judge(self, draft: Draft, logits: torch.Tensor, hidden: torch.Tensor) -> Verdict:
+        """Let the target decide."""
+        sampler, argmax = self._sampler, likeliest(logits)
+        if sampler.sampling.greedy:
+            choose = accept.greedy(argmax)
+        else:
+            position = len(self._text) - len(self._request.prompt)
+            choose = accept.sampled(draft, lambda node: sampler.probabilities(logits[node]), sampler.draws, position)
+        path, emitted = accept.walk(draft, choose)
+        return Verdict(path, emitted, tuple(argmax), hidden[path[-1]] if "hidden" in self._method.needs else None)
+
+    def _commit(self, verdict: Verdict) -> None:
+        """Store every emitted token but the last, which is the next root, and note them all."""
+        pending = len(self._text) - 1 - self._session.length
+        rows = verdict.path[: len(verdict.emitted)]
+        self._session.commit([*range(pending), *(pending + node for node in rows)])
+        self._text.extend(verdict.emitted)
+        self._sampler.extend(verdict.emitted)
+
+    def _columns(self, draft: Draft, verdict: Verdict, logits: torch.Tensor) -> dict[str, Any]:
+        """The record's columns over the nodes."""
+        level = self._request.record
+        if level == "off":
+            return {}
+        columns = record.columns(draft, verdict, self._method.panel())
+        return columns | record.detail(draft, self._sampler.probabilities(logits)) if level == "full" else columns
