@@ -1,0 +1,296 @@
+"""Tier 3: the whole engine's output follows the target's exact law, and the same test rejects seven classic mistakes.
+
+The language is made of blocks: a separator, then three tokens that depend on the block so far alone, so a block has a
+joint law of 125 cells that can be enumerated. Every method writes one block in each of 50,000 runs. And since a
+lossless engine writes independent blocks, longer runs give samples with methods in every state of their windows,
+pools and caches.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+from scipy.stats import chi2
+
+from decoding import accept, sampling
+from decoding.methods import METHODS, draft_model
+from decoding.methods.autoregressive import Autoregressive
+from decoding.model.table import TableModel
+from decoding.sampling import Draws, Sampler, draw
+from decoding.tree import Builder
+from decoding.types import Draft, Role
+from tests.toys import correlated, engine, hashed, noise
+
+Counts = npt.NDArray[np.int64]
+Law = npt.NDArray[np.float64]
+Params = Mapping[str, Any]
+
+WORDS, END = 5, 5  # tokens 0 to 4, and the separator
+RUNS = 50_000  # of one block each
+BLOCKS, SAMPLES = 50, 25_000  # blocks in a long run, blocks of all long runs
+IMPOSSIBLY_RARE = 1e-9
+PROMPT = (END, 0, 1, 2, END, 3, 4, 0, END, 2, 2, 1, END)
+WARM: Params = {"temperature": 0.9}
+FILTERED: Params = {"temperature": 1.1, "top_k": 4, "top_p": 0.9}
+
+
+def block_logits(key: tuple[int, ...]) -> torch.Tensor:
+    """Logits behind the current block; a separator can stand nowhere but behind three tokens."""
+    block = key[len(key) - key[::-1].index(END) :] if END in key else key
+    row = torch.full((WORDS + 1,), -torch.inf, dtype=torch.float64)
+    if len(block) == 3:
+        row[END] = 0.0
+    else:
+        row[:WORDS] = 1.3 * noise(7, block, WORDS)
+    return row
+
+
+TARGET = TableModel(block_logits, 3, WORDS + 1)
+CLOSE = correlated(TARGET, mix=0.7, order=3)
+SHORT_SIGHTED = hashed(WORDS + 1, order=1, seed=4)  # it also guesses separators, and never knows when one is due
+
+
+def next_token(logits: torch.Tensor, setting: Params) -> Law:
+    """The law of one token, written out in numpy: temperature, then the k likeliest, then a mass of top_p."""
+    row = np.exp(logits.numpy() / setting["temperature"])
+    best = np.argsort(-row)
+    row[best[setting.get("top_k", len(row)) :]] = 0.0
+    row /= row.sum()
+    mass = np.cumsum(row[best])
+    row[best[1:][mass[:-1] >= setting.get("top_p", 1.0)]] = 0.0
+    return np.asarray(row / row.sum(), dtype=np.float64)
+
+
+def joint(setting: Params) -> Law:  # (125,)
+    """The exact law of a block."""
+    law = np.ones((WORDS,) * 3)
+    for a, b, c in itertools.product(range(WORDS), repeat=3):
+        for before, token in (((), a), ((a,), b), ((a, b), c)):
+            law[a, b, c] *= next_token(TARGET.logits((END, *before)), setting)[token]
+    return law.ravel()
+
+
+def count(method: str, params: Params, setting: Params, drafter: TableModel, samples: int) -> tuple[Counts, int]:
+    """How often each block was written, over runs with different seeds, and how many guesses were accepted."""
+    machine, counts, accepted = engine(TARGET, drafter), np.zeros(WORDS**3, dtype=np.int64), 0
+    for seed in range(samples // BLOCKS):
+        options: dict[str, Any] = {"sampling": {**setting, "seed": seed}, "max_new_tokens": 4 * BLOCKS}
+        run = machine.decode(PROMPT, method, params, record="off", **options)
+        accepted += sum(step.accepted for step in run)
+        blocks = np.array(run.ids).reshape(BLOCKS, 4)
+        assert (blocks[:, 3] == END).all() and (blocks[:, :3] < END).all(), f"seed {seed} wrote an impossible token"
+        counts += np.bincount(blocks[:, :3] @ [WORDS**2, WORDS, 1], minlength=WORDS**3)
+    return counts, accepted
+
+
+def count_runs(method: str, params: Params, setting: Params) -> tuple[Counts, int]:
+    """How often each block was written by runs of three tokens, and how many guesses were accepted."""
+    machine, written, accepted = engine(TARGET, CLOSE), np.empty((RUNS, 3), dtype=np.int64), 0
+    for seed in range(RUNS):
+        run = machine.decode(PROMPT, method, params, {**setting, "seed": seed}, 3, record="off")
+        accepted += sum(step.accepted for step in run)
+        written[seed] = run.ids
+    assert written.max() < WORDS, "an impossible token was written"
+    return np.bincount(written @ [WORDS**2, WORDS, 1], minlength=WORDS**3), accepted
+
+
+def chance(counts: Counts, law: Law) -> tuple[float, float]:
+    """The chance that counts fit the law as badly as these (chi-square, rare cells pooled), and their TVD."""
+    expected = law * counts.sum()
+    distance = float(abs(counts / counts.sum() - law).sum() / 2)
+    if counts[law == 0.0].any():
+        return 0.0, distance
+    order = np.argsort(expected)
+    order = order[expected[order] > 0.0]
+    rare = max(int((np.cumsum(expected[order]) < 5.0).sum()) + 1, int((expected[order] < 5.0).sum()))
+    seen = np.array([counts[order[:rare]].sum(), *counts[order[rare:]]])
+    due = np.array([expected[order[:rare]].sum(), *expected[order[rare:]]])
+    return float(chi2.sf(((seen - due) ** 2 / due).sum(), len(due) - 1)), distance
+
+
+class RandomTree(Autoregressive):
+    """Trees with siblings sampled from two laws, duplicates, point masses and explore nodes, all mixed."""
+
+    def propose(self) -> Draft:
+        """A new tree every time."""
+        context, dice = self._context, self._context.random
+        tree, paths, laws = Builder(context.text[-1]), [tuple(context.text[-3:])], [None]
+        for _ in range(dice.randint(2, 6)):
+            parent = dice.choice((0, dice.randrange(len(paths))))
+            law, kind = None, dice.randrange(5)
+            token = dice.randrange(WORDS + 1)
+            if kind < 3:
+                model = (CLOSE, CLOSE, SHORT_SIGHTED)[kind]
+                law = context.sampler.probabilities(model.logits(paths[parent]))
+                token = draw(law, dice.random())
+            tree.add(token, parent, "toy", Role.EXPLORE if kind == 4 else Role.VERIFY)
+            paths.append((*paths[parent], token))
+            laws.append(law)
+        return tree.draft(q=tuple(laws))
+
+
+POOL: Params = {"W": 2, "N": 3, "G": 3, "prompt_as_reference": True}
+CONFIGURATIONS: Sequence[tuple[str, Params, Params, TableModel, float]] = [
+    # method, parameters, sampling, drafter, accepted guesses a block: at least (the test's power comes from them)
+    ("autoregressive", {}, FILTERED, CLOSE, 0.0),
+    ("prompt_lookup", {"K": 3}, WARM, CLOSE, 0.5),
+    ("jacobi", {"n": 2}, FILTERED, CLOSE, 0.5),
+    ("lookahead", POOL, WARM, CLOSE, 0.5),
+    ("lookahead", {**POOL, "N": 4, "layout": "merged", "shift": "hits"}, WARM, CLOSE, 0.5),
+    ("draft_model", {"gamma": 1}, WARM, CLOSE, 1.0),
+    ("draft_model", {"gamma": 2}, FILTERED, CLOSE, 1.0),
+    ("draft_model", {"gamma": 3}, WARM, CLOSE, 1.0),
+    ("draft_model", {"gamma": 4}, {"temperature": 0.7}, CLOSE, 1.0),
+    ("draft_model", {"gamma": 4, "threshold": 0.5}, WARM, CLOSE, 1.0),
+    ("draft_model", {"gamma": 1}, {"temperature": 1.0, "top_k": 3}, SHORT_SIGHTED, 0.3),
+    ("random_tree", {}, {"temperature": 1.1, "top_k": 4}, CLOSE, 0.5),
+]
+
+
+def name_of(configuration: tuple[str, Params, Params, TableModel, float]) -> str:
+    method, params, setting, drafter, _ = configuration
+    sight = "-short_sighted" if drafter is SHORT_SIGHTED else ""
+    return "-".join([method, *(f"{key}={value}" for key, value in {**params, **setting}.items())]) + sight
+
+
+@pytest.fixture(autouse=True)
+def toy_methods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Register the toy method; and shape each of the toys' few rows once instead of a million times."""
+    monkeypatch.setitem(METHODS, "random_tree", RandomTree)
+    shape, shaped = Sampler.probabilities, dict[tuple[float, int, float, bytes], torch.Tensor]()
+
+    def remembered(self: Sampler, logits: torch.Tensor) -> torch.Tensor:
+        setting = self.sampling
+        key = (setting.temperature, setting.top_k, setting.top_p, logits.numpy().tobytes())
+        if key not in shaped:
+            shaped[key] = shape(self, logits)
+        return shaped[key]
+
+    monkeypatch.setattr(Sampler, "probabilities", remembered)
+
+
+SHORT_RUNS: Mapping[str, tuple[Params, Params]] = {
+    "autoregressive": ({}, FILTERED),
+    "jacobi": ({"n": 2}, WARM),
+    "lookahead": (POOL, FILTERED),
+    "draft_model": ({"gamma": 2}, WARM),
+    "prompt_lookup": ({"K": 3}, WARM),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_three_tokens_of_many_runs_follow_the_exact_law(method: str) -> None:
+    """Any bias in how a run starts: its prefill, its first window, its first draft, its seed."""
+    params, setting = SHORT_RUNS[method]
+    counts, accepted = count_runs(method, params, setting)
+    p, distance = chance(counts, joint(setting))
+    assert accepted > RUNS // 10 or method == "autoregressive", "too few guesses were accepted for this test to count"
+    assert p > IMPOSSIBLY_RARE, f"p = {p:.2g}, total variation distance {distance:.4f} over {RUNS} runs"
+
+
+@pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=name_of)
+def test_blocks_follow_the_exact_law(configuration: tuple[str, Params, Params, TableModel, float]) -> None:
+    """Any loss of the output law: a biased acceptance, a residual forgotten, randomness used twice."""
+    method, params, setting, drafter, floor = configuration
+    counts, accepted = count(method, params, setting, drafter, SAMPLES)
+    p, distance = chance(counts, joint(setting))
+    assert accepted >= floor * SAMPLES, "too few guesses were accepted for this test to mean anything"
+    assert p > IMPOSSIBLY_RARE, f"p = {p:.2g}, total variation distance {distance:.4f} over {SAMPLES} blocks"
+
+
+def test_every_method_is_tested_here() -> None:
+    """A method without a configuration has no proof of its law."""
+    assert set(METHODS) <= {configuration[0] for configuration in CONFIGURATIONS}
+
+
+Chooser = Callable[..., accept.Choose]
+
+
+def unchecked_first(right: Chooser) -> Chooser:
+    """The first guess is taken unseen."""
+
+    def sampled(draft: Draft, *rest: Any) -> accept.Choose:
+        choose = right(draft, *rest)
+        return lambda node, depth, below: draft.tokens[below[0]] if below and not depth else choose(node, depth, below)
+
+    return sampled
+
+
+def discarded_misses(draft: Draft, probabilities: Any, draws: Draws, position: int) -> accept.Choose:
+    """A sample for every branch, thrown away if it misses: a guess gets a chance p, and another one."""
+
+    def choose(node: int, depth: int, below: Sequence[int]) -> int:
+        p = probabilities(node)
+        for child in below:
+            if draw(p, draws.fresh()) == draft.tokens[child]:
+                return draft.tokens[child]
+        return draw(p, draws.at(position + depth))
+
+    return choose
+
+
+def lenient(draft: Draft, probabilities: Any, draws: Draws, position: int) -> accept.Choose:
+    """Leviathan's test with <= in the place of <."""
+
+    def choose(node: int, depth: int, below: Sequence[int]) -> int:
+        p = probabilities(node)
+        for child in below:
+            q, token = draft.q[child], draft.tokens[child]
+            if draws.fresh() * float(q[token]) <= float(p[token]):
+                return token
+            p = accept.residual(p, q)
+        return draw(p, draws.at(position + depth))
+
+    return choose
+
+
+def two_likeliest(q: torch.Tensor, uniform: float) -> int:
+    """A draw from q cut down to its two likeliest tokens."""
+    return draw(torch.where(q >= q.topk(2).values[-1], q, 0.0), uniform)
+
+
+CONTROLS: Mapping[str, tuple[str, Any, str, Any]] = {
+    # name: method, module, attribute, wrong piece
+    "argmax_draft_with_softmax_q": ("draft_model", draft_model, "draw", lambda q, uniform: int(q.argmax())),
+    "draft_filtered_but_not_its_q": ("draft_model", draft_model, "draw", two_likeliest),
+    "unchecked_first_token": ("prompt_lookup", accept, "sampled", unchecked_first(accept.sampled)),
+    "biased_residual": ("draft_model", accept, "residual", lambda p, q: p),
+    "biased_residual_on_trees": ("random_tree", accept, "residual", lambda p, q: p),
+    "discarded_misses": ("prompt_lookup", accept, "sampled", discarded_misses),
+    "discarded_misses_on_trees": ("random_tree", accept, "sampled", discarded_misses),
+}
+
+
+@pytest.mark.parametrize("control", CONTROLS)
+def test_the_test_rejects(control: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test of the law that lets a known mistake pass has no power; a fifth of the samples must do."""
+    method, module, attribute, wrong = CONTROLS[control]
+    monkeypatch.setattr(module, attribute, wrong)
+    try:
+        counts, _ = count(method, {}, WARM, CLOSE, SAMPLES // 5)
+    except AssertionError as error:
+        assert control == "unchecked_first_token" and "impossible token" in str(error)
+        return
+    p, distance = chance(counts, joint(WARM))
+    assert p < IMPOSSIBLY_RARE, f"p = {p:.2g}, total variation distance {distance:.4f}"
+
+
+@pytest.mark.parametrize("rule", [accept.sampled, lenient], ids=["strict", "lenient"])
+def test_a_uniform_of_zero_accepts_nothing_impossible(rule: Chooser, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`u * q <= p` accepts a token of probability zero when u is zero; zeros are made frequent here to show it."""
+    fresh, asked = sampling.Draws.fresh, itertools.count()
+    monkeypatch.setattr(sampling.Draws, "fresh", lambda self: 0.0 if next(asked) % 7 == 0 else fresh(self))
+    monkeypatch.setattr(accept, "sampled", rule)
+    setting = {"temperature": 1.0, "top_k": 3}
+    try:
+        counts, _ = count("draft_model", {"gamma": 2}, setting, SHORT_SIGHTED, SAMPLES // 5)
+        impossible = bool(counts[joint(setting) == 0.0].any())
+    except AssertionError:
+        impossible = True
+    assert impossible == (rule is lenient)

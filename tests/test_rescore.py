@@ -1,0 +1,114 @@
+"""Tier 2: the oracle accepts what the engine wrote and finds every token that the target would not have written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from decoding.engine import Engine
+from decoding.errors import ParamError
+from decoding.model.table import TableModel
+from decoding.types import Trace
+from tests.toys import CASES, engine, hashed, prompt_for, title, toy
+
+SETTINGS: tuple[Mapping[str, Any], ...] = (
+    {},
+    {"repetition_penalty": 1.3},
+    {"temperature": 1.0},
+    {"temperature": 0.8, "top_k": 3, "top_p": 0.9, "repetition_penalty": 1.2},
+)
+
+
+@pytest.mark.parametrize(("method", "params"), CASES, ids=title)
+def test_real_runs_pass(method: str, params: Mapping[str, Any]) -> None:
+    """An oracle that cries wolf is switched off."""
+    for seed in range(8):
+        machine = engine(toy(seed, seed))
+        sampling = {**SETTINGS[seed % len(SETTINGS)], "seed": seed}
+        prompt = prompt_for(machine.model, seed)
+        result = machine.generate(prompt, method, params=params, sampling=sampling, max_new_tokens=30)
+        found = machine.rescore(result.trace)
+        assert (found.checked, found.exact, found.near_ties, found.violations) == (30, 30, 0, 0)
+        assert found.places == () and 0 < found.noise <= 1e-4
+
+
+def tampered(trace: Trace, position: int, token: int) -> Trace:
+    """The trace with one of its new tokens replaced."""
+    steps, before = list(trace.steps), 0
+    for i, step in enumerate(steps):
+        if before <= position < before + len(step.emitted):
+            emitted = list(step.emitted)
+            emitted[position - before] = token
+            steps[i] = replace(step, emitted=tuple(emitted))
+        before += len(step.emitted)
+    return replace(trace, steps=tuple(steps))
+
+
+@pytest.mark.parametrize("position", [0, 1, 17, 29])
+def test_a_tampered_token_is_found(position: int) -> None:
+    """The place and the margin must be those of the wrong token, not of its neighbours."""
+    machine = engine(hashed(vocabulary=12, seed=8))
+    prompt = (3, 1, 4)
+    trace = machine.generate(prompt, "prompt_lookup", max_new_tokens=30).trace
+    before = [*prompt, *trace.ids[:position]]
+    row = machine.model.logits(before)
+    wrong = int(row.argmin())
+    found = machine.rescore(tampered(trace, position, wrong))
+    place = found.places[0]
+    assert (place.position, place.token, place.choice) == (position, wrong, trace.ids[position])
+    assert place.margin == pytest.approx(float(row.max() - row.min()), abs=1e-6)
+    assert found.violations >= 1 and found.exact + found.violations + found.near_ties == found.checked
+
+
+def test_an_impossible_token_is_found_in_a_sampled_run() -> None:
+    """A sampled run can hold many tokens at a place, but none that the filters have removed."""
+    machine, sampling = engine(hashed(vocabulary=12, seed=8)), {"temperature": 1.0, "top_k": 3}
+    trace = machine.generate((3, 1, 4), sampling=sampling, max_new_tokens=20).trace
+    row = machine.model.logits([3, 1, 4, *trace.ids[:19]])
+    ordered = row.argsort(descending=True).tolist()
+    assert machine.rescore(tampered(trace, 19, ordered[2])).violations == 0
+    found = machine.rescore(tampered(trace, 19, ordered[3]))
+    assert [place.position for place in found.places] == [19] and found.violations == 1
+    assert found.places[0].margin == pytest.approx(float(row[ordered[2]] - row[ordered[3]]), abs=1e-6)
+
+
+def test_a_path_dependent_penalty_is_checked() -> None:
+    """A run written without the penalty that its header claims must not pass."""
+    machine = engine(hashed(vocabulary=12, seed=8))
+    trace = machine.generate((3, 1, 4), max_new_tokens=30).trace
+    claimed = replace(trace, header=replace(trace.header, sampling={"repetition_penalty": 5.0}))
+    assert machine.rescore(claimed).violations > 0
+
+
+def close(gap: float) -> Engine:
+    """A model whose two likeliest tokens lie `gap` apart everywhere."""
+    row = torch.tensor([1.0, 1.0 - gap, 0.0], dtype=torch.float64)
+    return engine(TableModel(lambda key: row, 1, 3))
+
+
+@pytest.mark.parametrize(("gap", "near", "wrong"), [(1e-6, 1, 0), (1e-3, 0, 1)])
+def test_near_ties_are_told_from_violations(gap: float, near: int, wrong: int) -> None:
+    """Rounding decides between tokens that are closer than the noise: that is no mistake, and nothing else is."""
+    machine = close(gap)
+    found = machine.rescore(tampered(machine.generate((2, 2), max_new_tokens=10).trace, 4, 1))
+    assert (found.exact, found.near_ties, found.violations) == (9, near, wrong)
+    assert found.places[0].margin == pytest.approx(gap, abs=1e-6)
+
+
+def test_another_models_trace_is_refused() -> None:
+    """Token ids out of range would crash the forward pass."""
+    trace = engine(hashed(vocabulary=12)).generate((11, 3), max_new_tokens=5).trace
+    with pytest.raises(ParamError, match="load the model that its header names"):
+        engine(hashed(vocabulary=5)).rescore(trace)
+
+
+def test_a_run_without_tokens_has_nothing_to_check() -> None:
+    """A run cancelled before its first step must not crash the oracle."""
+    machine = engine(hashed())
+    run = machine.decode((1, 2))
+    run.cancel()
+    assert list(run) == [] and machine.rescore(run.trace).checked == 0
