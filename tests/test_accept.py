@@ -1,0 +1,168 @@
+"""The one acceptance rule: what a walk may emit, and that the law of a step is the target's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from decoding.accept import greedy, residual, sampled, walk
+from decoding.sampling import Draws
+from decoding.tree import Builder, check, depths
+from decoding.types import Draft, Role
+
+WORDS = 4
+
+
+@st.composite
+def drafts(draw: st.DrawFn, explore: bool = True) -> Draft:
+    """Any draft over four tokens, duplicates and explore nodes included."""
+    tree = Builder(0)
+    for _ in range(draw(st.integers(0, 20))):
+        role = Role.EXPLORE if explore and draw(st.booleans()) else Role.VERIFY
+        tree.add(draw(st.integers(0, WORDS - 1)), draw(st.integers(0, len(tree) - 1)), "toy", role)
+    return tree.draft()
+
+
+answers = st.lists(st.integers(0, WORDS - 1), min_size=21, max_size=21)
+
+
+def by_depth(wishes: Sequence[int]) -> Any:
+    """A target whose choice depends on the depth alone, so that equal paths get equal answers."""
+    return lambda node, depth, children: wishes[depth]
+
+
+@given(drafts(), answers)
+def test_a_walk_is_a_chain_from_the_root_and_one_token_more(draft: Draft, wishes: list[int]) -> None:
+    """A path that jumps, or emits a window cell, commits rows that do not belong to the text."""
+    check(draft.parents)
+    argmax = [wishes[depth] for depth in depths(draft.parents)]
+    path, emitted = walk(draft, greedy(argmax))
+    assert path[0] == 0 and [draft.parents[node] for node in path[1:]] == list(path[:-1])
+    assert list(emitted[:-1]) == [draft.tokens[node] for node in path[1:]]
+    assert all(draft.roles[node] is Role.VERIFY for node in path[1:])
+    assert list(emitted) == [argmax[node] for node in path]
+    below = [node for node, parent in enumerate(draft.parents) if parent == path[-1]]
+    assert not [node for node in below if draft.roles[node] is Role.VERIFY and draft.tokens[node] == emitted[-1]]
+
+
+@given(drafts(), answers, st.randoms(use_true_random=False))
+def test_the_order_of_siblings_does_not_matter(draft: Draft, wishes: list[int], chance: Any) -> None:
+    """The text would depend on how a pool or a tree happens to be sorted."""
+    order = sorted(range(1, len(draft.tokens)), key=lambda node: (depths(draft.parents)[node], chance.random()))
+    place = {0: 0} | {node: rank for rank, node in enumerate(order, start=1)}
+    moved = Builder(0)
+    for node in order:
+        moved.add(draft.tokens[node], place[draft.parents[node]], "toy", draft.roles[node])
+    assert walk(moved.draft(), by_depth(wishes))[1] == walk(draft, by_depth(wishes))[1]
+
+
+@given(drafts(explore=False), drafts(), answers)
+def test_more_guesses_never_emit_less(draft: Draft, junk: Draft, wishes: list[int]) -> None:
+    """Two disjoint entries of a pool that begin alike must be walked together, not only the first."""
+    both = Builder(0)
+    for part in (junk, draft):
+        place = {0: 0}
+        for node in range(1, len(part.tokens)):
+            place[node] = both.add(part.tokens[node], place[part.parents[node]], "toy", part.roles[node])
+    alone, together = walk(draft, by_depth(wishes))[1], walk(both.draft(), by_depth(wishes))[1]
+    assert together[: len(alone)] == alone
+
+
+class Fixed(Draws):
+    """Uniform numbers that were decided beforehand."""
+
+    def __init__(self, tests: Sequence[float], own: float = 0.0) -> None:
+        self._tests, self._own, self.positions = iter(tests), own, list[int]()
+
+    def at(self, position: int) -> float:
+        """The target's own number."""
+        self.positions.append(position)
+        return self._own
+
+    def fresh(self) -> float:
+        """The next test's number."""
+        return next(self._tests)
+
+
+P = torch.tensor([0.5, 0.3, 0.2, 0.0], dtype=torch.float64)
+Q = torch.tensor([0.2, 0.6, 0.1, 0.1], dtype=torch.float64)
+
+
+def siblings(*guesses: tuple[int, torch.Tensor | None]) -> Draft:
+    """A draft with some guesses below the root, each drawn from a law or from none."""
+    tree = Builder(0)
+    for token, _ in guesses:
+        tree.add(token, 0, "toy")
+    return tree.draft(q=(None, *(q for _, q in guesses)))
+
+
+def first(draft: Draft, draws: Draws, p: torch.Tensor = P) -> int:
+    """The first token emitted."""
+    return walk(draft, sampled(draft, lambda node: p, draws, 0))[1][0]
+
+
+def shares(draft: Draft, tests: Sequence[float], p: torch.Tensor = P) -> torch.Tensor:
+    """How often each token comes out for an even grid of the target's own numbers."""
+    grid = [(i + 0.5) / 1000 for i in range(1000)]
+    return torch.tensor([first(draft, Fixed(tests, own), p) for own in grid]).bincount(minlength=WORDS) / 1000
+
+
+def test_a_sampled_guess_is_accepted_up_to_p_over_q() -> None:
+    """An acceptance that is not min(1, p/q) biases the output."""
+    guess = siblings((1, Q))  # p/q is 0.5
+    assert first(guess, Fixed([0.4999], own=0.0)) == 1
+    assert first(guess, Fixed([0.5001], own=0.0)) == 0
+    assert first(siblings((0, Q)), Fixed([1 - 1e-12], own=0.999)) == 0, "p > q is always accepted"
+
+
+def test_a_rejection_leaves_the_residual() -> None:
+    """Drawing from p, or from a residual that is not normalised, after a rejection biases the output."""
+    assert shares(siblings((1, Q)), [0.99]).tolist() == pytest.approx([0.75, 0.0, 0.25, 0.0], abs=2e-3)
+    assert residual(P, Q).tolist() == pytest.approx([0.75, 0.0, 0.25, 0.0])
+    assert residual(7 * P, Q).tolist() == pytest.approx([0.75, 0.0, 0.25, 0.0]), "p may come without its sum"
+
+
+def test_the_second_sibling_is_tested_against_the_residual() -> None:
+    """Testing every sibling against p accepts too often."""
+    flat = torch.full((4,), 0.25, dtype=torch.float64)
+    pair = siblings((1, Q), (2, torch.tensor([0.2, 0.0, 0.5, 0.3], dtype=torch.float64)))
+    assert first(pair, Fixed([0.99, 0.4999], own=0.0)) == 2, "the residual holds 0.25 for it: half of its q"
+    assert first(pair, Fixed([0.99, 0.5001], own=0.0)) == 0
+    left = shares(siblings((1, Q), (3, flat)), [0.99, 0.0])
+    assert left.tolist() == pytest.approx([1.0, 0.0, 0.0, 0.0], abs=2e-3)
+
+
+def test_guesses_that_are_no_samples_consume_no_randomness() -> None:
+    """Only then does a copying method write what autoregressive sampling writes for the same seed."""
+    draws = Fixed([], own=0.6)
+    assert first(siblings((1, None), (1, None), (3, None)), draws) == 1
+    assert draws.positions == [0, 1], "the guess was right: the position behind it was drawn as well"
+    assert shares(siblings((1, None), (3, None)), []).tolist() == pytest.approx(P.tolist(), abs=2e-3)
+
+
+def test_equal_laws_always_accept_and_leave_no_residual() -> None:
+    """The residual of p - p is zero: dividing by it gives NaN, and NaN tokens."""
+    assert residual(P, P).tolist() == P.tolist()
+    for token in range(3):
+        assert first(siblings((token, P)), Fixed([1 - 1e-15], own=0.0)) == token
+
+
+@given(st.integers(0, 3), st.sampled_from([0.0, 1e-300, 0.5, 1 - 2**-53]), st.sampled_from([0.0, 0.5, 1 - 2**-53]))
+def test_impossible_tokens_are_never_emitted(token: int, test: float, own: float) -> None:
+    """`u * q <= p` accepts a token of probability zero when u is zero."""
+    assert P[first(siblings((token, Q)), Fixed([test], own))] > 0
+    assert P[first(siblings((token, None)), Fixed([], own))] > 0
+
+
+def test_the_residual_is_drawn_with_the_number_of_its_own_position() -> None:
+    """A number used for two positions makes tokens depend on each other."""
+    tree = Builder(0)
+    tree.chain([0, 1, 1], ["toy"] * 3)
+    draft, draws = tree.draft(q=(None, P, P, Q)), Fixed([0.0, 0.0, 0.99], own=0.0)
+    path, emitted = walk(draft, sampled(draft, lambda node: P, draws, 40))
+    assert (path, emitted, draws.positions) == ((0, 1, 2), (0, 1, 0), [42])
