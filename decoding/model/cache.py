@@ -43,8 +43,12 @@ class Cache:
         self.length = 0
         self._longest = 0
         with torch.inference_mode():
-            # Zeros touch every page now, so that running out of memory is found here and not in the middle of a run.
-            self.data = torch.zeros(layers, 2, self.slots, kv_heads, head_dim, device=device, dtype=dtype)
+            try:  # zeros touch every page now, so that a lack of memory shows here and not in the middle of a run
+                self.data = torch.zeros(layers, 2, self.slots, kv_heads, head_dim, device=device, dtype=dtype)
+            except RuntimeError:
+                raise ModelError(
+                    f"there is no memory for the keys and values of {self.slots} tokens; ask for fewer tokens"
+                ) from None
             self._flat = self.data.flatten(0, 1)  # (2 layers, slots, kv_heads, D): keys at even, values at odd places
 
     def check(self, rows: int) -> None:

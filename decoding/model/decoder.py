@@ -12,6 +12,7 @@ from ..types import ModelCard
 from .attention import attend
 from .cache import Cache
 from .config import Shape
+from .norm import norm
 from .rope import Rope
 from .session import Reading
 from .step import Step
@@ -27,8 +28,7 @@ class Decoder:
         self.attention = "torch scaled_dot_product_attention, query heads packed"
         self.window = min((window for window in shape.windows if window is not None), default=None)
         self._weights = weights
-        inner = torch.float64 if self.dtype == torch.float64 else torch.float32
-        self._eps = torch.full((1, 1, 1), shape.eps, dtype=inner, device=self.device)
+        self._norm = norm(shape.eps, self.device, self.dtype)
 
     @classmethod
     def from_transformers(cls, model: Any, dtype: str | torch.dtype | None = None) -> Decoder:
@@ -46,27 +46,27 @@ class Decoder:
     ) -> torch.Tensor:  # (T,) ids or (T, H) -> (T, H)
         """Run the layers from `start` to `stop`; ids are embedded first. Keys and values go into the step's cache."""
         shape, weights = self.shape, self._weights
-        heads, size, half, eps = shape.heads, shape.head_dim, shape.head_dim // 2, self._eps
-        cos, sin = step.cos, step.sin
+        heads, size, half = shape.heads, shape.head_dim, shape.head_dim // 2
+        normal, cos, sin = self._norm, step.cos, step.sin
         if x.dim() == 1:
             x = weights.embedding.index_select(0, x)
         for index in range(start, shape.layers if stop is None else stop):
             layer, span = weights.layers[index], step.spans[index]
-            qkv = layer.qkv(norm(x, eps) * layer.attention_norm).view(-1, heads + 2 * shape.kv_heads, size)
+            qkv = layer.qkv(normal(x) * layer.attention_norm).view(-1, heads + 2 * shape.kv_heads, size)
             if layer.qk_norm is not None:
                 qk, value = qkv.tensor_split((heads + shape.kv_heads,), 1)
-                qkv = torch.cat((norm(qk.reshape(-1, size), eps).view_as(qk) * layer.qk_norm, value), 1)
+                qkv = torch.cat((normal(qk.reshape(-1, size)).view_as(qk) * layer.qk_norm, value), 1)
             qkv = torch.addcmul(qkv * cos, qkv.roll(half, -1), sin)
             step.write(index, qkv[:, heads:])
             key, value = span.read(index)
             x = x + layer.out(attend(qkv[:, :heads], key, value, span.bias))
-            gate, up = layer.gate_up(norm(x, eps) * layer.mlp_norm).chunk(2, -1)
-            x = x + layer.down(silu(gate) * up)
+            gate, up = layer.gate_up(normal(x) * layer.mlp_norm).chunk(2, -1)
+            x = x + layer.down(silu(gate).mul_(up))
         return x
 
     def final(self, x: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, H)
         """The final norm."""
-        return norm(x, self._eps) * self._weights.norm
+        return self._norm(x) * self._weights.norm
 
     def head(self, x: torch.Tensor) -> torch.Tensor:  # (R, H) after the final norm -> (R, V)
         """The logits."""
@@ -121,13 +121,3 @@ class DecoderSession:
         """Start a new text."""
         self.cache.reset()
         self._tables = self._model.rope.tables(prompt_length, self.capacity + self.largest_step)
-
-
-def norm(x: torch.Tensor, eps: torch.Tensor) -> torch.Tensor:  # (R, H), (1, 1, 1) -> (R, H)
-    """Divide rows by their root mean square: in float32 and rounded before the weight comes, as transformers does.
-
-    One batched product gives the mean squares and adds eps; step by step that takes twice as long as the rest.
-    """
-    wide = x.to(eps.dtype)
-    mean = torch.baddbmm(eps, wide.unsqueeze(1), wide.unsqueeze(2), alpha=1.0 / wide.shape[1])  # (R, 1, 1)
-    return wide.mul(mean.rsqrt_().squeeze(2)).to(x.dtype)
