@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +13,16 @@ from .methods import Method
 from .model.session import Model
 from .request import (
     Request,
+    check_chunk,
     check_count,
     check_ends,
+    check_event,
+    check_needs,
     check_record,
+    check_reference,
     check_room,
     check_seconds,
+    check_step,
     check_stops,
     find_method,
     find_sampling,
@@ -29,7 +34,6 @@ from .text import Codec, Message
 from .types import JSON, Summary, Trace
 
 Prompt = str | Sequence[int] | Sequence[Message]
-_CHUNK = 512  # tokens of a prompt per pass, where no sliding window asks for fewer
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +53,20 @@ class Engine:
         self.model, self.codec, self.draft = model, codec, draft
         self._lender = Lender()
 
-    def encode(self, prompt: Prompt) -> list[int]:
+    def encode(self, prompt: Prompt, name: str = "prompt") -> list[int]:
         """Ids of a text, of a chat through the model's own template, or of ids themselves, checked."""
         if isinstance(prompt, str):
             ids = self.codec.encode(prompt)
-        elif isinstance(prompt, Sequence) and prompt and isinstance(prompt[0], Mapping):
+        elif isinstance(prompt, bytes | bytearray) or not isinstance(prompt, Sequence):
+            raise ParamError(f"the {name} must be a text, a list of messages or a list of token ids")
+        elif prompt and isinstance(prompt[0], Mapping):
             ids = self.codec.encode_chat(prompt)  # type: ignore[arg-type]  # it checks every message
-        elif isinstance(prompt, Sequence) and prompt:
-            ids = list(prompt)  # type: ignore[arg-type]  # every id is checked below
         else:
-            raise ParamError("the prompt is empty: give a text, a chat or token ids")
+            ids = list(prompt)  # type: ignore[arg-type]  # every id is checked below
+        if not ids:
+            raise ParamError(f"the {name} is empty: write at least one character, or give one token id")
         for token in ids:
-            check_count("each token id of the prompt", token, 0, self.model.card.vocabulary - 1)
+            check_count(f"each token id of the {name}", token, 0, self.model.card.vocabulary - 1)
         return ids
 
     def decode(
@@ -78,35 +84,36 @@ class Engine:
         prefill_chunk: int | None = None,
         time_budget: float = float("inf"),
         cancel: threading.Event | None = None,
+        progress: Callable[[str, float], None] | None = None,
     ) -> Run:
         """Start a run: iterate over it for its steps. All arguments are checked here, before the first step.
 
         `reference` is a document that copying methods look in beside the text; `end_tokens` replaces the model's
-        own ends of text; `prefill_chunk` is the number of prompt tokens per pass; setting `cancel` ends the run.
+        own ends of text; `prefill_chunk` is the number of prompt tokens per pass; setting `cancel` ends the run;
+        `progress` hears how much of a long prompt has been read.
         """
         kind = find_method(method)
-        if "draft_model" in kind.needs and self.draft is None:
-            raise ParamError(
-                f"{kind.name} needs a drafter: load the engine with draft= (--draft), a model with the same tokenizer"
-            )
+        check_needs(kind, has_draft=self.draft is not None)
         ids = self.encode(prompt)
-        size = self.model.card.vocabulary
+        setting = kind.Params.parse({} if params is None else params)
+        chunk = check_chunk(prefill_chunk, self.model.window)
         request = Request(
             method=kind,
-            params=kind.Params.parse(params or {}),
+            params=setting,
             sampling=find_sampling(sampling),
             prompt=tuple(ids),
             max_new_tokens=check_room(len(ids), max_new_tokens, self.model.card.context),
             stop=check_stops(stop),
-            end_tokens=self.codec.end_tokens if end_tokens is None else check_ends(end_tokens, size),
-            reference=tuple(self.encode(reference)) if reference else (),
+            end_tokens=self.codec.end_tokens
+            if end_tokens is None
+            else check_ends(end_tokens, self.model.card.vocabulary),
+            reference=check_reference(kind, () if reference is None else self.encode(reference, "reference")),
             record=check_record(record),
-            prefill_chunk=min(self.model.window or _CHUNK, _CHUNK)
-            if prefill_chunk is None
-            else check_count("prefill_chunk", prefill_chunk, 1, 65_536),
+            prefill_chunk=chunk,
+            largest_step=max(min(chunk, len(ids)), check_step(kind.name, setting.nodes)),
             time_budget=check_seconds(time_budget),
         )
-        return Run(request, self.model, self.draft, self.codec, self._lender, cancel or threading.Event())
+        return Run(request, self.model, self.draft, self.codec, self._lender, check_event(cancel), progress)
 
     def generate(self, prompt: Prompt, method: str | type[Method] = "autoregressive", **options: Any) -> Result:
         """Run to the end; takes what `decode` takes."""
@@ -115,6 +122,8 @@ class Engine:
             pass
         return Result(run.summary.text, run.ids, run.trace, run.summary)
 
-    def rescore(self, trace: Trace) -> Rescore:
+    def rescore(self, trace: Trace, progress: Callable[[str, float], None] | None = None) -> Rescore:
         """Check every emitted token of a run against one plain pass over its text."""
-        return rescore(trace, self.model, self._lender)
+        if not isinstance(trace, Trace):
+            raise ParamError("give a trace: a result's, or one from decoding.trace.read_trace")
+        return rescore(trace, self.model, self._lender, progress)

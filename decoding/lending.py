@@ -20,7 +20,7 @@ class Lender:
         """A session for texts of at least `capacity` tokens and steps of at least `largest_step` rows."""
         with self._lock:
             idle = self._idle.pop(id(model), None)
-        if idle is not None and idle.capacity >= capacity and idle.largest_step == largest_step:
+        if idle is not None and idle.capacity >= capacity and idle.largest_step >= largest_step:
             return idle
         del idle  # free the old cache before the new one is allocated
         return model.open(-(-capacity // _ROUND) * _ROUND, largest_step)

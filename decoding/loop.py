@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,12 +15,12 @@ from . import accept, record
 from .clock import Clock
 from .errors import ParamError
 from .methods import Context
-from .model.session import Model, Reading, Session, catch_up
+from .model.session import Model, Reading, Session, Tell, catch_up
 from .request import Request
 from .sampling import Sampler, likeliest
 from .stops import Stops
 from .text import Codec
-from .tree import after_chain, path_to
+from .tree import after_chain, depths, path_to
 from .types import Draft, Role, Step, Verdict
 
 
@@ -34,35 +35,40 @@ class Loop:
         draft: Session | None,
         codec: Codec,
         cancel: threading.Event,
+        tell: Tell | None,
     ) -> None:
         self._request, self._device, self._session, self._cancel = request, model.device, session, cancel
+        self._tell = tell
+        # Tokens up to which the text is read as it was begun; None once, or if, that does not matter.
+        self._seam = session.seam if session.seam is not None and len(request.prompt) <= session.seam else None
         self._deadline = time.monotonic() + request.time_budget
         written = partial(codec.continuation, request.prompt)  # a first token's leading space counts too
         self._stops = Stops(request.max_new_tokens, request.end_tokens, request.stop, written)
         self._sampler = Sampler(request.sampling, model.card.vocabulary, model.device, request.prompt)
         self._text = list(request.prompt)
-        context = Context(
+        self._context = Context(
             text=self._text,
             prompt_length=len(request.prompt),
             max_new_tokens=request.max_new_tokens,
             sampler=self._sampler,
             end_tokens=request.end_tokens,
-            largest_step=session.largest_step,
+            largest_step=request.largest_step,
             draft=draft,
             reference=request.reference,
-            cancelled=cancel.is_set,
+            interrupted=lambda: self._interrupted() is not None,
             random=random.Random(request.sampling.seed),
         )
-        self._method = request.method(context, request.params)
+        self._method = request.method(self._context, request.params)
 
     @torch.inference_mode()
     def turn(self, index: int) -> tuple[Step | None, str | None]:
         """One step, and why the run ends with it if it does."""
         if reason := self._interrupted():
             return None, reason
-        clock, start, stored = Clock(self._device), len(self._text), self._session.length
+        clock, start = Clock(self._device), len(self._text)
         with clock.phase("draft"):
-            draft = self._method.propose()
+            draft = self._within_seam(self._method.propose())
+        stored = self._session.length
         with clock.forward():
             reading = self._read(draft)
         if reading is None:
@@ -91,18 +97,29 @@ class Loop:
     def _read(self, draft: Draft) -> Reading | None:
         """Feed the tokens that the cache lacks, then the tree; None if the run was interrupted between two chunks."""
         text, session, chunk = self._text, self._session, self._request.prefill_chunk
-        nodes = len(draft.tokens)
-        if nodes > session.largest_step:
-            raise ParamError(
-                f"a draft of {nodes} tokens exceeds the {session.largest_step} that a step holds: ask for fewer"
-            )
-        room = min(chunk, session.largest_step - nodes)
-        catch_up(session, text[session.length : -1], room, chunk, lambda: self._interrupted() is not None)
+        nodes, largest = len(draft.tokens), self._request.largest_step
+        if nodes > largest:
+            raise ParamError(f"a draft of {nodes} tokens exceeds the {largest} that a step holds: ask for fewer")
+        room = min(chunk, largest - nodes)
+        interrupted = self._context.interrupted
+        catch_up(session, text[session.length : -1], room, min(chunk, largest), interrupted, self._tell)
         pending = text[session.length : -1]
         if len(pending) > room:
             return None
         parents = after_chain(len(pending), draft.parents) if pending else draft.parents
         return session.read([*pending, *draft.tokens], parents, skip=len(pending))
+
+    def _within_seam(self, draft: Draft) -> Draft:
+        """Where the text outgrows the way it is read, read it anew; before that, accept no guess from beyond."""
+        if self._seam is None:
+            return draft
+        if len(self._text) > self._seam:
+            self._session.reset(len(self._text))
+            self._seam = None
+            return draft
+        deepest = self._seam - len(self._text)
+        nodes = zip(draft.roles, depths(draft.parents), strict=True)
+        return replace(draft, roles=tuple(role if depth <= deepest else Role.EXPLORE for role, depth in nodes))
 
     def _penalised(self, draft: Draft, logits: torch.Tensor) -> torch.Tensor:  # (T, V)
         """The logits after the repetition penalty, which counts every node's own path."""

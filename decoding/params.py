@@ -43,6 +43,11 @@ class Params:
             _check(field, kinds[field.name], getattr(self, field.name))
         self.check()
 
+    @property
+    def nodes(self) -> int:
+        """Nodes of the largest step these settings lead to; 0 for a method that fits itself into any step."""
+        return 0
+
     def check(self) -> None:
         """Raise ParamError where fields that are fine alone do not go together."""
 

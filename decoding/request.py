@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import isabstract
 
 from .errors import ParamError
 from .methods import METHODS, Method
@@ -14,6 +16,9 @@ from .sampling import Sampling
 from .types import JSON
 
 _MOST_STOPS, _LONGEST_STOP = 16, 256
+_CHUNK = 512  # tokens of a prompt per pass, where no sliding window asks for fewer
+_NODES, _MOST_NODES = 256, 4096  # nodes that every step has room for; nodes that no method may ask for
+_LONGEST_REFERENCE = 65_536  # tokens: its index holds every n-gram
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,21 +35,30 @@ class Request:
     reference: tuple[int, ...]
     record: str
     prefill_chunk: int
+    largest_step: int  # rows that a step may hold, of the tree and of the prompt's chunk in front of it
     time_budget: float  # seconds
 
 
 def find_method(name: object) -> type[Method]:
     """The method of that name; a class of one's own passes as it is."""
-    if isinstance(name, type) and issubclass(name, Method):
+    if isinstance(name, type) and issubclass(name, Method) and not isabstract(name):
         return name
     if not isinstance(name, str) or name not in METHODS:
         raise ParamError(f"unknown method {shown(name)}; choose one of {', '.join(METHODS)}")
     return METHODS[name]
 
 
+def check_needs(method: type[Method], *, has_draft: bool) -> None:
+    """Refuse a method whose parts the engine was not loaded with."""
+    if "draft_model" in method.needs and not has_draft:
+        raise ParamError(
+            f"{method.name} needs a drafter: load the engine with draft= (--draft), a model with the same tokenizer"
+        )
+
+
 def find_sampling(raw: Mapping[str, JSON] | Sampling | None) -> Sampling:
     """Sampling settings from untrusted values."""
-    return raw if isinstance(raw, Sampling) else Sampling.parse(raw or {})
+    return raw if isinstance(raw, Sampling) else Sampling.parse({} if raw is None else raw)
 
 
 def check_count(name: str, value: object, low: int, high: int) -> int:
@@ -78,11 +92,43 @@ def check_stops(stop: object) -> tuple[str, ...]:
     return texts
 
 
+def check_reference(method: type[Method], tokens: Sequence[int]) -> tuple[int, ...]:
+    """A document to copy from, for a method that does."""
+    if tokens and not method.takes_reference:
+        raise ParamError(f"{method.name} copies from no reference: leave it out, or choose prompt_lookup")
+    if len(tokens) > _LONGEST_REFERENCE:
+        raise ParamError(f"the reference has {len(tokens)} tokens: shorten it to {_LONGEST_REFERENCE}")
+    return tuple(tokens)
+
+
 def check_ends(tokens: object, vocabulary: int) -> frozenset[int]:
     """Ids that end a text."""
     if not isinstance(tokens, Iterable):
         raise ParamError("end_tokens must be a list of token ids")
     return frozenset(check_count("each end token", token, 0, vocabulary - 1) for token in tokens)
+
+
+def check_chunk(chunk: object, window: int | None) -> int:
+    """Prompt tokens per pass; None leaves it to the model's sliding window."""
+    if chunk is None:
+        return min(window or _CHUNK, _CHUNK)
+    return check_count("prefill_chunk", chunk, 1, 65_536)
+
+
+def check_step(method: str, nodes: int) -> int:
+    """The nodes of a method's largest step, if a step may hold them."""
+    if nodes > _MOST_NODES:
+        raise ParamError(f"these settings put {nodes} tokens into a step of {method}, above {_MOST_NODES}: lower them")
+    return max(nodes, _NODES)
+
+
+def check_event(event: object) -> threading.Event:
+    """What the caller can end the run with."""
+    if event is None:
+        return threading.Event()
+    if not isinstance(event, threading.Event):
+        raise ParamError("cancel must be a threading.Event: set it to end the run")
+    return event
 
 
 def check_record(level: object) -> str:

@@ -5,14 +5,14 @@ It shares nothing with the loop that wrote the tokens but the model itself: no t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 
 from .errors import ParamError
 from .lending import Lender
-from .model.session import Model, Session, catch_up
+from .model.session import Model, Session, Tell, catch_up
 from .sampling import Sampler, Sampling, likeliest
 from .types import Trace
 
@@ -44,35 +44,49 @@ class Rescore:
 
 
 @torch.inference_mode()
-def rescore(trace: Trace, model: Model, lender: Lender) -> Rescore:
+def rescore(trace: Trace, model: Model, lender: Lender, tell: Tell | None = None) -> Rescore:
     """Check a run's tokens."""
     prompt, ids = trace.header.prompt, trace.ids
     text = [*prompt, *ids]
-    if not prompt or max(text) >= model.card.vocabulary or len(text) > model.card.context:
+    if not prompt or not 0 <= min(text) <= max(text) < model.card.vocabulary or len(text) > model.card.context:
         raise ParamError(f"this trace was not written by {model.card.name}: load the model that its header names")
-    session = lender.borrow(model, len(text), _ROWS)
+    sampler = Sampler(Sampling.parse(trace.header.sampling), model.card.vocabulary, model.device, prompt)
+    session, places = lender.borrow(model, len(text), _ROWS), list[Place]()
     try:
-        logits = _plain_pass(session, text, len(prompt)) if ids else torch.empty(0, model.card.vocabulary)
         noise = max(_LEAST_NOISE, 4 * _shape_noise(session, text, len(prompt)))
+        for first, logits in _plain_passes(session, text, len(prompt)):
+            places += _judge(ids, first, logits, sampler)
+            if tell is not None:
+                tell("checking the text", (first + len(logits)) / len(ids))
     finally:
         lender.give_back(model, session)
-    sampling = Sampling.parse(trace.header.sampling)
-    sampler = Sampler(sampling, model.card.vocabulary, model.device, prompt)
-    if sampling.repetition_penalty != 1.0:
-        logits = sampler.penalise(logits, [ids[:row] for row in range(len(ids))])
-    return _judge(ids, logits, sampler, noise)
+    near = sum(place.margin <= noise for place in places)
+    return Rescore(len(ids), len(ids) - len(places), near, len(places) - near, noise, tuple(places))
 
 
-def _plain_pass(session: Session, text: Sequence[int], prompt_length: int) -> torch.Tensor:  # (new tokens, V)
-    """Logits in front of every new token."""
-    session.reset(prompt_length)
-    parts = []
-    for begin in range(0, len(text) - 1, _ROWS):
-        rows = text[begin : min(begin + _ROWS, len(text) - 1)]
-        skip = min(len(rows), max(0, prompt_length - 1 - begin))
-        parts.append(session.read(rows, tuple(range(-1, len(rows) - 1)), skip=skip).logits)
+def _plain_passes(
+    session: Session, text: Sequence[int], prompt_length: int
+) -> Iterator[tuple[int, torch.Tensor]]:  # (R, V)
+    """Logits in front of the new tokens: the first one's index among them, and a row for each that follows."""
+    begun, last = prompt_length, len(text) - 1
+    if session.seam is not None and prompt_length <= session.seam < last:
+        yield from _pass(session, text[: session.seam], begun, prompt_length)
+        begun = session.seam + 1  # from here on the text is read anew, in its other way
+    yield from _pass(session, text[:last], begun, prompt_length)
+
+
+def _pass(
+    session: Session, text: Sequence[int], begun: int, prompt_length: int
+) -> Iterator[tuple[int, torch.Tensor]]:  # (R, V)
+    """Read `text` as one that was begun with `begun` tokens, and give the logits at the last of these and behind."""
+    session.reset(begun)
+    for start in range(0, len(text), _ROWS):
+        rows = text[start : start + _ROWS]
+        skip = min(len(rows), max(0, begun - 1 - start))
+        logits = session.read(rows, tuple(range(-1, len(rows) - 1)), skip=skip).logits
         session.commit(range(len(rows)))
-    return torch.cat([part for part in parts if len(part)])
+        if len(logits):
+            yield start + skip + 1 - prompt_length, logits
 
 
 def _shape_noise(session: Session, text: Sequence[int], prompt_length: int) -> float:
@@ -88,18 +102,15 @@ def _shape_noise(session: Session, text: Sequence[int], prompt_length: int) -> f
     return float((together.double() - torch.stack(alone).double()).abs().max())
 
 
-def _judge(ids: Sequence[int], logits: torch.Tensor, sampler: Sampler, noise: float) -> Rescore:
-    exact, places = 0, list[Place]()
-    for position, (token, choice) in enumerate(zip(ids, likeliest(logits) if len(ids) else [], strict=True)):
-        row = logits[position]
+def _judge(ids: Sequence[int], first: int, logits: torch.Tensor, sampler: Sampler) -> Iterator[Place]:
+    """Those of the new tokens from `first` on that the rows of logits do not choose."""
+    logits = sampler.penalise(logits, [ids[:row] for row in range(first, first + len(logits))])
+    for row, (choice, scores) in enumerate(zip(likeliest(logits), logits, strict=True), start=first):
+        token = ids[row]
         if sampler.sampling.greedy:
-            fine, best = token == choice, row[choice]
+            fine, best = token == choice, scores[choice]
         else:
-            allowed = sampler.probabilities(row) > 0
-            fine, best = bool(allowed[token]), row[allowed].min()
-        if fine:
-            exact += 1
-        else:
-            places.append(Place(position, token, choice, round(float(best) - float(row[token]), 6)))
-    near = sum(place.margin <= noise for place in places)
-    return Rescore(len(ids), exact, near, len(places) - near, noise, tuple(places))
+            allowed = sampler.probabilities(scores) > 0
+            fine, best = bool(allowed[token]), scores[allowed].min()
+        if not fine:
+            yield Place(row, token, choice, round(float(best) - float(scores[token]), 6))

@@ -12,13 +12,11 @@ from importlib.metadata import version
 from .lending import Lender
 from .loop import Loop
 from .metrics import summarise
-from .model.session import Model, Session
+from .model.session import Model, Session, Tell
 from .request import Request
 from .stops import trim
 from .text import Codec
 from .types import Header, Step, Summary, Trace
-
-_NODES = 256  # rows that every session has room for, however small the chunks of the prompt
 
 
 @dataclass(slots=True)
@@ -33,13 +31,20 @@ class Run(Iterator[Step]):
     """A run: iterate over its steps. At any time `summary` and `trace` tell what happened so far."""
 
     def __init__(
-        self, request: Request, model: Model, draft: Model | None, codec: Codec, lender: Lender, cancel: threading.Event
+        self,
+        request: Request,
+        model: Model,
+        draft: Model | None,
+        codec: Codec,
+        lender: Lender,
+        cancel: threading.Event,
+        tell: Tell | None,
     ) -> None:
         self.request = request
         self.header = _header(request, model, draft)
         self._codec, self._cancel, self._progress = codec, cancel, _Progress()
         # The generator must not know this object: a run that is dropped half-way is then freed, and with it closed.
-        self._generator = _steps(request, model, draft, codec, lender, cancel, self._progress)
+        self._generator = _steps(request, model, draft, codec, lender, cancel, tell, self._progress)
 
     def __next__(self) -> Step:
         return next(self._generator)
@@ -59,7 +64,7 @@ class Run(Iterator[Step]):
 
     @property
     def finish(self) -> str | None:
-        """Why the run ended: "length", "end_of_text", "stop", "cancelled" or "time"; None while it goes on."""
+        """Why the run ended, in the words of `Summary.finish`; None while it goes on."""
         return self._progress.finish
 
     @property
@@ -94,6 +99,7 @@ def _steps(
     codec: Codec,
     lender: Lender,
     cancel: threading.Event,
+    tell: Tell | None,
     progress: _Progress,
 ) -> Generator[Step, None, None]:
     """The run itself; it holds its sessions from the first step to the last."""
@@ -101,19 +107,22 @@ def _steps(
 
     def borrow(lent: Model) -> Session:
         capacity = len(request.prompt) + request.max_new_tokens
-        session = lender.borrow(lent, capacity, max(request.prefill_chunk, _NODES))
+        session = lender.borrow(lent, capacity, request.largest_step)
         held.append((lent, session))
         session.reset(len(request.prompt))
         return session
 
     try:
         drafter = borrow(draft) if draft and "draft_model" in request.method.needs else None
-        loop = Loop(request, model, borrow(model), drafter, codec, cancel)
+        loop = Loop(request, model, borrow(model), drafter, codec, cancel, tell)
         while progress.finish is None:
             step, progress.finish = loop.turn(len(progress.steps))
             if step is not None:
                 progress.steps.append(step)
                 yield step
+    except Exception:
+        progress.finish = "error"
+        raise
     finally:
         progress.finish = progress.finish or "cancelled"
         for lent, session in held:
@@ -128,6 +137,9 @@ def _header(request: Request, model: Model, draft: Model | None) -> Header:
         prompt=request.prompt,
         max_new_tokens=request.max_new_tokens,
         stop=request.stop,
+        end_tokens=tuple(sorted(request.end_tokens)),
+        reference=request.reference,
+        prefill_chunk=request.prefill_chunk,
         model=model.card,
         draft=draft.card if draft and "draft_model" in request.method.needs else None,
         device=str(model.device),

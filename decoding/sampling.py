@@ -16,6 +16,7 @@ from .errors import ModelError
 from .params import Params, param
 
 _FEW = 2**16  # numbers below which numpy is the faster at finding the largest of a row
+_NOT_A_NUMBER = "the model's output is not a number here; try dtype float32 or another model"
 _COLDEST = 1e-30  # float32 rounds a divisor much below this to zero
 
 
@@ -131,9 +132,19 @@ def likeliest(logits: torch.Tensor) -> list[int]:  # (T, V) -> T ids
     if logits.device.type == "cpu":
         # torch searches bfloat16 fifteen times as long as numpy searches the same numbers in float32
         wide = logits if logits.dtype == torch.float64 else logits.float()
-        ids: list[int] = (wide.numpy() if wide.numel() < _FEW else wide).argmax(-1).tolist()
-    else:
-        ids = logits.argmax(-1).tolist()
+        if wide.numel() < _FEW:
+            rows = wide.numpy()
+            best = rows.argmax(-1)
+            if np.isnan(rows[np.arange(len(rows)), best]).any():  # a row's NaN counts as its largest number
+                raise ModelError(_NOT_A_NUMBER)
+            ids: list[int] = best.tolist()
+            return ids
+        logits = wide
+    found = logits.argmax(-1)
+    spoilt = logits.gather(-1, found[:, None])[:, 0].isnan()
+    ids, flags = torch.stack((found, spoilt.long())).tolist()  # one wait for the device
+    if any(flags):
+        raise ModelError(_NOT_A_NUMBER)
     return ids
 
 
@@ -142,7 +153,7 @@ def draw(probabilities: torch.Tensor, uniform: float) -> int:  # (V,), need not 
     running = probabilities.double().cumsum(0)
     total = float(running[-1])
     if not 0.0 < total < float("inf"):
-        raise ModelError("the model's output is not a number here; try dtype float32 or another model")
+        raise ModelError(_NOT_A_NUMBER)
     goal = uniform * total
     token = int(torch.searchsorted(running, goal, right=True))
     if token < len(probabilities):

@@ -29,8 +29,6 @@ class Codec:
         if self.tokenizer is None:
             raise ParamError("this model has no tokenizer: give the prompt as token ids")
         ids: list[int] = self.tokenizer.encode(_writable(prompt))
-        if not ids:
-            raise ParamError("the prompt is empty: write at least one character")
         return ids
 
     def encode_chat(self, messages: Sequence[Message]) -> list[int]:
@@ -38,9 +36,10 @@ class Codec:
         if self.tokenizer is None or not self.tokenizer.chat_template:
             raise ParamError("this model has no chat template: give the prompt as plain text")
         for message in messages:
-            if not isinstance(message, Mapping) or {"role", "content"} - set(message):
-                raise ParamError('every message of a chat needs a "role" and a "content"')
-        clean = [{"role": str(m["role"]), "content": _writable(str(m["content"]))} for m in messages]
+            fields = [message.get(name) for name in ("role", "content")] if isinstance(message, Mapping) else [None]
+            if not all(isinstance(field, str) for field in fields):
+                raise ParamError('every message of a chat needs a "role" and a "content", both texts')
+        clean = [{"role": m["role"], "content": _writable(m["content"])} for m in messages]
         try:
             text = self.tokenizer.apply_chat_template(clean, tokenize=False, add_generation_prompt=True)
         except Exception as error:  # a template is a program of the model's author: it may raise anything

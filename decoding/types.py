@@ -154,6 +154,9 @@ class Header:
     prompt: tuple[int, ...]
     max_new_tokens: int
     stop: tuple[str, ...]
+    end_tokens: tuple[int, ...]
+    reference: tuple[int, ...]  # a document to copy from, for methods that do
+    prefill_chunk: int
     model: ModelCard
     draft: ModelCard | None
     device: str
@@ -168,7 +171,7 @@ class Header:
 class Summary:
     """What came out, in the metric names that users know from vLLM."""
 
-    finish: str  # "length", "end_of_text", "stop", "cancelled" or "time"
+    finish: str  # "length", "end_of_text", "stop", "cancelled", "time" or "error"
     text: str
     new_tokens: int
     steps: int

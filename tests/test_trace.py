@@ -34,8 +34,8 @@ def make(seed: int, steps: int, record: str, panel: Any = None, nodes: int = 7) 
     card = ModelCard("pocket", "table", "0" * 64, 12, 50, 4096)
     prompt = tuple(rng.randrange(50) for _ in range(rng.randint(1, 5)))
     header = Header(
-        "lookahead", {"W": 5, "q": 0.1}, {"temperature": 0.0}, prompt, 999, ("\n",), card, None, "cpu", "float32",
-        "table", record, {"python": "3.11"},
+        "lookahead", {"W": 5, "q": 0.1}, {"temperature": 0.0}, prompt, 999, ("\n",), (7,), (1, 2), 512,
+        card, None, "cpu", "float32", "table", record, {"python": "3.11"},
     )  # fmt: skip
     made: list[Step] = []
     start, last = len(prompt), prompt[-1]

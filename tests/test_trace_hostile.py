@@ -26,7 +26,8 @@ def story() -> list[Any]:
     card = {"name": "m", "family": "f", "hash": "0", "parameters": 1, "vocabulary": 9, "context": 99}
     header = {
         "kind": "header", "method": "jacobi", "params": {}, "sampling": {}, "prompt": [7, 8], "max_new_tokens": 9,
-        "stop": [], "model": card, "draft": None, "device": "cpu", "dtype": "float32", "attention": "table",
+        "stop": [], "end_tokens": [], "reference": [], "prefill_chunk": 512,
+        "model": card, "draft": None, "device": "cpu", "dtype": "float32", "attention": "table",
         "record": "full", "versions": {}, "schema": SCHEMA,
     }  # fmt: skip
     one = {

@@ -26,7 +26,7 @@ class Context:
     largest_step: int = 128  # nodes that fit into one step
     draft: Session | None = None  # the draft model, for methods that need "draft_model"
     reference: Sequence[int] = ()  # a document to copy from beside the text
-    cancelled: Callable[[], bool] = lambda: False  # asked inside long drafting loops
+    interrupted: Callable[[], bool] = lambda: False  # asked inside long drafting loops
     random: random.Random = field(default_factory=lambda: random.Random(0))  # for choices that cannot touch the output
 
     @property
@@ -44,6 +44,7 @@ class Method(ABC):
     Params: ClassVar[type[params.Params]]
     needs: ClassVar[frozenset[str]] = frozenset()  # capabilities: "draft_model", "hidden"
     lossless: ClassVar[bool] = True
+    takes_reference: ClassVar[bool] = False  # whether it can copy from a document beside the text
 
     @abstractmethod
     def __init__(self, context: Context, params: Any) -> None:

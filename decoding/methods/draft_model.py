@@ -64,6 +64,7 @@ class DraftModel(Method):
     def propose(self) -> Draft:
         """The root and a chain written by the drafter."""
         context = self._context
+        self._confidence = []
         count = min(self._params.gamma, context.remaining - 1, context.largest_step - 1)
         tokens, laws = self._write(count) if count else ([], [])
         tree = Builder(context.text[-1])
@@ -77,19 +78,18 @@ class DraftModel(Method):
         self._session.rewind(min(self._session.length, agreed, length - 1))  # L5
 
     def panel(self) -> Mapping[str, JSON]:
-        """How sure the drafter was of its likeliest token, at every token it wrote."""
+        """How sure the drafter was of its likeliest token at every token it wrote, where a threshold asks for it."""
         return {"confidence": self._confidence, "threshold": self._params.threshold}
 
     def _write(self, count: int) -> tuple[list[int], list[torch.Tensor | None]]:
         """Up to `count` tokens and the laws they were drawn from."""
         context, session, sampler = self._context, self._session, self._context.sampler
         room = session.largest_step // 2
-        catch_up(session, context.text[session.length : -1], room, session.largest_step, context.cancelled)
-        if context.cancelled():
+        catch_up(session, context.text[session.length : -1], room, session.largest_step, context.interrupted)
+        if context.interrupted():
             return [], []
         unread = context.text[session.length :]  # L1
         tokens, laws = list[int](), list[torch.Tensor | None]()
-        self._confidence = []
         while True:
             logits = session.read(unread, tuple(range(-1, len(unread) - 1)), skip=len(unread) - 1).logits
             session.commit(range(len(unread)))
@@ -100,6 +100,6 @@ class DraftModel(Method):
             if self._params.threshold > 0.0:
                 self._confidence.append(round(float(torch.softmax(logits[0].float(), -1).max()), 6))
             unsure = bool(self._confidence) and self._confidence[-1] < self._params.threshold  # L3
-            if len(tokens) == count or unsure or tokens[-1] in context.end_tokens or context.cancelled():
+            if len(tokens) == count or unsure or tokens[-1] in context.end_tokens or context.interrupted():
                 return tokens, laws  # L4
             unread = tokens[-1:]

@@ -26,7 +26,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ..errors import ParamError
 from ..params import Params, param
 from ..tree import Builder
 from ..types import JSON, Draft, Verdict
@@ -45,6 +44,11 @@ class JacobiParams(Params):
         choices=("prompt", "last", "zero"),
     )
 
+    @property
+    def nodes(self) -> int:
+        """The root and the block."""
+        return self.n + 1
+
 
 class Jacobi(Method):
     """Refine a block of guesses until it is what the target would write."""
@@ -55,9 +59,6 @@ class Jacobi(Method):
     Params = JacobiParams
 
     def __init__(self, context: Context, params: JacobiParams) -> None:
-        if params.n >= context.largest_step:
-            room = context.largest_step - 1
-            raise ParamError(f"n={params.n} guesses do not fit into a step: lower n to {room} or less")
         self._context, self._params = context, params
         self._guesses = [self._refill() for _ in range(params.n)]  # L1
         self._ages = [0] * params.n  # iterations that have worked on each guess's place

@@ -30,7 +30,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ..errors import ParamError
 from ..params import Params, param
 from ..pools import NgramPool
 from ..tree import Builder
@@ -64,7 +63,7 @@ class LookaheadParams(Params):
     }
 
     @property
-    def largest_step(self) -> int:
+    def nodes(self) -> int:
         """Nodes of the largest step: a full one, or one on the way if the window is narrower than tall."""
         filling = max((row + 1) * (self.W + self.N - 2 - row) for row in range(self.N - 1))
         return max(filling, (self.N - 1) * (self.W + self.G) - self.G * self.drop_bonus)
@@ -79,9 +78,6 @@ class Lookahead(Method):
     Params = LookaheadParams
 
     def __init__(self, context: Context, params: LookaheadParams) -> None:
-        if params.largest_step > context.largest_step:
-            sizes = f"{params.largest_step} tokens in a step but {context.largest_step} fit"
-            raise ParamError(f"lower N, W or G: N={params.N}, W={params.W}, G={params.G} put {sizes}")
         self._context, self._params, self._pool = context, params, NgramPool(params.G)
         self._rows = [[self._from_prompt() for _ in range(params.W + params.N - 3)]]  # L1
         self._ends: list[int] = []  # the node at the end of every column

@@ -47,6 +47,7 @@ class PromptLookupParams(Params):
         help="A copy that meets the end of the text goes on into itself, stays short, or is not used at all",
         choices=("repeat", "short", "full"),
     )
+    stop_at_end: bool = param(False, label="Stop at ends", help="Copy nothing from an end-of-text token on")
 
     presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
         "As in the reference code": {
@@ -56,7 +57,14 @@ class PromptLookupParams(Params):
             "tie": "earliest",
             "tail": "full",
         },
-        "As in transformers": {"max_ngram": 2, "min_ngram": 1, "K": 10, "tie": "earliest", "tail": "short"},
+        "As in transformers": {
+            "max_ngram": 2,
+            "min_ngram": 1,
+            "K": 10,
+            "tie": "earliest",
+            "tail": "short",
+            "stop_at_end": True,
+        },
     }
 
     def check(self) -> None:
@@ -72,6 +80,7 @@ class PromptLookup(Method):
     label = "Prompt lookup"
     paper = "Saxena 2023, github.com/apoorvumang/prompt-lookup-decoding; LLMA, arXiv 2304.04487"
     Params = PromptLookupParams
+    takes_reference = True
 
     def __init__(self, context: Context, params: PromptLookupParams) -> None:
         self._context, self._params = context, params
@@ -90,7 +99,9 @@ class PromptLookup(Method):
         for n in range(min(self._params.max_ngram, len(text)), self._params.min_ngram - 1, -1):  # L1
             tokens, sources = self._copy(tuple(text[-n:]), count)  # L2
             if tokens:
-                tree.chain(tokens, sources)  # L3
+                ends = context.end_tokens if self._params.stop_at_end else ()
+                kept = next((i for i, token in enumerate(tokens) if token in ends), len(tokens))
+                tree.chain(tokens[:kept], sources[:kept])  # L3
                 self._matched = {"n": n, "ending": text[-n:], "copied_from": sources[0]}
                 break
         return tree.draft()  # L4

@@ -79,7 +79,7 @@ class DecoderSession:
     def __init__(self, model: Decoder, capacity: int, largest_step: int) -> None:
         shape, windows = model.shape, model.shape.windows
         rolling = max(window or 0 for window in windows) if None not in windows else None
-        self.capacity, self.largest_step = capacity, largest_step
+        self.capacity, self.largest_step, self.seam = capacity, largest_step, model.rope.seam
         self._model = model
         self.cache = Cache(
             shape.layers, shape.kv_heads, shape.head_dim, capacity, largest_step, rolling, model.device, model.dtype

@@ -30,7 +30,7 @@ class ResizedSession:
     """A session with the columns of its logits cut or filled up."""
 
     def __init__(self, session: Session, own: int, wanted: int) -> None:
-        self.capacity, self.largest_step = session.capacity, session.largest_step
+        self.capacity, self.largest_step, self.seam = session.capacity, session.largest_step, session.seam
         self._session, self._own, self._wanted = session, own, wanted
         self.commit, self.rewind, self.reset = session.commit, session.rewind, session.reset
 

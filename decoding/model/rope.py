@@ -5,6 +5,9 @@ change: the same token would be rotated one way when it was drafted in a tree an
 alone. So one rule holds for every method: the token at position p is rotated as it is when the prompt is read in
 one pass and every later token alone, that is, for a text of max(p + 1, prompt length) tokens. Then a row depends on
 its position and on the prompt only, and even these kinds are tables: one per kind of prompt.
+
+With longrope, transformers' `generate` does one thing more: when a text outgrows the length that the short factors
+are for, it reads all of it anew with the long ones. `seam` is that length; the loop and the oracle do the same.
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ class Rope:
             self._limit = shape.context
         elif shape.rope == "longrope":
             self._limit = config.rope_parameters["original_max_position_embeddings"]
+        self.seam = self._limit if shape.rope == "longrope" else None
         # A text that grows by one token a step asks for a new length each time, and for the old ones in the next run.
         self._frequencies = lru_cache(maxsize=4096)(self._compute)
         self._frequencies(0)  # settings that cannot work are refused now and not in the first run

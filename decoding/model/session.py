@@ -10,6 +10,8 @@ import torch
 
 from ..types import ModelCard
 
+Tell = Callable[[str, float], None]  # hears what is going on and which share of it is done
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -28,6 +30,8 @@ class Session(Protocol):
         ...
 
     capacity: int  # tokens that can be stored
+    # A text that has outgrown this many tokens is read in another way, and must be read anew once; None: it never is.
+    seam: int | None
     largest_step: int  # rows that fit into one reading
 
     def read(self, tokens: Sequence[int], parents: tuple[int, ...], skip: int = 0) -> Reading:
@@ -69,15 +73,18 @@ def catch_up(
     tokens: Sequence[int],
     room: int,
     chunk: int,
-    cancelled: Callable[[], bool] = lambda: False,
+    interrupted: Callable[[], bool] = lambda: False,
+    tell: Tell | None = None,
 ) -> None:
     """Store `tokens` in chunks until at most `room` of them are left, to be read together with a draft.
 
-    A cancelled run stops between two chunks; what was stored stays.
+    An interrupted run stops between two chunks; what was stored stays.
     """
     fed = 0
-    while len(tokens) - fed > room and not cancelled():
+    while len(tokens) - fed > room and not interrupted():
         part = tokens[fed : fed + min(chunk, session.largest_step)]
         session.read(part, tuple(range(-1, len(part) - 1)), skip=len(part))
         session.commit(range(len(part)))
         fed += len(part)
+        if tell is not None:
+            tell("reading the prompt", fed / len(tokens))

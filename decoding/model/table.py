@@ -51,6 +51,7 @@ class TableSession:
 
     def __init__(self, model: TableModel, capacity: int, largest_step: int) -> None:
         self.capacity, self.largest_step = capacity, largest_step
+        self.seam: int | None = None
         self._model = model
         self._text: list[int] = []
         self._tokens: Sequence[int] = ()

@@ -8,13 +8,12 @@ from collections import Counter
 import pytest
 import torch
 
-from decoding.errors import ParamError
 from decoding.methods.jacobi import Jacobi, JacobiParams
 from decoding.model.table import TableModel
 from decoding.sampling import Sampling
 from decoding.types import Role
 
-from .loop import Drive, hashed, new_context, plain_text, random_prompt
+from .loop import Drive, hashed, plain_text, random_prompt
 
 PROMPT = random_prompt(12, 7, 0)
 REFILLS = ("prompt", "last", "zero")
@@ -101,11 +100,9 @@ def test_a_constant_text_settles_whole_blocks() -> None:
 
 
 def test_a_block_must_fit_into_a_step() -> None:
-    """A step that the session cannot hold must be refused before the run, in words."""
-    context = new_context(PROMPT, Sampling(), vocabulary=7, largest_step=16)
-    Jacobi(context, JacobiParams(n=15))
-    with pytest.raises(ParamError, match="lower n to 15"):
-        Jacobi(context, JacobiParams(n=16))
+    """The engine makes room for as many nodes as the settings speak of: one too few and every run would fail."""
+    drive = Drive(Jacobi, hashed(2, 5, 0), PROMPT, n=6)
+    assert len(drive.turn().draft.tokens) == JacobiParams(n=6).nodes
 
 
 def test_a_last_step_leaves_no_stale_answers() -> None:

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.methods.lookahead import Lookahead, LookaheadParams
 from decoding.sampling import Sampling
+from decoding.text import Codec
 from decoding.tree import closure, depths
 from decoding.types import JSON, Role, Verdict
 
@@ -88,28 +90,33 @@ def test_every_step_has_the_described_shape(N: int, G: int) -> None:
             assert guesses == 0 or step >= N - 2
             if step >= N - 2:
                 assert size == (N - 1) * (W + guesses)
-        assert largest <= params.largest_step
+        assert largest <= params.nodes
     assert full or G == 0, "some step must hold as many guesses as G allows"
 
 
-def test_the_largest_step_is_reached_and_refused() -> None:
+def test_the_largest_step_is_reached() -> None:
     """A window that is narrower than tall has its largest step while it fills: a bound for the full one is too low."""
     for W, N, G in [(1, 5, 0), (2, 16, 0), (3, 7, 0), (1, 3, 0), (15, 5, 0)]:
         run = Drive(Lookahead, hashed(1, 3, 0), PROMPT, W=W, N=N, G=G)
         largest = max(len(run.turn().draft.tokens) for _ in range(N))
-        params = LookaheadParams(W=W, N=N, G=G)
-        assert largest == params.largest_step
-        Lookahead(new_context(PROMPT, Sampling(), vocabulary=3, largest_step=largest), params)
-        with pytest.raises(ParamError, match="lower N, W or G"):
-            Lookahead(new_context(PROMPT, Sampling(), vocabulary=3, largest_step=largest - 1), params)
-    assert LookaheadParams().largest_step == 120
-    assert LookaheadParams(drop_bonus=True).largest_step == 105
+        assert largest == LookaheadParams(W=W, N=N, G=G).nodes
+    assert LookaheadParams().nodes == 120
+    assert LookaheadParams(drop_bonus=True).nodes == 105
+    assert LookaheadParams(W=60, N=8, G=60).nodes == 840
+
+
+def test_a_window_beyond_all_bounds_is_refused_before_the_run() -> None:
+    """Settings that are fine one by one can ask for gigabytes together."""
+    machine = Engine(hashed(1, 3, 0), Codec())
+    assert machine.generate((1, 2), "lookahead", params={"W": 60, "N": 8, "G": 60}, max_new_tokens=12).ids
+    with pytest.raises(ParamError, match="put 7680 tokens into a step of lookahead, above 4096: lower them"):
+        machine.decode((1, 2), "lookahead", params={"W": 256, "N": 16, "G": 256})
 
 
 def test_every_preset_fits_a_session() -> None:
     """A preset with a misspelt name, or too large for the engine's smallest session, would fail on first use."""
     for values in LookaheadParams.presets.values():
-        assert LookaheadParams.parse(values).largest_step <= 256
+        assert LookaheadParams.parse(values).nodes <= 256
 
 
 def test_the_first_rows_fill_as_described() -> None:
