@@ -14,6 +14,7 @@ import torch
 from decoding.engine import Engine
 from decoding.methods import Context, Method
 from decoding.params import Params, param
+from decoding.peers import Stopwatch
 from decoding.tree import Builder
 from decoding.types import Draft, Step, Verdict
 
@@ -44,20 +45,6 @@ class Guesses(Method):
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
         """Nothing to learn."""
-
-
-class Stopwatch:
-    """A transformers streamer that notes when each token arrives."""
-
-    def __init__(self) -> None:
-        self.times: list[float] = []
-
-    def put(self, value: torch.Tensor) -> None:
-        """Called with the prompt first, then with every token."""
-        self.times.append(time.perf_counter())
-
-    def end(self) -> None:
-        """Called once at the end."""
 
 
 def transformers_ms(model: Any, ids: Sequence[int], tokens: int) -> float:

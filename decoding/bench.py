@@ -86,9 +86,8 @@ def bench(
     base = Entry(_BASE, {}, _runner(engine, _BASE, {}))
     rows = [base, *_entries(engine, [name for name in methods if name != _BASE], params or {})]
     rivals = [Entry(name, {}, runner) for name, runner in (peers or {}).items()]
-    tell, skipped = progress or (lambda what, share: None), list[JSON]()
+    entries, skipped, tell = [*rows, *rivals], list[JSON](), progress or (lambda what, share: None)
     for number, task in enumerate(tasks):
-        tell("measuring", number / len(tasks))
         history: list[tuple[str, str]] = []
         for turn, question in enumerate(task.turns, start=1):
             ids = engine.encode(_prompt(engine, history, question))
@@ -96,9 +95,12 @@ def bench(
                 skipped.append({"question": task.id, "turn": turn, "prompt_tokens": len(ids)})
                 break  # later turns are longer still
             if not base.runs:
-                for entry in (*rows, *rivals):
+                for entry in entries:
+                    tell(f"warming up {entry.name}", 0.0)
                     entry.runner(ids, min(_WARM_UP, budget), ends)
-            for entry in (*rows, *rivals):
+            for index, entry in enumerate(entries):
+                turns = turn - 1 + index / len(entries)
+                tell(f"measuring {entry.name}", (number + turns / len(task.turns)) / len(tasks))
                 entry.runs.append(entry.runner(ids, budget, ends))
             history.append((question, engine.codec.continuation(ids, base.runs[-1].ids)))
     if not base.runs:

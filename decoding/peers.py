@@ -44,7 +44,7 @@ def _transformers(name: str, engine: Engine) -> Runner:
             do_sample=False, max_new_tokens=budget, eos_token_id=sorted(ends) or None, pad_token_id=0
         )
         inputs = torch.tensor([list(ids)], device=model.device)
-        watch = _Stopwatch()
+        watch = Stopwatch()
         begin = time.perf_counter()
         whole = model.generate(inputs, attention_mask=torch.ones_like(inputs), streamer=watch)
         new = tuple(whole[0, len(ids) :].tolist())
@@ -54,7 +54,7 @@ def _transformers(name: str, engine: Engine) -> Runner:
     return run
 
 
-class _Stopwatch:
+class Stopwatch:
     """A transformers streamer that notes when each token arrives."""
 
     def __init__(self) -> None:

@@ -53,12 +53,15 @@ def main(arguments: argparse.Namespace) -> int:
     runnable = [name for name, kind in METHODS.items() if engine.draft or "draft_model" not in kind.needs]
     methods = runnable if arguments.methods is None else _names(arguments.methods)
     with Progress() as progress:
+        rivals = _names(arguments.peers)
+        if rivals:
+            progress("loading the peers", 0.0)
         measured = bench(
             engine,
             tasks,
             methods,
             params=params,
-            peers=find_peers(_names(arguments.peers), arguments.model, engine),
+            peers=find_peers(rivals, arguments.model, engine),
             max_new_tokens=budget,
             ignore_end=arguments.ignore_end,
             progress=progress,
@@ -75,8 +78,9 @@ def main(arguments: argparse.Namespace) -> int:
 
 def table(paint: Paint, document: dict[str, JSON]) -> str:
     """The report for a person."""
-    head = f"{document['model']}, {document['device']}, {document['dtype']}, {document['threads']} threads"
-    lines = [one_line(f"{head}; {document['rows'][0]['questions']} tasks ({document['tasks']})")]
+    threads, tasks = _count(document["threads"], "thread"), _count(document["rows"][0]["questions"], "task")
+    head = f"{document['model']}, {document['device']}, {document['dtype']}, {threads}"
+    lines = [one_line(f"{head}; {tasks} ({document['tasks']})")]
     if document["model"] == "toy":
         lines.append(paint.dim(f"toy: {NOTE}"))
     cells = [_HEADS, *(_cells(row) for row in document["rows"]), *(_cells(peer) for peer in document["peers"])]
@@ -104,6 +108,10 @@ def _cells(row: dict[str, JSON]) -> tuple[str, ...]:
         _number(1000 * row["prefill_seconds"], ".1f"),
         "yes" if row["identical_to_autoregressive"] else "no",
     )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _number(value: float | None, form: str) -> str:

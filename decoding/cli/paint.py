@@ -47,12 +47,15 @@ class Paint:
         """`text` in a style ("1" bold, "2" dim, "3" italic, "4" underlined) and one of 256 colours."""
         codes = [style] if style and self.styles else []
         codes += [f"38;5;{colour}"] if colour and self.colours else []
-        return f"\x1b[{';'.join(codes)}m{text}\x1b[0m" if codes and text else text
+        if not codes:
+            return text
+        # Line by line: pagers begin every line plain, and no underline is drawn to the margin.
+        return "\n".join(f"\x1b[{';'.join(codes)}m{line}\x1b[0m" if line else "" for line in text.split("\n"))
 
     def guess(self, text: str, kind: str) -> str:
         """An accepted guess of that kind."""
         colour, style, _ = KINDS.get(kind, _OTHER)
-        return "\n".join(self(part, style, colour) for part in text.split("\n"))  # no line is drawn to the margin
+        return self(text, style, colour)
 
     def dim(self, text: str) -> str:
         """Text of less weight."""

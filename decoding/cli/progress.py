@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from types import TracebackType
 from typing import Self
@@ -15,16 +16,47 @@ class Progress:
     """Call it with what is going on and which share of it is done; as a context it cleans up after itself."""
 
     def __init__(self) -> None:
-        self._begin, self._shown = time.monotonic(), False
+        self._begin, self._lock, self._closed = time.monotonic(), threading.Lock(), False
+        self._line = self._drawn = ""
+        self._timer: threading.Timer | None = None
 
     def __call__(self, what: str, share: float) -> None:
-        """Draw the bar."""
-        if not sys.stderr.isatty() or time.monotonic() - self._begin < _PATIENCE:
+        """Tell how far it is; the bar is drawn once a second has passed, also if no further call comes."""
+        if not sys.stderr.isatty():
             return
         done = round(_WIDTH * min(max(share, 0.0), 1.0))
-        sys.stderr.write(f"\r\x1b[K{what} [{'#' * done}{'.' * (_WIDTH - done)}] {100 * share:3.0f}%")
+        with self._lock:
+            self._line = f"{what} [{'#' * done}{'.' * (_WIDTH - done)}] {100 * share:3.0f}%"
+            left = self._begin + _PATIENCE - time.monotonic()
+            if left <= 0:
+                self._draw()
+            elif self._timer is None and not self._closed:
+                self._timer = threading.Timer(left, self._wake)
+                self._timer.daemon = True  # a bar is no reason to keep the program alive
+                self._timer.start()
+
+    def close(self) -> None:
+        """Take the bar away for good; later calls draw nothing."""
+        with self._lock:
+            self._closed = True
+            if self._timer is not None:
+                self._timer.cancel()
+            if self._drawn:
+                sys.stderr.write("\r\x1b[K")
+                sys.stderr.flush()
+                self._drawn = ""
+
+    def _wake(self) -> None:
+        with self._lock:
+            self._draw()
+
+    def _draw(self) -> None:
+        """Draw the line if it says anything new; the lock is held."""
+        if self._closed or self._line == self._drawn:
+            return
+        sys.stderr.write(f"\r\x1b[K{self._line}")
         sys.stderr.flush()
-        self._shown = True
+        self._drawn = self._line
 
     def __enter__(self) -> Self:
         return self
@@ -32,6 +64,4 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+        self.close()

@@ -6,11 +6,13 @@ import argparse
 import json
 import sys
 from dataclasses import asdict
+from pathlib import Path
 
 from ..errors import ModelError
 from ..trace import read_trace
 from .arguments import add_json_flag, add_model_flags, load_engine
 from .paint import Paint
+from .progress import Progress
 from .report import judgement
 
 HELP = "check a recorded run against one plain pass of its model"
@@ -29,6 +31,11 @@ def main(arguments: argparse.Namespace) -> int:
     """Rescore; exit code 1 if a token is not the target's choice."""
     trace = read_trace(arguments.trace)
     named = trace.header.model.name
+    if not arguments.model and named != "toy" and not _is_folder(named):
+        # A trace may come from anybody: what it names must not make this machine fetch anything.
+        raise ModelError(
+            f"the trace names the model {named[:200]!r}, which is no folder here: name it with --model if you trust it"
+        )
     try:
         engine = load_engine(arguments, arguments.model or named)
     except ModelError as error:
@@ -37,7 +44,9 @@ def main(arguments: argparse.Namespace) -> int:
         raise ModelError(f"the model that the trace names cannot be loaded ({error}): name one with --model") from None
     if not arguments.model and engine.model.card.hash != trace.header.model.hash:
         raise ModelError(f"{named!r} has changed since this trace was written: name its weights with --model")
-    verdict = engine.rescore(trace)
+    with Progress() as progress:
+        progress("checking the text", 0.0)
+        verdict = engine.rescore(trace, progress)
     if arguments.json:
         print(json.dumps({**asdict(verdict), "model": engine.model.card.name, "method": trace.header.method}))
     else:
@@ -49,3 +58,10 @@ def main(arguments: argparse.Namespace) -> int:
             )
             print(f"  {missed} {engine.codec.piece(place.choice)!r}, ahead by {place.margin:.3g}")
     return _VIOLATED if verdict.violations else 0
+
+
+def _is_folder(name: str) -> bool:
+    try:
+        return Path(name).is_dir()
+    except (OSError, ValueError):  # a name that no file can have
+        return False

@@ -29,6 +29,7 @@ from .arguments import (
     whole,
 )
 from .paint import KINDS, Paint, kind_of, visible
+from .progress import Progress
 from .report import report
 from .stream import Piece, Pieces, Stream
 
@@ -72,27 +73,37 @@ def main(arguments: argparse.Namespace) -> int:
     paint = Paint.for_stream(sys.stdout)
     prompt = _prompt(arguments)
     engine = load_engine(arguments)
-    run = _start(engine, arguments, prompt)
     with ExitStack() as stack:
+        progress = stack.enter_context(Progress())
+        run = _start(engine, arguments, prompt, progress)
+        # Only now, with every argument checked: opening it empties a file that --force may replace.
         writer = stack.enter_context(TraceWriter(arguments.trace)) if arguments.trace is not None else None
         if writer:
             writer.header(run.header)
             writer.texts(_texts(engine, set(run.header.prompt)))
-        show = None if arguments.json else _screen(paint, engine, run, arguments)
+        show, written = None if arguments.json else _Screen(paint, engine, run, progress), 0
+        progress("reading the prompt", 0.0)
         for step in run:
             if writer:
                 best = {token for choices in step.top for token, _ in choices}
                 writer.texts(_texts(engine, {*step.emitted, *step.tokens, *step.choices, *best}))
                 writer.step(step)
+            written += len(step.emitted)
             if show:
                 show.add(step)
+            else:
+                progress("writing", written / run.request.max_new_tokens)
         if writer:
             writer.summary(run.summary)
-    verdict = engine.rescore(run.trace)
-    if show is None:
-        print(json.dumps(contract(run, engine, verdict)))
+    if show:
+        show.end_text()
+    with Progress() as progress:
+        progress("checking the text", 0.0)
+        verdict = engine.rescore(run.trace, progress)
+    if show:
+        show.report(verdict)
     else:
-        show.finish(verdict)
+        print(json.dumps(contract(run, engine, verdict)))
     return 0
 
 
@@ -157,7 +168,7 @@ def _prompt(arguments: argparse.Namespace) -> Prompt:
     return [{"role": "user", "content": text}] if arguments.chat else text
 
 
-def _start(engine: Engine, arguments: argparse.Namespace, prompt: Prompt) -> Run:
+def _start(engine: Engine, arguments: argparse.Namespace, prompt: Prompt, progress: Progress) -> Run:
     chunk = arguments.prefill_chunk
     given = {name: getattr(arguments, name) for name in _SAMPLING if getattr(arguments, name) is not None}
     return engine.decode(
@@ -170,6 +181,7 @@ def _start(engine: Engine, arguments: argparse.Namespace, prompt: Prompt) -> Run
         reference=read_text(arguments.reference, "reference") if arguments.reference is not None else None,
         record=clean(arguments.record),
         prefill_chunk=None if chunk is None else whole("--prefill-chunk", chunk, 1, 65_536),
+        progress=progress,
     )
 
 
@@ -178,45 +190,51 @@ def _texts(engine: Engine, tokens: set[int]) -> dict[int, str]:
 
 
 class _Screen:
-    """The text as it is written, then the numbers."""
+    """What runs, its text as it is written, then the numbers."""
 
-    def __init__(self, paint: Paint, engine: Engine, run: Run, stops: list[str]) -> None:
-        self._paint, self._run = paint, run
+    def __init__(self, paint: Paint, engine: Engine, run: Run, progress: Progress) -> None:
+        self._paint, self._engine, self._run, self._progress = paint, engine, run, progress
         self._pieces = Pieces(engine.codec, run.header.prompt)
-        self._stream = Stream(self._write, stops)
+        self._stream = Stream(self._write, run.request.stop)
+        self._begun = False
+        header = run.header
+        params = "  ".join(f"{row['name']}={header.params[row['name']]}" for row in _worth_saying(header))
+        print(paint.fit(f"{paint.bold(header.method)}  {paint.dim(params)}"))
+        if engine.model.card.family == "table":
+            print(paint.dim(f"toy: {NOTE}"))
+        print()
 
     def add(self, step: Step) -> None:
         """Show a step."""
+        if not self._begun:
+            self._begin_text()
         self._stream.add(self._pieces.of(step))
         sys.stdout.flush()
 
-    def finish(self, verdict: Rescore) -> None:
-        """Show the rest."""
-        paint, run = self._paint, self._run
-        self._stream.finish(run.summary.text)
+    def end_text(self) -> None:
+        """Show the rest of the text, and leave the cursor on an empty line, where a bar wipes out nothing."""
+        self._stream.finish(self._run.summary.text)
         print("\n")
+
+    def report(self, verdict: Rescore) -> None:
+        """Show the numbers."""
+        paint, run = self._paint, self._run
         sources = {kind_of(step.sources[node]) for step in run.steps for node in step.path[1:]}
         if sources and paint.styles:
             print(paint.fit(paint.legend([*(kind for kind in KINDS if kind in sources), *sorted(sources - {*KINDS})])))
         print(report(paint, run.header, run.steps, run.summary, verdict))
 
+    def _begin_text(self) -> None:
+        """Show the end of the prompt: not before it has been read, for its bar stands on the same line."""
+        self._begun = True
+        self._progress.close()
+        if self._paint.styles:  # elsewhere only the new text is printed, as in a file
+            prompt = visible(self._engine.codec.decode(self._run.header.prompt[-_LONGEST_ECHO:]))
+            print(self._paint.dim(prompt[-_LONGEST_ECHO:]), end="")
+
     def _write(self, piece: Piece) -> None:
         text, paint = visible(piece.text), self._paint
         print(paint.guess(text, piece.kind) if piece.kind else text, end="")
-
-
-def _screen(paint: Paint, engine: Engine, run: Run, arguments: argparse.Namespace) -> _Screen:
-    """The screen, with what runs and the end of the prompt on it."""
-    header = run.header
-    params = "  ".join(f"{row['name']}={header.params[row['name']]}" for row in _worth_saying(header))
-    print(paint.fit(f"{paint.bold(header.method)}  {paint.dim(params)}"))
-    if arguments.model == "toy":
-        print(paint.dim(f"toy: {NOTE}"))
-    print()
-    if paint.styles:  # elsewhere only the new text is printed, as in a file
-        prompt = visible(engine.codec.decode(header.prompt[-_LONGEST_ECHO:]))[-_LONGEST_ECHO:]
-        print(paint.dim(prompt), end="")
-    return _Screen(paint, engine, run, list(run.request.stop))
 
 
 def _worth_saying(header: Header) -> list[dict[str, JSON]]:

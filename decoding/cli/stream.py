@@ -55,14 +55,18 @@ class Stream:
     """Hands pieces to `write` as soon as no stop string can begin in them any more."""
 
     def __init__(self, write: Callable[[Piece], None], stops: Sequence[str]) -> None:
-        self._write, self._delay = write, max((len(stop) for stop in stops), default=1) - 1
+        self._write, self._stops = write, tuple(stops)
+        self._delay = max((len(stop) for stop in stops), default=1) - 1
         self._waiting: deque[Piece] = deque()
         self._written = 0
 
     def add(self, pieces: Sequence[Piece]) -> None:
         """Take the pieces of a step."""
         self._waiting.extend(pieces)
-        length = sum(len(piece.text) for piece in self._waiting)
+        text = "".join(piece.text for piece in self._waiting)
+        if any(stop in text for stop in self._stops):
+            return  # the run ends in these pieces: `finish` knows where
+        length = len(text)
         while self._waiting and length - len(self._waiting[0].text) >= self._delay:
             piece = self._waiting.popleft()
             length -= len(piece.text)

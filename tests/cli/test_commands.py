@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from decoding import METHODS
-from decoding.cli import paint, progress
+from decoding.cli import paint
 from decoding.cli.paint import Paint, visible
 from tests.test_load import save
 
@@ -66,6 +66,7 @@ def test_bench_runs_all_it_can_and_shows_a_table(command: Command) -> None:
     out = command("bench", "--max-new-tokens", "6", "--limit", "1", "--param", "lookahead.W=4").out
     assert all(re.search(rf"^{name}\s+[\d.]+ .*yes$", out, flags=re.MULTILINE) for name in METHODS)
     assert "not a neural network" in out
+    assert "1 thread; 1 task (built-in)" in out
 
 
 def test_bench_against_transformers(command: Command, tmp_path: Path) -> None:
@@ -103,6 +104,8 @@ def test_demo_shows_every_method_and_one_text(command: Command, monkeypatch: pyt
     monkeypatch.setenv("FORCE_COLOR", "1")
     painted = command("demo").out
     assert "\x1b[4;38;5;36m" in painted and "from the n-gram pool" in painted
+    note = painted.splitlines()[1 : painted.splitlines().index("prompt: 'Every evening'")]
+    assert len(note) > 1 and all(line.startswith("\x1b[2m") for line in note)
 
 
 def test_demo_works_without_unicode(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,17 +134,7 @@ def test_control_characters_become_visible() -> None:
     assert paint.one_line("a\nb") == "a⏎b"
 
 
-def test_progress_is_for_people_only(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bar in a log file is noise, and so is one that flashes up for a moment."""
-    monkeypatch.setattr(progress, "_PATIENCE", 0.0)
-    with progress.Progress() as show:
-        show("loading", 0.5)
-    assert capsys.readouterr().err == ""
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    with progress.Progress() as show:
-        show("loading", 0.5)
-    assert "loading [############............]  50%" in capsys.readouterr().err
-    monkeypatch.setattr(progress, "_PATIENCE", 9.0)
-    with progress.Progress() as show:
-        show("loading", 0.5)
-    assert capsys.readouterr().err == ""
+def test_every_line_of_a_styled_text_is_styled() -> None:
+    """A pager begins every line plain: a style that spans lines is lost on all but the first."""
+    assert Paint(styles=True).dim("a\n\nb") == "\x1b[2ma\x1b[0m\n\n\x1b[2mb\x1b[0m"
+    assert Paint().dim("a\nb") == "a\nb"

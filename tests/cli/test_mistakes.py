@@ -46,6 +46,7 @@ NONSENSE = [
     (["run", "--prompt-ids", "1,999999"], "token id"),
     (["run", "--prompt-ids", "1", "--chat"], "--chat needs a text"),
     (["run", "--stop", ""], "stop strings"),
+    (["run", "--method", "jacobi", "--reference", __file__], "jacobi copies from no reference"),
     (["run", "--record", "everything"], "record must be one of"),
     (["run", "--prefill-chunk", "0"], "--prefill-chunk must be from 1"),
     (["run", "--threads", "0"], "--threads must be from 1"),

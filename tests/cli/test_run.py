@@ -15,6 +15,7 @@ from decoding.cli.run import _Screen
 from decoding.cli.stream import Pieces, Stream
 from decoding.trace import read_trace, write_trace
 from decoding.types import Step, Timing
+from tests.test_load import save
 
 from .conftest import Command
 
@@ -149,6 +150,50 @@ def test_a_trace_is_written_while_running_and_never_overwritten(command: Command
     assert refused.code == 2 and "--force" in refused.err and path.read_bytes() == before
     assert command("run", "--json", "--trace", str(path), "--force", "--prompt", "Monday", *QUICK).code == 0
     assert read_trace(path).header.prompt != trace.header.prompt
+
+
+@pytest.mark.parametrize("name", ["run.jsonl", "run.jsonl.gz"])
+def test_a_refused_run_leaves_files_alone(command: Command, tmp_path: Path, name: str) -> None:
+    """A mistyped setting must neither leave an empty trace behind nor, with --force, destroy an old one."""
+    path = tmp_path / name
+    largest = [flag for value in ("W=256", "N=16", "G=256") for flag in ("--param", value)]
+    refused = ("run", "--method", "lookahead", *largest, "--trace", str(path))
+    assert command(*refused).code == 2 and not path.exists()
+    path.write_bytes(b"an old trace")
+    done = command(*refused, "--force")
+    assert done.code == 2 and "step of lookahead" in done.err and done.err.count("\n") == 1 and done.out == ""
+    assert path.read_bytes() == b"an old trace"
+
+
+@pytest.mark.parametrize("name", ["org/model", "gpt2", "m" * 5000, "pocket"])
+def test_rescore_fetches_nothing_that_a_trace_names(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A trace from a stranger must not make this machine download, and load, whatever it names."""
+    import huggingface_hub
+
+    fetched = list[str]()
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda name, **options: fetched.append(name))
+    path = tmp_path / "run.jsonl"
+    command("run", "--trace", str(path), "--prompt", "Thursday", *QUICK)
+    trace = read_trace(path)
+    card = dataclasses.replace(trace.header.model, name=name)
+    write_trace(dataclasses.replace(trace, header=dataclasses.replace(trace.header, model=card)), path)
+    done = command("rescore", str(path))
+    assert done.code == 2 and fetched == []
+    expected = (
+        f"the trace names the model {name[:200]!r}, which is no folder here: name it with --model if you trust it"
+    )
+    assert done.err == f"specscope: {expected}\n"
+
+
+def test_rescore_loads_the_folder_that_a_trace_names(command: Command, tmp_path: Path) -> None:
+    """One's own runs are checked without naming their model again."""
+    path = tmp_path / "run.jsonl"
+    flags = ("--model", save(tmp_path / "model"), "--device", "cpu", "--dtype", "float32")
+    assert command("run", "--json", "--trace", str(path), *flags, "--prompt", "w3 w4 w5", *QUICK).code == 0
+    done = command("rescore", str(path), "--device", "cpu", "--dtype", "float32", "--json")
+    assert done.code == 0 and done.json["violations"] == 0
 
 
 def test_rescore_tells_by_its_exit_code(command: Command, tmp_path: Path) -> None:
