@@ -22,7 +22,7 @@ _COMMON = {
     "eos_token_id": 2,
     "rms_norm_eps": 1e-2,
 }
-_YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64, "rope_theta": 1e4}
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64, "rope_theta": 1e4}
 _LLAMA3 = {
     "rope_type": "llama3",
     "factor": 8.0,
@@ -48,7 +48,7 @@ FAMILIES: dict[str, tuple[str, dict[str, Any]]] = {
 ROPES: dict[str, tuple[str, dict[str, Any]]] = {
     "linear": ("llama", {"rope_parameters": {"rope_type": "linear", "factor": 4.0, "rope_theta": 1e4}}),
     "llama3": ("llama", {"rope_parameters": _LLAMA3}),
-    "yarn": ("qwen2", {"rope_parameters": _YARN}),
+    "yarn": ("qwen2", {"rope_parameters": YARN}),
     "dynamic": (
         "llama",
         {
@@ -72,15 +72,24 @@ ROPES: dict[str, tuple[str, dict[str, Any]]] = {
 ALL = {**FAMILIES, **ROPES}
 
 
-def tiny(name: str, **changes: Any) -> Any:
-    """The transformers model of that name, float32, always with the same weights."""
+def tiny(name: str, seed: int = 0, **changes: Any) -> Any:
+    """The transformers model of that name, float32; equal seeds give equal weights."""
     import transformers
 
     family, differs = ALL[name]
     config = transformers.AutoConfig.for_model(family, **{**_COMMON, **differs, **changes})
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     model = transformers.AutoModelForCausalLM.from_config(config).eval()
     with torch.no_grad():
         for weight in model.parameters():  # unlike the usual start, nothing is zero, one, or too small to matter
             weight.add_(torch.randn_like(weight) * 0.2)
     return model.requires_grad_(False)
+
+
+def near(name: str, noise: float = 0.004, **changes: Any) -> Any:
+    """The model of that name with every weight a little off: as a drafter, it is often right and often wrong."""
+    model, source = tiny(name, **changes), torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.add_(noise * torch.randn(weight.shape, generator=source))
+    return model

@@ -12,23 +12,30 @@ import torch
 from decoding.engine import Engine
 from decoding.model.decoder import Decoder
 from decoding.text import Codec
-from tests.families import tiny
+from tests.families import YARN, near, tiny
 from tests.toys import CASES, COPYING, title
 
 Params = Mapping[str, Any]
 FAMILIES = ("llama", "mistral", "qwen2-mixed")  # full attention, a rolling window shorter than the text, both
-SEEDS, PENALTY = 20, 1.3
+SEEDS, PENALTY = 12, 1.3
+# Rotary embeddings that stretch a context of 32 tokens.
+SCALED: Mapping[str, Mapping[str, Any]] = {
+    "dynamic": {},
+    "longrope": {},
+    "linear": {"max_position_embeddings": 32},
+    "yarn": {
+        "max_position_embeddings": 32,
+        "rope_parameters": {**YARN, "original_max_position_embeddings": 16},
+    },
+}
 
 
 @cache
 def machine(family: str) -> Engine:
     """An engine on a family's tiny model, with a drafter whose weights are a little off."""
-    drafter = tiny(family)
-    noise = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for weight in drafter.parameters():
-            weight.add_(0.004 * torch.randn(weight.shape, generator=noise))
-    return Engine(Decoder.from_transformers(tiny(family)), Codec(), Decoder.from_transformers(drafter))
+    changes = SCALED.get(family, {})
+    model, drafter = (Decoder.from_transformers(make(family, **changes)) for make in (tiny, near))
+    return Engine(model, Codec(), drafter)
 
 
 def prompt_for(seed: int) -> tuple[int, ...]:
@@ -39,10 +46,12 @@ def prompt_for(seed: int) -> tuple[int, ...]:
 
 
 @cache
-def generated(family: str, prompt: tuple[int, ...], penalty: float, count: int = 26) -> tuple[int, ...]:
+def generated(
+    family: str, prompt: tuple[int, ...], penalty: float = 1.0, count: int = 26, end: int | None = None
+) -> tuple[int, ...]:
     """What transformers writes greedily."""
-    model = tiny(family)
-    model.generation_config.eos_token_id = None
+    model = tiny(family, **SCALED.get(family, {}))  # a new one: dynamic scaling remembers the longest text so far
+    model.generation_config.eos_token_id = end
     ids = torch.tensor([prompt])
     options: dict[str, Any] = {"do_sample": False, "max_new_tokens": count, "repetition_penalty": penalty}
     out: Sequence[int] = model.generate(ids, attention_mask=torch.ones_like(ids), **options)[0].tolist()
@@ -60,6 +69,46 @@ def test_greedy_text_is_what_transformers_writes(method: str, params: Params, fa
         sampling = {"repetition_penalty": penalty}
         result = machine(family).generate(prompt, method, sampling=sampling, record="off", **options)
         assert result.ids == generated(family, prompt, penalty)[:budget], f"seed {seed}"
+
+
+def words(length: int) -> tuple[int, ...]:
+    """A prompt of that length, the second half of which says much of the first again."""
+    ids = torch.randint(3, 67, (length,), generator=torch.Generator().manual_seed(length)).tolist()
+    return tuple(ids[: length - length // 3] + ids[: length // 3])
+
+
+@pytest.mark.parametrize("family", ["longrope", "dynamic"])
+@pytest.mark.parametrize(("method", "params"), CASES, ids=title)
+def test_text_that_outgrows_its_rotation(method: str, params: Params, family: str) -> None:
+    """Where the rotation depends on the text's length, a guess must not see it from another length than its own."""
+    for length in (5, 28, 40):  # the 33rd token is written late, early, or stands in the prompt
+        options: dict[str, Any] = {"params": params, "max_new_tokens": 32, "end_tokens": (), "record": "off"}
+        result = machine(family).generate(words(length), method, **options)
+        assert result.ids == generated(family, words(length), count=32), f"prompt of {length}"
+
+
+@pytest.mark.parametrize("family", ["linear", "yarn", "dynamic"])
+def test_the_stretched_context_can_be_used(family: str) -> None:
+    """A context taken for max_position_embeddings refuses the very texts that the scaling was made for."""
+    ours = machine(family)
+    assert ours.model.card.context == {"linear": 128, "yarn": 64, "dynamic": 128}[family]
+    result = ours.generate(words(5), max_new_tokens=45, end_tokens=())
+    assert result.ids == generated(family, words(5), count=45)
+
+
+@pytest.mark.parametrize("family", ["qwen3", "phi3", "qwen2-mixed"])
+@pytest.mark.parametrize(("method", "params"), CASES, ids=title)
+def test_text_ends_where_transformers_ends_it(method: str, params: Params, family: str) -> None:
+    """An end token within an accepted draft must cut off what was accepted behind it, and not what stands before."""
+    for seed in (2, 4):
+        prompt = prompt_for(seed)
+        free = generated(family, prompt, count=40)
+        end = max(set(free), key=free.index)  # the token that turns up last
+        for budget in (free.index(end) + 1, 40):
+            options: dict[str, Any] = {"params": params, "max_new_tokens": budget, "record": "off"}
+            result = machine(family).generate(prompt, method, end_tokens=(end,), **options)
+            assert result.ids == generated(family, prompt, count=40, end=end), f"seed {seed}"
+            assert result.summary.finish == "end_of_text"
 
 
 @pytest.mark.parametrize(("method", "params"), COPYING, ids=title)

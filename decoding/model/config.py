@@ -10,6 +10,20 @@ from ..errors import ModelError
 
 FAMILIES = ("llama", "mistral", "qwen2", "qwen3", "phi3")
 ROPES = ("default", "linear", "dynamic", "llama3", "yarn", "longrope")
+_LARGEST = 2**40  # beyond every size, and safe to multiply by any factor
+# What a rotary embedding may be set to: above the first number, at most the second.
+_ROPE_BOUNDS = {
+    "rope_theta": (0.0, 1e15),
+    "partial_rotary_factor": (0.0, 1.0),
+    "factor": (0.0, 1e6),
+    "low_freq_factor": (0.0, 1e6),
+    "high_freq_factor": (0.0, 1e6),
+    "attention_factor": (0.0, 1e6),
+    "beta_fast": (-1.0, 1e6),
+    "beta_slow": (-1.0, 1e6),
+    "mscale": (-1.0, 1e6),
+    "mscale_all_dim": (-1.0, 1e6),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +39,8 @@ class Shape:
     head_dim: int
     rotary: int  # leading dimensions of a head that are rotated
     vocabulary: int
-    context: int
+    context: int  # tokens before any scaling of the rotary embedding
+    reach: int  # tokens that the model can be used for
     eps: float
     rope: str
     windows: tuple[int | None, ...]  # per layer; None sees the whole text
@@ -94,6 +109,7 @@ def read_shape(config: Any) -> Shape:
     explicit = getattr(config, "head_dim", None) is not None
     head_dim = _size(config, "head_dim") if explicit else _size(config, "hidden_size") // heads
     rope, rotary = _rope(config, family, head_dim)
+    context = _size(config, "max_position_embeddings")
     attention_bias = bool(getattr(config, "attention_bias", False))
     return Shape(
         family=family,
@@ -105,8 +121,9 @@ def read_shape(config: Any) -> Shape:
         head_dim=head_dim,
         rotary=rotary,
         vocabulary=_size(config, "vocab_size"),
-        context=_size(config, "max_position_embeddings"),
-        eps=float(config.rms_norm_eps),
+        context=context,
+        reach=_reach(config, rope, context),
+        eps=_real("rms_norm_eps", getattr(config, "rms_norm_eps", None), 0.0, 1.0),
         rope=rope,
         windows=_windows(config, family),
         tied=bool(config.tie_word_embeddings),
@@ -118,10 +135,22 @@ def read_shape(config: Any) -> Shape:
 
 
 def _size(config: Any, name: str) -> int:
-    value = getattr(config, name, None)
-    if type(value) is not int or value < 1:
-        raise ModelError(f"{name} in config.json must be a whole number of at least 1, not {str(value)[:40]!r}")
+    return _whole(name, getattr(config, name, None))
+
+
+def _whole(name: str, value: object) -> int:
+    if type(value) is not int or not 1 <= value <= _LARGEST:
+        raise ModelError(f"{name} in config.json must be a whole number from 1 to {_LARGEST}, not {str(value)[:40]!r}")
     return value
+
+
+def _real(name: str, value: object, above: float, most: float) -> float:
+    # NaN is within no bounds.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not above < value <= most:
+        raise ModelError(
+            f"{name} in config.json must be a number above {above:g} and at most {most:g}, not {str(value)[:40]!r}"
+        )
+    return float(value)
 
 
 def _rope(config: Any, family: str, head_dim: int) -> tuple[str, int]:
@@ -130,11 +159,25 @@ def _rope(config: Any, family: str, head_dim: int) -> tuple[str, int]:
     kind = parameters.get("rope_type", "default")
     if kind not in ROPES:
         raise ModelError(f"the rotary embedding {str(kind)[:40]!r} cannot be run; supported are {', '.join(ROPES)}")
+    for name, (above, most) in _ROPE_BOUNDS.items():
+        if parameters.get(name) is not None:
+            _real(name, parameters[name], above, most)
+    if kind in ("llama3", "yarn", "longrope"):
+        _whole("original_max_position_embeddings", parameters.get("original_max_position_embeddings"))
     share = float(parameters.get("partial_rotary_factor") or 1.0)
     rotary = int(head_dim * share)
     if rotary < 2 or rotary % 2 or head_dim % 2 or (share != 1.0 and family != "phi3"):
         raise ModelError(f"rotating {rotary} of a head's {head_dim} dimensions cannot be run; check config.json")
     return kind, rotary
+
+
+def _reach(config: Any, rope: str, context: int) -> int:
+    """The tokens for which the scaled rotary embedding is made; llama3 and longrope count their scaling in already."""
+    if rope not in ("linear", "dynamic", "yarn"):
+        return context
+    parameters = config.rope_parameters
+    unscaled: int = parameters["original_max_position_embeddings"] if rope == "yarn" else context
+    return max(context, int(unscaled * (parameters.get("factor") or 1.0)))
 
 
 def _windows(config: Any, family: str) -> tuple[int | None, ...]:

@@ -21,6 +21,8 @@ _LARGEST_SIZE = 2**24  # heads, dimensions or tokens, and
 _MOST_LAYERS = 4096  # layers: beyond every model, and a configuration of this size is still cheap to look at
 _SIZES = ("num_hidden_layers", "num_attention_heads", "num_key_value_heads", "hidden_size", "intermediate_size")
 _PATTERNS = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"]
+# Weights that are there twice: in the form of the model's makers, or for other programs.
+_DUPLICATES = ["consolidated*", "original/*", "onnx/*", "*.gguf", "*/*.safetensors"]
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 
 
@@ -39,7 +41,7 @@ def find_folder(folder_or_id: str, tell: Callable[[str, float], None]) -> Path:
 
     tell("fetching files", 0.0)
     try:
-        return Path(snapshot_download(folder_or_id, allow_patterns=_PATTERNS))
+        return Path(snapshot_download(folder_or_id, allow_patterns=_PATTERNS, ignore_patterns=_DUPLICATES))
     except Exception:  # the hub's client passes on the errors of several network libraries
         raise ModelError(
             f"there is no folder {folder_or_id[:200]!r}, and the hub gave no model of that name; "
@@ -56,7 +58,7 @@ def read_config(folder: Path) -> tuple[dict[str, JSON], Any]:
     for name, value in raw.items():
         largest = _MOST_LAYERS if name == "num_hidden_layers" else _LARGEST_SIZE
         if name in _SIZES and isinstance(value, int | float) and value > largest:
-            raise ModelError(f"{name[:40]} is {value} in config.json, which no model has; fetch the model again")
+            raise ModelError(f"{name} is {str(value)[:40]} in config.json, which no model has; fetch the model again")
     from transformers import AutoConfig
 
     try:

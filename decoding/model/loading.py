@@ -121,7 +121,7 @@ def check_tensors(shape: Shape, tied: bool, found: dict[str, tuple[int, ...]]) -
 
 def _card(name: str, shape: Shape, tied: bool, digest: str) -> ModelCard:
     parameters = sum(_product(size) for _, size in shape.tensors(tied))
-    return ModelCard(name, shape.family, digest, parameters, shape.vocabulary, shape.context)
+    return ModelCard(name, shape.family, digest, parameters, shape.vocabulary, shape.reach)
 
 
 def _product(size: Iterable[int]) -> int:

@@ -47,7 +47,7 @@ def test_round_trip(name: str, tmp_path: Path) -> None:
         torch.testing.assert_close(logits(loaded), logits(memory), rtol=0.0, atol=0.0)
         assert loaded.card.parameters == memory.card.parameters == sum(p.numel() for p in model.parameters())
         assert (loaded.card.family, loaded.card.vocabulary) == (model.config.model_type, 67)
-        assert loaded.card.context == model.config.max_position_embeddings
+        assert loaded.card.context == {"linear": 1024, "dynamic": 128}.get(name, model.config.max_position_embeddings)
 
 
 def test_a_head_that_is_stored_beside_tied_embeddings_is_used(folder: Path) -> None:
@@ -147,7 +147,7 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "rope": (lambda folder: change(folder, rope_parameters={"rope_type": "spiral", "rope_theta": 1e4}), "supported"),
     "rope theta": (
         lambda folder: change(folder, rope_parameters={"rope_type": "default", "rope_theta": 0.0}),
-        "rotary",
+        "rope_theta.*above 0",
     ),
     "a billion layers": (lambda folder: change(folder, num_hidden_layers=10**9), "no model has"),
     "absurd width": (lambda folder: change(folder, intermediate_size=10**12), "no model has"),
@@ -208,6 +208,52 @@ def test_hostile_values_load_or_are_refused(field: str, more: str, folder: Path)
             assert "\n" not in str(error)
 
 
+STRANGE = (*HOSTILE, [1], 1e308, -1e308, 1e-320, 10**400, float("inf"))
+ROPE_FIELDS = (
+    *("partial_rotary_factor", "rope_theta", "factor", "original_max_position_embeddings", "attention_factor"),
+    *("beta_fast", "mscale", "low_freq_factor", "short_factor", "long_factor", "rope_type"),
+)
+
+
+@pytest.mark.parametrize("name", [*ROPES, "phi3-partial"])
+def test_hostile_rotary_settings_work_or_are_refused(name: str, tmp_path: Path) -> None:
+    """A factor of NaN or 1e308 must be named, not turn up as a library's error or as logits that are no numbers."""
+    tiny(name).save_pretrained(tmp_path)
+    good = json.loads((tmp_path / "config.json").read_text())
+    for field in ROPE_FIELDS:
+        for value in STRANGE:
+            change(tmp_path, rope_parameters={**good["rope_parameters"], field: value})
+            try:
+                decoder = load_decoder(str(tmp_path), dtype="float32")
+                assert decoder.card.context < 10**9
+                assert logits(decoder).isfinite().all(), (field, value)
+            except ModelError as error:
+                assert "\n" not in str(error) and len(str(error)) < 500
+
+
+@pytest.mark.parametrize("value", [1e308, float("nan"), float("inf"), "x", -1e-6, 0, 1.5, True, None, [1e-6]])
+def test_the_norm_is_given_a_sane_epsilon(value: object, folder: Path) -> None:
+    """An epsilon that is no small number makes every logit zero or no number at all."""
+    change(folder, rms_norm_eps=value)
+    with pytest.raises(ModelError, match="rms_norm_eps"):
+        load_decoder(str(folder), dtype="float32")
+
+
+@pytest.mark.parametrize("field", ["max_position_embeddings", "rope_parameters", "layer_types", "eos_token_id"])
+def test_other_hostile_fields_load_or_are_refused(field: str, tmp_path: Path) -> None:
+    """A length of a million digits overflows where it is multiplied by the rotary embedding's factor."""
+    for name in ("linear", "yarn", "qwen2-mixed"):
+        tiny(name).save_pretrained(tmp_path)
+        for value in (*STRANGE, [[1]], [[]] * 3, ["full_attention"] * 3, {"full_attention": {"rope_theta": 1e4}}):
+            good = (tmp_path / "config.json").read_text()
+            change(tmp_path, **{field: value})
+            try:
+                load_decoder(str(tmp_path), dtype="float32")
+            except ModelError as error:
+                assert "\n" not in str(error) and len(str(error)) < 500
+            (tmp_path / "config.json").write_text(good)
+
+
 @pytest.mark.parametrize("name", ["no/such/folder/here", "/etc/passwd", "", "a" * 5000, "a\0b", "http://x.y/z"])
 def test_what_is_neither_folder_nor_id(name: str) -> None:
     """A slip in a path must not be asked of the network, nor raise what the file system raises."""
@@ -228,13 +274,16 @@ def test_the_hub_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_hub_gives_a_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only weights that cannot run code may be fetched."""
+    """Only weights that cannot run code may be fetched, and those once: some makers add them in a second form."""
     import huggingface_hub
 
-    def fetch(name: str, allow_patterns: list[str]) -> str:
+    used = ["config.json", "model-00001-of-00002.safetensors", "model.safetensors.index.json", "tokenizer.model"]
+    twice = ["consolidated.safetensors", "original/consolidated.00.pth", "original/params.json", "onnx/config.json"]
+    code = ["model.bin", "model.pt", "modeling.py", "model-q4.gguf", "old/model.safetensors"]
+
+    def fetch(name: str, **patterns: list[str]) -> str:
         assert name == "org/model"
-        assert "*.safetensors" in allow_patterns
-        assert not any(pattern.endswith((".bin", ".pt", ".py", "*")) for pattern in allow_patterns)
+        assert list(huggingface_hub.utils.filter_repo_objects(used + twice + code, **patterns)) == used
         return str(folder)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", fetch)
