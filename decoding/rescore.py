@@ -18,7 +18,7 @@ from .types import Trace
 
 _ROWS = 256  # rows per reading
 _LEAST_NOISE = 1e-5
-_PROBE = 8  # tokens on which rounding noise between step shapes is measured
+_PROBE = 16  # tokens on which rounding noise between step shapes is measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def rescore(trace: Trace, model: Model, lender: Lender, tell: Tell | None = None
     sampler = Sampler(Sampling.parse(trace.header.sampling), model.card.vocabulary, model.device, prompt)
     session, places = lender.borrow(model, len(text), _ROWS), list[Place]()
     try:
-        noise = max(_LEAST_NOISE, 4 * _shape_noise(session, text, len(prompt)))
+        noise = max(_LEAST_NOISE, _shape_noise(session, text, len(prompt)))
         for first, logits in _plain_passes(session, text, len(prompt)):
             places += _judge(ids, first, logits, sampler)
             if tell is not None:
@@ -90,7 +90,10 @@ def _pass(
 
 
 def _shape_noise(session: Session, text: Sequence[int], prompt_length: int) -> float:
-    """The largest difference in a logit between reading the text's end at once and token by token."""
+    """How far a logit may move between step shapes: four times what it does at the text's end, read at once and alone.
+
+    A few tokens may happen to agree to the last bit, so it counts as moved by one rounding of the largest at least.
+    """
     rows = text[-_PROBE:]
     session.reset(prompt_length)
     catch_up(session, text[: -len(rows)], room=0, chunk=_ROWS)
@@ -99,7 +102,9 @@ def _shape_noise(session: Session, text: Sequence[int], prompt_length: int) -> f
     for token in rows:
         alone.append(session.read([token], (-1,)).logits[0])
         session.commit([0])
-    return float((together.double() - torch.stack(alone).double()).abs().max())
+    moved = float((together.double() - torch.stack(alone).double()).abs().max())
+    rounding = torch.finfo(together.dtype).eps / 2 * float(together.abs().max())
+    return 4 * max(moved, rounding)
 
 
 def _judge(ids: Sequence[int], first: int, logits: torch.Tensor, sampler: Sampler) -> Iterator[Place]:
