@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import psutil
@@ -14,10 +14,14 @@ from hypothesis import strategies as st
 
 from decoding.engine import Engine
 from decoding.errors import ModelError, ParamError
+from decoding.methods import METHODS
 from decoding.methods.autoregressive import Autoregressive
 from decoding.methods.prompt_lookup import PromptLookup
+from decoding.model.decoder import Decoder
 from decoding.model.table import TableModel, TableSession
+from decoding.text import Codec
 from decoding.types import Draft, Role, Verdict
+from tests.families import near, tiny
 from tests.toys import correlated, cycle, engine, hashed, plain
 
 MODEL = hashed(vocabulary=9, seed=2)
@@ -236,15 +240,20 @@ def test_nonsense_is_refused_in_words(nonsense: dict[str, Any]) -> None:
     run.close()
 
 
-def test_two_hundred_runs_leave_nothing_behind() -> None:
+def decoders() -> Engine:
+    """A sliding-window model and its drafter, with caches and tables of their own."""
+    return Engine(Decoder.from_transformers(tiny("mistral")), Codec(), Decoder.from_transformers(near("mistral")))
+
+
+@pytest.mark.parametrize("make", [lambda: engine(MODEL), decoders], ids=["tables", "decoders"])
+def test_two_hundred_runs_leave_nothing_behind(make: Callable[[], Engine]) -> None:
     """State kept per run grows a server until it dies."""
-    machine = engine(MODEL)
+    machine = make()
 
     def batch(count: int) -> int:
         for seed in range(count):
-            method = ("autoregressive", "prompt_lookup", "draft_model", "lookahead")[seed % 4]
-            sampling = {"temperature": 1.0, "seed": seed % 10}
-            run = machine.decode((1, 2, 1), method, None, sampling, 12, record="full")
+            method, sampling = list(METHODS)[seed % len(METHODS)], {"temperature": 1.0, "seed": seed % 10}
+            run = machine.decode((1, 2, 1), method, None, sampling, 12, record="full", end_tokens=())
             next(run)
             if seed % 8 > 3:
                 assert len([*run]) == len(run.steps) - 1
