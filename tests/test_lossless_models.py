@@ -54,6 +54,8 @@ def generated(
     model.generation_config.eos_token_id = end
     ids = torch.tensor([prompt])
     options: dict[str, Any] = {"do_sample": False, "max_new_tokens": count, "repetition_penalty": penalty}
+    # Some versions of transformers lose the text when they read it anew; without a cache there is nothing to lose.
+    options["use_cache"] = family != "longrope"
     out: Sequence[int] = model.generate(ids, attention_mask=torch.ones_like(ids), **options)[0].tolist()
     return tuple(out[len(prompt) :])
 
