@@ -105,8 +105,8 @@ def test_a_block_must_fit_into_a_step() -> None:
     assert len(drive.turn().draft.tokens) == JacobiParams(n=6).nodes
 
 
-def test_a_last_step_leaves_no_stale_answers() -> None:
-    """The engine does not let a method observe the step that ends the run: the panel must not repeat the one before."""
+def test_a_step_not_yet_observed_shows_no_answers() -> None:
+    """A panel looked at before the target answered must not show the answers of the step before."""
     drive = Drive(Jacobi, hashed(2, 5, 0), PROMPT, n=3).until(5)
     drive.method.propose()
     panel = drive.method.panel()

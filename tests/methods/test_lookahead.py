@@ -198,7 +198,7 @@ def test_the_panel_is_plain_json_that_stays_as_it_was() -> None:
         kept.append(json.dumps(run.turn().panel))
     assert [json.dumps(turn.panel) for turn in run.turns] == kept
     assert all(json.loads(text) == turn.panel for text, turn in zip(kept, run.turns, strict=True))
-    run.method.propose()  # the engine does not let a method observe the step that ends the run
+    run.method.propose()  # nothing observed yet: no answer of the step before may stand in the panel
     assert run.method.panel()["new"] == run.method.panel()["pool"]["inserted"] == []
 
 
