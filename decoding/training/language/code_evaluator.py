@@ -1,0 +1,291 @@
+"""Evaluates a small function from its tree, without running it: a few node types, a few builtins, hard limits.
+
+Whatever is not listed here is refused: attributes beyond five string and list methods, imports, definitions, lambdas,
+names that the function does not define. Values are numbers, texts, truths and flat lists, all of bounded size.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+_STEPS = 10_000
+_DEPTH = 40
+_LARGEST = 10**9
+_LONGEST = 1_000
+_ERRORS = (
+    TypeError,
+    ValueError,
+    IndexError,
+    ZeroDivisionError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+    KeyError,
+)
+_SIGNS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Mod: operator.mod,
+    ast.FloorDiv: operator.floordiv,
+}
+_COMPARED: dict[type, Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.In: lambda one, many: one in many,
+    ast.NotIn: lambda one, many: one not in many,
+}
+_BUILTINS: dict[str, Callable[..., Any]] = {
+    "sum": sum,
+    "max": max,
+    "min": min,
+    "len": len,
+    "sorted": sorted,
+    "reversed": reversed,
+    "list": list,
+    "range": range,
+    "abs": abs,
+    "any": any,
+    "all": all,
+}
+_METHODS: dict[type, tuple[str, ...]] = {
+    str: ("upper", "lower", "count", "startswith", "endswith", "join"),
+    list: ("append", "count"),
+}
+
+
+class RefusedError(Exception):
+    """The code does what is not allowed here, fails, or does not end."""
+
+
+def call(function: ast.FunctionDef, arguments: tuple[Any, ...]) -> Any:
+    """What the function returns for copies of these arguments."""
+    spec = function.args
+    extra = spec.posonlyargs or spec.kwonlyargs or spec.vararg or spec.kwarg or spec.defaults or function.decorator_list
+    if extra or len(spec.args) != len(arguments):
+        raise RefusedError
+    values = [list(value) if isinstance(value, list) else value for value in arguments]
+    try:
+        ended, value = _Machine().block(function.body, dict(zip([arg.arg for arg in spec.args], values, strict=True)))
+    except _ERRORS:
+        raise RefusedError from None
+    if not ended or not isinstance(value, int | str | list):
+        raise RefusedError
+    return value
+
+
+def literal(node: ast.expr) -> Any:
+    """A whole number, a text, or a flat list of them, as written."""
+    if isinstance(node, ast.List) and len(node.elts) <= _LONGEST:
+        items = [literal(item) for item in node.elts if not isinstance(item, ast.List)]
+        if len(items) == len(node.elts):
+            return items
+    if isinstance(node, ast.Constant) and type(node.value) in (int, str):
+        return node.value
+    raise RefusedError
+
+
+Scope = dict[str, Any]
+
+
+class _Machine:
+    """One evaluation, which counts its steps."""
+
+    def __init__(self) -> None:
+        self._steps = 0
+        self._depth = 0
+
+    def block(self, body: list[ast.stmt], scope: Scope) -> tuple[bool, Any]:
+        """Whether a return was reached, and its value."""
+        for statement in body:
+            self._charge(1)
+            ended, value = self._statement(statement, scope)
+            if ended:
+                return True, value
+        return False, None
+
+    def _charge(self, steps: int) -> None:
+        self._steps += steps
+        if self._steps > _STEPS:
+            raise RefusedError
+
+    def _statement(self, node: ast.stmt, scope: Scope) -> tuple[bool, Any]:
+        if isinstance(node, ast.Return) and node.value:
+            return True, self.value(node.value, scope)
+        if isinstance(node, ast.Expr):
+            self.value(node.value, scope)
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1:
+            self._assign(node.targets[0], self.value(node.value, scope), scope)
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            if not isinstance(scope.get(node.target.id), int | str):
+                raise RefusedError
+            right = self.value(node.value, scope)
+            self._assign(node.target, self._signed(type(node.op), scope[node.target.id], right), scope)
+        elif isinstance(node, ast.If):
+            return self.block(node.body if self.value(node.test, scope) else node.orelse, scope)
+        elif isinstance(node, ast.For) and not node.orelse:
+            return self._loop(node, scope)
+        else:
+            raise RefusedError
+        return False, None
+
+    def _loop(self, node: ast.For, scope: Scope) -> tuple[bool, Any]:
+        for item in self._items(node.iter, scope):
+            self._assign(node.target, item, scope)
+            ended, value = self.block(node.body, scope)
+            if ended:
+                return True, value
+        return False, None
+
+    def _items(self, node: ast.expr, scope: Scope) -> Iterator[Any]:
+        for item in self.value(node, scope):
+            self._charge(1)
+            yield item
+
+    def _assign(self, target: ast.expr, value: Any, scope: Scope) -> None:
+        if not isinstance(target, ast.Name):
+            raise RefusedError
+        scope[target.id] = value
+
+    def value(self, node: ast.expr, scope: Scope) -> Any:
+        """An expression's value, within the limits."""
+        method = _NODES.get(type(node))
+        self._depth += 1
+        if method is None or self._depth > _DEPTH:
+            raise RefusedError
+        value = self._bounded(method(self, node, scope))
+        self._depth -= 1
+        return value
+
+    def _bounded(self, value: Any) -> Any:
+        if isinstance(value, list | str | range):
+            self._charge(1 + len(value))
+            if len(value) > _LONGEST or (isinstance(value, list) and any(not _scalar(item) for item in value)):
+                raise RefusedError
+        else:
+            self._charge(1)
+            if isinstance(value, int) and abs(value) > _LARGEST:
+                raise RefusedError
+        return value
+
+    def _constant(self, node: ast.Constant, scope: Scope) -> Any:
+        if not _scalar(node.value):
+            raise RefusedError
+        return node.value
+
+    def _name(self, node: ast.Name, scope: Scope) -> Any:
+        if node.id not in scope:
+            raise RefusedError
+        return scope[node.id]
+
+    def _list(self, node: ast.List, scope: Scope) -> list[Any]:
+        return [self.value(item, scope) for item in node.elts]
+
+    def _binary(self, node: ast.BinOp, scope: Scope) -> Any:
+        left, right = self.value(node.left, scope), self.value(node.right, scope)
+        return self._signed(type(node.op), left, right)
+
+    def _signed(self, sign: type, left: Any, right: Any) -> Any:
+        if sign not in _SIGNS or (sign is ast.Mod and not isinstance(left, int)):
+            raise RefusedError
+        for many, times in ((left, right), (right, left)):
+            if sign is ast.Mult and isinstance(many, str | list) and isinstance(times, int):
+                self._charge(max(0, len(many) * times))
+        return _SIGNS[sign](left, right)
+
+    def _unary(self, node: ast.UnaryOp, scope: Scope) -> Any:
+        value = self.value(node.operand, scope)
+        if isinstance(node.op, ast.Not):
+            return not value
+        if isinstance(node.op, ast.USub):
+            return -value
+        raise RefusedError
+
+    def _compare(self, node: ast.Compare, scope: Scope) -> bool:
+        left = self.value(node.left, scope)
+        for sign, other in zip(node.ops, node.comparators, strict=True):
+            right = self.value(other, scope)
+            if type(sign) not in _COMPARED or isinstance(right, Iterator):
+                raise RefusedError
+            if not _COMPARED[type(sign)](left, right):
+                return False
+            left = right
+        return True
+
+    def _logic(self, node: ast.BoolOp, scope: Scope) -> Any:
+        value: Any = None
+        for part in node.values:
+            value = self.value(part, scope)
+            if bool(value) is isinstance(node.op, ast.Or):
+                break
+        return value
+
+    def _either(self, node: ast.IfExp, scope: Scope) -> Any:
+        return self.value(node.body if self.value(node.test, scope) else node.orelse, scope)
+
+    def _at(self, node: ast.Subscript, scope: Scope) -> Any:
+        whole = self.value(node.value, scope)
+        if not isinstance(whole, list | str):
+            raise RefusedError
+        if not isinstance(node.slice, ast.Slice):
+            return whole[self.value(node.slice, scope)]
+        ends = (node.slice.lower, node.slice.upper, node.slice.step)
+        return whole[slice(*(None if end is None else self.value(end, scope) for end in ends))]
+
+    def _comprehension(self, node: ast.ListComp | ast.GeneratorExp, scope: Scope) -> Any:
+        if len(node.generators) != 1 or node.generators[0].is_async:
+            raise RefusedError
+        source, inner, values = node.generators[0], dict(scope), []
+        for item in self._items(source.iter, scope):
+            self._assign(source.target, item, inner)
+            if all(self.value(test, inner) for test in source.ifs):
+                values.append(self.value(node.elt, inner))
+        return values if isinstance(node, ast.ListComp) else iter(values)
+
+    def _call(self, node: ast.Call, scope: Scope) -> Any:
+        arguments = [self.value(argument, scope) for argument in node.args]
+        if isinstance(node.func, ast.Attribute):
+            return self._method(node.func, arguments, bool(node.keywords), scope)
+        if not isinstance(node.func, ast.Name) or node.func.id in scope or node.func.id not in _BUILTINS:
+            raise RefusedError
+        options = {str(word.arg): self.value(word.value, scope) for word in node.keywords}
+        if options and (node.func.id != "sorted" or list(options) != ["reverse"]):
+            raise RefusedError
+        return _BUILTINS[node.func.id](*arguments, **options)
+
+    def _method(self, node: ast.Attribute, arguments: list[Any], named: bool, scope: Scope) -> Any:
+        thing = self.value(node.value, scope)
+        if named or node.attr not in _METHODS.get(type(thing), ()):
+            raise RefusedError
+        if node.attr == "append" and not all(_scalar(argument) for argument in arguments):
+            raise RefusedError
+        if node.attr == "join" and isinstance(arguments[0], Iterable) and not isinstance(arguments[0], Iterator):
+            self._charge(len(thing) * len(list(arguments[0])))
+        return getattr(thing, node.attr)(*arguments)
+
+
+def _scalar(value: Any) -> bool:
+    return isinstance(value, int | str)
+
+
+_NODES: dict[type, Callable[[_Machine, Any, Scope], Any]] = {
+    ast.Constant: _Machine._constant,
+    ast.Name: _Machine._name,
+    ast.List: _Machine._list,
+    ast.BinOp: _Machine._binary,
+    ast.UnaryOp: _Machine._unary,
+    ast.Compare: _Machine._compare,
+    ast.BoolOp: _Machine._logic,
+    ast.IfExp: _Machine._either,
+    ast.Subscript: _Machine._at,
+    ast.ListComp: _Machine._comprehension,
+    ast.GeneratorExp: _Machine._comprehension,
+    ast.Call: _Machine._call,
+}

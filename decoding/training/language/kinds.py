@@ -1,0 +1,71 @@
+"""The language of the embedded family: seven kinds of conversation, each with a checker, and drills before them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from zlib import crc32
+
+from . import arithmetic, chat, code, drills, qa, rag, summary, translation
+from .sample import Sample
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of conversation: how one is made, and whether an answer (to a prompt, beside a reference) is right."""
+
+    make: Callable[[Random], Sample]
+    right: Callable[[str, str, str], bool]
+
+
+KINDS = {
+    "chat": Kind(chat.make, chat.right),
+    "translation": Kind(translation.make, translation.right),
+    "summary": Kind(summary.make, summary.right),
+    "qa": Kind(qa.make, qa.right),
+    "arithmetic": Kind(arithmetic.make, arithmetic.right),
+    "rag": Kind(rag.make, rag.right),
+    "code": Kind(code.make, code.right),
+}
+
+DRILLED = 0.105  # the share of the training from which on
+_LEAST_DRILLS = 0.04  # is all that remains of the drills
+_HELD_OUT = 50  # one conversation in so many is never trained on
+_SYSTEM = ("You are pocket, a small model.", "You are pocket. Answer with care.", "Be helpful.")
+
+
+def held_out(sample: Sample) -> bool:
+    """Whether a conversation is kept from training; its first words decide, so no seed can bring it in."""
+    return crc32(sample.turns[0].prompt.encode()) % _HELD_OUT == 0
+
+
+def training_sample(rng: Random, share: float) -> Sample:
+    """A conversation to learn from, given the share of the training that is done: first drills, then the kinds.
+
+    Copying and looking up come suddenly, and far sooner from drills alone; every kind is quick to learn behind them.
+    """
+    if rng.random() < max(_LEAST_DRILLS, 1.3 - 1.26 * share / DRILLED):
+        return drills.make(rng)
+    sample = _one(rng)
+    return Sample(sample.kind, sample.turns, rng.choice(_SYSTEM)) if rng.random() < 0.05 else sample
+
+
+def long_training_sample(rng: Random) -> Sample:
+    """Conversations of several kinds as one, in which the subject changes."""
+    parts = [_one(rng) for _ in range(rng.randrange(2, 5))]
+    return Sample("mixed", tuple(turn for part in parts for turn in part.turns))
+
+
+def held_out_sample(kind: str, rng: Random) -> Sample:
+    """A conversation of a kind that training never shows."""
+    while not held_out(sample := KINDS[kind].make(rng)):
+        pass
+    return sample
+
+
+def _one(rng: Random) -> Sample:
+    make = KINDS[rng.choice(list(KINDS))].make
+    while held_out(sample := make(rng)):
+        pass
+    return sample
