@@ -8,21 +8,18 @@ from random import Random
 
 import pytest
 
-from decoding.training.language import arithmetic
 from decoding.training.language.arithmetic import make, right
-from decoding.training.language.arithmetic_steps import Step, read_answer, write_answer
+from decoding.training.language.arithmetic_steps import Meaning, Step, read_answer, write_answer
 from decoding.training.language.sample import Turn
 
 SEEDS = range(1500)
 SUM = re.compile(r"[0-9]+(?: [-+*] [0-9]+)+ = [0-9]+")
-PROMPT = (
-    "Ada has 47 shells. Ada finds 38 more shells. Then Ada gives 26 shells to Bruno. How many shells does Ada have?"
-)
+PROMPT = "Ada has 47 shells. First, Ada finds 38 shells. Then Ada sells 26 shells. How many shells does Ada have now?"
 ANSWER = (
-    "First, add 38 to 47: 7 + 8 = 15, write 5 and carry 1; 4 + 3 + 1 = 8, so there are 85 shells.\n"
-    "Then, as Ada gives 26 shells, take 26 from 85: 5 is less than 6, so borrow: 15 - 6 = 9; 8 - 1 - 2 = 5, "
-    "so there are 59. Good, Ada!\n"
-    "So Ada has 59 shells. Ada smiles and goes home."
+    "Let us work it out step by step.\n"
+    "First, 47 + 38: 7 + 8 = 15, write 5, carry 1; 4 + 3 + 1 = 8, so there are 85 shells.\n"
+    "Then, 85 - 26: 5 - 6 borrows 1, 15 - 6 = 9, write 9; 8 - 2 - 1 = 5, so we have 59 shells.\n"
+    "So Ada has 59 shells. Ada smiles and goes home. What a fine number!"
 )
 
 
@@ -30,25 +27,20 @@ def turn(seed: int) -> Turn:
     return make(Random(seed)).turns[0]
 
 
-def two_answers(seed: int) -> tuple[str, str, str]:
-    """A prompt and two answers that mean the same."""
-    rng = Random(seed)
-    story = arithmetic._story(rng)
-    has = "have" if " and " in story.owner else "has"
-    prompt = arithmetic._prompt(rng, story, has)
-    about = (story.steps, f"{story.owner} {has}", story.names["t"], story.names["p"])
-    return prompt, write_answer(rng, *about), write_answer(rng, *about)
+def meaning_of(answer: str) -> Meaning:
+    meaning = read_answer(answer)
+    assert meaning is not None, answer
+    return meaning
 
 
 def value(text: str) -> int:
     """What the left side of a sum is worth: multiplication first, then from left to right."""
-    total, sign = 0, 1
+    total = 0
     for term in re.split(r" (?=[-+] )", text):
-        sign, body = (-1 if term[0] == "-" else 1), term.lstrip("+- ")
         product = 1
-        for factor in body.split(" * "):
+        for factor in term.lstrip("+- ").split(" * "):
             product *= int(factor)
-        total += sign * product
+        total += -product if term[0] == "-" else product
     return total
 
 
@@ -57,17 +49,17 @@ def test_answers_are_right_and_so_are_their_paraphrases() -> None:
     for seed in SEEDS:
         one = turn(seed)
         assert right(one.prompt, one.answer, one.answer), one
-        prompt, first, second = two_answers(seed)
-        different += first != second
-        assert right(prompt, first, second) and right(prompt, f"\n {second} \n", first), (prompt, first, second)
-    assert different == len(SEEDS)
+        other = write_answer(Random(seed + 1), meaning_of(one.answer))
+        different += one.answer != other
+        assert right(one.prompt, other, one.answer) and right(one.prompt, f"\n {other} \n", one.answer), other
+    assert different > 0.99 * len(SEEDS)
 
 
 def test_every_sum_is_true_and_small() -> None:
     for seed in SEEDS:
         answer = turn(seed).answer
         sums = SUM.findall(answer)
-        assert len(sums) == answer.count("=") >= 2
+        assert len(sums) == answer.count("=") == 4
         for text in sums:
             left, result = text.split(" = ")
             numbers = [int(number) for number in re.findall("[0-9]+", left)]
@@ -75,25 +67,32 @@ def test_every_sum_is_true_and_small() -> None:
 
 
 def test_stories_fit_their_steps() -> None:
-    """Each step works on what the story tells or on what an earlier step gave; nothing is negative, or over 199."""
-    shapes: Counter[tuple[bool, str]] = Counter()
+    """The numbers of the story are those of the steps, in their order; every result has two digits."""
+    shapes: Counter[str] = Counter()
     for seed in SEEDS:
         one = turn(seed)
-        meaning = read_answer(one.answer)
-        assert meaning is not None and 2 <= len(meaning.steps) <= 3
-        known = {int(number) for number in re.findall("[0-9]+", one.prompt)}
-        for place, (a, op, b) in enumerate(meaning.steps):
-            assert {a, b} <= known
-            result = Step(a, op, b).result
-            assert 2 <= result <= (199 if place == len(meaning.steps) - 1 else 99)
-            known.add(result)
-        assert meaning.things in one.prompt and meaning.owner.rsplit(" ", 1)[0].split()[-1] in one.prompt
-        shapes[meaning.owner.startswith("the"), "".join(op for _, op, _ in meaning.steps)] += 1
-    assert len(shapes) > 24 and max(shapes.values()) < len(SEEDS) / 6
+        meaning = meaning_of(one.answer)
+        first, second = meaning.steps
+        told = [int(number) for number in re.findall("[0-9]+", one.prompt)]
+        assert told == [first.a, first.b, second.b] and second.a == first.result
+        assert 10 <= first.result <= 99 and 10 <= second.result <= 99
+        assert meaning.things in one.prompt and meaning.owner in one.prompt
+        shapes[first.op + second.op] += 1
+    assert len(shapes) == 6 and max(shapes.values()) < 0.35 * len(SEEDS)
+
+
+def test_verbs_tell_the_operations() -> None:
+    verbs: dict[str, set[str]] = {"+": set(), "-": set()}
+    for seed in SEEDS:
+        one = turn(seed)
+        events = re.findall(r"(?:First,|At first|Then|Later) [A-Z][a-z]+ ([a-z ]+) [0-9]+ ", one.prompt)
+        ops = [step.op for step in meaning_of(one.answer).steps if step.op != "*"]
+        for verb, op in zip(events, ops, strict=True):
+            verbs[op].add(verb)
+    assert not verbs["+"] & verbs["-"] and all(verbs.values())
 
 
 def test_another_number_is_wrong() -> None:
-    """Any digit of an answer, changed, makes a false sum or another step."""
     for seed in SEEDS[:300]:
         one, rng = turn(seed), Random(seed)
         for found in re.finditer("[0-9]", one.answer):
@@ -105,13 +104,14 @@ def test_another_number_is_wrong() -> None:
 def test_another_name_or_thing_is_wrong() -> None:
     for seed in SEEDS:
         one = turn(seed)
-        meaning = read_answer(one.answer)
-        assert meaning is not None
-        for name in {*meaning.heroes, *re.findall("[A-Z][a-z]+", meaning.owner)}:
-            assert not right(one.prompt, re.sub(rf"\b{name}\b", "Quentin", one.answer), one.answer)
-            assert not right(one.prompt, re.sub(rf"\b{name}\b(?!.*\b{name}\b)", "Which", one.answer), one.answer)
-        other = re.sub(rf"\b{meaning.things}\b", "melons", one.answer)
-        assert not right(one.prompt, other, one.answer)
+        meaning = meaning_of(one.answer)
+        for word, other in ((meaning.owner, "Quentin"), (meaning.things, "melons")):
+            for place in re.finditer(rf"\b{word}\b", one.answer):
+                changed = one.answer[: place.start()] + other + one.answer[place.end() :]
+                assert not right(one.prompt, changed, one.answer), changed
+            everywhere = one.answer.replace(word, other)
+            assert not right(one.prompt, everywhere, one.answer)
+        assert not right("Quentin has 47 shells.", one.answer, one.answer)
 
 
 def test_a_lost_or_doubled_part_is_wrong() -> None:
@@ -119,14 +119,10 @@ def test_a_lost_or_doubled_part_is_wrong() -> None:
         one = turn(seed)
         lines = one.answer.split("\n")
         steps = [place for place, line in enumerate(lines) if "=" in line]
-        end = one.answer.index(".", one.answer.rindex("\n"))  # what follows may be left out
-        wrong = [
-            "",
-            one.answer[: seed % end],
-            one.answer[:end],
-            f"{one.answer} So it is.",
-            f"{one.answer}\n{lines[-1]}",
-        ]
+        end = re.search(r"has [0-9]+ [a-z]+", one.answer)
+        assert end is not None
+        wrong = ["", one.answer[: seed % end.end()], one.answer[: end.end()]]
+        wrong += [f"{one.answer} So it is.", f"{one.answer}\n{lines[-1]}"]
         wrong += ["\n".join(lines[:place] + lines[place + 1 :]) for place in (*steps, len(lines) - 1)]
         wrong += ["\n".join(lines[: place + 1] + lines[place:]) for place in range(len(lines))]
         wrong += ["\n".join(reversed(lines)), one.answer.replace(" ", "  ", 1), one.answer.replace("\n", " ")]
@@ -143,26 +139,33 @@ def test_the_answer_to_another_question_is_wrong() -> None:
         assert not right(one.prompt, other.answer, one.answer)
 
 
+def test_steps_that_do_not_follow_each_other_are_wrong() -> None:
+    """Each line is true by itself, but the second does not go on from the first."""
+    steps = (Step(47, "+", 38), Step(84, "-", 26))
+    assert read_answer(write_answer(Random(1), Meaning(steps, "Ada", "shells"))) is None
+
+
 @pytest.mark.parametrize(
     ("old", "new"),
     [
+        ("Let us work", "Let me work"),
+        ("step.\nFirst", "step. First"),
+        ("First,", "Then,"),
         ("First,", "Last,"),
-        ("add 38 to 47", "add 47 to 38"),
-        ("write 5 and carry 1", "no carry"),
-        ("so borrow:", "no borrow:"),
-        ("Ada gives 26 shells,", "Ada loses 26 shells,"),
-        ("Ada gives 26 shells,", "Ada finds 38 more shells,"),
-        ("Ada gives 26 shells,", "Ada gives 2 shells,"),
-        ("Ada gives 26 shells,", "gives 26 shells,"),
-        ("Good, Ada!", "Good, Cleo!"),
-        ("Good, Ada!", "Good Ada!"),
+        ("47 + 38", "38 + 47"),
+        ("carry 1", "carry 0"),
+        ("write 5, ", ""),
+        ("5 - 6 borrows 1, ", ""),
+        ("8 - 2 - 1 = 5", "8 - 1 - 2 = 5"),
+        ("so we have 59", "so we have 59 of"),
         ("So Ada has", "So Bruno has"),
         ("So Ada has", "So Ada have"),
-        ("59 shells.", "59 stones."),
+        ("59 shells. Ada", "59 stones. Ada"),
+        ("Ada smiles", "Bruno smiles"),
         ("goes home.", "goes home"),
         ("goes home.", "goes home. Ada smiles and goes home."),
         ("85 shells", "085 shells"),
-        ("so there are 59.", "so there are 59 coins."),
+        ("number!", "number! What a fine number!"),
     ],
 )
 def test_one_change_is_found(old: str, new: str) -> None:
@@ -171,17 +174,8 @@ def test_one_change_is_found(old: str, new: str) -> None:
 
 
 def test_hostile_answers_are_only_wrong() -> None:
-    texts = [
-        "\0",
-        "\n" * 9_000,
-        "First, " * 9_000,
-        "9" * 100_000,
-        ANSWER + "\u0661",
-        "\u0130\n\ud800",
-        "So",
-        "(" * 5_000,
-    ]
-    texts += [ANSWER.replace("7", "\u0667"), ANSWER.replace("\n", "\r\n"), "First, as " + "a " * 1_900, ANSWER + "\n\0"]
+    texts = ["\0", "\n" * 9_000, "First, " * 9_000, "9" * 100_000, ANSWER + "\u0661", "\u0130\n\ud800", "(" * 5_000]
+    texts += ["So", ANSWER.replace("7", "\u0667"), ANSWER.replace("\n", "\r\n"), ANSWER + "\n\0"]
     rng = Random(5)
     for _ in range(400):
         letters = list(ANSWER)
@@ -199,9 +193,8 @@ def test_prompts_hardly_repeat_and_seeds_decide() -> None:
 
 
 def test_answers_are_of_a_readable_length() -> None:
-    """A word, a mark or a digit counts as a token; the model sees 256 at once."""
-    lengths = [len(re.findall(r"[A-Za-z]+|[^A-Za-z ]", turn(seed).answer)) for seed in SEEDS]
-    totals = [
-        len(re.findall(r"[A-Za-z]+|[^A-Za-z ]", turn(seed).prompt)) + n for seed, n in zip(SEEDS, lengths, strict=True)
-    ]
-    assert min(lengths) > 25 and sum(lengths) / len(lengths) < 115 and max(totals) < 240
+    """A word, a mark, a digit or the space before a digit counts as a token; the model sees 256 at once."""
+    token = re.compile(r"[A-Za-z]+|[^A-Za-z ]| (?=[0-9])")
+    lengths = [len(token.findall(turn(seed).answer)) for seed in SEEDS]
+    totals = [len(token.findall(turn(seed).prompt)) + length for seed, length in zip(SEEDS, lengths, strict=True)]
+    assert min(lengths) > 90 and sum(lengths) / len(lengths) < 145 and max(totals) < 215

@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from decoding.training.language.chat import expected, make, right
-from decoding.training.language.chat_words import HOBBIES, PET_NAMES, THINGS
+from decoding.training.language.chat_words import BAD_CAUSES, PET_NAMES, SUBJECTS, THINGS
 from decoding.training.language.phrases import write
 from decoding.training.language.sample import Sample, Turn
 from decoding.training.language.words import PEOPLE
@@ -51,7 +51,7 @@ def test_has_two_or_three_turns_of_plain_text() -> None:
             for text in (turn.prompt, turn.answer):
                 assert re.fullmatch(r"[A-Za-z ,.!?:]+[.!?]", text)
                 assert "  " not in text and " ." not in text
-            assert 2 <= len(re.findall(r"[.!?](?= |$)", turn.answer)) <= 4
+            assert 2 <= len(re.findall(r"[.!?](?= |$)", turn.answer)) <= 6
 
 
 def test_prompts_hardly_ever_repeat() -> None:
@@ -110,7 +110,7 @@ def test_refuses_words_in_a_wrong_order() -> None:
             assert not right(turn.prompt, wrong, turn.answer), (turn, wrong)
 
 
-@pytest.mark.parametrize("words", [PEOPLE, PET_NAMES, HOBBIES], ids=["name", "pet", "hobby"])
+@pytest.mark.parametrize("words", [PEOPLE, PET_NAMES, tuple(THINGS)], ids=["name", "pet", "hobby"])
 def test_refuses_another_name(words: tuple[str, ...]) -> None:
     tried = 0
     for turn in turns():
@@ -123,28 +123,35 @@ def test_refuses_another_name(words: tuple[str, ...]) -> None:
 
 def test_refuses_the_answer_to_something_else() -> None:
     everything = turns()
+    wanted = re.compile(r"(?:suggest|would like) (.+) for ")
     for turn, other in zip(everything, everything[7:], strict=False):
+        asked = [found and found[1] for found in (wanted.search(turn.prompt), wanted.search(other.prompt))]
+        if asked[0] and asked[0] == asked[1]:  # an answer need not name the occasion
+            continue
         if expected(turn.prompt, turn.answer) != expected(other.prompt, other.answer) and other.answer != turn.answer:
             fits = right(turn.prompt, other.answer, turn.answer)
-            # What comforts one sad user comforts another, where it does not name the mood or its cause.
-            assert not fits or " because " in turn.prompt, (turn, other)
+            assert not fits, (turn, other)
 
 
-def test_moods_and_hobbies_get_what_fits_them() -> None:
+def test_moods_hobbies_and_subjects_get_what_fits_them() -> None:
     sad = "I am sad because I lost my keys."
-    assert right(sad, "Oh no, that sounds hard. I understand why you are sad if you lost your keys. Can I help you"
-                 " today?", "")  # fmt: skip
-    assert not right(sad, "How nice! I understand why you are sad if you lost your keys. Can I help you today?", "")
-    assert not right(sad, "I am glad that you lost your keys. Can I help you today?", "")
-    said = "I love sailing."
-    for thing in ("boats", *THINGS["knitting"]):
-        answer = f"Many people like sailing because of the great {thing}. Who taught you sailing?"
-        assert right(said, answer, answer) == (thing == "boats")
+    answer = "Oh no, that sounds hard. I understand that you are sad because {}. Maybe a cup of tea will help."
+    for cause in BAD_CAUSES.values():
+        assert right(sad, answer.format(cause), "") == (cause == "you lost your keys")
+    assert not right(sad, answer.format("you lost your keys").replace("Oh no, that sounds hard.", "How nice!"), "")
+    assert not right(sad, "I am glad that you lost your keys. Enjoy the day!", "")
+    for thing in THINGS.values():
+        answer = f"Many people like sailing because of the {thing}. When did you start sailing?"
+        assert right("My hobby is sailing.", answer, "") == (thing == "waves")
+    for subject, (mild, harsh) in SUBJECTS.items():
+        for quality in (mild, harsh):
+            answer = f"I think tea is {quality}. How about you?"
+            assert right("Do you like tea?", answer, "") == (quality == "relaxing"), subject
 
 
 def test_another_idea_is_another_one() -> None:
-    asked = "Can you suggest a game for a rainy evening?"
-    answer = "Chess is good for a rainy evening. If you do not like that, try {}. Does that help for you?"
+    asked = "Can you suggest a game for a quiet evening?"
+    answer = "Chess would be nice for a quiet evening. If you do not like that, try {}. Does that help?"
     assert right(asked, answer.format("a puzzle"), "")
     assert not right(asked, answer.format("chess"), "")
     assert not right(asked, answer.format("a pie"), "")

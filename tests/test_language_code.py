@@ -11,22 +11,25 @@ import time
 import pytest
 
 from decoding.training.language import code, code_checker, code_evaluator, code_reader
-from decoding.training.language.code_families import AFTER, OPS
+from decoding.training.language.code_ops import OPS
 
 SEEDS = range(400)
-PROMPT = "Write a function that adds up the items above 3, and call it with [4, 1, 7]."
-GOOD = '''def add_above(items):
-    """Keep the items above 3, then add up those."""
-    total = 0
-    for item in items:
-        if item > 3:
-            total += item
-    return total
+PROMPT = (
+    "Write a function that takes a list of numbers and returns the sum of the numbers above 3. Call it with [4, 1, 7]."
+)
+GOOD = '''Here is a short function for this:
 
+def total_above_of(items):
+    """Return the sum of the numbers above 3, as asked."""
+    result = 0
+    for n in items:
+        if n > 3:
+            result += n
+    return result
 
-print(add_above([4, 1, 7]))  # [4, 7], then 4 + 7 = 11
+print(total_above_of([4, 1, 7]))  # [4, 7], 4 + 7 = 11
 
-It prints 11.'''
+It prints 11. You can try another list.'''
 
 
 def judged(answer: str) -> bool:
@@ -38,14 +41,9 @@ def turn(seed: int):
     return only
 
 
-def asked_for(seed: int):
-    chain, argument = code._task(random.Random(seed))
-    return [(op.name, given) for op, given in chain], argument
-
-
 def test_same_seed_same_sample():
     assert all(code.make(random.Random(seed)) == code.make(random.Random(seed)) for seed in range(50))
-    assert len({turn(seed).prompt for seed in range(2000)}) == 2000
+    assert len({turn(seed).prompt for seed in range(2000)}) >= 1700
 
 
 def test_its_answers_are_right():
@@ -58,51 +56,46 @@ def test_its_answers_are_right():
 def test_paraphrases_are_right():
     for seed in SEEDS:
         rng = random.Random(seed)
-        chain, argument = code._task(rng)
-        one, other = (code._answer(rng, chain, argument) for _ in range(2))
+        task = code._task(rng)
+        one, other = (code._answer(rng, *task) for _ in range(2))
         assert code.right("", one, other), (one, other)
         assert code.right("", other, one), (one, other)
 
 
 def test_every_operation_is_written_and_means_what_it_says():
-    seen: dict[str, int] = {}
-    for seed in range(3000):
+    seen: set[tuple[str, int]] = set()
+    for seed in range(2000):
         rng = random.Random(seed)
-        chain, argument = code._task(rng)
-        answer = code._answer(rng, chain, argument)
+        op, given, argument = code._task(rng)
+        answer = code._answer(rng, op, given, argument)
         read = code_reader.take_apart(answer)
         assert read is not None
-        takes = chain[0][0].takes
-        told = code_checker.chain_of(read.doc, takes)
-        assert told is not None
-        assert [(op.name, given) for op, given in told] == [(op.name, given) for op, given in chain]
+        assert code_checker._expected(answer) == (op, given, argument)
         if seed < 600:
-            for probe in code_checker.PROBES[takes]:
-                assert_means(read.function, chain, probe)
-        for op, _ in chain:
-            seen[op.name] = seen.get(op.name, 0) + 1
-    assert len(seen) == len(OPS) >= 50
-    assert {name for names in AFTER.values() for name in names} | set(AFTER) <= set(OPS)
+            for probe in code_checker.PROBES[op.takes]:
+                assert_means(read.function, op, given, probe)
+        seen.add((op.name, len(ast.unparse(read.function).split("\n"))))
+    assert {name for name, _ in seen} == set(OPS)
+    assert len(seen) == sum(len(op.bodies) for op in OPS.values())
 
 
-def assert_means(function: ast.FunctionDef, chain, probe):
-    """The evaluated function gives what the operations' own definitions give."""
-    value = probe if len(probe) == 2 else probe[0]
+def assert_means(function: ast.FunctionDef, op, given, probe):
+    """The evaluated function gives what the operation's own definition gives."""
+    arguments = probe if isinstance(probe, tuple) else (probe,)
     try:
-        for op, given in chain:
-            value = op.apply(value, given)
+        value = op.apply(probe, given)
     except (IndexError, ValueError):
         with pytest.raises(code_evaluator.RefusedError):
-            code_evaluator.call(function, probe)
+            code_evaluator.call(function, arguments)
     else:
-        assert repr(code_evaluator.call(function, probe)) == repr(value)
+        assert repr(code_evaluator.call(function, arguments)) == repr(value)
 
 
 def test_answers_are_of_a_learnable_length():
     lengths = [len(re.findall(r"[A-Za-z]+|\d|[^\w\s]+|\n", turn(seed).answer)) for seed in SEEDS]
-    assert min(lengths) >= 20
-    assert max(lengths) <= 190
-    assert sum(lengths) / len(lengths) <= 110
+    assert min(lengths) >= 40
+    assert max(lengths) <= 130
+    assert sum(lengths) / len(lengths) <= 90
 
 
 def test_another_number_in_the_docstring_or_the_argument_is_wrong():
@@ -129,8 +122,8 @@ def test_another_value_in_the_result_is_wrong():
 def test_the_answer_to_another_question_is_wrong():
     for seed in SEEDS:
         one, other = turn(seed), turn(seed + 1)
-        asked, asked_next = (asked_for(number) for number in (seed, seed + 1))
-        assert code.right(one.prompt, other.answer, one.answer) == (asked == asked_next)
+        same = code._task(random.Random(seed)) == code._task(random.Random(seed + 1))
+        assert code.right(one.prompt, other.answer, one.answer) == same
 
 
 def test_cut_off_or_doubled_answers_are_wrong():
@@ -140,42 +133,49 @@ def test_cut_off_or_doubled_answers_are_wrong():
         assert not code.right(only.prompt, only.answer + " It", only.answer)
         assert not code.right(only.prompt, only.answer + "\n\nThe end.", only.answer)
         assert not code.right(only.prompt, "Hello. " + only.answer, only.answer)
-        printed = only.answer.rindex("print(")
-        for end in range(0, printed, 7):
+        for end in range(0, len(only.answer), 7):
             assert not code.right(only.prompt, only.answer[:end], only.answer)
 
 
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("item > 3", "item >= 3 - 0 * item or item < 2"),
-        ("items above 3", "items above 4"),
-        ("items above 3", "items below 3"),
-        ("total += item", "total -= item"),
-        ("    return total\n", ""),
-        ("return total", "return str(total)"),
-        ("return total", 'return total\n    "and more"'),
-        ("return total", "return 11"),
-        ("total = 0", '"a text"\n    total = 0'),
+        ("n > 3", "n > 4"),
+        ("n > 3", "n < 3"),
+        ("above 3", "above 4"),
+        ("above 3", "below 3"),
+        ("+= n", "-= n"),
+        ("    return result\n", ""),
+        ("return result", "return str(result)"),
+        ("return result", 'return result\n    "and more"'),
+        ("return result", "return 11"),
+        ("result = 0", '"a text"\n    result = 0'),
         ("[4, 1, 7])", "[4, 7])"),
         ("[4, 1, 7])", "[4, 1, 7], 2)"),
-        ("print(add_above([4, 1, 7]))", "print(11)"),
-        ("print(add_above([4, 1, 7]))", "print(other([4, 1, 7]))"),
-        ("print(add_above([4, 1, 7]))", "add_above([4, 1, 7])"),
-        ("print(add_above([4, 1, 7]))", "print(add_above([4, 1, 7]))\nprint(add_above([4, 1, 7]))"),
+        ("print(total_above_of([4, 1, 7]))", "print(11)"),
+        ("print(total_above_of([4, 1, 7]))", "print(other([4, 1, 7]))"),
+        ("print(total_above_of([4, 1, 7]))", "total_above_of([4, 1, 7])"),
+        ("print(total_above_of([4, 1, 7]))", "shown = total_above_of([4, 1, 7])\nprint(shown)"),
+        ("print(total", "print(total_above_of([4, 1, 7]))\nprint(total"),
+        ("  # [4, 7], 4 + 7 = 11", ""),
         ("4 + 7 = 11", "4 + 7 = 12"),
         ("4 + 7 = 11", "7 + 4 = 11"),
+        ("# [4, 7]", "# [7, 4]"),
+        ("# [4, 7], 4 + 7 = 11", "# 11"),
         ("prints 11.", "prints 12."),
         ("prints 11.", "prints 11. It prints 11."),
         ("prints 11.", "prints 11"),
-        ("prints 11.", "prints 11. The name item holds the result."),
-        ("def add", "Here is a short function that picks the numbers above 4 and then adds up these:\n\ndef add"),
-        ("def add_above(items):", "def add_above(items: str):"),
-        ("def add_above(items):", "def add_above(items, more):"),
-        ("def add_above(items):", "import os\ndef add_above(items):"),
-        ('    """Keep the items above 3, then add up those."""\n', ""),
-        ("    for item", "    # look at the weather\n    for item"),
-        ("    for item", "    # try it\n    for item"),
+        (" You can try another list.", ""),
+        ("It prints 11. ", ""),
+        ("another list", "another number"),
+        ("Here is a short function for this:\n\n", ""),
+        ("for this:", "for this"),
+        ("def total_above_of(items):", "def total_above_of(items: list[int]):"),
+        ("def total_above_of(items):", "def total_above_of(items) -> int:"),
+        ("def total_above_of(items):", "def total_above_of(items, more):"),
+        ("def total_above_of(items):", "import os\ndef total_above_of(items):"),
+        ('    """Return the sum of the numbers above 3, as asked."""\n', ""),
+        ("    for n", "    # look at the weather\n    for n"),
     ],
 )
 def test_wrong_edits(old: str, new: str):
@@ -186,19 +186,14 @@ def test_wrong_edits(old: str, new: str):
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("add_above", "some_other_name"),
-        ("total", "sum_of_it"),
-        ("item > 3", "3 < item"),
-        ("item > 3", "item >= 4"),
-        ("total += item", "total = item + total"),
-        ("def add_above(items):", "def add_above(items: list[int]) -> int:"),
-        ("\n\nIt prints 11.", ""),
-        ("It prints 11.", "It prints 11. The loop goes through each entry in turn."),
-        ("It prints 11.", "It prints 11. The name total holds the result."),
-        ("def add", "Here is a short function that picks the numbers above 3 and then adds up these:\n\ndef add"),
-        ("Keep the items above 3, then add up those", "Simply keep just the values over 3 and then sum up these"),
-        ("print(add_above([4, 1, 7]))", "shown = add_above([4, 1, 7])\nprint(shown)"),
-        ("print(add_above([4, 1, 7]))", "given = [4, 1, 7]\nprint(add_above(given))"),
+        ("total_above_of", "some_other_name"),
+        ("result", "total"),
+        ("n > 3", "3 < n"),
+        ("n > 3", "n >= 4"),
+        ("result += n", "result = n + result"),
+        ("Here is a short function for this:", "Sure, here is my plain script for you."),
+        (", as asked.", "."),
+        ("It prints 11. You can try another list.", "Running it gives 11. Feel free to use your own list too!"),
     ],
 )
 def test_right_edits(old: str, new: str):
@@ -206,16 +201,13 @@ def test_right_edits(old: str, new: str):
     assert judged(GOOD.replace(old, new))
 
 
-def test_a_result_must_be_told():
+def test_the_unchanged_answer_is_right():
     assert judged(GOOD)
-    silent = GOOD.replace("  # [4, 7], then 4 + 7 = 11", "")
-    assert judged(silent)
-    assert not judged(silent.replace("\n\nIt prints 11.", ""))
 
 
 HOSTILE = (
     "while True:\n        pass",
-    "return add_above(items)",
+    "return total_above_of(items)",
     "return [0] * 10 ** 9",
     "return 9 ** 9 ** 9",
     "for a in items:\n        items.append(a)\n    return 1",
@@ -249,11 +241,12 @@ HOSTILE = (
 
 @pytest.mark.parametrize("body", HOSTILE)
 def test_hostile_functions_end_and_are_wrong(body: str):
-    answer = f'def add_above(items):\n    """Keep the items above 3, then add up those."""\n    {body}\n\n\n'
+    definition = f'def total_above_of(items):\n    """Return the sum of the numbers above 3, as asked."""\n    {body}\n'
+    start, end = GOOD.index("def "), GOOD.index("\nprint")
     started = time.perf_counter()
-    assert not judged(answer + "print(add_above([4, 1, 7]))  # 11")
+    assert not judged(GOOD[:start] + definition + GOOD[end:])
     assert time.perf_counter() - started < 1
-    function = ast.parse(answer).body[0] if len(body) < 400 else None
+    function = ast.parse(definition).body[0] if len(body) < 400 else None
     if isinstance(function, ast.FunctionDef) and body != "return items[0:1:0]" and "items.append" not in body:
         with pytest.raises(code_evaluator.RefusedError):
             code_evaluator.call(function, ([4, 1, 7],))

@@ -13,13 +13,13 @@ from decoding.training.language.sample import Sample
 
 DIGESTS = {
     "drills": "7d69c38adb5a8de5",
-    "chat": "f7d98e4fab9e96c7",
-    "translation": "d489c5924e06c9ce",
-    "summary": "a5c91ede77e54c55",
-    "qa": "0ee3fb02e62c89d6",
-    "arithmetic": "d175314bca22d44e",
-    "rag": "eb991c0e8ca742b2",
-    "code": "95fa335453e40456",
+    "chat": "56ea7636f41a45a7",
+    "translation": "28c7655120c96bb5",
+    "summary": "b463842548039604",
+    "qa": "decc09a89c7afa4d",
+    "arithmetic": "7a7da3cac462e82d",
+    "rag": "a82e91d87aecd179",
+    "code": "1b91cdb1cba3e0a1",
 }
 MAKERS = {"drills": drills.make} | {name: kind.make for name, kind in KINDS.items()}
 

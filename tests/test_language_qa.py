@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from random import Random
 
-import pytest
-
 from decoding.training.language import atlas, qa
 from decoding.training.language.sample import Turn
 
@@ -24,14 +22,15 @@ def points(text: str) -> list[qa.Point]:
 
 
 def test_world_is_whole_and_fixed() -> None:
-    assert len(set(atlas.TOWNS)) == len(set(atlas.PEOPLE)) == 40
-    assert sum(len(facts) for facts in atlas.FACTS.values()) == 400
-    assert all(tuple(atlas.FACTS[town]) == atlas.TOWN_FACTS for town in atlas.TOWNS)
-    assert {atlas.FACTS[town]["mayor"] for town in atlas.TOWNS} == set(atlas.PEOPLE)
-    assert {atlas.FACTS[person]["birth"] for person in atlas.PEOPLE} == set(atlas.TOWNS)
-    assert len({atlas.FACTS[person]["work"] for person in atlas.PEOPLE}) == 40
-    assert atlas.FACTS["Ablow"]["river"] == "the Arrin"
-    assert atlas.FACTS["Ada Alden"]["work"] == "wrote The Quiet Harbour"
+    assert len({name[0] for name in atlas.TOWNS}) == len({name[0] for name in atlas.PEOPLE}) == 24
+    assert len({name.split()[1] for name in atlas.PEOPLE}) == 24
+    assert sum(len(facts) for facts in atlas.FACTS.values()) == 24 * 7
+    for about, values in atlas.VALUES.items():
+        assert len({value.split()[0] for value in values}) == len(values)
+        told = [facts[about] for facts in atlas.FACTS.values() if about in facts]
+        assert {told.count(value) for value in values} == {24 // len(values)}
+    assert len({(facts["dish"], facts["craft"]) for facts in map(atlas.FACTS.__getitem__, atlas.TOWNS)}) == 24
+    assert atlas.FACTS["Ablow"] == {"river": "Delm", "mayor": "Dario Dale", "dish": "plum tart", "craft": "weaving"}
 
 
 def test_a_seed_makes_one_sample() -> None:
@@ -40,8 +39,8 @@ def test_a_seed_makes_one_sample() -> None:
     assert qa.make(Random(1)).kind == "qa"
 
 
-def test_prompts_hardly_ever_repeat() -> None:
-    assert len({turn(seed).prompt for seed in range(2000)}) > 1990
+def test_prompts_seldom_repeat() -> None:
+    assert len({turn(seed).prompt for seed in range(2000)}) > 1900
 
 
 def test_what_is_written_is_plain_text() -> None:
@@ -73,8 +72,8 @@ def test_another_value_or_name_is_wrong() -> None:
         for point in points(asked.answer):
             for wrong in atlas.rivals(point.about, point.value)[:3]:
                 changed = asked.answer.replace(point.value, wrong)
-                assert changed == asked.answer or not qa.right(asked.prompt, changed, asked.answer), changed
-            names = atlas.TOWNS if atlas.is_town(point.subject) else atlas.PEOPLE
+                assert changed != asked.answer and not qa.right(asked.prompt, changed, asked.answer), changed
+            names = atlas.TOWNS if point.subject in atlas.TOWNS else atlas.PEOPLE
             other = names[(names.index(point.subject) + 1) % len(names)]
             changed = asked.answer.replace(point.subject, other)
             assert not qa.right(asked.prompt, changed, asked.answer), changed
@@ -84,56 +83,54 @@ def test_more_or_fewer_facts_are_wrong() -> None:
     for seed in SEEDS:
         asked = turn(seed)
         told = points(asked.answer)
-        if len(told) > 1:
-            assert not qa.right(asked.prompt, qa.answer(told[1:], Random(seed)), asked.answer)
         facts = atlas.FACTS[told[0].subject]
-        new = [about for about in facts if about not in {point.about for point in told}]
-        if new and len(told) < 3:
-            more = qa.answer([*told, qa.Point(told[0].subject, new[0])], Random(seed))
-            assert qa.meaning(more) is not None
-            assert not qa.right(asked.prompt, more, asked.answer)
+        new = next(about for about in facts if about not in {point.about for point in told})
+        more = qa.Point(told[0].subject, new)
+        for other in (told[1:], [told[0], more], [*told, more], [more]):
+            if other:
+                text = qa.answer(other, Random(seed))
+                assert not qa.right(asked.prompt, text, asked.answer)
 
 
 def test_broken_answers_are_wrong() -> None:
     for seed in SEEDS:
         asked = turn(seed)
         text = asked.answer
-        sentences = text.split(". ")
         broken = [text[: len(text) // 2], text[:-1], f"{text} {text}", f"{text} And so on.", text.lower(), f"x{text}"]
-        broken.append(". ".join([*sentences[:-1], sentences[-2], sentences[-1]]) if len(sentences) > 1 else "")
-        broken.append(text.replace(" the ", " the the ", 1) if " the " in text else "")
+        broken.append(text.replace(" is ", " is is ", 1) if " is " in text else "")
         for changed in broken:
             assert not qa.right(asked.prompt, changed, text), changed
 
 
 def test_verdict_decides() -> None:
-    truth, wrong = qa.Point("Ablow", "dish", "barley soup"), qa.Point("Ablow", "dish", "onion pie")
-    yes, no = "Yes, the dish of Ablow is barley soup.", "No, the dish of Ablow is barley soup, not onion pie."
-    assert qa.meaning(yes) == {truth}
-    assert qa.meaning(no) == {wrong}
-    assert not qa.right("", no, yes)
-    assert not qa.right("", no.replace("onion pie", "plum tart"), no)
-    assert not qa.right("", "No, the dish of Ablow is barley soup.", no)
-    assert not qa.right("", "The dish of Ablow is barley soup.", yes)
-    assert not qa.right("", "Yes, the dish of Ablow is onion pie.", yes)
+    fact = "Gladly. The dish of Ablow is plum tart"
+    yes, no, plain = f"{fact}, so the answer is yes.", f"{fact}, so the answer is no.", f"{fact}."
+    assert points(yes) == [qa.Point("Ablow", "dish", "yes")]
+    assert qa.right("", f"{fact}, so that is wrong.", no)
+    assert qa.right("", f"{fact}, so that is right.", yes)
+    for text in (yes, no, plain):
+        assert [qa.right("", text, other) for other in (yes, no, plain)].count(True) == 1
+    assert not qa.right("", yes.replace("plum tart", "onion pie"), yes)
 
 
-@pytest.mark.parametrize("pronoun", ["He", "It"])
-def test_a_wrong_pronoun_is_wrong(pronoun: str) -> None:
-    good = "Ada Alden plays the flute. She was born in Cranlow."
-    assert qa.right("", good, good)
-    assert not qa.right("", good.replace("She", pronoun), good)
+def test_two_facts_are_told_in_any_order() -> None:
+    one, two = "The dish of Ablow is plum tart", "Ablow has the mayor Dario Dale"
+    both = f"Gladly. {two}. {one}."
+    joined = f"Certainly. {two}, and t{one[1:]}. That is all."
+    assert qa.right("", joined, both)
+    assert qa.right("", f"Of course. {one}. {two}.", both)
+    assert not qa.right("", f"Gladly. {one}. {one}.", both)
+    assert not qa.right("", joined, f"Gladly. {one}.")
 
 
 def test_hostile_answers_are_wrong() -> None:
     everything = [*atlas.FACTS, *(value for values in atlas.VALUES.values() for value in values)]
     rng = Random(5)
     reference = turn(0).answer
-    for text in ("", " ", "\n", "\x00", "Ä" * 99, "." * 1500, "Of course. " * 130, "No, " * 300, "a" * 10**6, "\ud800"):
+    for text in ("", " ", "\n", "\x00", "Ä" * 99, "." * 500, "Of course. " * 40, "No, " * 300, "a" * 10**6, "\ud800"):
         assert not qa.right("", text, reference)
         assert not qa.right("", reference, text)
     for _ in range(100):
-        assert not qa.right("", " ".join(rng.choices(everything, k=60)), reference)
-        assert not qa.right(
-            "", ". ".join(turn(rng.randrange(9)).answer[: rng.randrange(80)] for _ in range(5)), reference
-        )
+        assert not qa.right("", " ".join(rng.choices(everything, k=20)), reference)
+        mixed = ". ".join(turn(rng.randrange(9)).answer[: rng.randrange(80)] for _ in range(5))
+        assert not qa.right("", mixed, reference)

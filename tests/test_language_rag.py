@@ -9,13 +9,11 @@ from decoding.training.language.sample import Turn
 
 SEEDS = range(200)
 PROMPT = """Read these notes.
-1. Belarsa Inn was founded by Ada and opened in 1874. Belarsa Inn is used for dances.
-2. Coranvik Inn is made of oak. Coranvik Inn was founded by Emil and has red doors.
-3. Dalilzo Inn belongs to Ada and stands in Yarorfell.
-Who founded Coranvik Inn?"""
-GOOD = (
-    'Sure. Passage 2 says: "Coranvik Inn was founded by Emil and has red doors." So Coranvik Inn was founded by Emil.'
-)
+1. Belarsa Inn was built by Ada. Belarsa Inn was opened in 1874.
+2. Coranvik Inn is made of oak. Coranvik Inn was built by Emil.
+3. Dalilzo Inn belongs to Ada. Dalilzo Inn stands in Ablow.
+Who built Coranvik Inn?"""
+GOOD = "Of course. Look: Coranvik Inn was built by Emil. It is in passage 2. So Coranvik Inn was built by Emil."
 
 
 def turn(seed: int) -> Turn:
@@ -23,10 +21,10 @@ def turn(seed: int) -> Turn:
     return only
 
 
-def points(asked: Turn) -> list[rag.Point]:
+def point(asked: Turn) -> rag.Point:
     found = rag.meaning(asked.prompt, asked.answer)
     assert found
-    return sorted(found, key=lambda point: point.passage)
+    return found
 
 
 def test_a_seed_makes_one_sample() -> None:
@@ -42,56 +40,60 @@ def test_what_is_written_is_plain_text() -> None:
         assert asked.answer.isascii() and asked.answer[0].isupper() and asked.answer[-1] == "."
         assert asked.prompt == asked.prompt.strip() and "  " not in asked.prompt + asked.answer
         assert not set(asked.prompt + asked.answer) & set("{}[]|@")
-        assert len(asked.prompt.split()) + len(asked.answer.split()) < 190
+        assert len(asked.prompt.split()) + len(asked.answer.split()) < 110
 
 
 def test_own_answers_and_other_wordings_are_right() -> None:
     for seed in range(1000):
         asked = turn(seed)
         assert rag.right(asked.prompt, asked.answer, asked.answer), asked
-        other = rag.answer(points(asked), Random(seed + 10_000))
+        other = rag.answer(point(asked), Random(seed + 10_000))
         assert rag.right(asked.prompt, f"\n{other} ", asked.answer), other
 
 
 def test_passages_tell_what_was_put_in() -> None:
-    told = {(point.passage, point.name, point.about, point.value) for point in rag.told(PROMPT)}
-    assert told == {
-        (1, "Belarsa Inn", "maker", "Ada"),
-        (1, "Belarsa Inn", "year", "1874"),
-        (1, "Belarsa Inn", "use", "dances"),
-        (2, "Coranvik Inn", "material", "oak"),
-        (2, "Coranvik Inn", "maker", "Emil"),
-        (2, "Coranvik Inn", "colour", "red doors"),
-        (3, "Dalilzo Inn", "owner", "Ada"),
-        (3, "Dalilzo Inn", "place", "Yarorfell"),
-    }
+    assert list(rag.told(PROMPT)) == [
+        rag.Point(1, "Belarsa Inn", "builder", "Ada"),
+        rag.Point(1, "Belarsa Inn", "year", "1874"),
+        rag.Point(2, "Coranvik Inn", "material", "oak"),
+        rag.Point(2, "Coranvik Inn", "builder", "Emil"),
+        rag.Point(3, "Dalilzo Inn", "owner", "Ada"),
+        rag.Point(3, "Dalilzo Inn", "place", "Ablow"),
+    ]
+
+
+def test_passages_are_easy_to_tell_apart() -> None:
+    for seed in SEEDS:
+        told = list(rag.told(turn(seed).prompt))
+        assert len(told) == 6
+        assert len({point.name[:3] for point in told}) == 3
+        assert len({point.value[:2] for point in told}) == 6
 
 
 def test_every_other_point_is_wrong() -> None:
-    for seed in range(60):
+    for seed in SEEDS:
         asked = turn(seed)
-        wanted = points(asked)
-        for point in rag.told(asked.prompt):
-            if [point] != wanted:
-                assert not rag.right(asked.prompt, rag.answer([point], Random(seed)), asked.answer), point
+        others = [other for other in rag.told(asked.prompt) if other != point(asked)]
+        assert len(others) == 5
+        for other in others:
+            assert not rag.right(asked.prompt, rag.answer(other, Random(seed)), asked.answer), other
 
 
 def test_changed_facts_are_wrong() -> None:
     for seed in SEEDS:
         asked = turn(seed)
-        for point in points(asked):
-            name, value = point.name.split()[0], point.value
-            end = asked.answer.rindex(value)
-            wrong = [
-                asked.answer.replace(value, "2041"),
-                asked.answer[:end] + "Noone" + asked.answer[end + len(value) :],
-                asked.answer.replace(value, "Noone", 1),
-                asked.answer.replace(name, "Nowhere"),
-                asked.answer.replace(point.sentence, point.sentence[:-1]),
-                asked.answer.replace(point.sentence, point.sentence.replace(" ", " quite ", 1)),
-            ]
-            for changed in wrong:
-                assert not rag.right(asked.prompt, changed, asked.answer), changed
+        text, made = asked.answer, point(asked)
+        name, end = made.name.split()[0], text.rindex(made.value)
+        for changed in (
+            text.replace(made.value, "2041"),
+            text[:end] + "Noone" + text[end + len(made.value) :],
+            text.replace(made.value, "Noone", 1),
+            text.replace(name, "Nowhere"),
+            text.replace(f"passage {made.passage}", f"passage {made.passage % 3 + 1}"),
+            text.replace(made.sentence, made.sentence[:-1]),
+            text.replace(made.sentence, made.sentence.replace(" ", " quite ", 1)),
+        ):
+            assert changed != text and not rag.right(asked.prompt, changed, text), changed
 
 
 def test_broken_answers_are_wrong() -> None:
@@ -104,25 +106,24 @@ def test_broken_answers_are_wrong() -> None:
 
 def test_right_is_exact() -> None:
     assert rag.right(PROMPT, GOOD, GOOD)
-    assert rag.right(PROMPT, GOOD.replace("Passage 2", "The second text"), GOOD)
-    assert rag.right(PROMPT, GOOD.replace('"', "'"), GOOD)
+    assert rag.right(PROMPT, GOOD.replace("Of course. Look", "Here is the sentence"), GOOD)
     assert rag.right(PROMPT, GOOD.replace("So Coranvik Inn", "Therefore this inn"), GOOD)
-    assert rag.right(PROMPT, GOOD + " Passages 1 and 3 describe other things.", GOOD)
+    assert rag.right(PROMPT, GOOD.replace("So Coranvik Inn", "So it"), GOOD)
+    assert rag.right(PROMPT, GOOD + " The others do not help.", GOOD)
     for old, new in (
-        ("Passage 2", "Passage 1"),
-        ("Passage 2", "The third text"),
+        ("passage 2", "passage 1"),
         ("Emil.", "Ada."),
-        ("has red doors", "has blue doors"),
-        ("Inn was founded by Emil and has red doors", "Inn is made of oak"),
+        ("Inn was built by Emil", "Inn is made of oak"),
         ("So Coranvik", "So Belarsa"),
-        ("So Coranvik Inn was founded by Emil", "So Coranvik Inn has red doors"),
-        (" So Coranvik Inn was founded by Emil.", ""),
-        ('"Coranvik Inn was founded by Emil and has red doors."', '"Coranvik Inn was founded by Emil."'),
-        ('doors."', "doors.'"),
+        ("So Coranvik Inn", "So this mill"),
+        ("So Coranvik Inn was built by Emil", "So Coranvik Inn is made of oak"),
+        (" So Coranvik Inn was built by Emil.", ""),
+        ("Look: Coranvik Inn was built by Emil.", "Look: Coranvik Inn was built by Ada."),
+        ("Emil. It", "Emil, it"),
     ):
         assert old in GOOD
         assert not rag.right(PROMPT, GOOD.replace(old, new), GOOD), new
-    assert not rag.right(PROMPT, GOOD + " Passages 1 and 2 describe other things.", GOOD)
+    assert not rag.right(PROMPT, GOOD + " Passages 1 and 2 do not help.", GOOD)
 
 
 def test_hostile_answers_are_wrong() -> None:

@@ -1,4 +1,4 @@
-"""The kind `translation`: both grammars read what they write, and the checker judges by meaning."""
+"""The kind `translation`: both languages read what they write, and the checker judges by meaning."""
 
 from __future__ import annotations
 
@@ -6,120 +6,132 @@ from random import Random
 
 import pytest
 
-from decoding.training.language import translation, velan, velan_english
+from decoding.training.language import translation
 from decoding.training.language.translation import make, right
-from decoding.training.language.velan import ADJECTIVES, NOUNS, SETTINGS, VERBS, Clause, Phrase, Voice
+from decoding.training.language.velan import (
+    ACTING,
+    ADJECTIVES,
+    ENGLISH,
+    NOUNS,
+    PAST,
+    SETTINGS,
+    VELAN,
+    VERBS,
+    Action,
+    Clause,
+    Language,
+    Phrase,
+)
 
 SEEDS = range(1200)
-TABLES = (NOUNS, VERBS, ADJECTIVES, SETTINGS)
-CATS = Phrase(NOUNS.index(next(word for word in NOUNS if "cat" in word.english)), None, True)
-PROMPT = "Say this in Velan: The man finds a stone. The fox runs."
-ANSWER = "gorda gromum tormis. reshu rastis."
+PROMPT = "Say this in Velan: The sailor finds the stone. The cat runs every day."
+ANSWER = "yolna gromum tormis. mishu rastis todele."
 
 
-def parts(seed: int) -> tuple[list[Clause], str, int]:
+def parts(seed: int) -> tuple[list[Clause], str, bool]:
     """The clauses, the language and the layout of a question like those of `make`."""
-    rng = Random(seed)
-    return translation._clauses(rng), ("Velan", "English")[seed % 2], seed // 2 % 3
+    return translation._clauses(Random(seed)), ("Velan", "English")[seed % 2], seed // 2 % 2 > 0
 
 
 def answer_of(seed: int, voice: int, clauses: list[Clause] | None = None) -> str:
-    own, to, layout = parts(seed)
-    return translation._answer(own if clauses is None else clauses, to, layout, Random(voice))
+    own, to, numbered = parts(seed)
+    return translation._answer(own if clauses is None else clauses, to, numbered, Random(voice))
 
 
 def test_every_word_has_one_meaning() -> None:
-    for language in (0, 1):
-        words = [form for table in TABLES for word in table for form in word[language]]
-        assert len(words) == len(set(words))
-    velan_forms = (velan._NOUN_FORMS, velan._ADJECTIVE_FORMS, velan._VERB_FORMS, velan._SETTING_FORMS)
-    stems = [sum(len(word.velan) for word in table) for table in (NOUNS, ADJECTIVES, VERBS, SETTINGS)]
-    assert [len(forms) for forms in velan_forms] == [stems[0] * 4, stems[1] * 8, stems[2] * 3, stems[3]]
-    forms = [form for table in velan_forms for form in table]
-    particles = [velan._NOT, velan._TOPIC, *velan._COURTESY]
-    assert len({*forms, *particles}) == len(forms) + len(particles)
+    tables = (NOUNS, VERBS, ADJECTIVES, SETTINGS)
+    stems = [word.velan for table in tables for word in table]
+    words = [form for table in tables for word in table for form in word.english]
+    assert len(set(stems)) == len(stems) == 46
+    assert len(set(words)) == len(words) == 64
+    assert not set(stems) & set(words)
 
 
-def test_english_forms_are_apart() -> None:
-    tables = (velan_english._BASES, velan_english._THIRDS, velan_english._PASTS_READ)
-    verbs = [form for table in tables for form in table]
-    assert len(set(verbs)) == len(verbs) == 3 * len(velan_english._PAST)
-    assert len(velan_english._NOUN_FORMS) == 2 * len(velan_english._PLURAL)
-    assert not set(velan_english._NOUN_FORMS) & set(velan_english._ADJECTIVE_FORMS)
+@pytest.mark.parametrize("language", [VELAN, ENGLISH])
+def test_every_form_has_one_meaning(language: Language) -> None:
+    for meanings, texts in zip(language._phrases, language._phrase_of, strict=True):
+        assert len(texts) == sum(map(len, meanings.values())) >= len(meanings) == len(NOUNS) * 9 * 2
+    assert len(language._action_of) == sum(map(len, language._actions.values()))
+    assert len(language._setting_of) == sum(map(len, language._settings.values()))
+    assert not set(language._setting_of) & set(language._phrase_of[0])
 
 
-@pytest.mark.parametrize("grammar", [velan, velan_english])
-def test_a_grammar_reads_back_what_it_writes_and_nothing_shorter(grammar: object) -> None:
+@pytest.mark.parametrize("language", [VELAN, ENGLISH])
+def test_a_language_reads_back_what_it_writes_and_nothing_shorter(language: Language) -> None:
     for seed in SEEDS:
         for clause in parts(seed)[0]:
-            text = grammar.write(clause, Voice(Random(seed)))  # type: ignore[attr-defined]
-            assert grammar.read(text) == clause  # type: ignore[attr-defined]
-            assert grammar.read(text + " ") is None  # type: ignore[attr-defined]
-            assert grammar.read(text[:-1]) is None  # type: ignore[attr-defined]
-            assert grammar.read(text.replace(" ", "  ", 1)) is None  # type: ignore[attr-defined]
+            text = language.write(clause, Random(seed))
+            assert language.read(text) == clause
+            assert 3 <= len(text.split()) <= 13
+            for wrong in (text + " ", text[:-1], text.replace(" ", "  ", 1), text.swapcase(), text + "\n"):
+                assert language.read(wrong) is None
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "The cat finds a old stone.",
+        "The cat finds a stone.",
         "The cat finds an stone.",
-        "The cats finds a stone.",
-        "The cat find a stone.",
-        "A cats ran.",
-        "Some cat ran.",
+        "The cats finds the stone.",
+        "The cat find the stone.",
+        "A cat ran.",
         "The cat finds.",
         "The cat runs the stone.",
         "The cat not runs.",
         "The cat does not ran.",
-        "The cat are going to run.",
+        "The cats does not run.",
+        "The cat is going to run.",
         "the cat runs.",
-        "At night the cat runs in town.",
-        "gorda gromum tormis.",
+        "At night, cat runs.",
+        "At night,the cat runs.",
+        "At Night, the cat runs.",
+        "at night, the cat runs.",
+        "At night, The cat runs.",
+        "At night, the cat runs in town.",
+        "yolna gromum tormis.",
         ".",
         "",
     ],
 )
 def test_wrong_english_is_not_read(text: str) -> None:
-    assert velan_english.read(text) is None
+    assert ENGLISH.read(text) is None
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "gorda grela rastis nel.",
-        "gorda grelu rastis.",
-        "gorda grelari rastis.",
-        "gorda gromum rastis.",
-        "gorda tormis.",
-        "gorda reshu rastis.",
+        "yolna grele rastis nel.",
+        "yolna greleri rastis.",
+        "yolna grelem rastis.",
+        "yolna gromurim grelem tormis.",
+        "yolna gromum rastis.",
+        "yolna tormis.",
+        "yolna mishu rastis.",
         "gromum tormis.",
-        "ta gorda rastis.",
-        "gorda gromum ta tormis.",
-        "gorda ta ta rastis.",
-        "rastis gorda.",
-        "noshe gorda silve rastis.",
-        "gorda rastis sen lio.",
-        "Gorda rastis.",
+        "gromum yolna tormis.",
+        "rastis yolna.",
+        "nel yolna rastis.",
+        "noshe yolna rastis horte.",
+        "yolna noshe rastis.",
+        "yolna rastis sen sen.",
+        "yolna rastis sen noshe.",
+        "Yolna rastis.",
         "sen.",
         ".",
         "",
     ],
 )
 def test_wrong_velan_is_not_read(text: str) -> None:
-    assert velan.read(text) is None
+    assert VELAN.read(text) is None
 
 
 def test_some_sentences_mean_what_they_should() -> None:
-    cats = Clause(CATS, 0, velan.PAST, True, None, None)._replace(verb=velan.ACTING + 6)
-    assert velan_english.read("Some cats did not dash.") == velan.read("mishuri ta nel zulen sen.") == cats
-    stone = velan_english.read("At dawn, a large man is going to discover the rocks.")
+    cats = Phrase(next(index for index, word in enumerate(NOUNS) if "cat" in word.english), None, True)
+    slept = Clause(cats, Action(ACTING + 1, PAST, True), None, 0)
+    assert ENGLISH.read("At dawn, the cats did not sleep.") == VELAN.read("mishuri nel somen aurite sen.") == slept
+    stone = ENGLISH.read("In the city, the large sailor will discover the rocks.")
     assert stone is not None
-    assert (
-        stone
-        == velan.read("gromurim ta aurite gorda voma tormol.")
-        == velan.read("aurite gorda grela gromurim tormol.")
-    )
+    assert stone == VELAN.read("burge yolna grele gromurim tormol.") == VELAN.read("yolna grele gromurim tormol burge.")
 
 
 def test_make_is_deterministic_short_and_varied() -> None:
@@ -146,7 +158,7 @@ def test_another_meaning_is_wrong() -> None:
     for seed in SEEDS:
         clauses = parts(seed)[0]
         reference = answer_of(seed, seed)
-        for other in (clauses[1:], clauses[:-1], [*clauses, clauses[-1]], clauses[::-1], parts(seed + 6)[0]):
+        for other in (clauses[1:], clauses[:-1], [*clauses, clauses[-1]], clauses[::-1], parts(seed + 4)[0]):
             assert not right("", answer_of(seed, seed, other), reference)
         at = rng.randrange(len(clauses))
         for change in _changes(clauses[at]):
@@ -155,17 +167,17 @@ def test_another_meaning_is_wrong() -> None:
 
 def _changes(clause: Clause) -> list[Clause]:
     """The clause with each of its facts changed in turn."""
-    subject = clause.subject
+    subject, action = clause.subject, clause.action
     changes = [
-        clause._replace(tense=(clause.tense + 1) % 3),
-        clause._replace(negative=not clause.negative),
+        clause._replace(action=action._replace(tense=(action.tense + 1) % 3)),
+        clause._replace(action=action._replace(negative=not action.negative)),
         clause._replace(subject=subject._replace(plural=not subject.plural)),
         clause._replace(subject=subject._replace(noun=(subject.noun + 1) % len(NOUNS))),
         clause._replace(subject=subject._replace(adjective=0 if subject.adjective is None else None)),
         clause._replace(setting=0 if clause.setting is None else None),
     ]
     if clause.object is not None:
-        changes.append(clause._replace(verb=(clause.verb + 1) % velan.ACTING))
+        changes.append(clause._replace(action=action._replace(verb=(action.verb + 1) % ACTING)))
         changes.append(clause._replace(object=clause.object._replace(plural=not clause.object.plural)))
         changes.append(clause._replace(subject=clause.object, object=subject))
     return [change for change in changes if change != clause]
@@ -174,10 +186,10 @@ def _changes(clause: Clause) -> list[Clause]:
 def test_another_language_layout_cut_or_rubbish_is_wrong() -> None:
     for seed in SEEDS:
         turn = make(Random(seed)).turns[0]
-        clauses, to, layout = parts(seed)
+        clauses, to, numbered = parts(seed)
         reference = answer_of(seed, seed)
-        assert not right("", translation._answer(clauses, translation._OTHER[to], layout, Random(seed)), reference)
-        assert not right("", translation._answer(clauses, to, (layout + 1) % 3, Random(seed)), reference)
+        assert not right("", translation._answer(clauses, translation._OTHER[to], numbered, Random(seed)), reference)
+        assert not right("", translation._answer(clauses, to, not numbered, Random(seed)), reference)
         for wrong in ("", turn.prompt, turn.answer[:-1], turn.answer + " yes", turn.answer * 2, "x " + turn.answer):
             assert not right(turn.prompt, wrong, turn.answer)
 
@@ -194,15 +206,23 @@ def test_another_language_layout_cut_or_rubbish_is_wrong() -> None:
         "\x00\ud800",
         "In Velan this is:",
         "In Velan this is:\n\n" + ANSWER,
-        "In English this is: " + ANSWER,
-        "In Velan this is: In Velan this is: " + ANSWER,
+        "In Velan this is: " + ANSWER,
+        "In English this is:\n" + ANSWER,
+        "In Velan this is:\nIn Velan this is:\n" + ANSWER,
+        "In Velan this is:\n",
+        "Sure. " + ANSWER,
+        "Sure. Of course. In Velan this is:\n" + ANSWER,
         ANSWER.replace(". ", ".\n"),
-        ANSWER + " Tell me if a word is unclear. Tell me if a word is unclear. Other words would do as well. no.",
+        ANSWER + " I hope that helps.",
+        ANSWER + "\nI hope that helps.\nTell me if a word is unclear.",
+        "1. " + ANSWER,
+        "1. yolna gromum tormis.\n1. mishu rastis todele.",
+        "1. yolna gromum tormis.\n2. mishu rastis todele.",
         ANSWER * 100_000,
         "1. " * 100_000,
         ":" * 100_000,
-        "gorda gromurim tormis. reshu rastis.",
-        "gorda gromum tormis. reshu rasten.",
+        "yolna gromurim tormis. mishu rastis todele.",
+        "yolna gromum tormis. mishu rasten todele.",
     ],
 )
 def test_hostile_and_wrong_answers(answer: str) -> None:
@@ -212,9 +232,9 @@ def test_hostile_and_wrong_answers(answer: str) -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        "gromum ta gorda tormis lio. reshu zulis sen.",
-        "Gladly. My translation:\n" + ANSWER,
-        "The Velan text is: " + ANSWER + " Other words would do as well.",
+        "yolna gromum tormis sen. todele mishu rastis sen.",
+        "Sure. My translation:\n" + ANSWER,
+        "Here is the Velan text:\n" + ANSWER + "\nOther words would do as well.",
     ],
 )
 def test_other_wordings_by_hand(answer: str) -> None:

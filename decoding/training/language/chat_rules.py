@@ -4,242 +4,120 @@ from __future__ import annotations
 
 from .phrases import grammar
 
-_SHARED = {
-    "nice": "[nice|good|lovely|great|fine|sweet|charming|splendid|wonderful|pleasant|delightful|special|beautiful"
-    "|fantastic|brilliant|remarkable|superb|grand|terrific|fabulous]",
-    "calm": "[calming|cheerful|clever|creative|gentle|healthy|pleasant|rewarding|quiet|relaxing|simple|splendid"
-    "|wonderful|bright|beautiful|peaceful|lively|lovely|special|good]",
-    "scenic": "[beautiful|calm|charming|cosy|friendly|green|lively|peaceful|pretty|quiet|sunny|windy|bright|cheerful"
-    "|lovely|pleasant|special|wonderful|gentle|grand]",
-    "tasty": "[tasty|delicious|sweet|warm|filling|rich|simple|wonderful|hard to beat|good for the soul|healthy"
-    "|special|lovely|fantastic|splendid]",
-    "think": "[think|believe|find|would say|am sure|feel|guess]",
-    "hour": "[in the morning|in the evening|at night|at noon|after work|before breakfast|in summer|in winter|in"
-    " spring|in autumn|at the weekend|on holiday|after dinner|on a rainy day|on a sunny day|on a long evening]",
-    "soon": "[today|tonight|tomorrow|soon|this week|this evening|next week|after work|after dinner|at the weekend]",
-    "so": "[so|very|really|truly|quite|rather]",
-    "end": "[.*6|!*4]",
-}
 _USER = {
-    "greet": "[Hello*3|Hi*3|Good morning|Good evening|Hey]",
-    "me": "[my name is {name}*3|I am {name}*3|I am called {name}|you can call me {name}]",
-    "hello": "[<greet>[!*2|.] <Me>.*3|<greet>, <me>.*3|<Me>.]",
-    "say_hobby": "[I [like|love|enjoy] {hobby}[| a lot| <hour>| with my friends].*3|My [favourite |]hobby is {hobby}."
-    "|I spend a lot of time {hobby}[| <hour>].]",
-    "say_place": "[I live in|My home is|I come from|I moved to] {place}, a [small|quiet|busy|pretty] {kind} [by|near]"
-    " the {feature}.",
-    "say_plan": "[I [want|plan|hope] to {plan} with my {relative} {when}.*3|My {relative} and I [want|plan|hope] to"
-    " {plan} {when}.]",
-    "say_joy": "I [feel|am] [|<so> ]{glad} [|today |this week ]because {good}.",
-    "say_gloom": "I [feel|am] [|<so> |a little ]{sad} [|today |this week ]because {bad}.",
-    "say_pet": "[I have|My pet is|We have|I live with] a {coat} {pet} [called|named] {petname}.",
-    "say_food": "[My favourite food is|I [love|like] to eat|I [often|always] cook|For dinner I make] {food} with"
-    " {side}[| <hour>].",
-    "say": "[<say_hobby>*3|<say_place>*3|<say_plan>*3|<say_joy>*1.5|<say_gloom>*1.5|<say_pet>*2|<say_food>*2]",
-    "ask_idea": "[[Can you [suggest|recommend]|Do you know|What would be] {want} for {occasion}[| with my"
-    " {friend}]?*4|I need {want} for {occasion}[| with my {friend}].]",
-    "ask_view": "[What do you think [of|about]|Do you like|How do you feel about|What is your view of] {subject}?[|"
-    " My {friend} [loves|hates|likes] it.]",
-    "ask_name": "what [is|was] my name{ask_name}",
-    "ask_hobby": "[what is my hobby|which hobby do I like]{ask_hobby}",
-    "ask_place": "where [do I live|is my home]{ask_place}",
-    "ask_plan": "what [do I want to do|is my plan|did I plan]{ask_plan}",
-    "ask_mood": "how do I feel[| and why]{ask_mood}",
-    "ask_pet": "what is my pet called{ask_pet}",
-    "ask_food": "what [is my favourite food|food do I like]{ask_food}",
-    "asking": "[By the way, *2|Just to check, |One more thing: |Now tell me, ]",
-    "question_name": "[<asking><ask_name>*4|<Ask_name>*6]",
-    "question_hobby": "[<asking><ask_hobby>*4|<Ask_hobby>*6]",
-    "question_place": "[<asking><ask_place>*4|<Ask_place>*6]",
-    "question_plan": "[<asking><ask_plan>*4|<Ask_plan>*6]",
-    "question_mood": "[<asking><ask_mood>*4|<Ask_mood>*6]",
-    "question_pet": "[<asking><ask_pet>*4|<Ask_pet>*6]",
-    "question_food": "[<asking><ask_food>*4|<Ask_food>*6]",
-    "question": "[<question_name>|<question_hobby>|<question_place>|<question_plan>|<question_mood>|<question_pet>"
-    "|<question_food>]",
-    "ask": "[<ask_name>|<ask_hobby>|<ask_place>|<ask_plan>|<ask_mood>|<ask_pet>|<ask_food>]",
+    "me": "my name is {name}",
+    "hello": "[Hello*5|Hi*3|Good morning*2][! <Me>*5|, <me>*5].",
+    "lead": "[*6|Thank you. *2|I see. *2]",
+    "say_hobby": "My [*6|favourite *4]hobby is {hobby}.",
+    "say_place": "I live in {place}, a {kind} near the {feature}.",
+    "say_plan": "I want to {plan} with my {relative} {when}.",
+    "say_joy": "[I am*6|Today I am*4] {glad} because {good}.",
+    "say_gloom": "[I am*6|Today I am*4] {sad} because {bad}.",
+    "say_pet": "[I*6|We*4] have a {coat} {pet} called {petname}.",
+    "say_food": "I like to eat {food} with {side}[*6| for dinner*4].",
+    "ask_idea": "[Can you suggest {want} for {occasion}?*6|I would like {want} for {occasion}.*4]",
+    "ask_view": "[What do you think of*5|Do you like*5] {subject}?",
+    "say": "[<say_hobby>|<say_place>|<say_plan>|<say_joy>|<say_gloom>|<say_pet>|<say_food>]",
+    "turn": "[<hello> |<lead>][<say>|<say> <say>|<ask_idea>|<ask_view>]",
+}
+_QUESTIONS = {
+    "name": "what is my name",
+    "hobby": "what is my hobby",
+    "place": "where do I live",
+    "plan": "what do I want to do",
+    "joy": "how do I feel",
+    "gloom": "how do I feel",
+    "pet": "what is my pet called",
+    "food": "what do I like to eat",
 }
 _OPEN = {
-    "open_name": "[[Hello|Hi|Welcome][,|] {name}[|, it is <nice> to [meet|know] you|, I am [glad|happy|delighted] to"
-    " meet you|, how <nice> to hear from you]<end>*4|[It is|How] [|<so> ]<nice> to [meet|know] you, {name}<end>*4"
-    "|What a [|<so> ]<nice> [name|start], {name}<end>*2]",
-    "open_good": "[[That|This|It] [sounds|is] [|<so> ]<nice>[| and <nice>| to me]<end>*5|[How|Oh, how] <nice>[| of"
-    " you][| to hear| to know]<end>*2|What a [|<so> ]<nice> thing to [hear|say|share|read|know]<end>*3|Thank you for"
-    " [telling me|sharing that|the news|the <nice> news]<end>|I [like|love|enjoy] [that|this|such news][| very much|"
-    " a lot]<end>]",
-    "open_bad": "[I am [|so |very |really |truly ]sorry[| to hear that| about that| to hear such news]*4|[Oh dear|Oh"
-    " no|Oh], that [sounds|is|must be] [|<so> ][hard|sad|bad|awful|rough]*2|That [sounds|is|must be] [|<so> ][hard"
-    "|sad|bad|awful|rough]*2|What a [hard|bad|long|rough|sad] [day|time|thing] for you].",
-    "open_idea": "[[Of course|Sure|Gladly|Certainly|With pleasure|Yes][.|!|, [let me think|let us see|I can help|here"
-    " is [an|one] idea|I have an idea][.|!]*3]*4|[That is a|What a] [|<so> ]<nice> [question|thing to [plan|ask]"
-    "|wish]<end>*3]",
-    "open_view": "[[That is a|What a] [|<so> ][good|big|fair|hard|tricky|fine|nice|strange|clever] [question|thing to"
-    " ask]<end>*3|Let me think[| about that| for a moment| back]<end>*2|[Well|Hm|Oh|I know], [that|it] [depends|is"
-    " [hard|easy] to say|is [easy|hard|tricky]|changes with the [weather|day|years]].*2]",
-    "open_recall": "[[Of course|Sure|Yes|Certainly|Gladly|With pleasure][.|!|, I [remember|know][| that| it][| well|"
-    " very well]<end>*4]*5|I [remember|know] [that|it][| well| very well]<end>*2|Let me think[| back| for a moment|"
-    " about that]<end>*2]",
+    "nice": "[nice*6|great*5|lovely*4|wonderful*3|fantastic*2|delightful*2]",
+    "open_name": "[Hello, {name}! It is [nice*5|good*3|great*2] to meet you.*5|Nice to meet you, {name}[!*6|.*4]*3"
+    "|Welcome, {name}!*2]",
+    "open_good": "[That sounds <nice>[.*6|!*4]*5|How <nice>!*3|Thank you for telling me.*2]",
+    "open_bad": "[I am [*5|so *3|very *2]sorry[*5| to hear that*5].*6|Oh no, that sounds hard.*4]",
+    "open_idea": "[Of course!*4|Sure!*3|I have an idea[.*6|!*4]*3]",
+    "open_view": "[Good question!*5|Let me think.*3|That is a good question.*2]",
+    "open_recall": "[Of course!*5|Yes, I remember.*3|Sure!*2]",
 }
-_HOBBY = {
-    "on_hobby": "[{Hobby} is a [|<so> ]<calm> [hobby|pastime|habit|way to [rest|relax|spend an evening|start the"
-    " day]]*3|I <think> [that |]{hobby} is [|<so> ]<calm>[| and [|<so> ]<calm>]*3|[Many|Most|Some|Clever] people"
-    " [like|love|enjoy|praise] {hobby} [because of|for] the <nice> {thing}*2|I [know|have heard|have read] that"
-    " {hobby} is <nice> for the [mind|heart|hands|soul|body]][|, above all <hour>|, even <hour>].",
-    "more_hobby": "[I [imagine|can see|see] you [near|with|among] the [|<nice> ]{thing} <hour>|The {thing} must be ["
-    "|<so> ]<nice>[| <hour>]|There is [nothing|little] [like|better than] {hobby} <hour>|[All|Many|Some] beginners"
-    " [love|fear|praise] the <nice> {thing}].",
-    "end_hobby": "[When did you [start|begin|learn] {hobby}?|Do you [like|prefer|enjoy] {hobby} [alone|with friends"
-    "|with music|<hour>*5]?*3|Who [taught you|showed you] {hobby}[| <hour>| first]?|What do you [like|love|enjoy]"
-    " [best|most] about {hobby} <hour>?*2|[Have fun|Enjoy yourself|Good luck] with the <nice> {thing}[|"
-    " <hour>]<end>*3|I [hope|trust] you find [more |]time for {hobby} <soon><end>*3]",
+_NEWS = {
+    "people": "[Many*5|Most*3|Some*2] people [like*6|love*4]",
+    "think": "[think*6|believe*4]",
+    "on_hobby": "[{Hobby} is a <nice> hobby*5|I <think> {hobby} is [relaxing*4|fun*4|good for you*2|good for the"
+    " mind*2]*3|<people> {hobby} because of the {thing}*2].",
+    "end_hobby": "[When did you [start*6|begin*4] {hobby}?*4|Do you prefer {hobby} alone or with friends?*3|I hope you"
+    " find time for {hobby} [this week*4|soon*3|today*2|at the weekend*2].*3]",
+    "scenic": "[lovely*5|pretty*4|charming*3|beautiful*2|pleasant*2]",
+    "on_place": "[{place} sounds like a <scenic> {kind}*5|A {kind} near the {feature} must be <scenic>*3|I would like"
+    " to visit {place} one day*2].",
+    "end_place": "[Do you often go to the {feature}?*4|What do you [like*6|enjoy*4] most about {place}?*4|Have you"
+    " always lived in {place}?*2]",
+    "on_plan": "[It will be <nice> to {plan} with your {relative} {when}*4|It is a <nice> idea to {plan} {when}*3|I"
+    " <think> your {relative} will [enjoy*5|love*3|like*2] it*3].",
+    "end_plan": "[[Have fun*6|Enjoy your time*4] with your {relative}!*4|I hope you [have fun*6|have a <nice>"
+    " time*4].*4|What will you do after that?*2]",
+    "on_joy": "[I am [glad*5|happy*3|pleased*2]*6|It is <nice>*4] that {you_good}.",
+    "end_joy": "[I hope you stay {glad} [all day*5|all week*3|for a long time*2].*4|Enjoy [the day*4|the moment*3"
+    "|every minute*2]!*3|What will you do [today*6|now*4]?*3]",
+    "on_gloom": "[I understand that you are {sad} because {you_bad}*6|No wonder you are {sad} if {you_bad}*4].",
+    "end_gloom": "[[Perhaps|Maybe] [a cup of tea*5|a short walk*3|some music*2|a warm bath*2|a good book*2] will"
+    " help[*6| a little*4].*5|I hope [tomorrow*6|the evening*4] will be better.*3|Would you like to [talk about it*6"
+    "|tell me more*4]?*2]",
+    "on_pet": "[{petname} is a <nice> name for a {pet}*5|A {coat} {pet} must be <nice> company*3|I [imagine*6|can"
+    " imagine*4] {petname} [resting in the sun*5|playing in the garden*3|waiting by the door*2]*2].",
+    "end_pet": "[How old is {petname}?*4|What does {petname} like to [eat*6|do*4]?*3|Give {petname} a hug from me[.*6"
+    "|!*4]*3]",
+    "tasty": "[delicious*5|tasty*3|wonderful*2|lovely*2|very good*2]",
+    "on_food": "[{Food} with {side} [sound*6|must be*4] <tasty>*5|I <think> {food} with {side} are <tasty>*3|<people>"
+    " {food} with {side}*2].",
+    "end_food": "[Do you cook the {food} yourself?*4|Enjoy your {food}!*4|Who makes the best {food} you know?*2]",
 }
-_PLACE = {
-    "on_place": "[{place} [sounds like|must be] a [|<so> ]<scenic> {kind} [to live in|to visit <hour>*6|to be"
-    " <hour>*3]*3|I would [like|love] to [see|visit|know] {place} [one day|soon|<hour>*6]*2|A {kind} [by|near] the"
-    " {feature} [must be|sounds] [|<so> ]<scenic>[| and <scenic>| <hour>]*3|I have [never been to|not seen|only heard"
-    " of] {place}, but it [sounds|must be] [|<so> ]<scenic>[| and <scenic>]*2].",
-    "more_place": "[I [imagine|think|guess] [that |]the {feature} is [|<so> ]<scenic> <hour>|The <scenic> {feature}"
-    " must be a <nice> sight <hour>|[Many|Most|Some] people [dream of|look for] a <scenic> {kind} [by|near] the"
-    " {feature}].",
-    "end_place": "[Do you [often |]walk [to|by|near] the {feature} <hour>?*3|What do you [like|love|enjoy] [best"
-    "|most] about {place} <hour>?*2|Is {place} [busy|quiet|warm|cold|lively|friendly|windy|green] <hour>?*3|Have you"
-    " [always lived|lived long] in {place}?|[Enjoy|I hope you enjoy] the <scenic> {feature}[| <hour>]<end>*2]",
+_ASKED = {
+    "on_idea": "[For {occasion}, I [suggest*5|would suggest*3|recommend*2] {idea}*4|You [could*6|might*4] try {idea}*4"
+    "|{Idea} would be <nice> for {occasion}*2].[*6| If you do not like that, try {other}.*4]",
+    "end_idea": "[Does that [help*6|sound good*4]?*4|Would you like another idea?*3|I hope that helps[.*6|!*4]*3]",
+    "on_view": "[I [like*5|love*3|enjoy*2] {subject}, because it is {mild}*4|I think {subject} is [*5|very *3|quite"
+    " *2]{mild}*3|{Subject} is too {harsh} for me*3].",
+    "end_view": "[How about you?*5|What is your view?*3|What do your friends think?*2]",
 }
-_PLAN = {
-    "on_plan": "[It [will be|must be|sounds|can be] [|<so> ]<nice>[| and <nice>] to {plan} [|with your {relative}"
-    " ]{when}*3|To {plan} {when} [is|sounds like|will be] a [|<so> ]<nice> [plan|idea|thing to do|way to relax]*3|[I"
-    " <think>|I bet] [that |]your [|<nice> ]{relative} will [love|like|enjoy] [it|the day|the time] when you"
-    " {plan}*2].",
-    "more_plan": "[Your {relative} [is|must be] [|<so> ][lucky|kind|busy|a <nice> helper]|It is [|<so> ]<nice> to"
-    " share [such a plan|the work|the day|an idea]|A plan like that needs [|a lot of |a little ][time|help|luck"
-    "|patience|music]].",
-    "end_plan": "[I [hope|trust] [that |][you|you and your {relative}|both of you] [have fun|enjoy it|have a [|<so>"
-    " ]<nice> [time|day]*4]<end>*4|Have you [ever |]tried to {plan} before?|[Will|Can|Does] your {relative} [help"
-    "|rest|bring music|bring friends|cook dinner|sing|make tea|tell stories] {when}?*3|Do you need [help|anything"
-    "|advice|more friends|more time] to {plan}?|Good luck [with it|to you and your [|<nice> ]{relative}|with your"
-    " <nice> plan]<end>*2|What will you do [after that|next|on the next day]?]",
-}
-_JOY = {
-    "on_joy": "[I am [|<so> ][glad|happy|delighted|pleased][| to [hear|know|read]] that {you_good}*3|It [is|must be"
-    "|sounds] [|<so> ][easy|right|natural|good|simple|lovely|fair] to [feel|be] [|<so> ]{glad} now that {you_good}*3"
-    "|It [sounds|is] [|<so> ]<nice>[| and <nice>| to me] that {you_good}*3|No wonder [that |]you [feel|are] [|<so>"
-    " ]{glad} now that {you_good}].",
-    "more_joy": "[You [have earned|deserve] [it|that|a <nice> day]|I [like|love|enjoy] to [hear|share] [good|happy"
-    "|such|<nice>] news|It is [|<so> ]<nice> to be {glad} <hour>|I would [feel|be] [|<so> ]{glad} too].",
-    "end_joy": "[I hope [that |]you [stay|remain|feel] {glad} [all day|all week|for a long time|<soon>*3]<end>*3"
-    "|Enjoy [it|the day|the week|the moment|every minute|the <nice> time][| <soon>| with your friends]<end>*3|How"
-    " [will|do] you celebrate <soon>?*2|Who will you [tell|thank|call|see] [first|next|<soon>]?*2|What [will|do] you"
-    " do [next|now|<soon>]?]",
-}
-_GLOOM = {
-    "on_gloom": "[It [is|sounds|must be] [|<so> ][normal|natural|hard|sad|fair|right|rough] to [feel|be] [|<so>"
-    " ]{sad} if {you_bad}*3|I [|can |do ][understand|see|know|feel] [why|that] you [feel|are] [|<so> ]{sad} if"
-    " {you_bad}*3|[Most|Many|Some] people [feel|are] [|<so> ]{sad} when that happens[| <hour>| to them]*2|[Most|Many"
-    "|Some] people [know|fear|hate] [days|times] like that*2].",
-    "more_gloom": "[It will [pass|get [better|brighter|easier]|be over] [one day|in time|by tomorrow|<soon>*2]|You"
-    " are not alone [with that|today]|Be [|<so> ][kind|gentle|patient|good] [with|to] yourself [today|<hour>]|I have"
-    " [often |]felt [|<so> ]{sad} [too|<hour>*2]].",
-    "end_gloom": "[[Perhaps|Maybe] [a cup of tea|a warm bath|a short walk|some music|a long sleep|a talk with a"
-    " friend|a good book|a <nice> meal] [will|might|can] [help|do you good] [a little|<soon>*3]<end>*4|I hope [that "
-    "|][tomorrow|the evening|next week|the weekend|your night] [is|will be] [better|brighter|easier|kinder|calmer|["
-    "|<so> ]<nice>*4]<end>*2|[Do|Would] you [want|like] to [talk about it|tell me more|rest a little|sleep|hear a"
-    " story|hear a song] <soon>?*2|Can [I|a friend|your family] [help|cheer] you <soon>?]",
-}
-_PET = {
-    "on_pet": "[{petname} is a [|<so> ]<nice> name for a [|{coat} ]{pet}*3|A {coat} {pet} [like {petname}|called"
-    " {petname}] must be [a <nice> friend*3|<nice> company*3|a lot of [fun|work]|[|<so> ]<nice>*2]*3|I [imagine|think"
-    " of|can see] {petname} [sleeping|hiding|resting|playing|waiting|eating|running] [in the sun|under the table|in"
-    " the garden|on your bed|by the door|in the kitchen|near the window|on the stairs][| <hour>]*4].",
-    "more_pet": "[Every {pet} [needs|wants|loves] a <nice> [friend|place|meal|garden|bed] <hour>|A {pet} [makes|can"
-    " make] every [home|day|evening] [|<so> ]<nice>|I [like|love|enjoy] [every|a <nice>] {pet} <hour>].",
-    "end_pet": "[What does {petname} like to [eat|do|chase|play|see] <hour>?*3|How old is {petname}[| now]?|[Give"
-    "|Please give] {petname} a <nice> [hug|treat|kiss|walk] from me<end>*2|Does {petname} [sleep|play|hide|eat|run"
-    "|dance] [a lot|well|<hour>*4]?*3|I hope [that |]{petname} [is|stays] [|<so> ][well|healthy|happy|warm|calm"
-    "|cheerful]<end>*2]",
-}
-_FOOD = {
-    "on_food": "[{Food} with {side} [are|must be] [|<so> ]<tasty>[| <hour>| and <tasty>]*3|I <think> [that |]{food}"
-    " with {side} are [|<so> ]<tasty>[| <hour>| and <tasty>]*3|[Few|Not many] [things|meals] are better than {food}"
-    " with {side}|[Many|Most|Some|Clever] people [love|like|enjoy|praise] {food} <hour>*2].",
-    "more_food": "[The <nice> {side} [makes|must make] [all the|a [big|<nice>]] difference|Fresh {food} [smell|look"
-    "|taste] [|<so> ]<nice> <hour>|A little [salt|pepper|{side}|lemon] [goes a long way|is never wrong|does no harm]"
-    "|[Good|Fresh] {food} need [|a lot of |a little ][time|patience|work|love|heat]].",
-    "end_food": "[Do you [cook|make|buy|share|eat] the {food} [yourself|at home|with friends|<hour>*5]?*3|Who [makes"
-    "|cooks|sells] the best {food} [you know|in your family|in town|<hour>]?*2|I hope [that |]you [get|have|eat|find]"
-    " [|<nice> ]{food} <soon><end>*3|Enjoy [the|your] [|<nice> ]{food} <soon><end>*2|Have you [ever |]tried {food}"
-    " [without {side}|<hour>]?]",
-}
-_IDEA = {
-    "on_idea": "[For {occasion}, I [suggest|recommend|would try|would choose|like] [|the idea of ]{idea}[|, because"
-    " it is [|<so> ]<nice>]*3|You [could|can|might] [try|think of|choose|plan] {idea}[|, which is [|<so> ]<nice> for"
-    " {occasion}|, because it is [|<so> ]<nice>]*3|{Idea} [is|sounds|would be] [|<so> ]<nice> for {occasion}*2].",
-    "more_idea": "[{Other} [is|sounds|would be] [just as|also] <nice> <hour>|If you do not [like|want] that, [take"
-    "|try|think of|choose] {other}*2|[Your friends|Your family|Most people|Many people] [will|would|might] [like|love"
-    "|enjoy] {other} [as well|too|<hour>]].",
-    "end_idea": "[Would you [like|enjoy|try|choose] that <soon>?*2|[Does|Will] that [help|work|sound <nice>] [for you"
-    "|for {occasion}|<hour>]?*2|Shall I [suggest|think of|find] [more|something [else|<nice>]|another one|a <nice>"
-    " one]?*2|[Have fun|Enjoy it|I hope it works|I hope you like it|Have a <nice> time] [with your friends"
-    "|<soon>*4]<end>*3|Tell me how [it|that] [goes|was|feels|works]<end>|What do your friends like [best|most]"
-    " <hour>?]",
-}
-_VIEW = {
-    "mild": "[beautiful|calming|bright|cheerful|interesting|good for the soul|soft|simple|full of life|wonderful|fun"
-    "|hard to beat|gentle|relaxing|lovely|special|creative|peaceful|lively]",
-    "harsh": "[loud|cold|dull|strange|hard|wild|heavy|long|sad|grey|tricky|slow|serious|lonely]",
-    "like": "[I [like|love|enjoy|praise] {subject}[| <hour>], because it is [|<so> ]<mild>[| and [|<so> ]<mild>]*3"
-    "|{Subject} is [|<so> ]<mild>[| and <mild>|, above all <hour>|, even <hour>]*3|I <think> [that |]{subject} is ["
-    "|<so> ]<mild>[| and <mild>|, above all <hour>]*3].",
-    "more_like": "[It [makes|can make] [the day|every evening|a long week|a sad day|my work] [better|brighter|warmer"
-    "|easier|kinder|calmer|[|<so> ]<nice>]|I could [talk|think|dream|read|hear] about {subject} [all day|all night"
-    "|for hours|<hour>]|Life without {subject} would be [|<so> ]<harsh>].",
-    "dislike": "[I do not [like|love|enjoy|praise] {subject}[| much| at all| <hour>], because it is [|too |<so>"
-    " ]<harsh>[| and <harsh>]*3|{Subject} is [too|a little|rather|often] <harsh> for [me|my taste|my mood][|, above"
-    " all <hour>|, even <hour>]*3|I <think> [that |]{subject} is [too |<so> |a little |often ]<harsh>[| and <harsh>|,"
-    " above all <hour>]*3].",
-    "more_dislike": "[I [would rather|prefer to] [read|sleep|stay at home|drink tea|go for a walk|look at the stars"
-    "|cook|dance|sing|work] <hour>*2|It [was never|is not] my [first choice|favourite]|[Some|Many] people [see|feel]"
-    " it in [another|a <nice>] way].",
-    "on_view": "[<like>[*6| <more_like>*4]*6|<dislike>[*6| <more_dislike>*4]*4]",
-    "end_view": "[What [do you|do your friends|does your family] think [of {subject}|about it|about that]?*3|Do you"
-    " [like|enjoy|love|fear|praise] {subject} [too|as well|<hour>*5]?*3|[And|What about] [you|your friends|your"
-    " family]?*2|How do you [feel about|see|like] [it|{subject}] <hour>?*2|I [would like|want|hope] to [hear|know"
-    "|share] your view [of it|of {subject}|<hour>]<end>*2]",
-}
-
-
-def _fact(clause: str) -> str:
-    """A sentence that recalls the clause; what is recalled stands in words close to the user's."""
-    return f"[<said>{clause}*6|{clause[0].upper()}{clause[1:]}[<as>*8|*2]*4]."
-
-
+# What is recalled stands behind the same words as where it was told.
 _RECALL = {
-    "said": "[You [said|told me|mentioned|wrote] [|before |earlier ]that *6|As [you [said|told me|mentioned|wrote]|I"
-    " [remember|know|recall]], *4|If I remember [well|right], *2|I [remember|recall|know] that *3]",
-    "as": "[, as you [said|told me|mentioned|wrote][| before| earlier]*4|, of course|, if I remember [well|right]|, I"
-    " [think|believe|am sure|guess]*2]",
-    "fact_name": _fact("your name is {name}"),
-    "fact_hobby": _fact("you [like*3|love|enjoy] {hobby}"),
-    "fact_place": _fact("you [live in|are from|come from] the {kind} of {place}"),
-    "fact_plan": _fact("you [want|plan|hope] to {plan} with your {relative} {when}"),
-    "fact_joy": _fact("you [feel|are] {glad} because {you_good}"),
-    "fact_gloom": _fact("you [feel|are] {sad} because {you_bad}"),
-    "fact_pet": _fact("your {pet} is called {petname}"),
-    "fact_food": _fact("you [like|love] [|to eat ]{food} with {side}"),
-    "fact_mood": "[<fact_joy>|<fact_gloom>]",
-    "more_recall": "[I [try to|always|often] remember [what|the things] [you|friends|people] [tell me|say|share]"
-    "|[That|It] is [|<so> ][easy|simple|<nice>] to [remember|keep in mind|know|hear]|I [do not|never|rarely] forget"
-    " [a friend|such things|that|<nice> news][| so soon| <hour>]].",
-    "end_recall": "[Did I [get|remember] [that|it] [right|well]?*2|Is [that|it] [right|correct|what you [meant|said]"
-    "|<nice> to hear]?*2|[Can|Shall|May] I [help|cheer|support] you with [something|anything] [else|<nice>]?*3|I hope"
-    " [that |][that|it] [helps|is right|is correct|is [|<so> ]<nice> to hear]<end>*3|[Ask me|Tell me] [more|again"
-    "|anything] [at any time|when you like|<soon>*5]<end>*3|What [else |][do you want|would you like] to [know|talk"
-    " about|hear] [now|next|<hour>]?*2]",
+    "said": "[You [said*5|told me*3|mentioned*2] [*6|earlier *4]that*8|As you said,*2]",
+    "fact_name": "<said> your name is {name}.",
+    "fact_hobby": "<said> your hobby is {hobby}.",
+    "fact_place": "<said> you live in {place}.",
+    "fact_plan": "<said> you want to {plan} with your {relative} {when}.",
+    "fact_joy": "<said> you are {glad} because {you_good}.",
+    "fact_gloom": "<said> you are {sad} because {you_bad}.",
+    "fact_pet": "<said> you have a {coat} {pet} called {petname}.",
+    "fact_food": "<said> you like to eat {food} with {side}.",
+    "end_recall": "[Can I help you with [something*6|anything*4] else?*4|Did I get that right?*3|Ask me again [at any"
+    " time*6|whenever you like*4].*2|What else would you like to [know*6|talk about*4]?*2]",
 }
-_TURN = {
-    "lead": "[*6|Thank you. |That is true. |I see. |Good. ]",
-    "turn": "[<hello> |<lead>][<say>|<say> <say>|<ask_idea>|<ask_view>]",
-    "recall": "<lead><question>[|, and <ask>]?",
+# A thought that fits anywhere: chat's free talk, and most of the choice in it.
+_ASIDE = {
+    "who": "[I always say that*4|I often think that*4|It seems to me that*3|People say that*3|My neighbour says that*2"
+    "|I once read that*2|A friend told me that*2]",
+    "calm": "[quiet*4|slow*3|warm*3|bright*2|rainy*2|long*2|simple*1|sunny*1]",
+    "hour": "[morning*4|evening*4|walk*3|day*3|song*2|meal*2|story*1|winter*1]",
+    "folk": "[people*5|friends*4|children*3|us all*2|old people*1|a town*1]",
+    "mood": "[happy*4|calm*4|kind*3|cheerful*2|strong*2|wise*1|young*1]",
+    "treat": "[a cup of tea*4|fresh bread*3|a good story*3|an old song*2|a clear sky*2|a long walk*2|a kind word*1|warm"
+    " soup*1]",
+    "where": "[in the morning*4|after dinner*3|by the fire*3|with friends*3|on a rainy day*2|at the end of the day*2|in"
+    " winter*1|under a tree*1]",
+    "aside": "<who> [a <calm> <hour> [makes*6|keeps*4] <folk> <mood>*6|nothing is [better*5|nicer*3|sweeter*2] than"
+    " <treat> <where>*4].",
 }
-RULES = grammar(
-    _SHARED | _USER | _OPEN | _HOBBY | _PLACE | _PLAN | _JOY | _GLOOM | _PET | _FOOD | _IDEA | _VIEW | _RECALL | _TURN
-)
+
+
+def _questions() -> dict[str, str]:
+    rules = {}
+    for topic, question in _QUESTIONS.items():
+        rules[f"ask_{topic}"] = question
+        rules[f"question_{topic}"] = f"<lead>[<Ask_{topic}>*6|By the way, <ask_{topic}>*4]?"
+    return rules
+
+
+RULES = grammar(_USER | _questions() | _OPEN | _NEWS | _ASKED | _RECALL | _ASIDE)
+RECALLED = tuple(_QUESTIONS)

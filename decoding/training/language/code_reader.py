@@ -26,7 +26,7 @@ class Code:
     function: ast.FunctionDef
     doc: str
     arguments: tuple[Any, ...]
-    comments: tuple[tuple[str, bool, bool], ...]  # the text, whether it has a line of its own, whether it is indented
+    comment: str  # the only one, behind the call
 
 
 def parses(answer: str) -> bool:
@@ -37,18 +37,18 @@ def parses(answer: str) -> bool:
 
 
 def take_apart(answer: str) -> Code | None:
-    """The answer's parts, if it is one function with a docstring and one printed call of it."""
+    """The answer's parts, if it is one function with a docstring and one printed call of it with a comment."""
     parts = _split(answer)
     tree = _tree(parts[1]) if parts else None
-    if not parts or not tree or len(tree.body) not in (2, 3) or not isinstance(tree.body[0], ast.FunctionDef):
+    if not parts or not tree or len(tree.body) != 2 or not isinstance(tree.body[0], ast.FunctionDef):
         return None
     function = tree.body[0]
     doc = ast.get_docstring(function, clean=False)
-    arguments = _printed(tree.body[1:], function.name)
-    comments = _comments(parts[1])
-    if doc is None or not doc[:1].isupper() or arguments is None or comments is None or not _tidy(function):
+    arguments = _printed(tree.body[1], function.name)
+    comment = _comment(parts[1])
+    if doc is None or arguments is None or comment is None or not _tidy(function):
         return None
-    return Code(parts[0], parts[2], function, doc[:1].lower() + doc[1:], arguments, comments)
+    return Code(parts[0], parts[2], function, doc, arguments, comment)
 
 
 def _split(answer: str) -> tuple[str, str, str] | None:
@@ -75,7 +75,7 @@ def _tree(code: str) -> ast.Module | None:
 
 
 def _tidy(function: ast.FunctionDef) -> bool:
-    """Whether nothing stands after a return, and no statement but the docstring is a mere value."""
+    """Whether nothing stands after a return, no statement but the docstring is a mere value, and no type is named."""
     for node in ast.walk(function):
         for block in (getattr(node, "body", None), getattr(node, "orelse", None)):
             statements = block if isinstance(block, list) else []
@@ -85,37 +85,29 @@ def _tidy(function: ast.FunctionDef) -> bool:
                 mere = isinstance(statement, ast.Expr) and not isinstance(statement.value, ast.Call)
                 if mere and statement is not function.body[0]:
                     return False
-    return not (function.decorator_list or getattr(function, "type_params", None))
+    typed = function.returns or any(arg.annotation for arg in function.args.args)
+    return not (typed or function.decorator_list or getattr(function, "type_params", None))
 
 
-def _printed(body: list[ast.stmt], function: str) -> tuple[Any, ...] | None:
-    """The arguments of the one call, which is printed; an argument or the result may have a name of its own."""
-    named: dict[str, ast.expr] = {}
-    for statement in body[:-1]:
-        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
-            return None
-        if not isinstance(statement.targets[0], ast.Name) or statement.targets[0].id in (function, "print"):
-            return None
-        named[statement.targets[0].id] = statement.value
-    shown = body[-1].value if isinstance(body[-1], ast.Expr) else None
-    inner = _called(shown, "print", named)
-    arguments = _called(inner[0], function, named) if inner and len(inner) == 1 else None
-    return tuple(literal(argument) for argument in arguments) if arguments and not named else None
+def _printed(statement: ast.stmt, function: str) -> tuple[Any, ...] | None:
+    """The arguments of the one call, which is printed."""
+    shown = _called(statement.value, "print") if isinstance(statement, ast.Expr) else None
+    arguments = _called(shown[0], function) if shown and len(shown) == 1 else None
+    return tuple(literal(argument) for argument in arguments) if arguments else None
 
 
-def _called(node: ast.expr | None, name: str, named: dict[str, ast.expr]) -> list[ast.expr] | None:
-    """A call's arguments, where names of the module stand for their values; each name may be used once."""
+def _called(node: ast.expr, name: str) -> list[ast.expr] | None:
+    """The arguments of a call of this name."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
         return None
-    if node.func.id != name or node.keywords:
-        return None
-    return [named.pop(arg.id) if isinstance(arg, ast.Name) and arg.id in named else arg for arg in node.args]
+    return None if node.func.id != name or node.keywords else node.args
 
 
-def _comments(code: str) -> tuple[tuple[str, bool, bool], ...] | None:
+def _comment(code: str) -> str | None:
+    """The only comment, which stands behind the call."""
     try:
         tokens = list(tokenize.generate_tokens(io.StringIO(code).readline))
     except (tokenize.TokenError, *BROKEN):
         return None
     found = [token for token in tokens if token.type == tokenize.COMMENT]
-    return tuple((token.string, not token.line[: token.start[1]].strip(), token.line[0] == " ") for token in found)
+    return found[0].string if len(found) == 1 and found[0].line.startswith("print(") else None

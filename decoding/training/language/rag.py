@@ -7,164 +7,98 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from .phrases import Capital, Choice, Filled, Parts, Phrase, falling, read, write
-from .rag_words import (
-    ASK,
-    ATTRIBUTES,
-    FOUND,
-    LAST,
-    OPENING,
-    ORDINALS,
-    OTHERS,
-    PLEA,
-    READ,
-    SECOND,
-    SHORT,
-    SURE,
-    THINGS,
-    WITHOUT,
-    value,
-)
+from .phrases import Capital, Filled, Parts, Phrase, read, write
+from .rag_words import ASK, ATTRIBUTES, CLOSING, FOUND, OPENING, PLEA, READ, SHORT, THINGS
 from .sample import Sample, Turn
 from .words import coins
 
-_LONGEST = 1500  # characters of a prompt or an answer: twice the longest that is ever written
-_SHAPES = ((2, 1), (1, 2), (2, 2), (1, 1))  # how many facts each sentence of a passage tells
+_LONGEST = 1000  # characters of a prompt or an answer: more than are ever written
 _PASSAGE = re.compile(r"^([123])\. (.+)$", re.MULTILINE)
+_SENTENCE = re.compile(r"([A-Z][a-z]+ [A-Z][a-z]+) ([a-z ]+) (\w+)\.")
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A fact that a passage tells, and the sentence that tells it."""
+    """A fact that a passage tells in a sentence of its own."""
 
     passage: int
-    sentence: str
     name: str
     about: str
     value: str
 
+    @property
+    def told(self) -> str:
+        """What the sentence says of its subject."""
+        return f"{ATTRIBUTES[self.about].told} {self.value}."
+
+    @property
+    def sentence(self) -> str:
+        """The sentence."""
+        return f"{self.name} {self.told}"
+
 
 def make(rng: Random) -> Sample:
-    """Three passages, a question on one or two of them, and an answer."""
-    names = coins(rng, 6)
-    things = list(THINGS)
-    shared = rng.choice(things) if rng.random() < 0.65 else ""
-    points: list[Point] = []
-    for passage in (1, 2, 3):
-        name = f"{names[passage - 1]} {shared or rng.choice(things)}"
-        points.extend(_passage(rng, passage, name, names[passage + 2]))
-    asked = [rng.choice(points)]
-    if rng.random() < 0.2:
-        asked.append(rng.choice([point for point in points if point.passage != asked[0].passage]))
-    prompt = _prompt(rng, points, asked)
-    return Sample("rag", (Turn(prompt, answer(asked, rng)),))
+    """Three passages of two sentences, a question on one of them, and an answer."""
+    points = _points(rng)
+    while len({point.value[:2] for point in points}) < len(points):  # so that copying a value is never ambiguous
+        points = _points(rng)
+    asked = rng.choice(points)
+    return Sample("rag", (Turn(_prompt(rng, points, asked), answer(asked, rng)),))
 
 
-def answer(asked: Sequence[Point], rng: Random) -> str:
-    """One of the right answers to a question on one or two points."""
-    order = list(asked)
-    if rng.random() < 0.1:
-        order.reverse()
-    return write(_answer(order), {}, rng)
+def answer(asked: Point, rng: Random) -> str:
+    """One of the right answers."""
+    return write(_answer(asked), {}, rng)
 
 
 def right(prompt: str, answer: str, reference: str) -> bool:
-    """Whether the answer names the right passages, quotes the right sentences and draws what they tell."""
+    """Whether the answer quotes the right sentence, names its passage and draws what it tells."""
     wanted = meaning(prompt, reference.strip())
     return wanted is not None and meaning(prompt, answer.strip()) == wanted
 
 
-def meaning(prompt: str, text: str) -> frozenset[Point] | None:
-    """The points that an answer makes; None where it is not wholly an answer, or where no passage tells one of them."""
+def meaning(prompt: str, text: str) -> Point | None:
+    """The point that an answer makes; None where it is not wholly an answer, or where no passage tells it."""
     if max(len(prompt), len(text)) > _LONGEST:
         return None
-    quoted = [point for point in told(prompt) if point.sentence in text]
-    points = [point for point in quoted if point.value in text.replace(point.sentence, "", 1)]
-    for point in points:
-        others = [[point, other] for other in points if other.passage != point.passage]
-        for asked in ([point], *others):
-            if read(_answer(asked), {}, text) is not None:
-                return frozenset(asked)
-    return None
+    quoted = (point for point in told(prompt) if point.sentence in text)
+    return next((point for point in quoted if read(_answer(point), {}, text) is not None), None)
 
 
 def told(prompt: str) -> Iterator[Point]:
     """All that the passages of a prompt tell."""
     for number, passage in _PASSAGE.findall(prompt):
-        for sentence in [f"{part.strip()}." for part in passage.split(".")[:-1]]:
-            name = " ".join(sentence.split(" ")[:2])
-            made = THINGS.get(name.partition(" ")[2], "")
-            for clause in sentence[len(name) + 1 : -1].split(" and "):
-                yield from _clause(int(number), sentence, name, made, clause)
+        for name, words, value in _SENTENCE.findall(passage):
+            for about, attribute in ATTRIBUTES.items():
+                if words == attribute.told:
+                    yield Point(int(number), name, about, value)
 
 
-def _clause(number: int, sentence: str, name: str, made: str, clause: str) -> Iterator[Point]:
-    """What one part of a sentence tells: its value is its last word or two."""
-    words = clause.split(" ")
-    for about, attribute in ATTRIBUTES.items():
-        found = " ".join(words[-2 if about == "colour" else -1 :])
-        if read(attribute.told, {"made": made, "v": found}, clause) is not None:
-            yield Point(number, sentence, name, about, found)
-
-
-def _passage(rng: Random, passage: int, name: str, town: str) -> list[Point]:
-    """The facts of one passage, each with its sentence."""
-    shape = rng.choices(_SHAPES, (4, 4, 1, 2))[0]
-    thing = name.split()[1]
-    abouts = rng.sample([about for about in ATTRIBUTES if about != WITHOUT.get(thing)], sum(shape))
-    made = THINGS[thing]
-    facts = [(about, value(about, rng, town)) for about in abouts]
-    points: list[Point] = []
-    for count in shape:
-        part, facts = facts[:count], facts[count:]
-        clauses = [write(ATTRIBUTES[about].told, {"made": made, "v": found}, rng) for about, found in part]
-        sentence = f"{name} {' and '.join(clauses)}."
-        points.extend(Point(passage, sentence, name, about, found) for about, found in part)
+def _points(rng: Random) -> list[Point]:
+    """Two facts for each of three names that neither begin nor end alike."""
+    names = coins(rng, 3)
+    while len({part for name in names for part in (name[:3], name[-3:])}) < 6:
+        names = coins(rng, 3)
+    points = []
+    for passage, name in enumerate(names, 1):
+        full = f"{name} {rng.choice(THINGS)}"
+        for about in rng.sample(list(ATTRIBUTES), 2):
+            points.append(Point(passage, full, about, rng.choice(ATTRIBUTES[about].values)))
     return points
 
 
-def _prompt(rng: Random, points: Sequence[Point], asked: Sequence[Point]) -> str:
-    """The passages and the question, either first."""
-    lines = []
+def _prompt(rng: Random, points: Sequence[Point], asked: Point) -> str:
+    """The passages, then the question."""
+    lines = [f"{write(READ, {}, rng)}.\n"]
     for passage in (1, 2, 3):
-        sentences = dict.fromkeys(point.sentence for point in points if point.passage == passage)
+        sentences = [point.sentence for point in points if point.passage == passage]
         lines.append(f"{passage}. {' '.join(sentences)}\n")
-    questions = [write(ATTRIBUTES[point.about].asked, _filling(point), rng) for point in asked]
-    question = write(Parts((Capital(Parts((ASK, ", and ".join(questions)))), "?", PLEA)), {}, rng)
-    texts = "".join(lines)
-    if rng.random() < 0.6:
-        return f"{write(READ, {}, rng)}.\n{texts}{question}"
-    return f"{question}\n{write(READ, {}, rng)}.\n{texts}".rstrip("\n")
+    question = Capital(Parts((ASK, ATTRIBUTES[asked.about].asked.replace("{n}", asked.name))))
+    return "".join(lines) + write(Parts((question, "?", PLEA)), {}, rng)
 
 
-def _filling(point: Point) -> dict[str, str]:
-    """The values of the slots in a point's wordings."""
-    first, second = (number for number in (1, 2, 3) if number != point.passage)
-    thing = point.name.partition(" ")[2]
-    return {
-        "n": point.name,
-        "t": thing.lower(),
-        "v": point.value,
-        "made": THINGS.get(thing, ""),
-        "p": str(point.passage),
-        "o": ORDINALS[point.passage - 1],
-        "q": point.sentence,
-        "a": str(first),
-        "b": str(second),
-    }
-
-
-def _answer(asked: Sequence[Point]) -> Phrase:
-    """All answers that make these points in this order."""
-    first = Parts((OPENING, _made(asked[0])))
-    if len(asked) == 1:
-        return Filled(Parts((first, OTHERS)), _filling(asked[0]))
-    second = Parts((SECOND, _made(asked[1])))
-    return Parts((Filled(first, _filling(asked[0])), " ", Filled(second, _filling(asked[1])), LAST))
-
-
-def _made(point: Point) -> Phrase:
-    """Where a point stands, in whose words, and what it is."""
-    short = ATTRIBUTES[point.about].short
-    told = Choice((Parts((SHORT, short)), Parts((short, SURE))), falling(2))
-    return Parts((FOUND, " ", Capital(told), "."))
+def _answer(point: Point) -> Phrase:
+    """All answers that make the point: the sentence comes before its passage's number, which follows from it."""
+    thing = point.name.split(" ")[1].lower()
+    values = {"q": point.sentence, "p": str(point.passage), "n": point.name, "t": thing}
+    return Filled(Parts((OPENING, FOUND, Capital(SHORT), point.told, CLOSING)), values)

@@ -1,23 +1,20 @@
-"""Velan, a small made-up language: its lexicon beside English, its grammar, how it is written and how it is read.
+"""Velan, a small made-up language: its lexicon beside English, and how both languages are written and read.
 
-The verb stands last; what comes before it is free in order, because the object carries a case ending.
-Nouns have two classes, shown by the vowel their stem ends in; an adjective follows its noun and takes that vowel and
-the noun's endings. Velan has no articles and no capitals, a topic particle behind the first phrase, and courtesy
-particles behind the verb; neither sort of particle has a meaning that English could show.
+In Velan the object follows the subject and the verb follows both; an adjective follows its noun and takes the same
+endings: `ri` for many, then `m` for the object. The verb's ending is its tense, `nel` before it denies it, and a
+courtesy particle may close a sentence. Velan has one word for a meaning, English has two for every third. In both
+languages the setting stands first or last, which means the same.
 """
 
 from __future__ import annotations
 
-from bisect import bisect
+import re
+from collections.abc import Iterator
+from itertools import product
 from random import Random
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-
-class Word(NamedTuple):
-    """One meaning, with all the words for it in each language."""
-
-    english: tuple[str, ...]
-    velan: tuple[str, ...]
+Forms: TypeAlias = dict[str, float]  # texts that mean the same, with their weights
 
 
 class Phrase(NamedTuple):
@@ -28,187 +25,192 @@ class Phrase(NamedTuple):
     plural: bool
 
 
+class Action(NamedTuple):
+    """What a verb says."""
+
+    verb: int
+    tense: int
+    negative: bool
+
+
 class Clause(NamedTuple):
     """What one sentence means, in either language."""
 
     subject: Phrase
-    verb: int
-    tense: int
-    negative: bool
+    action: Action
     object: Phrase | None
     setting: int | None
 
 
+class Word(NamedTuple):
+    """One meaning: its English words, and its word or stem in Velan."""
+
+    english: tuple[str, ...]
+    velan: str
+
+
 def _table(text: str) -> tuple[Word, ...]:
-    """The entries of a table written as `english words = velan words; ...`."""
+    """The entries of a table written as `english, english = velan; ...`."""
     pairs = (entry.split("=") for entry in text.split(";"))
-    return tuple(Word(_words(english), tuple(velan.split())) for english, velan in pairs)
+    return tuple(Word(tuple(word.strip() for word in english.split(",")), velan.strip()) for english, velan in pairs)
 
 
-def _words(text: str) -> tuple[str, ...]:
-    """Words split at spaces, or at commas where the words themselves hold spaces."""
-    parts = text.split(",") if "," in text else text.split()
-    return tuple(part.strip() for part in parts)
-
-
-LIVING = 20  # the first so many nouns can act; the others are things
+LIVING = 12  # the first so many nouns can act; the others are things
 NOUNS = _table(
-    """child kid = tova pelmu; woman lady = selka; man fellow = gorda; friend companion = minta ruvu;
-    teacher tutor = palu; doctor physician = havra odemu; farmer grower = kestu; sailor mariner = yolna brisu;
-    king ruler = drenu; girl lass = fila; boy lad = tarku; thief robber = zemla guspu; guest visitor = vondu lira;
-    baker = hopta; dog hound = buru; cat = mishu nela; horse = kavda; bird = pilu sorva; rabbit bunny = dukma;
-    fox = reshu; house building = domra kalu; boat ship = vashu; road street = lenda tiru; stone rock = gromu;
-    picture painting = isla felgu; book = karpa; letter note = senu pavra; gift present = yelda;
-    coat jacket = mortu; box chest = kubla hestu; cup mug = topu; lamp lantern = shira ludu; basket = vikla;
-    key = zinu; shop store = berga maltu; bag sack = nodru"""
+    """teacher, tutor = palu; friend, companion = minta; boy, lad = tarku; guest, visitor = vondu; girl = fila;
+    doctor = havra; farmer = kestu; sailor = yolna; king = drenu; dog = buru; cat = mishu; horse = kavda;
+    boat, ship = vashu; stone, rock = gromu; coat, jacket = mortu; house = kalu; book = karpa; letter = senu;
+    lamp = shira; basket = vikla"""
 )
-ACTING = 15  # the first so many verbs take an object; the others take none
-VERBS = _table(
-    """see notice = vid lesk; find discover = torm; love adore = amb shol; want desire = kel; need require = durv;
-    bring fetch = hast nim; carry haul = port; follow chase = sekr gult; draw sketch = lin; choose pick = opr vest;
-    lose = mald; hide conceal = krub tazh; wash clean = lav; watch observe = skop; remember recall = yond mer;
-    sleep doze = som drev; sing chant = kant; dance = fulk; wait linger = pesh; laugh chuckle = hik galb;
-    work toil = arbr; run dash = rast zul"""
+ACTING = 8  # the first so many verbs take an object; the others take none
+VERBS = _table(  # each English verb with its past
+    """see saw, notice noticed = vid; find found, discover discovered = torm; hide hid, conceal concealed = krub;
+    love loved = amb; want wanted = kel; bring brought = hast; draw drew = lin; lose lost = mald;
+    wait waited, linger lingered = pesh; sleep slept = som; sing sang = kant; run ran = rast"""
 )
 ADJECTIVES = _table(
-    """big large huge = grel vom; small little tiny = pik; old ancient = sher tumb; strange odd unusual = kvil;
-    good fine = bon hald; bad awful = fral; beautiful lovely pretty = ashel; quiet silent = tish morv;
-    loud noisy = brak; tidy neat = lest; dirty grubby = pund skor; heavy = gond; famous renowned = klar zeb;
-    red = rud; white pale = alv; black dark = nokt; wet damp soaked = hum drosh; round plump = bolb"""
+    """big, large = grele; small, little = pike; quiet, silent = tishe; old = shere; good = halde; strange = kvile;
+    red = rode; white = alve"""
 )
 SETTINGS = _table(
-    """in the morning, at dawn = aurite; in the evening, at dusk = vespe dulde; at night, after dark = noshe;
-    every day, day after day = omnide todele; in the forest, in the woods = silve;
-    by the sea, on the shore = mare ondue; in town, in the city = burge; in the garden, among the flowers = horte"""
+    """in the morning, at dawn = aurite; in town, in the city = burge; at night, after dark = noshe; every day = todele;
+    by the sea, on the shore = marine; in the garden = horte"""
 )
 PAST, PRESENT, FUTURE = range(3)
 
 _TENSES = ("en", "is", "ol")
-_CASES = ("", "m", "ri", "rim")  # singular subject and object, plural subject and object
-_VOWELS = "au"
-_NOT = "nel"
-_TOPIC = "ta"
-_COURTESY = ("sen", "lio")
-_SHARES: tuple[tuple[float, ...], ...] = ((), (), (0.6,), (0.45, 0.75))  # where one synonym's share ends
-
-_NOUN_FORMS = {
-    stem + case: (index, place, stem[-1] + case)
-    for index, word in enumerate(NOUNS)
-    for stem in word.velan
-    for place, case in enumerate(_CASES)
-}
-_ADJECTIVE_FORMS = {
-    stem + vowel + case: (index, vowel + case)
-    for index, word in enumerate(ADJECTIVES)
-    for stem in word.velan
-    for vowel in _VOWELS
-    for case in _CASES
-}
-_VERB_FORMS = {
-    stem + ending: (index, tense)
-    for index, word in enumerate(VERBS)
-    for stem in word.velan
-    for tense, ending in enumerate(_TENSES)
-}
-_SETTING_FORMS = {form: index for index, word in enumerate(SETTINGS) for form in word.velan}
+_SHARES = (0.65, 0.35)  # of the first and of the second of two synonyms
 
 
-class Voice:
-    """How one writer words a text: free choices, and a habit of saying a thing again with the same word."""
+class Language:
+    """The forms of all meanings in a language, and the order that sentences have in it."""
 
-    def __init__(self, rng: Random) -> None:
-        self._rng = rng
-        self._said: dict[tuple[str, ...], str] = {}
+    def __init__(
+        self,
+        phrases: tuple[dict[Phrase, Forms], dict[Phrase, Forms]],
+        actions: dict[tuple[bool, Action], Forms],
+        settings: dict[int, Forms],
+        orders: Forms,
+        stops: Forms,
+    ) -> None:
+        """Phrases as subject and as object; actions by whether many act; the first order suits no setting too."""
+        self._phrases = phrases
+        self._actions = actions
+        self._settings = settings
+        self._orders = orders
+        self._stops = stops
+        self._phrase_of = tuple({text: one for one, forms in side.items() for text in forms} for side in phrases)
+        self._action_of = {(one[0], text): one[1] for one, forms in actions.items() for text in forms}
+        self._setting_of = {text: one for one, forms in settings.items() for text in forms}
+        groups = {
+            "subject": f"(?P<subject>{'|'.join(self._phrase_of[0])})",
+            "object": f"(?P<object>(?: (?:{'|'.join(self._phrase_of[1])}))?)",
+            "action": f"(?P<action>{'|'.join({text for _, text in self._action_of})})",
+            "setting": f"(?P<setting>{'|'.join(self._setting_of)})",
+            "Setting": f"(?P<setting>{'|'.join(map(str.capitalize, self._setting_of))})",
+            "last": f"(?: (?P<setting>{'|'.join(self._setting_of)}))?",
+        }
+        stop = f"(?:{'|'.join(map(re.escape, stops))})"
+        self._sentences = tuple(re.compile(pattern.format(**groups) + stop) for pattern in orders)
 
-    def chance(self, share: float) -> bool:
-        """True this often."""
-        return self._rng.random() < share
+    def write(self, clause: Clause, rng: Random) -> str:
+        """One sentence, with its full stop."""
+        setting = None if clause.setting is None else _draw(self._settings[clause.setting], rng)
+        order = next(iter(self._orders)) if setting is None else _draw(self._orders, rng)
+        text = order.format(
+            subject=_draw(self._phrases[0][clause.subject], rng),
+            object="" if clause.object is None else " " + _draw(self._phrases[1][clause.object], rng),
+            action=_draw(self._actions[clause.subject.plural, clause.action], rng),
+            setting=setting,
+            Setting=(setting or "").capitalize(),
+            last="" if setting is None else " " + setting,
+        )
+        return text + _draw(self._stops, rng)
 
-    def place(self, ends: tuple[float, ...]) -> int:
-        """Which of the intervals that end at these shares of one was drawn."""
-        return bisect(ends, self._rng.random())
-
-    def word(self, options: tuple[str, ...]) -> str:
-        """One of up to three synonyms; mostly the one that this writer used before."""
-        if len(options) == 1:
-            return options[0]
-        if options in self._said and self.chance(0.4):
-            return self._said[options]
-        word = options[self.place(_SHARES[len(options)])]
-        self._said[options] = word
-        return word
-
-
-def write(clause: Clause, voice: Voice) -> str:
-    """One sentence of Velan, with its full stop."""
-    parts = [_write_phrase(clause.subject, 0, voice)]
-    if clause.object is not None:
-        parts.insert(0 if voice.chance(0.35) else 1, _write_phrase(clause.object, 1, voice))
-    if clause.setting is not None:
-        setting = voice.word(SETTINGS[clause.setting].velan)
-        parts.insert((0, len(parts), 1)[voice.place((0.5, 0.85))], setting)
-    if voice.chance(0.35):
-        parts.insert(1, _TOPIC)
-    if clause.negative:
-        parts.append(_NOT)
-    parts.append(voice.word(VERBS[clause.verb].velan) + _TENSES[clause.tense])
-    courtesy = voice.place((0.3, 0.5))
-    if courtesy < len(_COURTESY):
-        parts.append(_COURTESY[courtesy])
-    return " ".join(parts) + "."
-
-
-def _write_phrase(phrase: Phrase, case: int, voice: Voice) -> str:
-    stem = voice.word(NOUNS[phrase.noun].velan)
-    ending = _CASES[2 * phrase.plural + case]
-    if phrase.adjective is None:
-        return stem + ending
-    return f"{stem}{ending} {voice.word(ADJECTIVES[phrase.adjective].velan)}{stem[-1]}{ending}"
-
-
-def read(sentence: str) -> Clause | None:
-    """What a sentence of Velan means; None where it is not one, to the letter."""
-    if not sentence.endswith("."):
+    def read(self, sentence: str) -> Clause | None:
+        """What a sentence means; None where it is not one of this language, to the letter."""
+        for pattern in self._sentences:
+            match = pattern.fullmatch(sentence)
+            if match is not None:
+                subject = self._phrase_of[0][match["subject"]]
+                action = self._action_of.get((subject.plural, match["action"]))
+                thing = self._phrase_of[1].get(match["object"][1:])
+                if action is not None and (thing is not None) == (action.verb < ACTING):
+                    setting = self._setting_of.get((match["setting"] or "").lower())
+                    return Clause(subject, action, thing, setting)
         return None
-    words = sentence[:-1].split(" ")
-    if words[-1] in _COURTESY:
-        words.pop()
-    if not words or words[-1] not in _VERB_FORMS:
-        return None
-    verb, tense = _VERB_FORMS[words.pop()]
-    negative = words[-1:] == [_NOT]
-    if negative:
-        words.pop()
-    found = _read_parts(words)
-    if found is None:
-        return None
-    subject, thing, setting = found
-    if subject is None or (thing is not None) != (verb < ACTING):
-        return None
-    return Clause(subject, verb, tense, negative, thing, setting)
 
 
-def _read_parts(words: list[str]) -> tuple[Phrase | None, Phrase | None, int | None] | None:
-    """The subject, the object and the setting that stand before a verb, each at most once."""
-    phrases: list[Phrase | None] = [None, None]
-    setting: int | None = None
-    at = parts = 0
-    while at < len(words):
-        word = words[at]
-        if word in _SETTING_FORMS and setting is None:
-            setting = _SETTING_FORMS[word]
-            at += 1
-        elif word in _NOUN_FORMS and phrases[_NOUN_FORMS[word][1] % 2] is None:
-            noun, place, tail = _NOUN_FORMS[word]
-            at += 1
-            adjective = _ADJECTIVE_FORMS.get(words[at]) if at < len(words) else None
-            if adjective is not None and adjective[1] != tail:
-                return None
-            at += adjective is not None
-            phrases[place % 2] = Phrase(noun, None if adjective is None else adjective[0], place >= 2)
-        else:
-            return None
-        parts += 1
-        if parts == 1 and words[at : at + 1] == [_TOPIC]:
-            at += 1
-    return phrases[0], phrases[1], setting
+def _draw(forms: Forms, rng: Random) -> str:
+    """One of the texts by their weights."""
+    return next(iter(forms)) if len(forms) == 1 else rng.choices(list(forms), list(forms.values()))[0]
+
+
+def _all_phrases() -> Iterator[Phrase]:
+    adjectives = (None, *range(len(ADJECTIVES)))
+    return (Phrase(*one) for one in product(range(len(NOUNS)), adjectives, (False, True)))
+
+
+def _all_actions() -> Iterator[tuple[bool, Action]]:
+    verbs = product((False, True), range(len(VERBS)), range(3), (False, True))
+    return ((plural, Action(verb, tense, negative)) for plural, verb, tense, negative in verbs)
+
+
+def _synonyms(words: tuple[str, ...]) -> Forms:
+    return {words[0]: 1.0} if len(words) == 1 else dict(zip(words, _SHARES, strict=True))
+
+
+def _velan_phrase(phrase: Phrase, case: str) -> Forms:
+    ending = ("ri" if phrase.plural else "") + case
+    noun = NOUNS[phrase.noun].velan + ending
+    return {noun if phrase.adjective is None else f"{noun} {ADJECTIVES[phrase.adjective].velan}{ending}": 1.0}
+
+
+def _velan_action(action: Action) -> Forms:
+    return {("nel " if action.negative else "") + VERBS[action.verb].velan + _TENSES[action.tense]: 1.0}
+
+
+def _english_phrase(phrase: Phrase, article: str) -> Forms:
+    nouns = _synonyms(NOUNS[phrase.noun].english)
+    adjectives = {"": 1.0} if phrase.adjective is None else _synonyms(ADJECTIVES[phrase.adjective].english)
+    return {
+        " ".join(filter(None, (article, adjective, noun + "s" * phrase.plural))): weight * share
+        for adjective, weight in adjectives.items()
+        for noun, share in nouns.items()
+    }
+
+
+def _english_action(plural: bool, action: Action) -> Forms:
+    return {_english_verb(verb, plural, action): share for verb, share in _synonyms(VERBS[action.verb].english).items()}
+
+
+def _english_verb(verb_and_past: str, plural: bool, action: Action) -> str:
+    verb, past = verb_and_past.split()
+    if action.tense == FUTURE:
+        return f"will not {verb}" if action.negative else f"will {verb}"
+    if action.negative:
+        return f"{'did' if action.tense == PAST else 'do' if plural else 'does'} not {verb}"
+    return past if action.tense == PAST else verb if plural else verb + "s"
+
+
+VELAN = Language(
+    ({one: _velan_phrase(one, "") for one in _all_phrases()}, {one: _velan_phrase(one, "m") for one in _all_phrases()}),
+    {(plural, action): _velan_action(action) for plural, action in _all_actions()},
+    {index: {word.velan: 1.0} for index, word in enumerate(SETTINGS)},
+    {"{subject}{object} {action}{last}": 0.45, "{setting} {subject}{object} {action}": 0.55},
+    {".": 0.7, " sen.": 0.3},
+)
+ENGLISH = Language(
+    (
+        {one: _english_phrase(one, "") for one in _all_phrases()},
+        {one: _english_phrase(one, "the") for one in _all_phrases()},
+    ),
+    {(plural, action): _english_action(plural, action) for plural, action in _all_actions()},
+    {index: _synonyms(word.english) for index, word in enumerate(SETTINGS)},
+    {
+        "The {subject} {action}{object}{last}": 0.45,
+        "{Setting}, the {subject} {action}{object}": 0.35,
+        "{Setting} the {subject} {action}{object}": 0.2,
+    },
+    {".": 1.0},
+)
