@@ -196,7 +196,7 @@ def test_a_checkpoint_of_another_training_or_a_damaged_one_is_refused(tokenizer:
     trained(tmp_path, tokenizer)
     with pytest.raises(ParamError, match="another recipe or seed"):
         trained(tmp_path, tokenizer, seed=3)
-    (tmp_path / "checkpoint.pt").write_bytes(b"no checkpoint")
+    (tmp_path / "checkpoint.safetensors").write_bytes(b"no checkpoint")
     with pytest.raises(ParamError, match="damaged"):
         trained(tmp_path, tokenizer)
 
@@ -207,7 +207,7 @@ def test_a_student_learns_its_teachers_distributions(tokenizer: Any, tmp_path: P
     for teacher_seed in (1, 2):
         model, teacher = (new_model(TINY, seed, "cpu", 1500) for seed in (1, teacher_seed))
         trainer = Trainer(TINY, model, rows, lambda rng, share: drills.make(rng), tmp_path, 1, teacher=teacher)
-        trainer.loss(pack(rows, lambda: drills.make(Random(1)), 2, 128)).backward()  # type: ignore[no-untyped-call]
+        trainer.learn(pack(rows, lambda: drills.make(Random(1)), 2, 128))
         gradients.append(
             max(float(weight.grad.abs().max()) for weight in model.parameters() if weight.grad is not None)
         )

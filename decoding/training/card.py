@@ -91,7 +91,7 @@ def _size(engine: Engine, folder: Path) -> str:
     bytes_of = (folder / "model.safetensors").stat().st_size
     card = shape.card
     return (
-        f"## Size\n\n{bytes_of / 2e6:.2f} million parameters in bfloat16 ({bytes_of / 1e6:.1f} MB), Mistral "
+        f"## Size\n\n{card.parameters / 1e6:.2f} million parameters in bfloat16 ({bytes_of / 1e6:.1f} MB), Mistral "
         f"architecture, {shape.shape.layers} layers, sliding window {shape.window}, context {card.context}, "
         f"byte-level BPE of {card.vocabulary} entries.\n"
     )

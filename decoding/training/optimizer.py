@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Mapping
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 
 class Optimizers:
@@ -34,14 +33,23 @@ class Optimizers:
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
 
-    def state(self) -> list[dict[str, Any]]:
-        """What a checkpoint keeps."""
-        return [optimizer.state_dict() for optimizer in self._both]
+    def state(self) -> dict[str, Tensor]:
+        """What a checkpoint keeps, by name: which optimizer, which of its weights, which number."""
+        return {
+            f"{which}/{index}/{name}": torch.as_tensor(value)
+            for which, optimizer in enumerate(self._both)
+            for index, values in optimizer.state_dict()["state"].items()
+            for name, value in values.items()
+        }
 
-    def restore(self, states: Iterable[dict[str, Any]]) -> None:
-        """Goes on from a checkpoint's state."""
+    def restore(self, tensors: Mapping[str, Tensor]) -> None:
+        """Go on from a checkpoint's state."""
+        states: list[dict[int, dict[str, Tensor]]] = [{} for _ in self._both]
+        for key, tensor in tensors.items():
+            which, index, name = key.split("/")
+            states[int(which)].setdefault(int(index), {})[name] = tensor
         for optimizer, state in zip(self._both, states, strict=True):
-            optimizer.load_state_dict(state)
+            optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
 def rate_share(step: int, steps: int, *, warm_up: int = 60, falling: float = 0.45) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import shutil
@@ -25,6 +26,7 @@ from .optimizer import Optimizers, rate_share
 Tell = Callable[[str, float], None]
 Draw = Callable[[Random, float], Sample]  # a conversation, given the share of the training that is done
 
+_CHECKPOINT = "checkpoint.safetensors"
 _ROWS = 256
 _KEEP_SECONDS = 120.0  # between two checkpoints: what a kill can cost
 
@@ -69,12 +71,12 @@ class Trainer:
         keep: float = _KEEP_SECONDS,
     ) -> None:
         self.recipe, self.model, self.folder = recipe, model, folder
-        self._rows, self._draw, self._seed, self._teacher = rows, draw, seed, teacher
+        self._rows, self._draw, self._seed = rows, draw, seed
         self._keep_seconds = keep
         self._device = next(model.parameters()).device
         self._optimizers = Optimizers(model, recipe.muon_rate, recipe.adam_rate)
-        self._body = _body(model, compiled=recipe.compiled)
-        self._body_of_teacher = None if teacher is None else _body(teacher, compiled=recipe.compiled)
+        self._fast = _Fast(model, compiled=recipe.compiled)
+        self._fast_teacher = None if teacher is None else _Fast(teacher, compiled=recipe.compiled)
         self.step = 0
         self.seconds = 0.0  # of training, over all calls
         self.seen = 0  # tokens read
@@ -106,31 +108,24 @@ class Trainer:
             batch = pack(self._rows, lambda: long_training_sample(rng), recipe.lines // 2, recipe.length * 2)
         else:
             batch = pack(self._rows, lambda: self._draw(rng, share), recipe.lines, recipe.length)
-        loss = self.loss(batch)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss = self.learn(batch)
         self._optimizers.step(rate_share(self.step, recipe.steps))
+        self._fast.take_weights(self.model)
         self.seen += batch.ids.numel()
         self.step += 1
+        return loss
+
+    def learn(self, batch: Batch) -> float:
+        """Leave the gradients of a batch with the model; the mean loss over its learnt tokens."""
+        logits = self._fast.logits(batch)
+        wanted = batch.answers.to(self._device)
+        if self._fast_teacher is not None:
+            with torch.no_grad():
+                wanted = self._fast_teacher.logits(batch).softmax(-1)
+        loss = functional.cross_entropy(logits, wanted)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self._fast.hand_gradients(self.model)
         return loss.item()
-
-    def loss(self, batch: Batch) -> Tensor:
-        """The mean loss over the learnt tokens of a batch."""
-        logits = self._logits(self.model, self._body, batch)
-        if self._teacher is None:
-            return functional.cross_entropy(logits, batch.answers.to(self._device))
-        with torch.no_grad():
-            wanted = self._logits(self._teacher, self._body_of_teacher, batch).softmax(-1)
-        return functional.cross_entropy(logits, wanted)
-
-    def _logits(self, model: Any, body: Any, batch: Batch) -> Tensor:
-        """The logits where they are asked for only: the output layer is a fifth of the work elsewhere."""
-        ids, positions = batch.ids.to(self._device), batch.positions.to(self._device)
-        with torch.autocast(self._device.type, torch.bfloat16):
-            hidden = body(input_ids=ids, position_ids=positions, use_cache=False).last_hidden_state
-            # Rounded up, their numbers are few: for every new one a kernel would be made, and kept.
-            asked = functional.pad(batch.asked, (0, -len(batch.asked) % _ROWS)).to(self._device)
-            logits: Tensor = model.lm_head(hidden.flatten(0, 1)[asked])[: len(batch.asked)]
-        return logits.float()
 
     def _news(self, loss: float) -> str:
         left = self.seconds / self.step * (self.recipe.steps - self.step)
@@ -139,33 +134,42 @@ class Trainer:
 
     def _keep(self) -> None:
         """Write the checkpoint whole or not at all."""
-        state = {
-            "recipe": asdict(self.recipe),
-            "seed": self._seed,
-            "step": self.step,
-            "seconds": self.seconds,
-            "seen": self.seen,
-            "model": self.model.state_dict(),
-            "optimizers": self._optimizers.state(),
-        }
+        from safetensors.torch import save_file
+
+        tensors = {f"model/{name}": weight for name, weight in self.model.named_parameters()}
+        tensors |= {f"optimizer/{name}": tensor for name, tensor in self._optimizers.state().items()}
+        count = {"step": self.step, "seconds": self.seconds, "seen": self.seen}
+        about = {"recipe": asdict(self.recipe), "seed": self._seed, "count": count}
         fresh = self.folder / "checkpoint.new"
-        torch.save(state, fresh)
-        fresh.replace(self.folder / "checkpoint.pt")
+        save_file(tensors, fresh, {"about": json.dumps(about)})
+        fresh.replace(self.folder / _CHECKPOINT)
 
     def _resume(self) -> None:
-        path = self.folder / "checkpoint.pt"
+        path = self.folder / _CHECKPOINT
         if not path.is_file():
             return
-        try:
-            state = torch.load(path, map_location=self._device, weights_only=True)
-        except Exception:  # a damaged file raises errors of many kinds
-            raise ParamError(f"{path} is damaged: delete it to train {self.recipe.name} anew") from None
-        if state["recipe"] != asdict(self.recipe) or state["seed"] != self._seed:
+        about, tensors = _read_checkpoint(path)
+        if (about.get("recipe"), about.get("seed")) != (asdict(self.recipe), self._seed):
             raise ParamError(f"{path} is of another recipe or seed: delete it, or name another folder")
-        self.model.load_state_dict(state["model"])
-        self._optimizers.restore(state["optimizers"])
-        self.step, self.seconds, self.seen = state["step"], state["seconds"], state["seen"]
+        weights = {name.removeprefix("model/"): tensor for name, tensor in tensors.items() if name[:6] == "model/"}
+        with torch.no_grad():
+            for name, weight in self.model.named_parameters():
+                weight.copy_(weights[name])
+        self._fast.take_weights(self.model)
+        self._optimizers.restore({name[10:]: t for name, t in tensors.items() if name[:10] == "optimizer/"})
+        self.step, self.seconds, self.seen = (about["count"][name] for name in ("step", "seconds", "seen"))
         _cut_log(self.folder / "log.jsonl", self.step)
+
+
+def _read_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """What a checkpoint says of itself, and its tensors."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as file:
+            return json.loads(file.metadata()["about"]), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # the file is no dict
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError):
+        raise ParamError(f"{path} is damaged: delete it to train anew") from None
 
 
 def read_log(path: Path) -> list[dict[str, float]]:
@@ -187,7 +191,35 @@ def _cut_log(path: Path, step: int) -> None:
     path.write_text("".join(json.dumps(entry) + "\n" for entry in kept), encoding="utf-8")
 
 
-def _body(model: Any, *, compiled: bool) -> Any:
-    """The model without its output layer, compiled if that is wanted and a compiler is at hand."""
-    can = next(model.parameters()).is_cuda or shutil.which(os.environ.get("CXX", "g++")) is not None
-    return torch.compile(model.model, dynamic=False) if compiled and can else model.model
+class _Fast:
+    """A model's twin in bfloat16, which computes; the weights that learn stay in float32.
+
+    Half the memory to move, which is what a step of a small model waits for.
+    """
+
+    def __init__(self, model: Any, *, compiled: bool) -> None:
+        self._model = copy.deepcopy(model).to(torch.bfloat16)
+        self._device = next(model.parameters()).device
+        can = self._device.type == "cuda" or shutil.which(os.environ.get("CXX", "g++")) is not None
+        self._body = torch.compile(self._model.model, dynamic=False) if compiled and can else self._model.model
+
+    def logits(self, batch: Batch) -> Tensor:
+        """The logits where they are asked for only: the output layer is a fifth of the work elsewhere."""
+        ids, positions = batch.ids.to(self._device), batch.positions.to(self._device)
+        hidden = self._body(input_ids=ids, position_ids=positions, use_cache=False).last_hidden_state
+        # Rounded up, their numbers are few: for every new one a kernel would be made, and kept.
+        asked = functional.pad(batch.asked, (0, -len(batch.asked) % _ROWS)).to(self._device)
+        logits: Tensor = self._model.lm_head(hidden.flatten(0, 1)[asked])[: len(batch.asked)]
+        return logits.float()
+
+    def hand_gradients(self, model: Any) -> None:
+        """Give the gradients to the weights that learn."""
+        for ours, theirs in zip(self._model.parameters(), model.parameters(), strict=True):
+            theirs.grad = None if ours.grad is None else ours.grad.float()
+            ours.grad = None
+
+    @torch.no_grad()
+    def take_weights(self, model: Any) -> None:
+        """Take over what was learnt."""
+        for ours, theirs in zip(self._model.parameters(), model.parameters(), strict=True):
+            ours.copy_(theirs)
