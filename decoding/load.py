@@ -1,4 +1,4 @@
-"""Engines by name: the toy, a model folder, or a model of the hub; with a drafter where one is named."""
+"""Engines by name: the embedded family, a model folder, a model of the hub, or the toy; with a drafter."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from .embedded import DRAFTER, TARGET
 from .engine import Engine
 from .errors import ModelError
 from .model.resized import Resized
@@ -29,19 +30,20 @@ def load(
     dtype: str | None = None,
     progress: Progress | None = None,
 ) -> Engine:
-    """An engine on "toy", a model folder or a hub id; `draft` names a smaller model with the same tokenizer.
+    """An engine on "pocket", a model folder, a hub id or "toy".
 
+    `draft` names a smaller model with the same tokenizer; pocket and the toy bring their own.
     The device is CUDA where there is one; the dtype is bfloat16 where the device computes with it, else float32.
     """
     for value in (name, draft):
         if value is not None and (not isinstance(value, str) or not value.strip() or "\0" in value):
-            raise ModelError('name a model: "toy", a model folder, or a hub id such as org/model')
-        if value == "pocket":
-            raise ModelError('this version has no embedded model yet: use "toy" or a model folder')
+            raise ModelError('name a model: "pocket", a model folder, or a hub id such as org/model')
     if name == "toy":
         return _load_toy(draft, device, dtype)
     if draft == "toy":
         raise ModelError('the toy drafts for "toy" only: name a smaller model with the same tokenizer')
+    if name == TARGET and draft is None:
+        draft = DRAFTER
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
     target, codec = _load_model(name, where, dtype, progress)
     if draft is None:

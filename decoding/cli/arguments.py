@@ -9,6 +9,7 @@ from typing import NoReturn
 
 import torch
 
+from ..embedded import DEFAULT
 from ..engine import Engine
 from ..errors import ParamError
 from ..load import load
@@ -25,12 +26,14 @@ class Parser(argparse.ArgumentParser):
         raise ParamError(f"{' '.join(message.split())} (see {self.prog} --help)")
 
 
-def add_model_flags(parser: argparse.ArgumentParser, model: str | None = "toy") -> None:
+def add_model_flags(parser: argparse.ArgumentParser, model: str | None = DEFAULT) -> None:
     """Which model, where."""
     group = parser.add_argument_group("model")
     shown = f" (default: {model})" if model else " (default: the one that the trace names)"
-    group.add_argument("--model", default=model, metavar="NAME", help=f'"toy", a folder or a hub id{shown}')
-    group.add_argument("--draft", metavar="NAME", help="a smaller model with the same tokenizer, for draft_model")
+    group.add_argument("--model", default=model, metavar="NAME", help=f'"pocket", "toy", a folder or a hub id{shown}')
+    group.add_argument(
+        "--draft", metavar="NAME", help="a smaller model with the same tokenizer (pocket and the toy bring their own)"
+    )
     group.add_argument("--device", help="cpu or cuda (default: cuda where there is one)")
     group.add_argument("--dtype", help="float32, bfloat16 or float16 (default: what the device is good at)")
     group.add_argument("--threads", metavar="N", help="threads of the processor to use")

@@ -7,11 +7,12 @@ import json
 import sys
 from pathlib import Path
 
+from .. import embedded
 from ..bench import bench
 from ..errors import ParamError
 from ..methods import METHODS
 from ..peers import find_peers
-from ..tasks import read_tasks
+from ..tasks import Task, read_tasks
 from ..toy import NOTE, TASKS
 from ..types import JSON
 from .arguments import add_json_flag, add_model_flags, check_place, clean, load_engine, pairs, whole
@@ -19,7 +20,8 @@ from .paint import Paint, one_line
 from .progress import Progress
 
 HELP = "measure methods against autoregressive decoding, greedily, on the same prompts in turn"
-EXAMPLE = "python -m decoding bench --model FOLDER --methods lookahead,prompt_lookup --tasks question.jsonl --limit 20"
+EXAMPLE = "python -m decoding bench --methods lookahead,prompt_lookup --limit 20 --peers transformers"
+DEFAULT_OUT = "bench.json"
 _HEADS = ("method", "tokens/step", "tokens/s", "speedup", "step cost", "prefill ms", "same text")
 
 
@@ -35,7 +37,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-new-tokens", default="128", metavar="N")
     parser.add_argument("--ignore-end", action="store_true", help="write on behind the end of the text")
     parser.add_argument("--peers", default="", metavar="A,B", help="others to measure: transformers")
-    parser.add_argument("--out", metavar="FILE", help="also write the JSON to FILE")
+    parser.add_argument("--out", default=DEFAULT_OUT, metavar="FILE", help=f"for the JSON (default: {DEFAULT_OUT})")
     add_json_flag(parser)
 
 
@@ -44,11 +46,8 @@ def main(arguments: argparse.Namespace) -> int:
     limit = None if arguments.limit is None else whole("--limit", arguments.limit, 1, 100_000)
     budget = whole("--max-new-tokens", arguments.max_new_tokens, 1, 1_000_000)
     params = _params(arguments.param)
-    if arguments.out is not None:
-        check_place("--out", arguments.out)
-    if arguments.tasks is None and arguments.model != "toy":
-        raise ParamError("name a file of prompts with --tasks: the built-in ones are for the toy")
-    tasks = TASKS[:limit] if arguments.tasks is None else read_tasks(clean(arguments.tasks), limit)
+    check_place("--out", arguments.out)
+    tasks = _tasks(arguments, limit)
     engine = load_engine(arguments)
     runnable = [name for name, kind in METHODS.items() if engine.draft or "draft_model" not in kind.needs]
     methods = runnable if arguments.methods is None else _names(arguments.methods)
@@ -67,13 +66,24 @@ def main(arguments: argparse.Namespace) -> int:
             progress=progress,
         )
     document = {"tasks": clean(arguments.tasks or "built-in"), "max_new_tokens": budget, **measured}
-    if arguments.out is not None:
-        Path(arguments.out).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    Path(arguments.out).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     if arguments.json:
         print(json.dumps(document))
     else:
         print(table(Paint.for_stream(sys.stdout), document))
+        print(f"saved in {one_line(clean(arguments.out))}")
     return 0
+
+
+def _tasks(arguments: argparse.Namespace, limit: int | None) -> tuple[Task, ...]:
+    """The tasks of the file, or those that come with an embedded model."""
+    if arguments.tasks is not None:
+        return read_tasks(clean(arguments.tasks), limit)
+    if arguments.model == "toy":
+        return TASKS[:limit]
+    if arguments.model == embedded.TARGET:
+        return read_tasks(embedded.TASKS, limit)
+    raise ParamError("name a file of prompts with --tasks: the built-in ones are for pocket and the toy")
 
 
 def table(paint: Paint, document: dict[str, JSON]) -> str:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from ..errors import SpecscopeError
-from . import bench, demo, methods, rescore, run
+from . import bench, demo, methods, quality, rescore, run, train
 from .arguments import Parser
 from .paint import one_line
 
@@ -17,7 +17,7 @@ _INTERRUPTED, _PIPE_CLOSED, _USER_ERROR = 130, 141, 2  # what shells give for SI
 
 _EPILOG = """example:
   python -m decoding demo
-  python -m decoding run --method lookahead --prompt "Thursday"
+  python -m decoding run --method lookahead --prompt "What is the dish of Ablow?"
   python -m decoding COMMAND --help"""
 
 
@@ -31,7 +31,7 @@ def build_parser() -> Parser:
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for command in (demo, run, methods, bench, rescore):
+    for command in (demo, run, methods, bench, rescore, quality, train):
         name = command.__name__.rpartition(".")[2]
         sub = commands.add_parser(
             name,

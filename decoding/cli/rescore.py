@@ -8,6 +8,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from ..embedded import FOLDERS
 from ..errors import ModelError
 from ..trace import read_trace
 from .arguments import add_json_flag, add_model_flags, load_engine
@@ -31,7 +32,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Rescore; exit code 1 if a token is not the target's choice."""
     trace = read_trace(arguments.trace)
     named = trace.header.model.name
-    if not arguments.model and named != "toy" and not _is_folder(named):
+    if not arguments.model and named not in ("toy", *FOLDERS) and not _is_folder(named):
         # A trace may come from anybody: what it names must not make this machine fetch anything.
         raise ModelError(
             f"the trace names the model {named[:200]!r}, which is no folder here: name it with --model if you trust it"

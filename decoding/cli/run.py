@@ -8,13 +8,13 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
+from .. import embedded, toy
 from ..engine import Engine, Prompt
 from ..errors import ParamError
 from ..methods import METHODS
 from ..metrics import survival
 from ..rescore import Rescore
 from ..run import Run
-from ..toy import NOTE, PROMPT
 from ..trace import TraceWriter
 from ..types import JSON, Header, Step
 from .arguments import (
@@ -34,8 +34,9 @@ from .report import report
 from .stream import Piece, Pieces, Stream
 
 HELP = "write a text with one method and show what happened"
-EXAMPLE = 'python -m decoding run --method lookahead --param W=8 --prompt "Thursday" --trace run.jsonl'
+EXAMPLE = 'python -m decoding run --method lookahead --prompt "What is the dish of Ablow?" --trace run.jsonl'
 _SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "seed")
+_PROMPTS = {"toy": toy.PROMPT, embedded.TARGET: embedded.PROMPT}  # for those who give none
 _LONGEST_ECHO = 400  # characters of the prompt shown in front of the answer
 
 
@@ -150,7 +151,7 @@ def contract(run: Run, engine: Engine, verdict: Rescore) -> dict[str, JSON]:
 
 
 def _prompt(arguments: argparse.Namespace) -> Prompt:
-    """The prompt, or a built-in one for the toy."""
+    """The prompt, or the one that comes with an embedded model."""
     if arguments.prompt_ids is not None:
         if arguments.chat:
             raise ParamError("--chat needs a text: give --prompt or --prompt-file instead of --prompt-ids")
@@ -159,8 +160,8 @@ def _prompt(arguments: argparse.Namespace) -> Prompt:
         text = read_text(arguments.prompt_file, "prompt file")
     elif arguments.prompt is not None:
         text = clean(arguments.prompt)
-    elif arguments.model == "toy":
-        text = PROMPT
+    elif arguments.model in _PROMPTS:
+        text = _PROMPTS[arguments.model]
     else:
         raise ParamError("give a prompt: --prompt TEXT, --prompt-file FILE or --prompt-ids 1,2,3")
     if not text.strip() or len(text) > 2**20:
@@ -201,7 +202,7 @@ class _Screen:
         params = "  ".join(f"{row['name']}={header.params[row['name']]}" for row in _worth_saying(header))
         print(paint.fit(f"{paint.bold(header.method)}  {paint.dim(params)}"))
         if engine.model.card.family == "table":
-            print(paint.dim(f"toy: {NOTE}"))
+            print(paint.dim(f"toy: {toy.NOTE}"))
         print()
 
     def add(self, step: Step) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 import torch
 
+from ..embedded import FOLDERS
 from ..errors import ModelError
 from ..types import JSON
 from .config import check_family
@@ -27,8 +28,13 @@ _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 
 
 def find_folder(folder_or_id: str, tell: Callable[[str, float], None]) -> Path:
-    """The folder itself, or the one that the hub's files were put into."""
-    folder = Path(folder_or_id)
+    """The folder itself, that of an embedded model, or the one that the hub's files were put into."""
+    folder = FOLDERS.get(folder_or_id, Path(folder_or_id))
+    if folder_or_id in FOLDERS and not folder.is_dir():
+        raise ModelError(
+            f'this copy holds no embedded model {folder_or_id!r}: "python -m decoding train family" makes one, '
+            'or use "toy" or a model folder'
+        )
     try:
         if folder_or_id and folder.is_dir():
             return folder

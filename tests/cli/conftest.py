@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,13 +32,15 @@ Command = Callable[..., Done]
 
 
 @pytest.fixture
-def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Command]:
-    """Runs a command; the number of threads is put back afterwards."""
+def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Command]:
+    """Runs a command, on the toy where none is named: it is fast. The number of threads is put back afterwards."""
+    monkeypatch.setattr("decoding.cli.bench.DEFAULT_OUT", str(tmp_path / "default.json"))
     for name in ("NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
 
     def run(*argv: str) -> Done:
-        code = main(argv)
+        toy = argv[:1] in (("run",), ("bench",)) and "--model" not in argv
+        code = main([*argv, "--model", "toy"] if toy else argv)
         captured = capsys.readouterr()
         return Done(code, captured.out, captured.err)
 

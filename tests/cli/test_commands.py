@@ -104,7 +104,8 @@ def test_demo_shows_every_method_and_one_text(command: Command, monkeypatch: pyt
     monkeypatch.setenv("FORCE_COLOR", "1")
     painted = command("demo").out
     assert "\x1b[4;38;5;36m" in painted and "from the n-gram pool" in painted
-    note = painted.splitlines()[1 : painted.splitlines().index("prompt: 'Every evening'")]
+    lines = painted.splitlines()
+    note = lines[1 : next(index for index, line in enumerate(lines) if line.startswith("prompt: "))]
     assert len(note) > 1 and all(line.startswith("\x1b[2m") for line in note)
 
 
@@ -121,7 +122,7 @@ def test_no_command_prints_help(command: Command) -> None:
     assert done.code == 0 and "run" in done.out and "example" in done.out
 
 
-@pytest.mark.parametrize("name", ["demo", "run", "methods", "bench", "rescore"])
+@pytest.mark.parametrize("name", ["demo", "run", "methods", "bench", "rescore", "quality", "train"])
 def test_every_command_explains_itself(command: Command, name: str) -> None:
     """A help text without an example sends people to the source."""
     done = command(name, "--help")

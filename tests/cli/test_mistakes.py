@@ -51,7 +51,6 @@ NONSENSE = [
     (["run", "--prefill-chunk", "0"], "--prefill-chunk must be from 1"),
     (["run", "--threads", "0"], "--threads must be from 1"),
     (["run", "--device", "abacus"], "leave device and dtype out"),
-    (["run", "--model", "pocket", "--prompt", "a"], "no embedded model yet"),
     (["run", "--model", "/no/such/folder", "--prompt", "a"], "not a folder"),
     (["run", "--model", "\udcff", "--prompt", "a"], "not a folder"),
     (["run", "--model", "/no/such/folder"], "give a prompt"),

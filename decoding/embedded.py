@@ -1,0 +1,15 @@
+"""Where the embedded family lies: models that a fresh clone can run with nothing to download."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_HOME = Path(__file__).parents[1] / "assets" / "pocket"
+
+TARGET, DRAFTER = "pocket", "pocket-drafter"
+FOLDERS = {TARGET: _HOME / "target", DRAFTER: _HOME / "drafter"}  # names that stand for folders everywhere
+TASKS = _HOME / "tasks.jsonl"  # held-out questions with references, in Spec-Bench's form
+STORE = _HOME / "datastore.txt"  # text of the training split, for drafting by retrieval
+DEFAULT = TARGET if FOLDERS[TARGET].is_dir() else "toy"  # what every command runs on where no model is named
+PROMPT = "Translate this into Velan: The big fox will chase the thief."
+NOTE = "a model of 6.5 million parameters that speaks a small language of its own"

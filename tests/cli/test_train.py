@@ -1,0 +1,84 @@
+"""`train family` and `quality`, on the plan that takes seconds: everything is real but the size."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import transformers
+
+from decoding.cli.main import main
+from decoding.training.family import SMOKE
+from decoding.training.language.kinds import KINDS
+from decoding.training.trainer import read_log
+
+from .conftest import Command
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A whole family, made by the command."""
+    folder = tmp_path_factory.mktemp("family")
+    assert main(["train", "family", "--out", str(folder), "--plan", "smoke", "--seed", "3", "--device", "cpu"]) == 0
+    return folder
+
+
+def test_the_smoke_plan_makes_a_whole_family_that_learns(home: Path) -> None:
+    """The full plan takes an hour and more: this is where its every part is run."""
+    log = read_log(home / "training" / "target" / "log.jsonl")
+    losses = [entry["loss"] for entry in log]
+    assert len(losses) == SMOKE.target.steps
+    assert sum(losses[-5:]) < 0.75 * sum(losses[:5])
+    for role in ("target", "drafter"):
+        model = transformers.AutoModelForCausalLM.from_pretrained(home / role)
+        assert model.config.model_type == "mistral"
+        card = (home / role / "README.md").read_text()
+        assert "## Quality" in card and "## Training" in card and all(f"| {kind} |" in card for kind in KINDS)
+    assert "| lookahead |" in (home / "target" / "README.md").read_text()
+    assert (home / "loss.svg").read_text().count("<polyline") == 2
+    assert len((home / "tasks.jsonl").read_text().splitlines()) == len(KINDS)
+    assert (home / "datastore.txt").stat().st_size > 10_000
+
+
+def test_a_finished_family_is_not_trained_again(command: Command, home: Path) -> None:
+    """The second call finds the checkpoints of the first, whole."""
+    weights = (home / "target" / "model.safetensors").read_bytes()
+    assert command("train", "family", "--out", str(home), "--plan", "smoke", "--seed", "3", "--device", "cpu").code == 0
+    assert (home / "target" / "model.safetensors").read_bytes() == weights
+    other = command("train", "family", "--out", str(home), "--plan", "smoke", "--seed", "4", "--device", "cpu")
+    assert other.code == 2 and "another recipe or seed" in other.err
+
+
+def test_quality_judges_a_model_of_the_family(command: Command, home: Path) -> None:
+    """Half a second of training answers nothing rightly, and the report says so."""
+    flags = ["--model", str(home / "target"), "--tasks", str(home / "tasks.jsonl"), "--device", "cpu"]
+    report = command("quality", *flags, "--json").json["kinds"]
+    assert set(report) == {*KINDS, "all"}
+    assert report["all"]["right"] == 0 and report["all"]["turns"] >= len(KINDS)
+    shown = command("quality", *flags, "--show-wrong")
+    assert shown.code == 0 and "0 of" in shown.out and "reference:" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("argv", "reason"),
+    [
+        (["train", "family"], "--out"),
+        (["train", "cathedral", "--out", "x"], "invalid choice"),
+        (["train", "family", "--out", "x", "--plan", "grand"], "full, smoke"),
+        (["train", "family", "--out", "x", "--seed", "-1"], "--seed must be from 0"),
+        (["train", "family", "--out", __file__], "must name a folder"),
+        (["quality", "--tasks", "/no/such/file"], "cannot read"),
+        (["quality", "--limit", "0"], "--limit must be from 1"),
+    ],
+)
+def test_nonsense_ends_in_one_line(command: Command, argv: list[str], reason: str) -> None:
+    done = command(*argv)
+    assert done.code == 2 and done.err.count("\n") == 1
+    assert reason in done.err
+
+
+def test_tasks_of_other_languages_cannot_be_judged(command: Command, home: Path, tmp_path: Path) -> None:
+    (tmp_path / "tasks.jsonl").write_text(json.dumps({"question_id": 7, "category": "poetry", "turns": ["Sing."]}))
+    done = command("quality", "--model", str(home / "target"), "--tasks", str(tmp_path / "tasks.jsonl"))
+    assert done.code == 2 and "question 7" in done.err

@@ -1,0 +1,138 @@
+"""The embedded family as it ships: its files, what others can do with them, and how good it is."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+import torch
+import transformers
+
+from decoding import METHODS, Engine, load
+from decoding.embedded import DRAFTER, FOLDERS, PROMPT, STORE, TARGET, TASKS
+from decoding.tasks import Task, read_tasks
+from decoding.training.family import FULL
+from decoding.training.language.kinds import KINDS, held_out
+from decoding.training.language.sample import Sample, Turn
+from decoding.training.quality import measure, total
+from decoding.training.suite import write_tasks
+
+pytestmark = pytest.mark.skipif(not TASKS.is_file(), reason="this copy holds no embedded model")
+
+# The share of right answers that the family promises, by kind.
+PROMISED = {
+    "chat": 0.95,
+    "translation": 0.90,
+    "summary": 0.80,
+    "qa": 0.85,
+    "arithmetic": 0.80,
+    "rag": 0.85,
+    "code": 0.80,
+}
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    return load(TARGET, device="cpu", dtype="float32")
+
+
+@pytest.fixture(scope="module")
+def tasks() -> tuple[Task, ...]:
+    return read_tasks(TASKS)
+
+
+def some(tasks: tuple[Task, ...], each: int) -> list[Task]:
+    """A few of every kind."""
+    seen = Counter[str]()
+    return [task for task in tasks if (seen.update([task.category]) or seen[task.category]) <= each]
+
+
+def test_the_files_keep_their_sizes() -> None:
+    home = TASKS.parent
+    assert sum(path.stat().st_size for path in home.rglob("*") if path.is_file()) <= 48e6
+    assert {path.name for path in home.iterdir()} == {"target", "drafter", "tasks.jsonl", "datastore.txt", "loss.svg"}
+    assert STORE.stat().st_size < 2e6
+
+
+@pytest.mark.parametrize(("name", "least", "most"), [(TARGET, 6e6, 12e6), (DRAFTER, 0.0, 1.5e6)])
+def test_transformers_opens_and_runs_it_without_our_code(name: str, least: float, most: float) -> None:
+    """Same ids as ours from `generate`, in a folder with nothing of ours in it."""
+    folder = FOLDERS[name]
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    assert least <= sum(weight.numel() for weight in model.parameters()) <= most
+    chat = [{"role": "user", "content": PROMPT}]
+    inputs: Any = tokenizer.apply_chat_template(chat, add_generation_prompt=True, return_tensors="pt", return_dict=True)
+    theirs = model.generate(**inputs, max_new_tokens=80, do_sample=False)[0, inputs["input_ids"].shape[1] :].tolist()
+    ours = load(str(folder), device="cpu", dtype="float32").generate(chat, max_new_tokens=80)
+    assert list(ours.ids) == theirs
+    assert ours.trace.header.prompt == tuple(inputs["input_ids"][0].tolist())
+
+
+def test_it_is_what_the_recipe_says() -> None:
+    for name, recipe in ((TARGET, FULL.target), (DRAFTER, FULL.drafter)):
+        config = json.loads((FOLDERS[name] / "config.json").read_text())
+        assert config["model_type"] == "mistral"
+        assert config["sliding_window"] == 256 < 1024 <= config["max_position_embeddings"]
+        assert config["num_key_value_heads"] < config["num_attention_heads"]
+        assert (config["hidden_size"], config["num_hidden_layers"]) == (recipe.hidden, recipe.layers)
+
+
+def test_the_tokenizer_gives_any_text_back(engine: Engine) -> None:
+    tokenizer, rng = engine.codec.tokenizer, Random(8)
+    assert len(tokenizer) == 4096
+    for _ in range(300):
+        points = [rng.choice((rng.randrange(32, 127), rng.randrange(0xD800), rng.randrange(0xE000, 0x110000)))]
+        text = "".join(map(chr, points * rng.randrange(1, 4))) + rng.choice((" ", "\n", "a  b", "12"))
+        assert tokenizer.decode(tokenizer.encode(text, add_special_tokens=False)) == text
+
+
+def test_the_suite_is_the_seeds_and_held_out(tasks: tuple[Task, ...], tmp_path: Path) -> None:
+    write_tasks(tmp_path / "tasks.jsonl", seed=1)
+    assert (tmp_path / "tasks.jsonl").read_bytes() == TASKS.read_bytes()
+    assert min(Counter(task.category for task in tasks).values()) >= 20
+    assert {task.category for task in tasks} == set(KINDS)
+    for task in tasks:
+        turns = tuple(Turn(*turn) for turn in zip(task.turns, task.reference, strict=True))
+        assert held_out(Sample(task.category, turns))
+
+
+def test_the_answers_are_right_and_honestly_uncertain(engine: Engine, tasks: tuple[Task, ...]) -> None:
+    """What the card says, measured again: a checker tells of every answer whether it is right."""
+    found = measure(engine, tasks, lambda what, share: None)
+    shares = {kind: quality.share for kind, quality in found.items()}
+    assert all(shares[kind] >= least for kind, least in PROMISED.items()), shares
+    assert found["code"].parseable >= 0.95 * found["code"].turns
+    assert 0.4 <= total(found).entropy <= 2.0
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "autoregressive"])
+def test_every_method_writes_its_text(engine: Engine, tasks: tuple[Task, ...], method: str) -> None:
+    """On trained weights, whose near-ties and repetitions random ones lack."""
+    for task in some(tasks, 2):
+        chat = [{"role": "user", "content": task.turns[0]}]
+        plain = engine.generate(chat, max_new_tokens=160)
+        other = engine.generate(chat, method, max_new_tokens=160)
+        assert other.ids == plain.ids
+        assert engine.rescore(other.trace).violations == 0
+
+
+def test_long_conversations_past_the_window(engine: Engine, tasks: tuple[Task, ...]) -> None:
+    """Behind several windows of other talk the model still answers rightly: the rolling buffer holds what counts."""
+    chat = [
+        {"role": role, "content": text}
+        for task in some(tasks, 1)
+        for turn in zip(task.turns, task.reference, strict=True)
+        for role, text in zip(("user", "assistant"), turn, strict=True)
+    ]
+    task = next(task for task in reversed(tasks) if task.category == "rag")
+    chat.append({"role": "user", "content": task.turns[0]})
+    ids = engine.encode(chat)
+    assert len(ids) > 3 * 256
+    result = engine.generate(ids, max_new_tokens=120)
+    assert KINDS["rag"].right(task.turns[0], result.text, task.reference[0]), result.text
+    assert engine.generate(ids, "lookahead", max_new_tokens=120).ids == result.ids
