@@ -18,7 +18,7 @@ DIGESTS = {
     "summary": "b463842548039604",
     "qa": "decc09a89c7afa4d",
     "arithmetic": "7a7da3cac462e82d",
-    "rag": "a82e91d87aecd179",
+    "rag": "780a8751315f9772",
     "code": "1b91cdb1cba3e0a1",
 }
 MAKERS = {"drills": drills.make} | {name: kind.make for name, kind in KINDS.items()}

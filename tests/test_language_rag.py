@@ -9,11 +9,11 @@ from decoding.training.language.sample import Turn
 
 SEEDS = range(200)
 PROMPT = """Read these notes.
-1. Belarsa Inn was built by Ada. Belarsa Inn was opened in 1874.
-2. Coranvik Inn is made of oak. Coranvik Inn was built by Emil.
-3. Dalilzo Inn belongs to Ada. Dalilzo Inn stands in Ablow.
+Belarsa Inn was built by Ada [1]. Belarsa Inn was opened in 1874 [1].
+Coranvik Inn is made of oak [2]. Coranvik Inn was built by Emil [2].
+Dalilzo Inn belongs to Ada [3]. Dalilzo Inn stands in Ablow [3].
 Who built Coranvik Inn?"""
-GOOD = "Of course. Look: Coranvik Inn was built by Emil. It is in passage 2. So Coranvik Inn was built by Emil."
+GOOD = "Of course. Look: Coranvik Inn was built by Emil [2]. So Coranvik Inn was built by Emil."
 
 
 def turn(seed: int) -> Turn:
@@ -39,7 +39,7 @@ def test_what_is_written_is_plain_text() -> None:
         asked = turn(seed)
         assert asked.answer.isascii() and asked.answer[0].isupper() and asked.answer[-1] == "."
         assert asked.prompt == asked.prompt.strip() and "  " not in asked.prompt + asked.answer
-        assert not set(asked.prompt + asked.answer) & set("{}[]|@")
+        assert not set(asked.prompt + asked.answer) & set("{}|@")
         assert len(asked.prompt.split()) + len(asked.answer.split()) < 110
 
 
@@ -89,7 +89,7 @@ def test_changed_facts_are_wrong() -> None:
             text[:end] + "Noone" + text[end + len(made.value) :],
             text.replace(made.value, "Noone", 1),
             text.replace(name, "Nowhere"),
-            text.replace(f"passage {made.passage}", f"passage {made.passage % 3 + 1}"),
+            text.replace(f"[{made.passage}]", f"[{made.passage % 3 + 1}]"),
             text.replace(made.sentence, made.sentence[:-1]),
             text.replace(made.sentence, made.sentence.replace(" ", " quite ", 1)),
         ):
@@ -111,15 +111,15 @@ def test_right_is_exact() -> None:
     assert rag.right(PROMPT, GOOD.replace("So Coranvik Inn", "So it"), GOOD)
     assert rag.right(PROMPT, GOOD + " The others do not help.", GOOD)
     for old, new in (
-        ("passage 2", "passage 1"),
+        ("[2]", "[1]"),
         ("Emil.", "Ada."),
         ("Inn was built by Emil", "Inn is made of oak"),
         ("So Coranvik", "So Belarsa"),
         ("So Coranvik Inn", "So this mill"),
         ("So Coranvik Inn was built by Emil", "So Coranvik Inn is made of oak"),
         (" So Coranvik Inn was built by Emil.", ""),
-        ("Look: Coranvik Inn was built by Emil.", "Look: Coranvik Inn was built by Ada."),
-        ("Emil. It", "Emil, it"),
+        ("Look: Coranvik Inn was built by Emil", "Look: Coranvik Inn was built by Ada"),
+        (" [2]. So", " [2], so"),
     ):
         assert old in GOOD
         assert not rag.right(PROMPT, GOOD.replace(old, new), GOOD), new
@@ -130,5 +130,5 @@ def test_hostile_answers_are_wrong() -> None:
     for text in ("", " ", "\x00", '"' * 1500, "Sure. " * 200, "a" * 10**6, "\ud800", PROMPT, PROMPT * 3):
         assert not rag.right(PROMPT, text, GOOD)
         assert not rag.right(PROMPT, GOOD, text)
-    for prompt in ("", "1. ", "1. .\n2. and and\n3. A B and.", GOOD, "1. a" * 10**5, PROMPT.replace("Emil", "Ugo")):
+    for prompt in ("", "1. ", "[1].\nand and [2].\nA B and [3].", "1. a" * 10**5, PROMPT.replace("Emil", "Ugo")):
         assert not rag.right(prompt, GOOD, GOOD)

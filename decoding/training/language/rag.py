@@ -13,8 +13,7 @@ from .sample import Sample, Turn
 from .words import coins
 
 _LONGEST = 1000  # characters of a prompt or an answer: more than are ever written
-_PASSAGE = re.compile(r"^([123])\. (.+)$", re.MULTILINE)
-_SENTENCE = re.compile(r"([A-Z][a-z]+ [A-Z][a-z]+) ([a-z ]+) (\w+)\.")
+_SENTENCE = re.compile(r"([A-Z][a-z]+ [A-Z][a-z]+) ([a-z ]+) (\w+) \[([123])\]\.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +32,8 @@ class Point:
 
     @property
     def sentence(self) -> str:
-        """The sentence."""
-        return f"{self.name} {self.told}"
+        """The sentence, which ends with its passage's mark, as citations do."""
+        return f"{self.name} {self.told[:-1]} [{self.passage}]."
 
 
 def make(rng: Random) -> Sample:
@@ -52,7 +51,7 @@ def answer(asked: Point, rng: Random) -> str:
 
 
 def right(prompt: str, answer: str, reference: str) -> bool:
-    """Whether the answer quotes the right sentence, names its passage and draws what it tells."""
+    """Whether the answer quotes the right sentence with its citation and draws what it tells."""
     wanted = meaning(prompt, reference.strip())
     return wanted is not None and meaning(prompt, answer.strip()) == wanted
 
@@ -67,11 +66,10 @@ def meaning(prompt: str, text: str) -> Point | None:
 
 def told(prompt: str) -> Iterator[Point]:
     """All that the passages of a prompt tell."""
-    for number, passage in _PASSAGE.findall(prompt):
-        for name, words, value in _SENTENCE.findall(passage):
-            for about, attribute in ATTRIBUTES.items():
-                if words == attribute.told:
-                    yield Point(int(number), name, about, value)
+    for name, words, value, number in _SENTENCE.findall(prompt):
+        for about, attribute in ATTRIBUTES.items():
+            if words == attribute.told:
+                yield Point(int(number), name, about, value)
 
 
 def _points(rng: Random) -> list[Point]:
@@ -92,13 +90,13 @@ def _prompt(rng: Random, points: Sequence[Point], asked: Point) -> str:
     lines = [f"{write(READ, {}, rng)}.\n"]
     for passage in (1, 2, 3):
         sentences = [point.sentence for point in points if point.passage == passage]
-        lines.append(f"{passage}. {' '.join(sentences)}\n")
+        lines.append(" ".join(sentences) + "\n")
     question = Capital(Parts((ASK, ATTRIBUTES[asked.about].asked.replace("{n}", asked.name))))
     return "".join(lines) + write(Parts((question, "?", PLEA)), {}, rng)
 
 
 def _answer(point: Point) -> Phrase:
-    """All answers that make the point: the sentence comes before its passage's number, which follows from it."""
+    """All answers that make the point."""
     thing = point.name.split(" ")[1].lower()
-    values = {"q": point.sentence, "p": str(point.passage), "n": point.name, "t": thing}
+    values = {"q": point.sentence, "n": point.name, "t": thing}
     return Filled(Parts((OPENING, FOUND, Capital(SHORT), point.told, CLOSING)), values)

@@ -41,11 +41,11 @@ ATTRIBUTES: Mapping[str, Attribute] = {
 
 READ = Capital(form("[[read|use|look at] [these|my] [three |][passages|notes|texts]|here are three passages]"))
 ASK = form("[|please tell me: |answer this: |I want to know: ]")
-PLEA = form("[| Quote the sentence.| Name the passage.| Thank you.| Thanks.]")
+PLEA = form("[| Quote the sentence.| Cite the passage.| Thank you.| Thanks.]")
 
 # No quotation marks: behind a space, the sentence has the very tokens that it has in its passage.
 OPENING = form("[|Of course. |Certainly. |Gladly. |Let me look. ][Here is the sentence|I found this|We read|Look]: ")
-FOUND = form("{q} [This|It] [is in|comes from|is found in] passage {p}. ")
+FOUND = form("{q} ")
 SHORT = form("[so|therefore|in short,|this means that|we learn that] [{n}|it|this {t}] ")
 CLOSING = form(
     "[| The [others|other passages] [do not help|are not needed].| I hope [this|that] [helps|is clear].|"
