@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from .errors import ParamError
+
 _HOME = Path(__file__).parents[1] / "assets" / "pocket"
 
 TARGET, DRAFTER = "pocket", "pocket-drafter"
@@ -13,3 +15,10 @@ STORE = _HOME / "datastore.txt"  # text of the training split, for drafting by r
 DEFAULT = TARGET if FOLDERS[TARGET].is_dir() else "toy"  # what every command runs on where no model is named
 PROMPT = "Translate this into Velan: The big fox will chase the thief."
 NOTE = "a model of 6.5 million parameters that speaks a small language of its own"
+
+
+def suite() -> Path:
+    """The file of the held-out questions, or ParamError where this copy holds none."""
+    if not TASKS.is_file():
+        raise ParamError("this copy holds no questions of the embedded family: name a file with --tasks")
+    return TASKS

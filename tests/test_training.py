@@ -192,6 +192,13 @@ def test_a_killed_training_goes_on_to_the_same_weights(tokenizer: Any, tmp_path:
     assert logs[0] == logs[1]
 
 
+def test_a_training_killed_before_its_first_checkpoint_starts_its_log_anew(tokenizer: Any, tmp_path: Path) -> None:
+    with pytest.raises(Kill):
+        trained(tmp_path, tokenizer, iter([None] * 4))
+    trained(tmp_path, tokenizer)
+    assert [entry["step"] for entry in read_log(tmp_path / "log.jsonl")] == list(range(1, TINY.steps + 1))
+
+
 def test_a_checkpoint_of_another_training_or_a_damaged_one_is_refused(tokenizer: Any, tmp_path: Path) -> None:
     trained(tmp_path, tokenizer)
     with pytest.raises(ParamError, match="another recipe or seed"):

@@ -82,7 +82,7 @@ def _tasks(arguments: argparse.Namespace, limit: int | None) -> tuple[Task, ...]
     if arguments.model == "toy":
         return TASKS[:limit]
     if arguments.model == embedded.TARGET:
-        return read_tasks(embedded.TASKS, limit)
+        return read_tasks(embedded.suite(), limit)
     raise ParamError("name a file of prompts with --tasks: the built-in ones are for pocket and the toy")
 
 

@@ -7,7 +7,7 @@ import json
 import sys
 from dataclasses import asdict
 
-from ..embedded import TASKS
+from ..embedded import suite
 from ..tasks import read_tasks
 from .arguments import add_json_flag, add_model_flags, clean, load_engine, whole
 from .paint import Paint, one_line
@@ -31,7 +31,7 @@ def main(arguments: argparse.Namespace) -> int:
     from ..training.quality import measure, total
 
     limit = None if arguments.limit is None else whole("--limit", arguments.limit, 1, 100_000)
-    tasks = read_tasks(TASKS if arguments.tasks is None else clean(arguments.tasks), limit)
+    tasks = read_tasks(suite() if arguments.tasks is None else clean(arguments.tasks), limit)
     engine = load_engine(arguments)
     with Progress() as progress:
         found = measure(engine, tasks, progress)

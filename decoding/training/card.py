@@ -34,8 +34,7 @@ tags: [speculative-decoding, tiny]
 conversation, each with a checker that tells whether an answer is right. It knows nothing else.
 """
 _ABOUT = {
-    "target": "The model that Specscope decodes with where no other is named: small enough for any laptop, trained "
-    "until it really answers.",
+    "target": "The model that Specscope decodes with where no other is named: small enough for any laptop.",
     "drafter": "The small model that guesses for the target: same tokenizer, taught by the target's own distributions.",
 }
 _USE = """## Use

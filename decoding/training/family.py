@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ..errors import ParamError
+from ..model.loading import find_device
 from .batches import Rows
 from .card import write_cards
 from .language.kinds import training_sample
@@ -110,10 +110,7 @@ def new_model(recipe: Recipe, seed: int, device: str, vocabulary: int = SIZE) ->
         attn_implementation="eager",  # plain products: the fastest backward pass for short rows on a CPU
     )
     torch.manual_seed(seed)
-    try:
-        return MistralForCausalLM(config).to(device)
-    except RuntimeError as error:
-        raise ParamError(f"cannot train on {device!r}: {str(error).splitlines()[0]}") from None
+    return MistralForCausalLM(config).to(find_device(device))
 
 
 def _save(model: Any, tokenizer: Any, folder: Path) -> None:

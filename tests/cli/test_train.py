@@ -69,10 +69,14 @@ def test_quality_judges_a_model_of_the_family(command: Command, home: Path) -> N
         (["train", "family", "--out", "x", "--seed", "-1"], "--seed must be from 0"),
         (["train", "family", "--out", __file__], "must name a folder"),
         (["quality", "--tasks", "/no/such/file"], "cannot read"),
+        (["train", "family", "--out", "x", "--plan", "smoke", "--device", "abacus"], "no device 'abacus'"),
         (["quality", "--limit", "0"], "--limit must be from 1"),
     ],
 )
-def test_nonsense_ends_in_one_line(command: Command, argv: list[str], reason: str) -> None:
+def test_nonsense_ends_in_one_line(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, argv: list[str], reason: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
     done = command(*argv)
     assert done.code == 2 and done.err.count("\n") == 1
     assert reason in done.err
@@ -82,3 +86,10 @@ def test_tasks_of_other_languages_cannot_be_judged(command: Command, home: Path,
     (tmp_path / "tasks.jsonl").write_text(json.dumps({"question_id": 7, "category": "poetry", "turns": ["Sing."]}))
     done = command("quality", "--model", str(home / "target"), "--tasks", str(tmp_path / "tasks.jsonl"))
     assert done.code == 2 and "question 7" in done.err
+
+
+@pytest.mark.parametrize("argv", [["quality"], ["bench", "--model", "pocket"]])
+def test_a_copy_without_the_suite_says_so(command: Command, monkeypatch: pytest.MonkeyPatch, argv: list[str]) -> None:
+    monkeypatch.setattr("decoding.embedded.TASKS", Path("/no/such/suite"))
+    done = command(*argv)
+    assert done.code == 2 and "name a file with --tasks" in done.err
