@@ -19,7 +19,7 @@ ANSWER = (
     "Let us work it out step by step.\n"
     "First, 47 + 38: 7 + 8 = 15, write 5, carry 1; 4 + 3 + 1 = 8, so there are 85 shells.\n"
     "Then, 85 - 26: 5 - 6 borrows 1, 15 - 6 = 9, write 9; 8 - 2 - 1 = 5, so we have 59 shells.\n"
-    "So Ada has 59 shells. Ada smiles and goes home. What a fine number!"
+    "So Ada has 59 shells. Ada smiles and goes home. Remember a kind morning by the sea."
 )
 
 
@@ -165,7 +165,7 @@ def test_steps_that_do_not_follow_each_other_are_wrong() -> None:
         ("goes home.", "goes home"),
         ("goes home.", "goes home. Ada smiles and goes home."),
         ("85 shells", "085 shells"),
-        ("number!", "number! What a fine number!"),
+        ("sea.", "sea. Remember a kind morning by the sea."),
     ],
 )
 def test_one_change_is_found(old: str, new: str) -> None:

@@ -14,12 +14,12 @@ from decoding.training.language.sample import Sample
 DIGESTS = {
     "drills": "7d69c38adb5a8de5",
     "chat": "56ea7636f41a45a7",
-    "translation": "28c7655120c96bb5",
+    "translation": "d49e16debcf2fc96",
     "summary": "b463842548039604",
-    "qa": "decc09a89c7afa4d",
-    "arithmetic": "7a7da3cac462e82d",
-    "rag": "780a8751315f9772",
-    "code": "1b91cdb1cba3e0a1",
+    "qa": "e0a332c134684669",
+    "arithmetic": "be35f1cf31dc9145",
+    "rag": "bd78239e287f4557",
+    "code": "b834536cc73e8c34",
 }
 MAKERS = {"drills": drills.make} | {name: kind.make for name, kind in KINDS.items()}
 

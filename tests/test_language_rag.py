@@ -37,7 +37,7 @@ def test_a_seed_makes_one_sample() -> None:
 def test_what_is_written_is_plain_text() -> None:
     for seed in SEEDS:
         asked = turn(seed)
-        assert asked.answer.isascii() and asked.answer[0].isupper() and asked.answer[-1] == "."
+        assert asked.answer.isascii() and asked.answer[0].isupper() and asked.answer[-1] in ".!"
         assert asked.prompt == asked.prompt.strip() and "  " not in asked.prompt + asked.answer
         assert not set(asked.prompt + asked.answer) & set("{}|@")
         assert len(asked.prompt.split()) + len(asked.answer.split()) < 110

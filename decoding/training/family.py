@@ -36,7 +36,7 @@ class Plan:
 
 FULL = Plan(
     target=Recipe(
-        "target", 256, 6, 4, 2, 704, False, steps=9500, lines=16, length=256, muon_rate=0.004, adam_rate=0.003
+        "target", 256, 6, 4, 2, 704, False, steps=13000, lines=16, length=256, muon_rate=0.004, adam_rate=0.003
     ),
     drafter=Recipe(
         "drafter", 160, 2, 5, 1, 448, True, steps=3000, lines=16, length=256, muon_rate=0.004, adam_rate=0.003

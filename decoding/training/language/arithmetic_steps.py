@@ -8,6 +8,7 @@ from functools import partial
 from random import Random
 
 from .phrases import Filled, Parts, Phrase, harmonic, parse, read, write
+from .wishes import WISH
 
 wording = partial(parse, bounds=harmonic)  # of three options, the weights are about 50, 30 and 20
 
@@ -32,7 +33,8 @@ _FINAL = wording(
     "[ {owner} [smiles|nods|laughs|sings|waves|cheers|claps|jumps] and [goes home|takes a rest|has some tea"
     "|tells a friend|writes it down|counts again|eats a cake|goes to bed]"
     "[| at once| with a smile| at noon| after lunch| in the garden| with a friend| by the door][.|!]*6|*1]"
-    "[ [What|Such|Quite] a [good|fine|big|nice|great] [number|count|sum|result][| indeed| today][!|.]*3|*2]"
+    "[ <wish>*4|*1]",
+    rules={"wish": WISH},
 )
 
 

@@ -11,6 +11,7 @@ from .code_evaluator import RefusedError, call
 from .code_ops import OPS, Given, Op
 from .code_reader import BROKEN, take_apart
 from .phrases import Filled, OpenValues, Parts, parse, read
+from .wishes import WISH
 
 BEFORE = parse(
     "[Here is*4|Sure, here is*3|This is*2|Now here is*2] [a*4|one*3|my*2|the*2] [short*4|small*3|simple*2|plain*2] "
@@ -20,7 +21,8 @@ DOC = parse("Return {what}[*4|, as asked*3|, nothing more*2|, nothing else*2].")
 RESULT = parse("[It*4|The call*3|This*2|Running it*2] [prints*4|gives*3|shows*2|writes*2] {value}.")
 REMARK = parse(
     "[You can*4|You may*3|Feel free to*2|Please*2] [try*4|use*3|pass*2|give it*2] "
-    "[another*4|any other*3|your own*2|a new*2] {one}[*4| too*3| next*2| now*2][.*6|!*4]"
+    "[another*4|any other*3|your own*2|a new*2] {one}[*4| too*3| next*2| now*2][.*6|!*4][ <wish>*4|*1]",
+    rules={"wish": WISH},
 )
 ONE = {"numbers": "list", "words": "list", "pair": "pair", "number": "number", "word": "word"}
 PROBES: dict[str, tuple[Any, ...]] = {  # arguments on which a function must give what is asked for

@@ -17,16 +17,17 @@ class Kind:
 
     make: Callable[[Random], Sample]
     right: Callable[[str, str, str], bool]
+    weight: float  # in training: short answers and many words to learn ask for more conversations
 
 
 KINDS = {
-    "chat": Kind(chat.make, chat.right),
-    "translation": Kind(translation.make, translation.right),
-    "summary": Kind(summary.make, summary.right),
-    "qa": Kind(qa.make, qa.right),
-    "arithmetic": Kind(arithmetic.make, arithmetic.right),
-    "rag": Kind(rag.make, rag.right),
-    "code": Kind(code.make, code.right),
+    "chat": Kind(chat.make, chat.right, 1.0),
+    "translation": Kind(translation.make, translation.right, 2.5),
+    "summary": Kind(summary.make, summary.right, 1.0),
+    "qa": Kind(qa.make, qa.right, 1.3),
+    "arithmetic": Kind(arithmetic.make, arithmetic.right, 0.7),
+    "rag": Kind(rag.make, rag.right, 1.3),
+    "code": Kind(code.make, code.right, 1.2),
 }
 
 DRILLED = 0.105  # the share of the training from which on
@@ -65,7 +66,7 @@ def held_out_sample(kind: str, rng: Random) -> Sample:
 
 
 def _one(rng: Random) -> Sample:
-    make = KINDS[rng.choice(list(KINDS))].make
-    while held_out(sample := make(rng)):
+    (kind,) = rng.choices(list(KINDS.values()), [kind.weight for kind in KINDS.values()])
+    while held_out(sample := kind.make(rng)):
         pass
     return sample

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from .phrases import Capital, Phrase, falling, parse
+from .wishes import WISH
 
 form = partial(parse, bounds=falling)
 
@@ -51,9 +52,7 @@ CLAIM = form("[is it true that |am I right that ]")
 OPENING = form("[Of course|Certainly|Gladly|Let me see|Here it is|Thank you for asking]. ")
 LEAD = form("[|as we all know, |I believe that |the books say that ]")
 JOIN = form("[, and |, while ]")
-CLOSING = form(
-    "[| I hope [this|that] [helps|is useful].| [Ask me|Come back] [again|for more].| Enjoy the Isles!| That is all.]"
-)
+CLOSING = form("[ <wish>*7|*1| Enjoy the Isles!*1| That is all.*1]", rules={"wish": WISH})
 GREETING = Capital(
     form(
         "[|[hello|good morning|good evening|good day]. |I have a question. |a quick question. |please help me. |"

@@ -11,6 +11,7 @@ from functools import partial
 
 from .atlas import TOWNS
 from .phrases import Capital, falling, parse
+from .wishes import WISH
 from .words import PEOPLE, listed
 
 form = partial(parse, bounds=falling)
@@ -48,6 +49,5 @@ OPENING = form("[|Of course. |Certainly. |Gladly. |Let me look. ][Here is the se
 FOUND = form("{q} ")
 SHORT = form("[so|therefore|in short,|this means that|we learn that] [{n}|it|this {t}] ")
 CLOSING = form(
-    "[| The [others|other passages] [do not help|are not needed].| I hope [this|that] [helps|is clear].|"
-    " [Ask me|Come back] [again|for more].| That is all.]"
+    "[ <wish>*7|*1| The [others|other passages] [do not help|are not needed].*1| That is all.*1]", rules={"wish": WISH}
 )

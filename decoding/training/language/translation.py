@@ -8,6 +8,7 @@ from random import Random
 from .phrases import parse, read, write
 from .sample import Sample, Turn
 from .velan import ACTING, ADJECTIVES, ENGLISH, LIVING, NOUNS, SETTINGS, VELAN, VERBS, Action, Clause, Phrase
+from .wishes import WISH
 
 _LONGEST = 1000  # characters; no right answer comes near it
 _LANGUAGES = {"Velan": VELAN, "English": ENGLISH}
@@ -22,7 +23,8 @@ _PROMPT = parse(
 _ANSWER = parse(
     "[*22|[*55|Sure. *28|Of course. *17]"
     "[In {to} this is:*45|Here is the {to} text:*28|In {to} you say:*17|My translation:*10]\n*78]{text}"
-    "[*50|\nI hope that helps.*23|\nTell me if a word is unclear.*16|\nOther words would do as well.*11]"
+    "[\n<wish>*75|*10|\nI hope that helps.*8|\nOther words would do as well.*7]",
+    rules={"wish": WISH},
 )
 _TEXT = re.compile(r"[^:\n]+(?:\n\d[^:\n]+)*")  # on one line, or on numbered lines
 
