@@ -11,13 +11,13 @@ from .errors import ParamError
 from .lending import Lender
 from .methods import Method
 from .model.session import Model
+from .parts import Parts
 from .request import (
     Request,
     check_chunk,
     check_count,
     check_ends,
     check_event,
-    check_needs,
     check_record,
     check_reference,
     check_room,
@@ -49,8 +49,9 @@ class Result:
 class Engine:
     """Runs decoding methods on a model. Make one with `decoding.load`."""
 
-    def __init__(self, model: Model, codec: Codec, draft: Model | None = None) -> None:
+    def __init__(self, model: Model, codec: Codec, draft: Model | None = None, parts: Parts | None = None) -> None:
         self.model, self.codec, self.draft = model, codec, draft
+        self._parts = parts or Parts()
         self._lender = Lender()
 
     def encode(self, prompt: Prompt, name: str = "prompt") -> list[int]:
@@ -93,7 +94,8 @@ class Engine:
         `progress` hears how much of a long prompt has been read.
         """
         kind = find_method(method)
-        check_needs(kind, has_draft=self.draft is not None)
+        if missing := self.lacks(kind):
+            raise ParamError(f"{kind.name} needs {missing}")
         ids = self.encode(prompt)
         setting = kind.Params.parse({} if params is None else params)
         chunk = check_chunk(prefill_chunk, self.model.window)
@@ -112,8 +114,13 @@ class Engine:
             prefill_chunk=chunk,
             largest_step=max(min(chunk, len(ids)), check_step(kind.name, setting.nodes)),
             time_budget=check_seconds(time_budget),
+            parts=self._parts.take(kind.needs, progress or (lambda what, share: None)),
         )
         return Run(request, self.model, self.draft, self.codec, self._lender, check_event(cancel), progress)
+
+    def lacks(self, method: str | type[Method]) -> str | None:
+        """What this engine lacks to run a method, and how to get it; None where it can run it."""
+        return self._parts.missing(find_method(method).needs, has_draft=self.draft is not None)
 
     def generate(self, prompt: Prompt, method: str | type[Method] = "autoregressive", **options: Any) -> Result:
         """Run to the end; takes what `decode` takes."""

@@ -15,7 +15,7 @@ from . import accept, record
 from .clock import Clock
 from .errors import ParamError
 from .methods import Context
-from .model.session import Model, Reading, Session, Tell, catch_up
+from .model.session import ExitSession, Model, Reading, Session, Tell, catch_up
 from .request import Request
 from .sampling import Sampler, likeliest
 from .stops import Stops
@@ -46,6 +46,9 @@ class Loop:
         self._stops = Stops(request.max_new_tokens, request.end_tokens, request.stop, written)
         self._sampler = Sampler(request.sampling, model.card.vocabulary, model.device, request.prompt)
         self._text = list(request.prompt)
+        target = session if isinstance(session, ExitSession) else None
+        if target is not None:
+            target.tap(None)  # an earlier run may have left one
         self._context = Context(
             text=self._text,
             prompt_length=len(request.prompt),
@@ -54,6 +57,8 @@ class Loop:
             end_tokens=request.end_tokens,
             largest_step=request.largest_step,
             draft=draft,
+            target=target,
+            parts=request.parts,
             reference=request.reference,
             interrupted=lambda: self._interrupted() is not None,
             random=random.Random(request.sampling.seed),
@@ -106,6 +111,9 @@ class Loop:
         pending = text[session.length : -1]
         if len(pending) > room:
             return None
+        if draft.entry is not None and not pending:
+            assert isinstance(session, ExitSession)
+            return session.resume(draft.tokens, draft.parents, *draft.entry)
         parents = after_chain(len(pending), draft.parents) if pending else draft.parents
         return session.read([*pending, *draft.tokens], parents, skip=len(pending))
 
@@ -116,7 +124,7 @@ class Loop:
         if len(self._text) > self._seam:
             self._session.reset(len(self._text))
             self._seam = None
-            return draft
+            return replace(draft, entry=None)
         deepest = self._seam - len(self._text)
         nodes = zip(draft.roles, depths(draft.parents), strict=True)
         return replace(draft, roles=tuple(role if depth <= deepest else Role.EXPLORE for role, depth in nodes))

@@ -48,6 +48,11 @@ class Params:
         """Nodes of the largest step these settings lead to; 0 for a method that fits itself into any step."""
         return 0
 
+    @property
+    def typical(self) -> tuple[float, float] | None:
+        """epsilon and delta where the target's typical tokens are accepted, which is not lossless; else None."""
+        return None
+
     def check(self) -> None:
         """Raise ParamError where fields that are fine alone do not go together."""
 

@@ -11,6 +11,7 @@ from inspect import isabstract
 from .errors import ParamError
 from .methods import METHODS, Method
 from .params import Params, shown
+from .parts import Part
 from .record import LEVELS
 from .sampling import Sampling
 from .types import JSON
@@ -37,6 +38,7 @@ class Request:
     prefill_chunk: int
     largest_step: int  # rows that a step may hold, of the tree and of the prompt's chunk in front of it
     time_budget: float  # seconds
+    parts: Mapping[str, Part]  # that the method needs, beside a drafter
 
 
 def find_method(name: object) -> type[Method]:
@@ -46,14 +48,6 @@ def find_method(name: object) -> type[Method]:
     if not isinstance(name, str) or name not in METHODS:
         raise ParamError(f"unknown method {shown(name)}; choose one of {', '.join(METHODS)}")
     return METHODS[name]
-
-
-def check_needs(method: type[Method], *, has_draft: bool) -> None:
-    """Refuse a method whose parts the engine was not loaded with."""
-    if "draft_model" in method.needs and not has_draft:
-        raise ParamError(
-            f"{method.name} needs a drafter: load the engine with draft= (--draft), a model with the same tokenizer"
-        )
 
 
 def find_sampling(raw: Mapping[str, JSON] | Sampling | None) -> Sampling:

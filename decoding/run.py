@@ -147,6 +147,7 @@ def _header(request: Request, model: Model, draft: Model | None) -> Header:
         attention=model.attention,
         record=request.record,
         versions=_versions(),
+        parts={name: part.about for name, part in request.parts.items()},
     )
 
 

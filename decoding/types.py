@@ -42,6 +42,8 @@ class Draft:
     sources: tuple[str, ...]
     # Per node the distribution (V,) it was SAMPLED from, after temperature and filters; None means a point mass.
     q: tuple[torch.Tensor | None, ...] | None = None
+    # A layer, and the hidden states (T, H) with which every node enters it: the layers in front have run already.
+    entry: tuple[int, torch.Tensor] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +166,7 @@ class Header:
     attention: str
     record: str
     versions: Mapping[str, str]
+    parts: Mapping[str, str] = field(default_factory=dict)  # the method's heads, adapter, tables, ...: name and hash
     schema: int = SCHEMA
 
 

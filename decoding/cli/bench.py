@@ -49,7 +49,7 @@ def main(arguments: argparse.Namespace) -> int:
     check_place("--out", arguments.out)
     tasks = _tasks(arguments, limit)
     engine = load_engine(arguments)
-    runnable = [name for name, kind in METHODS.items() if engine.draft or "draft_model" not in kind.needs]
+    runnable = [name for name in METHODS if engine.lacks(name) is None]
     methods = runnable if arguments.methods is None else _names(arguments.methods)
     with Progress() as progress:
         rivals = _names(arguments.peers)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from .. import params
-from ..model.session import Session
+from ..model.session import ExitSession, Session
 from ..sampling import Sampler
 from ..types import JSON, Draft, Verdict
 
@@ -25,6 +25,8 @@ class Context:
     end_tokens: frozenset[int] = frozenset()
     largest_step: int = 128  # nodes that fit into one step
     draft: Session | None = None  # the draft model, for methods that need "draft_model"
+    target: ExitSession | None = None  # the target, for methods that need "early_exit"
+    parts: Mapping[str, Any] = field(default_factory=dict)  # what else the method needs, by the names in `needs`
     reference: Sequence[int] = ()  # a document to copy from beside the text
     interrupted: Callable[[], bool] = lambda: False  # asked inside long drafting loops
     random: random.Random = field(default_factory=lambda: random.Random(0))  # for choices that cannot touch the output
@@ -42,8 +44,9 @@ class Method(ABC):
     label: ClassVar[str]
     paper: ClassVar[str]
     Params: ClassVar[type[params.Params]]
-    needs: ClassVar[frozenset[str]] = frozenset()  # capabilities: "draft_model", "hidden"
-    lossless: ClassVar[bool] = True
+    # Capabilities of the engine ("hidden", "early_exit") and parts it must have been loaded with ("draft_model", ...).
+    needs: ClassVar[frozenset[str]] = frozenset()
+    lossless: ClassVar[bool] = True  # by its own settings; with `Params.typical` it is not
     takes_reference: ClassVar[bool] = False  # whether it can copy from a document beside the text
 
     @abstractmethod

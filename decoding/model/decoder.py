@@ -84,6 +84,9 @@ class DecoderSession:
         self.cache = Cache(
             shape.layers, shape.kv_heads, shape.head_dim, capacity, largest_step, rolling, model.device, model.dtype
         )
+        self._tap: int | None = None
+        self._tapped: list[torch.Tensor] = []
+        self._entering = torch.empty(0, 0)  # what the last reading's rows had in front of the tapped layer
         self.reset(0)
 
     @property
@@ -94,23 +97,53 @@ class DecoderSession:
     @torch.inference_mode()
     def read(self, tokens: Sequence[int], parents: tuple[int, ...], skip: int = 0) -> Reading:
         """Feed a tree whose root stands right behind the stored tokens; answer for rows `skip` and later."""
-        model = self._model
-        x = model.forward(*self.prepare(tokens, parents))
-        hidden = model.final(x[skip:] if skip else x)
-        if skip == len(tokens):
-            return Reading(hidden.new_empty(0, model.shape.vocabulary), hidden)
-        return Reading(model.head(hidden), hidden)
+        x, step = self.prepare(tokens, parents)
+        if self._tap is None:
+            return self._answer(self._model.forward(x, step), skip)
+        self._entering = self._model.forward(x, step, 0, self._tap)
+        return self._answer(self._model.forward(self._entering, step, self._tap), skip)
 
     @torch.inference_mode()
-    def prepare(self, tokens: Sequence[int], parents: tuple[int, ...]) -> tuple[torch.Tensor, Step]:
+    def enter(self, tokens: Sequence[int], layer: int, ahead: int = 0) -> torch.Tensor:  # (n, H)
+        """Run a chain through the layers in front of `layer`; it stands `ahead` rows behind the stored tokens."""
+        x, step = self.prepare(tokens, tuple(range(-1, len(tokens) - 1)), ahead)
+        return self._model.forward(x, step, 0, layer)
+
+    @torch.inference_mode()
+    def resume(self, tokens: Sequence[int], parents: tuple[int, ...], layer: int, hidden: torch.Tensor) -> Reading:
+        """Go on from `layer` with the hidden states of a tree that has entered it; answer for every row."""
+        assert layer == self._tap or self._tap is None
+        self._entering = hidden
+        return self._answer(self._model.forward(hidden, self.prepare(tokens, parents)[1], layer), 0)
+
+    def tap(self, layer: int | None) -> None:
+        """From now on keep the hidden states with which every token that is stored enters `layer`; None: none."""
+        self._tap, self._tapped = layer, []
+
+    def tapped(self) -> torch.Tensor:  # (n, H)
+        """Those kept since the last call: of the last n stored tokens. After a reset they begin anew."""
+        kept, self._tapped = self._tapped, []
+        return torch.cat(kept) if kept else self._entering[:0]
+
+    @torch.inference_mode()
+    def prepare(self, tokens: Sequence[int], parents: tuple[int, ...], ahead: int = 0) -> tuple[torch.Tensor, Step]:
         """Ids and step for `Decoder.forward`; raises ModelError, with nothing written, where the rows do not fit."""
-        self.cache.check(len(tokens))
-        step = Step(tokens, parents, self.cache, self._tables, self._model.shape)
+        self.cache.check(ahead + len(tokens))
+        step = Step(tokens, parents, self.cache, self._tables, self._model.shape, ahead)
         return step.ids, step
+
+    def _answer(self, x: torch.Tensor, skip: int) -> Reading:  # (T, H)
+        model = self._model
+        hidden = model.final(x[skip:] if skip else x)
+        if skip == len(x):
+            return Reading(hidden.new_empty(0, model.shape.vocabulary), hidden)
+        return Reading(model.head(hidden), hidden)
 
     def commit(self, rows: Sequence[int]) -> None:
         """Store the rows of the last reading that form a path from its root; the others are forgotten."""
         self.cache.commit(rows)
+        if self._tap is not None:
+            self._tapped.append(self._entering[list(rows)])
 
     def rewind(self, length: int) -> None:
         """Forget stored tokens behind `length`: at most `largest_step` of them."""
@@ -120,4 +153,5 @@ class DecoderSession:
     def reset(self, prompt_length: int) -> None:
         """Start a new text."""
         self.cache.reset()
+        self._tapped.clear()
         self._tables = self._model.rope.tables(prompt_length, self.capacity + self.largest_step)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 
@@ -51,6 +51,30 @@ class Session(Protocol):
 
     def reset(self, prompt_length: int) -> None:
         """Start a new text. Scaled rotary embeddings of some models depend on the length of its prompt."""
+        ...
+
+
+@runtime_checkable
+class ExitSession(Session, Protocol):
+    """A session whose layers can be run in two parts: an early exit reads what stands between them."""
+
+    def tap(self, layer: int | None) -> None:
+        """From now on keep the hidden states with which every token that is stored enters `layer`; None: none."""
+        ...
+
+    def tapped(self) -> torch.Tensor:  # (n, H)
+        """Those kept since the last call: of the last n stored tokens. After a reset they begin anew."""
+        ...
+
+    def enter(self, tokens: Sequence[int], layer: int, ahead: int = 0) -> torch.Tensor:  # (n, H)
+        """Run a chain through the layers in front of `layer`; it stands `ahead` rows behind the stored tokens.
+
+        The rows in between are those of earlier calls. Nothing is stored before `resume` and `commit`.
+        """
+        ...
+
+    def resume(self, tokens: Sequence[int], parents: tuple[int, ...], layer: int, hidden: torch.Tensor) -> Reading:
+        """Go on from `layer` with the hidden states of a tree that has entered it; answer for every row."""
         ...
 
 

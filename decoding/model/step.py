@@ -42,9 +42,16 @@ class Step:
     __slots__ = ("_cache", "_places", "_views", "cos", "ids", "sin", "spans")
 
     def __init__(
-        self, tokens: Sequence[int], parents: tuple[int, ...], cache: Cache, tables: Tables, shape: Shape
+        self,
+        tokens: Sequence[int],
+        parents: tuple[int, ...],
+        cache: Cache,
+        tables: Tables,
+        shape: Shape,
+        ahead: int = 0,
     ) -> None:
-        device, first, rows = cache.data.device, cache.length, len(tokens)
+        """`ahead` rows of a chain stand between the stored tokens and this tree."""
+        device, first, rows = cache.data.device, cache.length + ahead, len(tokens)
         self.ids = torch.tensor(tokens, device=device)  # (T,)
         if is_chain(parents):
             cos, sin = tables.cos[first : first + rows], tables.sin[first : first + rows]
@@ -58,7 +65,7 @@ class Step:
         self._cache = cache
         self._places = cache.places(first, first + rows)
         self._views = cache.data[:, :, self._places].unbind(0) if isinstance(self._places, slice) else ()
-        kinds = {window: _span(cache, parents, window, shape.repeats) for window in set(shape.windows)}
+        kinds = {window: _span(cache, first, parents, window, shape.repeats) for window in set(shape.windows)}
         self.spans = [kinds[window] for window in shape.windows]  # one per layer
 
     def write(self, layer: int, rows: torch.Tensor) -> None:  # (T, 2 kv_heads, D): keys, then values
@@ -70,9 +77,9 @@ class Step:
             self._cache.data[layer].index_copy_(1, self._places, pair)
 
 
-def _span(cache: Cache, parents: tuple[int, ...], window: int | None, repeats: int) -> Span:
-    """What a step sees: every stored token, or those the first row's window reaches; later rows reach no further."""
-    length, rows = cache.length, len(parents)
+def _span(cache: Cache, length: int, parents: tuple[int, ...], window: int | None, repeats: int) -> Span:
+    """What a step behind `length` tokens sees: all of them, or those the first row's window reaches, no row further."""
+    rows = len(parents)
     start = 0 if window is None else max(0, length - window + 1)
     deepest = 0 if rows == 1 else max(depths(parents))
     clipped = window is not None and length + deepest - window >= start  # the window of some row ends inside the span

@@ -55,6 +55,10 @@ class TableSession:
         self._model = model
         self._text: list[int] = []
         self._tokens: Sequence[int] = ()
+        self._entered: list[int] = []  # behind the text, by `enter`
+        self._tapping = False
+        self._tapped: list[torch.Tensor] = []
+        self._entering = torch.empty(0, model.order)
 
     @property
     def length(self) -> int:
@@ -65,19 +69,44 @@ class TableSession:
         """Answer for every row from its own root-to-row path."""
         if len(tokens) > self.largest_step or self.length + len(tokens) > self.capacity + self.largest_step:
             raise ModelError(f"{len(tokens)} tokens do not fit behind {self.length}; ask for fewer")
-        self._tokens = tokens
-        order = self._model.order
-        tails: list[list[int]] = []
+        return self.resume(tokens, parents, 0, self._tails(self._text, tokens, parents), skip)
+
+    def resume(
+        self, tokens: Sequence[int], parents: tuple[int, ...], layer: int, hidden: torch.Tensor, skip: int = 0
+    ) -> Reading:
+        """Answer for every row from its hidden state, which is all that a table knows: the last few tokens."""
+        self._tokens, self._entering = tokens, hidden
+        tails = [[int(token) for token in tail if token >= 0] for tail in hidden[skip:].tolist()]
+        rows = [self._model.logits(tail) for tail in tails]
+        return Reading(torch.stack(rows) if rows else torch.empty(0, self._model.card.vocabulary), hidden[skip:])
+
+    def enter(self, tokens: Sequence[int], layer: int, ahead: int = 0) -> torch.Tensor:  # (n, order)
+        """The hidden states of a chain; every layer of a table is the same."""
+        self._entered[ahead:] = tokens
+        return self._tails([*self._text, *self._entered[:ahead]], tokens, tuple(range(-1, len(tokens) - 1)))
+
+    def tap(self, layer: int | None) -> None:
+        """Keep the hidden states of what is stored, or keep them no longer."""
+        self._tapping, self._tapped = layer is not None, []
+
+    def tapped(self) -> torch.Tensor:  # (n, order)
+        """Those kept since the last call."""
+        kept, self._tapped = self._tapped, []
+        return torch.cat([self._entering[:0], *kept])
+
+    def _tails(self, text: list[int], tokens: Sequence[int], parents: tuple[int, ...]) -> torch.Tensor:  # (n, order)
+        """The last few tokens up to every row of a tree behind a text, -1 where there are fewer."""
+        order, tails = self._model.order, list[list[int]]()
         for token, parent in zip(tokens, parents, strict=True):
-            before = self._text[-order:] if parent < 0 else tails[parent]
+            before = [-1] * order + text[-order:] if parent < 0 else tails[parent]
             tails.append([*before, token][-order:])
-        rows = [self._model.logits(tail) for tail in tails[skip:]]
-        logits = torch.stack(rows) if rows else torch.empty(0, self._model.card.vocabulary)
-        return Reading(logits, logits.new_empty(len(rows), 0))
+        return torch.tensor(tails, dtype=torch.float64).view(len(tokens), order)
 
     def commit(self, rows: Sequence[int]) -> None:
         """Keep the tokens of `rows`."""
         self._text.extend(self._tokens[row] for row in rows)
+        if self._tapping:
+            self._tapped.append(self._entering[list(rows)])
 
     def rewind(self, length: int) -> None:
         """Forget the tokens behind `length`."""
@@ -87,6 +116,7 @@ class TableSession:
     def reset(self, prompt_length: int) -> None:
         """Forget the text."""
         self._text.clear()
+        self._tapped.clear()
 
 
 def counted(text: Sequence[int], order: int, vocabulary: int, name: str) -> TableModel:

@@ -1,0 +1,53 @@
+"""The parts that methods need beside the target: what each is, and how a user gets it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from threading import Lock
+from typing import Protocol
+
+from ..model.session import Tell
+
+CAPABILITIES = frozenset({"hidden", "early_exit"})  # what every model of ours can do
+
+# What to do about a part that is missing, as the end of a sentence.
+_ADVICE = {
+    "draft_model": "a drafter: load the engine with draft= (--draft), a model with the same tokenizer",
+    "medusa": "Medusa heads: load the engine with medusa= (--medusa), a folder of heads trained for this model",
+    "kangaroo": "an adapter: load the engine with kangaroo= (--kangaroo), a folder trained for this model",
+    "datastore": "a datastore: load the engine with datastore= (--datastore), a file made by `datastore build`",
+    "tables": "n-gram tables: load the engine with load(), which can build them for a network",
+}
+
+
+class Part(Protocol):
+    """Anything that an engine was loaded with for one method."""
+
+    about: str  # name and hash, for the record
+
+
+Maker = Callable[[Tell], Part]
+
+
+class Parts:
+    """The parts of an engine by name, each made when it is first asked for: some take a while."""
+
+    def __init__(self, makers: Mapping[str, Maker] | None = None) -> None:
+        self._makers = dict(makers or {})
+        self._made: dict[str, Part] = {}
+        self._lock = Lock()
+
+    def missing(self, needs: frozenset[str], *, has_draft: bool) -> str | None:
+        """What an engine with these parts lacks of all that a method needs, and how to get it; None: nothing."""
+        for need in sorted(needs - CAPABILITIES):
+            if not (has_draft if need == "draft_model" else need in self._makers):
+                return _ADVICE[need]
+        return None
+
+    def take(self, needs: frozenset[str], tell: Tell) -> dict[str, Part]:
+        """The parts that a method needs, by name; `tell` hears how the making of one goes on."""
+        with self._lock:
+            for need in needs & self._makers.keys():
+                if need not in self._made:
+                    self._made[need] = self._makers[need](tell)
+            return {need: self._made[need] for need in needs & self._made.keys()}
