@@ -62,7 +62,8 @@ def write_cards(out: Path, logs: Mapping[str, Log], tell: Tell) -> None:
         ]
         if role == "target":
             pair = load(str(out / role), draft=str(out / "drafter"), device="cpu")
-            report = bench(pair, tasks, list(METHODS), max_new_tokens=256, progress=tell)
+            methods = [name for name in METHODS if pair.lacks(name) is None]
+            report = bench(pair, tasks, methods, max_new_tokens=256, progress=tell)
             parts.append(_methods_table(report))
         (out / role / "README.md").write_text("\n".join([*parts, _USE]), encoding="utf-8")
 

@@ -14,13 +14,14 @@ import torch
 from ..model.loading import find_device
 from .batches import Rows
 from .card import write_cards
-from .language.kinds import training_sample
+from .language.kinds import polishing_sample, training_sample
 from .plot import loss_plot
 from .suite import QUESTIONS, write_store, write_tasks
 from .tokenizer import CONTEXT, END, PAD, SIZE, START, train_tokenizer
 from .trainer import Recipe, Trainer, read_log
 
 Tell = Callable[[str, float], None]
+Log = list[dict[str, float]]
 WINDOW = 256
 
 
@@ -29,6 +30,7 @@ class Plan:
     """Everything that decides what a family becomes, beside its seed."""
 
     target: Recipe
+    polish: Recipe  # the target's second training, at lower rates, on what is still hard
     drafter: Recipe
     tokenizer_samples: int
     questions: int
@@ -38,8 +40,11 @@ FULL = Plan(
     target=Recipe(
         "target", 256, 6, 4, 2, 704, False, steps=13000, lines=16, length=256, muon_rate=0.004, adam_rate=0.003
     ),
+    polish=Recipe(
+        "polish", 256, 6, 4, 2, 704, False, steps=2500, lines=16, length=256, muon_rate=0.0015, adam_rate=0.001
+    ),
     drafter=Recipe(
-        "drafter", 160, 2, 5, 1, 448, True, steps=3000, lines=16, length=256, muon_rate=0.004, adam_rate=0.003
+        "drafter", 160, 2, 5, 1, 448, True, steps=2000, lines=16, length=256, muon_rate=0.004, adam_rate=0.003
     ),
     tokenizer_samples=30_000,
     questions=QUESTIONS,
@@ -47,6 +52,7 @@ FULL = Plan(
 # A few seconds' worth: shows that everything fits together, learns next to nothing.
 SMOKE = Plan(
     target=Recipe("target", 32, 2, 4, 2, 64, False, 30, 4, 256, 0.01, 0.01, compiled=False),
+    polish=Recipe("polish", 32, 2, 4, 2, 64, False, 5, 4, 256, 0.001, 0.001, compiled=False),
     drafter=Recipe("drafter", 16, 1, 2, 1, 32, True, 10, 4, 256, 0.01, 0.01, compiled=False),
     tokenizer_samples=400,
     questions=1,
@@ -62,15 +68,24 @@ def train_family(out: Path, plan: Plan, seed: int, device: str, tell: Tell) -> N
     rows = Rows(tokenizer)
     target = new_model(plan.target, seed, device)
     Trainer(plan.target, target, rows, training_sample, work / "target", seed).run(tell)
+    Trainer(plan.polish, target, rows, polishing_sample, work / "polish", seed).run(tell)
     _save(target, tokenizer, out / "target")
     drafter = new_model(plan.drafter, seed, device)
     Trainer(plan.drafter, drafter, rows, training_sample, work / "drafter", seed, teacher=target).run(tell)
     _save(drafter, tokenizer, out / "drafter")
     write_tasks(out / "tasks.jsonl", seed, plan.questions)
-    write_store(out / "datastore.txt", seed)
-    logs = {name: read_log(work / name / "log.jsonl") for name in ("target", "drafter")}
+    write_store(out / "datastore.jsonl", seed)
+    first, second, third = (read_log(work / name / "log.jsonl") for name in ("target", "polish", "drafter"))
+    logs = {"target": _joined(first, second), "drafter": third}
     (out / "loss.svg").write_text(loss_plot(logs), encoding="utf-8")
     write_cards(out, logs, tell)
+
+
+def _joined(first: Log, second: Log) -> Log:
+    """Two trainings of one model as one."""
+    last = first[-1]
+    counted = ("step", "seconds", "tokens")
+    return [*first, *(entry | {name: entry[name] + last[name] for name in counted} for entry in second)]
 
 
 def _tokenizer(folder: Path, plan: Plan, seed: int, tell: Tell) -> Any:

@@ -1,4 +1,4 @@
-"""The files beside the models: held-out questions in Spec-Bench's form, and text for retrieval drafting."""
+"""The files beside the models: held-out questions in Spec-Bench's form, and conversations for retrieval drafting."""
 
 from __future__ import annotations
 
@@ -23,12 +23,14 @@ def write_tasks(path: Path, seed: int, questions: int = QUESTIONS) -> None:
 
 
 def write_store(path: Path, seed: int, size: int = _STORE_BYTES) -> None:
-    """Conversations of the training split as plain text, of about `size` bytes."""
+    """Conversations of the training split, of about `size` bytes: one JSON object a line, in the usual form."""
     rng = Random(f"{seed}/store")
     with path.open("w", encoding="utf-8") as file:
         while file.tell() < size:
-            for turn in training_sample(rng, 1.0).turns:
-                file.write(f"{turn.prompt}\n{turn.answer}\n\n")
+            turns = training_sample(rng, 1.0).turns
+            said = [message for turn in turns for message in (("user", turn.prompt), ("assistant", turn.answer))]
+            messages = [{"role": role, "content": text} for role, text in said]
+            file.write(json.dumps({"messages": messages}) + "\n")
 
 
 def _question(number: int, sample: Sample) -> dict[str, object]:

@@ -38,7 +38,7 @@ def test_the_smoke_plan_makes_a_whole_family_that_learns(home: Path) -> None:
     assert "| lookahead |" in (home / "target" / "README.md").read_text()
     assert (home / "loss.svg").read_text().count("<polyline") == 2
     assert len((home / "tasks.jsonl").read_text().splitlines()) == len(KINDS)
-    assert (home / "datastore.txt").stat().st_size > 10_000
+    assert (home / "datastore.jsonl").stat().st_size > 10_000
 
 
 def test_a_finished_family_is_not_trained_again(command: Command, home: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 from zlib import crc32
@@ -18,16 +18,17 @@ class Kind:
     make: Callable[[Random], Sample]
     right: Callable[[str, str, str], bool]
     weight: float  # in training: short answers and many words to learn ask for more conversations
+    late: float  # in the polishing that follows: what is still hard then
 
 
 KINDS = {
-    "chat": Kind(chat.make, chat.right, 1.0),
-    "translation": Kind(translation.make, translation.right, 2.5),
-    "summary": Kind(summary.make, summary.right, 1.0),
-    "qa": Kind(qa.make, qa.right, 1.3),
-    "arithmetic": Kind(arithmetic.make, arithmetic.right, 0.7),
-    "rag": Kind(rag.make, rag.right, 1.3),
-    "code": Kind(code.make, code.right, 1.2),
+    "chat": Kind(chat.make, chat.right, 1.0, 2.0),
+    "translation": Kind(translation.make, translation.right, 2.5, 1.0),
+    "summary": Kind(summary.make, summary.right, 1.0, 1.5),
+    "qa": Kind(qa.make, qa.right, 1.3, 0.7),
+    "arithmetic": Kind(arithmetic.make, arithmetic.right, 0.7, 0.4),
+    "rag": Kind(rag.make, rag.right, 1.3, 4.0),
+    "code": Kind(code.make, code.right, 1.2, 4.0),
 }
 
 DRILLED = 0.105  # the share of the training from which on
@@ -52,6 +53,11 @@ def training_sample(rng: Random, share: float) -> Sample:
     return Sample(sample.kind, sample.turns, rng.choice(_SYSTEM)) if rng.random() < 0.05 else sample
 
 
+def polishing_sample(rng: Random, share: float) -> Sample:
+    """A conversation to learn from at the very end: mostly of the kinds that are still hard."""
+    return _one(rng, [kind.late for kind in KINDS.values()])
+
+
 def long_training_sample(rng: Random) -> Sample:
     """Conversations of several kinds as one, in which the subject changes."""
     parts = [_one(rng) for _ in range(rng.randrange(2, 5))]
@@ -65,8 +71,8 @@ def held_out_sample(kind: str, rng: Random) -> Sample:
     return sample
 
 
-def _one(rng: Random) -> Sample:
-    (kind,) = rng.choices(list(KINDS.values()), [kind.weight for kind in KINDS.values()])
+def _one(rng: Random, weights: Sequence[float] | None = None) -> Sample:
+    (kind,) = rng.choices(list(KINDS.values()), weights or [kind.weight for kind in KINDS.values()])
     while held_out(sample := kind.make(rng)):
         pass
     return sample
