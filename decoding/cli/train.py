@@ -1,9 +1,10 @@
-"""`train`: make the embedded family anew."""
+"""`train`: make the embedded family anew, or what methods need beside a model."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -11,14 +12,49 @@ import torch
 from ..errors import ParamError
 from .arguments import clean, whole
 from .progress import Progress
+from .train_parts import (
+    EXAMPLE_KANGAROO,
+    EXAMPLE_MEDUSA,
+    HELP_KANGAROO,
+    HELP_MEDUSA,
+    add_kangaroo_flags,
+    add_medusa_flags,
+    train_kangaroo,
+    train_medusa,
+)
 
-HELP = "train models: the embedded family, from nothing"
+HELP = "train the embedded family from nothing, or Medusa heads or a Kangaroo adapter for any model"
 EXAMPLE = "python -m decoding train family --out family"
+_FAMILY = "train the embedded family: tokenizer, target, drafter, tasks and their cards"
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
-    """The command's flags."""
-    parser.add_argument("what", choices=["family"], help="family: tokenizer, target, drafter, tasks and their cards")
+    """The commands below this one, and their flags."""
+    trained = parser.add_subparsers(title="what to train", metavar="WHAT", required=True)
+    for name, help_, example, add, train in (
+        ("family", _FAMILY, EXAMPLE, _add_family_flags, _train_family),
+        ("medusa", HELP_MEDUSA, EXAMPLE_MEDUSA, add_medusa_flags, train_medusa),
+        ("kangaroo", HELP_KANGAROO, EXAMPLE_KANGAROO, add_kangaroo_flags, train_kangaroo),
+    ):
+        sub = trained.add_parser(
+            name,
+            help=help_,
+            description=help_[0].upper() + help_[1:] + ".",
+            epilog=f"example:\n  {example}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        add(sub)
+        sub.set_defaults(train=train)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Train what was asked for."""
+    train: Callable[[argparse.Namespace], int] = arguments.train
+    return train(arguments)
+
+
+def _add_family_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", required=True, metavar="FOLDER", help="where it goes, and where a stopped one resumes")
     parser.add_argument("--plan", default="full", metavar="NAME", help="full, or smoke: seconds, and learns nothing")
     parser.add_argument("--seed", default="1", metavar="N")
@@ -26,7 +62,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", metavar="N", help="threads of the processor to use")
 
 
-def main(arguments: argparse.Namespace) -> int:
+def _train_family(arguments: argparse.Namespace) -> int:
     """Train, with a bar; stopped and called again, it goes on."""
     import transformers
 

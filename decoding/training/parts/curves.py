@@ -1,0 +1,74 @@
+"""Several small plots in one SVG that any browser shows, a curve for every head in each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import chain
+from math import ceil, isfinite
+
+_WIDTH, _HEIGHT, _COLUMNS = 360, 220, 2
+_LEFT, _RIGHT, _TOP, _BOTTOM = 48, 12, 26, 30
+_LEGEND = 28
+_COLOURS = ("#2563eb", "#d97706", "#059669", "#dc2626", "#7c3aed", "#0891b2", "#65a30d", "#be185d")
+_POINTS = 200  # of a curve: each is a mean over its stretch
+
+Curve = Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One plot: curves by name over tokens read; shares have an axis from 0 to 1."""
+
+    title: str
+    curves: Mapping[str, Curve]
+    share: bool = False
+
+
+def plot(panels: Sequence[Panel]) -> str:
+    """All panels, two in a row, under one legend."""
+    names = list(dict.fromkeys(name for panel in panels for name in panel.curves))
+    colours = {name: _COLOURS[index % len(_COLOURS)] for index, name in enumerate(names)}
+    rows = ceil(len(panels) / _COLUMNS)
+    size = f"{_WIDTH * _COLUMNS} {_LEGEND + _HEIGHT * rows}"
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" font-family="sans-serif" font-size="11">',
+        '<rect width="100%" height="100%" fill="#ffffff"/>',
+    ]
+    for index, name in enumerate(names):
+        parts.append(f'<text x="{_LEFT + 80 * index}" y="18" fill="{colours[name]}">{escape(name)}</text>')
+    for index, panel in enumerate(panels):
+        row, column = divmod(index, _COLUMNS)
+        parts.append(f'<g transform="translate({_WIDTH * column} {_LEGEND + _HEIGHT * row})">')
+        parts += [*_drawn(panel, colours), "</g>"]
+    return "\n".join([*parts, "</svg>\n"])
+
+
+def _drawn(panel: Panel, colours: Mapping[str, str]) -> list[str]:
+    curves = {name: _thinned([point for point in curve if isfinite(point[1])]) for name, curve in panel.curves.items()}
+    points = list(chain.from_iterable(curves.values()))
+    most_x = max((x for x, _ in points), default=1.0) or 1.0
+    most_y = 1.0 if panel.share else max((y for _, y in points), default=1.0) or 1.0
+    wide, high = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
+    parts = [f'<text x="{_LEFT}" y="16" fill="#111827">{escape(panel.title)}</text>']
+    for share in (0.0, 0.5, 1.0):
+        y = _TOP + (1 - share) * high
+        parts.append(f'<path d="M{_LEFT} {y:.1f}H{_WIDTH - _RIGHT}" stroke="#d1d5db" stroke-width="0.7"/>')
+        parts.append(_label(_LEFT - 6, y + 4, "end", f"{share * most_y:.3g}"))
+        parts.append(_label(_LEFT + share * wide, _HEIGHT - 12, "middle", f"{share * most_x / 1e6:.3g} M"))
+    for name, curve in curves.items():
+        places = " ".join(f"{_LEFT + x / most_x * wide:.1f},{_TOP + (1 - y / most_y) * high:.1f}" for x, y in curve)
+        parts.append(f'<polyline fill="none" stroke="{colours[name]}" stroke-width="1.5" points="{places}"/>')
+    return parts
+
+
+def _label(x: float, y: float, anchor: str, text: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="#374151">{text}</text>'
+
+
+def _thinned(curve: Curve) -> list[tuple[float, float]]:
+    """Means over stretches, each at its end."""
+    width = ceil(len(curve) / _POINTS) or 1
+    stretches = [curve[begin : begin + width] for begin in range(0, len(curve), width)]
+    return [(part[-1][0], sum(y for _, y in part) / len(part)) for part in stretches]

@@ -1,0 +1,52 @@
+"""How good drafts and models are, measured on rows that nothing was learnt from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from .backbone import Backbone
+from .rows import Batch
+
+_LOGITS = 2**22  # in memory at a time
+
+
+def rank_of(logits: Tensor, tokens: Tensor) -> Tensor:  # (N, V), (N,) -> (N,)
+    """The rank of each row's token, from 0; of equals the lowest id comes first."""
+    value = logits.gather(1, tokens[:, None])
+    ids = torch.arange(logits.shape[1], device=logits.device)
+    before = (logits > value) | ((logits == value) & (ids < tokens[:, None]))
+    return before.sum(1)
+
+
+def overlap(logits: Tensor, p: Tensor) -> float:  # (N, V), (N, V)
+    """How many of N tokens drawn from softmax(logits) the laws p would accept on average: the sum of min(p, q)."""
+    return float(torch.minimum(logits.softmax(-1), p).sum())
+
+
+@torch.no_grad()
+def measure_model(backbone: Backbone, batches: Sequence[Batch]) -> tuple[dict[str, float], list[int]]:
+    """The loss on the answers' tokens, the share of them that are the greedy choice; and all greedy choices."""
+    loss, right = 0.0, 0
+    choices: list[int] = []
+    for batch in batches:
+        place = batch.to(backbone.device)
+        places, labels = place.labels(1)
+        hidden = backbone.read(place).final.flatten(0, 1)[places]
+        rows = max(1, _LOGITS // backbone.shape.vocabulary)
+        for part, wanted in zip(torch.split(hidden, rows), torch.split(labels[:, 0], rows), strict=True):
+            logits = backbone.logits(part)
+            loss += float(functional.cross_entropy(logits, wanted, reduction="sum"))
+            chosen = logits.argmax(-1)
+            right += int((chosen == wanted).sum())
+            choices += chosen.tolist()
+    count = max(1, len(choices))
+    return {"loss": loss / count, "right": right / count}, choices
+
+
+def agreement(one: Sequence[int], other: Sequence[int]) -> float:
+    """The share of places at which two models choose the same token."""
+    return sum(a == b for a, b in zip(one, other, strict=True)) / max(1, len(one))
