@@ -1,0 +1,19 @@
+"""The papers' central tables and figures, put to the test on an embedded model."""
+
+from collections.abc import Mapping
+
+from . import jacobi, kangaroo, lookahead, medusa, ngrammys, ouroboros, rest, speculative
+from .claims import Paper
+
+PAPERS: Mapping[str, Paper] = {
+    "jacobi": jacobi.PAPER,
+    "lookahead": lookahead.PAPER,
+    "speculative": speculative.PAPER,
+    "ngrammys": ngrammys.PAPER,
+    "medusa": medusa.PAPER,
+    "kangaroo": kangaroo.PAPER,
+    "ouroboros": ouroboros.PAPER,
+    "rest": rest.PAPER,
+}
+
+__all__ = ["PAPERS"]

@@ -1,0 +1,45 @@
+"""Jacobi decoding, as the Lookahead paper judges it: Fu et al., 2024, arXiv 2402.02057, section 2."""
+
+from __future__ import annotations
+
+from .claims import Claim, Judgement, Paper, Part, Table, more, weigh
+from .lookahead import BALANCED
+from .measure import TOKENS, Lab, compared, using
+
+_BLOCKS = (4, 8, 16, 32)
+_LITTLE = 1.1  # tokens per step up to which "hardly" is the word
+_LOOKAHEAD = "Lookahead"
+
+
+def _take(lab: Lab) -> Table:
+    settings = {f"block of {n}": using("jacobi", n=n) for n in _BLOCKS}
+    return compared(lab, "setting", settings | {_LOOKAHEAD: BALANCED})
+
+
+def judge(table: Table) -> Judgement:
+    """No block gains much, and Lookahead gains far more."""
+    blocks = {name: table.number(name, TOKENS) for name in table.names if name != _LOOKAHEAD}
+    best = max(blocks, key=lambda name: blocks[name])
+    return weigh(
+        Part(f"the best of the blocks, the {best}, comes to {blocks[best]:.3f}", blocks[best] <= _LITTLE),
+        more(_LOOKAHEAD, table.number(_LOOKAHEAD, TOKENS), "that block", blocks[best]),
+    )
+
+
+PAPER = Paper(
+    "jacobi",
+    "Jacobi decoding",
+    "Song et al. 2021, arXiv 2002.03629; Santilli et al. 2023, arXiv 2305.10427",
+    (
+        Claim(
+            "Section 2 of Lookahead",
+            "it hardly saves steps",
+            "Jacobi decoding hardly reduces the number of steps: right tokens come up at wrong places, and those at "
+            "the right ones are overwritten.",
+            "Jacobi with blocks of 4 to 32 guesses, and Lookahead with W=15, N=5, G=15.",
+            f"No block gives more than {_LITTLE} tokens per step, and Lookahead gives more than the best of them.",
+            _take,
+            judge,
+        ),
+    ),
+)

@@ -1,0 +1,204 @@
+"""Kangaroo: Liu et al., 2024, arXiv 2404.18911."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from .claims import (
+    ROUGH,
+    Claim,
+    Judgement,
+    Paper,
+    Part,
+    Table,
+    UnmeasuredError,
+    beats,
+    falls,
+    faster,
+    is_more,
+    rises,
+    weigh,
+)
+from .lookahead import BALANCED
+from .measure import MEAN, SPEED, TOKENS, Lab, Setting, Variant, by_kind, raced, using
+from .medusa import CHAIN
+
+USUAL = using("kangaroo", gamma=6, eta=0.6)
+MATHS = ("arithmetic", "math", "math_reasoning", "gsm8k")
+
+_GAMMAS, _ETAS = (3, 6, 9), (0.0, 0.2, 0.4, 0.6, 0.8)
+_GAMMA = 6  # the paper's
+_WINDOWS = range(1, 7)
+_OWN, _HEADS, _RETRIEVED, _WINDOW = "Kangaroo", "Medusa, best guesses", "REST", "Lookahead"
+_RIVALS = {_HEADS: CHAIN, _RETRIEVED: using("rest"), _WINDOW: BALANCED}
+_PAPERS, _TABLE_2 = "kangaroo", {"kangaroo": 1.50, "kangaroo_head": 1.44, "transformer": 1.37, "mlp_only": 1.22}
+_MORE = "name a folder of trained adapters, one folder each, with --kangaroo-variants"
+
+
+def _rates(lab: Lab) -> Table:
+    rivals = {name: rival for name, rival in _RIVALS.items() if lab.engine.lacks(rival.method) is None}
+    return by_kind(lab, "method", {_OWN: USUAL} | rivals)
+
+
+def judge_rates(table: Table) -> Judgement:
+    """Kangaroo compresses more than every rival that could be run, in the mean of all kinds."""
+    return beats(table, MEAN)
+
+
+def _consistency(lab: Lab) -> Table:
+    kind = lab.find_kind(*MATHS)
+    own, heads = lab.tally(using("kangaroo", gamma=_GAMMA, eta=0.0), CHAIN)
+    rows = tuple((f"{w}", own.consistent(w, kind), heads.consistent(w, kind)) for w in _WINDOWS)
+    return Table(("w", _OWN, _HEADS), rows)
+
+
+def judge_consistency(table: Table) -> Judgement:
+    """The share of accepted windows falls with their length, and is Kangaroo's at every length."""
+    own, heads = table.column(_OWN), table.column(_HEADS)
+    above = [w for w, a, b in zip(table.names, own, heads, strict=True) if is_more(a, b)]
+    decay = falls("CTAR of Kangaroo over w", own)
+    ahead = f"Kangaroo's CTAR is above that of Medusa's best guesses at {len(above)} of {len(own)} lengths"
+    return weigh(decay, Part(ahead, len(above) == len(own)))
+
+
+def _eta_name(gamma: int, eta: float) -> str:
+    return f"gamma {gamma}, eta {eta}"
+
+
+def _etas(lab: Lab) -> Table:
+    cells = [(gamma, eta) for gamma in _GAMMAS for eta in _ETAS]
+    return raced(lab, "setting", {_eta_name(*cell): using("kangaroo", gamma=cell[0], eta=cell[1]) for cell in cells})
+
+
+def judge_threshold(table: Table) -> Judgement:
+    """Never stopping early writes most per step, and is not the fastest."""
+    names = [_eta_name(_GAMMA, eta) for eta in _ETAS]
+    tokens, speeds = ([table.number(name, head) for name in names] for head in (TOKENS, SPEED))
+    best = speeds.index(max(speeds[1:]), 1)
+    return weigh(
+        falls("eta from 0 to 0.8", tokens),
+        faster(f"eta {_ETAS[best]}", speeds[best], "eta 0", speeds[0]),
+    )
+
+
+def judge_steady(table: Table) -> Judgement:
+    """The fastest eta is the same, or its neighbour, whatever gamma is; it holds where it is the same for all."""
+    speeds = {gamma: [table.number(_eta_name(gamma, eta), SPEED) for eta in _ETAS] for gamma in _GAMMAS}
+    best = {gamma: values.index(max(values)) for gamma, values in speeds.items()}
+    told = ", ".join(f"eta {_ETAS[i]} for gamma {gamma}" for gamma, i in best.items())
+    apart = max(best.values()) - min(best.values())
+    return weigh(
+        Part(f"the fastest are {told}", apart == 0),
+        Part(f"the farthest of them are {apart} {'place' if apart == 1 else 'places'} of the grid apart", apart <= 1),
+    )
+
+
+def _adapters(lab: Lab) -> dict[str, Variant]:
+    return {name: variant for name, variant in lab.variants.items() if variant.part == "kangaroo"}
+
+
+def _depths(lab: Lab) -> Table:
+    layers: dict[int, Setting] = {}
+    for name, variant in _adapters(lab).items():
+        if variant.facts["architecture"] == _PAPERS:
+            layers.setdefault(variant.facts["exit_layer"], using("kangaroo", variant=name, gamma=6, eta=0.6))
+    if len(layers) < 2:
+        raise UnmeasuredError(f"this needs adapters behind several layers: {_MORE}")
+    return raced(lab, "exit layer", {str(layer): layers[layer] for layer in sorted(layers)})
+
+
+def judge_depths(table: Table) -> Judgement:
+    """A deeper exit guesses better; the deepest is not the fastest."""
+    speeds = table.column(SPEED)
+    best = speeds.index(max(speeds))
+    told = f"the fastest exit is behind layer {table.names[best]}, the deepest behind {table.names[-1]}"
+    return weigh(rises("the exit moved deeper", table.column(TOKENS)), Part(told, best < len(speeds) - 1))
+
+
+def _architectures(lab: Lab) -> Table:
+    by_layer: defaultdict[int, dict[str, Setting]] = defaultdict(dict)
+    for name, variant in _adapters(lab).items():
+        setting = using("kangaroo", variant=name, gamma=6, eta=0.6)
+        by_layer[variant.facts["exit_layer"]].setdefault(variant.facts["architecture"], setting)
+    fitting = [settings for settings in by_layer.values() if len(settings) > 1 and _PAPERS in settings]
+    if not fitting:
+        raise UnmeasuredError(f"this needs adapters of several architectures behind one layer: {_MORE}")
+    most = max(fitting, key=len)
+    return raced(lab, "architecture", {_PAPERS: most.pop(_PAPERS)} | most).beside("speed in the paper", _TABLE_2)
+
+
+def judge_architectures(table: Table) -> Judgement:
+    """The paper's own adapter is faster than each of the others."""
+    return beats(table, SPEED, ROUGH)
+
+
+_GRID = (
+    f"gamma {', '.join(map(str, _GAMMAS))} and eta {', '.join(map(str, _ETAS))}, raced against autoregressive decoding"
+)
+
+PAPER = Paper(
+    "kangaroo",
+    "Kangaroo",
+    "Liu et al. 2024, arXiv 2404.18911",
+    (
+        Claim(
+            "Table 1",
+            "one adapter compresses more than its rivals",
+            "Verifying a single sequence, Kangaroo compresses more than Medusa, REST and Lookahead, averaged over the "
+            "kinds of Spec-Bench.",
+            "Kangaroo with gamma 6 and eta 0.6; Medusa's best guess of every head; REST; Lookahead (5, 15, 15). "
+            "Tokens per step by kind of question; a rival whose part is missing is left out.",
+            "Kangaroo's mean over the kinds is more than that of each rival.",
+            _rates,
+            judge_rates,
+        ),
+        Claim(
+            "Figure 1a",
+            "guesses that know each other stay right for longer",
+            "On mathematical questions CTAR(w), the chance that w guesses in a row are accepted, falls with w, and "
+            "Kangaroo's stays above that of Medusa's independent heads.",
+            "Kangaroo with gamma 6 and eta 0, and Medusa's best guesses, on arithmetic: the share of steps that wrote "
+            "more than w tokens.",
+            "Kangaroo's CTAR falls with w, and is above Medusa's at every w.",
+            _consistency,
+            judge_consistency,
+        ),
+        Claim(
+            "Figure 3b",
+            "stopping when unsure costs tokens per step and gains speed",
+            "Fixed steps, eta 0, reach the highest compression rate, but a threshold is faster.",
+            f"Kangaroo with {_GRID}; judged at gamma {_GAMMA}.",
+            "Tokens per step fall as eta rises, and some eta above 0 is faster than eta 0.",
+            _etas,
+            judge_threshold,
+        ),
+        Claim(
+            "Figure 3b",
+            "one threshold fits every number of steps",
+            "The best eta is the same for different maximum numbers of drafting steps.",
+            f"Kangaroo with {_GRID}.",
+            "The fastest eta is the same for every gamma; in part, where they are neighbours on the grid.",
+            _etas,
+            judge_steady,
+        ),
+        Claim(
+            "Figure 3a",
+            "a shallow exit is the best bargain",
+            "A deeper exit guesses better but drafts more slowly, so a shallow one is the fastest.",
+            "An adapter behind each of several layers, raced against autoregressive decoding.",
+            "Tokens per step rise with the exit's depth, and the deepest exit is not the fastest.",
+            _depths,
+            judge_depths,
+        ),
+        Claim(
+            "Table 2",
+            "attention alone, with the target's own head, is enough",
+            "The adapter of one attention and two norms is faster than one with a head of its own, than a whole layer, "
+            "and than an MLP.",
+            "Adapters of several architectures behind one layer, raced against autoregressive decoding.",
+            "The paper's adapter is faster than each of the others.",
+            _architectures,
+            judge_architectures,
+        ),
+    ),
+)

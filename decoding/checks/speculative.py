@@ -1,0 +1,98 @@
+"""Speculative decoding: Leviathan et al., 2023, arXiv 2211.17192; its equation is number 4 of the Lookahead paper."""
+
+from __future__ import annotations
+
+from .claims import ROUGH, Claim, Judgement, Paper, Part, Table, more, rises, weigh
+from .laws import overlap
+from .measure import TOKENS, Lab, using
+from .scaling import expected_steps, expected_tokens
+
+_GAMMAS = range(1, 9)
+_DOUBLED = (1, 2, 4, 8)  # far enough apart for sampled texts to show
+_NEAR = 0.1  # how far off an equation may be
+_EQUATION, _OWN = "equation 4", "by own chances"
+_USUAL = 5  # gamma where only the temperature differs
+
+
+def _expected(lab: Lab) -> Table:
+    met = overlap(lab, 1.0)
+    tallies = lab.tally(*(using("draft_model", temperature=1.0, gamma=gamma) for gamma in _GAMMAS))
+    tokens = sum(map(len, met.chances))
+    rows = []
+    for gamma, tally in zip(_GAMMAS, tallies, strict=True):
+        steps = sum(expected_steps(chances, gamma) for chances in met.chances)
+        rows.append((f"{gamma}", tally.per_step(), expected_tokens(met.alpha, gamma), tokens / steps, tally.acceptance))
+    facts = {"alpha": met.alpha, "correlation of neighbours": met.correlation}
+    return Table(("gamma", TOKENS, _EQUATION, _OWN, "acceptance"), tuple(rows), facts)
+
+
+def judge_expected(table: Table) -> Judgement:
+    """Tokens per step grow with gamma, and as the equation says."""
+    measured = table.column(TOKENS)
+    off = [guess / real - 1 for guess, real in zip(table.column(_EQUATION), measured, strict=True)]
+    own = [guess / real - 1 for guess, real in zip(table.column(_OWN), measured, strict=True)]
+    worst, counted = max(off, key=abs), max(map(abs, own))
+    alpha, neighbours = table.facts["alpha"], table.facts["correlation of neighbours"]
+    near = Part(
+        f"equation 4 with the measured alpha of {alpha:.3f} is off by {worst:+.1%} where it is off most",
+        abs(worst) <= _NEAR,
+    )
+    why = (
+        f"the equation takes guesses for independent and texts for endless; the chances of neighbouring guesses "
+        f"correlate by {neighbours:+.2f}, and counted guess by guess to each text's end the prediction is off by "
+        f"{counted:.1%} at most"
+    )
+    return weigh(
+        rises("gamma doubled in turn", [table.number(str(gamma), TOKENS) for gamma in _DOUBLED], ROUGH),
+        near,
+        remark=why,
+    )
+
+
+def _temperatures(lab: Lab) -> Table:
+    settings = [using("draft_model", temperature=temperature, gamma=_USUAL) for temperature in (0.0, 1.0)]
+    rows = [
+        (name, overlap(lab, setting.temperature).alpha, tally.per_step(), tally.acceptance)
+        for name, setting, tally in zip(("greedy", "temperature 1"), settings, lab.tally(*settings), strict=True)
+    ]
+    return Table(("sampling", "alpha", TOKENS, "acceptance"), tuple(rows))
+
+
+def judge_temperatures(table: Table) -> Judgement:
+    """Both alpha and tokens per step are lower at temperature 1."""
+    (alpha, less), (greedy, sampled) = table.column("alpha"), table.column(TOKENS)
+    return weigh(
+        more("alpha of greedy decoding", alpha, "sampling at temperature 1", less, ROUGH),
+        more("a step of greedy decoding", greedy, "sampling", sampled, ROUGH),
+    )
+
+
+PAPER = Paper(
+    "speculative",
+    "Speculative decoding",
+    "Leviathan et al. 2023, arXiv 2211.17192",
+    (
+        Claim(
+            "Equation 1, and equation 4 of Lookahead",
+            "the expected tokens of a step",
+            "A drafter whose guesses are accepted with the chance alpha, gamma guesses a step, writes "
+            "(1 - alpha^(gamma+1)) / (1 - alpha) tokens per step.",
+            "Draft model at temperature 1, gamma 1 to 8. Alpha is exact: the mean of sum min(p, q) over both models' "
+            "laws in front of every token that the target itself writes. The last prediction gives every guess the "
+            "chance of its own place in these texts.",
+            f"Tokens per step rise as gamma doubles, and equation 4 is nowhere off by more than {_NEAR:.0%}.",
+            _expected,
+            judge_expected,
+        ),
+        Claim(
+            "Table 2",
+            "sampling lowers acceptance",
+            "Drafts are accepted more often when both models decode greedily than at temperature 1.",
+            f"Draft model with gamma {_USUAL}, greedily and at temperature 1; alpha as above, which greedily is how "
+            "often the likeliest tokens agree.",
+            "Alpha and tokens per step are both lower at temperature 1.",
+            _temperatures,
+            judge_temperatures,
+        ),
+    ),
+)

@@ -1,0 +1,104 @@
+"""`paper-checks`: what the papers found, put to the test on an embedded model."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from .. import embedded
+from ..checks.claims import Paper
+from ..checks.measure import Variant
+from ..engine import Engine
+from ..errors import ParamError
+from ..tasks import Task
+from .arguments import add_json_flag, add_model_flags, check_place, clean, load_engine, whole
+from .bench import read_questions
+from .paint import Paint, one_line
+from .progress import Progress
+
+HELP = "put the papers' central tables and figures to the test, and write down what holds here"
+EXAMPLE = "python -m decoding paper-checks --only lookahead,medusa --out checks.md"
+DEFAULT_OUT = "docs/paper_checks.md"
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """The command's flags."""
+    add_model_flags(parser)
+    parser.add_argument("--only", metavar="A,B", help="papers by name, such as lookahead; default: all")
+    parser.add_argument("--tasks", metavar="FILE", help="other questions, in Spec-Bench's form")
+    parser.add_argument("--limit", default="6", metavar="N", help="questions of every kind (default: 6)")
+    parser.add_argument("--max-new-tokens", default="256", metavar="N", help="per answer (default: 256)")
+    parser.add_argument("--out", default=DEFAULT_OUT, metavar="FILE", help=f"for the page (default: {DEFAULT_OUT})")
+    parser.add_argument("--kangaroo-variants", metavar="FOLDER", help="adapters for ablations, a folder each")
+    parser.add_argument("--medusa-2", metavar="FOLDER", help="heads with the model that learnt together with them")
+    add_json_flag(parser)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Measure, judge and write."""
+    from ..checks.claims import examine
+    from ..checks.measure import Lab, ask
+    from ..checks.page import conditions, document, page
+
+    limit = whole("--limit", arguments.limit, 1, 100_000)
+    budget = whole("--max-new-tokens", arguments.max_new_tokens, 1, 1_000_000)
+    papers = _papers(arguments.only)
+    check_place("--out", arguments.out)
+    tasks = _first(read_questions(arguments.tasks, arguments.model, None), limit)
+    engine = load_engine(arguments)
+    with Progress() as progress:
+        variants = _variants(arguments, engine, progress)
+        questions = ask(engine, tasks, budget, lambda share: progress("answering the questions", share))
+        lab = Lab(engine, questions, budget, variants)
+        findings = examine(lab, papers, progress)
+    measured = conditions(lab)
+    Path(arguments.out).write_text(page(findings, measured), encoding="utf-8")
+    if arguments.json:
+        print(json.dumps(document(findings, measured)))
+        return 0
+    paint = Paint.for_stream(sys.stdout)
+    for finding in findings:
+        print(f"{finding.judgement.verdict:18} {paint.bold(finding.paper.title)}: {finding.claim.title}")
+    print(f"saved in {one_line(clean(arguments.out))}")
+    return 0
+
+
+def _papers(text: str | None) -> list[Paper]:
+    """The papers of these names, in our order."""
+    from ..checks import PAPERS
+
+    names = list(PAPERS) if text is None else [name.strip() for name in clean(text).split(",") if name.strip()]
+    for name in names:
+        if name not in PAPERS:
+            raise ParamError(f"--only knows {', '.join(PAPERS)}, not {name[:40]!r}")
+    if not names:
+        raise ParamError(f"--only must name some of {', '.join(PAPERS)}")
+    return [paper for name, paper in PAPERS.items() if name in names]
+
+
+def _first(tasks: Iterable[Task], limit: int) -> list[Task]:
+    """The first questions of every kind."""
+    seen, first = Counter[str](), list[Task]()
+    for task in tasks:
+        seen[task.category] += 1
+        if seen[task.category] <= limit:
+            first.append(task)
+    return first
+
+
+def _variants(arguments: argparse.Namespace, engine: Engine, progress: Progress) -> dict[str, Variant]:
+    """The engines that ablations need: those that the flags name, and stores of the embedded family's text."""
+    from ..checks.variants import adapters, joint, stores
+
+    found: dict[str, Variant] = {}
+    if arguments.kangaroo_variants is not None:
+        found |= adapters(engine, Path(clean(arguments.kangaroo_variants)))
+    if arguments.medusa_2 is not None:
+        found |= joint(Path(clean(arguments.medusa_2)), arguments.device, arguments.dtype, progress)
+    if arguments.model == embedded.TARGET and embedded.STORE.is_file():
+        found |= stores(engine, embedded.STORE, progress)
+    return found

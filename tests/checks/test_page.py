@@ -1,0 +1,114 @@
+"""The page and the command: names from files of tasks cannot spoil it, and one call writes all of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from decoding.checks import PAPERS
+from decoding.checks.claims import Finding, Table, Verdict, more, weigh
+from decoding.checks.page import conditions, document, page
+from decoding.cli import paper_checks
+from decoding.cli.arguments import Parser
+from decoding.errors import ParamError
+from tests.toys import counted_text, engine
+
+from .conftest import make_lab
+
+HOSTILE = "a|b <script>\n# c [d](e) `f` " + "g" * 900
+
+
+def run(*argv: str) -> int:
+    """The command on the toy."""
+    parser, threads = Parser(), torch.get_num_threads()
+    paper_checks.add_flags(parser)
+    try:
+        return paper_checks.main(parser.parse_args(["--model", "toy", *argv]))
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_names_from_files_mean_nothing_to_markdown() -> None:
+    paper = PAPERS["lookahead"]
+    claim = paper.claims[-1]
+    table = Table(("setting", HOSTILE), ((HOSTILE, 1.5),), {"x": 0.25})
+    found = Finding(paper, claim, table, weigh(more(HOSTILE, 1.0, "b", 2.0)))
+    text = page([found], conditions(make_lab(engine(counted_text()), 4, kinds=(HOSTILE,))))
+    assert "<script" not in text and "\n# c" not in text and "](e)" not in text.replace("\\[d](e)", "")
+    [row] = [line for line in text.splitlines() if line.endswith(" | 1.500 |")]
+    assert row.startswith("| a\\|b &lt;script&gt; # c \\[d](e) 'f' g") and len(row) < 130
+    assert "Besides: x 0.250." in text and "**Does not hold here.**" in text
+
+
+def test_prose_never_becomes_a_list() -> None:
+    """A line that the wrapping begins with a minus or a number would."""
+    paper, claim = PAPERS["speculative"], PAPERS["speculative"].claims[0]
+    words = "a - b + c 1. d * e > f "
+    for shift in range(12):
+        found = Finding(paper, claim, None, weigh(more("x" * shift + " " + words * 30, 2.0, "y", 1.0)))
+        text = page([found], conditions(make_lab(engine(counted_text()), 2, kinds=("a",))))
+        assert not re.search(r"^([-+*>]|\d+[.)])\s", text, flags=re.MULTILINE)
+
+
+def test_the_command_writes_page_and_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One question of every kind: what can be measured is, and the rest says why not."""
+    out = tmp_path / "checks.md"
+    flags = ["--limit", "1", "--max-new-tokens", "5", "--out", str(out), "--only", "medusa, speculative,jacobi"]
+    assert run(*flags, "--json") == 0
+    data = json.loads(capsys.readouterr().out)
+    assert {claim["paper"] for claim in data["claims"]} == {"jacobi", "speculative", "medusa"}
+    assert data["model"] == "toy" and data["questions"] == 8 and data["threads"] == 1
+    verdicts = {claim["title"]: claim["verdict"] for claim in data["claims"]}
+    assert verdicts["a sparse tree beats a much larger dense one"] == Verdict.UNMEASURED
+    assert verdicts["it hardly saves steps"] in {Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS}
+    text = out.read_text(encoding="utf-8")
+    assert text.startswith("# What the papers found, on toy\n") and "## Jacobi decoding" in text
+    assert "Medusa needs Medusa heads" in text and "## Lookahead" not in text
+    blocks = {
+        str(row[0]): row[1] for claim in data["claims"] if claim["paper"] == "jacobi" for row in claim["table"]["rows"]
+    }
+    assert blocks["block of 4"] >= 1.0 and f"| block of 4 | {blocks['block of 4']:.3f} |" in text
+    assert run(*flags[:-1], "jacobi") == 0
+    assert re.search(r"Jacobi decoding: it hardly saves steps\nsaved in .*checks.md\n$", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("argv", "reason"),
+    [
+        (["--only", "telepathy"], "--only knows jacobi, lookahead"),
+        (["--only", ","], "--only must name some of"),
+        (["--limit", "0"], "--limit must be from 1"),
+        (["--max-new-tokens", "many"], "must be a whole number"),
+        (["--out", "/no/such/folder/page.md"], "folder that exists"),
+        (["--tasks", "/no/such/file"], "cannot read"),
+        (["--kangaroo-variants", "."], "is a table"),
+        (["--medusa-2", "."], "--medusa-2 must name"),
+        (["--max-new-tokens", "999999"], "lower --max-new-tokens"),
+    ],
+    ids=range(9),
+)
+def test_nonsense_ends_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, argv: list[str], reason: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ParamError, match=re.escape(reason)):
+        run("--out", "page.md", *argv)
+    assert not (tmp_path / "page.md").exists()
+
+
+def test_json_holds_every_number() -> None:
+    paper, claim = PAPERS["jacobi"], PAPERS["jacobi"].claims[0]
+    table = Table(("a", "b"), (("x", 1.23456789), ("y", None), ("z", 3)), {"c": 0.5})
+    [entry] = document([Finding(paper, claim, table, weigh(more("x", 2, "y", 1)))], {})["claims"]
+    assert entry["table"] == {
+        "heads": ["a", "b"],
+        "rows": [["x", 1.234568], ["y", None], ["z", 3]],
+        "facts": {"c": 0.5},
+    }
+    assert entry["verdict"] == "holds" and entry["rule"] == claim.rule
