@@ -6,11 +6,15 @@ is the target's, whatever the tree holds. Children that were *sampled* from a di
 be taken more often than a plain match would: Leviathan's test, child by child, each rejection leaving the
 residual max(p - q, 0) to the next.
 
+Only `typical` is another rule, for those who ask for it: it accepts what the target finds likely enough, so that more
+guesses pass, and the law of the output is no longer the target's.
+
 Nodes with equal paths (an n-gram pool's disjoint entries) are walked together: they are one place in the text.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import torch
@@ -60,6 +64,41 @@ def sampled(draft: Draft, probabilities: Callable[[int], torch.Tensor], draws: D
         return draw(p, draws.at(position + depth))
 
     return choose
+
+
+def typical(
+    draft: Draft,
+    law: Callable[[list[int]], torch.Tensor],
+    draws: Draws,
+    position: int,
+    epsilon: float,
+    delta: float,
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Accept the longest path of typical tokens, and draw one more behind it: the path and the tokens to commit.
+
+    A token is typical where p(token) > min(epsilon, delta * exp(-H(p))): where it is likely, or where so many tokens
+    may follow that none is. Of paths equally long the most probable counts, then the one whose last node is the
+    lowest. `law` gives the target's p at some nodes, (n, V).
+    """
+    guesses = [node for node, role in enumerate(draft.roles) if role is Role.VERIFY]
+    inner = list(dict.fromkeys(draft.parents[node] for node in guesses))
+    reached = {0: (0, 0.0)}  # node -> its depth, and the logarithm of its path's probability
+    if guesses:
+        p = law(inner)
+        least = (delta * torch.exp(-torch.special.entr(p).sum(-1))).clamp_max(epsilon)
+        place = {node: row for row, node in enumerate(inner)}
+        rows = [place[draft.parents[node]] for node in guesses]
+        shares = p[rows, [draft.tokens[node] for node in guesses]]
+        passes = (shares > least[rows]).to(shares)
+        # One wait for the device, whatever is accepted.
+        for node, share, passed in zip(guesses, *torch.stack((shares, passes)).tolist(), strict=True):
+            above = reached.get(draft.parents[node])
+            if passed and above is not None:
+                reached[node] = (above[0] + 1, above[1] + math.log(share))
+    last = max(reached, key=lambda node: (*reached[node], -node))
+    path = path_to(draft.parents, last)
+    token = draw(law([last])[0], draws.at(position + len(path) - 1))
+    return path, (*(draft.tokens[node] for node in path[1:]), token)
 
 
 def residual(p: torch.Tensor, q: torch.Tensor) -> torch.Tensor:  # (V,), (V,) -> (V,) summing to one

@@ -15,6 +15,7 @@ import torch
 
 from .engine import Engine, Prompt
 from .errors import ParamError
+from .methods import METHODS
 from .request import check_count, find_method
 from .tasks import Task
 from .types import JSON
@@ -97,6 +98,8 @@ def bench(
             if not base.runs:
                 for entry in entries:
                     tell(f"warming up {entry.name}", 0.0)
+                    if entry.name in METHODS:
+                        engine.prepare(entry.name, tell)
                     entry.runner(ids, min(_WARM_UP, budget), ends)
             for index, entry in enumerate(entries):
                 turns = turn - 1 + index / len(entries)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -52,6 +53,7 @@ class Engine:
     def __init__(self, model: Model, codec: Codec, draft: Model | None = None, parts: Parts | None = None) -> None:
         self.model, self.codec, self.draft = model, codec, draft
         self._parts = parts or Parts()
+        self._memory: defaultdict[str, dict[str, Any]] = defaultdict(dict)  # by method
         self._lender = Lender()
 
     def encode(self, prompt: Prompt, name: str = "prompt") -> list[int]:
@@ -115,12 +117,24 @@ class Engine:
             largest_step=max(min(chunk, len(ids)), check_step(kind.name, setting.nodes)),
             time_budget=check_seconds(time_budget),
             parts=self._parts.take(kind.needs, progress or (lambda what, share: None)),
+            memory=self._memory[kind.name],
         )
         return Run(request, self.model, self.draft, self.codec, self._lender, check_event(cancel), progress)
 
     def lacks(self, method: str | type[Method]) -> str | None:
         """What this engine lacks to run a method, and how to get it; None where it can run it."""
         return self._parts.missing(find_method(method).needs, has_draft=self.draft is not None)
+
+    def prepare(self, method: str | type[Method], progress: Callable[[str, float], None]) -> None:
+        """Make now what a method needs and what its first run would otherwise wait for."""
+        self._parts.take(find_method(method).needs, progress)
+
+    def part(self, name: str, progress: Callable[[str, float], None] | None = None) -> Any:
+        """One of the parts that this engine was loaded with, by the name in a method's `needs`."""
+        needs = frozenset({name})
+        if missing := self._parts.missing(needs, has_draft=False):
+            raise ParamError(f"this engine lacks {missing}")
+        return self._parts.take(needs, progress or (lambda what, share: None))[name]
 
     def generate(self, prompt: Prompt, method: str | type[Method] = "autoregressive", **options: Any) -> Result:
         """Run to the end; takes what `decode` takes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,10 +13,13 @@ from .engine import Engine
 from .errors import ModelError
 from .model.resized import Resized
 from .model.session import Model
+from .parts import Parts
 from .text import Codec
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
+
+    from .model.decoder import Decoder
 
 Progress = Callable[[str, float], None]  # hears what is going on and which share of it is done
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json", "vocab.txt")
@@ -26,30 +29,44 @@ def load(
     name: str,
     *,
     draft: str | None = None,
+    medusa: str | None = None,
+    kangaroo: str | None = None,
+    datastore: str | None = None,
     device: str | None = None,
     dtype: str | None = None,
     progress: Progress | None = None,
 ) -> Engine:
     """An engine on "pocket", a model folder, a hub id or "toy".
 
-    `draft` names a smaller model with the same tokenizer; pocket and the toy bring their own.
+    `draft` names a smaller model with the same tokenizer, `medusa` a folder of heads, `kangaroo` one of an adapter,
+    `datastore` a file to retrieve from; pocket brings all of its own, the toy a drafter.
     The device is CUDA where there is one; the dtype is bfloat16 where the device computes with it, else float32.
     """
-    for value in (name, draft):
-        if value is not None and (not isinstance(value, str) or not value.strip() or "\0" in value):
-            raise ModelError('name a model: "pocket", a model folder, or a hub id such as org/model')
+    named = {"medusa": medusa, "kangaroo": kangaroo, "datastore": datastore}
+    _check_names({"model": name, "draft": draft, **named})
     if name == "toy":
-        return _load_toy(draft, device, dtype)
+        return _load_toy({"draft": draft, **named}, device, dtype)
     if draft == "toy":
         raise ModelError('the toy drafts for "toy" only: name a smaller model with the same tokenizer')
-    if name == TARGET and draft is None:
-        draft = DRAFTER
+    if name == TARGET:
+        draft = draft or DRAFTER
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    from .parts.makers import makers
+
     target, codec = _load_model(name, where, dtype, progress)
+    parts = Parts(makers(name, target, codec, named))
     if draft is None:
-        return Engine(target, codec)
+        return Engine(target, codec, parts=parts)
     drafter, draft_codec = _load_model(draft, where, dtype, progress)
-    return Engine(target, codec, match(target, codec, drafter, draft_codec))
+    return Engine(target, codec, match(target, codec, drafter, draft_codec), parts)
+
+
+def _check_names(names: Mapping[str, object]) -> None:
+    for what, value in names.items():
+        if value is not None and (not isinstance(value, str) or not value.strip() or "\0" in value):
+            if what in ("model", "draft"):
+                raise ModelError('name a model: "pocket", a model folder, or a hub id such as org/model')
+            raise ModelError(f"{what} must be the path of a folder or file")
 
 
 def match(target: Model, codec: Codec, draft: Model, draft_codec: Codec) -> Model:
@@ -73,9 +90,11 @@ def match(target: Model, codec: Codec, draft: Model, draft_codec: Codec) -> Mode
     return draft if ours == theirs else Resized(draft, ours)
 
 
-def _load_toy(draft: str | None, device: str | None, dtype: str | None) -> Engine:
-    if draft not in (None, "toy"):
+def _load_toy(parts: Mapping[str, str | None], device: str | None, dtype: str | None) -> Engine:
+    if parts["draft"] not in (None, "toy"):
         raise ModelError("the toy brings its own drafter: leave the other one out")
+    if named := [what for what, path in parts.items() if path is not None and what != "draft"]:
+        raise ModelError(f"the toy is a table, which has no place for {named[0]}: leave it out, or load a model")
     if device not in (None, "cpu") or dtype is not None:
         raise ModelError("the toy is a table on the CPU: leave device and dtype out, or load a model")
     from .toy import toy
@@ -83,14 +102,29 @@ def _load_toy(draft: str | None, device: str | None, dtype: str | None) -> Engin
     return toy()
 
 
-def _load_model(name: str, device: str, dtype: str | None, progress: Progress | None) -> tuple[Model, Codec]:
+def _load_model(name: str, device: str, dtype: str | None, progress: Progress | None) -> tuple[Decoder, Codec]:
     from .model.files import find_folder
     from .model.loading import load_decoder
 
     model = load_decoder(name, device, dtype, progress)
-    folder = find_folder(name, lambda what, share: None)  # of the hub's models: what has just been fetched
+    return model, load_codec(find_folder(name, lambda what, share: None))  # of the hub's: what has just been fetched
+
+
+def find_codec(name: str, progress: Progress) -> Codec:
+    """The tokenizer of a model, without its weights."""
+    from .model.files import find_folder
+
+    if name == "toy":
+        from .toy import toy
+
+        return toy().codec
+    return load_codec(find_folder(name, progress))
+
+
+def load_codec(folder: Path) -> Codec:
+    """The tokenizer of a model folder, and the ids that end its texts."""
     tokenizer = _load_tokenizer(folder)
-    return model, Codec(tokenizer, _end_tokens(folder, tokenizer))
+    return Codec(tokenizer, _end_tokens(folder, tokenizer))
 
 
 def _load_tokenizer(folder: Path) -> PreTrainedTokenizerBase | None:

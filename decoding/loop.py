@@ -20,7 +20,7 @@ from .request import Request
 from .sampling import Sampler, likeliest
 from .stops import Stops
 from .text import Codec
-from .tree import after_chain, depths, path_to
+from .tree import after_chain, depths, paths
 from .types import Draft, Role, Step, Verdict
 
 
@@ -47,8 +47,6 @@ class Loop:
         self._sampler = Sampler(request.sampling, model.card.vocabulary, model.device, request.prompt)
         self._text = list(request.prompt)
         target = session if isinstance(session, ExitSession) else None
-        if target is not None:
-            target.tap(None)  # an earlier run may have left one
         self._context = Context(
             text=self._text,
             prompt_length=len(request.prompt),
@@ -59,6 +57,7 @@ class Loop:
             draft=draft,
             target=target,
             parts=request.parts,
+            memory=request.memory,
             reference=request.reference,
             interrupted=lambda: self._interrupted() is not None,
             random=random.Random(request.sampling.seed),
@@ -133,19 +132,22 @@ class Loop:
         """The logits after the repetition penalty, which counts every node's own path."""
         if self._request.sampling.repetition_penalty == 1.0:
             return logits
-        nodes = range(len(draft.tokens))
-        paths = [[draft.tokens[i] for i in path_to(draft.parents, node)[1:]] for node in nodes]
-        return self._sampler.penalise(logits, paths)
+        return self._sampler.penalise(logits, paths(draft.parents, draft.tokens))
 
     def _judge(self, draft: Draft, logits: torch.Tensor, hidden: torch.Tensor) -> Verdict:
         """Let the target decide."""
         sampler, argmax = self._sampler, likeliest(logits)
+        position, thresholds = len(self._text) - len(self._request.prompt), self._request.params.typical
+
+        def law(nodes: Any) -> torch.Tensor:  # one node or several
+            return sampler.probabilities(logits[nodes])
+
         if sampler.sampling.greedy:
-            choose = accept.greedy(argmax)
+            path, emitted = accept.walk(draft, accept.greedy(argmax))
+        elif thresholds is not None:
+            path, emitted = accept.typical(draft, law, sampler.draws, position, *thresholds)
         else:
-            position = len(self._text) - len(self._request.prompt)
-            choose = accept.sampled(draft, lambda node: sampler.probabilities(logits[node]), sampler.draws, position)
-        path, emitted = accept.walk(draft, choose)
+            path, emitted = accept.walk(draft, accept.sampled(draft, law, sampler.draws, position))
         return Verdict(path, emitted, tuple(argmax), hidden[path[-1]] if "hidden" in self._method.needs else None)
 
     def _commit(self, verdict: Verdict) -> None:

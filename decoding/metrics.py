@@ -45,6 +45,19 @@ def survival(steps: Sequence[Step]) -> tuple[float, ...]:
     return tuple(sum(counts[i + 1 :]) / len(steps) for i in range(len(counts) - 1))
 
 
+def compression_rate(steps: Sequence[Step]) -> float:
+    """CR of the Kangaroo paper, equation 1: tokens written per pass of the target, the mean acceptance length."""
+    return sum(len(step.emitted) for step in steps) / len(steps) if steps else 0.0
+
+
+def consistent_acceptance(steps: Sequence[Step], w: int) -> float:
+    """CTAR(w) of the Kangaroo paper, equation 2: the share of passes that wrote more than w tokens.
+
+    So it is the chance that w guesses in a row come true; a last step that was cut counts what it wrote.
+    """
+    return sum(len(step.emitted) > w for step in steps) / len(steps) if steps else 0.0
+
+
 def add(timings: Iterable[Timing]) -> Timing:
     """The sum of many timings."""
     columns = zip(*([getattr(t, f.name) for f in fields(Timing)] for t in timings), strict=True)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Literal
+from collections.abc import Iterable, MutableMapping, Sequence
+from threading import RLock
+from typing import Any, Literal
 
 Outcome = Literal["added", "refreshed", "evicted-oldest"]
+NEW: tuple[Outcome, ...] = ("added", "evicted-oldest")  # outcomes of an n-gram that the pool did not hold
 
 
 class NgramPool:
@@ -13,6 +16,7 @@ class NgramPool:
 
     `largest` bounds the n-grams of all tokens together: beyond it, the token whose n-grams have gone longest
     without an insertion loses all of them. No run, however long or hostile, can make the pool outgrow memory.
+    Runs that go on at the same time can share a pool.
     """
 
     def __init__(self, G: int, largest: int = 65_536) -> None:
@@ -21,6 +25,7 @@ class NgramPool:
         self._G, self._largest = G, largest
         # Ordered dictionaries serve as least-recently-inserted queues with a constant-time membership test.
         self._held: OrderedDict[int, OrderedDict[tuple[int, ...], None]] = OrderedDict()
+        self._lock = RLock()
 
     @property
     def keys(self) -> int:
@@ -29,23 +34,53 @@ class NgramPool:
 
     def guesses(self, key: int) -> tuple[tuple[int, ...], ...]:
         """The n-grams that followed `key`, the least recently inserted one first."""
-        return tuple(self._held.get(key, ()))
+        with self._lock:
+            return tuple(self._held.get(key, ()))
 
     def insert(self, key: int, ngram: tuple[int, ...]) -> Outcome | None:
         """Note that `ngram` followed `key`; None from a pool that holds nothing because G is 0."""
         if self._G == 0:
             return None
-        held = self._held.setdefault(key, OrderedDict())
-        self._held.move_to_end(key)
-        if ngram in held:
-            held.move_to_end(ngram)
-            return "refreshed"
-        held[ngram] = None
-        if len(held) > self._G:
-            held.popitem(last=False)
-            return "evicted-oldest"
-        self.entries += 1
-        if self.entries > self._largest:
-            _, dropped = self._held.popitem(last=False)
-            self.entries -= len(dropped)
-        return "added"
+        with self._lock:
+            held = self._held.setdefault(key, OrderedDict())
+            self._held.move_to_end(key)
+            if ngram in held:
+                held.move_to_end(ngram)
+                return "refreshed"
+            held[ngram] = None
+            if len(held) > self._G:
+                held.popitem(last=False)
+                return "evicted-oldest"
+            self.entries += 1
+            if self.entries > self._largest:
+                _, dropped = self._held.popitem(last=False)
+                self.entries -= len(dropped)
+            return "added"
+
+    def insert_text(self, text: Sequence[int], N: int) -> int:
+        """Note every N-gram of a text, first to last; returns how many of them were new."""
+        starts = range(len(text) - N + 1)
+        return sum(self.insert(text[i], tuple(text[i + 1 : i + N])) in NEW for i in starts)
+
+    def replace(self, key: int, old: Iterable[tuple[int, ...]], new: Iterable[tuple[int, ...]]) -> None:
+        """Drop the n-grams `old` of `key`, as far as they are held, and insert `new` one after the other."""
+        with self._lock:
+            held = self._held.get(key, OrderedDict())
+            for ngram in old:
+                if ngram in held:
+                    del held[ngram]
+                    self.entries -= 1
+            if not held:
+                self._held.pop(key, None)
+            for ngram in new:
+                self.insert(key, ngram)
+
+
+def remembered(memory: MutableMapping[str, Any], N: int, G: int) -> NgramPool:
+    """The pool that earlier runs with the same sizes left in `memory`. One of other sizes gives way to a new one."""
+    name = f"pool N={N} G={G}"
+    pool: NgramPool | None = memory.get(name)
+    if pool is None:
+        memory.clear()
+        pool = memory[name] = NgramPool(G)
+    return pool

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from .sampling import ranked
 from .types import JSON, Draft, Verdict
 
 LEVELS = ("off", "light", "full")
@@ -31,7 +32,7 @@ def detail(draft: Draft, probabilities: torch.Tensor) -> dict[str, Any]:  # (T, 
     parents, tokens = list(draft.parents[1:]), list(draft.tokens[1:])
     p = probabilities[parents, tokens].tolist() if parents else []
     q = draft.q or (None,) * len(draft.tokens)
-    best = _best(probabilities)
+    best = ranked(probabilities, _TOP)
     return {
         "p": (None, *(round(value, 6) for value in p)),
         "q": tuple(None if row is None else round(float(row[draft.tokens[i]]), 6) for i, row in enumerate(q)),
@@ -40,12 +41,3 @@ def detail(draft: Draft, probabilities: torch.Tensor) -> dict[str, Any]:  # (T, 
             for ids, values in zip(best.tolist(), probabilities.gather(-1, best).tolist(), strict=True)
         ),
     }
-
-
-def _best(probabilities: torch.Tensor) -> torch.Tensor:  # (T, V) -> (T, k) ids, the likeliest first
-    """The likeliest tokens; the lowest ids win ties, which `topk` alone leaves to chance."""
-    size = probabilities.shape[-1]
-    # The bits of positive floats are ordered as they are; behind them an id makes every key different.
-    order = probabilities.float().view(torch.int32).long() << 31
-    order += torch.arange(size - 1, -1, -1, device=order.device)
-    return order.topk(min(_TOP, size)).indices

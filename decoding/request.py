@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import isabstract
+from typing import Any
 
 from .errors import ParamError
 from .methods import METHODS, Method
@@ -39,6 +40,7 @@ class Request:
     largest_step: int  # rows that a step may hold, of the tree and of the prompt's chunk in front of it
     time_budget: float  # seconds
     parts: Mapping[str, Part]  # that the method needs, beside a drafter
+    memory: dict[str, Any]  # what the method keeps from run to run
 
 
 def find_method(name: object) -> type[Method]:

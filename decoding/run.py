@@ -12,7 +12,7 @@ from importlib.metadata import version
 from .lending import Lender
 from .loop import Loop
 from .metrics import summarise
-from .model.session import Model, Session, Tell
+from .model.session import ExitSession, Model, Session, Tell
 from .request import Request
 from .stops import trim
 from .text import Codec
@@ -126,6 +126,8 @@ def _steps(
     finally:
         progress.finish = progress.finish or "cancelled"
         for lent, session in held:
+            if isinstance(session, ExitSession):
+                session.tap(None)
             lender.give_back(lent, session)
 
 
@@ -148,7 +150,18 @@ def _header(request: Request, model: Model, draft: Model | None) -> Header:
         record=request.record,
         versions=_versions(),
         parts={name: part.about for name, part in request.parts.items()},
+        window=model.rolling,
+        lossless=request.method.lossless and (request.params.typical is None or request.sampling.greedy),
+        slots=_slots(request, model.rolling),
     )
+
+
+def _slots(request: Request, rolling: int | None) -> int:
+    """Slots of a rolling cache that is just large enough for the run; 0 if it would never come round."""
+    if rolling is None:
+        return 0
+    slots = rolling + 2 * request.largest_step
+    return slots if slots < len(request.prompt) + request.max_new_tokens + request.largest_step else 0
 
 
 @lru_cache(maxsize=1)

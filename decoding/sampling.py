@@ -148,6 +148,16 @@ def likeliest(logits: torch.Tensor) -> list[int]:  # (T, V) -> T ids
     return ids
 
 
+def ranked(rows: torch.Tensor, count: int) -> torch.Tensor:  # (R, V) -> (R, count) ids, or all where V is smaller
+    """The largest numbers of every row, the first first; the lowest id wins a tie, which `topk` leaves to chance."""
+    size = rows.shape[-1]
+    bits = (rows.float() + 0.0).view(torch.int32)  # adding zero makes minus zero equal to it
+    # The bits of floats are ordered as they are, those of negative ones backwards; an id makes every key different.
+    keys = torch.where(bits < 0, bits ^ 0x7FFFFFFF, bits).long() << 31
+    keys += torch.arange(size - 1, -1, -1, device=rows.device)
+    return keys.topk(min(count, size)).indices
+
+
 def draw(probabilities: torch.Tensor, uniform: float) -> int:  # (V,), need not sum to one
     """The token at which the running sum passes `uniform` of the total: never one of probability zero."""
     running = probabilities.double().cumsum(0)

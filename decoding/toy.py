@@ -11,14 +11,16 @@ import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 
 from .engine import Engine
+from .model.session import Tell
 from .model.table import TableModel, counted
+from .parts import Part, Parts
 from .tasks import Task
 from .text import Codec
 
@@ -52,7 +54,13 @@ _TEMPLATE = (
 def toy() -> Engine:
     """A fresh engine on the toy and its drafter."""
     codec, target, draft = _parts()
-    return Engine(target, codec, draft)
+    return Engine(target, codec, draft, Parts({"tables": partial(_tables, target)}))
+
+
+def _tables(model: TableModel, tell: Tell) -> Part:
+    from .parts.tables import build
+
+    return build(model, top=16, length=8, tell=tell)
 
 
 @lru_cache(maxsize=1)

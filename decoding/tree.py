@@ -5,9 +5,9 @@ The attention mask of every step of every method is the ancestor closure compute
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache, wraps
+from typing import TYPE_CHECKING, TypeVar, TypeVarTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,11 @@ from .types import Draft, Role
 
 if TYPE_CHECKING:
     import torch
+
+_KEPT, _LARGEST_KEPT = 64, 512  # masks that are remembered, and nodes that their trees have at most
+
+_Rest = TypeVarTuple("_Rest")
+_Mask = TypeVar("_Mask")
 
 
 def check(parents: Sequence[int]) -> None:
@@ -41,9 +46,22 @@ def depths(parents: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(depth)
 
 
-@lru_cache(maxsize=64)
+def kept(make: Callable[[tuple[int, ...], *_Rest], _Mask]) -> Callable[[tuple[int, ...], *_Rest], _Mask]:
+    """Remember masks, but of small trees only: a few dozen of thousands of nodes would fill the memory."""
+    remembered = lru_cache(maxsize=_KEPT)(make)
+
+    @wraps(make)
+    def mask(parents: tuple[int, ...], *rest: *_Rest) -> _Mask:
+        if len(parents) > _LARGEST_KEPT:
+            return make(parents, *rest)
+        return remembered(parents, *rest)
+
+    return mask
+
+
+@kept
 def closure(parents: tuple[int, ...]) -> npt.NDArray[np.bool_]:  # (T, T)
-    """The attention mask: row i is true at i and at every ancestor of i. Read only, because it is cached."""
+    """The attention mask: row i is true at i and at every ancestor of i. Read only, because it may be remembered."""
     if is_chain(parents):
         mask = np.tri(len(parents), dtype=np.bool_)
     else:
@@ -63,6 +81,14 @@ def path_to(parents: Sequence[int], node: int) -> tuple[int, ...]:
         path.append(node)
         node = parents[node]
     return tuple(reversed(path))
+
+
+def paths(parents: Sequence[int], tokens: Sequence[int], before: Sequence[int] = ()) -> list[list[int]]:
+    """The tokens behind the root on the way to every node, its own included, and in front of them those of `before`."""
+    ways: list[list[int]] = []
+    for token, parent in zip(tokens, parents, strict=True):
+        ways.append([*before] if parent < 0 else [*ways[parent], token])
+    return ways
 
 
 def after_chain(length: int, parents: Sequence[int]) -> tuple[int, ...]:

@@ -33,7 +33,9 @@ class Draft:
 
     `sources` says where each guess came from, as "kind" or "kind:detail":
     "root", "draft:3" (third token of the draft model), "jacobi:4", "window:2,5" (row, column),
-    "pool:1,3" (entry, token), "prompt:17", "output:40", "reference:9" (position copied from).
+    "pool:1,3" (entry, token), "prompt:17", "output:40", "reference:9" (position copied from),
+    "bigram:0", "chain:1", "unigram:2" (rank, link and rank in the model's own n-grams), "medusa:2,0" (head, rank),
+    "exit:1" (first token of the early exit), "datastore:12" (places where it came next).
     """
 
     tokens: tuple[int, ...]
@@ -167,6 +169,9 @@ class Header:
     record: str
     versions: Mapping[str, str]
     parts: Mapping[str, str] = field(default_factory=dict)  # the method's heads, adapter, tables, ...: name and hash
+    window: int | None = None  # the sliding window that no row sees beyond; None where some layer sees the whole text
+    lossless: bool = True  # whether the text follows the target's own law: typical acceptance leaves it
+    slots: int = 0  # of the rolling cache that the run needs; 0 where no slot is ever used twice
     schema: int = SCHEMA
 
 

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import torch
+
+from decoding.engine import Engine
+from decoding.model.decoder import Decoder
+from decoding.parts import Parts
+from decoding.parts.adapter import Adapter, AdapterConfig
+from decoding.parts.datastore import Store
+from decoding.parts.heads import Heads, HeadWeights
+from decoding.parts.tables import build
+from decoding.text import Codec
+from tests.toy_store import open_store
 
 LONG = [1.0 + 0.7 * i for i in range(4)]
 SHORT = [1.0 + 0.1 * i for i in range(4)]
@@ -93,3 +104,45 @@ def near(name: str, noise: float = 0.004, **changes: Any) -> Any:
         for weight in model.parameters():
             weight.add_(noise * torch.randn(weight.shape, generator=source))
     return model
+
+
+def machine(name: str, like: torch.Tensor | None = None, noise: float = 0.004, **changes: Any) -> Engine:
+    """An engine with every part on the model of that name: a drafter a little off, and random heads and adapter.
+
+    All of it on the device and in the dtype of `like`.
+    """
+    like = torch.empty(0) if like is None else like
+    model, drafter = (make.to(like) for make in (tiny(name, **changes), near(name, noise, **changes)))
+    target = Decoder.from_transformers(model)
+    parts = {
+        "tables": lambda tell: build(target, top=8, length=8, tell=tell),
+        "medusa": lambda tell: _heads(target),
+        "kangaroo": lambda tell: Adapter(*adapter(target), target),
+        "datastore": lambda tell: _store(target),
+    }
+    return Engine(target, Codec(), Decoder.from_transformers(drafter), Parts(parts))
+
+
+def _random(target: Decoder, *size: int) -> torch.Tensor:
+    source = torch.Generator().manual_seed(sum(size))
+    return (0.2 * torch.randn(size, generator=source)).to(target.device, target.dtype)
+
+
+def _heads(target: Decoder) -> Heads:
+    hidden, vocabulary = target.shape.hidden, target.card.vocabulary
+    blocks = _random(target, 1, 3, hidden, hidden), _random(target, 1, 3, hidden)
+    weights = HeadWeights(*blocks, output=_random(target, 1, vocabulary, hidden), own=(1,))
+    return Heads(weights, target.head, "random heads")
+
+
+def adapter(target: Decoder) -> tuple[AdapterConfig, dict[str, torch.Tensor]]:
+    """What an adapter is made of, at random."""
+    config = AdapterConfig.fit(target.shape, 1)
+    sizes = config.tensors(target.shape.hidden, target.card.vocabulary)
+    return config, {name: _random(target, *size) for name, size in sizes.items()}
+
+
+def _store(target: Decoder) -> Store:
+    source = random.Random(1)
+    documents = [([source.randrange(target.card.vocabulary) for _ in range(400)], True) for _ in range(4)]
+    return open_store(documents, target.card.vocabulary)

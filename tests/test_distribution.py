@@ -18,7 +18,7 @@ import pytest
 import torch
 from scipy.stats import chi2
 
-from decoding import accept, sampling
+from decoding import accept, drafting, sampling
 from decoding.methods import METHODS, draft_model
 from decoding.methods.autoregressive import Autoregressive
 from decoding.model.table import TableModel
@@ -136,6 +136,7 @@ class RandomTree(Autoregressive):
 
 
 POOL: Params = {"W": 2, "N": 3, "G": 3, "prompt_as_reference": True}
+PHRASES: Params = {"gamma": 3, "N": 3, "W": 2, "G": 2, "K": 2}
 CONFIGURATIONS: Sequence[tuple[str, Params, Params, TableModel, float]] = [
     # method, parameters, sampling, drafter, accepted guesses a block: at least (the test's power comes from them)
     ("autoregressive", {}, FILTERED, CLOSE, 0.0),
@@ -149,6 +150,15 @@ CONFIGURATIONS: Sequence[tuple[str, Params, Params, TableModel, float]] = [
     ("draft_model", {"gamma": 4}, {"temperature": 0.7}, CLOSE, 1.0),
     ("draft_model", {"gamma": 4, "threshold": 0.5}, WARM, CLOSE, 1.0),
     ("draft_model", {"gamma": 1}, {"temperature": 1.0, "top_k": 3}, SHORT_SIGHTED, 0.3),
+    ("ngrammys", {"k": 4, "w": 3}, WARM, CLOSE, 0.5),
+    ("ngrammys", {"k": 3, "w": 2, "layout": "trie"}, FILTERED, CLOSE, 0.5),
+    ("medusa", {"tree": "cartesian", "sizes": "2,2"}, WARM, CLOSE, 0.5),
+    ("medusa", {"tree": "given", "paths": "0;1;0,0;1,0;0,0,0"}, FILTERED, CLOSE, 0.5),
+    ("kangaroo", {"gamma": 3}, WARM, CLOSE, 0.5),
+    ("kangaroo", {"gamma": 2, "eta": 0.0}, FILTERED, CLOSE, 0.5),
+    ("ouroboros", PHRASES, WARM, CLOSE, 1.0),
+    ("rest", {"c": 12, "longest": 3, "shortest": 1, "length": 3}, WARM, CLOSE, 1.0),
+    ("ouroboros", {**PHRASES, "drafting": "phrases", "warm_start": "across"}, FILTERED, CLOSE, 1.0),
     ("random_tree", {}, {"temperature": 1.1, "top_k": 4}, CLOSE, 0.5),
 ]
 
@@ -181,6 +191,11 @@ SHORT_RUNS: Mapping[str, tuple[Params, Params]] = {
     "lookahead": (POOL, FILTERED),
     "draft_model": ({"gamma": 2}, WARM),
     "prompt_lookup": ({"K": 3}, WARM),
+    "ngrammys": ({"k": 3, "w": 2}, FILTERED),
+    "medusa": ({"tree": "cartesian", "sizes": "3,2"}, FILTERED),
+    "kangaroo": ({"gamma": 2}, WARM),
+    "ouroboros": (PHRASES, WARM),
+    "rest": ({"c": 5, "longest": 3, "shortest": 1, "length": 2}, FILTERED),
 }
 
 
@@ -260,6 +275,7 @@ CONTROLS: Mapping[str, tuple[str, Any, str, Any]] = {
     "argmax_draft_with_softmax_q": ("draft_model", draft_model, "draw", lambda q, uniform: int(q.argmax())),
     "draft_filtered_but_not_its_q": ("draft_model", draft_model, "draw", two_likeliest),
     "unchecked_first_token": ("prompt_lookup", accept, "sampled", unchecked_first(accept.sampled)),
+    "argmax_draft_by_phrases_with_softmax_q": ("ouroboros", drafting, "draw", lambda q, uniform: int(q.argmax())),
     "biased_residual": ("draft_model", accept, "residual", lambda p, q: p),
     "biased_residual_on_trees": ("random_tree", accept, "residual", lambda p, q: p),
     "discarded_misses": ("prompt_lookup", accept, "sampled", discarded_misses),

@@ -44,6 +44,11 @@ PINNED: Mapping[str, tuple[Mapping[str, Any], float]] = {
     "lookahead": ({"W": 5, "N": 4, "G": 5}, 1.832),
     "draft_model": ({"gamma": 4}, 3.953),
     "prompt_lookup": ({}, 1.908),
+    "ngrammys": ({"k": 4, "w": 4}, 2.632),
+    "medusa": ({"tree": "cartesian", "sizes": "3,2,2"}, 2.732),
+    "kangaroo": ({"gamma": 4}, 2.519),
+    "ouroboros": ({"gamma": 4, "N": 4, "W": 4, "G": 4}, 4.587),
+    "rest": ({}, 4.902),
 }
 
 

@@ -10,9 +10,8 @@ import pytest
 import torch
 
 from decoding.engine import Engine
-from decoding.model.decoder import Decoder
-from decoding.text import Codec
-from tests.families import YARN, near, tiny
+from tests.families import YARN, tiny
+from tests.families import machine as with_parts
 from tests.toys import CASES, COPYING, title
 
 Params = Mapping[str, Any]
@@ -32,10 +31,8 @@ SCALED: Mapping[str, Mapping[str, Any]] = {
 
 @cache
 def machine(family: str) -> Engine:
-    """An engine on a family's tiny model, with a drafter whose weights are a little off."""
-    changes = SCALED.get(family, {})
-    model, drafter = (Decoder.from_transformers(make(family, **changes)) for make in (tiny, near))
-    return Engine(model, Codec(), drafter)
+    """An engine on a family's tiny model."""
+    return with_parts(family, **SCALED.get(family, {}))
 
 
 def prompt_for(seed: int) -> tuple[int, ...]:

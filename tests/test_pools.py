@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+import threading
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decoding.pools import NgramPool
+from decoding.pools import NgramPool, remembered
 
 Insertion = tuple[int, tuple[int, ...]]
 INSERTIONS = st.lists(
@@ -98,3 +102,90 @@ def test_guesses_are_a_copy() -> None:
     before = pool.guesses(1)
     pool.insert(1, (3,))
     assert before == ((2,),)
+
+
+NGRAMS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=4)
+
+
+@given(INSERTIONS, st.lists(st.tuples(st.integers(0, 6), NGRAMS, NGRAMS), max_size=6), st.integers(0, 4))
+def test_replacing_drops_and_inserts(
+    insertions: list[Insertion], swaps: list[tuple[int, list[tuple[int, int]], list[tuple[int, int]]]], G: int
+) -> None:
+    """A wrong count of entries, a key left without n-grams, or a new n-gram lost because it is also an old one."""
+    pool, naive = NgramPool(G, 12), NaivePool(G, 12)
+    for key, ngram in insertions:
+        pool.insert(key, ngram)
+        naive.insert(key, ngram)
+    for key, old, new in swaps:
+        pool.replace(key, old, new)
+        if left := [held for held in naive.lists.pop(key, []) if held not in old]:
+            naive.lists[key] = left
+        elif key in naive.recency:
+            naive.recency.remove(key)
+        for ngram in new:
+            naive.insert(key, ngram)
+        for token in range(7):
+            assert list(pool.guesses(token)) == naive.lists.get(token, [])
+        assert pool.keys == len(naive.lists)
+        assert pool.entries == sum(map(len, naive.lists.values()))
+
+
+def test_replacing_what_one_another_became() -> None:
+    """Dropping and inserting one by one would lose a correction that equals the next one to be corrected."""
+    pool = NgramPool(4)
+    for ngram in ((9, 9), (1, 1), (2, 2)):
+        pool.insert(7, ngram)
+    pool.replace(7, [(1, 1), (2, 2)], [(2, 2), (3, 3)])
+    assert pool.guesses(7) == ((9, 9), (2, 2), (3, 3))
+    pool.replace(7, [(2, 2), (3, 3)], [(5, 5), (5, 5)])
+    assert pool.guesses(7) == ((9, 9), (5, 5))
+    assert pool.entries == 2
+    pool.replace(8, [(1, 1)], [])
+    assert pool.keys == 1
+
+
+def test_a_texts_n_grams() -> None:
+    """The last window of the text belongs to it; a text shorter than one window has none."""
+    pool = NgramPool(4)
+    assert pool.insert_text([1, 2, 3, 1, 2, 3], 3) == 3
+    assert [pool.guesses(key) for key in (1, 2, 3)] == [((2, 3),), ((3, 1),), ((1, 2),)]
+    assert pool.insert_text([1, 2], 3) == pool.insert_text([], 3) == NgramPool(0).insert_text([1, 2, 3], 3) == 0
+
+
+def test_a_memory_holds_one_pool() -> None:
+    """Pools of other sizes that were all kept would fill the memory; one of the same sizes must be found again."""
+    memory: dict[str, Any] = {}
+    pool = remembered(memory, 4, 8)
+    pool.insert(1, (2, 3, 4))
+    assert remembered(memory, 4, 8) is pool
+    assert remembered(memory, 4, 9) is not pool
+    assert remembered(memory, 5, 9).entries == 0
+    assert len(memory) == 1
+    assert remembered(memory, 4, 8).entries == 0, "it gave way to the others"
+
+
+def test_runs_can_share_a_pool() -> None:
+    """Without a lock one run drops the key that another is about to write to, and the counts go astray."""
+    pool, errors, interval = NgramPool(2, largest=4), list[Exception](), sys.getswitchinterval()
+
+    def work(seed: int) -> None:
+        try:
+            for i in range(1500):
+                pool.insert((seed + 7 * i) % 11, (i % 5, seed))
+                pool.replace(i % 11, pool.guesses(i % 11), [(seed, seed)])
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not errors
+    held = [pool.guesses(key) for key in range(11)]
+    assert pool.entries == sum(map(len, held)) <= 4
+    assert pool.keys == sum(map(bool, held))

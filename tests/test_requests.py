@@ -19,7 +19,7 @@ from decoding.sampling import likeliest
 from decoding.text import Codec
 from decoding.tree import Builder
 from tests.families import tiny
-from tests.toys import engine, hashed
+from tests.toys import engine, hashed, parts_of
 
 MACHINE = engine(hashed())
 
@@ -94,7 +94,7 @@ def test_a_run_that_broke_does_not_say_that_it_was_cancelled() -> None:
 def test_a_model_that_writes_no_numbers_is_stopped(method: str, sampling: dict[str, Any]) -> None:
     """The likeliest of NaNs is token 0: float16 that overflowed would write it for ever, and pass every check."""
     broken = TableModel(lambda key: torch.full((5,), torch.nan), 1, 5)
-    machine = Engine(broken, Codec(), broken)
+    machine = Engine(broken, Codec(), broken, parts_of(hashed(5)))
     with pytest.raises(ModelError, match="is not a number here; try dtype float32"):
         machine.generate([1, 2], method, sampling=sampling)
 

@@ -17,11 +17,9 @@ from decoding.errors import ModelError, ParamError
 from decoding.methods import METHODS
 from decoding.methods.autoregressive import Autoregressive
 from decoding.methods.prompt_lookup import PromptLookup
-from decoding.model.decoder import Decoder
 from decoding.model.table import TableModel, TableSession
-from decoding.text import Codec
 from decoding.types import Draft, Role, Verdict
-from tests.families import near, tiny
+from tests.families import machine as with_parts
 from tests.toys import correlated, cycle, engine, hashed, plain
 
 MODEL = hashed(vocabulary=9, seed=2)
@@ -242,7 +240,7 @@ def test_nonsense_is_refused_in_words(nonsense: dict[str, Any]) -> None:
 
 def decoders() -> Engine:
     """A sliding-window model and its drafter, with caches and tables of their own."""
-    return Engine(Decoder.from_transformers(tiny("mistral")), Codec(), Decoder.from_transformers(near("mistral")))
+    return with_parts("mistral")
 
 
 @pytest.mark.parametrize("make", [lambda: engine(MODEL), decoders], ids=["tables", "decoders"])
@@ -260,8 +258,8 @@ def test_two_hundred_runs_leave_nothing_behind(make: Callable[[], Engine]) -> No
         gc.collect()
         return len(gc.get_objects())
 
-    batch(40)
-    first, resident = batch(40), psutil.Process().memory_info().rss
+    batch(100)
+    first, resident = batch(100), psutil.Process().memory_info().rss
     assert batch(200) <= first + 50
     assert psutil.Process().memory_info().rss <= resident + 8 * 2**20
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decoding.errors import ModelError, ParamError
-from decoding.sampling import Draws, Sampler, Sampling, draw, likeliest
+from decoding.sampling import Draws, Sampler, Sampling, draw, likeliest, ranked
 
 CPU = torch.device("cpu")
 WORDS, ROWS = 29, 40
@@ -167,3 +167,22 @@ def test_settings_are_checked() -> None:
         with pytest.raises(ParamError, match=next(iter(wrong))):
             Sampling.parse(wrong)
     assert Sampling().greedy and not Sampling(temperature=0.1).greedy
+
+
+def ids(rows: torch.Tensor, count: int) -> list[list[int]]:
+    found: list[list[int]] = ranked(rows, count).tolist()
+    return found
+
+
+def test_the_best_come_first_and_the_lowest_id_wins_a_tie() -> None:
+    """`topk` breaks ties as it likes, and then a tree's guesses would differ between devices."""
+    infinity = float("inf")
+    rows = torch.tensor([[1.0, 3.0, 3.0, -2.0, 3.0], [-0.0, -1.0, 0.0, -1.0, -5.0], [-infinity, -1, -infinity, -2, -3]])
+    assert ids(rows, 5) == [[1, 2, 4, 0, 3], [0, 2, 1, 3, 4], [1, 3, 4, 0, 2]]
+    assert ids(rows, 2) == [[1, 2], [0, 2], [1, 3]]
+    assert ids(rows, 99) == ids(rows, 5), "there are no more tokens than the vocabulary has"
+    source = torch.Generator().manual_seed(0)
+    for dtype in (torch.float64, torch.float32, torch.bfloat16, torch.float16):
+        noise = (torch.randn(4, 50, generator=source) * 4).round().to(dtype)
+        assert ids(noise, 50) == noise.sort(descending=True, stable=True).indices.tolist()
+    assert sorted(ids(torch.full((1, 4), float("nan")), 4)[0]) == [0, 1, 2, 3]

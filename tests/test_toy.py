@@ -34,6 +34,8 @@ def test_guesses_are_sometimes_right_and_sometimes_wrong() -> None:
     """A toy on which a method never or always succeeds shows nothing."""
     engine = load("toy")
     for method in METHODS:
+        if engine.lacks(method):
+            continue
         lengths = set()
         for turn in (turn for task in TASKS for turn in task.turns):
             chat = [{"role": "user", "content": turn}]

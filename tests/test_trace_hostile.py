@@ -28,7 +28,8 @@ def story() -> list[Any]:
         "kind": "header", "method": "jacobi", "params": {}, "sampling": {}, "prompt": [7, 8], "max_new_tokens": 9,
         "stop": [], "end_tokens": [], "reference": [], "prefill_chunk": 512,
         "model": card, "draft": None, "device": "cpu", "dtype": "float32", "attention": "table",
-        "record": "full", "versions": {}, "schema": SCHEMA,
+        "record": "full", "versions": {}, "parts": {}, "window": None, "lossless": True,
+        "slots": 0, "schema": SCHEMA,
     }  # fmt: skip
     one = {
         "kind": "step", "index": 0, "start": 2, "pending": 1, "emitted": [3, 5], "accepted": 1, "drafted": 2, "fed": 5,

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from decoding.accept import greedy, walk
-from decoding.tree import Builder, after_chain, check, closure, depths, is_chain, path_to
+from decoding.model import step
+from decoding.tree import Builder, after_chain, check, closure, depths, is_chain, path_to, paths
 from decoding.types import Role
 from tests.toys import noise
 
@@ -41,6 +43,15 @@ def test_mask_depths_and_paths_are_the_ancestors(parents: tuple[int, ...]) -> No
         assert path_to(parents, node) == tuple(above)
 
 
+@given(trees(), st.lists(st.integers(0, 9), max_size=3))
+def test_the_tokens_on_the_way_to_every_node(parents: tuple[int, ...], before: list[int]) -> None:
+    """A repetition penalty that counts another branch's tokens, or the root's twice, bends the law."""
+    tokens = [100 + node for node in range(len(parents))]
+    ways = paths(parents, tokens, before)
+    assert ways == [[*before, *(tokens[i] for i in path_to(parents, node)[1:])] for node in range(len(parents))]
+    assert paths(parents, tokens) == [way[len(before) :] for way in ways]
+
+
 @given(trees())
 def test_paths_to_the_leaves_rebuild_the_tree(parents: tuple[int, ...]) -> None:
     """A path that skips or swaps a node would commit the wrong rows."""
@@ -66,6 +77,17 @@ def test_the_cached_mask_cannot_be_changed() -> None:
     """A caller that writes into a cached mask would corrupt every later step of that shape."""
     with pytest.raises(ValueError, match="read-only"):
         closure((-1, 0, 0))[0, 0] = False
+
+
+@pytest.mark.parametrize("kind", ["chain", "star"])
+def test_only_small_masks_are_kept(kind: str) -> None:
+    """Sixty-four masks of thousands of nodes, a new shape in every step, would fill the memory of a long session."""
+    for nodes in (512, 513):
+        parents = tuple(range(-1, nodes - 1)) if kind == "chain" else (-1, *[0] * (nodes - 1))
+        one, two = (closure(parents) for _ in range(2))
+        three, four = (step._block(parents, 1, torch.float32, torch.device("cpu")) for _ in range(2))
+        assert (one is two, three is four) == (nodes == 512,) * 2
+        assert np.array_equal(one, two) and torch.equal(three, four) and not one.flags.writeable
 
 
 @pytest.mark.parametrize("parents", [(), (0,), (-1, -1), (-1, 1), (-1, 2, 0), (-1, 0, -2)])

@@ -12,6 +12,7 @@ import torch
 from decoding.engine import Engine
 from decoding.methods import METHODS
 from decoding.model.table import TableModel, counted
+from decoding.parts import Parts
 from decoding.text import Codec
 
 # Every method must stand here: `test_lossless` fails for one that does not.
@@ -31,9 +32,31 @@ SETTINGS: Mapping[str, Sequence[Mapping[str, Any]]] = {
         {"max_ngram": 2, "min_ngram": 1, "K": 4, "tie": "earliest", "tail": "short"},
         {"max_ngram": 5, "min_ngram": 2, "K": 3},
     ],
+    "ngrammys": [
+        {},
+        {"k": 4, "w": 3, "layout": "trie", "q": 2, "tail": "full"},
+        {"k": 4, "strategy": "unigram", "ranking": "product"},
+        {"k": 4, "w": 5, "strategy": "extended", "layout": "trie"},
+    ],
+    "medusa": [
+        {},
+        {"tree": "cartesian", "sizes": "3,2,2", "heads": 2},
+        {"tree": "given", "paths": "0;1;0,0;0,1;1,0;0,0,0;5"},
+    ],
+    "kangaroo": [{}, {"gamma": 1}, {"gamma": 4, "eta": 0.0}, {"gamma": 3, "eta": 1.0}],
+    "ouroboros": [
+        {"gamma": 4, "N": 4, "W": 4, "G": 4, "K": 2},
+        {"gamma": 6, "N": 3, "W": 2, "G": 5, "K": 3, "drafting": "phrases", "warm_start": "prompt", "shortest": 1},
+        {"gamma": 3, "N": 6, "W": 3, "G": 2, "K": 4, "refine": "accepted", "warm_start": "across"},
+    ],
+    "rest": [
+        {},
+        {"c": 5, "longest": 3, "shortest": 1, "length": 3, "matches": 2},
+        {"c": 255, "longest": 64, "shortest": 1, "length": 64, "matches": 20000},
+    ],
 }
 CASES = [(name, params) for name in METHODS for params in SETTINGS.get(name, ())]
-COPYING = [case for case in CASES if "draft_model" not in METHODS[case[0]].needs]  # their drafts are point masses
+COPYING = [case for case in CASES if not METHODS[case[0]].needs & {"draft_model", "kangaroo"}]  # point masses alone
 
 
 def title(case: object) -> str:
@@ -88,7 +111,21 @@ def toy(kind: int, seed: int) -> TableModel:
 
 def engine(model: TableModel, drafter: TableModel | None = None) -> Engine:
     """An engine without a tokenizer; its drafter is a correlated one unless given."""
-    return Engine(model, Codec(), drafter or correlated(model))
+    return Engine(model, Codec(), drafter or correlated(model), parts_of(model))
+
+
+def parts_of(model: TableModel) -> Parts:
+    """Small parts of every kind for a model."""
+    from tests import toy_adapter, toy_heads, toy_store, toy_tables  # they build on the toys
+
+    return Parts(
+        {
+            "tables": lambda tell: toy_tables.make(model),
+            "medusa": lambda tell: toy_heads.make(model),
+            "kangaroo": lambda tell: toy_adapter.make(model),
+            "datastore": lambda tell: toy_store.make(model),
+        }
+    )
 
 
 def prompt_for(model: TableModel, seed: int, longest: int = 12) -> tuple[int, ...]:

@@ -47,7 +47,7 @@ def main(arguments: argparse.Namespace) -> int:
     budget = whole("--max-new-tokens", arguments.max_new_tokens, 1, 1_000_000)
     params = _params(arguments.param)
     check_place("--out", arguments.out)
-    tasks = _tasks(arguments, limit)
+    tasks = read_questions(arguments.tasks, arguments.model, limit)
     engine = load_engine(arguments)
     runnable = [name for name in METHODS if engine.lacks(name) is None]
     methods = runnable if arguments.methods is None else _names(arguments.methods)
@@ -75,13 +75,13 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _tasks(arguments: argparse.Namespace, limit: int | None) -> tuple[Task, ...]:
+def read_questions(file: str | None, model: str, limit: int | None) -> tuple[Task, ...]:
     """The tasks of the file, or those that come with an embedded model."""
-    if arguments.tasks is not None:
-        return read_tasks(clean(arguments.tasks), limit)
-    if arguments.model == "toy":
+    if file is not None:
+        return read_tasks(clean(file), limit)
+    if model == "toy":
         return TASKS[:limit]
-    if arguments.model == embedded.TARGET:
+    if model in embedded.FOLDERS:
         return read_tasks(embedded.suite(), limit)
     raise ParamError("name a file of prompts with --tasks: the built-in ones are for pocket and the toy")
 

@@ -18,6 +18,12 @@ KINDS = {
     "prompt": ("175", "4", "copied from the prompt"),
     "output": ("166", "1;4", "copied from the text written so far"),
     "reference": ("32", "3;4", "copied from the reference"),
+    "bigram": ("221", "4", "from the model's own bigrams"),
+    "chain": ("221", "3;4", "further along these bigrams"),
+    "unigram": ("221", "1;4", "from the model's own unigrams"),
+    "medusa": ("141", "4", "guessed by a Medusa head"),
+    "exit": ("80", "4", "written by the early exit"),
+    "datastore": ("150", "4", "retrieved from the datastore"),
 }
 _OTHER = ("178", "4", "another accepted guess")
 _BIDI = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")

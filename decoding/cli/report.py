@@ -30,6 +30,8 @@ def report(paint: Paint, header: Header, steps: list[Step], summary: Summary, ve
         lines += _histogram(paint, summary.acceptance_histogram)
     lines += _time(paint, summary)
     lines.append(_line("rescored", judgement(paint, verdict, greedy=header.sampling["temperature"] == 0)))
+    if not header.lossless:
+        lines.append(_line("law", "not the target's own: typical acceptance was asked for"))
     lines.append(paint.dim(_line("ran on", f"{one_line(header.model.name)}, {header.device}, {header.dtype}")))
     return paint.fit("\n".join(lines))
 

@@ -116,6 +116,7 @@ def contract(run: Run, engine: Engine, verdict: Rescore) -> dict[str, JSON]:
         "method": header.method,
         "params": dict(header.params),
         "sampling": dict(header.sampling),
+        "lossless": header.lossless,
         "text": summary.text,
         "ids": list(run.ids),
         "finish": summary.finish,

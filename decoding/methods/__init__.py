@@ -4,8 +4,13 @@ from .autoregressive import Autoregressive
 from .base import Context, Method
 from .draft_model import DraftModel
 from .jacobi import Jacobi
+from .kangaroo import Kangaroo
 from .lookahead import Lookahead
+from .medusa import Medusa
+from .ngrammys import NGrammys
+from .ouroboros import Ouroboros
 from .prompt_lookup import PromptLookup
+from .rest import Rest
 
 METHODS: dict[str, type[Method]] = {
     "autoregressive": Autoregressive,
@@ -13,6 +18,11 @@ METHODS: dict[str, type[Method]] = {
     "lookahead": Lookahead,
     "draft_model": DraftModel,
     "prompt_lookup": PromptLookup,
+    "ngrammys": NGrammys,
+    "medusa": Medusa,
+    "kangaroo": Kangaroo,
+    "ouroboros": Ouroboros,
+    "rest": Rest,
 }
 
 __all__ = ["METHODS", "Context", "Method"]

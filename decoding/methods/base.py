@@ -30,6 +30,8 @@ class Context:
     reference: Sequence[int] = ()  # a document to copy from beside the text
     interrupted: Callable[[], bool] = lambda: False  # asked inside long drafting loops
     random: random.Random = field(default_factory=lambda: random.Random(0))  # for choices that cannot touch the output
+    # What the method keeps from run to run, where its settings ask for it: an engine has one dictionary per method.
+    memory: dict[str, Any] = field(default_factory=dict)
 
     @property
     def remaining(self) -> int:

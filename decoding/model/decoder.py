@@ -27,6 +27,7 @@ class Decoder:
         self.device, self.dtype = weights.embedding.device, weights.embedding.dtype
         self.attention = "torch scaled_dot_product_attention, query heads packed"
         self.window = min((window for window in shape.windows if window is not None), default=None)
+        self.rolling = None if None in shape.windows else max(window or 0 for window in shape.windows)
         self._weights = weights
         self._norm = norm(shape.eps, self.device, self.dtype)
 
@@ -77,8 +78,7 @@ class DecoderSession:
     """One text under a decoder."""
 
     def __init__(self, model: Decoder, capacity: int, largest_step: int) -> None:
-        shape, windows = model.shape, model.shape.windows
-        rolling = max(window or 0 for window in windows) if None not in windows else None
+        shape, rolling = model.shape, model.rolling
         self.capacity, self.largest_step, self.seam = capacity, largest_step, model.rope.seam
         self._model = model
         self.cache = Cache(

@@ -17,7 +17,7 @@ class Resized:
     def __init__(self, model: Model, vocabulary: int) -> None:
         self.card = replace(model.card, vocabulary=vocabulary)
         self.device, self.dtype, self.attention = model.device, model.dtype, model.attention
-        self.window = model.window
+        self.window, self.rolling = model.window, model.rolling
         self._model = model
 
     def open(self, capacity: int, largest_step: int) -> ResizedSession:

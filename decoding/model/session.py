@@ -86,6 +86,7 @@ class Model(Protocol):
     dtype: torch.dtype
     attention: str  # the backend in words, shown to the user
     window: int | None  # the smallest sliding window among the layers
+    rolling: int | None  # the largest, where every layer has one: its cache rolls
 
     def open(self, capacity: int, largest_step: int) -> Session:
         """A session for texts of up to `capacity` tokens."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 import torch
 from torch.nn.functional import pad
 
-from ..tree import closure, depths, is_chain
+from ..tree import closure, depths, is_chain, kept
 from .cache import Cache, Views
 from .config import Shape
 from .rope import Tables
@@ -97,7 +96,7 @@ def _span(cache: Cache, length: int, parents: tuple[int, ...], window: int | Non
     return Span(cache, start, length + rows, bias)
 
 
-@lru_cache(maxsize=64)
+@kept
 def _block(
     parents: tuple[int, ...], repeats: int, dtype: torch.dtype, device: torch.device
 ) -> torch.Tensor:  # (T * repeats, T)

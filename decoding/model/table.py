@@ -27,6 +27,7 @@ class TableModel:
         self.card = ModelCard(name, "table", "0" * 64, 0, vocabulary, context)
         self.device, self.dtype, self.attention = torch.device("cpu"), torch.float64, "table"
         self.window: int | None = None
+        self.rolling: int | None = None
         self.order = order
         self._rule = rule
         self._known: dict[tuple[int, ...], torch.Tensor] = {}

@@ -35,19 +35,20 @@ class Parts:
     def __init__(self, makers: Mapping[str, Maker] | None = None) -> None:
         self._makers = dict(makers or {})
         self._made: dict[str, Part] = {}
-        self._lock = Lock()
+        self._locks = {name: Lock() for name in self._makers}
 
     def missing(self, needs: frozenset[str], *, has_draft: bool) -> str | None:
         """What an engine with these parts lacks of all that a method needs, and how to get it; None: nothing."""
         for need in sorted(needs - CAPABILITIES):
             if not (has_draft if need == "draft_model" else need in self._makers):
-                return _ADVICE[need]
+                return _ADVICE.get(need, f"a part that nothing is known of, {need[:40]!r}")
         return None
 
     def take(self, needs: frozenset[str], tell: Tell) -> dict[str, Part]:
         """The parts that a method needs, by name; `tell` hears how the making of one goes on."""
-        with self._lock:
-            for need in needs & self._makers.keys():
+        wanted = needs & self._makers.keys()
+        for need in wanted:
+            with self._locks[need]:  # who asks for something else does not wait
                 if need not in self._made:
                     self._made[need] = self._makers[need](tell)
-            return {need: self._made[need] for need in needs & self._made.keys()}
+        return {need: self._made[need] for need in wanted}

@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 import torch
 
+from decoding import METHODS, load
 from decoding.cli.main import main
+
+ON_THE_TOY = [name for name in METHODS if load("toy").lacks(name) is None]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from decoding.cli import paint
 from decoding.cli.paint import Paint, visible
 from tests.test_load import save
 
-from .conftest import Command
+from .conftest import ON_THE_TOY, Command
 
 ROW = {
     "method",
@@ -64,7 +64,7 @@ def test_bench_keeps_its_contract(command: Command, tmp_path: Path) -> None:
 def test_bench_runs_all_it_can_and_shows_a_table(command: Command) -> None:
     """The default must not fail on an engine without a drafter, nor leave a method out."""
     out = command("bench", "--max-new-tokens", "6", "--limit", "1", "--param", "lookahead.W=4").out
-    assert all(re.search(rf"^{name}\s+[\d.]+ .*yes$", out, flags=re.MULTILINE) for name in METHODS)
+    assert all(re.search(rf"^{name}\s+[\d.]+ .*yes$", out, flags=re.MULTILINE) for name in ON_THE_TOY)
     assert "not a neural network" in out
     assert "1 thread; 1 task (built-in)" in out
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from decoding import METHODS, load
+from decoding import load
 from decoding.cli.paint import visible
 from decoding.cli.run import _Screen
 from decoding.cli.stream import Pieces, Stream
@@ -17,7 +17,7 @@ from decoding.trace import read_trace, write_trace
 from decoding.types import Step, Timing
 from tests.test_load import save
 
-from .conftest import Command
+from .conftest import ON_THE_TOY, Command
 
 KEYS = {
     "method": str,
@@ -43,7 +43,7 @@ QUICK = ("--max-new-tokens", "24")
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ON_THE_TOY)
 def test_json_keeps_its_contract(command: Command, method: str) -> None:
     """Scripts break when a key goes missing or changes its type."""
     done = command("run", "--json", "--method", method, "--prompt", "Thursday", *QUICK)
@@ -108,7 +108,7 @@ def test_a_stop_string_ends_text_and_stream(command: Command) -> None:
     assert data["text"] in shown and "low tide" not in shown
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ON_THE_TOY)
 @pytest.mark.parametrize("seed", range(3))
 def test_the_stream_is_the_text(command: Command, method: str, seed: int) -> None:
     """Bytes of one character spread over tokens, or held-back pieces, must neither be lost nor doubled."""

@@ -7,9 +7,7 @@ import torch
 
 from decoding.engine import Engine
 from decoding.methods import METHODS
-from decoding.model.decoder import Decoder
 from decoding.sampling import likeliest
-from decoding.text import Codec
 from tests import families
 
 pytestmark = [
@@ -28,8 +26,7 @@ def exact_matmul() -> None:
 def engine(family: str, dtype: torch.dtype) -> tuple[Engine, torch.nn.Module]:
     """An engine and transformers' model; the drafter is a little off, so that drafts are rejected and rolled back."""
     model = families.tiny(family).to("cuda", dtype)
-    draft = families.near(family, noise=0.01).to("cuda", dtype)
-    return Engine(Decoder.from_transformers(model), Codec(), Decoder.from_transformers(draft)), model
+    return families.machine(family, torch.empty(0, dtype=dtype, device="cuda"), noise=0.01), model
 
 
 @pytest.mark.parametrize("family", families.FAMILIES)

@@ -1,0 +1,150 @@
+"""N-Grammys (Stewart et al., 2024, arXiv 2411.03786).
+
+Guess with n-grams that cost nothing: those of the text so far, and those that the model itself holds. The best of
+them is seldom right, but one of the best k often is, so verify k guesses of w tokens each.
+
+Algorithm
+  L1  once per model: the bigram ranks what follows every token alone, the unigram what follows nothing at all
+  L2  context: find all places behind earlier occurrences of the text's last q tokens; the next w tokens are guesses
+  L3  rank these by how often they occur, then by how late; the first k of them are rows
+  L4  while rows are missing: the next likeliest token behind the last one, then w-1 times the likeliest behind that
+  L5  all rows hang off the root and are verified in one pass; the longest accepted one is written, and a bonus
+
+  symbol  meaning
+  k       guesses verified: rows of the paper's batch
+  w       tokens of a guess
+  q       tokens that an occurrence must match
+
+Differs from the paper
+  Its batch repeats the context for every row; a tree has it once, and layout "trie" merges equal beginnings too.
+  No row is verified twice: the next candidate takes its place. A copy that meets the text's end goes on along the
+  bigram; tail "full" leaves it out, as the appendix's code does. That code ranks unigrams by an inner product, the
+  text by a distance. The other way to extend a bigram, by the model's own greedy text, is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from heapq import nlargest
+from itertools import islice
+from typing import ClassVar
+
+from ..params import Params, param
+from ..parts.tables import RANKINGS, Tables
+from ..tree import Builder
+from ..types import JSON, Draft, Verdict
+from .base import Context, Method
+
+_LATEST, _SHOWN = 4096, 32  # occurrences looked at, so that no text makes a step slow, and those in the panel
+_STRATEGIES = ("mixed", "context", "extended", "bigram", "unigram")
+Row = tuple[tuple[int, ...], list[str], dict[str, JSON]]  # tokens, sources of those in front of a chain, facts
+
+
+@dataclass(frozen=True, slots=True)
+class NGrammysParams(Params):
+    """Where guesses come from, how many there are and how long they are."""
+
+    k: int = param(10, label="Guesses", symbol="k", help="Rows verified in a step", min=1, max=32)
+    w: int = param(10, label="Tokens ahead", symbol="w", help="Length of a row", min=1, max=16)
+    q: int = param(1, label="Query", symbol="q", help="Tokens that must match in the context", min=1, max=16)
+    strategy: str = param(
+        "mixed", label="Strategy", help="Of guesses; bigram and unigram guess one token each", choices=_STRATEGIES
+    )
+    layout: str = param("rows", label="Layout", help="Rows side by side, or as a trie", choices=("rows", "trie"))
+    tail: str = param(
+        "bigram", label="At the text's end", help="Copies go on by bigram, or must be full", choices=("bigram", "full")
+    )
+    ranking: str = param("distance", label="Unigrams", help="Paper's ranking or its code's", choices=RANKINGS)
+
+    presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
+        "paper": {},
+        "3B on A100": {"k": 25, "w": 14},
+        "As in the appendix's code": {"tail": "full", "ranking": "product"},
+    }
+
+    @property
+    def depth(self) -> int:
+        """Tokens of a row under the chosen strategy."""
+        return 1 if self.strategy in ("bigram", "unigram") else self.w
+
+    @property
+    def nodes(self) -> int:
+        """The root and k rows."""
+        return 1 + self.k * self.depth
+
+
+class NGrammys(Method):
+    """Verify the best n-grams of context and model together."""
+
+    name = "ngrammys"
+    label = "N-Grammys"
+    paper = "Stewart et al. 2024, arXiv 2411.03786"
+    Params = NGrammysParams
+    needs = frozenset({"tables"})
+
+    def __init__(self, context: Context, params: NGrammysParams) -> None:
+        self._context, self._params = context, params
+        self._tables: Tables = context.parts["tables"]  # L1
+        self._places: dict[tuple[int, ...], list[int]] = {}  # behind any q tokens of the text that others follow
+        self._indexed, self._panel = params.q, dict[str, JSON]()
+
+    def propose(self) -> Draft:
+        """The root and up to k rows below it."""
+        context, params, text = self._context, self._params, self._context.text
+        for place in range(self._indexed, len(text)):
+            self._places.setdefault(tuple(text[place - params.q : place]), []).append(place)
+        self._indexed = max(self._indexed, len(text))
+        width = min(params.depth, context.remaining - 1, context.largest_step - 1)
+        self._panel = {"k": params.k, "w": width, "winner": None}
+        rows, tree = dict[tuple[int, ...], dict[str, JSON]](), Builder(text[-1])
+        fresh = (row for row in self._candidates(width) if row[0] not in rows)
+        for tokens, sources, facts in islice(fresh, params.k) if width > 0 else ():
+            rows[tokens] = {**facts, "tokens": [*tokens]}
+            fitting = tokens[: context.largest_step - len(tree)]
+            names = [*sources, *(f"chain:{link}" for link in range(1, len(tokens)))][: len(fitting)]
+            tree.chain(fitting, names, merge=params.layout == "trie")  # L5
+        self._panel |= {"nodes": len(tree), "unmerged": 1 + sum(map(len, rows)), "rows": [*rows.values()]}
+        return tree.draft()
+
+    def observe(self, draft: Draft, verdict: Verdict) -> None:
+        """Nothing to learn: the text is the memory. Note which row was the one."""
+        taken = [draft.tokens[node] for node in verdict.path[1:]]
+        fitting = (i for i, row in enumerate(self._panel["rows"]) if row["tokens"][: len(taken)] == taken)
+        self._panel["winner"] = next(fitting, None) if taken else None
+
+    def panel(self) -> Mapping[str, JSON]:
+        """The rows with where they come from, the query's matches, what merging saves, the longest accepted row."""
+        return self._panel
+
+    def _candidates(self, width: int) -> Iterator[Row]:
+        strategy, tables = self._params.strategy, self._tables
+        if strategy in ("mixed", "context"):
+            yield from self._from_context(width)
+        if strategy == "unigram":
+            for rank, token in enumerate(tables.unigrams(self._params.ranking)):
+                yield (token,), [f"unigram:{rank}"], {"strategy": strategy, "rank": rank}
+        elif strategy != "context":
+            for rank, (token, p) in enumerate(tables.bigrams(self._context.text[-1])):  # L4
+                tokens = self._grown((token,), width)
+                yield tokens, [f"bigram:{rank}"], {"strategy": "bigram", "rank": rank, "p": round(p, 6)}
+
+    def _from_context(self, width: int) -> Iterator[Row]:
+        text, query, ends = self._context.text, self._context.text[-self._params.q :], self._context.end_tokens
+        places, found = self._places.get(tuple(query), []), dict[tuple[int, ...], list[int]]()  # L2
+        self._panel |= {"query": query, "matches": len(places), "places": places[-_SHOWN:]}
+        for place in places[-_LATEST:]:
+            row = tuple(text[place : place + width])
+            if len(row) == width or self._params.tail == "bigram":
+                done = len(row) == width and ends.isdisjoint(row)
+                found.setdefault(row if done else self._grown(row, width), []).append(place)
+        for tokens, behind in nlargest(self._params.k, found.items(), lambda row: (len(row[1]), row[1][-1])):  # L3
+            copied = range(behind[-1], min(behind[-1] + len(tokens), len(text)))
+            sources = [f"{'prompt' if at < self._context.prompt_length else 'output'}:{at}" for at in copied]
+            yield tokens, sources, {"strategy": "context", "count": len(behind), "place": behind[-1]}
+
+    def _grown(self, tokens: tuple[int, ...], width: int) -> tuple[int, ...]:
+        """Tokens extended along the bigram, up to an end of text."""
+        grown = [*tokens, *self._tables.chain(tokens[-1], width - len(tokens))]
+        ends = (place for place, token in enumerate(grown, start=1) if token in self._context.end_tokens)
+        return tuple(grown[: next(ends, width)])

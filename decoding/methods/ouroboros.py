@@ -1,0 +1,150 @@
+"""Ouroboros (Zhao et al., 2024, arXiv 2402.13720).
+
+A small model drafts by phrases, more phrases lengthen its draft, and the target's answers to all of it become phrases.
+
+Algorithm
+  L1  start with an empty pool of phrases or, warm, with one that has seen text before
+  L2  the drafter writes gamma tokens, several a pass: by Lookahead decoding, which guesses what the pool holds for
+      the last token, and whose harvest goes into the same pool
+  L3  lengthen: hang the K newest phrases of the last draft token behind it, as branches
+  L4  the target reads the draft and its branches in one pass
+  L5  forget in the drafter's cache what was rejected; its window stays as it is
+  L6  inspire: where target and draft agree again behind the first wrong token, the words they agree on and the
+      target's next word are a phrase
+  L7  refine: put the target's words along a branch in the place of its phrase, on rejection too
+
+  symbol  meaning
+  gamma   tokens drafted per step
+  N       tokens of the longest phrase (the paper's beta) and of the drafter's n-grams
+  W, G    columns of the drafter's window; phrases kept per token (the paper's W)
+  K       phrases that lengthen a draft
+
+Differs from the paper
+  Inspired phrases may be shorter than N: a rejected part seldom holds a match of the N-1 tokens that the paper asks.
+  Sampling is ours: every token drafted is an exact draw from the drafter's law, every branch a point mass.
+  Refined phrases that became equal are kept once. A phrase is fed only as far as the draft or the text can go.
+  Ours as well: drafting without window or phrases, and a warm start from the prompt.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from operator import ne
+from typing import ClassVar
+
+from ..drafting import LookaheadDrafter, Written, before_end, largest_pass
+from ..params import Params, param
+from ..pools import NEW, NgramPool, remembered
+from ..tree import Builder, path_to
+from ..types import JSON, Draft, Verdict
+from .base import Context, Method
+
+_COUNTS = ("prompt", "window", "inspired", "refined", "draft_accepted", "suffix_accepted", "passes")
+_DRAFT = "By Lookahead's window and phrases, by phrases without a window, or token by token"
+_REFINE = "Correct suffixes: always, after full acceptance (as the reference code), or never"
+_WARM = "Begin with no phrases, those of the prompt, or those of earlier runs"
+
+
+@dataclass(frozen=True, slots=True)
+class OuroborosParams(Params):
+    """The draft, the phrases, and a switch for each part of the method."""
+
+    gamma: int = param(8, label="Tokens drafted", symbol="γ", help="Tokens the drafter writes per step", min=1, max=64)
+    N: int = param(5, label="Phrase size", symbol="β", help="Tokens of the longest phrase", min=3, max=16)
+    W: int = param(8, label="Window size", symbol="W", help="Columns the drafter looks ahead", min=1, max=256)
+    G: int = param(8, label="Phrases per token", symbol="G", help="Phrases kept for each token", min=0, max=256)
+    K: int = param(3, label="Suffixes", symbol="K", help="Phrases behind a draft; 0 never lengthens", min=0, max=64)
+    drafting: str = param("lookahead", label="Drafting", help=_DRAFT, choices=("lookahead", "phrases", "plain"))
+    inspire: bool = param(True, label="Inspire", help="Learn phrases from the rejected part of a draft")
+    shortest: int = param(2, label="Shortest match", help="Matches that inspire; the paper: N-1", min=1, max=15)
+    refine: str = param("always", label="Refine", help=_REFINE, choices=("always", "accepted", "never"))
+    warm_start: str = param("off", label="Warm start", help=_WARM, choices=("off", "prompt", "across"))
+
+    presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
+        "reference code": {"gamma": 4, "N": 7, "W": 20, "G": 20, "shortest": 6, "refine": "accepted"},
+        "HumanEval": {"gamma": 12, "N": 7, "W": 20, "G": 20, "shortest": 6},
+    }
+
+    @property
+    def nodes(self) -> int:
+        """Rows of the target's largest step or the drafter's largest pass: their sessions are of one size."""
+        window = self.W if self.drafting == "lookahead" else 0
+        return max(1 + self.gamma + self.K * (self.N - 1), largest_pass(window, self.N, self.G))
+
+
+class Ouroboros(Method):
+    """Draft and lengthen with phrases that the target inspires."""
+
+    name = "ouroboros"
+    label = "Ouroboros"
+    paper = "Zhao et al. 2024, arXiv 2402.13720"
+    Params = OuroborosParams
+    needs = frozenset({"draft_model"})
+
+    def __init__(self, context: Context, params: OuroborosParams) -> None:
+        self._context, self._params, self._counts, self._written = context, params, Counter[str](), Written()
+        across = params.warm_start == "across"
+        self._pool = remembered(context.memory, params.N, params.G) if across else NgramPool(params.G)  # L1
+        if params.warm_start == "prompt":
+            self._counts["prompt"] = self._pool.insert_text(context.text, params.N)
+        W = params.W if params.drafting == "lookahead" else 0
+        self._drafter = LookaheadDrafter(context, self._pool, W, params.N, guess=params.drafting != "plain")
+        self._branches: list[tuple[tuple[int, ...], int]] = []  # a phrase, and the node at its end
+        self._panel: dict[str, JSON] = {}
+
+    def propose(self) -> Draft:
+        """The drafter's chain, and behind it the branches."""
+        context, params = self._context, self._params
+        count = min(params.gamma, context.remaining - 1, context.largest_step - 1)
+        written = self._written = self._drafter.write(count)  # L2
+        tokens, tree, self._branches = written.tokens, Builder(context.text[-1]), []
+        last = tree.chain(tokens, [f"draft:{i}" for i in range(1, len(tokens) + 1)])
+        fits = min(params.K, (context.largest_step - len(tree)) // (params.N - 1))
+        ended = not tokens or tokens[-1] in context.end_tokens
+        newest = () if ended else self._pool.guesses(tokens[-1])[::-1][:fits]
+        for entry, phrase in enumerate(newest):  # L3
+            fed = before_end(phrase[: context.remaining - 1 - len(tokens)], context.end_tokens)
+            end = tree.chain(fed, [f"pool:{entry},{i}" for i in range(len(fed))], last, merge=True)
+            self._branches.append((phrase, end))
+        suffixes = [[*phrase] for phrase in newest]
+        self._panel = {"passes": [*written.passes], "suffixes": suffixes, "refined": [], "inspired": []}
+        self._counts.update(window=written.learned, passes=len(written.passes))
+        return tree.draft(q=(None, *written.laws, *[None] * (len(tree) - len(tokens) - 1)))  # L4
+
+    def observe(self, draft: Draft, verdict: Verdict) -> None:
+        """Learn phrases from what the target said."""
+        accepted, gamma = len(verdict.path) - 1, len(self._written.tokens)
+        kept = min(accepted, gamma)
+        self._drafter.forget()  # L5
+        if self._params.inspire and kept < gamma:
+            self._inspire(draft.tokens[: gamma + 1], kept + 2, verdict.argmax)  # L6
+        if self._params.refine == "always" or (self._params.refine == "accepted" and kept == gamma):
+            self._refine(draft, verdict.argmax)  # L7
+        self._counts.update(draft_accepted=kept, suffix_accepted=accepted - kept)
+
+    def panel(self) -> Mapping[str, JSON]:
+        """What the passes wrote, suffixes and what became of them, phrases learned, and counts over the run."""
+        pool = {"keys": self._pool.keys, "entries": self._pool.entries}
+        return self._panel | {"pool": pool, "counts": {name: self._counts[name] for name in _COUNTS}}
+
+    def _inspire(self, drafted: tuple[int, ...], first: int, answers: tuple[int, ...]) -> None:
+        longest = self._params.N - 1
+        for start in range(first, len(drafted)):
+            end = start  # the target agrees with what was drafted from start to end, end excluded
+            while end < min(start + longest, len(drafted)) and drafted[end] == answers[end - 1]:
+                end += 1
+            if end - start >= min(self._params.shortest, longest):
+                outcome = self._pool.insert(drafted[start], answers[start:end])
+                self._counts["inspired"] += outcome in NEW
+                self._panel["inspired"].append([drafted[start], [*answers[start:end]], outcome])
+
+    def _refine(self, draft: Draft, answers: tuple[int, ...]) -> None:
+        gamma, phrases, refined = len(self._written.tokens), [phrase for phrase, _ in self._branches], []
+        for phrase, end in self._branches:
+            said = tuple(answers[node] for node in path_to(draft.parents, end)[gamma:])[: len(phrase)]
+            refined.append(said + phrase[len(said) :])  # what was not fed stays
+        self._pool.replace(draft.tokens[gamma], phrases, refined[::-1])
+        self._counts["refined"] += sum(map(ne, phrases, refined))
+        self._panel["refined"] = [[*phrase] for phrase in refined]

@@ -1,0 +1,300 @@
+"""Kangaroo's adapter: guesses the hidden states behind the last layer from those behind a shallow one.
+
+One layer of attention between two norms, with keys and values of its own. The arithmetic stands here once:
+`forward_rows` runs it over whole rows, with gradients, for training; a session runs it along a text, for drafting.
+An adapter's folder holds config.json, an `AdapterConfig`, and adapter.safetensors: names as in transformers' layers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Self
+
+import torch
+from torch.nn.functional import linear as multiply
+from torch.nn.functional import scaled_dot_product_attention, silu
+
+from ..errors import ModelError, ParamError
+from ..model.cache import Cache
+from ..model.config import Shape
+from ..model.decoder import Decoder
+from ..model.files import read_json
+from ..model.linear import Linear, linear
+from ..params import Params, param, shown
+
+Weights = Mapping[str, torch.Tensor]
+Attend = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]  # rotated q, rotated k, v -> mixed values
+Rotation = tuple[torch.Tensor, torch.Tensor]  # cosines and sines, (..., T, 1, head_dim) each
+
+# The paper's Table 2 as the first words of the weights' names. The sums of its parameters fix all sizes.
+ARCHITECTURES: Mapping[str, frozenset[str]] = {
+    "kangaroo": frozenset({"input_layernorm", "self_attn", "norm"}),
+    "kangaroo_head": frozenset({"input_layernorm", "self_attn", "norm", "lm_head"}),
+    "transformer": frozenset({"input_layernorm", "self_attn", "post_attention_layernorm", "mlp", "norm"}),
+    "mlp_only": frozenset({"input_layernorm", "linear", "norm", "lm_head"}),
+}
+# Products of the arithmetic, and the weights that each multiplies by.
+_PRODUCTS = {
+    "qkv": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+    "out": ("self_attn.o_proj",),
+    "gate_up": ("mlp.gate_proj", "mlp.up_proj"),
+    "down": ("mlp.down_proj",),
+    "linear.0": ("linear.0",),
+    "linear.1": ("linear.1",),
+}
+_FLOATS = ("F64", "F32", "BF16", "F16")  # as safetensors names them
+_MOST = 2**24
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterConfig(Params):
+    """Sizes and switches of an adapter, and the model that it was trained for."""
+
+    exit_layer: int = param(2, label="Exit layer", symbol="l", help="Layers in front of the adapter", min=1, max=4096)
+    architecture: str = param("kangaroo", label="Architecture", help="Row of Table 2", choices=tuple(ARCHITECTURES))
+    heads: int = param(32, label="Heads", help="Attention heads", min=1, max=4096)
+    kv_heads: int = param(32, label="Key/value heads", help="Heads of keys and values", min=1, max=4096)
+    head_dim: int = param(128, label="Head size", help="Dimensions of a head", min=2, max=4096)
+    intermediate: int = param(11008, label="Width", help="Width of a feed-forward part", min=1, max=_MOST)
+    eps: float = param(1e-6, label="Epsilon", help="Added under the norms' roots", min=1e-12, max=1.0)
+    rope_theta: float = param(1e4, label="RoPE base", help="Base of the rotary embedding", min=1.0, max=1e15)
+    window: int = param(0, label="Window", help="Tokens seen, oneself included; 0 sees all", min=0, max=_MOST)
+    base_model: str = param("", label="Model", help="Name of the model that it was trained for")
+    base_hash: str = param("", label="Hash", help="On that model's card; empty fits any model of the sizes")
+
+    def check(self) -> None:
+        """Heads that cannot be shared or rotated."""
+        if self.heads % self.kv_heads or self.head_dim % 2:
+            found = f"{self.heads}, {self.kv_heads} and {self.head_dim}"
+            raise ParamError(f"heads must be a multiple of kv_heads, and head_dim even, not {found}")
+
+    @classmethod
+    def fit(cls, shape: Shape, exit_layer: int, architecture: str = "kangaroo") -> Self:
+        """An adapter of the model's sizes. It sees as far as the layers do: beyond their windows all is new to it."""
+        window = 0 if None in shape.windows else max(window or 0 for window in shape.windows)
+        sizes = (shape.heads, shape.kv_heads, shape.head_dim, shape.intermediate)
+        return cls(exit_layer, architecture, *sizes, eps=shape.eps, window=window)
+
+    def tensors(self, hidden: int, vocabulary: int) -> dict[str, tuple[int, ...]]:
+        """Names and shapes of the weights."""
+        query, key, wide = self.heads * self.head_dim, self.kv_heads * self.head_dim, self.intermediate
+        every: dict[str, tuple[int, ...]] = {"lm_head": (vocabulary, hidden)}
+        every |= dict.fromkeys(("input_layernorm", "post_attention_layernorm", "norm"), (hidden,))
+        every |= {"self_attn.q_proj": (query, hidden), "self_attn.o_proj": (hidden, query)}
+        every |= dict.fromkeys(("self_attn.k_proj", "self_attn.v_proj"), (key, hidden))
+        every |= dict.fromkeys(("mlp.gate_proj", "mlp.up_proj"), (wide, hidden))
+        every |= {"mlp.down_proj": (hidden, wide)}
+        every |= dict.fromkeys(("linear.0", "linear.1"), (hidden, hidden))
+        parts = ARCHITECTURES[self.architecture]
+        return {f"{name}.weight": size for name, size in every.items() if name.split(".")[0] in parts}
+
+
+class _Block:
+    """The arithmetic, for rows of any number of leading dimensions; `product` makes of a weight what multiplies."""
+
+    def __init__(self, config: AdapterConfig, weights: Weights, product: Callable[[torch.Tensor], Linear]) -> None:
+        self._config = config
+        self._scales = {name: weight for name, weight in weights.items() if weight.dim() == 1}
+        self._products = {
+            name: product(torch.cat([weights[f"{stem}.weight"] for stem in stems]))
+            for name, stems in _PRODUCTS.items()
+            if f"{stems[0]}.weight" in weights
+        }
+
+    def forward(self, x: torch.Tensor, turn: Rotation, attend: Attend) -> torch.Tensor:  # (..., T, H), normed
+        """Run it over `x`."""
+        config, products = self._config, self._products
+        normed = self._norm(x, "input_layernorm")
+        if "qkv" in products:
+            qkv, (cos, sin) = products["qkv"](normed).view(*x.shape[:-1], -1, config.head_dim), turn
+            qk, value = qkv.tensor_split((config.heads + config.kv_heads,), -2)
+            qk = (qk * cos + qk.roll(config.head_dim // 2, -1) * sin).to(value.dtype)  # which autocast may have lowered
+            query, key = qk.tensor_split((config.heads,), -2)
+            x = x + products["out"](attend(query, key, value))
+        if "down" in products:
+            gate, up = products["gate_up"](self._norm(x, "post_attention_layernorm")).chunk(2, -1)
+            x = x + products["down"](silu(gate) * up)
+        for name in [name for name in products if name.startswith("linear")]:
+            x = normed = normed + silu(products[name](normed))  # as in Medusa's heads: the paper does not say
+        return self._norm(x, "norm")
+
+    def _norm(self, x: torch.Tensor, name: str) -> torch.Tensor:
+        wide = x if x.dtype == torch.float64 else x.float()
+        scale = torch.rsqrt(wide.square().mean(-1, keepdim=True) + self._config.eps)
+        return (wide * scale).to(x.dtype) * self._scales[f"{name}.weight"]
+
+
+def rotation(config: AdapterConfig, positions: torch.Tensor, dtype: torch.dtype) -> Rotation:  # (..., T)
+    """What turns queries and keys at those positions; the first half of the sines is negated."""
+    exponents = torch.arange(0, config.head_dim, 2, dtype=torch.float32, device=positions.device) / config.head_dim
+    angles = positions[..., None, None].float() * (1.0 / config.rope_theta**exponents)
+    cos, sin = angles.cos(), angles.sin()
+    return torch.cat((cos, cos), -1).to(dtype), torch.cat((-sin, sin), -1).to(dtype)
+
+
+def visible(queries: torch.Tensor, keys: torch.Tensor, window: int) -> torch.Tensor:  # (T,), (P,) -> (T, P)
+    """Which of the places `keys` are seen from the places `queries`; a window of 0 sees the whole text."""
+    distance = queries[:, None] - keys
+    return (distance >= 0) & (distance < window) if window else distance >= 0
+
+
+def forward_rows(
+    config: AdapterConfig, weights: Weights, x: torch.Tensor, positions: torch.Tensor, mask: torch.Tensor
+) -> torch.Tensor:  # (B, T, H) behind the exit layer, (T,) or (B, T), (T, T) or (B, T, T) -> (B, T, H) for the LM head
+    """The adapter over whole rows that see of each other what `mask` allows; gradients flow into `weights` and `x`."""
+    block = _Block(config, weights, lambda weight: lambda rows: multiply(rows, weight))
+    return block.forward(x, rotation(config, positions, x.dtype), lambda q, k, v: _attend(q, k, v, mask))
+
+
+def _attend(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None
+) -> torch.Tensor:  # (B, T, heads, D), (B, P, kv_heads, D) twice, (T, P) or (B, T, P) -> (B, T, heads * D)
+    """Attention; the query heads that share a key/value head go in as further queries of that head."""
+    (batch, rows, heads, size), (_, places, kv_heads, _) = query.shape, key.shape
+    packed = query.reshape(batch, rows, kv_heads, -1, size).transpose(1, 2).flatten(2, 3)  # (B, kv_heads, T * R, D)
+    if mask is not None:
+        mask = mask.repeat_interleave(heads // kv_heads, -2).view(-1, 1, packed.shape[2], places)
+    mixed = scaled_dot_product_attention(packed, key.transpose(1, 2), value.transpose(1, 2), attn_mask=mask)
+    return mixed.reshape(batch, kv_heads, rows, -1, size).transpose(1, 2).flatten(2)
+
+
+class Adapter:
+    """An adapter at work behind its model."""
+
+    def __init__(self, config: AdapterConfig, weights: Weights, model: Decoder, about: str = "in memory") -> None:
+        self.config, self.layer, self.about = config, config.exit_layer, about
+        self.device, self.dtype = model.device, model.dtype
+        with torch.inference_mode():
+            own = {name: w.detach().to(self.device, self.dtype, copy=True) for name, w in weights.items()}
+            self.block = _Block(config, own, lambda weight: linear(weight, None))
+            self.head = linear(own["lm_head.weight"], None) if "lm_head.weight" in own else model.head
+
+    def open(self, capacity: int, largest_step: int) -> AdapterSession:
+        """A session for texts of up to `capacity` tokens."""
+        return AdapterSession(self, capacity, largest_step)
+
+
+class AdapterSession:
+    """One text under an adapter: its keys and values of `length` tokens."""
+
+    def __init__(self, adapter: Adapter, capacity: int, largest_step: int) -> None:
+        config, device, dtype = adapter.config, adapter.device, adapter.dtype
+        attends = "self_attn" in ARCHITECTURES[config.architecture]
+        sizes = (int(attends), config.kv_heads, config.head_dim, capacity, largest_step)
+        self.largest_step = largest_step
+        self._adapter, self._cache = adapter, Cache(*sizes, config.window or None, device, dtype)
+        places = torch.arange(capacity + largest_step if attends else 0, device=device)
+        self._tables = rotation(config, places, dtype)
+
+    @property
+    def length(self) -> int:
+        """Tokens read."""
+        return self._cache.length
+
+    @torch.inference_mode()
+    def read(self, hidden: torch.Tensor) -> torch.Tensor:  # (n, H) -> (n, H)
+        """Read the next tokens' hidden states behind the exit layer; the answer is for `logits`."""
+        self._cache.check(len(hidden))
+        cos, sin = (table[self.length : self.length + len(hidden)] for table in self._tables)
+        out = self._adapter.block.forward(hidden, (cos, sin), self._attend)
+        self._cache.commit(range(len(hidden)))
+        return out
+
+    def logits(self, row: torch.Tensor) -> torch.Tensor:  # (H,) of an answer -> (V,)
+        """What follows the token of that row."""
+        return self._adapter.head(row[None])[0]
+
+    def rewind(self, length: int) -> None:
+        """Forget what stands behind `length`: at most `largest_step` tokens, or all of them."""
+        if length:
+            self._cache.rewind(length)
+        else:
+            self._cache.reset()
+
+    def _attend(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+        """Store the step's keys and values, (n, kv_heads, D) each, and attend to all that its rows see."""
+        cache, window = self._cache, self._adapter.config.window
+        first, stop = cache.length, cache.length + len(query)
+        cache.data[0][:, cache.places(first, stop)] = torch.stack((key, value))  # (2, slots, kv_heads, D)
+        start = max(0, first - window + 1) if window else 0
+        keys, values = cache.data[0][:, None, cache.places(start, stop)]
+        places = torch.arange(start, stop, device=query.device)
+        mask = visible(places[first - start :], places, window) if len(query) > 1 else None  # one row sees them all
+        return _attend(query[None], keys, values, mask)[0]
+
+
+def save_adapter(folder: str | Path, config: AdapterConfig, weights: Weights) -> None:
+    """Write an adapter's folder."""
+    from safetensors.torch import save_file
+
+    where = Path(folder)
+    where.mkdir(parents=True, exist_ok=True)
+    own = {name: weight.detach().to("cpu", copy=True).contiguous() for name, weight in weights.items()}
+    save_file(own, where / "adapter.safetensors.new")
+    (where / "config.json.new").write_text(json.dumps(config.to_json(), indent=2) + "\n", encoding="utf-8")
+    for name in ("adapter.safetensors", "config.json"):  # a kill before leaves the older adapter as it is
+        (where / f"{name}.new").replace(where / name)
+
+
+def load_adapter(folder: str, model: Decoder) -> Adapter:
+    """Read an adapter that was made for this model; ModelError where it was not, or is damaged."""
+    where, shape = Path(folder), model.shape
+    config = _read_config(where)
+    if config.base_hash not in ("", model.card.hash):
+        raise ModelError(
+            f"the adapter is for {shown(config.base_model)}, not for {shown(model.card.name)} as it is now: name one "
+            "made for this model, or delete base_hash from its config.json if only the form of the two's files differs"
+        )
+    if (layer := config.exit_layer) > shape.layers:
+        raise ModelError(f"the adapter stands behind layer {layer} of a model of {shape.layers}: name one made for it")
+    weights = _read_weights(where / "adapter.safetensors", config.tensors(shape.hidden, shape.vocabulary))
+    digest = hashlib.sha256(json.dumps(config.to_json(), sort_keys=True).encode())
+    for name in sorted(weights):
+        digest.update(weights[name].contiguous().view(torch.uint8).numpy().tobytes())
+    return Adapter(config, weights, model, f"{where.resolve().name} {digest.hexdigest()[:12]}")
+
+
+def _read_config(where: Path) -> AdapterConfig:
+    try:
+        found = (where / "config.json").is_file()
+    except OSError:  # a name too long for the file system
+        found = False
+    if not found:
+        raise ModelError(f"{str(where)[:200]!r} is no adapter's folder: it has no config.json")
+    raw, names = read_json(where / "config.json"), {field.name for field in fields(AdapterConfig)}
+    if missing := names - raw.keys() - {"base_model", "base_hash"}:
+        raise ModelError(f"config.json in {str(where)!r} has no {min(missing)}: name the folder of a Kangaroo adapter")
+    try:
+        return AdapterConfig.parse({name: raw[name] for name in names & raw.keys()})
+    except ParamError as error:
+        raise ModelError(f"config.json in {str(where)!r} cannot be used: {error}") from None
+
+
+def _read_weights(path: Path, wanted: Mapping[str, tuple[int, ...]]) -> dict[str, torch.Tensor]:
+    """The weights, if they are those wanted: names, shapes and types are checked before any of them is read."""
+    from safetensors import SafetensorError, safe_open
+
+    if not path.is_file():
+        raise ModelError(f"{str(path.parent)!r} has no {path.name}; pickled weights can run code: convert them")
+    try:
+        with safe_open(path, framework="pt", device="cpu") as file:
+            found = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118  # the file is no dict
+            for name in sorted(found.keys() ^ wanted.keys()):
+                state = "missing" if name in wanted else "one too many"
+                raise ModelError(f"the adapter's weight {name[:80]} is {state}: its files do not belong together")
+            for name, size in wanted.items():
+                shape, dtype = found[name].get_shape(), found[name].get_dtype()
+                if tuple(shape) != size:
+                    raise ModelError(f"the weight {name} is {shape}, not {list(size)}: name an adapter for this model")
+                if dtype not in _FLOATS:
+                    raise ModelError(f"the adapter's {name} is stored as {dtype}; save it as float32 or bfloat16")
+            weights: dict[str, torch.Tensor] = {name: file.get_tensor(name) for name in wanted}
+    except (OSError, SafetensorError):
+        raise ModelError(f"{path.name} in {str(path.parent)!r} is damaged or cut short; fetch it again") from None
+    if broken := [name for name, weight in weights.items() if not weight.isfinite().all()]:
+        raise ModelError(f"the adapter's weight {broken[0]} holds what is no number; train it anew or fetch it again")
+    return weights

@@ -1,0 +1,166 @@
+"""A datastore: texts that others wrote, as token ids with suffix arrays, in one memory-mapped safetensors file.
+
+The file holds `order.i` and `tokens.i` for chunk i of the stream, and at its end a `digest`. Opening proves that size
+and header are as they were written, and so is the data of files up to 4 MB; of larger ones 64 blocks spread over the
+file are compared, which finds a wrong or half-copied file at no cost. What may still hide between the blocks costs
+good guesses at most: every id and place is held to its bounds where it is used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from bisect import bisect_left
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import ModelError
+from ..text import Codec
+from .suffixes import Suffixes, cut_behind, frequent
+
+FORMAT, VERSION = "specscope datastore", "1"
+HEADER = 2**16  # bytes: room for the table of all chunks, which is known at the end but stands at the beginning
+DIGEST = 32  # bytes, the last ones of a file
+_BLOCKS, _BLOCK = 64, HEADER  # compared at opening; the first block is the header
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What follows the end of a text elsewhere."""
+
+    span: int  # tokens of the text's end that were found; 0: not even the shortest
+    hits: int  # places where they stand with a token behind them
+    ways: npt.NDArray[np.int64]  # (length, m) what follows at m of these places, sorted; -1 behind a document's end
+
+    @property
+    def continuations(self) -> list[tuple[int, ...]]:
+        """The ways as tuples."""
+        return [tuple(token for token in way if token >= 0) for way in self.ways.T.tolist()]
+
+    def prefixes(self, most: int, ends: Collection[int] = ()) -> list[tuple[tuple[int, ...], int]]:
+        """The most frequent beginnings of the ways and their counts, none reaching behind a token of `ends`.
+
+        Every one of them stands behind its own beginnings. Of equally frequent ones the shorter come first, then
+        those with lower tokens.
+        """
+        return frequent(cut_behind(self.ways, list(ends)) if ends else self.ways, most)
+
+
+class Store:
+    """An open datastore."""
+
+    def __init__(self, about: str, chunks: Sequence[Suffixes], border: int, limit: int) -> None:
+        self.about = about
+        self._chunks, self._border, self._limit = chunks, border, min(border, limit)
+
+    def continuations(self, text: Sequence[int], longest: int, shortest: int, length: int, most: int) -> Found:
+        """What follows the longest end of `text` that the store holds, of `shortest` to `longest` tokens.
+
+        The next `length` tokens at up to `most` places, spread evenly over all of them. In the order of the suffix
+        array the first places would be those whose continuations have the lowest ids, and the guesses biased.
+        """
+        ending = self._known(text[-longest:])
+        spans = range(shortest, len(ending) + 1)
+        # An end that is found is found with fewer tokens too, so the longest one can be searched by halving.
+        span = shortest - 1 + bisect_left(spans, True, key=lambda span: not self._holds(ending[-span:]))
+        if span < shortest:
+            return Found(0, 0, np.empty((length, 0), dtype=np.int64))
+        places = [chunk.find(ending[-span:]) for chunk in self._chunks]
+        hits = sum(map(len, places))
+        picked = np.arange(min(hits, most)) * hits // min(hits, most)
+        parts, before = [], 0
+        for chunk, ranks in zip(self._chunks, places, strict=True):
+            mine = picked[(picked >= before) & (picked < before + len(ranks))] - before + ranks.start
+            parts.append(chunk.read(mine, span, length, self._limit))
+            before += len(ranks)
+        ways = np.concatenate(parts, axis=1)
+        return Found(span, hits, ways[:, np.lexsort(ways[::-1])] if sum(map(bool, places)) > 1 else ways)
+
+    def _known(self, ending: Sequence[int]) -> list[int]:
+        """The end of `ending` that holds tokens of the store's own tokenizer only: no phrase may contain a border."""
+        foreign = [i for i, token in enumerate(ending) if not 0 <= token < self._border]
+        return list(ending[foreign[-1] + 1 :] if foreign else ending)
+
+    def _holds(self, phrase: list[int]) -> bool:
+        return any(chunk.find(phrase) for chunk in self._chunks)
+
+
+def fingerprint(codec: Codec) -> str:
+    """What tells tokenizers apart: sha256 over the vocabulary in the order of its ids."""
+    vocabulary = {} if codec.tokenizer is None else codec.tokenizer.get_vocab()
+    entries = sorted(vocabulary.items(), key=lambda entry: (entry[1], entry[0]))
+    return hashlib.sha256(json.dumps(entries).encode()).hexdigest()
+
+
+def load_store(path: str | Path, fingerprint: str, vocabulary: int | None = None) -> Store:
+    """Open a datastore that was built with the tokenizer of that fingerprint.
+
+    `vocabulary` is the model's, where it may have fewer entries than the tokenizer: no id beyond it is ever returned.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    name = Path(path).name[:80]
+    try:
+        with safe_open(path, framework="pt", device="cpu") as file:
+            border = _check(file.metadata() or {}, fingerprint, name)
+            chunks = [Suffixes(tokens, order, border) for tokens, order in _chunks(file, name)]
+        with Path(path).open("rb") as raw:
+            size = raw.seek(-DIGEST, 2)
+            stored, computed = raw.read(), digest(raw, size)
+    except FileNotFoundError:
+        raise ModelError(f"there is no datastore {name!r}: `python -m decoding datastore build` makes one") from None
+    except (OSError, UnicodeError, SafetensorError):
+        raise ModelError(f"{name!r} is no datastore, or was cut short: build it again") from None
+    if stored != computed:
+        raise _damaged(name)
+    return Store(f"{name} {computed.hex()[:12]}", chunks, border, border if vocabulary is None else vocabulary)
+
+
+def digest(file: BinaryIO, size: int) -> bytes:
+    """sha256 over the number `size` and the blocks of the first `size` bytes."""
+    sha = hashlib.sha256(str(size).encode())
+    spread = [i * (size - _BLOCK) // (_BLOCKS - 1) for i in range(_BLOCKS)]
+    for start in spread if size > _BLOCKS * _BLOCK else range(0, size, _BLOCK):
+        file.seek(start)
+        sha.update(file.read(min(_BLOCK, size - start)))
+    return sha.digest()
+
+
+def _check(meta: Mapping[str, str], fingerprint: str, name: str) -> int:
+    """The border token of a store with this metadata, if it is one of ours for this tokenizer."""
+    if meta.get("format") != FORMAT:
+        raise ModelError(f"{name!r} is no datastore: name a file made by `python -m decoding datastore build`")
+    if meta.get("version") != VERSION:
+        raise ModelError(f"the datastore {name!r} has another format than this program reads: build it again")
+    if meta.get("fingerprint") != fingerprint:
+        raise ModelError(f"the datastore {name!r} was built with another tokenizer: build one with this model's")
+    border = meta.get("vocabulary", "")
+    if not (border.isascii() and border.isdigit() and len(border) <= 10):
+        raise _damaged(name)
+    return int(border)
+
+
+def _chunks(file: Any, name: str) -> list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
+    """Tokens and order of every chunk, mapped into memory and not read yet."""
+    names, pairs = set(file.keys()), list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]()
+    while (keys := (f"tokens.{len(pairs)}", f"order.{len(pairs)}"))[0] in names:
+        slices = [file.get_slice(key) for key in keys if key in names]
+        shapes = [part.get_shape() for part in slices]
+        kinds = [part.get_dtype() for part in slices]
+        if kinds not in (["U16", "U32"], ["U32", "U32"]) or len(shapes[0]) != 1 or shapes[0] != shapes[1]:
+            raise _damaged(name)
+        # torch maps a file's tensors instead of reading them; numpy, which indexes them faster, shares the mapping.
+        tokens, order = (file.get_tensor(key).numpy() for key in keys)
+        pairs.append((tokens, order))
+    if not pairs:
+        raise _damaged(name)
+    return pairs
+
+
+def _damaged(name: str) -> ModelError:
+    return ModelError(f"the datastore {name!r} is damaged: copy or build it again")

@@ -1,0 +1,277 @@
+"""Medusa heads: small layers on the target's last hidden state that guess the tokens behind the next one.
+
+Head k (1..K) is n residual blocks x + SiLU(W x + b), then an output layer: its own, or the model's. From the hidden
+state behind the final norm, where the model's own output layer says the next token, it guesses the one k further on.
+Cai et al., 2024, arXiv 2401.10774, section 3.1.1.
+
+A folder of heads holds config.json and medusa_lm_head.safetensors in the layout in which heads are published:
+"2.0.linear.weight" is W of block 0 of the third head, "2.1.weight" its own output layer behind that one block.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
+from torch.nn.functional import silu
+
+from ..errors import ModelError
+from ..model.files import read_json
+from ..sampling import ranked
+from ..types import JSON
+from .medusa_tree import Accuracies
+
+if TYPE_CHECKING:
+    from ..model.decoder import Decoder
+
+_FILE, _OTHER_FILE = "medusa_lm_head.safetensors", "model.safetensors"
+_PREFIX = "medusa_head."  # of heads that were saved together with their model
+_NAME = re.compile(r"(0|[1-9][0-9]?)\.(0|[1-9][0-9]?)\.(linear\.weight|linear\.bias|weight)")
+_BLOCK = ("linear.weight", "linear.bias")  # the tensors of one residual block
+_PICKLES = ("*.pt", "*.bin", "*.pth", "*.ckpt", "*.pkl")
+_DTYPES = ("F16", "BF16", "F32", "F64")
+_EDGE = 4096  # bytes of each end of a tensor that go into the hash of a folder
+_MOST_RANKS = 256  # accuracies that a head may have
+
+Key = tuple[int, int, str]  # head, layer in it, and which tensor of that layer
+
+
+class Guesser(Protocol):
+    """What a method asks of heads."""
+
+    about: str
+    count: int
+    accuracies: Accuracies | None  # how often each head's guesses are right, where it was measured
+
+    def top(self, hidden: torch.Tensor, ranks: int) -> list[list[int]]:
+        """Every head's likeliest tokens, the best first: as many as asked for, or the whole vocabulary."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class HeadWeights:
+    """K heads of n blocks each, stacked, so that all are computed at once."""
+
+    weight: torch.Tensor  # (n, K, H, H)
+    bias: torch.Tensor  # (n, K, H)
+    output: torch.Tensor  # (len(own), V, H)
+    own: tuple[int, ...]  # the heads that have an output layer of their own; the others share the model's
+
+
+def features(weights: HeadWeights, hidden: torch.Tensor) -> torch.Tensor:  # (R, H) -> (K, R, H)
+    """What every head gives to its output layer; gradients pass."""
+    x = hidden.expand(weights.weight.shape[1], -1, -1)
+    for weight, bias in zip(weights.weight, weights.bias, strict=True):
+        x = x + silu(torch.baddbmm(bias[:, None], x, weight.transpose(1, 2)))
+    return x
+
+
+class Heads:
+    """Heads at work on one model."""
+
+    def __init__(
+        self,
+        weights: HeadWeights,
+        head: Callable[[torch.Tensor], torch.Tensor],  # the model's own output layer: (R, H) -> (R, V)
+        about: str,
+        accuracies: Accuracies | None = None,
+    ) -> None:
+        self.weights, self.about, self.accuracies = weights, about, accuracies
+        self.count: int = weights.weight.shape[1]
+        self._head = head
+        # A list as an index would be copied to the device at every step.
+        self._own = torch.tensor(weights.own, dtype=torch.long, device=weights.weight.device)
+        self._all_own = weights.own == tuple(range(self.count))
+
+    @torch.inference_mode()
+    def logits(self, hidden: torch.Tensor) -> torch.Tensor:  # (H,) behind the final norm -> (K, V)
+        """What every head says."""
+        weights = self.weights
+        x = features(weights, hidden[None])[:, 0].contiguous()
+        if not weights.own:
+            return self._head(x)
+        asked = x if self._all_own else x.index_select(0, self._own)
+        said = torch.bmm(weights.output, asked[:, :, None])[:, :, 0]
+        return said if self._all_own else self._head(x).index_copy_(0, self._own, said)
+
+    def top(self, hidden: torch.Tensor, ranks: int) -> list[list[int]]:
+        """Every head's likeliest tokens, the best first."""
+        ids: list[list[int]] = ranked(self.logits(hidden), ranks).tolist()
+        return ids
+
+
+def load_heads(folder: str, model: Decoder) -> Heads:
+    """Read heads that were trained for `model`; ModelError where they do not fit it.
+
+    How many heads there are is told by the file: the configurations of published heads speak of fewer.
+    """
+    path = _find(folder)
+    config = read_json(path.parent / "config.json")
+    with _opened(path) as file:
+        names = _names(path, file)
+        count, blocks, own = _arrangement(path, names)
+        _check_config(path, config, count, blocks)
+        accuracies = _accuracies(path, config, count)
+        size, vocabulary = model.shape.hidden, model.shape.vocabulary
+        wanted = {"linear.weight": (size, size), "linear.bias": (size,), "weight": (vocabulary, size)}
+        for (_, _, kind), name in names.items():
+            _check_tensor(path, name, file.get_slice(name), wanted[kind], model.card.name)
+        to: dict[str, Any] = {"dtype": model.dtype, "device": model.device}
+        stacks = {
+            "linear.weight": torch.empty(blocks, count, size, size, **to),
+            "linear.bias": torch.empty(blocks, count, size, **to),
+            "weight": torch.empty(len(own), vocabulary, size, **to),
+        }
+        digest = hashlib.sha256()
+        for (head, layer, kind), name in sorted(names.items()):
+            tensor = file.get_tensor(name)
+            digest.update(f"{head}.{layer}.{kind} {tensor.dtype}".encode() + _edges(tensor))
+            stacks[kind][own.index(head) if kind == "weight" else (layer, head)].copy_(tensor)
+    weights = HeadWeights(stacks["linear.weight"], stacks["linear.bias"], stacks["weight"], own)
+    about = f"{path.parent.resolve().name} {digest.hexdigest()[:12]}"
+    return Heads(weights, model.head, about, accuracies)
+
+
+def save_heads(folder: str | Path, weights: HeadWeights, base: str, accuracies: Accuracies | None = None) -> None:
+    """Write heads for `load_heads` and for other programs; `base` names the model that they were trained for."""
+    from safetensors.torch import save_file
+
+    blocks, count = weights.weight.shape[:2]
+    tensors = {f"{head}.{blocks}.weight": weights.output[at] for at, head in enumerate(weights.own)}
+    for head in range(count):
+        for layer in range(blocks):
+            tensors[f"{head}.{layer}.linear.weight"] = weights.weight[layer, head]
+            tensors[f"{head}.{layer}.linear.bias"] = weights.bias[layer, head]
+    config: dict[str, JSON] = {
+        "medusa_num_heads": count,
+        "medusa_num_layers": blocks,
+        "base_model_name_or_path": base,
+    }
+    if accuracies is not None:
+        config["accuracies"] = [list(row) for row in accuracies]
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    fresh = place / (_FILE + ".new")
+    save_file({name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}, fresh)
+    fresh.replace(place / _FILE)
+    (place / "config.json").write_text(json.dumps(config, allow_nan=False, indent=1) + "\n", encoding="utf-8")
+
+
+def _find(folder: str) -> Path:
+    """The file of the heads."""
+    place = Path(folder)
+    try:
+        if not place.is_dir():
+            raise ModelError(f"{folder[:200]!r} is no folder: name one with heads and their config.json")
+        for name in (_FILE, _OTHER_FILE):
+            if (place / name).is_file():
+                if not (place / "config.json").is_file():
+                    raise ModelError(f"the heads in {folder[:200]!r} have no config.json: fetch them again")
+                return place / name
+        pickles = [path.name for pattern in _PICKLES for path in place.glob(pattern)]
+    except OSError:
+        raise ModelError(f"{folder[:200]!r} cannot be read: name the folder that holds the heads") from None
+    if pickles:
+        raise ModelError(
+            f"{folder[:200]!r} holds pickled heads only ({pickles[0][:80]}), and those can run code: "
+            f"convert them to {_FILE}"
+        )
+    raise ModelError(f"{folder[:200]!r} holds no {_FILE}: name a folder of Medusa heads")
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """A safetensors file; whatever is wrong with its bytes is a ModelError."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt", device="cpu") as file:
+            yield file
+    except (OSError, SafetensorError):
+        raise ModelError(f"{path.name} is damaged or cut short: fetch or train the heads again") from None
+
+
+def _names(path: Path, file: Any) -> dict[Key, str]:
+    """The names of all tensors of the heads; other weights may stand beside heads that have a prefix."""
+    held = list(file.keys())
+    named = {name: name.removeprefix(_PREFIX) for name in held if name.startswith(_PREFIX)}
+    found: dict[Key, str] = {}
+    for name, short in (named or {name: name for name in held}).items():
+        match = _NAME.fullmatch(short)
+        if match is None:
+            raise ModelError(f"{path.name} holds {name[:80]!r}, which is no weight of a Medusa head: name other heads")
+        found[int(match[1]), int(match[2]), match[3]] = name
+    if not found:
+        raise ModelError(f"{path.name} holds no weights: fetch or train the heads again")
+    return found
+
+
+def _arrangement(path: Path, names: Mapping[Key, str]) -> tuple[int, int, tuple[int, ...]]:
+    """How many heads there are, their blocks, and which have an output layer of their own."""
+    count = 1 + max(head for head, _, _ in names)
+    blocks = sum(head == 0 and kind == "linear.weight" for head, _, kind in names)
+    own = tuple(sorted(head for head, _, kind in names if kind == "weight"))
+    wanted = {(head, layer, kind) for head in range(count) for layer in range(blocks) for kind in _BLOCK}
+    wanted |= {(head, blocks, "weight") for head in own}
+    if wanted != names.keys():
+        head, layer, kind = min(wanted ^ names.keys())
+        word = "lacks" if (head, layer, kind) in wanted else "has no place for"
+        raise ModelError(
+            f"{path.name} {word} the weight {head}.{layer}.{kind}: each of its {count} heads must have the {blocks} "
+            "blocks of the first, and behind them an output layer or none"
+        )
+    return count, blocks, own
+
+
+def _check_config(path: Path, config: Mapping[str, JSON], count: int, blocks: int) -> None:
+    """Refuse a file that belongs to another configuration."""
+    allowed = {"medusa_num_heads": (range(1, count + 1), "heads"), "medusa_num_layers": ((blocks,), "blocks a head")}
+    for name, (fine, what) in allowed.items():
+        told = config.get(name, fine[-1])
+        if type(told) is not int or told not in fine:
+            raise ModelError(
+                f"{name} in config.json is {str(told)[:40]!r}, but {path.name} holds {fine[-1]} {what}: "
+                "take both files from the same place"
+            )
+
+
+def _check_tensor(path: Path, name: str, part: Any, wanted: tuple[int, ...], model: str) -> None:
+    found = tuple(part.get_shape())
+    if found != wanted:
+        raise ModelError(
+            f"{name[:80]} in {path.name} has shape {list(found)[:8]}, but heads for {model[:80]} have {list(wanted)} "
+            "there: name heads that were trained for this model"
+        )
+    if part.get_dtype() not in _DTYPES:
+        raise ModelError(f"{name[:80]} in {path.name} is stored as {part.get_dtype()}: convert the heads to float32")
+
+
+def _accuracies(path: Path, config: Mapping[str, JSON], count: int) -> Accuracies | None:
+    """The measured accuracies, where there are any."""
+    rows = config.get("accuracies")
+    if rows is None:
+        return None
+    fine = type(rows) is list and len(rows) == count and all(type(row) is list for row in rows)
+    if not fine or not all(0 < len(row) <= _MOST_RANKS and all(map(_is_share, row)) for row in rows):
+        raise ModelError(
+            f"accuracies in config.json beside {path.name} must be {count} lists of numbers from 0 to 1: "
+            "leave them out or measure them again"
+        )
+    return [list(map(float, row)) for row in rows]
+
+
+def _is_share(value: object) -> bool:
+    return not isinstance(value, bool) and isinstance(value, int | float) and 0.0 <= value <= 1.0
+
+
+def _edges(tensor: torch.Tensor) -> bytes:
+    """The first and last bytes: enough to tell heads apart without reading each twice."""
+    flat, edge = tensor.flatten(), _EDGE // tensor.element_size()
+    return b"".join(part.view(torch.uint8).numpy().tobytes() for part in (flat[:edge], flat[-edge:]))

@@ -1,0 +1,65 @@
+"""Which parts an engine gets: those that its user names, those that the embedded family brings, and tables for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from ..embedded import PARTS, TARGET
+from ..model.decoder import Decoder
+from ..model.session import Tell
+from ..text import Codec
+from .base import Maker, Part
+
+
+def makers(name: str, target: Decoder, codec: Codec, named: Mapping[str, str | None]) -> dict[str, Maker]:
+    """A maker for every part at hand. What the user named is read now, so that a mistake shows at once."""
+    own = PARTS if name == TARGET else {}
+    found: dict[str, Maker] = {"tables": partial(_tables, target, codec)}
+    for part, read in _READERS.items():
+        path = named.get(part)
+        if path is not None:
+            found[part] = partial(_given, read(path, target, codec))
+        elif part in own and own[part].exists():
+            found[part] = partial(_read, read, str(own[part]), target, codec)
+    return found
+
+
+def _given(part: Part, tell: Tell) -> Part:
+    return part
+
+
+def _read(read: Callable[[str, Decoder, Codec], Part], path: str, target: Decoder, codec: Codec, tell: Tell) -> Part:
+    return read(path, target, codec)
+
+
+def _tables(target: Decoder, codec: Codec, tell: Tell) -> Part:
+    from .tables import load_tables
+
+    bos = getattr(codec.tokenizer, "bos_token_id", None)
+    return load_tables(target, tell, bos=bos if type(bos) is int and bos < target.card.vocabulary else None)
+
+
+def _heads(path: str, target: Decoder, codec: Codec) -> Part:
+    from .heads import load_heads
+
+    return load_heads(path, target)
+
+
+def _adapter(path: str, target: Decoder, codec: Codec) -> Part:
+    from .adapter import load_adapter
+
+    return load_adapter(path, target)
+
+
+def _store(path: str, target: Decoder, codec: Codec) -> Part:
+    from .datastore import fingerprint, load_store
+
+    return load_store(path, fingerprint(codec), target.card.vocabulary)
+
+
+_READERS: Mapping[str, Callable[[str, Decoder, Codec], Part]] = {
+    "medusa": _heads,
+    "kangaroo": _adapter,
+    "datastore": _store,
+}

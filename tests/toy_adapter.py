@@ -1,0 +1,77 @@
+"""Kangaroo's adapter for table models: it guesses from hidden states that are the last few tokens."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from decoding.model.table import TableModel
+
+
+class ToyAdapter:
+    """Agrees with the target to the degree of `mix`, and looks at the last `order` tokens of a hidden state only."""
+
+    layer, about = 1, "toy adapter"
+
+    def __init__(self, target: TableModel, mix: float, order: int, seed: int) -> None:
+        self.target_order = target.order
+        vocabulary = target.card.vocabulary
+
+        def rule(key: tuple[int, ...]) -> torch.Tensor:
+            own = torch.from_numpy(np.random.default_rng([seed, *key]).normal(size=vocabulary))
+            return mix * target.logits(key) + (1 - mix) * 1.5 * own
+
+        self.guess = TableModel(rule, order, vocabulary)
+        self.sessions: list[ToySession] = []  # all that were opened, for tests to look at
+
+    def open(self, capacity: int, largest_step: int) -> ToySession:
+        """A session; the sessions' places are asserted and not merely counted."""
+        self.sessions.append(ToySession(self, capacity, largest_step))
+        return self.sessions[-1]
+
+
+class ToySession:
+    """Reads hidden states; each must continue the one before it, as the states of neighbouring tokens do."""
+
+    def __init__(self, adapter: ToyAdapter, capacity: int, largest_step: int) -> None:
+        self.largest_step = largest_step
+        self.reads: list[int] = []  # rows of every reading
+        self._adapter, self._capacity = adapter, capacity
+        self._start = (-1,) * adapter.target_order  # in front of the text
+        self._rows: list[tuple[int, ...]] = []
+
+    @property
+    def length(self) -> int:
+        """Tokens read."""
+        return len(self._rows)
+
+    @property
+    def text(self) -> list[int]:
+        """The tokens that the hidden states read so far belong to."""
+        return [row[-1] for row in self._rows]
+
+    def read(self, hidden: torch.Tensor) -> torch.Tensor:  # (n, order) -> (n, order)
+        """Read rows, none of which may skip, repeat or exchange a place of the text."""
+        assert 1 <= len(hidden) <= self.largest_step
+        assert self.length + len(hidden) <= self._capacity + self.largest_step
+        for row in hidden.long().tolist():
+            before = self._rows[-1] if self._rows else self._start
+            assert tuple(row[:-1]) == before[1:], f"place {self.length} is fed the state of another place"
+            assert row[-1] >= 0
+            self._rows.append(tuple(row))
+        self.reads.append(len(hidden))
+        return hidden
+
+    def logits(self, row: torch.Tensor) -> torch.Tensor:  # (order,) -> (V,)
+        """The guess behind one of the rows."""
+        return self._adapter.guess.logits([token for token in row.long().tolist() if token >= 0])
+
+    def rewind(self, length: int) -> None:
+        """Forget what stands behind `length`."""
+        assert 0 <= length <= self.length
+        del self._rows[length:]
+
+
+def make(model: TableModel, mix: float = 0.6, order: int = 2, seed: int = 98) -> ToyAdapter:
+    """An adapter for `model`."""
+    return ToyAdapter(model, mix, order, seed)
