@@ -18,7 +18,8 @@ lint: $(VENV)/dev-ready  ## style and types
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 
-bench: $(VENV)/dev-ready  ## speed on this machine's CPU, against transformers
+bench: $(VENV)/dev-ready  ## speed on this machine's CPU: every method on the suite, then the engine, against transformers
+	$(PY) -m decoding bench --max-new-tokens 256 --peers transformers
 	$(PY) -m benchmarks.cpu
 
 bench-gpu: $(VENV)/dev-ready  ## speed on a CUDA device, against transformers

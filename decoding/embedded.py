@@ -10,10 +10,14 @@ _HOME = Path(__file__).parents[1] / "assets" / "pocket"
 
 TARGET, DRAFTER = "pocket", "pocket-drafter"
 FOLDERS = {TARGET: _HOME / "target", DRAFTER: _HOME / "drafter"}  # names that stand for folders everywhere
+PARTS = {  # what methods need beside the target
+    "medusa": _HOME / "medusa",
+    "kangaroo": _HOME / "kangaroo",
+    "datastore": _HOME / "datastore.safetensors",
+}
 TASKS = _HOME / "tasks.jsonl"  # held-out questions with references, in Spec-Bench's form
-STORE = _HOME / "datastore.txt"  # text of the training split, for drafting by retrieval
-DEFAULT = TARGET if FOLDERS[TARGET].is_dir() else "toy"  # what every command runs on where no model is named
-PROMPT = "Translate this into Velan: The big fox will chase the thief."
+STORE = _HOME / "datastore.jsonl"  # conversations of the training split, for drafting by retrieval
+PROMPT = "Translate this into Velan: The big dog found the letter in the garden. At night the king sleeps."
 NOTE = "a model of 6.5 million parameters that speaks a small language of its own"
 
 

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import torch
 
-from ..embedded import DEFAULT
+from ..embedded import TARGET
 from ..engine import Engine
 from ..errors import ParamError
 from ..load import load
@@ -26,7 +26,7 @@ class Parser(argparse.ArgumentParser):
         raise ParamError(f"{' '.join(message.split())} (see {self.prog} --help)")
 
 
-def add_model_flags(parser: argparse.ArgumentParser, model: str | None = DEFAULT) -> None:
+def add_model_flags(parser: argparse.ArgumentParser, model: str | None = TARGET) -> None:
     """Which model, where."""
     group = parser.add_argument_group("model")
     shown = f" (default: {model})" if model else " (default: the one that the trace names)"
@@ -34,6 +34,9 @@ def add_model_flags(parser: argparse.ArgumentParser, model: str | None = DEFAULT
     group.add_argument(
         "--draft", metavar="NAME", help="a smaller model with the same tokenizer (pocket and the toy bring their own)"
     )
+    group.add_argument("--medusa", metavar="FOLDER", help="heads that were trained for the model")
+    group.add_argument("--kangaroo", metavar="FOLDER", help="an adapter that was trained for the model")
+    group.add_argument("--datastore", metavar="PATH", help="a store to retrieve from, made by `datastore build`")
     group.add_argument("--device", help="cpu or cuda (default: cuda where there is one)")
     group.add_argument("--dtype", help="float32, bfloat16 or float16 (default: what the device is good at)")
     group.add_argument("--threads", metavar="N", help="threads of the processor to use")
@@ -54,9 +57,10 @@ def load_engine(arguments: argparse.Namespace, model: str | None = None) -> Engi
         import transformers
 
         transformers.logging.set_verbosity_error()  # its advice is not about our way of loading
-    draft = None if arguments.draft is None else clean(arguments.draft)
+    given = {part: getattr(arguments, part) for part in ("draft", "medusa", "kangaroo", "datastore")}
+    named = {part: None if path is None else clean(path) for part, path in given.items()}
     with Progress() as progress:
-        return load(name, draft=draft, device=arguments.device, dtype=arguments.dtype, progress=progress)
+        return load(name, **named, device=arguments.device, dtype=arguments.dtype, progress=progress)
 
 
 def whole(flag: str, text: str, low: int, high: int) -> int:

@@ -6,7 +6,7 @@ import argparse
 import sys
 import textwrap
 
-from .. import embedded, toy
+from .. import embedded
 from ..engine import Engine, Result
 from ..load import load
 from ..methods import METHODS
@@ -22,6 +22,9 @@ _READ = (
     "beforehand, and the target agreed with them. The texts are equal, token by token: guesses change how fast a "
     "text comes, never what it is."
 )
+_PROMPT = (
+    "Write a Python function that takes a list of numbers and returns each number times 2. Call it with [3, 1, 4]."
+)
 _TOKENS = 96
 _PARAMS: dict[str, dict[str, JSON]] = {"lookahead": {"W": 6, "N": 4, "G": 6}}  # a window that fits on a page
 
@@ -33,12 +36,16 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Run every method and draw what it did."""
     paint = Paint.for_stream(sys.stdout)
-    prompt, note, engine = _model()
+    # float32: in bfloat16 near-ties may fall differently, and here every text has to be the same to the letter.
+    engine = load(embedded.TARGET, device="cpu", dtype="float32")
     print(paint.fit(paint.bold("Specscope") + " · every method writes the same text, in fewer steps"))
-    print(paint.dim(textwrap.fill(f"model:  {engine.model.card.name}, {note}", paint.width, subsequent_indent=" " * 8)))
-    print(f"prompt: {prompt!r}\n")
+    model = f"model:  {engine.model.card.name}, {embedded.NOTE}"
+    print(paint.dim(textwrap.fill(model, paint.width, subsequent_indent=" " * 8)))
+    print(textwrap.fill(f"prompt: {_PROMPT}", paint.width, subsequent_indent=" " * 8) + "\n")
     results = {
-        name: engine.generate(prompt, name, params=_PARAMS.get(name), max_new_tokens=_TOKENS) for name in METHODS
+        name: engine.generate(_PROMPT, name, params=_PARAMS.get(name), max_new_tokens=_TOKENS)
+        for name in METHODS
+        if engine.lacks(name) is None
     }
     slowest = max(result.summary.steps for result in results.values())
     for name, result in results.items():
@@ -50,15 +57,6 @@ def main(arguments: argparse.Namespace) -> int:
         step = max(results["lookahead"].trace.steps, key=lambda step: (step.accepted, len(step.panel["guesses"])))
         print("\n" + paint.fit(window_and_mask(paint, step, engine.codec)))
     return 0
-
-
-def _model() -> tuple[str, str, Engine]:
-    """A prompt, what there is to say of the model, and the engine on it."""
-    if embedded.DEFAULT == "toy":
-        return "Every evening", toy.NOTE, load("toy")
-    # float32: in bfloat16 near-ties may fall differently, and here every text has to be the same to the letter.
-    engine = load(embedded.DEFAULT, device="cpu", dtype="float32")
-    return "Write a function that doubles every item of a list, and call it with [3, 1, 4].", embedded.NOTE, engine
 
 
 def _head(paint: Paint, name: str, result: Result, slowest: int) -> str:
