@@ -258,9 +258,9 @@ def test_two_hundred_runs_leave_nothing_behind(make: Callable[[], Engine]) -> No
         gc.collect()
         return len(gc.get_objects())
 
-    batch(100)
+    batch(200)  # until the caches of trees and answers, which are bounded, are nearly full
     first, resident = batch(100), psutil.Process().memory_info().rss
-    assert batch(200) <= first + 50
+    assert batch(200) <= first + 150, "more than the small change of full caches: an object in every run"
     assert psutil.Process().memory_info().rss <= resident + 8 * 2**20
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import numpy as np
 import torch
 
@@ -22,7 +24,7 @@ class ToyAdapter:
             return mix * target.logits(key) + (1 - mix) * 1.5 * own
 
         self.guess = TableModel(rule, order, vocabulary)
-        self.sessions: list[ToySession] = []  # all that were opened, for tests to look at
+        self.sessions = deque[ToySession](maxlen=16)  # that were opened last, for tests to look at
 
     def open(self, capacity: int, largest_step: int) -> ToySession:
         """A session; the sessions' places are asserted and not merely counted."""

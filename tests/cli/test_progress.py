@@ -16,7 +16,10 @@ from decoding.tasks import Task
 
 from .conftest import Command
 
-RUN = ("run", "--prompt", "Every evening the keeper climbs the stairs", "--prefill-chunk", "2", "--max-new-tokens", "6")
+RUN = (
+    *("run", "--model", "toy", "--prompt", "Every evening the keeper climbs the stairs"),
+    *("--prefill-chunk", "2", "--max-new-tokens", "6"),
+)
 
 
 class Terminal(io.StringIO):
