@@ -39,7 +39,7 @@ def load(
     """An engine on "pocket", a model folder, a hub id or "toy".
 
     `draft` names a smaller model with the same tokenizer, `medusa` a folder of heads, `kangaroo` one of an adapter,
-    `datastore` a file to retrieve from; pocket brings all of its own, the toy a drafter.
+    `datastore` a file to retrieve from; pocket brings a drafter and a datastore, the toy a drafter.
     The device is CUDA where there is one; the dtype is bfloat16 where the device computes with it, else float32.
     """
     named = {"medusa": medusa, "kangaroo": kangaroo, "datastore": datastore}
