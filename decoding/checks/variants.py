@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 from ..engine import Engine
 from ..errors import ParamError
-from ..load import load
+from ..loader import load
 from ..model.decoder import Decoder
 from ..parts import Part, Parts
 from .claims import Tell

@@ -12,7 +12,7 @@ import torch
 from ..embedded import TARGET
 from ..engine import Engine
 from ..errors import ParamError
-from ..load import load
+from ..loader import load
 from .progress import Progress
 
 LARGEST_PROMPT = 2**20  # bytes: several times the longest context

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..embedded import TARGET
 from ..errors import ParamError
-from ..load import find_codec
+from ..loader import find_codec
 from .arguments import add_json_flag, check_place, clean
 from .paint import Paint, one_line
 from .progress import Progress

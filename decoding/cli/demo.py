@@ -8,7 +8,7 @@ import textwrap
 
 from .. import embedded
 from ..engine import Engine, Result
-from ..load import load
+from ..loader import load
 from ..methods import METHODS
 from ..types import JSON
 from .paint import KINDS, Paint, kind_of, one_line

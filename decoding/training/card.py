@@ -12,7 +12,7 @@ import torch
 
 from ..bench import bench
 from ..engine import Engine
-from ..load import load
+from ..loader import load
 from ..methods import METHODS
 from ..tasks import read_tasks
 from .quality import Quality, measure, total

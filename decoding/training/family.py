@@ -44,7 +44,7 @@ FULL = Plan(
         "polish", 256, 6, 4, 2, 704, False, steps=2500, lines=16, length=256, muon_rate=0.0015, adam_rate=0.001
     ),
     drafter=Recipe(
-        "drafter", 160, 2, 5, 1, 448, True, steps=2000, lines=16, length=256, muon_rate=0.004, adam_rate=0.003
+        "drafter", 192, 1, 6, 1, 512, True, steps=2000, lines=16, length=256, muon_rate=0.004, adam_rate=0.003
     ),
     tokenizer_samples=30_000,
     questions=QUESTIONS,

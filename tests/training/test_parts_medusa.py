@@ -260,7 +260,7 @@ def test_the_merged_model_is_an_ordinary_folder(
 ) -> None:
     import transformers
 
-    from decoding.load import load
+    from decoding.loader import load
 
     model = backbone("mistral")
     train(Medusa(model, HeadSettings(heads=1, joint=JOINT), seed=1), batch, tmp_path / "work", steps=5)

@@ -213,7 +213,7 @@ def _open(name: str, dtype: torch.dtype, attention: str, quantised_on: torch.dev
 
 def _codec(folder: Path) -> Codec:
     """The tokenizer and the ends of a text, read as the engine reads them."""
-    from ...load import load_codec
+    from ...loader import load_codec
 
     codec = load_codec(folder)
     if codec.tokenizer is None:

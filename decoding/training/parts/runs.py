@@ -9,7 +9,7 @@ from typing import Any
 
 from ...embedded import TARGET
 from ...errors import ParamError
-from ...load import load
+from ...loader import load
 from ...tasks import Task, read_tasks
 from ...text import Codec
 from ...types import JSON
