@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any
 from .errors import ModelError, ParamError, SpecscopeError, TraceError
 
 if TYPE_CHECKING:
+    from .chat import Chat
     from .engine import Engine, Result
     from .loader import load
     from .methods import METHODS
 
-__all__ = ["METHODS", "Engine", "ModelError", "ParamError", "Result", "SpecscopeError", "TraceError", "load"]
+__all__ = ["METHODS", "Chat", "Engine", "ModelError", "ParamError", "Result", "SpecscopeError", "TraceError", "load"]
 
 # What brings torch is imported when it is asked for: a screen that replays records does without it.
-_LATER = {"Engine": ".engine", "Result": ".engine", "load": ".loader", "METHODS": ".methods"}
+_LATER = {"Chat": ".chat", "Engine": ".engine", "Result": ".engine", "load": ".loader", "METHODS": ".methods"}
 
 
 def __getattr__(name: str) -> Any:

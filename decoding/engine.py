@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .chat import Chat
 from .errors import ParamError
 from .lending import Lender
 from .methods import Method
@@ -88,12 +89,13 @@ class Engine:
         time_budget: float = float("inf"),
         cancel: threading.Event | None = None,
         progress: Callable[[str, float], None] | None = None,
+        chat: Chat | None = None,
     ) -> Run:
         """Start a run: iterate over it for its steps. All arguments are checked here, before the first step.
 
         `reference` is a document that copying methods look in beside the text; `end_tokens` replaces the model's
         own ends of text; `prefill_chunk` is the number of prompt tokens per pass; setting `cancel` ends the run;
-        `progress` hears how much of a long prompt has been read.
+        `progress` hears how much of a long prompt has been read; a `chat` keeps the caches for the next turn.
         """
         kind = find_method(method)
         if missing := self.lacks(kind):
@@ -117,9 +119,9 @@ class Engine:
             largest_step=max(min(chunk, len(ids)), check_step(kind.name, setting.nodes)),
             time_budget=check_seconds(time_budget),
             parts=self._parts.take(kind.needs, progress or (lambda what, share: None)),
-            memory=self._memory[kind.name],
+            memory=(chat.memory if chat else self._memory)[kind.name],
         )
-        return Run(request, self.model, self.draft, self.codec, self._lender, check_event(cancel), progress)
+        return Run(request, self.model, self.draft, self.codec, self._lender, check_event(cancel), progress, chat)
 
     def lacks(self, method: str | type[Method]) -> str | None:
         """What this engine lacks to run a method, and how to get it; None where it can run it."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
 
+from .chat import Chat
 from .lending import Lender
 from .loop import Loop
 from .metrics import summarise
@@ -39,12 +40,13 @@ class Run(Iterator[Step]):
         lender: Lender,
         cancel: threading.Event,
         tell: Tell | None,
+        chat: Chat | None = None,
     ) -> None:
         self.request = request
         self.header = _header(request, model, draft)
         self._codec, self._cancel, self._progress = codec, cancel, _Progress()
         # The generator must not know this object: a run that is dropped half-way is then freed, and with it closed.
-        self._generator = _steps(request, model, draft, codec, lender, cancel, tell, self._progress)
+        self._generator = _steps(request, model, draft, codec, lender, cancel, tell, self._progress, chat)
 
     def __next__(self) -> Step:
         return next(self._generator)
@@ -101,20 +103,26 @@ def _steps(
     cancel: threading.Event,
     tell: Tell | None,
     progress: _Progress,
+    chat: Chat | None,
 ) -> Generator[Step, None, None]:
     """The run itself; it holds its sessions from the first step to the last."""
-    held = list[tuple[Model, Session]]()
+    held = list[tuple[str, Model, Session]]()
+    if "early_exit" in request.method.needs:
+        chat = None  # what reads along in front of a layer must see the whole text
 
-    def borrow(lent: Model) -> Session:
-        capacity = len(request.prompt) + request.max_new_tokens
-        session = lender.borrow(lent, capacity, request.largest_step)
-        held.append((lent, session))
-        session.reset(len(request.prompt))
+    def borrow(use: str, lent: Model) -> Session:
+        prompt, room = request.prompt, len(request.prompt) + request.max_new_tokens
+        if chat is not None:
+            session = chat.borrow(use, lender, lent, prompt, room, request.largest_step)
+        else:
+            session = lender.borrow(lent, room, request.largest_step)
+            session.reset(len(prompt))
+        held.append((use, lent, session))
         return session
 
     try:
-        drafter = borrow(draft) if draft and "draft_model" in request.method.needs else None
-        loop = Loop(request, model, borrow(model), drafter, codec, cancel, tell)
+        drafter = borrow("draft", draft) if draft and "draft_model" in request.method.needs else None
+        loop = Loop(request, model, borrow("target", model), drafter, codec, cancel, tell)
         while progress.finish is None:
             step, progress.finish = loop.turn(len(progress.steps))
             if step is not None:
@@ -125,10 +133,15 @@ def _steps(
         raise
     finally:
         progress.finish = progress.finish or "cancelled"
-        for lent, session in held:
+        text = [*request.prompt, *(token for step in progress.steps for token in step.emitted)]
+        for use, lent, session in held:
             if isinstance(session, ExitSession):
                 session.tap(None)
-            lender.give_back(lent, session)
+            # A run that was cut off may have left a drafter in the middle of a guess.
+            if chat is not None and progress.finish in ("length", "end_of_text", "stop"):
+                chat.give_back(use, lent, session, text[: session.length])
+            else:
+                lender.give_back(lent, session)
 
 
 def _header(request: Request, model: Model, draft: Model | None) -> Header:

@@ -94,9 +94,14 @@ class Cache:
         self.length += len(rows)
         self._longest = max(self._longest, self.length)
 
+    def holds(self, length: int) -> bool:
+        """Whether the text can go on behind its first `length` tokens; a rolling cache may have overwritten some."""
+        wraps = self.slots < self.capacity + self.largest_step
+        return max(0, self._longest - self.largest_step if wraps else 0) <= length <= self.length
+
     def rewind(self, length: int) -> None:
-        """Forget what stands behind `length`; what a rolling cache has overwritten cannot be remembered."""
-        assert max(0, self._longest - self.largest_step) <= length <= self.length
+        """Forget what stands behind `length`."""
+        assert self.holds(length)
         self.length = length
 
     def reset(self) -> None:

@@ -149,6 +149,14 @@ class DecoderSession:
         """Forget stored tokens behind `length`: at most `largest_step` of them."""
         self.cache.rewind(length)
 
+    def keep(self, length: int, prompt_length: int) -> bool:
+        """Start a text whose first `length` tokens are those stored, where they are rotated as this text asks for."""
+        if not (self._model.rope.is_plain(prompt_length) and self.cache.holds(length)):
+            return False
+        self.cache.rewind(length)
+        self._tapped.clear()
+        return True
+
     @torch.inference_mode()
     def reset(self, prompt_length: int) -> None:
         """Start a new text."""

@@ -32,7 +32,8 @@ class ResizedSession:
     def __init__(self, session: Session, own: int, wanted: int) -> None:
         self.capacity, self.largest_step, self.seam = session.capacity, session.largest_step, session.seam
         self._session, self._own, self._wanted = session, own, wanted
-        self.commit, self.rewind, self.reset = session.commit, session.rewind, session.reset
+        self.commit, self.rewind = session.commit, session.rewind
+        self.keep, self.reset = session.keep, session.reset
 
     @property
     def length(self) -> int:

@@ -54,6 +54,10 @@ class Rope:
                 del self._known[next(iter(self._known))]
         return known
 
+    def is_plain(self, length: int) -> bool:
+        """Whether a text of `length` is rotated as all shorter ones are."""
+        return self._rotated_as(length) == 0
+
     def _rotated_as(self, length: int) -> int:
         """The shortest text that is rotated as a text of `length` is."""
         if self._limit is None or length <= self._limit:

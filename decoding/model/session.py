@@ -49,6 +49,10 @@ class Session(Protocol):
         """Forget stored tokens behind `length`: at most `largest_step` of them."""
         ...
 
+    def keep(self, length: int, prompt_length: int) -> bool:
+        """Start a text whose first `length` tokens are those stored; False, with nothing done, where that cannot be."""
+        ...
+
     def reset(self, prompt_length: int) -> None:
         """Start a new text. Scaled rotary embeddings of some models depend on the length of its prompt."""
         ...

@@ -114,6 +114,12 @@ class TableSession:
         assert self.length - self.largest_step <= length <= self.length
         del self._text[length:]
 
+    def keep(self, length: int, prompt_length: int) -> bool:
+        """A list of tokens forgets its end as easily as one token."""
+        del self._text[length:]
+        self._tapped.clear()
+        return True
+
     def reset(self, prompt_length: int) -> None:
         """Forget the text."""
         self._text.clear()
