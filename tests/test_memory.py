@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from decoding.engine import Engine
-from decoding.memory import Use, memory
+from decoding.memory import Use, chunks, memory
 from decoding.model.decoder import Decoder, DecoderSession
 from decoding.text import Codec
+from decoding.types import Header, Step, Timing
 from tests.families import tiny
 
 PROMPT = (3, 1, 4, 1, 5, 9, 2, 6) * 6
+TRACE = Engine(Decoder.from_transformers(tiny("mistral")), Codec()).generate(PROMPT, max_new_tokens=2).trace
 
 
 def run(method: str, params: dict[str, int], monkeypatch: pytest.MonkeyPatch, new: int = 150) -> tuple[Engine, object]:
@@ -75,5 +81,81 @@ def test_a_cache_that_never_comes_round_shows_what_is_used() -> None:
     trace = engine.generate((1, 2, 3), max_new_tokens=4).trace
     assert trace.header.slots == 0 and trace.header.window is None
     told = memory(trace.header, trace.steps, 1)
-    assert told.holds == (0, 1, 2, 3) and told.lost == ()
+    assert told.holds == (0, 1, 2, 3) and not told.lost
     assert told.uses == (Use.READ,) * 3 + (Use.STORED,)
+
+
+def slot_by_slot(header: Header, steps: list[Step]) -> tuple[list[Use], dict[int, int], list[int]]:
+    """The cache after the last step, by writing every row of every step into its slot."""
+    highest, held, uses, lost = 0, dict[int, int](), dict[int, Use](), list[int]()
+    for step in steps:
+        stored, root = step.start - 1 - step.pending, step.start - 1
+        end, kept = stored + step.fed, root + min(step.accepted + 1, len(step.emitted))
+        seen = 0 if header.window is None else max(0, stored - header.window + 1)
+        uses = {slot: Use.READ if place >= seen else Use.UNTOUCHED for slot, place in held.items()}
+        lost = []
+        for place in range(stored, end):
+            slot = place % header.slots
+            if held.get(slot, place) != place:
+                lost.append(held.pop(slot))
+            uses[slot] = Use.STORED if place < kept else Use.REJECTED
+            held.pop(slot, None)
+            if place < kept:
+                held[slot] = place
+        highest = max(highest, end)
+    free = [Use.UNTOUCHED if slot < highest else Use.EMPTY for slot in range(header.slots)]
+    return [uses.get(slot, free[slot]) for slot in range(header.slots)], held, lost
+
+
+@given(
+    st.integers(1, 12),
+    st.integers(2, 12),
+    st.integers(1, 60),
+    st.lists(st.tuples(st.integers(0, 11), st.integers(0, 11)), min_size=1, max_size=40),
+)
+def test_a_few_boundaries_tell_what_every_slot_holds(
+    window: int, largest: int, prompt: int, turns: list[tuple[int, int]]
+) -> None:
+    """For runs of any shape the closed form says what writing row by row says."""
+    steps, start = list[Step](), prompt
+    for index, (drafted, accepted) in enumerate(turns):
+        drafted, pending = min(drafted, largest - 1), start - 1 if not index else 0
+        accepted = min(accepted, drafted)
+        fed, emitted = pending + 1 + drafted, (1,) * (accepted + 1)
+        steps.append(Step(index, start, pending, emitted, accepted, drafted, fed, Timing()))
+        start += len(emitted)
+    header = replace(TRACE.header, window=window, slots=window + 2 * largest)
+    told, (uses, held, lost) = memory(header, steps, len(steps) - 1), slot_by_slot(header, steps)
+    assert (list(told.uses), list(told.lost)) == (uses, lost)
+    assert told.holds == tuple(held.get(slot, -1) for slot in range(header.slots))
+
+
+TRACE = (
+    Engine(Decoder.from_transformers(tiny("mistral"), torch.float64), Codec()).generate(PROMPT, max_new_tokens=2).trace
+)
+
+
+def test_a_long_run_is_told_without_looking_at_its_slots() -> None:
+    """A file from elsewhere may name any number of slots and rows: neither is walked through."""
+    header = replace(TRACE.header, slots=10**15)
+    told = memory(header, [replace(TRACE.steps[0], fed=10**12)], 0)
+    assert told.slots == 10**15 and told.highest <= len(PROMPT) + 4096
+    assert [use for _, use in told.parts] == [Use.STORED, Use.REJECTED]
+
+
+def test_chunks_are_what_the_model_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunk by chunk the pending tokens, the last of them perhaps together with the step's tree."""
+    monkeypatch.setattr("decoding.request._NODES", 24)
+    engine, read = Engine(Decoder.from_transformers(tiny("mistral"), torch.float64), Codec()), list[int]()
+    whole = DecoderSession.read
+
+    def watched(session: DecoderSession, tokens: list[int], *rest: object, **more: object) -> object:
+        read.append(len(tokens))
+        return whole(session, tokens, *rest, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(DecoderSession, "read", watched)
+    trace = engine.generate(PROMPT, "jacobi", params={"n": 4}, max_new_tokens=2, prefill_chunk=20).trace
+    step = trace.steps[0]
+    sizes = [len(part) for part in chunks(trace.header, step)]
+    assert sizes == [20, 20, 7] and sum(sizes) == step.pending
+    assert read[: len(sizes)] == [20, 20, 7 + len(step.tokens)]

@@ -98,13 +98,15 @@ def _adapters(lab: Lab) -> dict[str, Variant]:
 
 
 def _depths(lab: Lab) -> Table:
-    layers: dict[int, Setting] = {}
+    by_architecture: defaultdict[str, dict[int, Setting]] = defaultdict(dict)
+    by_architecture[_PAPERS] = {}  # the first of equals
     for name, variant in _adapters(lab).items():
-        if variant.facts["architecture"] == _PAPERS:
-            layers.setdefault(variant.facts["exit_layer"], using("kangaroo", variant=name, gamma=6, eta=0.6))
+        setting = using("kangaroo", variant=name, gamma=6, eta=0.6)
+        by_architecture[variant.facts["architecture"]].setdefault(variant.facts["exit_layer"], setting)
+    architecture, layers = max(by_architecture.items(), key=lambda found: len(found[1]))
     if len(layers) < 2:
-        raise UnmeasuredError(f"this needs adapters behind several layers: {_MORE}")
-    return raced(lab, "exit layer", {str(layer): layers[layer] for layer in sorted(layers)})
+        raise UnmeasuredError(f"this needs adapters of one architecture behind several layers: {_MORE}")
+    return raced(lab, f"{architecture}, exit layer", {str(layer): layers[layer] for layer in sorted(layers)})
 
 
 def judge_depths(table: Table) -> Judgement:

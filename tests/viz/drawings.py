@@ -1,0 +1,45 @@
+"""Views as plain figures whose cells hold token ids instead of texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from decoding.types import Trace
+from viz.encode import resolve
+from viz.palette import LIGHT
+from viz.story import Story
+from viz.view import View
+
+
+def drawn(trace: Trace, view: View, k: int) -> dict[str, Any]:
+    """The figure of a step, resolved; of a view that grows, of all steps up to it."""
+    story = Story.of(trace)
+    figure: dict[str, Any] = resolve(view.base(story), {}, (), LIGHT, story.steps[k])
+    for step in range(k + 1) if view.grows else (k,):
+        patch = resolve(view.frame(story, step), {}, (), LIGHT, story.steps[k])
+        for trace_, part in zip(figure["data"], patch.get("data", ()), strict=False):
+            merge(trace_, part, append=view.grows)
+        merge(figure["layout"], patch.get("layout", {}), append=False)
+    return figure
+
+
+def merge(base: dict[str, Any], patch: dict[str, Any], *, append: bool) -> None:
+    """Put a patch over a figure, or behind what it holds."""
+    for name, value in patch.items():
+        if isinstance(value, dict) and isinstance(base.get(name), dict):
+            merge(base[name], value, append=append)
+        else:
+            base[name] = [*base.get(name, []), *value] if append else value
+
+
+def cells(trace: dict[str, Any]) -> list[tuple[float, float, int]]:
+    """Column, row and token of every point of a trace."""
+    size = min(len(trace["x"]), len(trace["y"]))
+    found = zip(trace["x"], trace["y"], trace.get("text", ())[:size], strict=False)
+    return [(x, y, int(text[1:])) for x, y, text in found if text]
+
+
+def fates(trace: dict[str, Any]) -> list[int]:
+    """The fate codes of a trace's points."""
+    colour = trace["marker"].get("color")
+    return [int(code) for code in colour] if isinstance(colour, list) else []

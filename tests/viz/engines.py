@@ -1,0 +1,56 @@
+"""Real runs of every method on tiny models: one with a short sliding window, and one that sees the whole text."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from decoding.engine import Engine
+from decoding.types import Step, Trace
+from tests.families import machine
+from viz import encode
+from viz.palette import LIGHT
+from viz.story import Story
+
+PARAMS: dict[str, dict[str, Any]] = {
+    "autoregressive": {},
+    "jacobi": {"n": 6},
+    "lookahead": {"W": 6, "N": 4, "G": 6},
+    "draft_model": {"gamma": 4},
+    "prompt_lookup": {},
+    "ngrammys": {"k": 4, "w": 4},
+    "medusa": {},
+    "kangaroo": {"eta": 0.0, "gamma": 20},  # deeper than the window
+    "ouroboros": {"W": 4, "G": 4},
+    "rest": {},
+}
+RUNS = [(family, method) for family in ("mistral", "llama") for method in PARAMS]
+PROMPT = (3, 1, 4, 1, 5, 9, 2, 6) * 5
+
+
+@cache
+def _engine(family: str) -> Engine:
+    return machine(family)
+
+
+@cache
+def story(family: str, method: str) -> Story:
+    """A run with a prompt that is read in chunks."""
+    options: dict[str, Any] = {"params": PARAMS[method], "max_new_tokens": 20, "prefill_chunk": 16}
+    trace: Trace = _engine(family).generate(PROMPT, method, record="full", end_tokens=(), **options).trace
+    return Story.of(trace)
+
+
+def plain(value: encode.Value, told: Story, step: Step) -> Any:
+    """What plotly would draw."""
+    return encode.resolve(value, told.texts, (), LIGHT, step)
+
+
+def drawn(told: Story, k: int, view: Any) -> list[dict[str, Any]]:
+    """The traces of a view at a step, the base's attributes included."""
+    step = told.steps[k]
+    base, patch = (plain(value, told, step) for value in (view.base(told), view.frame(told, k)))
+    return [
+        {**before, **after, "marker": {**before.get("marker", {}), **after.get("marker", {})}}
+        for before, after in zip(base["data"], patch.get("data", [{}] * len(base["data"])), strict=True)
+    ]

@@ -1,0 +1,107 @@
+"""Recorded runs of all methods, and changed ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from decoding.metrics import summarise
+from decoding.trace import read_trace
+from decoding.types import Step, Timing, Trace
+
+METHODS = (
+    "autoregressive",
+    "jacobi",
+    "lookahead",
+    "draft_model",
+    "prompt_lookup",
+    "ngrammys",
+    "medusa",
+    "kangaroo",
+    "ouroboros",
+    "rest",
+)
+# Texts that a page must not run, a figure not read as tags, and a sentence not be turned around by.
+HOSTILE = (
+    "<img src=x onerror=alert(1)>",
+    "${document.title}",
+    "`",
+    "</script><script>alert(1)</script>",
+    "<b>bold</b>",
+    "$accepted",
+    "\u202edesrever",
+    "\u05e9\u05dc\u05d5\u05dd",
+    "a\u200bb",
+    "\u0301" * 40,
+    "x" * 10_000,
+    "\ud800",
+    "\u2028",
+    "\x00",
+    "%{x}",
+    "&lt;i&gt;",
+)
+
+
+@cache
+def record(method: str) -> Trace:
+    """A short recorded run."""
+    return read_trace(Path(__file__).parent.parent / "golden" / f"{method}.jsonl")
+
+
+def timed(trace: Trace) -> Trace:
+    """The same run with times, which recordings that must be equal on every machine do not have."""
+    times = (
+        Timing(0.5 + k % 3, 2.0 + k % 5, 0.25, 0.125 * (k % 2), 6.0 + k % 3 + k % 5) for k in range(len(trace.steps))
+    )
+    steps = tuple(replace(step, timing=timing) for step, timing in zip(trace.steps, times, strict=True))
+    return replace(trace, steps=steps, summary=summarise(steps, "length", ""))
+
+
+def hostile(trace: Trace) -> Trace:
+    """The same run with hostile texts in the place of its tokens' own."""
+    return replace(trace, texts={token: HOSTILE[token % len(HOSTILE)] for token in trace.texts})
+
+
+def changed(trace: Trace, k: int, **fields: Any) -> Trace:
+    """The same run with another step k."""
+    step: Step = replace(trace.steps[k], **fields)
+    return replace(trace, steps=(*trace.steps[:k], step, *trace.steps[k + 1 :]))
+
+
+def parsed(lines: str) -> list[dict[str, Any]]:
+    """A stream's lines."""
+    return [json.loads(line) for line in lines.splitlines()]
+
+
+def strings_in(value: Any) -> Iterable[str]:
+    """All texts in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for part in value.values():
+            yield from strings_in(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from strings_in(part)
+
+
+def expanded(lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A stream's lines with everything in them that they only refer to."""
+    values: list[Any] = []
+    told = []
+    for line in lines:
+        values += line.get("values", ()) if line["kind"] == "values" else ()
+        told.append(_whole(line, values) if line["kind"] == "step" else line)
+    return told
+
+
+def _whole(value: Any, values: list[Any]) -> Any:
+    if isinstance(value, dict):
+        return (
+            values[value["same"]] if "same" in value else {name: _whole(part, values) for name, part in value.items()}
+        )
+    return [_whole(part, values) for part in value] if isinstance(value, list) else value

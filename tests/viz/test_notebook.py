@@ -1,0 +1,107 @@
+"""The views as ordinary Plotly figures: valid, true to the record, and inert."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from viz import VIEWS, animate, encode, figure
+from viz.palette import FATE_COUNT, MEANINGS, THEMES, Fate
+from viz.story import Story, emitted_fates
+from viz.visible import shown
+
+from .records import METHODS, hostile, record, strings_in
+
+SHOWN = [(method, name) for method in METHODS for name, view in VIEWS.items() if view.shows(record(method).header)]
+# What our own figures may say between angle brackets.
+MARKUP = ("<extra></extra>", "<br>")
+
+
+def plain(made: Any) -> dict[str, Any]:
+    """A figure as the JSON that plotly.js gets."""
+    data: dict[str, Any] = json.loads(made.to_json())
+    return data
+
+
+@pytest.mark.parametrize(("method", "name"), SHOWN)
+def test_every_view_of_every_method_is_a_plotly_figure(method: str, name: str) -> None:
+    """Plotly refuses attributes that do not exist; in the page they would be ignored in silence."""
+    trace = record(method)
+    for k in (0, len(trace.steps) // 2, len(trace.steps) - 1):
+        made = plain(figure(trace, name, k, theme="dark"))
+        assert f"step {k}" in made["layout"]["title"]["text"]
+        assert made["layout"]["paper_bgcolor"] == THEMES["dark"]["paper"]
+        assert not [text for text in strings_in(made) if text.startswith("$")]  # every colour was put in
+
+
+@pytest.mark.parametrize(("method", "name"), SHOWN)
+def test_no_text_of_a_token_is_markup(method: str, name: str) -> None:
+    """Plotly reads tags in texts, links among them."""
+    trace = hostile(record(method))
+    for k in (1, len(trace.steps) - 1):
+        for text in strings_in(plain(figure(trace, name, k))):
+            for ours in MARKUP:
+                text = text.replace(ours, "")
+            assert "<" not in text
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_an_animation_holds_every_step(name: str) -> None:
+    """Play button and slider work in plain plotly: frames by name, and each equal to the figure of its step."""
+    trace = record("lookahead")
+    made = plain(animate(trace, name))
+    assert [frame["name"] for frame in made["frames"]] == [str(k) for k in range(len(trace.steps))]
+    assert [step["args"][0] for step in made["layout"]["sliders"][0]["steps"]] == [
+        [frame["name"]] for frame in made["frames"]
+    ]
+    assert [button["label"] for button in made["layout"]["updatemenus"][0]["buttons"]] == ["Play", "Pause"]
+    for k in (0, 6):
+        assert made["frames"][k]["data"] == plain(figure(trace, name, k))["data"]
+    assert made["frames"][0]["data"] != made["frames"][6]["data"] or name == "check"
+
+
+def test_the_text_is_the_texts() -> None:
+    """Tokens in order, each with the mark of its fate."""
+    trace = record("draft_model")
+    made = plain(figure(trace, "text", 2))
+    story = Story.of(trace)
+    ids = [*trace.header.prompt, *(token for step in trace.steps[:3] for token in step.emitted)]
+    fates = [Fate.PROMPT] * len(trace.header.prompt)
+    fates += [fate for step in trace.steps[:3] for fate in emitted_fates(step)]
+    assert made["data"][0]["text"] == [shown(story.text(token)) for token in ids]
+    colours = made["data"][1]["marker"]["color"]
+    colours = encode.unpack(colours).tolist() if "bdata" in colours else colours
+    assert colours == [int(fate) for fate in fates]
+    assert made["data"][1]["marker"]["symbol"] == [MEANINGS[fate].symbol for fate in fates]
+    assert made["data"][1]["marker"]["cmax"] == FATE_COUNT - 0.5
+
+
+def test_a_check_is_told_in_a_notebook() -> None:
+    """Before and after."""
+    trace = record("jacobi")
+    result = {"checked": 16, "exact": 16, "near_ties": 0, "violations": 0, "noise": 1e-5, "places": ()}
+    assert "Not checked yet." in str(plain(figure(trace, "check")))
+    assert "16 of 16 tokens are" in str(plain(figure(trace, "check", check=result)))
+
+
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ({"name": "maks"}, "there is no view 'maks': choose one of mask"),
+        ({"name": "text", "theme": "pink"}, "there is no theme 'pink': choose one of light, dark"),
+        ({"name": "text", "step": 99}, "step must be between 0 and 14, the last one of this trace, not 99"),
+        ({"name": "text", "step": -1}, "step must be between 0 and 14"),
+    ],
+)
+def test_a_mistake_is_explained(asked: dict[str, Any], sentence: str) -> None:
+    """In a notebook the error is the help."""
+    with pytest.raises(ValueError, match=sentence):
+        figure(record("jacobi"), **asked)
+
+
+def test_a_view_that_a_run_does_not_have_is_refused() -> None:
+    """Autoregressive decoding has no pool."""
+    with pytest.raises(ValueError, match="nothing to show here: choose another than pool"):
+        figure(record("autoregressive"), "pool")

@@ -1,0 +1,158 @@
+"""Counters, the lossless check and the text: figures that must be the record's own numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from decoding import metrics
+from viz import check, counters, encode, text
+from viz.palette import Fate
+from viz.story import Story, emitted_fates, node_fates
+
+from .records import METHODS, changed, record, timed
+
+EVERY = pytest.mark.parametrize("method", METHODS)
+
+
+@EVERY
+def test_counters_are_the_engines_metrics(method: str) -> None:
+    """At the last step they equal the run's summary, and the paper's rates."""
+    trace = timed(record(method))
+    numbers, summary, steps = counters.numbers(Story.of(trace), len(trace.steps) - 1), trace.summary, trace.steps
+    assert summary is not None
+    for name in ("tokens_per_second", "mean_acceptance_length", "draft_acceptance_rate", "fed_per_token", "new_tokens"):
+        assert numbers[name] == pytest.approx(getattr(summary, name))
+    assert tuple(numbers["histogram"]) == summary.acceptance_histogram
+    assert tuple(numbers["survival"]) == metrics.survival(steps)
+    assert numbers["ctar"] == [metrics.consistent_acceptance(steps, w) for w in counters.CTAR]
+    assert numbers["prefill_ms"] == pytest.approx(summary.prefill_seconds * 1000)
+    total = metrics.add(step.timing for step in steps[1:])
+    shares = [total.draft_ms, total.forward_ms, total.accept_ms, total.commit_ms, total.other_ms]
+    assert numbers["time"] == pytest.approx([share / total.total_ms for share in shares])
+    assert numbers["step_ms"] == pytest.approx(total.total_ms / (len(steps) - 1))
+
+
+@EVERY
+def test_counters_of_a_step_know_no_later_one(method: str) -> None:
+    """The numbers under the scrubber are those of the run so far."""
+    trace = timed(record(method))
+    story = Story.of(trace)
+    keys = [row["key"] for row in counters.base(story)["rows"]]
+    for k in range(len(trace.steps)):
+        values = dict(zip(keys, counters.frame(story, k)["values"], strict=True))
+        known = metrics.summarise(trace.steps[: k + 1], "length", "")
+        assert values["mean_acceptance_length"] == pytest.approx(known.mean_acceptance_length, rel=1e-4)
+        assert k == 0 or values["tokens_per_second"] == pytest.approx(known.tokens_per_second, rel=1e-4)
+        assert tuple(values.get("histogram", known.acceptance_histogram)) == known.acceptance_histogram
+        assert values["new_tokens"] == sum(len(step.emitted) for step in trace.steps[: k + 1])
+        assert counters.frame(Story.of(trace), k) == counters.frame(story, k)  # asked for in any order
+    last = len(trace.steps) - 1
+    more = changed(trace, last, fed=trace.steps[last].fed + 1000)
+    assert counters.frame(Story.of(more), last) != counters.frame(story, last)
+    assert last == 0 or counters.frame(Story.of(more), 0) == counters.frame(story, 0)
+
+
+@EVERY
+def test_every_counter_says_how_it_is_made(method: str) -> None:
+    """A number without a formula is a claim."""
+    rows = counters.rows(record(method).header)
+    assert all(row.formula.endswith(".") and row.label for row in rows)
+    assert len({row.key for row in rows}) == len(rows)
+    assert ("hit_rank" in {row.key for row in rows}) == (method in counters._BRANCHING)
+
+
+def test_values_are_written_with_their_units() -> None:
+    """Notebooks show the numbers as the page does."""
+    rate = counters.Row("rate", "Rate", "A share.", " %", 1, 100.0)
+    assert counters.shown(rate, 0.5) == "50.0 %"
+    assert counters.shown(replace(rate, first=1), [0.5, 0.25]) == "1: 50.0 %, 2: 25.0 %"
+    assert counters.shown(replace(rate, parts=("a", "b")), [0.5, 0.25]) == "a: 50.0 %, b: 25.0 %"
+    assert (counters.shown(rate, []), counters.shown(rate, None)) == ("none yet", "not known")
+
+
+def test_hit_ranks_count_different_guesses() -> None:
+    """Side by side, a pool's n-grams repeat their first token: it is one guess."""
+    base = record("lookahead")
+    step = next(step for step in base.steps if step.accepted and step.drafted > 4)
+    assert counters.hit_ranks(step)[0] >= 1
+    tokens = [*step.tokens]
+    hits = counters.hit_ranks(replace(step, tokens=tuple(tokens)))
+    assert len(hits) == step.accepted
+    assert counters.hit_ranks(replace(step, path=())) == []
+
+
+RESULT: dict[str, Any] = {"checked": 128, "exact": 128, "near_ties": 0, "violations": 0, "noise": 1e-4, "places": ()}
+PLACES = (
+    {"position": 7, "token": 1, "choice": 2, "margin": 2e-5},
+    {"position": 9, "token": 1, "choice": 2, "margin": 1e-5},
+)
+
+
+@pytest.mark.parametrize(
+    ("changes", "tone", "sentence"),
+    [
+        ({}, "exact", "128 of 128 tokens are the target's own choice."),
+        (
+            {"exact": 126, "near_ties": 2, "places": PLACES},
+            "near",
+            "128 of 128 tokens are the target's own choice, 2 at near-ties "
+            "(largest margin 2e-05, rounding noise 0.0001).",
+        ),
+        (
+            {"exact": 127, "violations": 1, "places": ({**PLACES[0], "margin": 3.5},)},
+            "broken",
+            "1 of 128 tokens are not the target's own choice, by a margin of up to 3.5: this must not happen.",
+        ),
+    ],
+)
+def test_the_check_tells_its_outcome(changes: dict[str, Any], tone: str, sentence: str) -> None:
+    """What differs is never hidden, and a near-tie comes with its margin."""
+    told = check.told(RESULT | changes, replace(record("jacobi").header, sampling={"temperature": 0.0}))
+    assert (told["tone"], told["say"]) == (tone, sentence)
+    assert told["places"] == list((RESULT | changes)["places"])
+
+
+def test_a_run_that_is_not_lossless_is_grey() -> None:
+    """Typical acceptance never claims more than it does."""
+    header = replace(record("medusa").header, lossless=False, sampling={})
+    result = RESULT | {"exact": 100, "violations": 28}
+    assert check.told(result, header)["tone"] == "grey"
+    assert check.say(result, header) == "Not lossless by design: 100 of 128 tokens are the target's own choice."
+    assert check.base(Story(header))["tone"] == "grey"
+    assert check.base(Story(record("medusa").header))["say"] == "Not checked yet."
+
+
+def test_a_sampled_text_is_possible_and_not_the_only_one() -> None:
+    """Sampling has no single right token."""
+    header = replace(record("jacobi").header, sampling={"temperature": 1.0})
+    assert check.say(RESULT, header) == "128 of 128 tokens are possible under the target's law."
+
+
+@EVERY
+def test_the_text_names_the_node_of_every_token(method: str) -> None:
+    """A token that points at another node would tell a wrong story."""
+    trace = record(method)
+    story = Story.of(trace)
+    for k, step in enumerate(trace.steps):
+        patch = text.frame(story, k)
+        nodes = encode.unpack(patch["nodes"]).tolist()
+        assert len(nodes) == len(step.emitted)
+        fates = emitted_fates(step)
+        for node, token, fate in zip(nodes, step.emitted, fates, strict=True):
+            if fate is Fate.ACCEPTED:
+                assert step.tokens[node] == token
+                assert node_fates(step)[node] is Fate.ACCEPTED
+            else:
+                assert node == step.path[-1]  # where the target said it
+        ghosts = encode.unpack(patch["ghosts"]).tolist() if "ghosts" in patch else []
+        above = step.path[-1]
+        for node in ghosts:
+            assert step.parents[node] == above
+            assert node_fates(step)[node] in (Fate.REJECTED, Fate.MATCHED)
+            above = node
+        below = {node for node, parent in enumerate(step.parents) if parent == step.path[-1]}
+        missed = [node for node in below if node_fates(step)[node] is Fate.REJECTED]
+        assert bool(missed) <= bool(ghosts)

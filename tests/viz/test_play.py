@@ -1,0 +1,286 @@
+"""The stream: it holds the record, tells everything before it is used, and stays small."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from decoding.types import Trace
+from tests import families
+from viz import encode, play
+from viz.lines import Values, ids_in, numbers, shortest
+from viz.play import MisfitError, Play, lines
+from viz.story import Story, node_fates
+from viz.views import VIEWS
+
+from .records import METHODS, changed, expanded, hostile, parsed, record, strings_in
+
+EVERY = pytest.mark.parametrize("method", METHODS)
+
+
+def steps(lines: str) -> list[dict[str, Any]]:
+    return [line for line in expanded(parsed(lines)) if line["kind"] == "step"]
+
+
+@EVERY
+def test_the_stream_holds_the_record(method: str) -> None:
+    """What the player shows as a node's parent, fate or choice must be the engine's."""
+    trace = record(method)
+    told = parsed(lines(trace))
+    assert [line["kind"] for line in told][0] == "play"
+    assert told[-1]["kind"] == "end"
+    strings = [string for line in told if line["kind"] == "strings" for string in line["strings"]]
+    for step, line in zip(trace.steps, steps(lines(trace)), strict=True):
+        nodes = line["nodes"]
+        assert numbers(nodes["token"]) == list(step.tokens)
+        assert numbers(nodes["parent"]) == list(step.parents)
+        assert numbers(nodes["choice"]) == list(step.choices)
+        assert numbers(nodes["fate"]["fates"]) == [int(fate) for fate in node_fates(step)]
+        assert [strings[number] for number in numbers(nodes["source"])] == list(step.sources)
+        assert line["emitted"] == list(step.emitted)
+        assert line["ms"][-1] == pytest.approx(step.timing.total_ms, abs=1e-3)
+        p = [] if "p" not in nodes else encode.unpack(nodes["p"]).tolist()
+        known = [(mine, theirs) for mine, theirs in zip(p, step.p, strict=bool(p)) if theirs is not None]
+        assert all(mine == pytest.approx(theirs, abs=1e-6) for mine, theirs in known)
+    assert told[-1]["summary"]["new_tokens"] == len(trace.ids)
+
+
+@EVERY
+def test_a_run_has_its_views_and_no_other(method: str) -> None:
+    """A view without anything to show would be an empty box; a missing one a gap."""
+    trace = record(method)
+    told = parsed(lines(trace))
+    expected = [name for name, view in VIEWS.items() if view.shows(trace.header)]
+    assert [view["name"] for view in told[0]["views"]] == expected
+    assert all(set(line["views"]) <= set(expected) for line in steps(lines(trace)))
+    plots = [view for view in told[0]["views"] if view["kind"] == "plot"]
+    assert all({"data", "layout"} <= set(view["base"]) for view in plots)
+
+
+@EVERY
+def test_texts_and_strings_are_told_before_they_are_used(method: str) -> None:
+    """A live player draws a step as soon as its line is there."""
+    texts, strings = set[int](), 0
+    trace = record(method)
+    for line in expanded(parsed(lines(trace)))[1:]:
+        if line["kind"] == "texts":
+            texts |= {int(token) for token in line["texts"]}
+        elif line["kind"] == "strings":
+            strings += len(line["strings"])
+        elif line["kind"] == "step":
+            assert ({*line["emitted"], *ids_in(line)} & trace.texts.keys()) <= texts
+            assert max(numbers(line["nodes"]["source"])) < strings
+
+
+@EVERY
+def test_a_live_run_is_told_as_a_recorded_one(method: str) -> None:
+    """Views look at no later step, so watching and replaying show the same."""
+    trace = record(method)
+    live = Play(trace.header)
+    told = live.begin({token: trace.texts[token] for token in trace.header.prompt})
+    for step in trace.steps:
+        used = {*step.emitted, *step.tokens, *step.choices, *(token for best in step.top for token, _ in best)}
+        told += live.step(step, {token: trace.texts[token] for token in used})
+    told += live.end(trace.summary)
+    # Only the file knows texts of tokens that come later; a line may tell them earlier.
+    assert [line for line in parsed(told) if line["kind"] != "texts"] == [
+        line for line in parsed(lines(trace)) if line["kind"] != "texts"
+    ]
+
+
+@EVERY
+def test_steps_beyond_the_cap_are_thin_and_can_be_asked_for(method: str) -> None:
+    """A browser is given a long run at once only as far as it can bear it."""
+    trace = record(method)
+    whole = steps(lines(trace, cap=None))
+    first = Play(trace.header)
+    cap = len(first.begin(trace.texts)) + sum(len(first.step(step)) for step in trace.steps[:2])
+    capped = Play(trace.header, cap=cap)
+    told = expanded(parsed(capped.begin(trace.texts) + "".join(capped.step(step) for step in trace.steps)))
+    thin = [line for line in told if line.get("thin")]
+    assert 0 < len(thin) <= len(trace.steps) - 2 + 1
+    assert all("nodes" not in line and line["emitted"] and line["say"] for line in thin)
+    growing = {name for name, view in VIEWS.items() if view.grows and view.kind == "plot"}
+    assert all(set(line["views"]) <= growing for line in thin)
+    for line in thin:
+        k = line["k"]
+        assert steps(capped.full(k)) == [whole[k]]
+        kept = line.keys() - {"thin", "views"}
+        assert {name: line[name] for name in kept} == {name: whole[k][name] for name in kept}
+    texts = {int(token) for line in parsed(capped.full(thin[-1]["k"])) for token in line.get("texts", ())}
+    assert texts >= set(trace.steps[thin[-1]["k"]].tokens) & trace.texts.keys()
+
+
+def test_details_come_on_demand() -> None:
+    """The alternatives of every node would treble the stream."""
+    trace = record("lookahead")
+    player = Play(trace.header)
+    told = player.begin(trace.texts) + "".join(player.step(step) for step in trace.steps)
+    assert all("top" not in line for line in parsed(told))
+    texts, detail = parsed(player.detail(5))
+    assert detail["k"] == 5
+    assert detail["top"] == [[list(pair) for pair in best] for best in trace.steps[5].top]
+    assert {int(token) for token in texts["texts"]} == {token for best in trace.steps[5].top for token, _ in best}
+    for k in (-1, len(trace.steps)):
+        with pytest.raises(IndexError, match="is not one of the"):
+            player.detail(k)
+        with pytest.raises(IndexError, match="is not one of the"):
+            player.full(k)
+
+
+@EVERY
+def test_hostile_texts_stay_data(method: str) -> None:
+    """Only texts lines and sentences may hold token texts, and figures no unescaped one."""
+    trace = hostile(record(method))
+    told = lines(trace)
+    assert told.isascii()
+    assert all(json.loads(line) for line in told.split("\n")[:-1])
+    for line in expanded(parsed(told)):
+        if line["kind"] == "texts":
+            assert max(map(len, line["texts"].values())) <= 200
+            assert max(map(len, line["shown"].values()), default=0) <= 24
+            shown = [*line["texts"].values(), *line["shown"].values()]
+            assert not any("\ud800" <= char <= "\udfff" for text in shown for char in text)
+            assert not any(char in text for text in line["shown"].values() for char in "\u202e\u200b\u2028\x00")
+        elif line["kind"] == "step":
+            assert "<" not in "".join(strings_in(line["views"])) and "x" * 200 not in line["say"]
+            assert "\u202e" not in line["say"]
+
+
+BROKEN: list[tuple[str, dict[str, Any]]] = [
+    ("lookahead", {"panel": {"pool": {"inserted": 5}}}),
+    ("lookahead", {"panel": {"pool": {"inserted": [[1]]}, "rows": 3}}),
+    ("prompt_lookup", {"panel": {"ending": 7}}),
+    ("rest", {"panel": {"span": 2, "ending": [1]}}),
+    ("ngrammys", {"panel": {"rows": [1, 2]}}),
+    ("ouroboros", {"panel": {"passes": 4}}),
+    ("kangaroo", {"panel": {"confidence": ["sure"], "stopped": "unsure", "exit_layer": []}}),
+]
+
+
+@pytest.mark.parametrize(("method", "fields"), BROKEN)
+def test_a_panel_that_holds_anything_does_no_harm(method: str, fields: dict[str, Any]) -> None:
+    """A trace file's panel is free JSON: it is drawn, or refused in one sentence, and never an accident."""
+    trace = record(method)
+    for k in range(len(trace.steps)):
+        try:
+            lines(changed(trace, k, **fields))
+        except MisfitError as error:
+            assert f"step {k} of this trace does not hold" in str(error)
+
+
+def test_a_misfit_is_named() -> None:
+    """The control of the test above: something that cannot be drawn is refused."""
+    with pytest.raises(MisfitError, match="the step 3 of this trace does not hold what story shows"):
+        lines(changed(record("lookahead"), 3, panel={"pool": {"inserted": 5}}))
+
+
+def test_a_hostile_header_stays_small() -> None:
+    """Parameters and versions of a dropped file are free JSON, too."""
+    header = record("jacobi").header
+    params = {"n": 8, "deep": [[[1]]], "long": "x" * 10**6, **{f"name {i}": i for i in range(1000)}}
+    told = parsed(Play(replace(header, params=params, method="<b>" * 99, device="\u202e")).begin())[0]
+    assert len(told["header"]["params"]) <= 64
+    assert "deep" not in told["header"]["params"]
+    assert max(len(text) for text in strings_in(told["header"])) <= 200
+
+
+def test_an_unrecorded_step_has_no_nodes_but_is_not_thin() -> None:
+    """A run with record="off" can still be played as text and numbers."""
+    bare: dict[str, Any] = {"tokens": (), "parents": (), "roles": (), "sources": (), "path": (), "choices": ()}
+    trace = record("draft_model")
+    off = tuple(replace(step, **bare, p=(), q=(), top=(), panel={}) for step in trace.steps)
+    told = steps(lines(replace(trace, steps=off)))
+    assert len(told) == len(off)
+    assert not any("nodes" in line or "thin" in line for line in told)
+    assert [line["emitted"] for line in told] == [list(step.emitted) for step in trace.steps]
+
+
+def test_labels_are_those_of_the_methods() -> None:
+    """They are written down twice, because the methods bring torch."""
+    from decoding import METHODS as KNOWN
+
+    assert {name: kind.label for name, kind in KNOWN.items()} == play.LABELS
+
+
+def test_a_run_that_ends_badly_or_late_says_so() -> None:
+    """A torn file has no summary; a check may be done long after the end."""
+    trace = record("jacobi")
+    torn = parsed(lines(replace(trace, summary=None)))[-1]
+    assert (torn["finish"], torn["summary"]) == ("torn", {})
+    result = {"checked": 16, "exact": 16, "near_ties": 0, "violations": 0, "noise": 1e-5, "places": ()}
+    late = json.loads(Play(trace.header).late(result, 1.5))
+    assert (late["kind"], late["check"]["tone"], late["speedup"]) == ("check", "exact", 1.5)
+    assert json.loads(play.state("queued", "Two runs are before yours.")) == {
+        "kind": "state",
+        "what": "queued",
+        "sentence": "Two runs are before yours.",
+        "share": None,
+    }
+    assert json.loads(play.fault("Ask for fewer tokens."))["sentence"] == "Ask for fewer tokens."
+
+
+@pytest.fixture(scope="module")
+def long_run() -> Trace:
+    options: dict[str, Any] = {"params": {"W": 15, "N": 5, "G": 15}, "record": "full", "end_tokens": []}
+    engine = families.machine("mistral", max_position_embeddings=1024)
+    return engine.generate([5, 6, 7, 8, 9, 10] * 8, "lookahead", max_new_tokens=150, **options).trace
+
+
+def test_a_long_run_fits_into_a_megabyte(long_run: Trace) -> None:
+    """The browser holds the stream as one string, and is sent all of it again after a reconnection."""
+    whole, half = (lines(replace(long_run, steps=long_run.steps[:count]), cap=None) for count in (60, 30))
+    assert len(long_run.steps) >= 60
+    assert (len(whole) - len(half)) / 30 * 170 + len(half) <= 1_000_000  # 200 steps at the price of the later ones
+
+
+def test_the_cap_holds(long_run: Trace) -> None:
+    """Whatever a run records, the stream stays small."""
+    told = lines(long_run, cap=200_000)
+    assert 150_000 < len(told) < 250_000
+    assert [bool(line.get("thin")) for line in steps(told)] == sorted(bool(line.get("thin")) for line in steps(told))
+
+
+def test_what_repeats_is_told_once() -> None:
+    """A table of repeated parts, from which every step can be put together again."""
+    steps = [
+        {"kind": "step", "views": {"a": {"x": [1, 2, 3] * 9, "k": k}, "b": [{"y": "z" * 30}, {}]}} for k in range(5)
+    ]
+    values, told = Values(), list[dict[str, Any]]()
+    for step in steps:
+        short = values.replace(step)
+        told += [*parsed(values.line()), short]
+    assert expanded(told) == [*steps[:1], told[1], *steps[1:]]
+    assert len([line for line in told if line["kind"] == "values"]) == 1
+    assert len(json.dumps(told)) < len(json.dumps(steps)) * 0.8
+
+
+@pytest.mark.parametrize(
+    ("values", "kind", "plain"),
+    [
+        ([1, 2, 3], "u1", [1, 2, 3]),
+        ([1.34, -0.5, 2.0], "f4", [1.34, -0.5, 2]),
+        ([float("nan"), 1.0], "f4", None),
+        (range(100), "u1", None),
+        ([10**6] * 30, "i4", None),
+    ],
+)
+def test_an_array_is_written_as_short_as_it_can_be(values: Any, kind: str, plain: list[float] | None) -> None:
+    """Short ones are numbers, long ones packed; either way they are what they were."""
+    packed = encode.pack(list(values), kind)
+    assert shortest(packed) == (packed if plain is None else plain)
+    if plain is not None:
+        assert encode.pack(plain, kind) == packed
+
+
+def test_a_story_of_a_whole_trace_is_the_growing_one() -> None:
+    """Figures for notebooks and for the page are made from the same state."""
+    trace = record("lookahead")
+    player = Play(trace.header)
+    player.begin(trace.texts)
+    for step in trace.steps:
+        player.step(step)
+    assert player.story == Story.of(trace)

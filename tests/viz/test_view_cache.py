@@ -1,0 +1,122 @@
+"""The slots that are drawn against those that the record tells of."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from decoding.memory import Use, memory
+from decoding.types import Role
+from tests.viz.engines import RUNS, drawn, story
+from viz import cache
+from viz.palette import MEANINGS, Fate
+from viz.story import Story
+
+COLOURS = {"$line": Use.READ, "$panel": Use.UNTOUCHED, "$paper": Use.EMPTY}
+
+
+def looks(told: Story, k: int, phase: str = "commit", skip: str = "$text") -> dict[int, str]:
+    """The colour that is on top in every slot, read off the figure."""
+    base, order = cache.base(told)["data"], ("propose", "verify", "accept", "commit")
+    page, found = cache._page(told.header)[0], dict[int, str]()
+    for before, trace, seen in zip(base, drawn(told, k, cache), cache.VIEW.phases, strict=True):
+        if before["type"] != "bar" or order.index(seen) > order.index(phase):
+            continue
+        colour = before["marker"]["color"]
+        for length, first, line in zip(trace["x"], trace["base"], trace["y"], strict=True):
+            for column in range(first, first + length) if colour != skip else ():
+                found[line * page + column] = colour
+    return found
+
+
+def use(colour: str) -> Use:
+    """What a colour says of a slot after the step."""
+    if colour in COLOURS:
+        return COLOURS[colour]
+    kept = [MEANINGS[fate].colour for fate in (Fate.PROMPT, Fate.ROOT, Fate.ACCEPTED)]
+    return Use.STORED if colour in kept else Use.REJECTED
+
+
+@pytest.mark.parametrize(("family", "method"), RUNS)
+def test_every_slot_looks_like_what_became_of_it(family: str, method: str) -> None:
+    told = story(family, method)
+    for k in range(len(told.steps)):
+        wanted, seen = memory(told.header, told.steps, k).uses, looks(told, k)
+        assert [use(seen[slot]) for slot in range(len(wanted))] == list(wanted), f"step {k}"
+
+
+@pytest.mark.parametrize("slots", [40, 50])
+def test_a_ring_comes_round(slots: int) -> None:
+    """With few slots: what lies behind the last one is the first, and what was overwritten is marked."""
+    told = story("mistral", "draft_model")
+    ring = Story(replace(told.header, slots=slots), told.texts, told.steps, told.ids)
+    overwrote = 0
+    for k in range(len(told.steps)):
+        known = memory(ring.header, ring.steps, k)
+        assert [use(look) for _, look in sorted(looks(ring, k).items())] == list(known.uses)
+        page = cache._page(ring.header)[0]
+        bars: Any = drawn(ring, k, cache)[10]
+        marked = {
+            round(line - cache._BELOW) * page + column
+            for length, first, line in zip(bars["x"], bars["base"], bars["y"], strict=True)
+            for column in range(first, first + length)
+        }
+        assert marked == {place % slots for place in known.lost}
+        overwrote += len(marked)
+    assert overwrote > 0
+
+
+def test_accepted_guesses_are_not_shown_as_rejected() -> None:
+    """They move down to the text; what they leave behind is free, and no mark of a rejection."""
+    told, left = story("llama", "ngrammys"), 0
+    for k, step in enumerate(told.steps):
+        known = memory(told.header, told.steps, k)
+        seen = looks(told, k)
+        for node in step.path[1:]:
+            place = step.start - 1 + node
+            assert seen[place] == (MEANINGS[Fate.ACCEPTED].colour if place < known.kept else "$faint")
+            left += place >= known.kept
+    assert left > 0
+
+
+def test_a_changed_record_looks_different() -> None:
+    """One guess more accepted than was: the picture of the right record would not show it."""
+    told = story("llama", "ngrammys")
+    k = next(k for k, step in enumerate(told.steps) if k and step.accepted < step.drafted)
+    step = told.steps[k]
+    more = replace(step, accepted=step.accepted + 1, emitted=(*step.emitted, 1))
+    changed = Story(told.header, told.texts, [*told.steps[:k], more], told.ids)
+    assert looks(changed, k) != looks(told, k)
+
+
+def test_nothing_is_told_before_the_verdict() -> None:
+    """While the target reads, guesses are only guesses, and the write head has not moved."""
+    told = story("llama", "ngrammys")
+    for k, step in enumerate(told.steps):
+        colours = set(looks(told, k, "verify").values())
+        assert not colours & {MEANINGS[Fate.ACCEPTED].colour, MEANINGS[Fate.REJECTED].colour}
+        assert (MEANINGS[Fate.PROPOSED].colour in colours) == (Role.VERIFY in step.roles)
+    heads = [phase for phase, trace in zip(cache.VIEW.phases, cache.base(told)["data"], strict=True) if "text" in trace]
+    assert heads == ["propose", "commit", "verify"]
+
+
+def test_a_prefill_names_its_chunks() -> None:
+    told = story("llama", "lookahead")
+    signs = drawn(told, 0, cache)[11]
+    assert list(signs["text"]) == ["chunk 1", "chunk 2", "chunk 3"]
+    page = cache._page(told.header)[0]
+    places = [round(y + 0.5) * page + x - 0.5 for x, y in zip(signs["x"], signs["y"], strict=True)]
+    assert places == [0, 16, 32]
+
+
+def test_a_header_from_elsewhere_is_drawn_in_bounds() -> None:
+    told = story("llama", "autoregressive")
+    header = replace(told.header, slots=10**15, max_new_tokens=10**12)
+    step = replace(told.steps[0], fed=10**12, tokens=(), parents=(), roles=(), sources=(), path=(), choices=())
+    strange = Story(header, {}, [step], told.ids)
+    assert len(json.dumps([cache.base(strange), cache.frame(strange, 0)])) < 8_000
+    linear = Story(replace(header, slots=0), {}, [step], told.ids)
+    assert len(json.dumps([cache.base(linear), cache.frame(linear, 0)])) < 8_000

@@ -1,0 +1,102 @@
+"""What holds for window, pool, pair and timeline alike."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import plotly.graph_objects as go
+import pytest
+
+from decoding.types import Trace
+from tests.toys import counted_text, engine
+from viz import pair, pool, timeline, window
+from viz.encode import resolve
+from viz.palette import THEMES
+from viz.play import Strings
+from viz.story import Story
+
+from .drawings import drawn, merge
+from .records import METHODS, changed, record
+
+VIEWS = [window.VIEW, pool.VIEW, pair.VIEW, timeline.VIEW]
+SHOWN = [(view, method) for view in VIEWS for method in METHODS if view.shows(record(method).header)]
+EVERY = pytest.mark.parametrize(("view", "method"), SHOWN, ids=[f"{view.name}-{method}" for view, method in SHOWN])
+JUNK: tuple[Any, ...] = (
+    None, True, 7, -1, 2**40, 1e300, "x" * 10_000, "<b>${x}</b>", [], {}, [None], [[]], [[None, "a"]], [[1, 2], 3],
+    [[2**40]], [[-1, 2]], [[1, [2], "added"]], [[1, [2], ["added"]]], {"inserted": 3, "entries": "many"}, [{}],
+    [{"tokens": [1, "a"], "strategy": 4, "count": []}], [True, False], [0.5, "nan", None], [[0] * 5000] * 300,
+)  # fmt: skip
+
+
+@EVERY
+def test_a_frame_looks_at_no_later_step(view: Any, method: str) -> None:
+    """So a frame is the same while the run goes on and when it is read from a file."""
+    trace = record(method)
+    whole = Story.of(trace)
+    story = Story(trace.header, trace.texts)
+    for step in trace.steps:
+        story.add(step)
+        assert view.frame(story, step.index) == view.frame(whole, step.index)
+
+
+@EVERY
+def test_plotly_takes_the_figure(view: Any, method: str) -> None:
+    """In both themes, with every attribute known to it; traces, nodes and phases are as many."""
+    trace = record(method)
+    story, last = Story.of(trace), len(trace.steps) - 1
+    assert view.base(story) == view.base(Story(trace.header))  # it is told before the first step
+    base = view.base(story)
+    assert len(base["data"]) == len(view.nodes) == len(view.phases)
+    for theme in THEMES.values():
+        figure = resolve({"data": base["data"], "layout": base["layout"]}, {}, (), theme)
+        patch = resolve(view.frame(story, last), {}, (), theme, trace.steps[last])
+        for own, part in zip(figure["data"], patch["data"], strict=False):
+            merge(own, part, append=view.grows)
+        assert len(go.Figure(figure).data) == len(view.nodes)
+    assert "$" not in json.dumps(drawn(trace, view, last)).replace("$accepted", "")
+
+
+@pytest.mark.parametrize(("view", "method"), [case for case in SHOWN if case[0].name in ("window", "pool")])
+def test_a_hostile_panel_does_no_harm(view: Any, method: str) -> None:
+    """A dropped file may hold anything in its panels: the figure stays small and is still one that plotly takes."""
+    trace = record(method)
+    k = len(trace.steps) // 2
+    own = trace.steps[k].panel
+    names = {*own, "stopped", "confidence", "hits", "passes", "suffixes", "n"} - {"pool"}
+    for junk in JUNK:
+        params = {**trace.header.params, "W": junk, "N": junk, "G": junk, "n": junk, "eta": junk}
+        for panel in ({}, dict.fromkeys(names, junk), {**own, **dict.fromkeys(sorted(own)[:2], junk)}):
+            odd = changed(trace, k, panel={**panel, "pool": {"entries": junk, "keys": junk}})
+            for story in (Story.of(odd), Story.of(replace(odd, header=replace(odd.header, params=params)))):
+                assert len(json.dumps(Strings().replace(view.frame(story, k)))) < 40_000
+                assert "<b>" not in json.dumps([view.base(story), view.frame(story, k)])
+        if isinstance(junk, list) and len(junk) < 3:
+            go.Figure({"data": drawn(odd, view, k)["data"]})
+
+
+def lookahead() -> Trace:
+    """A run of the size that the stream is measured by."""
+    options: dict[str, Any] = {"record": "full", "max_new_tokens": 60, "params": {"W": 15, "N": 5, "G": 15}}
+    return engine(counted_text()).generate([1, 2, 3, 4, 5, 1, 2, 3], "lookahead", **options).trace
+
+
+def test_patches_are_small() -> None:
+    """A run of 200 steps must fit into one megabyte with all its views."""
+    story = Story.of(lookahead())
+    for view, most in zip(VIEWS, (1000, 1000, 400, 200), strict=True):
+        strings = Strings()
+        sizes = [
+            len(json.dumps(strings.replace(view.frame(story, step.index)), separators=(",", ":"))) + len(strings.line())
+            for step in story.steps
+        ]
+        assert sum(sizes) / len(sizes) < most, view.name
+
+
+def test_a_record_without_nodes_still_has_its_times() -> None:
+    """A run recorded with "off" tells only how much it wrote and how long it took."""
+    trace = engine(counted_text()).generate([1, 2, 3], "lookahead", record="off", max_new_tokens=12).trace
+    assert [view.name for view in VIEWS if view.shows(trace.header)] == ["timeline"]
+    data = drawn(trace, timeline.VIEW, len(trace.steps) - 1)["data"]
+    assert sum(sum(data[part]["y"]) for part in range(3)) == 12

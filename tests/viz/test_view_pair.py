@@ -1,0 +1,137 @@
+"""Target against drafter: the bars are the recorded p and q, and the sentence says what the engine did with them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from decoding.types import Role, Step, Trace
+from tests.toys import correlated, counted_text, engine
+from viz.encode import resolve
+from viz.pair import DRAFT, MARKS, NAMES, SAY, TARGET, VIEW, WORDS, chosen, keep, pair_detail
+from viz.palette import LIGHT, MEANINGS
+from viz.story import Story, node_fates
+
+from .drawings import drawn
+from .records import METHODS, changed, record
+
+
+def sampled(method: str) -> Trace:
+    """A sampled run whose drafter is often wrong."""
+    model = counted_text()
+    made = engine(model, correlated(model, mix=0.3)).generate(
+        [1, 2, 3, 4, 5, 1, 2], method, record="full", max_new_tokens=40, sampling={"temperature": 1.0, "seed": 5}
+    )
+    return made.trace
+
+
+def full(method: str) -> Trace:
+    """A greedy run with all probabilities."""
+    prompt = [1, 2, 3, 4, 5, 1, 2, 3]
+    return engine(counted_text()).generate(prompt, method, record="full", max_new_tokens=30).trace
+
+
+def shares(step: Step, node: int) -> dict[int, float]:
+    """The target's recorded shares at the place of a node."""
+    parent = max(0, step.parents[node])
+    known = dict(step.top[parent])
+    for guess, above in enumerate(step.parents):
+        wanted = above == parent and (step.roles[guess] is Role.VERIFY or guess == node)
+        if guess and wanted and step.p[guess] is not None:
+            known.setdefault(step.tokens[guess], step.p[guess] or 0.0)
+    return known
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name != "autoregressive"])
+def test_bars_are_the_recorded_shares(method: str) -> None:
+    """Of every node that can be pinned, not only of the one that is shown first."""
+    trace = full(method)
+    story, seen = Story.of(trace), 0
+    for step in trace.steps:
+        for node in range(0, len(step.tokens), 3):
+            told = Story(trace.header, {token: f"t{token}" for token in range(50)}, story.steps)
+            data = drawn_pair(told, step, node)
+            names, p = data[NAMES]["text"], data[TARGET]["x"]
+            known = shares(step, node)
+            assert (
+                dict(zip((int(name[1:]) for name in names), p, strict=True)).items()
+                <= {token: round(share, 4) for token, share in known.items()}.items()
+            )
+            assert p == sorted(p, reverse=True) and len(p) == min(7, len(known))
+            assert not node or f"t{step.tokens[node]}" in names
+            marks = dict(zip(data[MARKS]["marker"]["symbol"], data[MARKS]["y"], strict=True))
+            if node:
+                assert names[marks[MEANINGS[node_fates(step)[node]].symbol]] == f"t{step.tokens[node]}"
+            seen += 1
+    assert seen > 10
+
+
+def drawn_pair(story: Story, step: Step, node: int) -> list[dict[str, Any]]:
+    """The traces of a node's figure, resolved."""
+    resolved = resolve(pair_detail(story, step.index, node), story.texts, (), LIGHT, step)
+    data: list[dict[str, Any]] = resolved["data"]
+    return data
+
+
+def test_the_chance_to_be_kept_is_the_engines() -> None:
+    """min(1, p/q), and p where nothing was drawn: over a run as many guesses are kept as these chances say."""
+    trace, chance, kept, judged = sampled("draft_model"), 0.0, 0, 0
+    for step in trace.steps:
+        for node in [*step.path[1:], *[n for n in [chosen(step)] if n not in step.path]]:
+            p, q = step.p[node], step.q[node]
+            assert p is not None and q is not None
+            assert keep(step, node) == pytest.approx(min(1.0, p / q))
+            chance += keep(step, node) or 0.0
+            kept += node in step.path
+            judged += 1
+    assert judged > 30 and 0 < kept < judged
+    assert abs(chance - kept) < 4 * (judged / 4) ** 0.5  # four standard deviations of a fair coin's, at most
+
+
+@pytest.mark.parametrize("method", ["draft_model", "kangaroo", "lookahead", "medusa"])
+def test_the_default_is_the_first_rejected_guess(method: str) -> None:
+    """What a visitor asks first of a step is why it ended."""
+    for step in full(method).steps:
+        node, end = chosen(step), step.path[-1]
+        rejected = [n for n, parent in enumerate(step.parents) if parent == end and step.roles[n] is Role.VERIFY]
+        assert node == (rejected[0] if rejected else end)
+
+
+def test_the_sentence_follows_the_way_of_sampling() -> None:
+    """A greedy run keeps what is likeliest, a sampled one what chance keeps, a copied guess has no q."""
+    for trace, words in ((full("draft_model"), "target's best"), (sampled("draft_model"), "min(1, p/q)")):
+        k = next(step.index for step in trace.steps if step.drafted)
+        assert words in drawn(trace, VIEW, k)["data"][SAY]["text"][0]
+        has_q = bool(drawn(trace, VIEW, k)["data"][DRAFT]["x"])
+        assert has_q == (words == "min(1, p/q)")
+    trace = sampled("prompt_lookup")
+    k = next(step.index for step in trace.steps if step.drafted)
+    assert "drawn from no law" in drawn(trace, VIEW, k)["data"][SAY]["text"][0]
+    k = next(step.index for step in trace.steps if not step.drafted)
+    assert drawn(trace, VIEW, k)["data"][SAY]["text"][0] == WORDS["none"]
+
+
+def test_a_light_record_says_so() -> None:
+    """An empty chart without a word looks like an error."""
+    trace = full("medusa")
+    light = replace(trace.header, record="light")
+    assert VIEW.shows(trace.header) and not VIEW.shows(light)
+    notes = VIEW.base(Story(light))["layout"]["annotations"]
+    assert any("record it in full" in note["text"] for note in notes)
+    assert not any("record it" in note["text"] for note in VIEW.base(Story(trace.header))["layout"]["annotations"])
+    bare = changed(trace, 1, top=(), p=(), q=())
+    assert VIEW.frame(Story.of(bare), 1) == {}
+    assert not VIEW.shows(record("autoregressive").header)
+
+
+def test_a_changed_record_gives_another_figure() -> None:
+    """The negative control of the tests above."""
+    trace = full("draft_model")
+    k = next(step.index for step in trace.steps if step.drafted)
+    best = [[*row] for row in trace.steps[k].top]
+    (token, share), *rest = best[max(0, trace.steps[k].parents[chosen(trace.steps[k])])]
+    best[max(0, trace.steps[k].parents[chosen(trace.steps[k])])] = [(token, share / 2), *rest]
+    other = changed(trace, k, top=tuple(tuple(row) for row in best))
+    assert drawn(trace, VIEW, k)["data"][TARGET] != drawn(other, VIEW, k)["data"][TARGET]

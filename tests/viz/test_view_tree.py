@@ -1,0 +1,183 @@
+"""The tree that is drawn against the record: its edges, its nodes, the path, and the target's own token."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from decoding import tree as trees
+from decoding.types import Role, Step
+from tests.viz.engines import RUNS, drawn, plain, story
+from tests.viz.records import HOSTILE, record
+from viz import layout, tree
+from viz.palette import MEANINGS
+from viz.story import Story, emitted_fates, node_fates
+from viz.tree_facts import inspired, weights
+
+Place = tuple[float, float]
+TREES = [(family, method) for family, method in RUNS if method != "autoregressive"]
+
+
+def lines(trace: Any) -> Iterator[tuple[Place, Place]]:
+    """The lines from point to point of a trace."""
+    for (x, y), (to_x, to_y) in pairwise(zip(trace["x"], trace["y"], strict=True)):
+        if None not in (x, y, to_x, to_y):
+            yield (x, y), (to_x, to_y)
+
+
+def places(traces: list[dict[str, Any]]) -> dict[Place, int]:
+    """The node at every place."""
+    return {
+        (x, y): node
+        for trace, kind in zip(traces, tree.VIEW.nodes, strict=True)
+        if kind == "points"
+        for x, y, node in zip(trace["x"], trace["y"], trace.get("customdata", ()), strict=True)
+        if y is not None
+    }
+
+
+def steps(family: str, method: str) -> Iterator[tuple[Story, int, Step]]:
+    told = story(family, method)
+    for k, step in enumerate(told.steps):
+        yield told, k, step
+
+
+@pytest.mark.parametrize(("family", "method"), TREES)
+def test_edges_are_the_parents(family: str, method: str) -> None:
+    for told, k, step in steps(family, method):
+        traces = drawn(told, k, tree)
+        known = places(traces)
+        wanted = {node for node, role in enumerate(step.roles) if role is not Role.EXPLORE}
+        assert set(known.values()) == wanted and len(known) == len(wanted), "two nodes at one place, or one missing"
+        edges = {(known[above], known[below]) for above, below in lines(traces[0])}
+        assert edges == {(step.parents[node], node) for node in wanted if node}
+        for likely in traces[1:3]:
+            assert {(known[above], known[below]) for above, below in lines(likely)} <= edges
+        assert all(x == trees.depths(step.parents)[node] for (x, _), node in known.items())
+
+
+def test_a_changed_parent_is_another_picture() -> None:
+    told = story("llama", "medusa")
+    k = next(k for k, step in enumerate(told.steps) if len(step.tokens) > 20)
+    step = told.steps[k]
+    node = next(node for node in range(len(step.tokens) - 1, 0, -1) if step.parents[node] > 0)
+    moved = replace(step, parents=(*step.parents[:node], 0, *step.parents[node + 1 :]))
+    changed = Story(told.header, told.texts, [*told.steps[:k], moved], told.ids)
+    assert drawn(changed, k, tree)[0] != drawn(told, k, tree)[0]
+
+
+@pytest.mark.parametrize(("family", "method"), TREES)
+def test_the_thick_line_is_the_accepted_path_and_ends_at_the_targets_token(family: str, method: str) -> None:
+    for told, k, step in steps(family, method):
+        traces = drawn(told, k, tree)
+        known = places(traces)
+        taken, own = traces[3], traces[4]
+        path = [known[place] for place in zip(taken["x"], taken["y"], strict=True)]
+        assert path == (list(step.path) if len(step.path) > 1 else [])
+        if len(step.emitted) == step.accepted:
+            assert not own["x"]
+            continue
+        (above, below), meaning = next(lines(own)), MEANINGS[emitted_fates(step)[-1]]
+        assert known[above] == step.path[-1] and below not in known
+        assert own["text"] == ["", told.text(step.emitted[-1])]
+        assert own["marker"]["symbol"] == meaning.symbol
+        assert below[0] == above[0] + 1
+
+
+@pytest.mark.parametrize(("family", "method"), TREES)
+def test_colours_and_signs_are_the_fates(family: str, method: str) -> None:
+    for told, k, step in steps(family, method):
+        guesses = drawn(told, k, tree)[6]
+        fates = node_fates(step)
+        for place, node in enumerate(guesses.get("customdata", ())):
+            if guesses["y"][place] is not None:
+                assert guesses["marker"]["color"][place] == fates[node]
+                assert guesses["marker"]["symbol"][place] == MEANINGS[fates[node]].symbol
+                assert not guesses.get("text") or guesses["text"][place] == told.text(step.tokens[node])[:12]
+
+
+def test_the_layout_does_not_betray_the_verdict() -> None:
+    """What is seen before the target has judged is the same, whatever it will say."""
+    told = story("llama", "ngrammys")
+    k = next(k for k, step in enumerate(told.steps) if step.accepted)
+    step = told.steps[k]
+    other = replace(step, path=(0,), accepted=0, emitted=step.emitted[:1], choices=(0,) * len(step.tokens))
+    changed = Story(told.header, told.texts, [*told.steps[:k], other], told.ids)
+    now, then = tree.frame(told, k), tree.frame(changed, k)
+    assert now["layout"] == then["layout"] and now["data"] != then["data"]
+    for phase, before, after in zip(tree.VIEW.phases, now["data"], then["data"], strict=True):
+        assert phase == "accept" or before == after
+
+
+@given(st.lists(st.integers(0, 30), max_size=40))
+def test_first_children_go_straight_on(links: list[int]) -> None:
+    """Every tree: no two nodes at one place, and a first child stands in its parent's row."""
+    parents = (-1, *(min(link, node) for node, link in enumerate(links)))
+    step = replace(
+        story("llama", "jacobi").steps[0],
+        tokens=(1,) * len(parents),
+        parents=parents,
+        roles=(Role.ROOT, *(Role.VERIFY,) * len(links)),
+    )
+    rows, depths = layout.rows(step), trees.depths(parents)
+    assert len(set(zip(rows, depths, strict=True))) == len(parents)
+    for node in range(len(parents)):
+        children = [child for child, parent in enumerate(parents) if parent == node]
+        assert not children or rows[children[0]] == rows[node]
+    leaves = len(set(range(len(parents))) - set(parents))
+    assert sorted(set(rows)) == list(range(leaves))  # type: ignore[type-var]
+
+
+def test_what_the_methods_tell_of_their_guesses() -> None:
+    """Ranks, probabilities and counts become weights; without any of them an edge is thin."""
+    for method in ("draft_model", "kangaroo", "medusa", "ngrammys", "lookahead"):
+        told = story("llama", method)
+        k = next(k for k, step in enumerate(told.steps) if step.drafted > 1)
+        step = told.steps[k]
+        guesses = [node for node, role in enumerate(step.roles) if role is Role.VERIFY]
+        likely = weights(told.header, step, guesses)
+        if method in ("medusa", "ngrammys"):
+            best = [n for n in guesses if step.sources[n].endswith((",0", "bigram:0"))]
+            assert best and all(likely[node] == max(likely.values()) for node in best)
+        if method == "lookahead":
+            assert not likely
+    told = story("llama", "draft_model")
+    step = replace(told.steps[1], q=(None, *[0.25] * (len(told.steps[1].tokens) - 1)))
+    assert set(weights(told.header, step, range(1, len(step.tokens))).values()) == {0.25}
+
+
+def test_a_spark_marks_what_an_earlier_verdict_inspired() -> None:
+    """A suffix that the panel of an earlier step tells of; one that came from the window has none."""
+    told, k = Story.of(record("ouroboros")), 2
+    assert inspired(told, 1) == {5, 6, 7}, "the recorded run refined this phrase in its first step"
+    step = told.steps[k]
+    first = step.sources.index("pool:0,0")
+    key, phrase = step.tokens[step.parents[first]], step.panel["suffixes"][0]
+    bare = [replace(s, panel={**s.panel, "inspired": [], "refined": []}) for s in told.steps]
+    without = Story(told.header, told.texts, bare, told.ids)
+    assert inspired(without, k) == set() and not drawn(without, k, tree)[7]["x"]
+    bare[k - 1] = replace(bare[k - 1], panel={**bare[k - 1].panel, "inspired": [[key, phrase, "added"]]})
+    after = Story(told.header, told.texts, bare, told.ids)
+    marked = inspired(after, k)
+    assert first in marked and {step.sources[node].split(",")[0] for node in marked} == {"pool:0"}
+    sparks, known = drawn(after, k, tree)[7], places(drawn(after, k, tree))
+    assert {known[place] for place in zip(sparks["x"], sparks["y"], strict=True)} == marked
+
+
+def test_hostile_texts_and_panels_do_no_harm() -> None:
+    """A file from elsewhere may hold anything in its panel; texts never become tags."""
+    for method in ("kangaroo", "ouroboros", "rest", "ngrammys"):
+        told = story("llama", method)
+        for junk in (None, 7, "x", [[]], [{"a": None}], {"a": 1}, [[1, [2], 3]], [10**40]):
+            names = ("confidence", "eta", "suffixes", "refined", "inspired", "read", "rows")
+            bad = [replace(step, panel=dict.fromkeys(names, junk)) for step in told.steps]
+            strange = Story(told.header, dict.fromkeys(told.texts, HOSTILE[0]), bad, told.ids)
+            patches = [plain(tree.frame(strange, k), strange, step) for k, step in enumerate(bad)]
+            assert "<" not in json.dumps(patches)

@@ -1,0 +1,28 @@
+"""Steps and traces as figures: what the page plays, and the same figures for notebooks and for a file of one's own.
+
+from viz import animate, figure, write_html
+figure(trace, "mask", step=7).show()
+write_html(trace, "run.html")
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from .views import VIEWS
+
+if TYPE_CHECKING:
+    from .notebook import animate, figure
+    from .page import write_html
+
+__all__ = ["VIEWS", "animate", "figure", "write_html"]
+
+# What brings plotly is imported when it is asked for: the page's server draws nothing itself.
+_LATER = {"animate": ".notebook", "figure": ".notebook", "write_html": ".page"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LATER[name], __name__), name)

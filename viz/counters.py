@@ -1,0 +1,206 @@
+"""The numbers of the run so far, under the names that users know, each with its formula."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from operator import add
+from typing import Any
+
+from decoding.types import Header, Role, Step
+
+from .story import Story
+from .view import Figure, Patch, View
+
+CTAR = (1, 2, 3, 4)
+PHASES = ("draft", "forward", "accept", "commit", "other")
+_BRANCHING = frozenset({"lookahead", "ngrammys", "medusa", "ouroboros", "rest"})
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A number on the screen: (value * scale) with so many digits, then the unit."""
+
+    key: str
+    label: str
+    formula: str
+    unit: str = ""
+    digits: int = 2
+    scale: float = 1.0
+    parts: tuple[str, ...] = ()  # names of a list's numbers; they count from `first` where there are none
+    first: int = 0
+
+    def plain(self) -> dict[str, Any]:
+        """As the page reads it."""
+        shown = {"unit": self.unit, "digits": self.digits, "scale": self.scale}
+        shown |= {"parts": self.parts} if self.parts else {"first": self.first}
+        return {"key": self.key, "label": self.label, "formula": self.formula, **shown}
+
+
+_PERCENT: dict[str, Any] = {"unit": " %", "digits": 1, "scale": 100.0}
+_SPEED = Row(
+    "tokens_per_second",
+    "Tokens per second",
+    "Tokens written after the first step, which reads the prompt, divided by the time of those steps.",
+    digits=1,
+)
+_MEAN = Row("mean_acceptance_length", "Mean acceptance length", "New tokens divided by steps; one step at a time is 1.")
+_RATE = Row("draft_acceptance_rate", "Draft acceptance rate", "Accepted guesses divided by drafted ones.", **_PERCENT)
+_VERIFIED = Row(
+    "draft_acceptance_rate",
+    "Accepted of verified nodes",
+    "Accepted guesses divided by all guesses of all branches; of branches at most one can be right.",
+    **_PERCENT,
+)
+_HIT = Row(
+    "hit_rank",
+    "Mean hit rank",
+    "The mean place of accepted guesses among the guesses for the same place; 1 is the first.",
+)
+_COMMON = (
+    Row(
+        "fed_per_token",
+        "Fed tokens per new token",
+        "Rows that went through the target, the prompt included, divided by new tokens: what the text cost in work.",
+    ),
+    Row(
+        "speedup",
+        "Speedup",
+        "Tokens per second divided by those of our own autoregressive run of the same prompt on the same machine.",
+        unit="×",
+    ),
+    Row("step_ms", "Time per step", "The time of all steps after the first, divided by their number.", " ms"),
+    Row("prefill_ms", "Prefill", "The time of the first step, which reads the prompt.", " ms", 1),
+    Row("new_tokens", "New tokens", "Tokens written so far.", digits=0),
+    Row(
+        "survival",
+        "Acceptance by position",
+        "For each position the share of steps that accepted a guess there and at every position before it.",
+        first=1,
+        **_PERCENT,
+    ),
+    Row(
+        "histogram",
+        "Acceptance histogram",
+        "How many steps accepted exactly 0, 1, 2, ... guesses.",
+        digits=0,
+    ),
+    Row("ctar", "CTAR(w)", "The share of steps that wrote more than w tokens, for w from 1 to 4.", first=1, **_PERCENT),
+    Row(
+        "time",
+        "Time by phase",
+        "The share of the time after the first step in draft, forward, accept, commit and the rest.",
+        parts=PHASES,
+        **_PERCENT,
+    ),
+)
+_OF_GUESSES = ("survival", "histogram", "speedup", "ctar")
+
+
+def rows(header: Header) -> tuple[Row, ...]:
+    """The numbers that make sense for a run: where guesses branch, most must be wrong, so no rate is told."""
+    if header.method == "autoregressive":
+        return (_SPEED, _MEAN, *(row for row in _COMMON if row.key not in _OF_GUESSES))
+    return (_SPEED, _MEAN, *((_VERIFIED, _HIT) if header.method in _BRANCHING else (_RATE,)), *_COMMON)
+
+
+@dataclass(slots=True)
+class Totals:
+    """Sums over the steps so far, one entry a step; the first step's time is left out, because it reads the prompt."""
+
+    counts: list[tuple[int, ...]] = field(default_factory=list)  # new, drafted, accepted, fed, hits, sum of their ranks
+    times: list[tuple[float, ...]] = field(default_factory=list)  # of `PHASES`, and the total
+    accepted: list[int] = field(default_factory=list)  # of every step
+    emitted: list[int] = field(default_factory=list)
+
+    def add(self, step: Step) -> None:
+        """Count one more step."""
+        ranks, emitted = hit_ranks(step), len(step.emitted)
+        counts = (emitted, step.drafted, step.accepted, step.fed, len(ranks), sum(ranks))
+        times = (*(getattr(step.timing, f"{phase}_ms") for phase in PHASES), step.timing.total_ms)
+        if self.counts:
+            counts = tuple(map(add, self.counts[-1], counts))
+            times = tuple(map(add, self.times[-1], times))
+        else:
+            times = (0.0,) * len(times)
+        self.counts.append(counts)
+        self.times.append(times)
+        self.accepted.append(step.accepted)
+        self.emitted.append(emitted)
+
+
+def numbers(story: Story, k: int) -> dict[str, Any]:
+    """The value of every number after step k; None where nothing was measured."""
+    totals: Totals = story.sums.setdefault("counters", Totals())
+    for step in story.steps[len(totals.counts) : k + 1]:
+        totals.add(step)
+    (new, drafted, accepted, fed, hits, ranks), (*phases, total) = totals.counts[k], totals.times[k]
+    steps, tally = k + 1, Counter(totals.accepted[: k + 1])
+    counts = [tally[guesses] for guesses in range(max(tally) + 1)]
+    emitted = totals.emitted[: k + 1]
+    return {
+        "tokens_per_second": (new - emitted[0]) / (total / 1000) if total > 0 else None,
+        "mean_acceptance_length": new / steps,
+        "draft_acceptance_rate": accepted / drafted if drafted else None,
+        "hit_rank": ranks / hits if hits else None,
+        "survival": [sum(counts[i + 1 :]) / steps for i in range(len(counts) - 1)],
+        "histogram": counts,
+        "fed_per_token": fed / new if new else None,
+        "speedup": None,
+        "ctar": [sum(written > w for written in emitted) / steps for w in CTAR],
+        "time": [phase / total for phase in phases] if total > 0 else None,
+        "step_ms": total / k if k else None,
+        "prefill_ms": story.steps[0].timing.total_ms,
+        "new_tokens": new,
+    }
+
+
+def hit_ranks(step: Step) -> list[int]:
+    """The place of every accepted guess among the different guesses for its place, from 1."""
+    ranks = []
+    for above, node in zip(step.path, step.path[1:], strict=False):
+        below = [child for child, parent in enumerate(step.parents) if parent == above]
+        guesses = dict.fromkeys(step.tokens[child] for child in below if step.roles[child] is Role.VERIFY)
+        ranks.append([*guesses].index(step.tokens[node]) + 1)
+    return ranks
+
+
+def base(story: Story) -> Figure:
+    """The rows without their values."""
+    return {"rows": [row.plain() for row in rows(story.header)]}
+
+
+def frame(story: Story, k: int) -> Patch:
+    """The values up to step k."""
+    values = numbers(story, k)
+    return {"values": [_short(values[row.key]) for row in rows(story.header)]}
+
+
+def shown(row: Row, value: Any) -> str:
+    """A value with its unit."""
+    if isinstance(value, list):
+        names = row.parts or [str(row.first + place) for place in range(len(value))]
+        told = (f"{name}: {_digits(row, part)}" for name, part in zip(names, value, strict=True))
+        return ", ".join(told) or "none yet"
+    return "not known" if value is None else _digits(row, value)
+
+
+def _digits(row: Row, value: float) -> str:
+    return f"{value * row.scale:.{row.digits}f}{row.unit}"
+
+
+def _short(value: Any) -> Any:
+    """Five digits are more than the screen shows."""
+    if isinstance(value, list):
+        return [_short(part) for part in value]
+    return float(f"{value:.5g}") if isinstance(value, float) else value
+
+
+VIEW = View(
+    name="counters",
+    label="Counters",
+    kind="numbers",
+    look_for="Tokens per step tell how often guesses hold; fed tokens tell what the guessing costs.",
+    base=base,
+    frame=frame,
+)

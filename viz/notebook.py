@@ -1,0 +1,169 @@
+"""The views as ordinary Plotly figures, for notebooks: one step, or all of them with a slider and a play button."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import plotly.graph_objects as go
+
+from decoding.types import Trace
+
+from . import counters, encode, text, visible
+from .check import Rescored
+from .check import say as say_check
+from .palette import THEMES
+from .play import LABELS
+from .story import Story
+from .view import Figure
+from .views import VIEWS
+
+_FONT = "system-ui, sans-serif"
+_TITLE, _CONTROLS = 44, 84  # pixels above and below a figure
+
+
+def figure(
+    trace: Trace, name: str, step: int | None = None, theme: str = "light", check: Rescored | None = None
+) -> go.Figure:
+    """A view of one step, by default the last; `check` is the outcome of a rescore as a dictionary, for "check"."""
+    drawing = _Drawing(trace, name, theme, check)
+    k = drawing.last if step is None else step
+    if not 0 <= k <= drawing.last:
+        raise ValueError(f"step must be between 0 and {drawing.last}, the last one of this trace, not {step}")
+    drawn = drawing.picture(k)
+    layout = drawing.framed(drawn["layout"], f", step {k}")
+    return go.Figure(data=drawn["data"], layout={**layout, "template": "none"})
+
+
+def animate(trace: Trace, name: str, theme: str = "light", check: Rescored | None = None) -> go.Figure:
+    """A view of all steps, with a slider and a play button that need nothing but plotly."""
+    drawing = _Drawing(trace, name, theme, check)
+    drawn = [drawing.picture(k) for k in range(drawing.last + 1)]
+    tallest = max(drawn, key=lambda picture: picture["layout"].get("height", 0))
+    layout = drawing.framed(drawn[0]["layout"] | {"height": tallest["layout"].get("height", 450)}, "")
+    kept = ("title", "height", "margin", "updatemenus", "sliders")  # of the whole, whatever a frame says
+    frames = [
+        go.Frame(
+            name=str(k),
+            data=picture["data"],
+            layout={name: part for name, part in picture["layout"].items() if name not in kept},
+        )
+        for k, picture in enumerate(drawn)
+    ]
+    layout |= {"height": layout["height"] + _CONTROLS, **_controls(len(drawn), THEMES[theme])}
+    layout["margin"] = layout["margin"] | {"b": layout["margin"].get("b", 8) + _CONTROLS}
+    return go.Figure(data=drawn[0]["data"], layout={**layout, "template": "none"}, frames=frames)
+
+
+class _Drawing:
+    """A view of a trace in a theme."""
+
+    def __init__(self, trace: Trace, name: str, theme: str, check: Rescored | None) -> None:
+        if theme not in THEMES:
+            raise ValueError(f"there is no theme {theme[:40]!r}: choose one of {', '.join(THEMES)}")
+        if name not in VIEWS:
+            raise ValueError(f"there is no view {name[:40]!r}: choose one of {', '.join(VIEWS)}")
+        self.view, self._colours, self._check = VIEWS[name], THEMES[theme], check
+        if not self.view.shows(trace.header):
+            raise ValueError(
+                f"a run of {trace.header.method[:40]} has nothing to show here: choose another than {name}"
+            )
+        self._story = Story.of(trace)
+        self.last = len(self._story.steps) - 1
+        if self.last < 0:
+            raise ValueError("this trace holds no step: record a run first")
+        self._shown = {token: visible.shown(words) for token, words in self._story.texts.items()}
+        self._base = self.view.base(Story(trace.header, dict(trace.texts)))
+
+    def picture(self, k: int) -> Figure:
+        """The figure of step k, as plotly draws it."""
+        if self.view.kind == "text":
+            drawn: Figure = self._plain(text.picture(self._story, k))
+            return drawn
+        if self.view.kind == "numbers":
+            table: Figure = self._plain(_table(self._rows(k)))
+            return table
+        merged: Figure = self._plain({name: self._base[name] for name in ("data", "layout")})
+        for step in range(k + 1) if self.view.grows else (k,):
+            patch = self._plain(self.view.frame(self._story, step), step)
+            merge = _appended if self.view.grows else _overlaid
+            for place, part in enumerate(patch.get("data", ())):
+                merged["data"][place] = merge(merged["data"][place], part)
+            merged["layout"] = _overlaid(merged["layout"], patch.get("layout", {}))
+        return merged
+
+    def framed(self, layout: Mapping[str, Any], step: str) -> dict[str, Any]:
+        """A layout with a title, for which the page has no need."""
+        method = self._story.header.method
+        words = f"{self._base.get('label', self.view.label)}, {LABELS.get(method, method)[:40]}{step}"
+        colours = {"paper_bgcolor": "$paper", "plot_bgcolor": "$paper", "font": {"color": "$text", "family": _FONT}}
+        framed: dict[str, Any] = _overlaid(self._plain(colours), layout)
+        corner = {"x": 0, "xanchor": "left", "y": 1, "yanchor": "top", "pad": {"l": 12, "t": 14}}
+        framed["title"] = {"text": visible.escaped(words), "font": {"size": 15}, **corner}
+        framed["height"] = framed.get("height", 450) + _TITLE
+        margin = framed.get("margin", {})
+        return framed | {"margin": margin | {"t": margin.get("t", 8) + _TITLE}}
+
+    def _rows(self, k: int) -> list[tuple[str, str]]:
+        """Labels and values of a view of numbers."""
+        if "rows" not in self._base:
+            said = self._base["say"] if self._check is None else say_check(self._check, self._story.header)
+            return [(self.view.label, said)]
+        values = self.view.frame(self._story, k)["values"]
+        rows = counters.rows(self._story.header)
+        return [(row.label, counters.shown(row, value)) for row, value in zip(rows, values, strict=True)]
+
+    def _plain(self, value: encode.Value, k: int | None = None) -> encode.Value:
+        """What plotly draws."""
+        step = None if k is None else self._story.steps[k]
+        return encode.resolve(value, self._shown, (), self._colours, step)
+
+
+def _table(rows: list[tuple[str, str]]) -> Figure:
+    look = {"align": "left", "line": {"color": "$line"}, "font": {"color": "$text", "family": _FONT, "size": 13}}
+    cells = {"values": [list(column) for column in zip(*rows, strict=True)], "fill": {"color": "$paper"}, "height": 26}
+    header = {"values": ["", ""], "fill": {"color": "$panel"}, "height": 8}
+    table = {"type": "table", "columnwidth": [1, 2], "header": header | look, "cells": cells | look}
+    return {"data": [table], "layout": {"height": 36 + 26 * len(rows), "margin": {"l": 8, "r": 8, "t": 8, "b": 8}}}
+
+
+def _overlaid(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """The base with what a patch changes: objects merge, everything else is replaced."""
+    merged = dict(base)
+    for name, value in patch.items():
+        old = merged.get(name)
+        merged[name] = _overlaid(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _appended(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """The base with a step's points behind those it has."""
+    merged = dict(base)
+    for name, value in patch.items():
+        if isinstance(value, dict):
+            merged[name] = _appended(merged.get(name, {}), value)
+        else:
+            merged[name] = [*merged.get(name, ()), *value] if isinstance(value, list) else value
+    return merged
+
+
+def _controls(steps: int, colours: Mapping[str, str]) -> dict[str, Any]:
+    """A play button, a pause button and a slider."""
+    play = {"frame": {"duration": 500, "redraw": True}, "transition": {"duration": 0}, "fromcurrent": True}
+    stand = {"frame": {"duration": 0, "redraw": True}, "transition": {"duration": 0}, "mode": "immediate"}
+    buttons = [
+        {"label": "Play", "method": "animate", "args": [None, play | {"mode": "immediate"}]},
+        {"label": "Pause", "method": "animate", "args": [[None], stand]},
+    ]
+    look = {"bgcolor": colours["panel"], "bordercolor": colours["line"], "font": {"color": colours["text"]}}
+    menu = {"type": "buttons", "direction": "left", "showactive": False, "buttons": buttons, **look}
+    menu |= {"x": 0, "xanchor": "left", "y": 0, "yanchor": "top", "pad": {"t": 30, "r": 8}}
+    slider = {
+        "steps": [{"label": str(k), "method": "animate", "args": [[str(k)], stand]} for k in range(steps)],
+        "currentvalue": {"prefix": "Step "},
+        "x": 0.16,
+        "len": 0.84,
+        "pad": {"t": 12},
+        **look,
+    }
+    return {"updatemenus": [menu], "sliders": [slider]}

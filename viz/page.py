@@ -1,0 +1,107 @@
+"""A run as one file that replays in any browser, without a server or a network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+from os import PathLike
+from pathlib import Path
+
+from plotly.offline import get_plotlyjs
+
+from decoding.types import Trace
+
+from .check import Rescored
+from .palette import DARK, LIGHT
+from .play import LABELS, Play
+
+_ASSETS = Path(__file__).parent.parent / "assets"
+_BODY = f"""
+body {{ margin: 0; padding: 12px; background: {LIGHT["paper"]}; }}
+body.dark {{ background: {DARK["paper"]}; color-scheme: dark; }}
+"""
+_START = """
+"use strict";
+{
+  const asked = JSON.parse(document.getElementById("asked").textContent);
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const dress = () => document.body.classList.toggle("dark", dark.matches);
+  dress();
+  dark.addEventListener("change", dress);
+  const player = new Specscope.Player(document.getElementById("specscope"), { source: null, on: {} });
+  player.feed(document.getElementById("lines").textContent);
+  if (asked.step !== null) player.goto({ step: asked.step });
+}
+"""
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>{style}</style>
+</head>
+<body>
+<main id="specscope" class="specscope"></main>
+<script type="application/json" id="asked">{asked}</script>
+<script type="application/json" id="lines">{lines}</script>
+{scripts}
+</body>
+</html>
+"""
+
+
+def write_html(
+    trace: Trace,
+    path: str | PathLike[str],
+    *,
+    check: Rescored | None = None,
+    speedup: float | None = None,
+    step: int | None = None,
+) -> None:
+    """Write a replay of a run; `step` is the one that it opens at, `check` a rescore's outcome as a dictionary."""
+    Path(path).write_text(page(trace, check=check, speedup=speedup, step=step), encoding="utf-8")
+
+
+def page(trace: Trace, *, check: Rescored | None = None, speedup: float | None = None, step: int | None = None) -> str:
+    """The replay as a text."""
+    play = Play(trace.header, cap=None)
+    lines = [play.begin(trace.texts), *(play.step(told) for told in trace.steps)]
+    lines += [play.end(trace.summary, check, speedup), play.details()]
+    scripts = [get_plotlyjs(), player_script(), _START]
+    hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
+    label = LABELS.get(trace.header.method, trace.header.method)
+    return _PAGE.format(
+        # Nothing but these very scripts runs, and nothing is loaded from anywhere; plotly writes styles of its own.
+        policy=f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'",
+        title=html.escape(f"{label} on {trace.header.model.name} - Specscope"[:120]),
+        style=_BODY + style(),
+        asked=inert(json.dumps({"step": step})),
+        lines=inert("".join(lines)),
+        scripts="\n".join(f"<script>{_whole(script)}</script>" for script in scripts),
+    )
+
+
+def player_script() -> str:
+    """The player's scripts, joined in the order of their names."""
+    return "\n".join(file.read_text(encoding="utf-8") for file in sorted((_ASSETS / "player").glob("*.js")))
+
+
+def style() -> str:
+    """The page's style sheet."""
+    return (_ASSETS / "style.css").read_text(encoding="utf-8")
+
+
+def inert(text: str) -> str:
+    """JSON that cannot end the element it stands in."""
+    return text.replace("<", r"\u003c")
+
+
+def _whole(script: str) -> str:
+    """A script as it is: an end tag in it would end the element too early, and its hash would not fit."""
+    assert "</script" not in script.lower(), "a script that is written into a page must not hold an end tag"
+    return script

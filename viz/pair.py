@@ -1,0 +1,187 @@
+"""The target against the drafter at one place: how likely each held the tokens there, and what that means for a guess.
+
+The place of a guess is judged by the target's law behind the guess's parent. The record holds that law's best tokens,
+and of the drafter's law only the shares of the tokens that were drawn from it.
+"""
+
+from __future__ import annotations
+
+from decoding.types import Header, Role, Step
+
+from .cells import Trace, axis, labels, layout, note, packed, points, ticks
+from .encode import tokens
+from .palette import MEANINGS, Fate
+from .story import Story, node_fates
+from .view import Figure, Patch, View
+
+_ROWS = 7  # tokens shown
+TARGET, DRAFT, NAMES, MARKS, SAY = range(5)  # the traces
+# The words of `sentence`; {p}, {q} and {keep} are shares, {best} is the target's highest one.
+WORDS = {
+    "greedy": "{fate}: p {p}, and the target's best {best}",
+    "sampled": "{fate}: kept with chance min(1, p/q) = {keep}",
+    "residual": "{fate}: kept with chance min(1, p/q) = {keep}, so the next is drawn from max(0, p - q)",
+    "copied": "{fate}: drawn from no law, it is kept with chance p {p}",
+    "typical": "{fate}: p {p}, kept where it is typical enough",
+    "explored": "a cell of the window: p {p}, read and never written",
+    "none": "no guess here: the target's own law",
+    "rank": "what the target took was guess {rank} of {count}",
+    "missed": "what the target took was not guessed, {count} tried",
+}
+FATES = {Fate.ACCEPTED: "accepted", Fate.REJECTED: "rejected", Fate.MATCHED: "right, but behind a wrong guess"}
+_LIGHT = "this run was recorded without probabilities: record it in full to see them"
+
+
+def shows(header: Header) -> bool:
+    """Whether a run has guesses, and their probabilities are recorded."""
+    return header.method != "autoregressive" and header.record == "full"
+
+
+def base(story: Story) -> Figure:
+    """The figure without a step."""
+    bar: Trace = {"type": "bar", "orientation": "h", "x": [], "width": 0.36, "showlegend": False, "hoverinfo": "none"}
+    bar |= {"textposition": "outside", "texttemplate": "%{x:.3f}", "cliponaxis": False}
+    bar |= {"textfont": {"size": 10, "color": "$text"}}
+    rows = [*range(_ROWS)]
+    target = bar | {"y": [row - 0.2 for row in rows], "marker": {"color": "$correction", "line": {"width": 0}}}
+    drawn = {"shape": "/", "size": 6, "fillmode": "overlay", "fgcolor": "$paper", "fgopacity": 0.9}
+    draft = bar | {"y": [], "marker": {"color": "$proposed", "line": {"width": 0}, "pattern": drawn}}
+    names = labels("middle left", "$text") | {"x": [-0.02] * _ROWS}
+    marks = points("markers", marker={"size": 9, "color": "$text", "line": {"width": 1.5, "color": "$text"}})
+    data = [target, draft, names, marks, labels("middle right", "$text") | {"x": [-0.36, -0.36], "y": [-2.4, -1.6]}]
+    notes = [note("■ p of the target", 0.0, -0.75, "left"), note("▨ q of the drafter", 0.45, -0.75, "left")]
+    notes.append(note("◆ taken", 1.22, -0.75, "right"))
+    if story.header.record != "full":
+        notes.append(note(_LIGHT, 0.0, 3, "left"))
+    shares: dict[float, str] = {0.0: "0", 0.5: "0.5", 1.0: "1"}
+    xaxis = axis(-0.36, 1.22) | ticks(shares) | {"showgrid": True, "gridcolor": "$faint"}
+    margin = {"l": 8, "r": 8, "t": 8, "b": 22, "pad": 2}
+    figure = layout(300, xaxis, axis(-2.9, _ROWS - 0.4, down=True), margin=margin, annotations=notes, barmode="overlay")
+    detail = {
+        "rows": _ROWS,
+        "target": TARGET,
+        "draft": DRAFT,
+        "names": NAMES,
+        "marks": MARKS,
+        "say": SAY,
+        "words": WORDS,
+    }
+    return {"data": data, "layout": figure, "detail": detail}
+
+
+def frame(story: Story, k: int) -> Patch:
+    """The guess that matters most in step k: the first one rejected, else the last one accepted."""
+    return pair_detail(story, k, chosen(story.steps[k]))
+
+
+def pair_detail(story: Story, k: int, node: int) -> Patch:
+    """The target's best tokens and the guesses at the place of a node; of the root, those behind it."""
+    step = story.steps[k]
+    if not step.top or not 0 <= node < len(step.tokens):
+        return {}
+    parent = max(0, step.parents[node])
+    rivals, said = guesses(step, parent), choice(step, parent)
+    rows = _rows(step, parent, node)
+    ids = [token for token, _ in rows]
+    places = {step.tokens[guess]: guess for guess in reversed(rivals)}
+    data: list[Trace] = [{} for _ in range(5)]
+    data[TARGET] = {"x": [round(p, 4) for _, p in rows], "customdata": packed([places.get(token, -1) for token in ids])}
+    drawn = [(row, places[token]) for row, token in enumerate(ids) if token in places and _q(step, places[token])]
+    if drawn:
+        data[DRAFT] = {"x": [round(_q(step, guess), 4) for _, guess in drawn]}
+        data[DRAFT] |= {"y": [row + 0.2 for row, _ in drawn], "customdata": packed([guess for _, guess in drawn])}
+    data[NAMES] = {"y": packed([*range(len(ids))]), "text": tokens(ids) | {"cut": 14}}
+    signs = [(1.17, ids.index(said), "diamond")] if said in ids else []
+    if node:
+        signs.append((1.1, ids.index(step.tokens[node]), MEANINGS[node_fates(step)[node]].symbol))
+    xs, ys, symbols = zip(*signs, strict=True) if signs else ((), (), ())
+    data[MARKS] = {"x": [*xs], "y": [*ys], "marker": {"symbol": [*symbols]}}
+    data[SAY] = {"text": {"strings": [sentence(story.header, step, node), _rank(step, rivals, said)]}}
+    return {"data": data}
+
+
+def chosen(step: Step) -> int:
+    """The guess that a figure is about where nobody has chosen one."""
+    end = step.path[-1] if step.path else 0
+    rejected = guesses(step, end)
+    return rejected[0] if rejected else end
+
+
+def guesses(step: Step, parent: int) -> list[int]:
+    """The guesses below a node, in the order in which they were made."""
+    columns = enumerate(zip(step.parents, step.roles, strict=True))
+    return [node for node, (above, role) in columns if above == parent and role is Role.VERIFY]
+
+
+def choice(step: Step, parent: int) -> int:
+    """What the target took behind a node: what was written there, or what is likeliest."""
+    if parent in step.path and step.path.index(parent) < len(step.emitted):
+        return step.emitted[step.path.index(parent)]
+    return step.choices[parent] if step.choices else -1
+
+
+def keep(step: Step, node: int) -> float | None:
+    """The chance min(1, p/q) with which a sampled guess is kept; p where it was drawn from no law."""
+    p = step.p[node] if step.p else None
+    if p is None:
+        return None
+    q = _q(step, node)
+    return min(1.0, p / q) if q else p
+
+
+def sentence(header: Header, step: Step, node: int) -> str:
+    """What p and q mean for a guess."""
+    p = step.p[node] if step.p else None
+    if not node or p is None:
+        return WORDS["none"]
+    fate, best = node_fates(step)[node], max((share for _, share in step.top[step.parents[node]]), default=p)
+    kind = "residual" if fate is Fate.REJECTED else "sampled"
+    kind = kind if _q(step, node) else "copied"
+    if not header.sampling.get("temperature"):
+        kind = "greedy"
+    elif not header.lossless:
+        kind = "typical"
+    kind = "explored" if fate is Fate.EXPLORED else kind
+    told = {"p": f"{p:.3f}", "best": f"{max(best, p):.3f}", "keep": f"{keep(step, node):.3f}"}
+    return WORDS[kind].format(fate=FATES.get(fate, ""), **told)
+
+
+def _rank(step: Step, rivals: list[int], said: int) -> str:
+    """Where what the target took stood among the guesses there."""
+    ranks = [rank for rank, node in enumerate(rivals, start=1) if step.tokens[node] == said]
+    if not rivals:
+        return ""
+    return WORDS["rank" if ranks else "missed"].format(rank=ranks[0] if ranks else 0, count=len(rivals))
+
+
+def _q(step: Step, node: int) -> float:
+    """The share of a guess in the law that it was drawn from; 0 where there is none."""
+    return (step.q[node] or 0.0) if step.q else 0.0
+
+
+def _rows(step: Step, parent: int, node: int) -> list[tuple[int, float]]:
+    """Tokens and the target's shares of them: its best ones and the guesses, the likeliest first."""
+    shares = dict(step.top[parent])
+    for guess in (node, *guesses(step, parent)):
+        p = step.p[guess] if guess and step.p else None
+        if p is not None:
+            shares.setdefault(step.tokens[guess], p)
+    ranked = sorted(shares.items(), key=lambda row: (-row[1], row[0]))
+    kept = ranked[:_ROWS]
+    if node and step.tokens[node] not in [token for token, _ in kept]:
+        kept[-1:] = [row for row in ranked if row[0] == step.tokens[node]]
+    return kept
+
+
+VIEW = View(
+    name="pair",
+    label="Target against drafter",
+    kind="plot",
+    look_for="where the drafter's bar is longer than the target's, a guess may be rejected",
+    base=base,
+    frame=frame,
+    shows=shows,
+    nodes=("points", "points", None, None, None),
+    phases=("verify", "propose", "propose", "accept", "accept"),
+    columns=(("Token", "data.2.text"), ("p", "data.0.x"), ("q", "data.1.x"), ("Node", "data.0.customdata")),
+)

@@ -1,0 +1,137 @@
+"""What every colour, mark and line style means, once for all views: Okabe and Ito's colours, each with a second sign.
+
+A figure names a colour as "$accepted"; `encode.resolve` or the page's player puts in the colour of the theme.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+
+
+class Fate(IntEnum):
+    """What became of a token; the codes are what figures carry."""
+
+    PROPOSED = 0  # a guess that the target has not judged yet
+    ROOT = 1
+    ACCEPTED = 2
+    REJECTED = 3
+    MATCHED = 4  # agrees with the target's choice, but behind a rejected guess
+    EXPLORED = 5
+    CORRECTION = 6  # the target's own token where it rejected a guess
+    BONUS = 7  # the target's own token behind the last accepted guess
+    INSPIRED = 8  # a guess that an earlier verification had inspired or refined
+    PROMPT = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """How a fate looks: a colour, a text decoration for HTML and a marker for figures."""
+
+    fate: Fate
+    label: str
+    colour: str
+    decoration: str  # a CSS class of the page: underline, strike, dotted, double, hatched, hollow, spark, plain
+    symbol: str  # a Plotly marker
+    words: str  # one line for the legend
+
+
+MEANINGS: tuple[Meaning, ...] = (
+    Meaning(Fate.PROPOSED, "Proposed", "$proposed", "plain", "circle-open-dot", "a guess, not judged yet"),
+    Meaning(Fate.ROOT, "Root", "$root", "plain", "square", "the last token of the text: the step hangs off it"),
+    Meaning(Fate.ACCEPTED, "Accepted", "$accepted", "underline", "circle", "a guess that is the target's own choice"),
+    Meaning(Fate.REJECTED, "Rejected", "$rejected", "strike", "x", "a guess that the target did not choose"),
+    Meaning(
+        Fate.MATCHED,
+        "Matched but unused",
+        "$matched",
+        "hollow",
+        "circle-open",
+        "the target agrees here, but an earlier guess was wrong",
+    ),
+    Meaning(Fate.EXPLORED, "Explored", "$explored", "hatched", "hash", "read to learn from, never written"),
+    Meaning(Fate.CORRECTION, "Correction", "$correction", "dotted", "diamond", "the target's token instead of a guess"),
+    Meaning(Fate.BONUS, "Bonus", "$bonus", "double", "star", "the target's token behind the last accepted guess"),
+    Meaning(
+        Fate.INSPIRED,
+        "Inspired or refined",
+        "$inspired",
+        "spark",
+        "star-open",
+        "a guess the target helped to make",
+    ),
+    Meaning(Fate.PROMPT, "Prompt", "$prompt", "plain", "square-open", "text that was there before"),
+)
+
+# Okabe and Ito's eight: blue, sky, green, yellow, orange, vermilion, purple, black.
+_FATES = {
+    "proposed": "#56B4E9",
+    "accepted": "#009E73",
+    "rejected": "#D55E00",
+    "matched": "#F0E442",
+    "explored": "#CC79A7",
+    "correction": "#0072B2",
+    "bonus": "#56B4E9",
+    "inspired": "#E69F00",
+}
+LIGHT: dict[str, str] = {
+    **_FATES,
+    "matched": "#8F7A00",  # the yellow of the eight is hardly seen on white
+    "time_draft": "#6F86A6",
+    "time_forward": "#C3CCD8",
+    "time_accept": "#4C5A6E",
+    "time_commit": "#98A6B8",
+    "time_other": "#E3E7EC",
+    "root": "#000000",
+    "prompt": "#8A8A8A",
+    "text": "#1A1D23",
+    "muted": "#5A6270",
+    "paper": "#FFFFFF",
+    "panel": "#F6F7F9",
+    "line": "#D5D9E0",
+    "faint": "#ECEEF2",
+    "pin": "#1A1D23",
+}
+DARK: dict[str, str] = {
+    **_FATES,
+    "time_draft": "#8FA6C6",
+    "time_forward": "#4B586A",
+    "time_accept": "#C9D3E0",
+    "time_commit": "#75849A",
+    "time_other": "#333B47",
+    "root": "#FFFFFF",
+    "prompt": "#9AA0AA",
+    "text": "#E8EAEE",
+    "muted": "#A6ADBA",
+    "paper": "#14171C",
+    "panel": "#1C2027",
+    "line": "#3A404B",
+    "faint": "#262B33",
+    "pin": "#FFFFFF",
+}
+THEMES: dict[str, dict[str, str]] = {"light": LIGHT, "dark": DARK}
+
+# For `marker.color` arrays of fate codes: one flat band for each code.
+FATE_COUNT = len(MEANINGS)
+FATE_SCALE: list[list[float | str]] = [
+    [(code + end) / FATE_COUNT, meaning.colour] for code, meaning in enumerate(MEANINGS) for end in (0, 1)
+]
+FATE_RANGE: tuple[float, float] = (-0.5, FATE_COUNT - 0.5)  # cmin and cmax, or zmin and zmax
+
+
+class Phase(NamedTuple):
+    """How a part of a step's time looks: a quiet colour, and a pattern as its second sign."""
+
+    label: str
+    colour: str
+    pattern: str  # plotly's fill pattern
+
+
+PHASES: dict[str, Phase] = {
+    "forward": Phase("Forward", "$time_forward", ""),
+    "draft": Phase("Draft", "$time_draft", "/"),
+    "accept": Phase("Accept", "$time_accept", "x"),
+    "commit": Phase("Commit", "$time_commit", "\\"),
+    "other": Phase("Other", "$time_other", "."),
+}

@@ -1,0 +1,221 @@
+"""A run as the page's player reads it: append-only JSON lines, written while the run goes on or from a record.
+
+    {"kind":"play", ...}       what the run is, the themes, and every view with its base
+    {"kind":"texts", ...}      display texts of tokens, before the line that first uses them
+    {"kind":"strings", ...}    more of the run's table of strings
+    {"kind":"values", ...}     more of its table of values: {"same": 3} in a step stands for the fourth of them
+    {"kind":"step", ...}       a step: its nodes, a sentence, and a patch for every view
+    {"kind":"end", ...}        what came out
+
+Beyond the size that a browser is given at once steps are thin: their nodes and patches are asked for when needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from functools import partial
+from typing import Any, TypeVar
+
+from decoding.types import Header, ModelCard, Step, Summary, Trace
+
+from . import encode, narration, sources
+from .check import Rescored
+from .check import told as checked
+from .lines import Strings, Values, ids_in, line, scalars, texts_line
+from .palette import MEANINGS, THEMES
+from .story import Story, emitted_fates, node_fates
+from .view import View
+from .views import VIEWS, WORDS
+
+VERSION = 1
+CAP = 900_000  # bytes of a run's lines; thin steps come on top
+LABELS = {
+    "autoregressive": "Autoregressive",
+    "jacobi": "Jacobi",
+    "lookahead": "Lookahead",
+    "draft_model": "Draft model",
+    "prompt_lookup": "Prompt lookup",
+    "ngrammys": "N-Grammys",
+    "medusa": "Medusa",
+    "kangaroo": "Kangaroo",
+    "ouroboros": "Ouroboros",
+    "rest": "REST",
+}
+_Made = TypeVar("_Made")
+
+
+class MisfitError(ValueError):
+    """A record in a trace's form that does not hold what the views read, as one changed by hand."""
+
+
+class Play:
+    """Writes a run's lines; keeps its story, so that a step or its details can be written again."""
+
+    def __init__(self, header: Header, run: str | None = None, cap: int | None = CAP) -> None:
+        self.story = Story(header)
+        self._run, self._cap, self._size = run, cap, 0
+        self._strings, self._values, self._told = Strings(), Values(), set[int]()
+        self._thin = False  # from the step on that did not fit
+        self._views = [view for view in VIEWS.values() if _made("header", view.name, partial(view.shows, header))]
+
+    def begin(self, texts: Mapping[int, str] | None = None) -> str:
+        """The first lines; `texts` are display texts of the prompt's tokens."""
+        header = self.story.header
+        self.story.tell(texts or {})
+        views = [self._view(view) for view in self._views]
+        fates = [asdict(meaning) | {"code": int(meaning.fate)} for meaning in MEANINGS]
+        play = line(
+            "play",
+            version=VERSION,
+            run=self._run,
+            header=_header(header),
+            prompt=_made("header", "prompt", lambda: encode.ids(header.prompt)),
+            themes=THEMES,
+            fates=[{name: value for name, value in fate.items() if name != "fate"} for fate in fates],
+            views=views,
+            words={"sources": sources.WORDS, **WORDS},
+        )
+        return self._sized(play + self._strings.line() + self._texts({*header.prompt, *ids_in(views)}))
+
+    def step(self, step: Step, texts: Mapping[int, str] | None = None) -> str:
+        """The lines of the next step; `texts` are display texts of all tokens in it, its alternatives included."""
+        self.story.tell(texts or {})
+        _made(f"step {step.index}", "story", lambda: self.story.add(step))
+        told = self._step(step.index)
+        if not self._thin:
+            parts = {name: self._values.replace(told[name]) for name in ("nodes", "views") if name in told}
+            whole = self._values.line() + line("step", **told | parts)
+            self._thin = self._cap is not None and self._size + len(whole) > self._cap
+            if not self._thin:
+                return self._sized(self._strings.line() + self._texts({*step.emitted, *ids_in(told)}) + whole)
+        growing = {view.name for view in self._views if view.grows and view.kind == "plot"}
+        views = {name: patch for name, patch in told.pop("views").items() if name in growing}
+        told.pop("nodes", None)
+        thin = line("step", **told, thin=True, views=views)
+        return self._sized(self._strings.line() + self._texts({*step.emitted, *ids_in(views)}) + thin)
+
+    def end(self, summary: Summary | None, check: Rescored | None = None, speedup: float | None = None) -> str:
+        """The last line; the summary of a run that was torn off is None."""
+        numbers = {} if summary is None else asdict(summary)
+        numbers.pop("text", None)  # it stands in the steps
+        finish = "torn" if summary is None else summary.finish[:40]
+        return line("end", finish=finish, summary=numbers, check=self._check(check), speedup=speedup)
+
+    def late(self, check: Rescored | None = None, speedup: float | None = None) -> str:
+        """What was found out after the end: the check's outcome, or the measured speedup."""
+        return line("check", check=self._check(check), speedup=speedup)
+
+    def full(self, k: int) -> str:
+        """Step k again with everything in it, and the texts that it uses."""
+        told = self._step(self._known(k))
+        return texts_line(self.story.texts, {*self.story.steps[k].emitted, *ids_in(told)}) + line("step", **told)
+
+    def detail(self, k: int) -> str:
+        """The target's best tokens at every node of step k, where they were recorded, with their texts."""
+        top = self.story.steps[self._known(k)].top
+        return texts_line(self.story.texts, {token for best in top for token, _ in best}) + line("detail", k=k, top=top)
+
+    def details(self) -> str:
+        """The details of all steps, each text told once: for a file that can ask nobody."""
+        steps = [step for step in self.story.steps if step.top]
+        tops = {token for step in steps for best in step.top for token, _ in best}
+        return self._texts(tops) + "".join(line("detail", k=step.index, top=step.top) for step in steps)
+
+    def _view(self, view: View) -> dict[str, Any]:
+        """A view's line; its base may know a better label for this method."""
+        base = dict(_made("header", view.name, lambda: view.base(self.story)))
+        names = {"name": view.name, "label": view.label, "kind": view.kind, "look_for": view.look_for}
+        names |= {name: base.pop(name) for name in ("label", "look_for") if name in base}
+        facts = {"grows": view.grows, "slides": view.slides, "nodes": view.nodes, "phases": view.phases}
+        return names | facts | {"columns": view.columns, "base": self._strings.replace(base)}
+
+    def _step(self, k: int) -> dict[str, Any]:
+        """Step k as its line holds it."""
+        step, where, t = self.story.steps[k], f"step {k}", self.story.steps[k].timing
+        told: dict[str, Any] = {
+            "k": k,
+            **{name: getattr(step, name) for name in ("start", "pending", "fed", "accepted", "drafted", "emitted")},
+            "emitted_fates": emitted_fates(step),
+            "ms": [round(ms, 3) for ms in (t.draft_ms, t.forward_ms, t.accept_ms, t.commit_ms, t.total_ms)],
+            "say": _made(where, "narration", lambda: narration.say(self.story, k)),
+        }
+        if step.tokens:
+            told["nodes"] = self._strings.replace(_made(where, "nodes", lambda: _nodes(step, self._strings)))
+        patches = {view.name: _made(where, view.name, partial(view.frame, self.story, k)) for view in self._views}
+        told["views"] = {name: self._strings.replace(patch) for name, patch in patches.items() if patch}
+        return told
+
+    def _check(self, check: Rescored | None) -> dict[str, Any] | None:
+        return None if check is None else checked(check, self.story.header)
+
+    def _known(self, k: int) -> int:
+        if not 0 <= k < len(self.story.steps):
+            raise IndexError(f"step {k} is not one of the {len(self.story.steps)} steps so far")
+        return k
+
+    def _texts(self, tokens: Iterable[int]) -> str:
+        """The texts that were not told yet."""
+        new = set(tokens) - self._told
+        self._told |= new
+        return texts_line(self.story.texts, new)
+
+    def _sized(self, lines: str) -> str:
+        self._size += len(lines)
+        return lines
+
+
+def lines(trace: Trace, check: Rescored | None = None, cap: int | None = CAP, run: str | None = None) -> str:
+    """All lines of a whole trace."""
+    play = Play(trace.header, run, cap)
+    texts = trace.texts
+    begin = play.begin(texts)
+    steps = "".join(play.step(step) for step in trace.steps)
+    return begin + steps + play.end(trace.summary, check)
+
+
+def state(what: str, sentence: str, share: float | None = None) -> str:
+    """What a run is waiting for before its first step: "loading", "queued" or "reading"."""
+    return line("state", what=what, sentence=sentence, share=share)
+
+
+def fault(sentence: str) -> str:
+    """Why a run failed, in one sentence that says what to change."""
+    return line("fault", sentence=sentence)
+
+
+def _made(where: str, what: str, make: Callable[[], _Made]) -> _Made:
+    """What a view makes of the record; a method's panel is free JSON, so a file from elsewhere may hold anything."""
+    try:
+        return make()
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise MisfitError(f"the {where} of this trace does not hold what {what} shows: record the run again") from error
+
+
+def _header(header: Header) -> dict[str, Any]:
+    names = ("method", "device", "dtype", "attention", "record", "lossless", "window", "max_new_tokens", "slots")
+    told = scalars({name: getattr(header, name) for name in names})
+    told |= {name: scalars(getattr(header, name)) for name in ("params", "sampling", "versions", "parts")}
+    told |= {"label": LABELS.get(header.method, str(told["method"])), "prompt_length": len(header.prompt)}
+    return told | {"model": _card(header.model), "draft": _card(header.draft), "end_tokens": header.end_tokens[:64]}
+
+
+def _card(card: ModelCard | None) -> dict[str, Any] | None:
+    return None if card is None else scalars(asdict(card))
+
+
+def _nodes(step: Step, strings: Strings) -> dict[str, Any]:
+    """The columns of a step; what was not recorded is left out."""
+    columns: dict[str, Any] = {
+        "token": encode.ids(step.tokens),
+        "parent": encode.pack(step.parents, "i1" if len(step.parents) <= 2**7 else "i2"),
+        "fate": encode.fates(node_fates(step)),
+        "source": strings.numbers(source[: sources.LONGEST] for source in step.sources),
+    }
+    if step.choices:
+        columns["choice"] = encode.ids(step.choices)
+    for name in ("p", "q"):
+        values = getattr(step, name)
+        if any(value is not None for value in values):
+            columns[name] = encode.pack([float("nan") if value is None else value for value in values], "f4")
+    return columns

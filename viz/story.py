@@ -1,0 +1,109 @@
+"""A run as the views read it: the header and the steps so far, with what every view asks about them.
+
+It only grows. All views are functions of a story and a step's number, and look at no later step: so a frame is the
+same whether the run is still going on, has just ended, or comes from a file.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from decoding.types import Header, Role, Step, Trace
+
+from .palette import Fate
+
+Pooled = tuple[int, tuple[int, ...], str]  # step, n-gram, and what the pool did: "new", "refreshed", ...
+
+
+@dataclass(slots=True)
+class Story:
+    """The steps so far, and display texts of the tokens in them."""
+
+    header: Header
+    texts: dict[int, str] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+    ids: list[int] = field(default_factory=list)  # prompt and everything emitted
+    pool: dict[int, list[Pooled]] = field(default_factory=lambda: defaultdict(list))  # by key, oldest first
+    # What a view adds up from step to step, by the view's name: a long run must not be counted anew for every step.
+    sums: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, trace: Trace) -> Story:
+        """The story of a whole trace."""
+        story = cls(trace.header)
+        story.tell(trace.texts)
+        for step in trace.steps:
+            story.add(step)
+        return story
+
+    def __post_init__(self) -> None:
+        self.ids.extend(self.header.prompt)
+
+    def tell(self, texts: Mapping[int, str]) -> None:
+        """Learn display texts."""
+        self.texts.update(texts)
+
+    def add(self, step: Step) -> None:
+        """The next step."""
+        self.steps.append(step)
+        self.ids.extend(step.emitted)
+        pool = step.panel.get("pool")
+        for key, ngram, outcome in (pool.get("inserted") or ()) if isinstance(pool, dict) else ():
+            self.pool[key].append((step.index, tuple(ngram), outcome))
+
+    def text(self, token: int | None) -> str:
+        """A token's display text."""
+        return "" if token is None or token < 0 else self.texts.get(token, f"#{token}")
+
+
+def node_fates(step: Step) -> tuple[Fate, ...]:
+    """What became of every node of a step."""
+    return _node_fates(step.tokens, step.parents, step.roles, step.path, step.choices)
+
+
+@lru_cache(maxsize=8)
+def _node_fates(
+    tokens: tuple[int, ...],
+    parents: tuple[int, ...],
+    roles: tuple[Role, ...],
+    path: tuple[int, ...],
+    choices: tuple[int, ...],
+) -> tuple[Fate, ...]:
+    accepted = set(path)
+    fates: list[Fate] = []
+    for node, (token, parent, role) in enumerate(zip(tokens, parents, roles, strict=True)):
+        if role is Role.ROOT:
+            fates.append(Fate.ROOT)
+        elif role is Role.EXPLORE:
+            fates.append(Fate.EXPLORED)
+        elif node in accepted:
+            fates.append(Fate.ACCEPTED)
+        else:
+            # Right where it stands, but hanging off a guess that was not accepted.
+            behind = parent not in accepted and bool(choices) and choices[parent] == token
+            fates.append(Fate.MATCHED if behind else Fate.REJECTED)
+    return tuple(fates)
+
+
+def emitted_fates(step: Step) -> tuple[Fate, ...]:
+    """What every token that a step emitted was: accepted guesses, then a bonus or a correction."""
+    guesses = min(step.accepted, len(step.emitted))
+    if guesses == len(step.emitted):
+        return (Fate.ACCEPTED,) * guesses  # the run was cut before the target's own token
+    last = step.path[-1] if step.path else 0
+    verified = any(
+        parent == last and role is Role.VERIFY for parent, role in zip(step.parents, step.roles, strict=True)
+    )
+    return (*(Fate.ACCEPTED,) * guesses, Fate.CORRECTION if verified else Fate.BONUS)
+
+
+def positions(step: Step) -> tuple[int, ...]:
+    """The place in the text of every node; the root is the last committed token."""
+    places: list[int] = []
+    for parent in step.parents:
+        places.append(step.start - 1 if parent < 0 else places[parent] + 1)
+    return tuple(places)

@@ -1,0 +1,46 @@
+"""What a view is: a name, and two pure functions from the record to a figure and its patches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from decoding.types import Header
+
+from .story import Story
+
+Figure = dict[str, Any]  # {"data": [...], "layout": {...}} of plotly, with the encodings of encode.py in it
+Patch = dict[str, Any]  # {"data": [{attribute: value} per trace], "layout": {...}}: only what changes
+
+
+def always(header: Header) -> bool:
+    """A view that every run has."""
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One view of a run. The page's player knows it by its name and handles it by its kind.
+
+    kind "plot": `base` gives {"data", "layout"} and `frame` {"data": one dict per trace, "layout"?: a few values}.
+    kind "text" and "numbers": plain JSON that the player writes as text; `table` is their figure for notebooks.
+    A view that grows sends with each frame only the points of that step: the player shows all up to the step.
+    """
+
+    name: str
+    label: str
+    kind: Literal["plot", "text", "numbers"]
+    look_for: str  # one line: what to look for
+    base: Callable[[Story], Figure]  # once: layout, axes, traces without their points
+    frame: Callable[[Story, int], Patch]  # step k: what changes
+    shows: Callable[[Header], bool] = always  # whether a run has it
+    grows: bool = False
+    slides: bool = False  # its points have ids: slow play moves them from step to step
+    # Per trace of a plot: "points" where customdata holds each point's node (-1: none), "rows" where the rows of a
+    # matrix are the step's nodes; None where the trace shows no nodes.
+    nodes: tuple[str | None, ...] = ()
+    # Per trace: the phase of the step from which it is seen.
+    phases: tuple[Literal["propose", "verify", "accept", "commit"], ...] = ()
+    # The view as a table: headings, and where a column is found: "nodes.token" of the step, "data.0.x" of the patch.
+    columns: tuple[tuple[str, str], ...] = ()

@@ -1,0 +1,87 @@
+"""Token texts as figures and tables show them: nothing in them is invisible, nothing moves its neighbours.
+
+A token may be a space, a line end, a zero-width or direction character, a mark without a letter, or ten thousand
+letters; and it may look like a tag.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from functools import lru_cache
+from itertools import islice
+
+LONGEST_RAW = 200  # characters of a token in the running text
+LONGEST_SHOWN = 24  # characters of a token in a figure or a table
+_MARKS = 2  # marks on one letter that are drawn; more would cover the lines above
+_SIGNS = {" ": "·", "\n": "↵", "\t": "⇥", "\r": "␍", "\x7f": "␡"}
+# Letters and marks by their class, yet nothing is drawn for them.
+_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+_HIDDEN = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs")
+_RIGHT_TO_LEFT = ("R", "AL", "AN")
+
+
+def raw(text: str) -> str:
+    """The text itself, cut, and without halves of characters, which no browser can write down."""
+    kept = "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in text[: LONGEST_RAW + 1])
+    return kept if len(kept) <= LONGEST_RAW else kept[: LONGEST_RAW - 1] + "…"
+
+
+@lru_cache(maxsize=4096)
+def shown(text: str, longest: int = LONGEST_SHOWN) -> str:
+    """The text with everything visible, cut."""
+    return cut(_signs(text, _SIGNS, 4 * longest), longest)
+
+
+def label(text: str, longest: int = LONGEST_SHOWN) -> str:
+    """The text as a plotly figure may hold it: everything visible, cut, and no tag."""
+    return escaped(shown(text, longest))
+
+
+def escaped(text: str) -> str:
+    """Plotly reads tags and entities in texts; none is left in this one."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def quoted(text: str, longest: int = 60) -> str:
+    """The text in a sentence: spaces stay, and its direction ends with the quotation marks."""
+    inner = cut(_signs(text, {**_SIGNS, " ": " "}, 4 * longest), longest)
+    if any(unicodedata.bidirectional(char) in _RIGHT_TO_LEFT for char in inner):
+        inner = f"\u2068{inner}\u2069"
+    return f"'{inner}'"
+
+
+def width(text: str) -> int:
+    """Columns that a text takes in a fixed-width font."""
+    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
+    return len(text) + wide - sum(unicodedata.combining(char) > 0 for char in text)
+
+
+def _signs(text: str, signs: dict[str, str], most: int) -> str:
+    """The first characters of a text, each with a sign of its own where it would not be seen."""
+    signed, marks, letter = list[str](), 0, False
+    for char in islice(text, most):
+        kind = unicodedata.category(char)
+        if kind.startswith("M") and char not in _BLANK:
+            marks += 1
+            signed.append(_code(char) if marks > _MARKS else char if letter else f"◌{char}")
+            letter = True
+            continue
+        marks, letter = 0, True
+        if char in signs:
+            signed.append(signs[char])
+        elif char < " ":
+            signed.append(chr(0x2400 + ord(char)))
+        elif kind in _HIDDEN or char in _BLANK:
+            signed.append(_code(char))
+        else:
+            signed.append(char)
+    return "".join(signed) + ("…" * (len(text) > most))
+
+
+def _code(char: str) -> str:
+    return f"⟨U+{ord(char):04X}⟩"
+
+
+def cut(text: str, longest: int) -> str:
+    """At most so many characters of a text."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
