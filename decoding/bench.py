@@ -88,6 +88,7 @@ def bench(
     rows = [base, *_entries(engine, [name for name in methods if name != _BASE], params or {})]
     rivals = [Entry(name, {}, runner) for name, runner in (peers or {}).items()]
     entries, skipped, tell = [*rows, *rivals], list[JSON](), progress or (lambda what, share: None)
+    kinds = list[str]()  # of the turns measured
     for number, task in enumerate(tasks):
         history: list[tuple[str, str]] = []
         for turn, question in enumerate(task.turns, start=1):
@@ -105,13 +106,14 @@ def bench(
                 turns = turn - 1 + index / len(entries)
                 tell(f"measuring {entry.name}", (number + turns / len(task.turns)) / len(tasks))
                 entry.runs.append(entry.runner(ids, budget, ends))
+            kinds.append(task.category)
             history.append((question, engine.codec.continuation(ids, base.runs[-1].ids)))
     if not base.runs:
         raise ParamError(f"no prompt leaves room for {budget} new tokens: lower max_new_tokens or use other tasks")
     questions = len(tasks) - sum(left_out["turn"] == 1 for left_out in skipped)
     report = _report(engine, rows, rivals)
-    for row in report["rows"]:
-        row["questions"] = questions
+    for row, entry in zip(report["rows"], rows, strict=True):
+        row |= {"questions": questions, "by_category": _by_category(entry, kinds)}
     return report | {"skipped": skipped}
 
 
@@ -191,6 +193,15 @@ def _row(entry: Entry, base: Entry) -> dict[str, Any]:
         "prefill_seconds": entry.prefill_seconds,
         "identical_to_autoregressive": _same(entry, base),
     }
+
+
+def _by_category(entry: Entry, kinds: Sequence[str]) -> dict[str, float]:
+    """Tokens per step of every kind of question: one kind with long answers decides the mean over all tokens."""
+    tokens, steps = dict.fromkeys(kinds, 0), dict.fromkeys(kinds, 0)
+    for kind, run in zip(kinds, entry.runs, strict=True):
+        tokens[kind] += len(run.ids)
+        steps[kind] += run.steps
+    return {kind: tokens[kind] / steps[kind] for kind in tokens}
 
 
 def _same(entry: Entry, base: Entry) -> bool:

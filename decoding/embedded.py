@@ -8,12 +8,16 @@ from .errors import ParamError
 
 _HOME = Path(__file__).parents[1] / "assets" / "pocket"
 
-TARGET, DRAFTER = "pocket", "pocket-drafter"
-FOLDERS = {TARGET: _HOME / "target", DRAFTER: _HOME / "drafter"}  # names that stand for folders everywhere
-PARTS = {  # what methods need beside the target
-    "medusa": _HOME / "medusa",
-    "kangaroo": _HOME / "kangaroo",
-    "datastore": _HOME / "datastore.safetensors",
+TARGET, DRAFTER, MEDUSA_2 = "pocket", "pocket-drafter", "pocket-medusa-2"
+FOLDERS = {  # names that stand for folders everywhere
+    TARGET: _HOME / "target",
+    DRAFTER: _HOME / "drafter",
+    MEDUSA_2: _HOME / "medusa-2" / "backbone",  # the target as it has become while its heads learnt with it
+}
+_STORE = _HOME / "datastore.safetensors"
+PARTS = {  # what methods need beside a model
+    TARGET: {"medusa": _HOME / "medusa", "kangaroo": _HOME / "kangaroo", "datastore": _STORE},
+    MEDUSA_2: {"medusa": _HOME / "medusa-2", "datastore": _STORE},
 }
 TASKS = _HOME / "tasks.jsonl"  # held-out questions with references, in Spec-Bench's form
 STORE = _HOME / "datastore.jsonl"  # conversations of the training split, for drafting by retrieval

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from .embedded import DRAFTER, TARGET
+from .embedded import DRAFTER, PARTS
 from .engine import Engine
 from .errors import ModelError
 from .model.resized import Resized
@@ -36,10 +36,10 @@ def load(
     dtype: str | None = None,
     progress: Progress | None = None,
 ) -> Engine:
-    """An engine on "pocket", a model folder, a hub id or "toy".
+    """An engine on "pocket", "pocket-medusa-2", a model folder, a hub id or "toy".
 
     `draft` names a smaller model with the same tokenizer, `medusa` a folder of heads, `kangaroo` one of an adapter,
-    `datastore` a file to retrieve from; pocket brings a drafter and a datastore, the toy a drafter.
+    `datastore` a file to retrieve from; pocket brings all of them, the toy a drafter.
     The device is CUDA where there is one; the dtype is bfloat16 where the device computes with it, else float32.
     """
     named = {"medusa": medusa, "kangaroo": kangaroo, "datastore": datastore}
@@ -48,7 +48,7 @@ def load(
         return _load_toy({"draft": draft, **named}, device, dtype)
     if draft == "toy":
         raise ModelError('the toy drafts for "toy" only: name a smaller model with the same tokenizer')
-    if name == TARGET:
+    if name in PARTS:
         draft = draft or DRAFTER
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
     from .parts.makers import makers

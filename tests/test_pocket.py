@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,7 +14,7 @@ import torch
 import transformers
 
 from decoding import METHODS, Engine, load
-from decoding.embedded import DRAFTER, FOLDERS, PROMPT, STORE, TARGET, TASKS
+from decoding.embedded import DRAFTER, FOLDERS, MEDUSA_2, PROMPT, STORE, TARGET, TASKS
 from decoding.tasks import Task, read_tasks
 from decoding.training.family import FULL
 from decoding.training.language.kinds import KINDS, held_out
@@ -49,11 +50,25 @@ def some(tasks: tuple[Task, ...], each: int) -> list[Task]:
     return [task for task in tasks if (seen.update([task.category]) or seen[task.category]) <= each]
 
 
+# Bounds on tokens per step, greedy in float32, that real pairs of models show: neither guessing nor failing always.
+FASTER = {
+    "jacobi": (1.0, 1.4),
+    "lookahead": (1.5, 4.0),
+    "draft_model": (2.2, 5.0),
+    "prompt_lookup": (1.2, 3.0),
+    "ngrammys": (1.7, 4.0),
+    "medusa": (1.9, 5.0),
+    "kangaroo": (1.8, 5.0),
+    "ouroboros": (2.8, 9.0),
+    "rest": (1.4, 4.0),
+}
+
+
 def test_the_files_keep_their_sizes() -> None:
     home = TASKS.parent
     assert sum(path.stat().st_size for path in home.rglob("*") if path.is_file()) <= 48e6
     files = {"tasks.jsonl", "datastore.jsonl", "datastore.safetensors", "loss.svg"}
-    assert {path.name for path in home.iterdir()} == {"target", "drafter", *files}
+    assert {path.name for path in home.iterdir()} == {"target", "drafter", "medusa", "medusa-2", "kangaroo", *files}
     assert STORE.stat().st_size < 2e6
 
 
@@ -114,14 +129,34 @@ def test_the_answers_are_right_and_honestly_uncertain(engine: Engine, tasks: tup
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "autoregressive"])
 def test_every_method_writes_its_text(engine: Engine, tasks: tuple[Task, ...], method: str) -> None:
     """On trained weights, whose near-ties and repetitions random ones lack."""
-    if engine.lacks(method):
-        pytest.skip(f"the family does not bring what {method} needs")
     for task in some(tasks, 2):
         chat = [{"role": "user", "content": task.turns[0]}]
         plain = engine.generate(chat, max_new_tokens=160)
         other = engine.generate(chat, method, max_new_tokens=160)
         assert other.ids == plain.ids
         assert engine.rescore(other.trace).violations == 0
+
+
+@pytest.mark.parametrize("method", FASTER)
+def test_every_method_pays_in_steps(engine: Engine, tasks: tuple[Task, ...], method: str) -> None:
+    """A few questions of every kind; the bounds hold over the suite, and leave some room for fewer questions."""
+    low, high = FASTER[method]
+    assert low <= tokens_per_step(engine, some(tasks, 2), method) <= high
+
+
+def test_medusa_2_guesses_better_and_answers_as_well(engine: Engine, tasks: tuple[Task, ...]) -> None:
+    """Its model learnt with its heads: the heads must win, and hardly an answer may be lost (the card has them all)."""
+    joint = load(MEDUSA_2, device="cpu", dtype="float32")
+    before, after = tokens_per_step(engine, some(tasks, 2), "medusa"), tokens_per_step(joint, some(tasks, 2), "medusa")
+    assert after > max(2.2, before)
+    right = [total(measure(model, some(tasks, 4), lambda what, share: None)).right for model in (engine, joint)]
+    assert right[1] >= right[0] - 1
+
+
+def tokens_per_step(engine: Engine, tasks: Sequence[Task], method: str) -> float:
+    """Over the first turns."""
+    runs = [engine.generate([{"role": "user", "content": task.turns[0]}], method, record="off") for task in tasks]
+    return sum(run.summary.new_tokens for run in runs) / sum(run.summary.steps for run in runs)
 
 
 def test_long_conversations_past_the_window(engine: Engine, tasks: tuple[Task, ...]) -> None:

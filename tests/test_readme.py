@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from decoding import METHODS, load
+from decoding import METHODS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -52,8 +52,7 @@ def test_what_make_run_runs_works() -> None:
     words = [sys.executable, *shlex.split(command)[1:]]
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    pocket = load("pocket")
-    assert all((method in done.stdout) == (pocket.lacks(method) is None) for method in METHODS)
+    assert all(method in done.stdout for method in METHODS)
 
 
 @pytest.mark.parametrize("example", blocks("python"), ids=lambda text: text.splitlines()[-1][:40])

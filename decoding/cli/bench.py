@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from .. import embedded
@@ -94,18 +95,37 @@ def table(paint: Paint, document: dict[str, JSON]) -> str:
     if document["model"] == "toy":
         lines.append(paint.dim(f"toy: {NOTE}"))
     cells = [_HEADS, *(_cells(row) for row in document["rows"]), *(_cells(peer) for peer in document["peers"])]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(_HEADS))]
-    for index, row in enumerate(cells):
-        padded = [
-            row[0].ljust(widths[0]),
-            *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)),
-        ]
-        lines.append(paint.bold("  ".join(padded)) if index == 0 else "  ".join(padded))
+    lines += _columns(paint, cells)
     lines.append(paint.dim("tokens/step counts the target's own token; prefill is kept apart; step cost is in steps"))
     lines.append(paint.dim("of autoregressive decoding: tokens/step divided by step cost is about the speedup"))
+    if len(kinds := list(document["rows"][0]["by_category"])) > 1:
+        lines += _columns(
+            paint,
+            [
+                ["tokens/step", *(one_line(clean(kind))[:16] for kind in kinds), "their mean"],
+                *map(_kinds, document["rows"]),
+            ],
+        )
     for turn in document["skipped"]:
         lines.append(one_line(f"left out: question {turn['question']} from turn {turn['turn']} on, too long a prompt"))
     return paint.fit("\n".join(lines))
+
+
+def _columns(paint: Paint, cells: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of cells under a bold head."""
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    rows = [
+        "  ".join(
+            [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        )
+        for row in cells
+    ]
+    return [paint.bold(rows[0]), *rows[1:]]
+
+
+def _kinds(row: dict[str, JSON]) -> list[str]:
+    found = list(row["by_category"].values())
+    return [row["method"], *(_number(value, ".2f") for value in [*found, sum(found) / len(found)])]
 
 
 def _cells(row: dict[str, JSON]) -> tuple[str, ...]:

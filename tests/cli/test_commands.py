@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from decoding import METHODS, load
+from decoding import METHODS
 from decoding.cli import paint
 from decoding.cli.paint import Paint, visible
 from tests.test_load import save
@@ -93,10 +93,8 @@ def test_demo_shows_every_method_and_one_text(command: Command, monkeypatch: pyt
     out = command("demo").out
     assert "\x1b" not in out
     assert all(len(line) <= 80 for line in out.splitlines())
-    texts, pocket = {}, load("pocket")
+    texts = {}
     for name in METHODS:
-        if pocket.lacks(name):
-            continue
         match = re.search(rf"^{name} +(\d+) steps.*?\n(.*?)\n\n", out, flags=re.MULTILINE | re.DOTALL)
         assert match, name
         assert match[2].count("│") == int(match[1])
