@@ -26,7 +26,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "files",
         nargs="+",
         metavar="FILE",
-        help='text in UTF-8; or .jsonl with "text", "messages", "conversations", "turns", or "prompt" and "completion"',
+        help='text in UTF-8; or .jsonl with "text", "messages", "conversations", "turns" and "reference", or "prompt" '
+        'and "answer", "completion", "response" or "output"',
     )
     parser.add_argument(
         "--model", default=TARGET, metavar="NAME", help='whose tokenizer: "pocket", a folder or a hub id'

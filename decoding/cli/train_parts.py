@@ -26,7 +26,7 @@ HELP_KANGAROO = "train a Kangaroo adapter behind the first layers of a frozen mo
 EXAMPLE_MEDUSA = "python -m decoding train medusa --model org/model --data chats.jsonl --out heads"
 EXAMPLE_KANGAROO = "python -m decoding train kangaroo --model org/model --data chats.jsonl --out adapter"
 
-_FORMS = 'JSON lines with "messages", "conversations", "turns", "prompt" or "text"'
+_FORMS = 'JSON lines with "messages", "conversations", "turns", "prompt" (and "answer" or "output") or "text"'
 # Where the embedded family's language is learnt, its short rows and small layers ask for other numbers.
 _USUAL = {"lines": "8", "length": "2048", "rate-medusa": "1e-3", "rate-kangaroo": "3e-4"}
 _FOR_LANGUAGE = {"lines": "16", "length": "256", "rate-medusa": "5e-3", "rate-kangaroo": "3e-3"}

@@ -4,7 +4,7 @@ Guess with n-grams that cost nothing: those of the text so far, and those that t
 them is seldom right, but one of the best k often is, so verify k guesses of w tokens each.
 
 Algorithm
-  L1  once per model: the bigram ranks what follows every token alone, the unigram what follows nothing at all
+  L1  once per model: the bigram ranks what follows every token, the unigram what follows nothing at all
   L2  context: find all places behind earlier occurrences of the text's last q tokens; the next w tokens are guesses
   L3  rank these by how often they occur, then by how late; the first k of them are rows
   L4  while rows are missing: the next likeliest token behind the last one, then w-1 times the likeliest behind that
@@ -17,6 +17,8 @@ Algorithm
 
 Differs from the paper
   Its batch repeats the context for every row; a tree has it once, and layout "trie" merges equal beginnings too.
+  Its bigram is what follows a token alone. Where the vocabulary is small, ours is the mean over texts that the model
+  writes itself, one from every token: about a lone one, a model that learnt only answers says little (parts/tables.py).
   No row is verified twice: the next candidate takes its place. A copy that meets the text's end goes on along the
   bigram; tail "full" leaves it out, as the appendix's code does. That code ranks unigrams by an inner product, the
   text by a distance. The other way to extend a bigram, by the model's own greedy text, is left out.
@@ -48,9 +50,7 @@ class NGrammysParams(Params):
     k: int = param(10, label="Guesses", symbol="k", help="Rows verified in a step", min=1, max=32)
     w: int = param(10, label="Tokens ahead", symbol="w", help="Length of a row", min=1, max=16)
     q: int = param(1, label="Query", symbol="q", help="Tokens that must match in the context", min=1, max=16)
-    strategy: str = param(
-        "mixed", label="Strategy", help="Of guesses; bigram and unigram guess one token each", choices=_STRATEGIES
-    )
+    strategy: str = param("mixed", label="Strategy", help="Bigram and unigram guess one token", choices=_STRATEGIES)
     layout: str = param("rows", label="Layout", help="Rows side by side, or as a trie", choices=("rows", "trie"))
     tail: str = param(
         "bigram", label="At the text's end", help="Copies go on by bigram, or must be full", choices=("bigram", "full")

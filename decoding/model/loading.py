@@ -41,7 +41,7 @@ def load_decoder(
     with TensorFiles(folder) as files:
         tied = shape.tied and "lm_head.weight" not in files.shapes
         check_tensors(shape, tied, files.shapes)
-        digest = _Digest(raw)
+        digest = Digest(raw)
 
         def get(name: str) -> torch.Tensor:
             tensor = files.get(name)
@@ -62,7 +62,7 @@ def from_transformers(model: Any, dtype: str | torch.dtype | None = None) -> Dec
     if shape.tied:
         state.pop("lm_head.weight", None)
     check_tensors(shape, shape.tied, {name: tuple(tensor.shape) for name, tensor in state.items()})
-    digest = _Digest(model.config.to_diff_dict())
+    digest = Digest(model.config.to_diff_dict())
 
     def get(name: str) -> torch.Tensor:
         digest.add(name, state[name])
@@ -131,7 +131,7 @@ def _product(size: Iterable[int]) -> int:
     return product
 
 
-class _Digest:
+class Digest:
     """A model's hash: sha256 over its configuration and, for every weight in the order of reading, its name,
     shape, dtype and the first and last 4096 bytes. Enough to tell models apart without reading each byte twice.
     """

@@ -84,22 +84,20 @@ def _span(cache: Cache, length: int, parents: tuple[int, ...], window: int | Non
     clipped = window is not None and length + deepest - window >= start  # the window of some row ends inside the span
     if rows == 1 and not clipped:
         return Span(cache, start, length + rows, None)
-    block = _block(parents, repeats, cache.data.dtype, cache.data.device)
-    bias = block.new_zeros(rows * repeats, length - start + rows)
-    bias[:, length - start :] = block
+    block = _block(parents, cache.data.dtype, cache.data.device)
+    bias = block.new_zeros(rows, repeats, length - start + rows)
+    bias[:, :, length - start :] = block[:, None]
     if clipped:
         assert window is not None
         depth = torch.tensor(depths(parents), device=bias.device)
         place = torch.cat((torch.arange(start - length, 0, device=bias.device), depth))  # as seen from the root
-        hidden = place[None, :] <= depth.repeat_interleave(repeats)[:, None] - window
-        bias.masked_fill_(hidden, -torch.inf)
-    return Span(cache, start, length + rows, bias)
+        hidden = place <= depth[:, None] - window
+        bias.masked_fill_(hidden[:, None], -torch.inf)
+    return Span(cache, start, length + rows, bias.flatten(0, 1))
 
 
 @kept
-def _block(
-    parents: tuple[int, ...], repeats: int, dtype: torch.dtype, device: torch.device
-) -> torch.Tensor:  # (T * repeats, T)
+def _block(parents: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> torch.Tensor:  # (T, T)
     """What the rows of a step see of each other: 0 for ancestors and themselves, -inf elsewhere."""
-    unseen = torch.from_numpy(~closure(parents)).to(device).repeat_interleave(repeats, 0)
+    unseen = torch.from_numpy(~closure(parents)).to(device)
     return torch.zeros(unseen.shape, dtype=dtype, device=device).masked_fill_(unseen, -torch.inf)

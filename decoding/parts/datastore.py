@@ -37,11 +37,6 @@ class Found:
     hits: int  # places where they stand with a token behind them
     ways: npt.NDArray[np.int64]  # (length, m) what follows at m of these places, sorted; -1 behind a document's end
 
-    @property
-    def continuations(self) -> list[tuple[int, ...]]:
-        """The ways as tuples."""
-        return [tuple(token for token in way if token >= 0) for way in self.ways.T.tolist()]
-
     def prefixes(self, most: int, ends: Collection[int] = ()) -> list[tuple[tuple[int, ...], int]]:
         """The most frequent beginnings of the ways and their counts, none reaching behind a token of `ends`.
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from ..embedded import PARTS, TARGET
+from ..embedded import PARTS
 from ..model.decoder import Decoder
 from ..model.session import Tell
 from ..text import Codec
 from .base import Maker, Part
 
+_MARKS = 16  # in front of a text, at most
+
 
 def makers(name: str, target: Decoder, codec: Codec, named: Mapping[str, str | None]) -> dict[str, Maker]:
     """A maker for every part at hand. What the user named is read now, so that a mistake shows at once."""
-    own = PARTS if name == TARGET else {}
+    own = PARTS.get(name, {})
     found: dict[str, Maker] = {"tables": partial(_tables, target, codec)}
     for part, read in _READERS.items():
         path = named.get(part)
@@ -36,8 +38,18 @@ def _read(read: Callable[[str, Decoder, Codec], Part], path: str, target: Decode
 def _tables(target: Decoder, codec: Codec, tell: Tell) -> Part:
     from .tables import load_tables
 
+    return load_tables(target, tell, head=_head(codec, target.card.vocabulary))
+
+
+def _head(codec: Codec, vocabulary: int) -> list[int]:
+    """The marks that the model finds around every text, or at least its begin-of-text token: as it was trained."""
+    if codec.tokenizer is None:
+        return []
+    marks = [token for token in codec.encode("") if token not in codec.end_tokens]
     bos = getattr(codec.tokenizer, "bos_token_id", None)
-    return load_tables(target, tell, bos=bos if type(bos) is int and bos < target.card.vocabulary else None)
+    if not marks and type(bos) is int:
+        marks = [bos]
+    return [token for token in marks if token < vocabulary][:_MARKS]
 
 
 def _heads(path: str, target: Decoder, codec: Codec) -> Part:

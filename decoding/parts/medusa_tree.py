@@ -136,15 +136,6 @@ def expected(tree: Tree, accuracies: Accuracies) -> float:
     return sum(_worths(tree, accuracies))
 
 
-def sweep(accuracies: Accuracies, most: int) -> list[tuple[int, float]]:
-    """For trees of 1 to `most` guesses: how many, and the tokens per step that the best of them is expected to give.
-
-    Ends early where more guesses would help no more.
-    """
-    totals = accumulate(_worths(grow(accuracies, most), accuracies))
-    return list(enumerate(totals))[1:]
-
-
 def default(heads: int, accuracies: Accuracies | None = None, nodes: int = NODES) -> Tree:
     """A grown tree for that many heads; where nobody measured their accuracies, from likely ones."""
     return grow((accuracies or assumed(heads))[:heads], nodes)

@@ -3,6 +3,10 @@
 Nothing is learnt and no text is needed. Every token of the vocabulary is read once, as a text of its own, many in one
 pass: that is the bigram. The unigram comes from the embeddings alone. Making both takes seconds for a small model and
 about a minute for a large one on a GPU, so `load_tables` keeps them in the user's cache folder.
+
+A lone token tells a model little where no text that it learnt from began like that. So where the vocabulary is small
+enough to be read ten times over, the model writes on behind every token, and a row of the bigram is the mean of what it
+says behind that token wherever it occurs, in texts of the model's own.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,9 +28,11 @@ from ..sampling import ranked
 
 RANKINGS = ("distance", "product")  # of unigrams: by the paper's text, by the code in its appendix
 
-_FORMAT = 1  # of a cache file; raised whenever tables are made in another way
+_FORMAT = 2  # of a cache file; raised whenever tables are made in another way
 _TOP, _LENGTH = 32, 16  # what is loaded for every model: followers of a token, links of a chain
-_ROWS, _NUMBERS = 256, 2**24  # texts read in one pass, and logits they may have together
+_DEPTH, _SMALL = 4, 2**14  # tokens of a branch, in vocabularies of up to so many; in others one
+_TEXT = 64  # tokens behind which a text of the model's own ends
+_ROWS, _NUMBERS = 256, 2**24  # tokens read in one pass, and logits they may have together
 _HEADER = 2**16  # bytes that a cache file may have beside its tensors
 _STEEP = 1e4  # beyond every logit of a network; a table's infinite ones become this
 _DTYPES = {"unigram": "I32", "bigram": "I32", "probability": "F32"}  # tensors of a cache file
@@ -35,13 +41,13 @@ _DTYPES = {"unigram": "I32", "bigram": "I32", "probability": "F32"}  # tensors o
 class Tables:
     """The tables of one model. Everything in them is ranked, the best first."""
 
-    def __init__(self, tensors: Mapping[str, torch.Tensor], length: int, bos: int | None) -> None:
+    def __init__(self, tensors: Mapping[str, torch.Tensor], length: int, head: Sequence[int] = ()) -> None:
         """`tensors` are unigram (2, top), one row per ranking, bigram (V, top) and probability (V, top)."""
         sha = hashlib.sha256()
         for name in _DTYPES:
             sha.update(tensors[name].numpy().tobytes())
         self.tensors, self.digest = dict(tensors), sha.hexdigest()
-        self.about = f"n-gram tables {self.digest[:12]}" + ("" if bos is None else f" behind token {bos}")
+        self.about = " ".join((f"n-gram tables {self.digest[:12]}", *(("behind", *map(str, head)) if head else ())))
         best = tensors["bigram"][:, 0]
         links = [best]
         while len(links) < length:
@@ -54,7 +60,7 @@ class Tables:
         return ids
 
     def bigrams(self, token: int) -> list[tuple[int, float]]:
-        """The tokens likeliest behind `token` alone, with their probabilities."""
+        """The tokens likeliest behind `token`, with their probabilities."""
         ids, shares = (self.tensors[name][token].tolist() for name in ("bigram", "probability"))
         return list(zip(ids, shares, strict=True))
 
@@ -68,69 +74,127 @@ class Tables:
 
 
 @torch.inference_mode()
-def build(model: Model, *, top: int, length: int, tell: Tell, bos: int | None = None) -> Tables:
-    """Read every token once: `top` followers are kept of each, and chains of `length` links.
+def build(model: Model, *, top: int, length: int, tell: Tell, head: Sequence[int] = (), depth: int = 1) -> Tables:
+    """Read every token once, behind `head`: `top` followers are kept of each, and chains of `length` links.
 
-    The paper reads a token with nothing in front of it. `bos` puts a begin-of-text token there: models that were
-    trained with one say odd things at the first position of a text.
+    The paper reads a token with nothing in front of it. Models that were trained with marks at the beginning of a text
+    say odd things there, so `head` puts them in front. With `depth` above 1 every token begins a branch of so many
+    tokens, in which the model writes the likeliest each time, and what it says at all of them counts. The branch whose
+    first token was the likeliest stays: the next ones are read behind it, until that text is long enough and the next
+    begins.
     """
     vocabulary = model.card.vocabulary
-    top, rows = min(top, vocabulary), max(1, min(_ROWS, _NUMBERS // vocabulary))
-    session = model.open(2, rows)
-    session.reset(2)
-    if bos is not None:
-        if not 0 <= bos < vocabulary:
-            raise ModelError(f"the begin-of-text token {bos} is none of the model's {vocabulary}: leave it out")
-        session.read([bos], (-1,), skip=1)
-        session.commit([0])
-    squares = torch.zeros(vocabulary, dtype=torch.float64, device=model.device)
-    products = torch.zeros_like(squares)
-    bigram, probability = list[torch.Tensor](), list[torch.Tensor]()
-    for start in range(0, vocabulary, rows):
-        tell("reading n-gram tables from the model", start / vocabulary)
-        tokens = range(start, min(start + rows, vocabulary))
-        # Nodes without a parent see the stored tokens and themselves: each is a text of its own.
-        logits = session.read(tokens, (-1,) * len(tokens)).logits
-        law = torch.softmax(logits.float(), -1)  # (R, V)
-        best = ranked(law, top)
-        bigram.append(best.int().cpu())
-        probability.append(law.gather(-1, best).nan_to_num(0.0).cpu())
-        meeting = _meeting(model, session, tokens, logits)
-        mean = meeting.mean(-1, keepdim=True)
-        squares += (meeting - mean).square().sum(0)
-        products += (mean * meeting).sum(0)
+    if any(not 0 <= token < vocabulary for token in head):
+        raise ModelError(f"the tokens {[*head]} in front are not all of the model's {vocabulary}: leave them out")
+    top, rows = min(top, vocabulary), max(1, min(_ROWS // depth, _NUMBERS // vocabulary))
+    session = model.open(len(head) + _TEXT + depth, max(len(head), rows * depth))
+    unigram, bigram = _Unigram(model, session), _Bigram(vocabulary, top)
+    groups = -(-vocabulary // rows)
+    for group in range(groups):
+        tell("reading n-gram tables from the model", group / groups)
+        if group == 0 or session.length > len(head) + _TEXT:
+            session.reset(len(head) + 1)
+            likely = torch.zeros(vocabulary)
+            if head:
+                likely = session.read(head, tuple(range(-1, len(head) - 1))).logits[-1]
+                session.commit(range(len(head)))
+        first = range(group, vocabulary, groups)  # from all over the vocabulary: one of them may well come next
+        tokens, size = [*first], len(first)
+        while True:
+            # Nodes without a parent see the stored tokens and themselves: each begins a branch of its own.
+            parents = tuple(max(-1, node - size) for node in range(len(tokens)))
+            logits = session.read(tokens, parents, skip=len(tokens) - size).logits
+            best = bigram.add(tokens[-size:], logits)
+            if len(tokens) == size:
+                unigram.add(first, logits)
+            if len(tokens) == size * depth:
+                break
+            tokens += best
+        if depth > 1:
+            row = int(likely[[*first]].argmax())
+            session.commit(range(row, len(tokens), size))
+            likely = logits[row]
     tell("reading n-gram tables from the model", 1.0)
-    orders = [order.nan_to_num(torch.inf).argsort(stable=True)[:top] for order in (squares, products)]
-    tensors = {"unigram": torch.stack(orders).int().cpu(), "bigram": torch.cat(bigram)}
-    return Tables(tensors | {"probability": torch.cat(probability)}, length, bos)
+    return Tables({"unigram": unigram.ranked(top), **bigram.ranked()}, length, head)
 
 
-def _meeting(model: Model, session: Session, tokens: range, logits: torch.Tensor) -> torch.Tensor:  # (R, V)
+class _Bigram:
+    """What the model said behind tokens, one after the other."""
+
+    def __init__(self, vocabulary: int, top: int) -> None:
+        self._vocabulary, self._top = vocabulary, top
+        self._keys, self._shares = list[torch.Tensor](), list[torch.Tensor]()  # of a pair of tokens, and its share
+        self._counts = torch.zeros(vocabulary)
+
+    def add(self, tokens: Sequence[int], logits: torch.Tensor) -> list[int]:  # (R, V)
+        """Note the best followers of every token; the very best are the answer."""
+        law, before = torch.softmax(logits.float(), -1), torch.tensor(tokens)
+        best = ranked(law, self._top)
+        self._shares.append(law.gather(-1, best).nan_to_num(0.0).cpu().flatten())
+        best = best.cpu()
+        self._keys.append((before[:, None] * self._vocabulary + best).flatten())
+        self._counts += before.bincount(minlength=self._vocabulary)
+        ids: list[int] = best[:, 0].tolist()
+        return ids
+
+    def ranked(self) -> dict[str, torch.Tensor]:
+        """The mean of all that was said behind a token, for every token."""
+        vocabulary = self._vocabulary
+        keys, places = torch.unique(torch.cat(self._keys), return_inverse=True)
+        shares = torch.zeros(len(keys)).index_add_(0, places, torch.cat(self._shares))
+        order = shares.argsort(descending=True, stable=True)  # the lowest id first among equals
+        order = order[(keys[order] // vocabulary).argsort(stable=True)]
+        keys, shares = keys[order], shares[order]
+        starts = torch.searchsorted(keys // vocabulary, torch.arange(vocabulary))
+        best = starts[:, None] + torch.arange(self._top)
+        return {"bigram": (keys[best] % vocabulary).int(), "probability": shares[best] / self._counts[:, None]}
+
+
+class _Unigram:
+    """The squared distances of the output embeddings from their mean, and the products with it, summed up."""
+
+    def __init__(self, model: Model, session: Session) -> None:
+        self._model, self._session = model, session
+        self._sums = torch.zeros(len(RANKINGS), model.card.vocabulary, dtype=torch.float64, device=model.device)
+
+    def add(self, tokens: Sequence[int], logits: torch.Tensor) -> None:  # (R, V)
+        """The share of some input embeddings."""
+        meeting = _meeting(self._model, self._session, tokens, logits)
+        mean = meeting.mean(-1, keepdim=True)
+        self._sums += torch.stack(((meeting - mean).square().sum(0), (mean * meeting).sum(0)))
+
+    def ranked(self, top: int) -> torch.Tensor:  # (2, top)
+        """The best tokens by either ranking."""
+        return self._sums.nan_to_num(torch.inf).argsort(stable=True)[:, :top].int().cpu()
+
+
+def _meeting(model: Model, session: Session, tokens: Sequence[int], logits: torch.Tensor) -> torch.Tensor:  # (R, V)
     """v_y . u_x for every y of `tokens` and every x: an input embedding straight into the output layer.
 
     Summed over y, squared distances between u_x and the mean are those under the covariance of all v_y, as the paper
-    defines them. A model without embeddings gives what comes closest, the `logits` of every x behind y alone.
+    defines them. A model without embeddings gives what comes closest, the `logits` of every x behind y.
     """
     if isinstance(model, Decoder) and isinstance(session, DecoderSession):
         logits = model.head(session.enter(tokens, 0))
     return logits.double().clamp(-_STEEP, _STEEP)
 
 
-def load_tables(model: Model, tell: Tell, *, folder: Path | None = None, bos: int | None = None) -> Tables:
+def load_tables(model: Model, tell: Tell, *, folder: Path | None = None, head: Sequence[int] = ()) -> Tables:
     """The tables of a model, from the cache in `folder`, by default the user's, or made and put there.
 
     A cache that cannot be read or written, or that is damaged or of something else, is no error: it is done without.
     """
-    path, facts = _place(model, folder, bos), _facts(model, bos)
-    tables = None if path is None else _read(path, model.card.vocabulary, facts, bos)
+    path, facts = _place(model, folder, head), _facts(model, head)
+    tables = None if path is None else _read(path, model.card.vocabulary, facts, head)
     if tables is None:
-        tables = build(model, top=_TOP, length=_LENGTH, tell=tell, bos=bos)
+        depth = _DEPTH if model.card.vocabulary <= _SMALL else 1
+        tables = build(model, top=_TOP, length=_LENGTH, tell=tell, head=head, depth=depth)
         if path is not None:
             _write(path, tables, facts)
     return tables
 
 
-def _place(model: Model, folder: Path | None, bos: int | None) -> Path | None:
+def _place(model: Model, folder: Path | None, head: Sequence[int]) -> Path | None:
     """The cache file of a model; None for one that its hash does not tell from others."""
     name = model.card.hash
     if not re.fullmatch("[0-9a-f]{64}", name) or not name.strip("0"):
@@ -141,21 +205,25 @@ def _place(model: Model, folder: Path | None, bos: int | None) -> Path | None:
         if not absolute:
             return None
         folder = absolute[0] / "specscope"
-    return folder / f"tables-v{_FORMAT}-{name}-{_dtype(model)}-{bos}.safetensors"
+    return folder / f"tables-v{_FORMAT}-{name}-{_dtype(model)}-{_spelt(head)}.safetensors"
 
 
-def _facts(model: Model, bos: int | None) -> dict[str, str]:
+def _facts(model: Model, head: Sequence[int]) -> dict[str, str]:
     """What a cache file must say of itself to be this model's."""
     card = model.card
-    facts = {"format": _FORMAT, "model": card.hash, "dtype": _dtype(model), "bos": bos, "top": _TOP}
+    facts = {"format": _FORMAT, "model": card.hash, "dtype": _dtype(model), "head": _spelt(head), "top": _TOP}
     return {name: str(value) for name, value in facts.items()}
+
+
+def _spelt(head: Sequence[int]) -> str:
+    return ".".join(map(str, head))
 
 
 def _dtype(model: Model) -> str:
     return str(model.dtype).removeprefix("torch.")
 
 
-def _read(path: Path, vocabulary: int, facts: dict[str, str], bos: int | None) -> Tables | None:
+def _read(path: Path, vocabulary: int, facts: dict[str, str], head: Sequence[int]) -> Tables | None:
     """The tables in a cache file; None unless every byte of it is as it was written, and makes sense."""
     from safetensors import SafetensorError, safe_open
 
@@ -180,7 +248,7 @@ def _read(path: Path, vocabulary: int, facts: dict[str, str], bos: int | None) -
         return None
     if not bool(((shares >= 0.0) & (shares <= 1.0)).all()):
         return None
-    tables = Tables(tensors, _LENGTH, bos)
+    tables = Tables(tensors, _LENGTH, head)
     return tables if found == facts | {"sha256": tables.digest} else None
 
 

@@ -43,7 +43,7 @@ def test_build_keeps_its_contract(home: Path, capsys: pytest.CaptureFixture[str]
     codec = toy().codec
     store = load_store(out, fingerprint(codec))
     found = store.continuations(codec.encode("Every evening the keeper"), 16, 2, 4, 10)
-    assert found.hits == 2 and codec.decode(found.continuations[0]).startswith((" lights", " reads"))
+    assert found.hits == 2 and codec.decode(found.ways[:, 0].tolist()).startswith((" lights", " reads"))
 
 
 def test_a_person_reads_one_summary(home: Path, capsys: pytest.CaptureFixture[str]) -> None:

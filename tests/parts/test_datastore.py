@@ -59,6 +59,11 @@ def stored(path: Path) -> list[list[int]]:
     return found
 
 
+def ways_of(found: Found) -> list[tuple[int, ...]]:
+    """What follows, place by place."""
+    return [tuple(token for token in way if token >= 0) for way in found.ways.T.tolist()]
+
+
 def search(documents: Sequence[Sequence[int]], text: Sequence[int], longest: int, shortest: int, length: int) -> Any:
     """The rule, written out: the longest end of the text that stands somewhere with a token behind it."""
     for span in range(min(longest, len(text)), shortest - 1, -1):
@@ -90,7 +95,7 @@ def test_what_is_found_is_what_a_plain_search_finds(chunk: int, tmp_path: Path) 
             shortest = chance.randint(1, longest)
             found = store.continuations(text, longest, shortest, length, 5000)
             span, ways = search(pieces, text, longest, shortest, length)
-            assert (found.span, found.hits, sorted(found.continuations)) == (span, len(ways), ways)
+            assert (found.span, found.hits, sorted(ways_of(found))) == (span, len(ways), ways)
             deep += span >= 3
     assert deep > (20 if chunk > 6 else 5) or chunk == 4
 
@@ -100,7 +105,7 @@ def test_places_are_spread_evenly() -> None:
     store = open_store([([500, 501, token], True) for token in range(100)], 600)
     found = store.continuations([500, 501], 2, 1, 3, 10)
     assert (found.span, found.hits) == (2, 100)
-    assert found.continuations == [(token,) for token in range(0, 100, 10)]
+    assert ways_of(found) == [(token,) for token in range(0, 100, 10)]
     assert store.continuations([500, 501], 2, 1, 3, 99).ways.shape == (3, 99)
 
 
@@ -108,7 +113,7 @@ def test_places_are_spread_over_all_chunks() -> None:
     """Chunks with more matches must weigh more, and together they must not exceed the limit."""
     documents = [([7, 8, token], True) for token in (1, 2, 3, 4, 5, 6)]
     found = open_store(documents, 9, chunk=10).continuations([7, 8], 2, 2, 1, 3)
-    assert (found.hits, found.continuations) == (6, [(1,), (3,), (5,)])
+    assert (found.hits, ways_of(found)) == (6, [(1,), (3,), (5,)])
 
 
 @pytest.mark.parametrize(("vocabulary", "kind"), [(65_535, "uint16"), (65_536, "uint32"), (200_000, "uint32")])
@@ -118,7 +123,7 @@ def test_ids_need_as_many_bytes_as_they_need(vocabulary: int, kind: str, tmp_pat
     save(tmp_path / "store", [[1, top, 2, top - 1], [top, 2]], vocabulary)
     assert load_file(tmp_path / "store")["tokens.0"].dtype == kind
     found = load_store(tmp_path / "store", NOBODY).continuations([top, 2], 4, 1, 4, 9)
-    assert (found.span, found.continuations) == (2, [(top - 1,)])
+    assert (found.span, ways_of(found)) == (2, [(top - 1,)])
     with pytest.raises(ParamError, match=f"not below {vocabulary}"):
         save(tmp_path / "other", [[vocabulary]], vocabulary)
 
@@ -127,7 +132,7 @@ def test_the_text_may_hold_ids_that_the_store_does_not_know() -> None:
     """The id behind the tokenizer's last stands for borders: as a part of a phrase it would join documents."""
     store = open_store([([1, 2], True), ([3, 4], True)], 9)
     assert store.continuations([2, 9], 4, 1, 4, 9).span == 0
-    assert store.continuations([2, 9, 3], 4, 1, 4, 9).continuations == [(4,)]
+    assert ways_of(store.continuations([2, 9, 3], 4, 1, 4, 9)) == [(4,)]
     assert store.continuations([2, 10**9, 3], 4, 1, 4, 9).span == 1
 
 
@@ -135,7 +140,7 @@ def test_ids_beyond_the_models_vocabulary_stay_in_the_store(tmp_path: Path) -> N
     """A tokenizer may know more entries than the model has embeddings: such an id would crash its forward pass."""
     save(tmp_path / "store", [[1, 2, 8, 3], [1, 2, 5, 3]])
     found = load_store(tmp_path / "store", NOBODY, 8).continuations([1, 2], 4, 1, 4, 9)
-    assert sorted(found.continuations) == [(), (5, 3)]
+    assert sorted(ways_of(found)) == [(), (5, 3)]
     assert found.prefixes(9) == [((5,), 1), ((5, 3), 1)]
 
 
@@ -276,7 +281,7 @@ def test_an_edited_store_with_a_fitting_digest_still_opens(tmp_path: Path) -> No
     """The refusals above would prove nothing if every edited file were refused."""
     save(tmp_path / "store", [[1, 2, 3, 4, 5]])
     edit(tmp_path / "store", lambda data, meta: None)
-    assert load_store(tmp_path / "store", NOBODY).continuations([2, 3], 2, 2, 9, 9).continuations == [(4, 5)]
+    assert ways_of(load_store(tmp_path / "store", NOBODY).continuations([2, 3], 2, 2, 9, 9)) == [(4, 5)]
 
 
 @given(data=st.data())

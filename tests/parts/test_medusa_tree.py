@@ -23,7 +23,6 @@ from decoding.parts.medusa_tree import (
     given,
     grow,
     product,
-    sweep,
 )
 from decoding.tree import check, depths
 
@@ -174,14 +173,10 @@ def test_a_later_rank_may_be_the_better_one() -> None:
 
 @holds_for(tables)
 def test_a_smaller_tree_is_the_beginning_of_a_larger_one(table: list[list[float]]) -> None:
-    """So a step with too little room keeps the best guesses, and a sweep is one search."""
+    """So a step with too little room keeps the best guesses."""
     whole = grow(table, 40).paths
     for nodes in range(1, 12):
         assert grow(table, nodes).paths == whole[:nodes]
-    totals = sweep(table, 40)
-    assert [nodes for nodes, _ in totals] == list(range(1, len(whole) + 1))
-    for nodes, tokens in totals:
-        assert tokens == pytest.approx(expected(grow(table, nodes), table))
 
 
 @holds_for(tables)
@@ -194,7 +189,6 @@ def test_guesses_that_are_never_right_are_left_out(table: list[list[float]]) -> 
 def test_heads_that_are_never_right_get_no_tree() -> None:
     """The root alone is the best that can be done for them."""
     assert grow([[0.0] * 10] * 3, 63) == grow([], 63) == Tree((-1,), (0,), (0,))
-    assert sweep([[0.0]], 5) == []
 
 
 @holds_for(tables, trees())

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,40 +41,114 @@ def ranked(scores: torch.Tensor) -> list[int]:
     return sorted(range(len(scores)), key=lambda token: (-float(scores[token]), token))
 
 
-def alone(model: Model, token: int, bos: int | None = None) -> torch.Tensor:  # (V,)
-    """What the model says behind one token, read as a text of its own."""
-    text = [token] if bos is None else [bos, token]
-    session = model.open(8, 8)
+def said(model: Model, *text: int) -> torch.Tensor:  # (V,)
+    """What the model says behind a text."""
+    session = model.open(len(text), len(text))
     session.reset(len(text))
     return session.read(text, tuple(range(-1, len(text) - 1))).logits[-1]
 
 
-@pytest.mark.parametrize("bos", [None, 5])
+@pytest.mark.parametrize("head", [(), (5,), (5, 0, 7)])
 @pytest.mark.parametrize("rows", [1, 4, 256])
 @pytest.mark.parametrize("model", [hashed(13, 2), tied(13, 2), tied(3, 1)], ids=["hashed", "tied", "three"])
 def test_a_bigram_is_what_the_model_says_behind_a_token_alone(
-    model: TableModel, rows: int, bos: int | None, monkeypatch: pytest.MonkeyPatch
+    model: TableModel, rows: int, head: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tokens read in one pass must not see each other; of equally likely ones the lowest id comes first."""
-    bos = None if model.card.vocabulary < 5 else bos
+    head = tuple(token % model.card.vocabulary for token in head)
     monkeypatch.setattr(module, "_ROWS", rows)
-    made = build(model, top=4, length=5, tell=quiet, bos=bos)
+    made = build(model, top=4, length=5, tell=quiet, head=head)
     for token in range(model.card.vocabulary):
-        law = alone(model, token, bos).float().softmax(-1)
+        law = said(model, *head, token).float().softmax(-1)
         pairs = made.bigrams(token)
         assert [other for other, _ in pairs] == ranked(law)[:4]
         assert [share for _, share in pairs] == pytest.approx([float(law[other]) for other, _ in pairs])
 
 
-def test_a_token_in_front_changes_the_tables_and_is_named() -> None:
+def by_hand(
+    model: Model, rows: int, depth: int, head: Sequence[int], longest: int
+) -> tuple[list[dict[int, float]], list[list[int]]]:
+    """The mean shares of every token's followers, over texts that the model writes, and these texts; a plain loop."""
+    vocabulary = model.card.vocabulary
+    sums, counts = [Counter[int]() for _ in range(vocabulary)], Counter[int]()
+    groups = math.ceil(vocabulary / rows)
+    texts = [list(head)]
+    for group in range(groups):
+        if len(texts[-1]) > len(head) + longest:
+            texts.append(list(head))
+        branches = [[token] for token in range(group, vocabulary, groups)]
+        for branch in branches:
+            for _ in range(depth):
+                law = said(model, *texts[-1], *branch).float().softmax(-1)
+                counts[branch[-1]] += 1
+                for follower, share in enumerate(law.tolist()):
+                    sums[branch[-1]][follower] += share
+                branch.append(ranked(law)[0])
+        likely = said(model, *texts[-1]) if texts[-1] else torch.zeros(vocabulary)
+        texts[-1] += max(branches, key=lambda branch: (float(likely[branch[0]]), -branch[0]))[:-1]
+    return [{token: total / counts[x] for token, total in row.items()} for x, row in enumerate(sums)], texts
+
+
+@pytest.mark.parametrize("head", [(), (5,), (2, 7)])
+@pytest.mark.parametrize(("rows", "depth", "longest"), [(4, 2, 64), (5, 4, 64), (3, 3, 5), (1, 2, 3), (13, 3, 64)])
+@pytest.mark.parametrize("model", [hashed(13, 3), tied(13, 2)], ids=["hashed", "tied"])
+def test_a_model_that_writes_on_is_heard_wherever_a_token_stands(
+    model: TableModel, rows: int, depth: int, longest: int, head: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A branch that sees another one, a text that goes wrong, a place that is missed or counted twice."""
+    monkeypatch.setattr(module, "_ROWS", rows * depth)
+    monkeypatch.setattr(module, "_TEXT", longest)
+    made = build(model, top=13, length=2, tell=quiet, head=head, depth=depth)
+    wanted, texts = by_hand(model, rows, depth, head, longest)
+    assert (len(texts) > 1) == (longest < 64)
+    for token, row in enumerate(wanted):
+        pairs = made.bigrams(token)
+        assert {other for other, _ in pairs} == set(range(13))
+        assert [share for _, share in pairs] == pytest.approx(sorted(row.values(), reverse=True), abs=1e-6)
+        assert all(share == pytest.approx(row[other], abs=1e-6) for other, share in pairs)
+    assert made.digest != build(model, top=13, length=2, tell=quiet, head=head).digest
+
+
+@pytest.mark.parametrize("name", ["mistral", "llama3", "longrope"])
+def test_a_network_that_writes_on_is_read_in_its_own_texts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Positions, windows and stored keys have to be those of the text that a branch belongs to."""
+    model = Decoder.from_transformers(tiny(name), torch.float64)
+    monkeypatch.setattr(module, "_ROWS", 36)
+    monkeypatch.setattr(module, "_TEXT", 20)
+    made = build(model, top=67, length=2, tell=quiet, head=[1], depth=3)
+    wanted, texts = by_hand(model, 12, 3, [1], 20)
+    assert len(texts) == 1 and len(texts[0]) == 1 + 6 * 3
+    for token, row in enumerate(wanted):
+        assert all(share == pytest.approx(row[other], abs=1e-6) for other, share in made.bigrams(token))
+    alone = build(model, top=67, length=2, tell=quiet)
+    assert torch.equal(made.tensors["unigram"], alone.tensors["unigram"]), "embeddings know of no text"
+
+
+def test_only_a_small_vocabulary_is_written_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large one is read as in the paper: ten times as many tokens would take a model's owner hours."""
+    asked: list[int] = []
+
+    def spy(model: Model, *, depth: int, **options: Any) -> Tables:
+        asked.append(depth)
+        return build(model, depth=depth, **options)
+
+    monkeypatch.setattr(module, "build", spy)
+    for small in (13, 12):
+        monkeypatch.setattr(module, "_SMALL", small)
+        load_tables(named(), quiet, folder=tmp_path / str(small))
+    assert asked == [module._DEPTH, 1]
+
+
+def test_tokens_in_front_change_the_tables_and_are_named() -> None:
     """Two records of runs with different tables must not look alike."""
-    bare, led = (build(hashed(13, 2), top=4, length=3, tell=quiet, bos=bos) for bos in (None, 5))
+    bare, led = (build(hashed(13, 2), top=4, length=3, tell=quiet, head=head) for head in ((), (5, 7)))
     assert any(bare.bigrams(token) != led.bigrams(token) for token in range(13))
-    assert led.about == f"n-gram tables {led.digest[:12]} behind token 5"
+    assert led.about == f"n-gram tables {led.digest[:12]} behind 5 7"
     assert bare.about == f"n-gram tables {bare.digest[:12]}" and bare.digest != led.digest
     assert make(hashed(13, 2)).digest == bare.digest
-    with pytest.raises(ModelError, match="begin-of-text token 13 is none of the model's 13: leave it out"):
-        build(hashed(13, 2), top=4, length=3, tell=quiet, bos=13)
+    for token in (13, -1):
+        with pytest.raises(ModelError, match=r"in front are not all of the model's 13: leave them out"):
+            build(hashed(13, 2), top=4, length=3, tell=quiet, head=(5, token))
 
 
 @pytest.mark.parametrize("length", [1, 3, 16])
@@ -97,7 +174,7 @@ def test_without_embeddings_unigrams_come_from_the_logits() -> None:
     """A table has no embeddings; its logits behind one token take the place of their products."""
     model = hashed(13, 2)
     made = build(model, top=13, length=1, tell=quiet)
-    meeting = np.stack([alone(model, token).numpy() for token in range(13)])
+    meeting = np.stack([said(model, token).numpy() for token in range(13)])
     orders = unigram_orders(meeting)
     assert (made.unigrams("distance"), made.unigrams("product")) == orders and orders[0] != orders[1]
 
@@ -110,9 +187,9 @@ def test_a_network_is_ranked_by_its_embeddings_and_read_token_by_token(
     network = tiny(name)  # one with tied embeddings and one without
     model = Decoder.from_transformers(network, torch.float64)
     monkeypatch.setattr(module, "_ROWS", 20)
-    made = build(model, top=67, length=2, tell=quiet, bos=1)
+    made = build(model, top=67, length=2, tell=quiet, head=[1])
     for token in (0, 1, 19, 20, 66):
-        assert [other for other, _ in made.bigrams(token)] == ranked(alone(model, token, 1).float().softmax(-1))
+        assert [other for other, _ in made.bigrams(token)] == ranked(said(model, 1, token).float().softmax(-1))
     V = network.get_input_embeddings().weight.double()
     U = network.get_output_embeddings().weight.double()
     covariance, centre = V.T @ V, U.mean(0)
@@ -160,10 +237,10 @@ class Counted:
         self.made += share == 1.0
 
 
-def load(folder: Path, model: TableModel | None = None, bos: int | None = None) -> tuple[Tables, int]:
+def load(folder: Path, model: TableModel | None = None, head: Sequence[int] = ()) -> tuple[Tables, int]:
     """Tables, and whether they were made."""
     told = Counted()
-    return load_tables(model or named(), told, folder=folder, bos=bos), told.made
+    return load_tables(model or named(), told, folder=folder, head=head), told.made
 
 
 def cached(folder: Path) -> Path:
@@ -181,9 +258,10 @@ def test_tables_are_made_once_per_model_and_setting(tmp_path: Path) -> None:
     assert [one.bigrams(token) for token in range(13)] == [two.bigrams(token) for token in range(13)]
     half = named()
     half.dtype = torch.float16
-    for model, bos in ((named("b", seed=1), None), (named(), 5), (half, None)):
-        assert [load(tmp_path, model, bos)[1] for _ in range(2)] == [1, 0]
-    assert len(list(tmp_path.iterdir())) == 4, "a temporary file was left behind"
+    others = ((named("b", seed=1), ()), (named(), (5,)), (named(), (5, 1)), (named(), (51 % 13,)), (half, ()))
+    for model, head in others:
+        assert [load(tmp_path, model, head)[1] for _ in range(2)] == [1, 0]
+    assert len(list(tmp_path.iterdir())) == 6, "a temporary file was left behind"
 
 
 def test_a_model_that_its_hash_does_not_tell_from_others_is_not_cached(tmp_path: Path) -> None:
@@ -245,7 +323,7 @@ DAMAGES: dict[str, Damage] = {
     "no facts": rewrite(lambda tensors, facts: facts.clear()),
     "other model": rewrite(lambda tensors, facts: facts.update(model="b" * 64)),
     "other format": rewrite(lambda tensors, facts: facts.update(format="0")),
-    "other bos": rewrite(lambda tensors, facts: facts.update(bos="5")),
+    "other head": rewrite(lambda tensors, facts: facts.update(head="5")),
     "id too high": set_to("bigram", 13),
     "id negative": set_to("bigram", -1),
     "unigram too high": set_to("unigram", 2**31 - 1),

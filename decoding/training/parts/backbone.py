@@ -19,8 +19,7 @@ from torch import Tensor, nn
 from ...errors import ModelError
 from ...model.config import Shape, read_shape
 from ...model.files import TensorFiles, find_folder, read_config
-from ...model.loading import _Digest as Digest
-from ...model.loading import check_tensors, find_device, find_dtype
+from ...model.loading import Digest, check_tensors, find_device, find_dtype
 from ...model.weights import assemble
 from ...text import Codec
 from ...types import JSON
