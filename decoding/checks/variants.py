@@ -46,18 +46,18 @@ def joint(folder: Path, device: str | None, dtype: str | None, tell: Tell) -> di
 
 
 def stores(engine: Engine, text: Path, tell: Tell) -> dict[str, Variant]:
-    """Datastores of growing shares of a text, whose documents have empty lines between them."""
+    """Datastores of growing shares of a text, one document a line."""
     from ..parts.building import build_store
     from ..parts.datastore import fingerprint, load_store
 
-    documents = text.read_text(encoding="utf-8").split("\n\n")
+    documents = text.read_text(encoding="utf-8").splitlines(keepends=True)
     found = {}
     with TemporaryDirectory() as folder:  # an open store no longer needs its file's name
         for name, part in _SHARES.items():
             tell(f"building datastores: {name}", 1 / (1 + part))
-            source, out = Path(folder) / f"{part}.txt", Path(folder) / f"{part}.safetensors"
-            source.write_text("\n\n".join(documents[: len(documents) // part]), encoding="utf-8")
-            build_store([source], engine.codec, out, border="")
+            source, out = Path(folder) / f"{part}.jsonl", Path(folder) / f"{part}.safetensors"
+            source.write_text("".join(documents[: len(documents) // part]), encoding="utf-8")
+            build_store([source], engine.codec, out)
             store = load_store(out, fingerprint(engine.codec), engine.model.card.vocabulary)
             found[name] = Variant("datastore", _with(engine, "datastore", store), {})
     return found

@@ -106,8 +106,9 @@ def test_trained_variants_are_compared(tmp_path: Path) -> None:
 
 
 def test_stores_of_several_sizes_are_made_of_a_text(tmp_path: Path) -> None:
-    text = tmp_path / "store.txt"
-    text.write_text("Every evening the keeper lights the lamps.\n\nHigh tide is at six.\n\n" * 40)
+    text = tmp_path / "store.jsonl"
+    lines = ({"text": "Every evening the keeper lights the lamps."}, {"text": "High tide is at six."})
+    text.write_text("".join(json.dumps(line) + "\n" for line in lines) * 40)
     main = toy()
     found = stores(main, text, lambda what, share: None)
     assert list(found) == ["a sixteenth", "a quarter", "all"]
