@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from ..errors import SpecscopeError
-from . import bench, datastore, demo, methods, paper_checks, quality, rescore, run, train, tree_search
+from . import bench, datastore, demo, methods, paper_checks, quality, rescore, run, trace, train, tree_search
 from .arguments import Parser
 from .paint import one_line
 
@@ -31,7 +31,7 @@ def build_parser() -> Parser:
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for command in (demo, run, methods, bench, rescore, quality, datastore, tree_search, paper_checks, train):
+    for command in (demo, run, methods, bench, rescore, trace, quality, datastore, tree_search, paper_checks, train):
         name = command.__name__.rpartition(".")[2].replace("_", "-")
         sub = commands.add_parser(
             name,
