@@ -5,9 +5,12 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt
 
-.PHONY: run test lint bench bench-gpu clean
+.PHONY: run demo test lint bench bench-gpu traces clean
 
-run: $(VENV)/ready  ## a finished run of every method, in the terminal
+run: $(VENV)/ready  ## the page, on http://127.0.0.1:7860
+	@$(PY) -m app
+
+demo: $(VENV)/ready  ## a finished run of every method, in the terminal
 	@$(PY) -m decoding demo
 
 test: $(VENV)/dev-ready  ## the whole test suite
@@ -24,6 +27,9 @@ bench: $(VENV)/dev-ready  ## speed on this machine's CPU: every method on the su
 
 bench-gpu: $(VENV)/dev-ready  ## speed on a CUDA device, against transformers
 	$(PY) -m benchmarks.gpu
+
+traces: $(VENV)/ready  ## the recorded runs of the page, anew
+	$(PY) -m app.traces
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

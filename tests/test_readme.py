@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import socket
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -45,19 +47,41 @@ def test_make_knows_its_targets(target: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_what_make_run_runs_works() -> None:
-    """The first thing that anybody sees."""
-    plan = subprocess.run(["make", "--dry-run", "run"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    command = next(line for line in plan.splitlines() if line.startswith(".venv/bin/python -m decoding"))
-    words = [sys.executable, *shlex.split(command)[1:]]
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=300)
+def planned(target: str) -> list[str]:
+    """What make would run last for a target, with this interpreter."""
+    plan = subprocess.run(["make", "--dry-run", target], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    command = next(line for line in reversed(plan.splitlines()) if line.startswith(".venv/bin/python -m "))
+    return [sys.executable, *shlex.split(command)[1:]]
+
+
+def test_make_demo_shows_every_method() -> None:
+    done = subprocess.run(planned("demo"), cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert all(method in done.stdout for method in METHODS)
 
 
+def test_make_run_serves_the_page() -> None:
+    """The first thing that anybody sees, on a port of its own."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    server = subprocess.Popen([*planned("run"), "--port", str(port)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout is not None
+        lines = iter(server.stdout.readline, "")
+        assert any(str(port) in line for line in lines), "the server said nothing and ended"
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=60) as page:
+            assert page.status == 200 and "Specscope" in page.read().decode()
+    finally:
+        server.terminate()
+        server.communicate(timeout=60)
+
+
 @pytest.mark.parametrize("example", blocks("python"), ids=lambda text: text.splitlines()[-1][:40])
-def test_the_examples_run(example: str) -> None:
-    """Each example stands alone."""
+def test_the_examples_run(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each example stands alone, and may write files."""
+    (tmp_path / "assets").symlink_to(ROOT / "assets")
+    monkeypatch.chdir(tmp_path)
     exec(compile(example, "README.md", "exec"), {"__name__": "readme"})
 
 

@@ -1,0 +1,1 @@
+"""The web page: layout and events only. What it shows comes from `decoding`, how it looks from `viz`."""

@@ -1,0 +1,67 @@
+"""`python -m app`, or `python app/__main__.py` as a Space starts it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+if __package__ in (None, ""):  # started as a file: its folder stands on the path where the repository should
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+import argparse
+import os
+from collections.abc import Sequence
+from typing import NoReturn
+
+from decoding.embedded import TARGET
+from decoding.errors import ParamError, SpecscopeError
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise ParamError(f"{message} (see python -m app --help)")
+
+
+def _parser() -> _Parser:
+    parser = _Parser(prog="python -m app", description="Serve the page.", allow_abbrev=False)
+    # A Space, or a container, tells where to listen by these variables.
+    parser.add_argument(
+        "--host", default=os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1"), help="default: %(default)s"
+    )
+    parser.add_argument("--port", default=os.environ.get("GRADIO_SERVER_PORT", "7860"), help="default: %(default)s")
+    parser.add_argument("--replay-only", action="store_true", help="recorded runs and dropped traces only: no model")
+    parser.add_argument("--models", metavar="FILE", help="a TOML file of the models that visitors may choose from")
+    parser.add_argument("--model", metavar="NAME", help=f"the one chosen at first (default: the first, or {TARGET})")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Serve until interrupted."""
+    try:
+        given = _parser().parse_args(argv)
+        port = _port(given.port)
+        os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # read when gradio is imported
+        os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+        from .ui import serve
+
+        serve(given.host, port, replay_only=given.replay_only, models=given.models, model=given.model)
+    except SpecscopeError as error:
+        sys.stderr.write(f"specscope: {' '.join(str(error).split())}\n")
+        return 2
+    except KeyboardInterrupt:
+        return 0
+    return 0
+
+
+def _port(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:6]) <= 65_535:
+        raise ParamError(f"--port must be a whole number from 1 to 65535, not {text[:20]!r}")
+    return int(text)
+
+
+if __name__ == "__main__":
+    if __package__ in (None, ""):
+        from app.__main__ import main as _main
+
+        sys.exit(_main())
+    sys.exit(main())

@@ -1,0 +1,171 @@
+"""The state of the page as the query of its address, and back. What an address says is as hostile as any input.
+
+screen=run|race (Gradio has a "page" of its own)   run=ID of a recording or of a run made here
+step, phase, view, node: a place in it   model, method, methods (of a race)
+p.NAME: parameters that differ from their defaults   length, temperature, top_k, ..., seed
+example=ID, or prompt=TEXT, or chat=JSON messages
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+from decoding.errors import ParamError
+from decoding.params import shown
+from decoding.request import check_count, find_method, find_sampling
+from decoding.sampling import Sampling
+from decoding.types import JSON
+
+from .catalog import Entry, choose
+from .controls import Message, Order, check_prompt, whole
+from .examples import EXAMPLES
+from .limits import LIMITS
+from .store import ID
+
+SCREENS, PHASES = ("run", "race"), ("propose", "verify", "accept", "commit")
+_VIEW = re.compile(r"[a-z_]{1,24}")
+_MOST_KEYS = 64
+_Value = TypeVar("_Value")
+
+
+@dataclass(slots=True)
+class State:
+    """What an address asked for, as far as it can be had; `wrong` says what cannot."""
+
+    screen: str = "run"
+    run: str | None = None
+    model: str | None = None
+    method: str | None = None
+    methods: tuple[str, ...] = ()
+    params: dict[str, JSON] = field(default_factory=dict)  # of `method`, all of them
+    sampling: dict[str, JSON] = field(default_factory=dict)
+    example: str | None = None
+    prompt: str | tuple[Message, ...] | None = None
+    length: int | None = None
+    place: dict[str, JSON] = field(default_factory=dict)  # step, phase, view, node
+    wrong: list[str] = field(default_factory=list)
+
+
+def parse(query: Mapping[str, str], catalog: Mapping[str, Entry]) -> State:
+    """Read an address; whatever is wrong in it is left out and told."""
+    state = State()
+    given = {str(key): str(value) for key, value in list(query.items())[:_MOST_KEYS]}
+    if sum(len(key) + len(value) for key, value in given.items()) > LIMITS.address_characters:
+        state.wrong.append(f"the address is longer than {LIMITS.address_characters} characters: nothing of it was read")
+        return state
+
+    def take(key: str, check: Callable[[str], _Value], default: _Value) -> _Value:
+        try:
+            return check(given[key]) if key in given else default
+        except ParamError as error:
+            state.wrong.append(f"{key} in the address: {error}")
+            return default
+
+    state.screen = take("screen", _one_of(SCREENS), "run")
+    state.run = take("run", _run, None)
+    state.model = take("model", lambda name: choose(catalog, name).name, None)
+    state.method = take("method", lambda name: find_method(name).name, None)
+    state.methods = take("methods", _methods, ())
+    state.example = take("example", _one_of(tuple(EXAMPLES)), None)
+    state.prompt = take("prompt", check_prompt, None)
+    state.prompt = take("chat", _chat, state.prompt)
+    state.length = take("length", lambda text: check_count("the length", whole(text), 1, LIMITS.new_tokens), None)
+    state.place = {key: value for key, check in _PLACE.items() if (value := take(key, check, None)) is not None}
+    _take_settings(given, state)
+    return state
+
+
+def write(order: Order, example: str | None = None) -> str:
+    """The query that asks for the same run again."""
+    changed = {name: value for name, value in order.params.to_json().items() if value != _default(order, name)}
+    told: dict[str, Any] = {"model": order.entry.name, "method": order.method.name}
+    told |= {f"p.{name}": json.dumps(value) if isinstance(value, bool) else value for name, value in changed.items()}
+    told |= {name: value for name, value in order.sampling.to_json().items() if value != Sampling().to_json()[name]}
+    told |= {"length": order.max_new_tokens} | _asked(order.prompt, example)
+    return urlencode(told)
+
+
+def write_race(methods: tuple[str, ...], order: Order, example: str | None = None) -> str:
+    """The query that asks for the same race again."""
+    told: dict[str, Any] = {"screen": "race", "model": order.entry.name, "methods": ",".join(methods)}
+    told |= {name: value for name, value in order.sampling.to_json().items() if value != Sampling().to_json()[name]}
+    return urlencode(told | {"length": order.max_new_tokens} | _asked(order.prompt, example))
+
+
+def _asked(prompt: str | tuple[Message, ...], example: str | None) -> dict[str, str]:
+    known = EXAMPLES.get(example or "")
+    if known is not None and prompt in (known.prompt, tuple(dict(message) for message in known.messages)):
+        return {"example": known.id}
+    return {"prompt": prompt} if isinstance(prompt, str) else {"chat": json.dumps(prompt, separators=(",", ":"))}
+
+
+def _default(order: Order, name: str) -> JSON:
+    return order.method.Params().to_json()[name]
+
+
+def _take_settings(given: Mapping[str, str], state: State) -> None:
+    if state.method is not None:
+        raw = {key[2:]: value for key, value in given.items() if key.startswith("p.")}
+        try:
+            setting = find_method(state.method).Params.parse(raw)
+            if setting.nodes > LIMITS.nodes:
+                raise ParamError(f"they put {setting.nodes} tokens into a step, above {LIMITS.nodes}")
+            state.params = setting.to_json()
+        except ParamError as error:
+            state.wrong.append(f"parameters in the address: {error}")
+    names = Sampling().to_json()
+    try:
+        state.sampling = find_sampling({key: given[key] for key in names if key in given}).to_json()
+    except ParamError as error:
+        state.wrong.append(f"sampling in the address: {error}")
+
+
+def _one_of(names: tuple[str, ...]) -> Callable[[str], str]:
+    def check(text: str) -> str:
+        if text not in names:
+            raise ParamError(f"choose one of {', '.join(names)}, not {shown(text)}")
+        return text
+
+    return check
+
+
+def _run(text: str) -> str:
+    if not ID.fullmatch(text):
+        raise ParamError("a run's id is made of up to 64 letters, digits, dashes and underscores")
+    return text
+
+
+def _methods(text: str) -> tuple[str, ...]:
+    names = tuple(text.split(","))
+    if not 2 <= len(names) <= LIMITS.lanes or len(set(names)) < len(names):
+        raise ParamError(f"a race has two to {LIMITS.lanes} different methods")
+    return tuple(find_method(name).name for name in names)
+
+
+def _chat(text: str) -> str | tuple[Message, ...]:
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ParamError("it must be a JSON list of messages") from None
+    if not isinstance(told, list):
+        raise ParamError("it must be a JSON list of messages")
+    return check_prompt(told)
+
+
+def _view(text: str) -> str:
+    if not _VIEW.fullmatch(text):
+        raise ParamError("a view's name is made of up to 24 small letters")
+    return text
+
+
+_PLACE: Mapping[str, Callable[[str], JSON]] = {
+    "step": lambda text: check_count("it", whole(text), 0, LIMITS.detail_steps),
+    "phase": _one_of(PHASES),
+    "view": _view,
+    "node": lambda text: check_count("it", whole(text), 0, 4_095),
+}

@@ -1,0 +1,145 @@
+"""Which models a visitor may use. A visitor picks a name from this list; only the host writes ids and paths into it.
+
+[[model]]
+name = "smol"                          # what the page shows and addresses carry
+model = "org/model"                    # a hub id or a folder
+revision = "0123...40 hex digits"      # of a hub id: weights that change unseen would make records untrue
+draft = "org/small"                    # and draft_revision; optional, as all that follow
+medusa = "path"                        # also kangaroo and datastore
+device = "cuda"
+dtype = "bfloat16"
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from decoding.embedded import FOLDERS, PARTS, TARGET
+from decoding.errors import ModelError, ParamError
+
+if TYPE_CHECKING:
+    from decoding.engine import Engine
+
+Tell = Callable[[str, float], None]
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._ -]{0,63}")
+_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+_REVISION = re.compile(r"[0-9a-f]{40}")
+_FILES = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"]
+_LARGEST_FILE = 2**20
+_PARTS = ("medusa", "kangaroo", "datastore")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A model as the host wrote it down."""
+
+    name: str
+    model: str
+    revision: str | None = None
+    draft: str | None = None
+    draft_revision: str | None = None
+    medusa: str | None = None
+    kangaroo: str | None = None
+    datastore: str | None = None
+    device: str | None = None
+    dtype: str | None = None
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """What methods find beside the target, by the names in their `needs`."""
+        named = {part for part in _PARTS if getattr(self, part) is not None}
+        embedded = {part for part, path in PARTS.get(self.model, {}).items() if path.exists()}
+        drafter = {"draft_model"} if self.draft or self.model in PARTS else set()
+        return frozenset({"tables", "hidden", "early_exit"} | named | embedded | drafter)
+
+    def load(self, tell: Tell) -> Engine:
+        """The engine; only here torch is needed."""
+        import torch
+        import transformers
+
+        from decoding.loader import load
+
+        # One core stays free for the page: threads that wait for each other lose far more to a busy core than they win.
+        torch.set_num_threads(max(1, (os.cpu_count() or 1) - 1))
+
+        transformers.logging.set_verbosity_error()  # its advice is not about our way of loading
+        draft = None if self.draft is None else _place(self.draft, self.draft_revision, tell)
+        parts = {part: getattr(self, part) for part in _PARTS}
+        where = _place(self.model, self.revision, tell)
+        return load(where, draft=draft, **parts, device=self.device, dtype=self.dtype, progress=tell)
+
+
+POCKET = Entry(TARGET, TARGET, dtype="float32")  # equal texts are worth more than speed where people learn
+
+
+def read_catalog(path: str | Path) -> dict[str, Entry]:
+    """The models of a TOML file, by name."""
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(_LARGEST_FILE + 1)
+    except (OSError, ValueError) as error:
+        raise ParamError(
+            f"the catalog {str(path)[:200]!r} cannot be read: {getattr(error, 'strerror', error)}"
+        ) from None
+    if len(data) > _LARGEST_FILE:
+        raise ParamError(f"the catalog {str(path)[:200]!r} is larger than 1 MB: list fewer models")
+    try:
+        told = tomllib.loads(data.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ParamError(f"the catalog {str(path)[:200]!r} is no TOML: {error}") from None
+    rows = told.get("model")
+    if not isinstance(rows, list) or not rows or set(told) != {"model"}:
+        raise ParamError("a catalog holds one or more [[model]] tables and nothing else")
+    entries = [_entry(row, number) for number, row in enumerate(rows, start=1)]
+    catalog = {entry.name: entry for entry in entries}
+    if len(catalog) < len(entries):
+        raise ParamError("two models of the catalog have the same name: give each its own")
+    return catalog
+
+
+def choose(catalog: Mapping[str, Entry], name: object) -> Entry:
+    """A model by the name that a visitor sent."""
+    if not isinstance(name, str) or name not in catalog:
+        raise ParamError(f"this page has no such model; choose one of {', '.join(catalog)}")
+    return catalog[name]
+
+
+def _entry(row: object, number: int) -> Entry:
+    where = f"model {number} of the catalog"
+    known = [field.name for field in fields(Entry)]
+    if not isinstance(row, dict) or not all(isinstance(value, str) and value for value in row.values()):
+        raise ParamError(f"{where} must be a table of texts")
+    if unknown := sorted(set(row) - set(known)):
+        raise ParamError(f"{where} has an unknown key {unknown[0][:40]!r}; known ones: {', '.join(known)}")
+    if not {"name", "model"} <= set(row):
+        raise ParamError(f"{where} needs a name and a model")
+    if not _NAME.fullmatch(row["name"]):
+        raise ParamError(f"{where}: a name is made of up to 64 letters, digits, dots, dashes and spaces")
+    for part, revision in (("model", "revision"), ("draft", "draft_revision")):
+        place, given = row.get(part), row.get(revision)
+        if place is not None and _is_hub_id(place) and (given is None or not _REVISION.fullmatch(given)):
+            raise ParamError(f"{where}: {part} is a hub id, so {revision} must name its commit by 40 hex digits")
+    return Entry(**row)
+
+
+def _is_hub_id(place: str) -> bool:
+    return place not in FOLDERS and not Path(place).is_dir() and _HUB_ID.fullmatch(place) is not None
+
+
+def _place(place: str, revision: str | None, tell: Tell) -> str:
+    """A folder as it is; a hub id's files at that very commit."""
+    if not _is_hub_id(place):
+        return place
+    from huggingface_hub import snapshot_download
+
+    tell(f"fetching {place}", 0.0)
+    try:
+        return snapshot_download(place, revision=revision, allow_patterns=_FILES)
+    except Exception:  # the hub's client passes on the errors of several network libraries
+        raise ModelError(f"the model {place!r} could not be fetched: try again later") from None

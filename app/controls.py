@@ -1,0 +1,145 @@
+"""Settings that a visitor sends -> values that can be trusted. Everything here takes hostile JSON or strings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from decoding.errors import ParamError
+from decoding.methods import METHODS, Method
+from decoding.params import Params, shown
+from decoding.request import check_count, find_method, find_sampling
+from decoding.sampling import Sampling
+from decoding.types import JSON
+
+from .catalog import Entry, choose
+from .limits import LIMITS
+
+Message = dict[str, str]
+ROLES = ("system", "user", "assistant")
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One run as a visitor wants it, checked."""
+
+    entry: Entry
+    method: type[Method]
+    params: Params
+    sampling: Sampling
+    prompt: str | tuple[Message, ...]
+    max_new_tokens: int
+    compare: bool = False  # whether an autoregressive run of the same prompt follows, for the measured speedup
+
+
+def runnable(entry: Entry) -> list[str]:
+    """Methods that a model of the catalog has all parts for."""
+    return [name for name, method in METHODS.items() if method.needs <= entry.parts]
+
+
+def order(
+    catalog: Mapping[str, Entry],
+    *,
+    model: object,
+    method: object,
+    params: object,
+    sampling: object,
+    prompt: object,
+    max_new_tokens: object,
+    compare: object = False,
+) -> Order:
+    """Check all of it; the first thing that is wrong is said in one sentence."""
+    entry, kind = choose(catalog, model), find_method(method if isinstance(method, str) else None)
+    if kind.name not in runnable(entry):
+        known = ", ".join(runnable(entry))
+        raise ParamError(f"{entry.name} has no parts for {kind.name}; choose one of {known}")
+    setting = kind.Params.parse({} if params is None else params)
+    if setting.nodes > LIMITS.nodes:
+        raise ParamError(f"these settings put {setting.nodes} tokens into a step, above {LIMITS.nodes}: lower them")
+    return Order(
+        entry=entry,
+        method=kind,
+        params=setting,
+        sampling=find_sampling(_object("sampling", sampling)),
+        prompt=check_prompt(prompt),
+        max_new_tokens=check_count("the length", whole(max_new_tokens), 1, LIMITS.new_tokens),
+        compare=compare is True,
+    )
+
+
+def check_prompt(prompt: object) -> str | tuple[Message, ...]:
+    """A text, or the messages of a conversation whose last one is the user's."""
+    if isinstance(prompt, str):
+        if not prompt.strip():
+            raise ParamError("the prompt is empty: write something, or choose an example")
+        if len(prompt) > LIMITS.prompt_characters:
+            raise ParamError(f"the prompt has {len(prompt)} characters: shorten it to {LIMITS.prompt_characters}")
+        return prompt
+    if not isinstance(prompt, Sequence) or not prompt:
+        raise ParamError("the prompt must be a text or a conversation")
+    if len(prompt) > LIMITS.turns:
+        raise ParamError(f"the conversation has more than {LIMITS.turns} messages: begin a new one")
+    messages = tuple(_message(message) for message in prompt)
+    if messages[-1]["role"] != "user":
+        raise ParamError("write a message: a conversation ends with the user's")
+    if any(message["role"] == "system" for message in messages[1:]):
+        raise ParamError("only the first message of a conversation may be the system's")
+    return messages
+
+
+def whole(value: object) -> object:
+    """A whole number that came as text or as a float, as browsers send them; anything else as it is."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str) and len(value) <= 20 and value.strip().lstrip("-").isascii():
+        try:
+            return int(value)
+        except ValueError:
+            return value
+    return value
+
+
+def typed(cls: type[Params], values: Mapping[str, object]) -> dict[str, JSON]:
+    """Values of controls in the types of their fields: sliders give 5.0 where 5 is meant; empty fields are left out."""
+    kinds = {row["name"]: row["type"] for row in cls.describe()}
+    return {
+        name: whole(value) if kinds.get(name) == "int" else value for name, value in values.items() if value is not None
+    }
+
+
+def presets(kind: type[Method]) -> dict[str, dict[str, JSON]]:
+    """All settings of a method by the name of the preset; the first one is the defaults."""
+    plain = kind.Params().to_json()
+    return {"defaults": plain} | {
+        name: kind.Params.parse(dict(values)).to_json() for name, values in kind.Params.presets.items()
+    }
+
+
+def preset(kind: type[Method], name: object) -> dict[str, JSON]:
+    """The settings of one preset."""
+    known = presets(kind)
+    if not isinstance(name, str) or name not in known:
+        raise ParamError(f"{kind.label} has no preset {shown(name)}; choose one of {', '.join(known)}")
+    return known[name]
+
+
+def _object(what: str, value: object) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ParamError(f"{what} must be an object of names and values")
+    return {str(name): part for name, part in value.items()}
+
+
+def _message(message: object) -> Message:
+    if not isinstance(message, Mapping):
+        raise ParamError("every message of a conversation needs a role and a text")
+    role, content = message.get("role"), message.get("content")
+    if role not in ROLES or not isinstance(content, str):
+        raise ParamError("every message of a conversation needs a role and a text")
+    if not content.strip():
+        raise ParamError(f"the {role}'s message is empty: write something")
+    if len(content) > LIMITS.message_characters:
+        raise ParamError(f"a message has {len(content)} characters: shorten it to {LIMITS.message_characters}")
+    return {"role": str(role), "content": content}

@@ -1,0 +1,75 @@
+"""Prompts to begin with, each chosen for what it shows; the embedded model answers all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from decoding.types import JSON
+
+_REPORT = (
+    "Please sum up the report in two short sentences.\n\nA meeting was held in Dalilfell on Friday. A small cat waited "
+    "near the door. The sky was grey at noon. This was because the well was dry. A boy sold apples near the door. "
+    "The teacher Dario led the meeting. There were 25 workers in all. They all decided to hire a builder."
+)
+_CODE = (
+    "Please write a function that gets a list of numbers and returns the numbers below 3. "
+    "Then call it with [1, 3, 5, 8]."
+)
+_SUM = (
+    "The sun is out. Romy has 14 cards. At first Romy loses 2 cards. Then Romy buys 8 cards. "
+    "How many cards does Romy have in the end?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A prompt with what to watch for."""
+
+    id: str
+    label: str
+    shows: str  # one sentence
+    method: str  # one that shows it
+    prompt: str = ""
+    messages: tuple[Mapping[str, str], ...] = ()  # a conversation instead of a prompt
+    sampling: Mapping[str, JSON] = field(default_factory=dict)
+
+
+EXAMPLES: dict[str, Example] = {
+    example.id: example
+    for example in (
+        Example("sum", "A worked sum", "Its lines repeat each other's turns: n-gram pools win.", "lookahead", _SUM),
+        Example("code", "A Python function", "Code is written to a pattern: pools and drafts win.", "lookahead", _CODE),
+        Example(
+            "summary",
+            "A report to sum up",
+            "The answer repeats words of the report: copying from the prompt wins.",
+            "prompt_lookup",
+            _REPORT,
+        ),
+        Example(
+            "chat",
+            "Free chat",
+            "Nothing to copy, little to repeat: a drafter earns its keep.",
+            "draft_model",
+            messages=(
+                {"role": "user", "content": "Hello, my name is Bela. I want to paint the kitchen this weekend."},
+            ),
+        ),
+        Example(
+            "names",
+            "Invented names, sampled",
+            "Names nobody has seen and a high temperature: no guess is good, and every method loses.",
+            "draft_model",
+            "Who are Xolvor, Britk, Umqar, Zedfin and Wolqua?",
+            sampling={"temperature": 1.2, "seed": 3},
+        ),
+        Example(
+            "translation",
+            "A translation",
+            "Word after word of another language: shows how little an n-gram knows.",
+            "jacobi",
+            "Translate this into Velan: The big dog found the letter in the garden. At night the king sleeps.",
+        ),
+    )
+}

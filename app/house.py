@@ -1,0 +1,41 @@
+"""What all pages share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from .answers import Answers
+from .catalog import POCKET, Entry, choose
+from .recordings import Recordings
+from .store import Store
+
+if TYPE_CHECKING:
+    from .runs import Runs
+
+
+@dataclass
+class House:
+    """The models, the runs, and the records."""
+
+    catalog: Mapping[str, Entry] = field(default_factory=lambda: {POCKET.name: POCKET})
+    first: str = POCKET.name  # the model that is chosen when the page opens
+    replay_only: bool = False
+    recordings: Recordings = field(default_factory=Recordings)
+    store: Store = field(init=False)
+    answers: Answers = field(init=False)
+
+    def __post_init__(self) -> None:
+        choose(self.catalog, self.first)
+        self.store = Store(self.recordings.packed)
+        self.answers = Answers(self.store, self.recordings)
+
+    @cached_property
+    def runs(self) -> Runs:
+        """Live runs; asked for, they bring torch, which a page that only replays does without."""
+        from .engines import Engines
+        from .runs import Runs
+
+        return Runs(Engines(self.catalog), self.store)

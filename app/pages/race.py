@@ -1,0 +1,171 @@
+"""The page of a race: several methods on one prompt, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import gradio as gr
+
+from decoding.errors import SpecscopeError
+from decoding.methods import METHODS
+from decoding.sampling import Sampling
+from viz import play as stream
+
+from .. import address, races
+from ..address import State
+from ..controls import Order, order, preset, presets, runnable
+from ..house import House
+from ..limits import LIMITS
+from ..viewer import race_viewer
+from .form import CHAT, PromptControls, SamplingControls, Update, prompt_of, values_of
+
+_USUAL = ("autoregressive", "lookahead", "draft_model", "prompt_lookup")
+
+
+class RaceForm:
+    """The controls of the page, and what happens when they are used."""
+
+    def __init__(self, house: House, viewer: gr.HTML) -> None:
+        self.house, self.viewer = house, viewer
+        names = runnable(house.catalog[house.first])
+        self.prompt = PromptControls.build("race")
+        choices = [(METHODS[name].label, name) for name in names]
+        usual = [name for name in _USUAL if name in names]
+        self.methods = gr.CheckboxGroup(
+            choices,
+            value=usual,
+            label=f"Methods, two to {LIMITS.lanes}",
+            elem_id="race-methods",
+            elem_classes="app-lanes",
+        )
+        self.presets: dict[str, gr.Dropdown] = {}
+        with gr.Accordion("Presets", open=False):
+            for name in METHODS:
+                known = list(presets(METHODS[name]))
+                if known[1:]:
+                    self.presets[name] = gr.Dropdown(
+                        known, value=known[0], label=METHODS[name].label, visible=name in usual, elem_id=f"race-{name}"
+                    )
+        with gr.Row(elem_classes="app-pair"):
+            self.length = gr.Number(
+                96, label="New tokens", minimum=1, maximum=LIMITS.new_tokens, precision=0, elem_id="race-length"
+            )
+            self.model = gr.Dropdown(list(house.catalog), value=house.first, label="Model", elem_id="race-model")
+        with gr.Accordion("Sampling", open=False):
+            self.sampling = SamplingControls.build("race-s")
+        with gr.Row(elem_classes="app-go"):
+            self.run = gr.Button("Race", variant="primary", elem_id="race-go")
+            self.stop = gr.Button("Stop", elem_id="race-stop")
+        self.inputs: set[Any] = {self.methods, self.length, self.model, *self.prompt.fields.values()}
+        self.inputs |= {*self.sampling.fields.values(), *self.presets.values()}
+        self.wire()
+
+    def wire(self) -> None:
+        """Events; those that only change the form skip the queue."""
+        prompt, quick = self.prompt, {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+        self.methods.change(self.show_presets, self.methods, list(self.presets.values()), **quick)
+        self.model.change(self.show_model, [self.model, self.methods], self.methods, **quick)
+        shown = [prompt.text, prompt.chat]
+        prompt.mode.change(
+            lambda mode: (gr.update(visible=mode != CHAT), gr.update(visible=mode == CHAT)), prompt.mode, shown, **quick
+        )
+        outputs = [*prompt.outputs, *self.sampling.fields.values()]
+        prompt.example.input(self.show_example, prompt.example, outputs, **quick)
+        prompt.fresh.click(lambda: ([], "", ""), None, [prompt.history, prompt.said, prompt.message], **quick)
+        self.run.click(
+            self.start,
+            self.inputs,
+            self.viewer,
+            concurrency_id="decode",
+            concurrency_limit=LIMITS.waiting + 2,
+            trigger_mode="once",
+            show_progress="hidden",
+            api_visibility="private",
+        )
+        self.stop.click(self.end, None, None, **quick)
+
+    def orders(self, given: dict[Any, Any]) -> list[Order]:
+        """One order a lane, alike but for the method."""
+        values = {key: given[component] for key, component in self.prompt.fields.items()}
+        prompt = prompt_of(values)
+        return [
+            order(
+                self.house.catalog,
+                model=given[self.model],
+                method=name,
+                params=self._params(name, given),
+                sampling=values_of(Sampling, self.sampling.fields, given),
+                prompt=prompt,
+                max_new_tokens=given[self.length],
+            )
+            for name in races.check_lanes(given[self.methods])
+        ]
+
+    def _params(self, name: str, given: dict[Any, Any]) -> dict[str, Any]:
+        return preset(METHODS[name], given[self.presets[name]]) if name in self.presets else {}
+
+    def start(self, given: dict[Any, Any], request: gr.Request) -> Iterator[str]:
+        """A race, as the viewer's growing value."""
+        try:
+            orders = self.orders(given)
+        except SpecscopeError as error:
+            yield races.in_lane(0, stream.fault(f"{str(error)[:1].upper()}{str(error)[1:]}."))
+            return
+        example = given[self.prompt.example]
+        names = tuple(each.method.name for each in orders)
+        query = address.write_race(names, orders[0], example if isinstance(example, str) else None)
+        yield from races.start(self.house.runs, orders, str(request.session_hash), query)
+
+    def end(self, request: gr.Request) -> None:
+        """Stop after the step that is going on."""
+        races.stop(self.house.runs, str(request.session_hash))
+
+    def show_presets(self, names: list[str]) -> list[Any]:
+        """Presets of the methods that race."""
+        return [gr.update(visible=name in names) for name in self.presets]
+
+    def show_model(self, name: str, methods: list[str]) -> Any:
+        """The methods that a model has the parts for."""
+        names = runnable(self.house.catalog[name])
+        choices = [(METHODS[known].label, known) for known in names]
+        return gr.update(choices=choices, value=[method for method in methods if method in names])
+
+    def show_example(self, name: str) -> Update:
+        """An example's prompt with its sampling."""
+        return self.prompt.show_example(name, self.sampling)
+
+    def show_state(self, state: State) -> Update:
+        """What an address asks for, in the controls."""
+        shown: Update = {}
+        if state.model:
+            shown[self.model] = state.model
+        names = [
+            name for name in state.methods if name in runnable(self.house.catalog[state.model or self.house.first])
+        ]
+        if names[1:]:
+            shown[self.methods] = names
+        if state.length:
+            shown[self.length] = state.length
+        if state.example:
+            shown |= self.show_example(state.example) | {self.prompt.example: state.example}
+        if state.prompt is not None:
+            shown |= self.prompt.show(state.prompt)
+        return shown | {self.sampling.fields[name]: value for name, value in state.sampling.items()}
+
+    @property
+    def outputs(self) -> list[Any]:
+        """All that `show_state` may change."""
+        own = [self.model, self.methods, self.length, self.prompt.example, *self.prompt.outputs]
+        return [*own, *self.sampling.fields.values()]
+
+
+def build(house: House) -> RaceForm:
+    """Lay the page out."""
+    viewer = race_viewer()
+    with gr.Row(elem_classes="app-page"):
+        with gr.Column(elem_classes="app-form", min_width=280):
+            form = RaceForm(house, viewer)
+        with gr.Column(elem_classes="app-view", min_width=320):
+            viewer.render()
+    return form

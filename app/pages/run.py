@@ -1,0 +1,201 @@
+"""The page of one run: the form on the left, the viewer in the middle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import gradio as gr
+
+from decoding.errors import SpecscopeError
+from decoding.methods import METHODS
+from decoding.sampling import Sampling
+from viz import play as stream
+
+from .. import address
+from ..address import State
+from ..controls import Order, order, preset, runnable
+from ..examples import EXAMPLES
+from ..house import House
+from ..limits import LIMITS
+from .form import (
+    CHAT,
+    MethodControls,
+    PromptControls,
+    SamplingControls,
+    Update,
+    chosen,
+    prompt_of,
+    transcript,
+    values_of,
+)
+
+
+class RunForm:
+    """The controls of the page, and what happens when they are used."""
+
+    def __init__(self, house: House, viewer: gr.HTML) -> None:
+        self.house, self.viewer = house, viewer
+        entry = house.catalog[house.first]
+        names = runnable(entry)
+        first = chosen(entry, State())
+        self.prompt = PromptControls.build("run")
+        choices = [(METHODS[name].label, name) for name in names]
+        self.method = gr.Dropdown(choices, value=first, label="Method", elem_id="run-method")
+        self.methods = {name: MethodControls.build(name, name == first) for name in METHODS}
+        with gr.Row(elem_classes="app-pair"):
+            self.length = gr.Number(
+                128, label="New tokens", minimum=1, maximum=LIMITS.new_tokens, precision=0, elem_id="run-length"
+            )
+            self.model = gr.Dropdown(list(house.catalog), value=house.first, label="Model", elem_id="run-model")
+        with gr.Accordion("Sampling", open=False):
+            self.sampling = SamplingControls.build("s")
+        self.compare = gr.Checkbox(
+            False, label="Measure the speedup", info="Runs autoregressive decoding as well", elem_id="run-compare"
+        )
+        with gr.Row(elem_classes="app-go"):
+            self.run = gr.Button("Run", variant="primary", elem_id="run-go")
+            self.stop = gr.Button("Stop", elem_id="run-stop")
+        self.inputs: set[Any] = {self.method, self.length, self.model, self.compare, *self.prompt.fields.values()}
+        self.inputs |= set(self.sampling.fields.values())
+        self.inputs |= {part for method in self.methods.values() for part in method.fields.values()}
+        self.wire()
+
+    def wire(self) -> None:
+        """Events; those that only change the form skip the queue."""
+        prompt, quick = self.prompt, {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+        groups = [self.methods[name].group for name in self.methods]
+        self.method.change(self.show_method, self.method, groups, **quick)
+        self.model.change(self.show_model, [self.model, self.method], [self.method], **quick)
+        prompt.mode.change(
+            lambda mode: (gr.update(visible=mode != CHAT), gr.update(visible=mode == CHAT)),
+            prompt.mode,
+            [prompt.text, prompt.chat],
+            **quick,
+        )
+        outputs = [*prompt.outputs, self.method, *self.sampling.fields.values()]
+        prompt.example.input(self.show_example, prompt.example, outputs, **quick)
+        prompt.fresh.click(lambda: ([], "", ""), None, [prompt.history, prompt.said, prompt.message], **quick)
+        for method in self.methods.values():
+            if method.preset is not None:
+                choose = self.show_preset(method)
+                method.preset.input(choose, method.preset, list(method.fields.values()), **quick)
+        going = self.run.click(
+            self.start,
+            self.inputs,
+            self.viewer,
+            concurrency_id="decode",
+            concurrency_limit=LIMITS.waiting + 2,
+            trigger_mode="once",
+            show_progress="hidden",
+            api_visibility="private",
+        )
+        talk = [prompt.history, prompt.said, prompt.message]
+        going.then(self.answered, [prompt.mode, prompt.message, prompt.history], talk, **quick)
+        self.stop.click(self.end, None, None, **quick)
+
+    def order(self, given: dict[Any, Any]) -> Order:
+        """What some values of the controls ask for."""
+        name = given[self.method]
+        method = self.methods.get(name) if isinstance(name, str) else None
+        values = {key: given[component] for key, component in self.prompt.fields.items()}
+        return order(
+            self.house.catalog,
+            model=given[self.model],
+            method=name,
+            params=values_of(METHODS[name].Params, method.fields, given) if method else {},
+            sampling=values_of(Sampling, self.sampling.fields, given),
+            prompt=prompt_of(values),
+            max_new_tokens=given[self.length],
+            compare=given[self.compare],
+        )
+
+    def start(self, given: dict[Any, Any], request: gr.Request) -> Iterator[str]:
+        """A live run, as the viewer's growing value."""
+        try:
+            wanted = self.order(given)
+        except SpecscopeError as error:
+            yield stream.fault(f"{str(error)[:1].upper()}{str(error)[1:]}.")
+            return
+        example = given[self.prompt.example]
+        query = address.write(wanted, example if isinstance(example, str) else None)
+        yield from self.house.runs.start(wanted, _tab(request), query)
+
+    def end(self, request: gr.Request) -> None:
+        """Stop after the step that is going on."""
+        self.house.runs.stop(_tab(request))
+
+    def answered(self, mode: str, message: str, history: Any, request: gr.Request) -> Any:
+        """The conversation goes on with the model's answer as context."""
+        answer = self.house.runs.answer(_tab(request))
+        if mode != CHAT or not answer or not answer.strip():
+            return gr.skip(), gr.skip(), gr.skip()
+        said = [*history, {"role": "user", "content": message}, {"role": "assistant", "content": answer}]
+        return said, transcript(said), ""
+
+    def show_method(self, name: str) -> list[Any]:
+        """The chosen method's parameters."""
+        return [gr.update(visible=known == name) for known in self.methods]
+
+    def show_model(self, name: str, method: str) -> Any:
+        """The methods that a model has the parts for."""
+        names = runnable(self.house.catalog[name])
+        choices = [(METHODS[known].label, known) for known in names]
+        return gr.update(choices=choices, value=method if method in names else names[0])
+
+    def show_example(self, name: str) -> Update:
+        """An example's prompt, with the method and the sampling that show its point."""
+        shown = self.prompt.show_example(name, self.sampling)
+        return shown | ({self.method: EXAMPLES[name].method} if name in EXAMPLES else {})
+
+    def show_preset(self, method: MethodControls) -> Any:
+        """Sets a method's parameters to a preset's."""
+
+        def show(name: str) -> Any:
+            values = list(preset(METHODS[method.name], name).values())
+            return values[0] if len(values) == 1 else values
+
+        return show
+
+    def show_state(self, state: State) -> Update:
+        """What an address asks for, in the controls."""
+        shown: Update = {}
+        if state.model:
+            shown[self.model] = state.model
+        if state.method in runnable(self.house.catalog[state.model or self.house.first]):
+            shown[self.method] = state.method
+            fields = self.methods[str(state.method)].fields
+            shown |= {fields[name]: value for name, value in state.params.items()}
+            shown |= {method.group: gr.update(visible=name == state.method) for name, method in self.methods.items()}
+        shown |= {self.sampling.fields[name]: value for name, value in state.sampling.items()}
+        if state.length:
+            shown[self.length] = state.length
+        if state.prompt is not None:
+            shown |= self.prompt.show(state.prompt)
+        elif state.example:
+            shown |= self.show_example(state.example) | {self.prompt.example: state.example}
+            if state.method:
+                shown[self.method] = state.method
+            shown |= {self.sampling.fields[name]: value for name, value in state.sampling.items()}
+        return shown
+
+    @property
+    def outputs(self) -> list[Any]:
+        """All that `show_state` may change."""
+        fields = [part for method in self.methods.values() for part in (method.group, *method.fields.values())]
+        own = [self.model, self.method, self.length, self.prompt.example, *self.prompt.outputs]
+        return [*own, *self.sampling.fields.values(), *fields]
+
+
+def build(house: House, viewer: gr.HTML) -> RunForm:
+    """Lay the page out."""
+    with gr.Row(elem_classes="app-page"):
+        with gr.Column(elem_classes="app-form", min_width=280):
+            form = RunForm(house, viewer)
+        with gr.Column(elem_classes="app-view", min_width=320):
+            viewer.render()
+    return form
+
+
+def _tab(request: gr.Request) -> str:
+    return str(request.session_hash)

@@ -1,0 +1,239 @@
+"""A live run from its place in the line to its proof, as the text that the page's component holds.
+
+The text only grows, so that each update sends its tail. The engine's clock runs inside the engine alone: whatever is
+done here between two steps is not counted, and nothing waits for the page.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from dataclasses import asdict
+from typing import TYPE_CHECKING, TypeVar
+
+from decoding.errors import ParamError, SpecscopeError
+from viz import play as stream
+from viz.play import Play
+
+from .controls import Order
+from .engines import Engines, Loading
+from .hosting import host
+from .limits import LIMITS
+from .line import Line, Ticket
+from .store import Kept, Store, new_id
+
+if TYPE_CHECKING:
+    from decoding.chat import Chat
+    from decoding.engine import Engine
+    from decoding.run import Run
+
+_log = logging.getLogger(__name__)
+_FAILED = "the run failed on this machine: try again, or choose another method or model"
+_Kept = TypeVar("_Kept")
+_LOOK = 0.25  # seconds between two looks at a queue or a loading: a visitor who left is noticed in between
+Pieces = Generator[str, None, None]
+Decoding = Generator[str, None, "tuple[Run, Play]"]
+
+
+class Runs:
+    """All live runs of the server."""
+
+    def __init__(self, engines: Engines, store: Store, line: Line | None = None) -> None:
+        self.engines, self.store = engines, store
+        self.line = Line(LIMITS.waiting) if line is None else line  # an empty line counts as false
+        self._going: dict[str, threading.Event] = {}  # by the visitor's tab
+        self._answers: OrderedDict[str, str] = OrderedDict()  # by tab: what its last run wrote
+        self._chats: OrderedDict[str, tuple[str, Chat]] = OrderedDict()  # by tab: model, and the caches of its turns
+
+    def start(self, order: Order, tab: str, address: str) -> Iterator[str]:
+        """Run an order of a tab; ends when it is done, stopped or closed."""
+        return self.watch(tab, lambda cancel: self._one(order, tab, address, cancel))
+
+    def watch(self, tab: str, make: Callable[[threading.Event], Pieces]) -> Iterator[str]:
+        """The growing text of some pieces, a few times a second; what goes wrong becomes its last line."""
+        cancel, text, shown = threading.Event(), "", 0.0
+        if (before := self._going.get(tab)) is not None:
+            before.set()
+        self._going[tab] = cancel
+        try:
+            with closing(self.guarded(make(cancel))) as pieces:
+                for piece in pieces:
+                    text += piece
+                    if time.monotonic() - shown >= LIMITS.live_gap:
+                        yield text
+                        shown = time.monotonic()
+            yield text
+        finally:
+            cancel.set()
+            if self._going.get(tab) is cancel:
+                del self._going[tab]
+
+    def stop(self, tab: str) -> None:
+        """End what a tab runs after the step that is going on."""
+        if (cancel := self._going.get(tab)) is not None:
+            cancel.set()
+
+    def forget(self, tab: str) -> None:
+        """A tab was closed."""
+        self.stop(tab)
+        self._answers.pop(tab, None)
+        self._chats.pop(tab, None)
+
+    def answer(self, tab: str) -> str | None:
+        """What the last run of a tab wrote, once."""
+        return self._answers.pop(tab, None)
+
+    @property
+    def going(self) -> int:
+        """Tabs with a run under way or waiting."""
+        return len(self._going)
+
+    def turn(self, ticket: Ticket, cancel: threading.Event) -> Pieces:
+        """Wait in the line."""
+        told = -1
+        while (before := ticket.wait(_LOOK if told >= 0 else 0.0)) and not cancel.is_set():
+            piece = ""
+            if before != told:
+                runs = "1 run is" if before == 1 else f"{before} runs are"
+                piece, told = stream.state("queued", f"{runs} before yours."), before
+            yield piece
+
+    def engine(self, order: Order, cancel: threading.Event) -> Generator[str, None, Engine | None]:
+        """Wait for the engine and for what the method needs; None if the visitor did not."""
+        engine = yield from _arrival(self.engines.ask(order.entry), cancel)
+        if engine is None:
+            return None
+        return (yield from _arrival(self.engines.prepare(order.entry, engine, order.method.name), cancel))
+
+    def decode(
+        self,
+        engine: Engine,
+        order: Order,
+        run_id: str,
+        cancel: threading.Event,
+        cap: int,
+        chat: Chat | None = None,
+    ) -> Decoding:
+        """The run itself, with its play; the caller closes."""
+        prompt = engine.encode(order.prompt if isinstance(order.prompt, str) else list(order.prompt))
+        if len(prompt) > LIMITS.prompt_tokens:
+            raise ParamError(f"the prompt has {len(prompt)} tokens: shorten it to {LIMITS.prompt_tokens}")
+        run = engine.decode(
+            prompt,
+            order.method,
+            order.params.to_json(),
+            order.sampling,
+            order.max_new_tokens,
+            record="full",
+            time_budget=LIMITS.seconds,
+            cancel=cancel,
+            chat=chat,
+        )
+        play, known = Play(run.header, run_id, cap), dict[int, str]()
+        try:
+            yield stream.state("reading", f"Reading {len(prompt)} prompt tokens.")
+            yield play.begin({token: engine.codec.piece(token) for token in set(prompt)})
+            for step in run:
+                best = (token for choices in step.top for token, _ in choices)
+                new = {*step.emitted, *step.tokens, *step.choices, *best} - known.keys()
+                texts = {token: engine.codec.piece(token) for token in new}
+                known |= texts
+                yield play.step(step, texts)
+            return run, play
+        finally:
+            run.close()
+
+    def _one(self, order: Order, tab: str, address: str, cancel: threading.Event) -> Pieces:
+        run_id = new_id()
+        yield host(run=run_id, address=f"{address}&run={run_id}")
+        with self.line.join() as ticket:
+            yield from self.turn(ticket, cancel)
+            engine = yield from self.engine(order, cancel)
+            if engine is None:
+                yield stream.fault("Stopped before the first step.")
+                return
+            chat = self._chat(tab, order)
+            run, play = yield from self.decode(engine, order, run_id, cancel, LIMITS.stream_bytes, chat)
+            trace = run.trace
+            yield play.end(run.summary)
+            self.store.put(run_id, Kept(trace, play))
+            _remember(self._answers, tab, run.summary.text, LIMITS.sessions)
+            if not trace.steps:
+                return
+            check = asdict(engine.rescore(trace))
+            yield play.late(check)
+            if order.compare and order.method.name != "autoregressive" and not cancel.is_set():
+                speedup = yield from _measured(engine, order, run, cancel)
+                yield play.late(check, speedup)
+
+    def _chat(self, tab: str, order: Order) -> Chat | None:
+        """The caches of a tab's conversation: new ones for a new conversation, or for another model."""
+        if isinstance(order.prompt, str):
+            return None
+        from decoding.chat import Chat
+
+        model, chat = self._chats.get(tab, ("", None))
+        if chat is None or model != order.entry.name or not any(m["role"] == "assistant" for m in order.prompt):
+            chat = Chat()
+        _remember(self._chats, tab, (order.entry.name, chat), LIMITS.chats)
+        return chat
+
+    def guarded(self, pieces: Pieces) -> Pieces:
+        """The same pieces; an error becomes a sentence, never a stack trace on the page."""
+        try:
+            yield from pieces
+        except (SpecscopeError, stream.MisfitError) as error:
+            yield stream.fault(_sentence(str(error)))
+        except Exception:
+            _log.exception("a run failed")
+            yield stream.fault(_sentence(_FAILED))
+
+
+def _arrival(loading: Loading, cancel: threading.Event) -> Generator[str, None, Engine | None]:
+    """Tell how a loading goes on, until it is done or the visitor has enough."""
+    told, engine = ("", -1.0), loading.wait(0.02)
+    while engine is None and not cancel.is_set():
+        piece = ""
+        if loading.what != told[0] or loading.share - told[1] >= 0.05:
+            told = (loading.what, loading.share)
+            piece = stream.state("loading", _sentence(loading.what), round(loading.share, 3))
+        yield piece
+        engine = loading.wait(_LOOK)
+    return engine
+
+
+def _remember(kept: OrderedDict[str, _Kept], tab: str, value: _Kept, most: int) -> None:
+    kept[tab] = value
+    kept.move_to_end(tab)
+    while len(kept) > most:
+        kept.popitem(last=False)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:].rstrip(".") + "."
+
+
+def _measured(engine: Engine, order: Order, run: Run, cancel: threading.Event) -> Generator[str, None, float | None]:
+    """How much faster the run wrote than autoregressive decoding does here and now."""
+    plain = engine.decode(
+        run.request.prompt,
+        "autoregressive",
+        None,
+        order.sampling,
+        max(1, len(run.ids)),
+        record="off",
+        time_budget=LIMITS.seconds,
+        cancel=cancel,
+    )
+    try:
+        for _ in plain:
+            yield ""
+    finally:
+        plain.close()
+    ours, theirs = run.summary.tokens_per_second, plain.summary.tokens_per_second
+    done = plain.finish not in ("cancelled", "time")
+    return ours / theirs if done and ours and theirs else None

@@ -1,0 +1,96 @@
+// What the page around the player is made of: elements, addresses, lines that grow, files.
+"use strict";
+{
+  const App = (globalThis.SpecscopeApp ??= {});
+  const PLACE = ["step", "phase", "view", "node"];
+  const { landing, plotly } = document.currentScript?.dataset ?? {};
+  const landed = landing ? fetch(landing).then((answer) => (answer.ok ? answer.text() : "")).catch(() => "") : null;
+  // The charts' library takes longest to start: it waits until the text of the first run has been painted.
+  let charts = false;
+  const drawCharts = () => {
+    if (charts || !plotly) return;
+    charts = true;
+    requestAnimationFrame(() => setTimeout(() => document.head.append(el("script", { src: plotly })), 0));
+  };
+  const HEARD = 300; // of a text's beginning: two runs differ in their first line
+
+  const el = (tag, attributes, ...children) => {
+    const node = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes ?? {})) {
+      if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+      else if (value === true) node.setAttribute(name, "");
+      else if (value !== false && value !== null && value !== undefined) node.setAttribute(name, value);
+    }
+    node.append(...children);
+    return node;
+  };
+
+  // Lines for this page are taken out of a stream; the rest goes to the player as it is.
+  const split = (text) => {
+    const told = {};
+    const rest = text.replace(/^\{"kind":"host",.*\n/gm, (line) => {
+      Object.assign(told, JSON.parse(line));
+      return "";
+    });
+    return [told, rest];
+  };
+
+  // A text that only grows, or another one: calls back with what is new, and whether all before it is void.
+  const growing = (take) => {
+    let heard = "";
+    return (whole) => {
+      const text = String(whole ?? "");
+      const grown = heard && text.length >= heard.length && text.startsWith(heard.slice(0, HEARD));
+      if (grown && text.length === heard.length) return;
+      const tail = grown ? text.slice(heard.length) : text;
+      heard = text;
+      take(tail, !grown);
+    };
+  };
+
+  const asked = () => new URLSearchParams(location.search);
+
+  // Where an address wants to be; the player checks it against the run.
+  const placeIn = (query) => {
+    const number = (name) => (/^\d{1,6}$/.test(query.get(name) ?? "") ? Number(query.get(name)) : undefined);
+    return { step: number("step"), phase: query.get("phase") ?? undefined, view: query.get("view") ?? undefined, node: number("node") };
+  };
+
+  const addressOf = (base, place) => {
+    const query = new URLSearchParams(base);
+    for (const name of PLACE) {
+      const value = place?.[name];
+      if (value !== null && value !== undefined && value !== -1) query.set(name, String(value));
+    }
+    const theme = asked().get("__theme");
+    if (theme === "dark" || theme === "light") query.set("__theme", theme);
+    return `${location.origin}${location.pathname}?${query}`;
+  };
+
+  const base64 = async (blob) => {
+    const url = await new Promise((resolve, reject) => {
+      const reader = new FileReader();
+      reader.addEventListener("load", () => resolve(String(reader.result)));
+      reader.addEventListener("error", () => reject(reader.error));
+      reader.readAsDataURL(blob);
+    });
+    return url.slice(url.indexOf(",") + 1);
+  };
+
+  const save = ({ name, type, text, bytes }) => {
+    const content = bytes === undefined ? text : Uint8Array.from(atob(bytes), (letter) => letter.charCodeAt(0));
+    const url = URL.createObjectURL(new Blob([content], { type }));
+    const link = el("a", { href: url, download: name });
+    document.body.append(link);
+    link.click();
+    link.remove();
+    setTimeout(() => URL.revokeObjectURL(url), 10_000);
+  };
+
+  const FORMS = [
+    ["trace", "Trace (JSONL, packed)"], ["html", "Replay as one HTML file"], ["perfetto", "Timeline for Perfetto"],
+    ["csv", "Steps as CSV"], ["vllm", "Metrics as vLLM reports them"],
+  ];
+
+  Object.assign(App, { el, split, growing, asked, placeIn, addressOf, base64, save, drawCharts, landed, FORMS });
+}

@@ -1,0 +1,219 @@
+// The page around the player: it hands lines to it, keeps the address, opens recordings and files, and saves exports.
+{
+  const App = globalThis.SpecscopeApp;
+  const { el, split, growing, asked, placeIn, addressOf, base64, save, drawCharts, landed, FORMS } = App;
+
+  class Viewer {
+    constructor(element, { props, server, watch }) {
+      Object.assign(this, { props, server, told: {} });
+      this.build(element);
+      this.player = new Specscope.Player(this.stage, {
+        source: { detail: (k) => this.lines("run_detail", k), step: (k) => this.lines("run_step", k) },
+        on: { link: (place) => addressOf(this.told.address ?? "", place), change: (place) => this.moved(place), compare: () => App.goRace() },
+      });
+      this.take = growing((tail, anew) => this.feed(tail, anew));
+      if (props.value) this.take(props.value);
+      else this.land();
+      watch("value", () => this.take(this.props.value));
+    }
+
+    build(element) {
+      const { props } = this;
+      this.title = el("p", { class: "app-title" });
+      this.shows = el("p", { class: "app-shows" });
+      this.file = el("input", { type: "file", accept: ".jsonl,.gz", hidden: true, "aria-label": "Trace file",
+        onchange: () => this.open(this.file.files[0]) });
+      const menu = el("details", { class: "app-menu" }, el("summary", { class: "app-button" }, "Download"),
+        el("div", { class: "app-list" }, ...FORMS.map(([form, label]) => el("button", {
+          type: "button", "data-form": form, onclick: () => { menu.open = false; this.download(form); } }, label))));
+      this.menu = menu;
+      const count = (props.gallery ?? []).length;
+      this.bar = el("div", { class: "app-bar" }, el("div", { class: "app-what" }, this.title, this.shows),
+        el("div", { class: "app-tools" },
+          el("button", { type: "button", class: "app-button app-recorded", onclick: () => this.gallery.showModal() }, `Recorded runs (${count})`),
+          el("button", { type: "button", class: "app-button", onclick: () => this.file.click() }, "Open a trace"), this.file, menu));
+      this.notice = el("p", { class: "app-notice", role: "alert", hidden: true });
+      this.stage = el("div", { class: "app-stage" });
+      this.gallery = this.cards(props.gallery ?? []);
+      this.drop = el("div", { class: "app-drop", hidden: true }, "Drop a trace here");
+      this.root = el("div", { class: "app-root" }, this.bar, this.notice, this.stage, this.drop, this.gallery);
+      element.replaceChildren(this.root);
+      this.dropping();
+    }
+
+    cards(gallery) {
+      const groups = new Map();
+      for (const each of gallery) groups.set(each.label, [...(groups.get(each.label) ?? []), each]);
+      const card = (each) => el("button", { type: "button", class: "app-card", "data-run": each.id,
+        onclick: () => { dialog.close(); this.recording(each.id); } },
+      el("strong", {}, each.title), el("span", {}, `${each.tokens_per_step.toFixed(2)} tokens per step`));
+      const sections = [...groups].map(([label, rows]) => el("section", {}, el("h3", {}, label),
+        el("p", {}, rows[0].shows), el("div", { class: "app-cards" }, ...rows.map(card))));
+      const dialog = el("dialog", { class: "app-gallery", "aria-label": "Recorded runs" },
+        el("div", { class: "app-gallery-head" }, el("h2", {}, "Recorded runs"),
+          el("button", { type: "button", class: "app-button", onclick: () => dialog.close() }, "Close")), ...sections);
+      dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+      return dialog;
+    }
+
+    dropping() {
+      const holds = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
+      this.root.addEventListener("dragover", (event) => {
+        if (!holds(event)) return;
+        event.preventDefault();
+        this.drop.hidden = false;
+      });
+      this.root.addEventListener("dragleave", (event) => {
+        if (!this.root.contains(event.relatedTarget)) this.drop.hidden = true;
+      });
+      this.root.addEventListener("drop", (event) => {
+        if (!holds(event)) return;
+        event.preventDefault();
+        this.drop.hidden = true;
+        this.open(event.dataTransfer.files[0]);
+      });
+    }
+
+    // What there is to see before anything was asked for.
+    async land(anyway = false) {
+      const run = asked().get("run");
+      if (run && run !== this.props.landing && !anyway) return;
+      const lines = await landed;
+      if (lines && !this.told.run) this.take(lines);
+    }
+
+    // New lines of the run that is shown, or the lines of another.
+    feed(text, anew) {
+      const [told, rest] = split(text);
+      if (!rest && told.notice) { // of an address that could not be followed
+        const there = this.told.run ? Promise.resolve() : this.land(true);
+        there.then(() => this.say(told.notice));
+        return;
+      }
+      if (anew) {
+        this.told = {};
+        this.opened = undefined;
+        this.player.reset();
+        this.say("");
+      }
+      Object.assign(this.told, told);
+      if (told.notice) this.say(told.notice);
+      this.title.textContent = this.told.title ?? "Your run";
+      this.shows.textContent = this.told.shows ?? "";
+      this.player.feed(rest);
+      drawCharts();
+      if (anew) this.place();
+      if (anew && navigator.userActivation?.hasBeenActive) this.inSight();
+      this.root.dataset.run = this.told.run ?? "";
+    }
+
+    // An address is followed once; otherwise a recording opens at its instructive step.
+    place() {
+      const query = asked();
+      const ours = !App.placed && (query.get("run") ?? this.props.landing) === this.told.run;
+      const place = ours ? placeIn(query) : {};
+      if (ours) App.placed = true;
+      const step = place.step ?? this.told.step;
+      this.opened = step;
+      if (step !== undefined) this.player.goto({ ...place, step });
+    }
+
+    // The address follows the visitor, but only once there was a move to follow.
+    moved(place) {
+      if (place.step === this.opened && place.node === null) return;
+      this.opened = undefined;
+      if (!this.told.address || !navigator.userActivation?.hasBeenActive || this.player.state?.playing) return;
+      clearTimeout(this.moving);
+      this.moving = setTimeout(() => {
+        if (this.root.isConnected) history.replaceState(history.state, "", addressOf(this.told.address, place));
+      }, 250);
+    }
+
+    // On a phone the form stands below the player: a new run must not begin out of sight.
+    inSight() {
+      const { top, bottom } = this.root.getBoundingClientRect();
+      if (bottom < 80 || top > innerHeight - 80) this.root.scrollIntoView({ block: "start" });
+    }
+
+    say(sentence) {
+      this.notice.textContent = sentence;
+      this.notice.hidden = !sentence;
+    }
+
+    // An answer of the server, or null after its sentence has been shown; what is on the screen stays.
+    async ask(name, argument) {
+      try {
+        const answer = await this.server[name](argument);
+        if (answer && !answer.fault) return answer;
+        this.say(answer?.fault ?? "The server gave no answer: try again.");
+      } catch {
+        this.say("The server could not be reached: try again.");
+      }
+      return null;
+    }
+
+    async lines(name, k) {
+      const answer = await this.server[name]([this.told.run, k]);
+      if (!answer?.lines) throw new Error(answer?.fault);
+      return answer.lines;
+    }
+
+    async recording(run) {
+      const answer = await this.ask("open_recording", run);
+      if (answer) this.show(answer.lines);
+    }
+
+    show(lines) {
+      this.take(lines);
+      const { address, step } = this.told;
+      if (address) history.replaceState(history.state, "", addressOf(address, { step }));
+    }
+
+    async open(file) {
+      this.file.value = "";
+      if (!file) return;
+      if (file.size > this.props.largest) {
+        this.say(`The file is larger than ${Math.round(this.props.largest / 2 ** 20)} MB: open a smaller trace.`);
+        return;
+      }
+      this.say("");
+      const answer = await this.ask("open_trace", await base64(file));
+      if (answer) this.show(answer.lines);
+    }
+
+    async download(form) {
+      const answer = await this.ask("run_export", [this.told.run ?? "", form]);
+      if (answer) save(answer);
+    }
+  }
+
+  App.viewer = (element, io) => {
+    App.viewers?.player.destroy();
+    App.viewers = new Viewer(element, io);
+  };
+
+  App.race = (element, { props, watch }) => {
+    App.races?.destroy();
+    const stage = el("div", { class: "app-stage" });
+    element.replaceChildren(stage);
+    const race = (App.races = new Specscope.Race(stage));
+    const take = growing((tail, anew) => {
+      const [told, rest] = split(tail);
+      if (anew && race.list.length) race.reset();
+      race.feed(rest);
+      if (told.address) history.replaceState(history.state, "", addressOf(told.address, {}));
+      if (told.done) race.play();
+    });
+    take(props.value);
+    watch("value", () => take(props.value));
+  };
+
+  App.goRace = () => document.querySelector('[role="tab"][id^="race"], #race-button')?.click();
+
+  App.theme = () => {
+    const dark = document.body.classList.toggle("dark");
+    try {
+      localStorage.setItem("specscope-theme", dark ? "dark" : "light");
+    } catch { /* a browser that keeps nothing */ }
+  };
+}

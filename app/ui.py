@@ -1,0 +1,113 @@
+"""The whole page: its tabs, what an address opens, and what happens when a tab is closed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+
+from decoding.errors import ParamError, TraceError
+
+from . import server
+from .catalog import POCKET, read_catalog
+from .hosting import host
+from .house import House
+from .viewer import viewer as make_viewer
+
+TITLE = "Specscope"
+_QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+_MOST_TOLD = 3  # of what is wrong with an address: the rest is most often a consequence
+_HEAD = """<header class="app-header"><h1 class="app-name">Specscope</h1>
+<p class="app-motto">How a language model writes several tokens per step, and still exactly its own text.</p>
+<button type="button" class="app-button" id="app-theme" aria-label="Light or dark">◐</button></header>"""
+
+
+def build(house: House) -> gr.Blocks:
+    """The page on a house."""
+    with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True, delete_cache=(3600, 3600)) as page:
+        gr.HTML(
+            _HEAD,
+            html_template="${value}",
+            js_on_load="element.querySelector('#app-theme').addEventListener('click', SpecscopeApp.theme);",
+            apply_default_css=False,
+        )
+        viewer = make_viewer(house)
+        if house.replay_only:
+            _replays(house, page, viewer)
+        else:
+            _lives(house, page, viewer)
+    return page
+
+
+def _replays(house: House, page: gr.Blocks, viewer: gr.HTML) -> None:
+    """Recorded runs and dropped traces only."""
+    gr.Markdown("This copy shows recorded runs. Open one, or drop a trace of your own on the page.")
+    viewer.render()
+
+    def opened(request: gr.Request) -> Any:
+        return _asked_run(house, (request.query_params or {}).get("run"), [])
+
+    page.load(opened, None, viewer, **_QUIET)
+
+
+def _lives(house: House, page: gr.Blocks, viewer: gr.HTML) -> None:
+    """The whole page."""
+    from .address import parse
+    from .pages import race, run
+
+    with gr.Tabs(elem_id="app-tabs") as tabs:
+        with gr.Tab("Run", id="run", elem_id="run"):
+            form = run.build(house, viewer)
+        with gr.Tab("Race", id="race", elem_id="race"):
+            raced = race.build(house)
+
+    def opened(request: gr.Request) -> dict[Any, Any]:
+        query = {key: value for key, value in (request.query_params or {}).items() if key != "__theme"}
+        shown: dict[Any, Any] = {tabs: gr.skip()}  # an empty answer would be taken for one value
+        if not query:
+            return shown
+        state = parse(query, house.catalog)
+        shown |= raced.show_state(state) if state.screen == "race" else form.show_state(state)
+        shown |= {tabs: gr.Tabs(selected=state.screen), viewer: _asked_run(house, state.run, state.wrong)}
+        return shown
+
+    def closed(request: gr.Request) -> None:
+        house.runs.forget(str(request.session_hash))
+        house.runs.forget(f"{request.session_hash} race")
+
+    page.load(opened, None, [tabs, viewer, *form.outputs, *raced.outputs], **_QUIET)
+    page.unload(closed)
+
+
+def _asked_run(house: House, run: str | None, wrong: list[str]) -> Any:
+    """The lines of the run that an address names, and what is wrong with it; the landing run is on its way already."""
+    landing, lines = house.recordings.landing, ""
+    if run is not None and (landing is None or run != landing.id):
+        try:
+            lines = house.answers.opened(run)["lines"]
+        except TraceError as error:
+            wrong = [*wrong, str(error)]
+    if wrong:
+        lines = host(notice=" ".join(f"{sentence.rstrip('.')}." for sentence in wrong[:_MOST_TOLD])) + lines
+    return lines or gr.skip()
+
+
+def make_house(replay_only: bool, models: str | None, model: str | None) -> House:
+    """What the command line asks for."""
+    catalog = {POCKET.name: POCKET} if models is None else read_catalog(models)
+    if model is not None and model not in catalog:
+        raise ParamError(f"there is no model {model[:64]!r} in the catalog; choose one of {', '.join(catalog)}")
+    return House(catalog, model or next(iter(catalog)), replay_only)
+
+
+def serve(host: str, port: int, *, replay_only: bool, models: str | None, model: str | None, block: bool = True) -> Any:
+    """Serve the page until interrupted; the first model is loaded meanwhile."""
+    server.check_free(host, port)
+    house = make_house(replay_only, models, model)
+    landing = house.recordings.landing
+    site = server.Site(house.answers.recording(landing.id) if landing else "")
+    page = build(house)
+    server.say(f"Specscope is at http://{host}:{port}")
+    if not replay_only:
+        house.runs.engines.ask(house.catalog[house.first])
+    return server.launch(page, site, host, port, block=block)

@@ -1,0 +1,174 @@
+// A run as its lines tell it: it only grows, and everything shown is read from it.
+{
+  const S = (globalThis.Specscope ??= {});
+  const KEPT_NODES = 32;
+  const KEPT_THIN = 48;
+
+  // What each kind of line does. Other kinds are for other readers.
+  const KINDS = {
+    play: "begin", texts: "tell", strings: "name", values: "keep", step: "add", detail: "explain", end: "finish",
+    check: "judge", fault: "fail", state: "wait",
+  };
+
+  S.Record = class {
+    constructor() {
+      this.reset();
+    }
+
+    reset() {
+      this.rest = "";
+      this.play = null;
+      this.texts = new Map(); // raw display texts, for the text itself
+      this.shown = new Map(); // what figures and tables show where it differs
+      this.strings = [];
+      this.values = []; // parts of steps that come again and again
+      this.steps = [];
+      this.end = null;
+      this.check = null;
+      this.speedup = null;
+      this.fault = null;
+      this.state = null;
+      this.details = new Map(); // step -> alternatives of every node
+      this.fetched = []; // thin steps that were filled, oldest first
+      this.thin = new Map(); // their thin lines, to shrink to again
+      this.nodesOf = new S.Kept(KEPT_NODES);
+      this.version = (this.version ?? 0) + 1;
+    }
+
+    // Whole lines, or pieces of them: what has no line end yet waits for the rest. Returns the kinds that were told.
+    feed(text) {
+      const lines = (this.rest + text).split("\n");
+      const rest = lines.pop();
+      const told = new Set();
+      for (const line of lines) {
+        if (!line.trim()) continue;
+        const fields = JSON.parse(line);
+        told.add(fields.kind);
+        this.take(fields);
+      }
+      this.rest = rest;
+      return told;
+    }
+
+    take(fields) {
+      if (Object.hasOwn(KINDS, fields.kind)) this[KINDS[fields.kind]](fields);
+    }
+
+    begin(fields) {
+      if (this.play) this.reset();
+      this.play = fields;
+      this.views = (fields.views ?? []).map((view) => ({ nodes: [], phases: [], columns: [], ...view }));
+    }
+
+    tell({ texts, shown }) {
+      for (const [id, text] of Object.entries(texts ?? {})) this.texts.set(Number(id), text);
+      for (const [id, text] of Object.entries(shown ?? {})) this.shown.set(Number(id), text);
+    }
+
+    name({ strings }) {
+      this.strings.push(...strings);
+    }
+
+    keep({ values }) {
+      this.values.push(...values);
+    }
+
+    // A part with the repeated parts in it.
+    whole(part) {
+      if (part === null || typeof part !== "object") return part;
+      if (Array.isArray(part)) return part.map((inner) => this.whole(inner));
+      if ("same" in part) return this.values[part.same];
+      return Object.fromEntries(Object.entries(part).map(([name, inner]) => [name, this.whole(inner)]));
+    }
+
+    add(line) {
+      const fields = { ...line, nodes: this.whole(line.nodes), views: this.whole(line.views) };
+      const known = this.steps[fields.k];
+      this.state = null;
+      if (fields.thin && known && !known.thin) return;
+      if (known?.thin && !fields.thin) this.fill(fields.k, known);
+      this.steps[fields.k] = fields;
+      this.nodesOf.entries.delete(fields.k);
+    }
+
+    // A thin step's full line was asked for: keep a few of them.
+    fill(k, line) {
+      this.thin.set(k, line);
+      this.fetched.push(k);
+      if (this.fetched.length <= KEPT_THIN) return;
+      const oldest = this.fetched.shift();
+      this.steps[oldest] = this.thin.get(oldest);
+      this.thin.delete(oldest);
+    }
+
+    explain({ k, top }) {
+      this.details.set(k, top);
+    }
+
+    finish(fields) {
+      this.end = fields;
+      this.judge(fields);
+      this.state = null;
+    }
+
+    // What was found out after the end.
+    judge({ check, speedup }) {
+      this.check = check ?? this.check;
+      this.speedup = speedup ?? this.speedup;
+    }
+
+    fail(fields) {
+      this.fault = fields.sentence;
+      this.state = null;
+    }
+
+    wait(fields) {
+      this.state = fields;
+    }
+
+    get last() {
+      return this.steps.length - 1;
+    }
+
+    get live() {
+      return this.play !== null && this.end === null && this.fault === null;
+    }
+
+    view(name) {
+      return this.views?.find((view) => view.name === name);
+    }
+
+    raw(id) {
+      return this.texts.get(id) ?? `#${id}`;
+    }
+
+    visible(id) {
+      return this.shown.get(id) ?? this.raw(id);
+    }
+
+    string(number) {
+      return this.strings[number] ?? "";
+    }
+
+    // The columns of a step's nodes, with what follows from them; null for a step that carries none.
+    nodes(k) {
+      const step = this.steps[k];
+      if (!step?.nodes) return null;
+      return this.nodesOf.get(k, () => S.nodeColumns(step, this));
+    }
+
+    // The emitted tokens of a step, each with the node it was guessed at or, for the target's own token, decided at.
+    emitted(k) {
+      const step = this.steps[k];
+      const nodes = this.nodes(k);
+      const path = nodes ? nodes.path : [];
+      return step.emitted.map((token, place) => ({
+        token,
+        fate: step.emitted_fates[place],
+        node: path.length ? path[Math.min(place + 1, path.length - 1)] : -1,
+        own: place + 1 >= path.length,
+        position: step.start + place,
+      }));
+    }
+  };
+}

@@ -1,0 +1,93 @@
+// From base and patch to the figure of one step and phase. Decoded patches are kept for a while; figures are not.
+{
+  const S = (globalThis.Specscope ??= {});
+  const KEPT_PATCHES = 48;
+
+  S.Frames = class {
+    constructor(record) {
+      this.record = record;
+      this.bases = new Map();
+      this.patches = new S.Kept(KEPT_PATCHES);
+      this.grown = new Map();
+    }
+
+    clear() {
+      this.bases.clear();
+      this.patches.clear();
+      this.grown.clear();
+    }
+
+    scope(theme, judged, k) {
+      const colours = this.record.play.themes[theme] ?? {};
+      return {
+        judged,
+        nodes: k === undefined ? null : this.record.nodes(k),
+        text: (id) => this.record.visible(id),
+        string: (number) => this.record.string(number),
+        colour: (name) => (Object.hasOwn(colours, name) ? colours[name] : `$${name}`),
+        symbol: (fate) => this.record.play.fates[fate]?.symbol ?? "circle",
+      };
+    }
+
+    base(view, theme) {
+      const key = `${view.name}/${theme}`;
+      if (!this.bases.has(key)) this.bases.set(key, S.resolve(view.base, this.scope(theme, true)));
+      return this.bases.get(key);
+    }
+
+    // What a view's frame says of a step, decoded; null where the step carries nothing for it.
+    patch(view, k, judged, theme) {
+      const encoded = this.record.steps[k]?.views?.[view.name];
+      if (encoded === undefined) return null;
+      return this.patches.get(`${view.name}/${k}/${judged}/${theme}`, () =>
+        S.resolve(encoded, this.scope(theme, judged, k)));
+    }
+
+    // The plotly figure of a view at a step and phase.
+    figure(view, k, phase, theme, pin) {
+      const at = S.PHASES.indexOf(phase);
+      const judged = at >= S.PHASES.indexOf("accept");
+      const base = this.base(view, theme);
+      const { detail } = view.base;
+      const pinned = detail && pin?.step === k ? S.pairPatch(this.record, detail, k, pin.node) : null;
+      const patch = pinned ?? (view.grows ? this.growth(view, theme) : this.patch(view, k, judged, theme));
+      const data = base.data.map((trace, i) => {
+        const merged = S.overlay(trace, patch?.data?.[i]);
+        const from = view.grows ? 0 : S.PHASES.indexOf(view.phases[i] ?? "propose");
+        if (from > at) merged.visible = false;
+        return merged;
+      });
+      return { data, layout: S.overlay(base.layout, patch?.layout), summary: patch?.summary };
+    }
+
+    // All points that a growing view has been told, of every step so far: a veil hides what lies behind the cursor.
+    growth(view, theme) {
+      const key = `${view.name}/${theme}`;
+      const grown = this.grown.get(key) ?? { upto: 0, data: view.base.data.map(() => ({})), layout: {} };
+      this.grown.set(key, grown);
+      for (; grown.upto <= this.record.last; grown.upto += 1) {
+        const encoded = this.record.steps[grown.upto]?.views?.[view.name];
+        if (!encoded) continue;
+        const patch = S.resolve(encoded, this.scope(theme, true, grown.upto));
+        (patch.data ?? []).forEach((part, i) => append(grown.data[i], part));
+        grown.layout = S.overlay(grown.layout, patch.layout);
+      }
+      // Plotly tells old from new by identity, so that every figure gets arrays of its own.
+      return { data: grown.data.map(copied), layout: grown.layout };
+    }
+  };
+
+  const append = (known, part) => {
+    for (const [name, value] of Object.entries(part)) {
+      if (Array.isArray(value) || ArrayBuffer.isView(value)) (known[name] ??= []).push(...value);
+      else if (value !== null && typeof value === "object") append((known[name] ??= {}), value);
+      else known[name] = value;
+    }
+  };
+
+  const copied = (part) =>
+    Object.fromEntries(Object.entries(part).map(([name, value]) => {
+      if (Array.isArray(value)) return [name, value.slice()];
+      return [name, value !== null && typeof value === "object" ? copied(value) : value];
+    }));
+}

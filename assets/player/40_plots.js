@@ -1,0 +1,131 @@
+// One plotly chart: drawn while its view is open and on the screen, and let go of entirely when it is closed.
+{
+  const S = (globalThis.Specscope ??= {});
+  const CONFIG = {
+    displayModeBar: false, displaylogo: false, responsive: false, doubleClick: false, showTips: false,
+    scrollZoom: false, showAxisDragHandles: false,
+  };
+  const SLIDE_MS = 320;
+
+  S.Plot = class {
+    constructor(player, view) {
+      this.player = player;
+      this.view = view;
+      this.gd = S.el("div", { class: "ss-plot", role: "img", "aria-label": view.label });
+      this.marks = new S.Marks(this);
+      this.box = S.el("div", { class: "ss-figure" }, this.gd, this.marks.svg);
+      this.width = 0;
+      this.drawn = null; // what stands on the screen, to draw nothing twice
+      this.figure = null;
+    }
+
+    // Draw a step and phase; returns whether anything had to be drawn.
+    draw(slide) {
+      const { record, frames, state, theme } = this.player;
+      // Measuring makes the browser lay the page out: only when something may have changed its size.
+      if (!this.width || this.sized !== state.size) [this.width, this.sized] = [this.box.clientWidth, state.size];
+      const { width } = this;
+      if (!globalThis.Plotly || !width) return false;
+      const wanted = [record.version, theme, width, this.height(), this.shown(),
+        record.steps[state.step]?.thin].join("|");
+      if (this.drawn !== wanted) {
+        const fresh = this.drawn === null;
+        this.figure = frames.figure(this.view, state.step, state.phase, theme, state.pin);
+        this.react(width, slide && this.view.slides && !fresh);
+        if (fresh) this.listen();
+        this.drawn = wanted;
+      }
+      this.marks.draw();
+      this.describe();
+      return true;
+    }
+
+    // What of the state this view shows.
+    shown() {
+      const { record, state } = this.player;
+      if (this.view.grows) return record.last;
+      const at = `${state.step}/${state.phase}`;
+      if (!this.view.base.detail || state.pin?.step !== state.step) return at;
+      if (!record.details.has(state.step)) this.player.askDetail(state.step);
+      return `${at}/${state.pin.node}/${record.details.has(state.step)}`;
+    }
+
+    height() {
+      if (this.box.closest(".ss-filled")) return Math.max(240, this.box.parentElement.clientHeight - 96);
+      return this.view.base.layout?.height ?? 320;
+    }
+
+    react(width, slide) {
+      const layout = S.copy({
+        ...this.figure.layout, width, height: this.height(), autosize: false, dragmode: false, hovermode: "closest",
+      });
+      for (const [name, axis] of Object.entries(layout)) if (/^[xy]axis/.test(name)) axis.ticklabeloverflow = "allow";
+      if (slide) layout.transition = { duration: SLIDE_MS, easing: "cubic-in-out" };
+      globalThis.Plotly.react(this.gd, this.figure.data, layout, CONFIG);
+    }
+
+    listen() {
+      const node = (event) => this.nodeAt(event.points?.[0]);
+      this.gd.on("plotly_hover", (event) => {
+        const at = node(event);
+        if (at >= 0) this.player.hover(this.player.state.step, at, event.event);
+      });
+      this.gd.on("plotly_unhover", () => this.player.hover(-1));
+      this.gd.on("plotly_click", (event) => {
+        const point = event.points?.[0];
+        const at = this.nodeAt(point);
+        if (at >= 0) this.player.togglePin(this.player.state.step, at);
+        else if (this.view.grows && point) this.player.seek(Math.round(Number(point.x)));
+      });
+    }
+
+    // The node of the step under a point, -1 where it shows none.
+    nodeAt(point) {
+      if (!point) return -1;
+      const node = this.givenNode(point);
+      const nodes = this.player.record.nodes(this.player.state.step);
+      return nodes && node >= 0 && node < nodes.count ? node : -1;
+    }
+
+    givenNode(point) {
+      const kind = this.view.nodes[point.curveNumber];
+      const known = this.figure.data[point.curveNumber]?.customdata;
+      // Rows are nodes in order, unless the trace says which.
+      if (kind === "rows") return Number(known ? known[point.pointNumber[0]] : point.pointNumber[0]);
+      return kind === "points" ? Number(known?.[point.pointNumber] ?? -1) : -1;
+    }
+
+    // What a reader of the page hears instead of the picture.
+    describe() {
+      const { record, state } = this.player;
+      const step = record.steps[state.step];
+      const nodes = record.nodes(state.step);
+      const judged = S.judged(state);
+      const counted = nodes && this.view.nodes.some(Boolean) ? S.fateCounts(nodes, judged) : new Map();
+      const parts = [...counted].map(([fate, count]) => `${count} ${this.player.fate(fate).label.toLowerCase()}`);
+      const summary = this.figure.summary ?? (parts.length ? `Nodes: ${parts.join(", ")}.` : (step?.say ?? ""));
+      const words = `${this.view.label}, step ${state.step} of ${record.last}. ${summary}`;
+      if (this.gd.getAttribute("aria-label") !== words) this.gd.setAttribute("aria-label", words);
+    }
+
+    image(format) {
+      const { width, height } = this.gd._fullLayout;
+      return globalThis.Plotly.toImage(this.gd, { format, width, height, scale: format === "png" ? 2 : 1 });
+    }
+
+    close() {
+      if (this.drawn !== null) globalThis.Plotly.purge(this.gd);
+      this.drawn = null;
+      this.figure = null;
+      this.marks.clear();
+    }
+  };
+
+  // Plotly writes into the layout that it is given, and takes null for a value.
+  S.copy = (value) => {
+    if (Array.isArray(value)) return value.map(S.copy);
+    if (value === null || typeof value !== "object" || ArrayBuffer.isView(value)) return value;
+    const known = Object.entries(value).filter(([, part]) => part !== null && part !== undefined);
+    return Object.fromEntries(known.map(([name, part]) => [name, S.copy(part)]));
+  };
+}

@@ -1,0 +1,88 @@
+// Keys, wherever the player or the bare page has the focus; never while something is being typed.
+{
+  const S = (globalThis.Specscope ??= {});
+
+  S.VIEW_KEYS = ["mask", "window", "pool", "tree", "pair", "timeline", "counters", "check"];
+
+  const KEYS = [
+    ["Space", "play or pause"],
+    ["← →", "step back and forward; with Shift by ten"],
+    ["Home End", "first and last step"],
+    ["[ ]", "previous and next rejection"],
+    [", .", "previous and next phase of the step"],
+    ["1 – 8", "open and go to a view"],
+    ["/", "find a token; Enter and Shift Enter go on and back"],
+    ["c", "compare in a race"],
+    ["Esc", "release the pinned token"],
+    ["?", "these keys"],
+  ];
+
+  const ACTIONS = {
+    " ": (player) => player.togglePlay(),
+    ArrowLeft: (player, event) => player.stepBy(event.shiftKey ? -10 : -1),
+    ArrowRight: (player, event) => player.stepBy(event.shiftKey ? 10 : 1),
+    Home: (player) => player.seek(0),
+    End: (player) => player.seek(player.record.last),
+    "[": (player) => player.jump("rejection", -1),
+    "]": (player) => player.jump("rejection", 1),
+    ",": (player) => player.sub(-1),
+    ".": (player) => player.sub(1),
+    c: (player) => player.on.compare?.(player.place()),
+    "/": (player) => player.transport.find.input.focus(),
+    "?": (player) => player.help.open(),
+    Escape: (player) => player.release(),
+  };
+
+  const typed = (target, player) => {
+    if (target === player.transport.scrubber) return false;
+    return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
+  };
+
+  const presses = (target) => /^(BUTTON|A|SUMMARY)$/.test(target.tagName);
+
+  S.Keys = class {
+    constructor(player) {
+      this.player = player;
+      this.heard = (event) => this.press(event);
+      document.addEventListener("keydown", this.heard);
+      // A button that was pressed with the mouse does not keep the keys to itself.
+      player.root.addEventListener("click", (event) => {
+        const pressed = event.pointerType === "mouse" && event.target.closest?.("button");
+        if (pressed && !pressed.closest("dialog")) player.root.focus({ preventScroll: true });
+      });
+    }
+
+    press(event) {
+      const { player } = this;
+      const target = event.target;
+      const ours = player.root.contains(target) || target === document.body || target === document.documentElement;
+      if (!ours || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (!player.root.offsetParent || document.querySelector("dialog[open]") || typed(target, player)) return;
+      if (event.key === " " && presses(target)) return;
+      const action = /^[1-8]$/.test(event.key)
+        ? () => player.cards.goto(S.VIEW_KEYS[Number(event.key) - 1]) : ACTIONS[event.key];
+      if (!action || !player.record.play) return;
+      event.preventDefault();
+      action(player, event);
+    }
+
+    destroy() {
+      document.removeEventListener("keydown", this.heard);
+    }
+  };
+
+  const named = (key) => (key === "–" ? " – " : S.el("kbd", {}, key));
+
+  S.Help = class {
+    constructor() {
+      const rows = KEYS.map(([key, words]) => S.el("tr", {},
+        S.el("th", { scope: "row" }, ...key.split(" ").map(named)), S.el("td", {}, words)));
+      this.node = S.dialog("Keys", S.el("table", { class: "ss-table" }, S.el("tbody", {}, ...rows)),
+        S.el("p", { class: "ss-quiet" }, "Point at a token to see it in every view; press it to pin it."));
+    }
+
+    open() {
+      this.node.showModal();
+    }
+  };
+}

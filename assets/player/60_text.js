@@ -1,0 +1,185 @@
+// The text as it is written: one span a token, marked by its fate; what is still to come is hidden.
+{
+  const S = (globalThis.Specscope ??= {});
+
+  // Characters that would vanish or turn their neighbours around stand as signs; spaces and line ends stay themselves.
+  const UNSAFE = /[\p{Cc}\p{Cf}\p{Co}\p{Cn}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0]/u;
+
+  S.tokenText = (record, id) => {
+    const raw = record.raw(id);
+    const plain = raw.replace(/[\n\t]/g, "");
+    if (raw === "") return "∅";
+    return UNSAFE.test(plain) || /^\p{M}/u.test(raw) ? record.visible(id) : raw.replace(/\n/g, "↵\n");
+  };
+
+  S.tokenSpan = (record, id, fate) =>
+    S.el("span", { class: `ss-token ss-fate-${fate}` }, S.tokenText(record, id));
+
+  S.TextView = class {
+    constructor(player) {
+      this.player = player;
+      this.prompt = S.el("span", { class: "ss-prompt" });
+      this.body = S.el("span", {});
+      this.ghosts = S.el("span", { class: "ss-ghosts", "aria-hidden": "true" });
+      this.node = S.el("div", { class: "ss-text", tabindex: 0, role: "region", "aria-label": "The text" },
+        this.prompt, this.body, this.ghosts);
+      for (const [name, heard] of [["mouseover", "over"], ["mouseout", "out"], ["click", "click"]]) {
+        this.node.addEventListener(name, (event) => this[heard](event));
+      }
+      this.reset();
+    }
+
+    reset() {
+      this.version = -1;
+      this.tokens = []; // of all steps: {span, step, place}
+      this.ends = []; // by step: tokens up to and with it
+      this.until = 0; // tokens that are seen
+      this.marked = [];
+      this.prompt.replaceChildren();
+      this.body.replaceChildren();
+      this.ghosts.replaceChildren();
+    }
+
+    update(changed) {
+      const { record } = this.player;
+      if (this.version !== record.version) {
+        this.reset();
+        this.version = record.version;
+      }
+      if (!record.play) return;
+      if (changed.has("record")) this.grow();
+      if (changed.has("record") || changed.has("step") || changed.has("phase")) this.show();
+      if (["hover", "pin", "step", "phase"].some((name) => changed.has(name))) this.mark();
+    }
+
+    grow() {
+      const { record } = this.player;
+      if (!this.prompt.childNodes.length) {
+        const ids = Array.from(S.unpack(record.play.prompt));
+        this.prompt.append(...ids.map((id, place) => this.span(id, S.FATE.PROMPT, { prompt: place })));
+      }
+      const made = [];
+      for (let k = this.ends.length; k <= record.last; k += 1) {
+        record.steps[k].emitted.forEach((id, place) => {
+          const span = this.span(id, record.steps[k].emitted_fates[place], { at: this.tokens.length });
+          span.hidden = true;
+          this.tokens.push({ span, step: k, place });
+          made.push(span);
+        });
+        this.ends.push(this.tokens.length);
+      }
+      this.body.append(...made);
+      this.near();
+    }
+
+    span(id, fate, data) {
+      const span = S.tokenSpan(this.player.record, id, fate);
+      Object.assign(span.dataset, data);
+      return span;
+    }
+
+    // Tokens that a plain second reading found at a near-tie, or not to be the target's choice.
+    near() {
+      const { record } = this.player;
+      if (!record.check || this.checked === record.check) return;
+      this.checked = record.check;
+      for (const { position } of record.check.places ?? []) {
+        this.tokens[position]?.span.classList.add(record.check.violations ? "ss-broken" : "ss-near");
+      }
+    }
+
+    show() {
+      const { state } = this.player;
+      const whole = state.phase === "commit" ? state.step : state.step - 1;
+      const until = whole < 0 ? 0 : (this.ends[whole] ?? this.tokens.length);
+      for (let i = Math.min(until, this.until); i < Math.max(until, this.until); i += 1) {
+        this.tokens[i].span.hidden = i >= until;
+      }
+      this.until = until;
+      this.showGhosts();
+    }
+
+    // Behind the text stand the guesses of this step: all of a line before it is committed, the missed ones after it.
+    showGhosts() {
+      const { record, state } = this.player;
+      const nodes = record.nodes(state.step);
+      const patch = record.steps[state.step]?.views?.text;
+      if (!nodes || !patch) {
+        this.ghosts.replaceChildren();
+        return;
+      }
+      const judged = S.judged(state);
+      const missed = patch.ghosts ? Array.from(S.unpack(patch.ghosts)) : [];
+      const line = state.phase === "commit" ? missed : [...nodes.path.slice(1), ...missed];
+      this.ghosts.replaceChildren(...line.map((node) => {
+        const span = S.tokenSpan(record, nodes.token[node], S.seenFate(nodes.fate[node], judged));
+        span.dataset.node = node;
+        return span;
+      }));
+    }
+
+    // Asks where things stand, which makes the browser lay them out: once, behind everything else.
+    scroll() {
+      const last = this.tokens[this.until - 1]?.span ?? this.prompt.lastChild;
+      if (!last?.offsetParent) return;
+      const box = this.node;
+      const [top, bottom] = [last.offsetTop - box.offsetTop, last.offsetTop - box.offsetTop + last.offsetHeight];
+      const room = this.ghosts.childNodes.length ? 28 : 4;
+      if (bottom + room > box.scrollTop + box.clientHeight) box.scrollTop = bottom + room - box.clientHeight;
+      else if (top < box.scrollTop) box.scrollTop = Math.max(0, top - 8);
+    }
+
+    mark() {
+      const { state } = this.player;
+      for (const span of this.marked) span.classList.remove("ss-hovered", "ss-pinned");
+      this.marked = [];
+      for (const [at, name] of [[state.hover, "ss-hovered"], [state.pin, "ss-pinned"]]) {
+        if (at) for (const span of this.spansOf(at)) this.marked.push(span) && span.classList.add(name);
+      }
+    }
+
+    // The spans of a node: the token that it became, and its ghost.
+    spansOf({ step, node }) {
+      const { record, state } = this.player;
+      const found = [];
+      if (record.nodes(step)) {
+        record.emitted(step).forEach((each, place) => {
+          if (!each.own && each.node === node) found.push(this.tokens[(this.ends[step - 1] ?? 0) + place]?.span);
+        });
+      }
+      if (step === state.step) found.push(this.ghosts.querySelector(`[data-node="${Number(node)}"]`));
+      return found.filter(Boolean);
+    }
+
+    // The step and node behind a span, and what is to be said of it.
+    at(target) {
+      const span = target.closest?.(".ss-token");
+      if (!span || !this.node.contains(span)) return null;
+      const { record, state } = this.player;
+      if (span.dataset.node !== undefined) return { step: state.step, node: Number(span.dataset.node) };
+      if (span.dataset.prompt !== undefined) return { prompt: Number(span.dataset.prompt) };
+      const { step, place } = this.tokens[Number(span.dataset.at)];
+      const emitted = record.emitted(step)[place];
+      return { step, place, node: emitted.own ? -1 : emitted.node, answers: emitted.node };
+    }
+
+    over(event) {
+      const at = this.at(event.target);
+      if (!at) return;
+      if (at.prompt === undefined && at.node >= 0) this.player.hover(at.step, at.node, event);
+      else this.player.tooltip.rows(this.player.detail.emittedRows(at), event);
+    }
+
+    out() {
+      this.player.hover(-1);
+    }
+
+    click(event) {
+      const at = this.at(event.target);
+      if (!at || at.prompt !== undefined) return;
+      const node = at.node >= 0 ? at.node : at.answers;
+      if (node < 0) this.player.seek(at.step);
+      else this.player.togglePin(at.step, node);
+    }
+  };
+}

@@ -1,0 +1,184 @@
+// All that is known of one token: as a tooltip under the pointer, and as a pane for what is pinned.
+{
+  const S = (globalThis.Specscope ??= {});
+
+  // "window:2,5" in words, by the templates that the stream brings.
+  S.sourceWords = (record, source) => {
+    const [kind, ...rest] = source.split(":");
+    const words = record.play.words?.sources ?? {};
+    const template = Object.hasOwn(words, kind) ? words[kind] : null;
+    const numbers = rest.length ? rest.join(":").split(",") : [];
+    if (!template || (template.match(/\{/g) ?? []).length !== numbers.length) return source;
+    return S.fill(template, numbers);
+  };
+
+  S.Detail = class {
+    constructor(player) {
+      this.player = player;
+      this.chip = S.el("button", { type: "button", class: "ss-chip", onclick: () => player.release() });
+      this.list = S.el("dl", { class: "ss-facts" });
+      this.why = S.el("p", { class: "ss-why" });
+      this.best = S.el("div", { class: "ss-best" });
+      this.title = S.el("h3", {});
+      this.walk = S.el("div", { class: "ss-walk", role: "group", "aria-label": "Nodes of the step" },
+        S.button("back", "Previous node", () => this.step(-1)), S.button("forward", "Next node", () => this.step(1)));
+      this.node = S.el("aside", { class: "ss-detail", "aria-label": "Details" },
+        S.el("div", { class: "ss-detail-head" }, this.title, this.walk), this.chip, this.why, this.list, this.best);
+      this.chip.hidden = true;
+    }
+
+    update(changed) {
+      if (!["step", "phase", "pin", "record", "detail"].some((name) => changed.has(name))) return;
+      const { record, state } = this.player;
+      const nodes = state.pin ? record.nodes(state.pin.step) : record.nodes(state.step);
+      const pinned = state.pin && nodes && state.pin.node < nodes.count;
+      S.show(this.chip, Boolean(state.pin));
+      S.show(this.walk, Boolean(nodes));
+      if (pinned) this.drawNode(nodes);
+      else this.drawStep();
+    }
+
+    drawNode(nodes) {
+      const { record, state } = this.player;
+      const { step, node } = state.pin;
+      S.write(this.title, `Node ${node} of step ${step}`);
+      S.write(this.chip, `Pinned ${quoted(record, nodes.token[node])} – press to release (Esc)`);
+      this.list.replaceChildren(...facts(this.rows(step, node, true)));
+      S.write(this.why, this.player.explain(step, node));
+      this.drawBest(step, nodes, node);
+    }
+
+    drawStep() {
+      const { record, state } = this.player;
+      const step = record.steps[state.step];
+      S.write(this.title, step ? `Step ${state.step}` : "Details");
+      S.write(this.why, step ? "Point at a token to preview it, press it to pin it." : "");
+      this.best.replaceChildren();
+      if (!step) return this.list.replaceChildren();
+      return this.list.replaceChildren(...facts(stepRows(step, S.judged(state))));
+    }
+
+    // What is known of a node. Before the target has judged, nothing of its answers is told.
+    rows(k, node, whole) {
+      const { record, state } = this.player;
+      const nodes = record.nodes(k);
+      const step = record.steps[k];
+      const judged = k !== state.step || S.judged(state);
+      const fate = this.player.fate(S.seenFate(nodes.fate[node], judged));
+      const rows = [["Token", record.visible(nodes.token[node])]];
+      rows.push(["Fate", whole ? `${fate.label}: ${fate.words}` : fate.label]);
+      rows.push(["Where from", S.sourceWords(record, nodes.source[node] ?? "")]);
+      const parent = nodes.parent[node];
+      if (judged && nodes.choice && parent >= 0 && nodes.choice[parent] !== nodes.token[node]) {
+        rows.push(["Target wanted", record.visible(nodes.choice[parent])]);
+      }
+      if (judged) rows.push(...chances(nodes, node));
+      if (whole || parent < 0) rows.push(["Token id", String(nodes.token[node])]);
+      rows.push(["Position", String(step.start - 1 + nodes.depth[node])]);
+      if (!whole) return rows;
+      rows.push(["Depth", String(nodes.depth[node])]);
+      if (judged && nodes.choice) rows.push(["Target goes on with", record.visible(nodes.choice[node])]);
+      return rows;
+    }
+
+    // The same for a token that no guess brought: the prompt's, or the target's own.
+    emittedRows(at) {
+      const { record } = this.player;
+      const fate = (code) => this.player.fate(code);
+      if (at.prompt !== undefined) {
+        const id = S.unpack(record.play.prompt)[at.prompt];
+        return [["Token", record.visible(id)], ["Fate", fate(S.FATE.PROMPT).label], ["Token id", String(id)],
+          ["Position", String(at.prompt)]];
+      }
+      const step = record.steps[at.step];
+      const id = step.emitted[at.place];
+      return [["Token", record.visible(id)], ["Fate", `${fate(step.emitted_fates[at.place]).label}, step ${at.step}`],
+        ["Token id", String(id)], ["Position", String(step.start + at.place)]];
+    }
+
+    // What the target would have put in the node's place: asked for when a node is pinned.
+    drawBest(k, nodes, node) {
+      const { record, state } = this.player;
+      const parent = nodes.parent[node];
+      const judged = k !== state.step || S.judged(state);
+      const best = record.details.get(k)?.[parent];
+      if (!judged || parent < 0 || record.play.header.record !== "full") return this.best.replaceChildren();
+      if (!record.details.has(k)) this.player.askDetail(k);
+      if (!best?.length) return this.best.replaceChildren();
+      const rows = best.map(([id, p]) => {
+        const bar = S.el("i", {});
+        bar.style.width = `${(p * 100).toFixed(1)}%`;
+        return S.el("li", { class: id === nodes.token[node] ? "ss-same" : null },
+          S.el("span", { class: "ss-mono" }, record.visible(id)), S.el("b", {}, bar),
+          S.el("span", {}, S.probability(p)));
+      });
+      return this.best.replaceChildren(S.el("h4", {}, "The target's best tokens here"), S.el("ol", {}, ...rows));
+    }
+
+    step(direction) {
+      const { record, state } = this.player;
+      const k = state.pin?.step ?? state.step;
+      const { count } = record.nodes(k);
+      const node = state.pin ? (state.pin.node + direction + count) % count : direction > 0 ? 0 : count - 1;
+      this.player.pin(k, node);
+    }
+  };
+
+  // What a step did, and how long it took; nothing of the verdict before it has fallen.
+  const stepRows = (step, judged) => {
+    const rows = [["Guesses", String(step.drafted)]];
+    const own = Math.max(0, step.emitted.length - step.accepted);
+    const written = own ? `${step.emitted.length}, of them ${own} the target's own` : String(step.emitted.length);
+    if (judged) rows.push(["Accepted", String(step.accepted)], ["Tokens written", written]);
+    rows.push(["Rows read", step.pending ? `${step.fed}, of them ${step.pending} pending` : String(step.fed)]);
+    const [draft, forward, accept, commit, total] = step.ms.map(S.milliseconds);
+    rows.push(["Time", total], ["of it", `draft ${draft}, forward ${forward}, accept ${accept}, commit ${commit}`]);
+    return rows;
+  };
+
+  const quoted = (record, id) => `“${record.visible(id)}”`;
+
+  const facts = (rows) => rows.flatMap(([name, value]) => [S.el("dt", {}, name), S.el("dd", {}, value)]);
+
+  const chances = (nodes, node) => {
+    const known = (values) => values && !Number.isNaN(values[node]);
+    const rows = [];
+    if (known(nodes.p)) rows.push(["p, the target's", S.probability(nodes.p[node])]);
+    if (known(nodes.q)) rows.push(["q, the drafter's", S.probability(nodes.q[node])]);
+    if (known(nodes.p) && known(nodes.q) && nodes.q[node] > 0) {
+      rows.push(["min(1, p/q)", S.probability(Math.min(1, nodes.p[node] / nodes.q[node]))]);
+    }
+    return rows;
+  };
+
+  S.Tooltip = class {
+    constructor() {
+      this.node = S.el("div", { class: "ss-tooltip", role: "tooltip" });
+      this.hide();
+    }
+
+    rows(rows, event) {
+      this.node.replaceChildren(S.el("dl", { class: "ss-facts" }, ...facts(rows)));
+      this.place(event);
+    }
+
+    words(words, event) {
+      this.node.replaceChildren(words);
+      this.place(event);
+    }
+
+    place(event) {
+      this.node.hidden = false;
+      const box = event?.target?.getBoundingClientRect?.();
+      const x = event?.clientX ?? box?.left ?? 0;
+      const y = event?.clientY || event?.clientX ? event.clientY : (box?.bottom ?? 0);
+      const { offsetWidth, offsetHeight } = this.node;
+      this.node.style.left = `${Math.max(8, Math.min(x + 14, innerWidth - offsetWidth - 8))}px`;
+      this.node.style.top = `${y + 18 + offsetHeight > innerHeight ? Math.max(8, y - offsetHeight - 12) : y + 18}px`;
+    }
+
+    hide() {
+      this.node.hidden = true;
+    }
+  };
+}

@@ -1,0 +1,204 @@
+// The views: each in a card that can be opened, closed, shown as a table, filled to the screen and saved.
+{
+  const S = (globalThis.Specscope ??= {});
+
+  S.Card = class {
+    constructor(player, view) {
+      this.player = player;
+      this.view = view;
+      this.content = view.kind === "plot" ? new S.Plot(player, view) : new S.NumbersView(player, view);
+      this.waiting = S.el("p", { class: "ss-quiet ss-waiting" }, "Fetching this step …");
+      this.waiting.hidden = true;
+      const id = `ss-${view.name}-${player.number}`;
+      this.node = S.el("section", { class: "ss-card", tabindex: -1, "data-view": view.name, "aria-labelledby": id },
+        this.head(id), S.el("p", { class: "ss-look" }, view.look_for), this.waiting, this.content.box);
+      if (view.base.least) this.content.box.style.minWidth = `${Number(view.base.least)}px`;
+      this.onScreen = true;
+    }
+
+    head(id) {
+      const { view, player } = this;
+      const save = (format) => S.saveImage(player, this.content, format);
+      const key = S.VIEW_KEYS.indexOf(view.name) + 1;
+      const buttons = [S.button("table", `${view.label} as a table`, () => S.showTable(player, this))];
+      if (view.kind === "plot") {
+        buttons.push(S.button("image", `Save ${view.label} as PNG`, () => save("png")),
+          S.button("vector", `Save ${view.label} as SVG`, () => save("svg")));
+      }
+      buttons.push(S.button("full", `${view.label} on the full screen`, () => S.fullScreen(this.node)),
+        S.button("close", `Close ${view.label}`, () => player.cards.toggle(view.name, false), {
+          class: "ss-button ss-close",
+        }));
+      return S.el("div", { class: "ss-card-head" }, key ? S.el("kbd", { "aria-hidden": "true" }, String(key)) : null,
+        S.el("h3", { id }, view.label), S.el("div", { class: "ss-card-buttons" }, ...buttons));
+    }
+
+    draw(slide) {
+      const { record, state } = this.player;
+      const missing = Boolean(record.steps[state.step]?.thin) && !(this.view.grows && this.view.kind === "plot");
+      S.show(this.waiting, missing);
+      return missing ? true : this.content.draw(slide);
+    }
+
+    close() {
+      this.content.close();
+    }
+  };
+
+  S.Cards = class {
+    constructor(player) {
+      this.player = player;
+      this.cards = new Map();
+      this.tabs = S.el("div", { class: "ss-tabs", role: "group", "aria-label": "Views" });
+      this.grid = S.el("div", { class: "ss-grid" });
+      this.version = -1;
+      this.seen = new IntersectionObserver((entries) => this.scrolled(entries), { rootMargin: "120px" });
+      this.sized = new ResizeObserver(() => this.resized());
+    }
+
+    // What is open when nobody has chosen: what the method is about, or the plain views.
+    static first(views) {
+      const names = views.map((view) => view.name);
+      const lookahead = ["mask", "window", "pool", "tree"];
+      const wanted = lookahead.every((name) => names.includes(name)) ? lookahead : ["tree", "timeline", "counters"];
+      const found = names.filter((name) => wanted.includes(name));
+      return found.length ? found : names.filter((name) => name !== "text").slice(0, 1);
+    }
+
+    update(changed) {
+      const { record, state } = this.player;
+      if (["open", "narrow", "view", "record"].some((name) => changed.has(name))) this.prepare();
+      if (record.play && state.step >= 0) this.draw(changed);
+    }
+
+    // The cards of a run, without their pictures.
+    prepare() {
+      const { record } = this.player;
+      if (record.play && this.version !== record.version) this.build();
+      this.arrange();
+    }
+
+    build() {
+      const { record } = this.player;
+      this.clear();
+      this.version = record.version;
+      this.views = record.views.filter((view) => view.kind !== "text");
+      this.player.state.open = new Set(S.Cards.first(this.views));
+      this.player.state.view = [...this.player.state.open][0];
+      this.buttons = new Map(this.views.map((view) => [view.name, this.tab(view)]));
+      this.tabs.replaceChildren(...this.buttons.values());
+    }
+
+    tab(view) {
+      const key = S.VIEW_KEYS.indexOf(view.name) + 1;
+      return S.el("button", {
+        type: "button", class: "ss-tab", title: view.look_for, onclick: () => this.press(view.name),
+      }, key ? S.el("kbd", { "aria-hidden": "true" }, String(key)) : null, view.label);
+    }
+
+    press(name) {
+      if (this.player.state.narrow) this.goto(name);
+      else this.toggle(name, !this.player.state.open.has(name));
+    }
+
+    toggle(name, wanted) {
+      const open = new Set(this.player.state.open);
+      if (wanted) open.add(name);
+      else open.delete(name);
+      this.player.change({ open, view: wanted ? name : this.player.state.view });
+    }
+
+    // Open a view and bring it to the eye.
+    goto(name) {
+      if (!this.buttons?.has(name)) return;
+      this.toggle(name, true);
+      this.player.flush();
+      const { node } = this.cards.get(name);
+      node.scrollIntoView({ block: "nearest", behavior: S.calm() ? "auto" : "smooth" });
+      node.focus({ preventScroll: true });
+    }
+
+    shown() {
+      const { state } = this.player;
+      if (!this.views) return [];
+      if (state.narrow) return this.views.filter((view) => view.name === state.view);
+      return this.views.filter((view) => state.open.has(view.name));
+    }
+
+    arrange() {
+      if (!this.views) return;
+      const shown = new Set(this.shown().map((view) => view.name));
+      for (const [name, button] of this.buttons) button.setAttribute("aria-pressed", String(shown.has(name)));
+      for (const view of this.views) {
+        const card = this.cards.get(view.name);
+        if (shown.has(view.name) && !card) this.open(view);
+        else if (!shown.has(view.name) && card) this.remove(view.name, card);
+      }
+    }
+
+    open(view) {
+      const card = new S.Card(this.player, view);
+      this.cards.set(view.name, card);
+      const order = this.views.map((each) => each.name);
+      const behind = order.slice(order.indexOf(view.name) + 1).find((name) => this.cards.has(name));
+      this.grid.insertBefore(card.node, behind ? this.cards.get(behind).node : null);
+      this.seen.observe(card.node);
+      this.sized.observe(card.node);
+    }
+
+    remove(name, card) {
+      card.close();
+      this.seen.unobserve(card.node);
+      this.sized.unobserve(card.node);
+      card.node.remove();
+      this.cards.delete(name);
+    }
+
+    scrolled(entries) {
+      for (const { target, isIntersecting } of entries) {
+        const card = this.cards.get(target.dataset.view);
+        if (card) card.onScreen = isIntersecting;
+      }
+      this.resized();
+    }
+
+    resized() {
+      this.player.change({ size: this.player.state.size + 1 });
+    }
+
+    draw(changed) {
+      const { player } = this;
+      const marksOnly = [...changed].every((name) => name === "hover");
+      const slide = changed.has("step") && player.state.playing && player.clock.slow && !S.calm();
+      this.waiting = false;
+      let first = true;
+      for (const card of this.cards.values()) {
+        if (!card.onScreen) continue;
+        // A chart's first drawing takes long: one in a frame, so that the page stays awake.
+        const fresh = card.view.kind === "plot" && card.content.drawn === null && Boolean(globalThis.Plotly);
+        if (fresh && !first) {
+          this.waiting = true;
+          continue;
+        }
+        if (fresh) first = false;
+        if (marksOnly && card.content.marks) card.content.marks.draw();
+        else if (!card.draw(slide)) player.waitForPlotly();
+      }
+      if (this.waiting) this.resized();
+    }
+
+    clear() {
+      for (const [name, card] of [...this.cards]) this.remove(name, card);
+      this.tabs.replaceChildren();
+      this.views = null;
+    }
+
+    destroy() {
+      this.clear();
+      this.seen.disconnect();
+      this.sized.disconnect();
+    }
+  };
+
+  S.calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+}

@@ -1,0 +1,124 @@
+// The lines around the pictures: what is being shown, what is being waited for, what a step did, and where it ran.
+{
+  const S = (globalThis.Specscope ??= {});
+
+  S.Status = class {
+    constructor(player) {
+      this.player = player;
+      this.title = S.el("h2", { class: "ss-title" });
+      this.about = S.el("p", { class: "ss-about" });
+      this.head = S.el("header", { class: "ss-head" }, this.title, this.about);
+      this.say = S.el("p", { class: "ss-say" });
+      this.live = S.el("p", { class: "ss-hidden", "aria-live": "polite", role: "status" });
+      this.words = S.el("span", {});
+      this.share = S.el("progress", { max: 1, "aria-label": "Progress" });
+      this.notice = S.el("div", { class: "ss-notice" }, this.words, this.share);
+      this.foot = S.el("footer", { class: "ss-foot" }, this.model = S.el("span", {}), this.live);
+      this.told = "";
+    }
+
+    textHead() {
+      const { player } = this;
+      const table = () => {
+        const view = player.record.view("text");
+        if (view) S.showTable(player, { view });
+      };
+      return S.el("div", { class: "ss-card-head" }, S.el("h3", {}, "Text"),
+        S.el("div", { class: "ss-card-buttons" }, S.button("table", "The step's guesses as a table", table)));
+    }
+
+    update(changed) {
+      const { record, state } = this.player;
+      if (changed.has("record")) {
+        this.drawHead();
+        this.drawNotice();
+      }
+      const step = record.steps[state.step];
+      S.write(this.say, step ? sentence(step, state) : "");
+      if (["playing", "step", "phase", "record"].some((name) => changed.has(name))) this.speak(step);
+    }
+
+    // One polite voice, and only while nothing moves.
+    speak(step) {
+      const { state } = this.player;
+      clearTimeout(this.speaking);
+      if (!step || state.playing || state.follow) return;
+      this.speaking = setTimeout(() => S.write(this.live, sentence(step, state)), 150);
+    }
+
+    // A short remark about something that was asked for and is not there.
+    tell(words) {
+      clearTimeout(this.speaking);
+      this.told = words;
+      S.write(this.live, words);
+      this.drawNotice();
+      clearTimeout(this.telling);
+      this.telling = setTimeout(() => {
+        this.told = "";
+        this.drawNotice();
+      }, 4000);
+    }
+
+    drawNotice() {
+      const { record } = this.player;
+      const [kind, words] = this.notable();
+      S.write(this.words, words);
+      S.show(this.notice, Boolean(words));
+      this.notice.dataset.kind = kind;
+      const share = record.state?.share;
+      S.show(this.share, typeof share === "number");
+      if (typeof share === "number") this.share.value = share;
+    }
+
+    notable() {
+      const { record } = this.player;
+      if (record.fault) return ["failed", record.fault];
+      if (this.told) return ["told", this.told];
+      if (record.state) return [record.state.what, record.state.sentence];
+      if (!record.play) return ["empty", "Nothing to show yet: choose a recorded run, or start one."];
+      if (record.last < 0) return ["reading", "The run has begun; its first step is on the way."];
+      const finish = record.end?.finish;
+      const early = ["cancelled", "time", "error", "torn"].includes(finish);
+      if (early) return [finish, `This run ${S.finishWords(finish)}.`];
+      return ["", ""];
+    }
+
+    drawHead() {
+      const { record } = this.player;
+      const header = record.play?.header;
+      S.show(this.head, Boolean(header));
+      if (!header) return S.write(this.model, "");
+      S.write(this.title, header.label);
+      S.write(this.about, about(record, header));
+      return S.write(this.model, footer(header));
+    }
+  };
+
+  // What has happened up to a phase, and nothing of what comes after it.
+  const sentence = (step, { step: k, phase }) => {
+    const guesses = S.plural(step.drafted, "guess", "guesses");
+    if (phase === "propose") return `Step ${k}: ${step.drafted ? guesses : "no guess"} for the target to read.`;
+    if (phase === "verify") return `Step ${k}: the target reads ${S.plural(step.fed, "row")} in one pass.`;
+    if (phase === "accept") return `Step ${k}: ${step.accepted} of ${guesses} accepted, then the target's own token.`;
+    return step.say;
+  };
+
+  const about = (record, header) => {
+    const params = Object.entries(header.params ?? {})
+      .filter(([, value]) => typeof value !== "boolean" && value !== null)
+      .slice(0, 8).map(([name, value]) => `${name} ${value}`);
+    const warm = header.sampling?.temperature;
+    const parts = [params.join(", "), warm ? `temperature ${warm}` : "greedy"];
+    if (!header.lossless) parts.push("not lossless by design");
+    parts.push(S.plural(header.prompt_length, "prompt token"));
+    if (record.end) parts.push(S.finishWords(record.end.finish));
+    return parts.filter(Boolean).join(" · ");
+  };
+
+  const footer = (header) => {
+    const card = (model) => model && `${model.name}${model.parameters ? ` (${S.compact(model.parameters)})` : ""}`;
+    const versions = Object.entries(header.versions ?? {}).map(([name, version]) => `${name} ${version}`).join(", ");
+    return [card(header.model), header.draft ? `drafter ${card(header.draft)}` : null, header.device, header.dtype,
+      header.attention, versions].filter(Boolean).join(" · ");
+  };
+}

@@ -1,0 +1,286 @@
+// The player: one run on one page. It owns the state, and every change of it goes through `change`.
+{
+  const S = (globalThis.Specscope ??= {});
+  const NARROW = 700;
+  const BEGIN = { step: -1, phase: "commit", hover: null, pin: null, playing: false, follow: false };
+  let made = 0;
+
+  S.Player = class {
+    constructor(element, { source, on, narrow } = {}) {
+      made += 1;
+      Object.assign(this, { element, source: source ?? {}, on: on ?? {}, number: made, forced: narrow });
+      this.record = new S.Record();
+      this.frames = new S.Frames(this.record);
+      this.changed = new Set();
+      this.asked = new Set();
+      this.state = {
+        ...BEGIN, open: new Set(), view: null, speed: "1", substeps: true, narrow: Boolean(narrow),
+        size: 0, // counts what may have changed the size of a card
+      };
+      this.build();
+      this.watch();
+      this.change({ ...this.state, theme: this.theme, record: 0 });
+    }
+
+    build() {
+      this.clock = new S.Clock(this);
+      this.tooltip = new S.Tooltip();
+      this.detail = new S.Detail(this);
+      this.text = new S.TextView(this);
+      this.transport = new S.Transport(this);
+      this.legend = new S.Legend(this);
+      this.cards = new S.Cards(this);
+      this.status = new S.Status(this);
+      this.help = new S.Help();
+      this.parts = [this.status, this.transport, this.legend, this.text, this.detail, this.cards];
+      const words = S.el("section", { class: "ss-card ss-words", "aria-label": "Text" },
+        this.status.textHead(), this.text.node);
+      this.root = S.el("div", { class: "ss", role: "group", "aria-label": "Player", tabindex: -1 },
+        this.status.head,
+        S.el("div", { class: "ss-sticky" }, this.transport.bar, this.legend.node),
+        this.status.say, this.status.notice,
+        S.el("div", { class: "ss-body" }, S.el("div", { class: "ss-top" }, words, this.detail.node),
+          this.cards.tabs, this.cards.grid),
+        this.status.foot, this.tooltip.node, this.help.node);
+      this.element.replaceChildren(this.root);
+      this.keys = new S.Keys(this);
+    }
+
+    watch() {
+      this.sized = new ResizeObserver(() => {
+        const narrow = this.forced ?? this.element.clientWidth < NARROW;
+        if (narrow !== this.state.narrow) this.change({ narrow });
+      });
+      this.sized.observe(this.element);
+      this.themed = new MutationObserver(() => this.change({ theme: this.theme }));
+      this.themed.observe(document.body, { attributes: true, attributeFilter: ["class"] });
+    }
+
+    get theme() {
+      return document.body.classList.contains("dark") ? "dark" : "light";
+    }
+
+    fate(code) {
+      return this.record.play?.fates?.[code] ?? { label: "Unknown", words: "", colour: "$muted" };
+    }
+
+    // The one way in which anything changes. Drawing waits for the next frame, so that the last change wins.
+    change(values) {
+      Object.assign(this.state, values);
+      for (const name of Object.keys(values)) this.changed.add(name);
+      this.request ??= requestAnimationFrame(() => this.flush());
+      if (values.playing) this.clock.start();
+    }
+
+    flush() {
+      cancelAnimationFrame(this.request);
+      this.request = undefined;
+      const changed = this.changed;
+      this.changed = new Set();
+      if (!changed.size || this.destroyed) return;
+      if (changed.has("theme") || changed.has("record")) this.paint();
+      this.root.classList.toggle("ss-narrow", this.state.narrow);
+      this.fetchThin();
+      for (const part of this.parts) part.update(changed);
+      if (["step", "phase", "record", "narrow"].some((name) => changed.has(name))) this.text.scroll();
+      const { step, phase } = this.state;
+      this.root.dataset.at = `${step}/${phase}`;
+      if (["step", "phase", "pin", "view"].some((name) => changed.has(name))) this.on.change?.(this.place());
+    }
+
+    // The theme's colours, for everything that is no chart.
+    paint() {
+      const colours = this.record.play?.themes?.[this.theme];
+      for (const [name, colour] of Object.entries(colours ?? {})) this.root.style.setProperty(`--ss-${name}`, colour);
+    }
+
+    // New lines. A live run is followed until the visitor goes elsewhere in it.
+    feed(text) {
+      const before = this.record.last;
+      const told = this.record.feed(text);
+      const { record } = this;
+      if (told.has("play")) {
+        this.frames.clear();
+        Object.assign(this.state, BEGIN, { follow: record.live });
+      }
+      if (record.last >= 0 && this.state.step < 0) {
+        if (!record.live) this.change({ step: 0 });
+        this.goto(this.wanted ?? {});
+      }
+      const show = () => this.change(this.state.follow && record.last > this.state.step
+        ? { record: record.last, step: record.last, phase: "commit" } : { record: record.last });
+      if (record.live && record.last > before && before >= 0) this.clock.look(show);
+      else show();
+      if (!record.live) this.state.follow = false;
+    }
+
+    // The whole text of a stream so far: feeds what is new of it, and starts again where it is another run.
+    hear(whole) {
+      const known = this.heard ?? "";
+      if (whole.length < known.length || !whole.startsWith(known.slice(0, 4096))) this.reset();
+      this.feed(whole.slice((this.heard ?? "").length));
+      this.heard = whole;
+    }
+
+    reset() {
+      this.clock.stop();
+      this.record.reset();
+      this.frames.clear();
+      this.cards.clear();
+      this.asked.clear();
+      this.heard = "";
+      this.wanted = null;
+      Object.assign(this.state, BEGIN);
+      this.change({ record: -1, step: -1, pin: null, playing: false });
+    }
+
+    seek(step, phase = "commit") {
+      const { record } = this;
+      if (record.last < 0 || !Number.isFinite(step)) return;
+      const at = Math.min(Math.max(0, Math.trunc(step)), record.last);
+      this.change({ step: at, phase, playing: false, follow: false, hover: null });
+    }
+
+    stepBy(count) {
+      this.seek(this.state.step + count);
+    }
+
+    // One phase on or back, over the ends of steps.
+    sub(direction) {
+      const at = S.PHASES.indexOf(this.state.phase) + direction;
+      const { step } = this.state;
+      if (at < 0 && step > 0) this.seek(step - 1, "commit");
+      else if (at >= S.PHASES.length && step < this.record.last) this.seek(step + 1, "propose");
+      else if (S.PHASES[at]) this.seek(step, S.PHASES[at]);
+    }
+
+    jump(kind, direction) {
+      const at = S.findStep(this.record, this.state.step, direction, kind);
+      if (at >= 0) this.seek(at, "commit");
+      else this.tell(`No ${direction > 0 ? "later" : "earlier"} ${S.JUMPS[kind].label} in this run.`);
+    }
+
+    seekToken(index) {
+      const at = this.record.steps.findIndex((step) =>
+        index < step.start - this.record.play.header.prompt_length + step.emitted.length);
+      if (at >= 0) this.seek(at);
+    }
+
+    togglePlay() {
+      const { state, record } = this;
+      if (record.last < 0) return;
+      if (state.playing) return this.change({ playing: false });
+      const ended = state.step >= record.last && state.phase === "commit" && !record.live;
+      const again = { step: 0, phase: this.clock.byPhases ? "propose" : "commit" };
+      return this.change({ playing: true, follow: false, ...(ended ? again : {}) });
+    }
+
+    follow() {
+      this.change({ follow: true, playing: false, step: this.record.last, phase: "commit" });
+    }
+
+    hover(step, node, event) {
+      const next = step < 0 ? null : { step, node };
+      if (next) this.tooltip.rows(this.detail.rows(step, node, false), event);
+      else this.tooltip.hide();
+      const { hover } = this.state;
+      if (next?.step !== hover?.step || next?.node !== hover?.node) this.change({ hover: next });
+    }
+
+    pin(step, node) {
+      const { state } = this;
+      this.change({ pin: { step, node }, playing: false, follow: false,
+        ...(step === state.step ? {} : { step, phase: "commit" }) });
+    }
+
+    togglePin(step, node) {
+      const { pin } = this.state;
+      if (pin?.step === step && pin.node === node) this.release();
+      else this.pin(step, node);
+    }
+
+    release() {
+      this.tooltip.hide();
+      this.root.querySelector(".ss-filled")?.classList.remove("ss-filled");
+      this.change({ pin: null, hover: null });
+    }
+
+    place() {
+      const { step, phase, view, pin } = this.state;
+      return { step, phase, view, node: pin && pin.step === step ? pin.node : null };
+    }
+
+    // Where the host or an address wants to be. Nothing in it is trusted; what is not there yet is waited for.
+    goto({ step, phase, view, node } = {}) {
+      if (this.record.last < 0) {
+        this.wanted = { step, phase, view, node };
+        return;
+      }
+      this.wanted = null;
+      const whole = (value, most) => Number.isInteger(value) && value >= 0 && value <= most;
+      this.cards.prepare();
+      if (whole(step, this.record.last)) this.seek(step, S.PHASES.includes(phase) ? phase : "commit");
+      if (typeof view === "string" && this.cards.buttons?.has(view)) this.cards.toggle(view, true);
+      const nodes = this.record.nodes(this.state.step);
+      if (nodes && whole(node, nodes.count - 1)) this.change({ pin: { step: this.state.step, node } });
+    }
+
+    tell(words) {
+      this.status.tell(words);
+    }
+
+    copyLink() {
+      if (this.on.link) S.copyLink(this);
+    }
+
+    explain(step, node) {
+      return S.explain(this.record, step, node);
+    }
+
+    // Lines that the page did not get at once are asked for, each once.
+    async ask(kind, k) {
+      const key = `${kind}/${k}`;
+      if (this.asked.has(key) || !this.source[kind]) return;
+      this.asked.add(key);
+      const { version } = this.record;
+      try {
+        const lines = await this.source[kind](k);
+        if (this.destroyed || version !== this.record.version || !lines) return;
+        this.record.feed(lines.endsWith("\n") ? lines : `${lines}\n`);
+        this.change({ [kind === "step" ? "record" : "detail"]: k });
+      } catch {
+        this.tell("That step could not be fetched: the run is no longer kept on the server.");
+      } finally {
+        if (kind === "step") this.asked.delete(key);
+      }
+    }
+
+    askDetail(k) {
+      this.ask("detail", k);
+    }
+
+    fetchThin() {
+      if (this.record.steps[this.state.step]?.thin) this.ask("step", this.state.step);
+    }
+
+    waitForPlotly() {
+      if (globalThis.Plotly || this.waits) return;
+      this.waits = setTimeout(() => {
+        this.waits = 0;
+        if (!this.destroyed) this.cards.resized();
+      }, 50);
+    }
+
+    destroy() {
+      this.destroyed = true;
+      this.clock.stop();
+      cancelAnimationFrame(this.request);
+      clearTimeout(this.waits);
+      this.keys.destroy();
+      this.cards.destroy();
+      this.sized.disconnect();
+      this.themed.disconnect();
+      this.element.replaceChildren();
+    }
+  };
+}

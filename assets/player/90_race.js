@@ -1,0 +1,184 @@
+// Several runs of one prompt side by side, each writing at the pace that was recorded, on one clock.
+{
+  const S = (globalThis.Specscope ??= {});
+  const NARROW = 700;
+  const LONGEST_MS = 250;
+  const SPEEDS = ["0.1", "0.25", "0.5", "1", "2", "4"];
+
+  S.Race = class {
+    constructor(element, { on = {} } = {}) {
+      Object.assign(this, { element, on: on ?? {} });
+      this.changed = new Set();
+      this.tooltip = new S.Tooltip();
+      this.build();
+      this.reset();
+      this.themed = new MutationObserver(() => this.change({ theme: true }));
+      this.themed.observe(document.body, { attributes: true, attributeFilter: ["class"] });
+      this.sized = new ResizeObserver(() =>
+        this.root.classList.toggle("ss-narrow", this.element.clientWidth < NARROW));
+      this.sized.observe(element);
+      this.heard = (event) => this.press(event);
+      this.root.addEventListener("keydown", this.heard);
+    }
+
+    build() {
+      this.playing = S.button("play", "Play", () => this.toggle(), { key: "Space", class: "ss-button ss-main" });
+      this.restart = S.button("restart", "Restart", () => this.change({ time: 0, playing: true }));
+      this.scrubber = S.el("input", {
+        type: "range", min: 0, max: 0, value: 0, class: "ss-scrubber", "aria-label": "Time",
+        oninput: () => this.change({ time: Number(this.scrubber.value), playing: false }),
+      });
+      this.where = S.el("output", { class: "ss-where" });
+      this.speed = S.el("select", {
+        class: "ss-select", "aria-label": "Speed", onchange: () => this.change({ speed: Number(this.speed.value) }),
+      }, ...SPEEDS.map((speed) => S.el("option", { value: speed, selected: speed === "1" },
+        speed === "1" ? "real time" : `${speed}×`)));
+      this.aligned = S.el("button", {
+        type: "button", class: "ss-button ss-toggle", title: "One column for every output token",
+        onclick: () => this.change({ aligned: !this.state.aligned }),
+      }, "Align by token");
+      this.bar = S.el("div", { class: "ss-transport", role: "group", "aria-label": "Race" },
+        S.el("div", { class: "ss-buttons" }, this.playing, this.restart),
+        S.el("div", { class: "ss-scrub" }, this.scrubber), this.where, this.speed, this.aligned);
+      this.legend = S.el("ul", { class: "ss-legend", "aria-label": "Legend" });
+      this.verdict = S.el("p", { class: "ss-verdict", role: "status" });
+      this.lanes = S.el("div", { class: "ss-lanes" });
+      const region = (label) => ({ tabindex: 0, role: "region", "aria-label": label });
+      this.together = S.el("div", { class: "ss-scroll ss-aligned", ...region("Output tokens of all lanes") });
+      this.results = S.el("div", { class: "ss-scroll", ...region("Results") });
+      this.root = S.el("div", { class: "ss ss-race", role: "group", "aria-label": "Race", tabindex: -1 },
+        S.el("div", { class: "ss-sticky" }, this.bar, this.legend), this.verdict, this.lanes, this.together,
+        this.results);
+      this.element.replaceChildren(this.root);
+    }
+
+    reset() {
+      cancelAnimationFrame(this.request);
+      this.list = [];
+      this.rest = "";
+      this.wanted = 0; // lanes that the host has announced
+      this.state = { time: 0, playing: false, speed: 1, aligned: false };
+      this.lanes.replaceChildren();
+      this.change({ record: true });
+    }
+
+    // Whole lines, each with the number of its lane; {"kind":"race","lanes":3} may say how many are to come.
+    feed(text) {
+      const lines = (this.rest + text).split("\n");
+      this.rest = lines.pop();
+      for (const line of lines) {
+        if (!line.trim()) continue;
+        const fields = JSON.parse(line);
+        if (fields.kind === "race") this.wanted = fields.lanes;
+        else this.lane(fields.lane ?? 0).record.take(fields);
+      }
+      this.change({ record: true });
+    }
+
+    lane(number) {
+      while (this.list.length <= number) {
+        const lane = new S.Lane(this, this.list.length);
+        this.list.push(lane);
+        this.lanes.append(lane.node);
+      }
+      return this.list[number];
+    }
+
+    get running() {
+      return this.list.filter((lane) => lane.record.play);
+    }
+
+    get ready() {
+      const { running } = this;
+      return running.length > 0 && running.length >= this.wanted && running.every((lane) => !lane.record.live);
+    }
+
+    get length() {
+      return Math.max(0, ...this.list.map((lane) => lane.total));
+    }
+
+    change(values) {
+      Object.assign(this.state, values);
+      for (const name of Object.keys(values)) this.changed.add(name);
+      if (values.playing) this.start();
+      this.request ??= requestAnimationFrame(() => this.flush());
+    }
+
+    flush() {
+      cancelAnimationFrame(this.request);
+      this.request = undefined;
+      const changed = this.changed;
+      this.changed = new Set();
+      if (this.destroyed) return;
+      if (changed.has("record") || changed.has("theme")) this.paint();
+      if (changed.has("record")) for (const lane of this.list) lane.grow();
+      if (changed.has("record")) {
+        this.explain();
+        S.raceResults(this);
+      }
+      const { time, playing, aligned } = this.state;
+      for (const lane of this.list) lane.show(time);
+      S.show(this.lanes, !aligned);
+      S.show(this.together, aligned);
+      this.aligned.setAttribute("aria-pressed", String(aligned));
+      S.setIcon(this.playing, playing ? "pause" : "play", `${playing ? "Pause" : "Play"} (Space)`);
+      for (const control of [this.playing, this.restart, this.scrubber]) control.disabled = !this.ready;
+      this.scrubber.max = String(Math.ceil(this.length));
+      this.scrubber.value = String(Math.round(time));
+      this.scrubber.setAttribute("aria-valuetext", S.milliseconds(time));
+      S.write(this.where, `${(time / 1000).toFixed(2)} s`);
+      this.root.dataset.at = String(Math.round(time));
+    }
+
+    paint() {
+      const theme = document.body.classList.contains("dark") ? "dark" : "light";
+      const colours = this.running[0]?.record.play.themes?.[theme] ?? {};
+      for (const [name, colour] of Object.entries(colours)) this.root.style.setProperty(`--ss-${name}`, colour);
+    }
+
+    explain() {
+      const used = new Set(this.list.flatMap((lane) => lane.tokens.map(({ fate }) => fate)));
+      this.legend.replaceChildren(...S.legendItems(this.running[0]?.record.play.fates ?? [], used));
+    }
+
+    toggle() {
+      if (!this.ready) return;
+      const ended = this.state.time >= this.length;
+      this.change({ playing: !this.state.playing, ...(ended && !this.state.playing ? { time: 0 } : {}) });
+    }
+
+    play() {
+      if (this.ready && !this.state.playing) this.toggle();
+    }
+
+    start() {
+      let before = performance.now();
+      const run = (this.run = (this.run ?? 0) + 1);
+      const tick = (now) => {
+        if (!this.state.playing || this.destroyed || run !== this.run) return;
+        const time = this.state.time + Math.min(LONGEST_MS, Math.max(0, now - before)) * this.state.speed;
+        before = now;
+        if (time >= this.length) this.change({ time: this.length, playing: false });
+        else {
+          this.change({ time });
+          requestAnimationFrame(tick);
+        }
+      };
+      requestAnimationFrame(tick);
+    }
+
+    press(event) {
+      if (event.key !== " " || /^(BUTTON|SELECT|A)$/.test(event.target.tagName)) return;
+      event.preventDefault();
+      this.toggle();
+    }
+
+    destroy() {
+      this.destroyed = true;
+      cancelAnimationFrame(this.request);
+      this.themed.disconnect();
+      this.sized.disconnect();
+      this.element.replaceChildren();
+    }
+  };
+}

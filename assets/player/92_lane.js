@@ -1,0 +1,90 @@
+// One run of a race: its text, which appears as time goes by, and its numbers so far.
+{
+  const S = (globalThis.Specscope ??= {});
+
+  S.Lane = class {
+    constructor(race, number) {
+      this.race = race;
+      this.number = number;
+      this.record = new S.Record();
+      this.times = []; // by step: when its tokens are written, in milliseconds from the start
+      this.tokens = []; // {id, fate, step, span}
+      this.seen = 0;
+      this.title = S.el("h3", {}, `Lane ${number + 1}`);
+      this.place = S.el("span", { class: "ss-place" });
+      this.pace = S.el("p", { class: "ss-quiet ss-pace" });
+      this.text = S.el("div", {
+        class: "ss-text", tabindex: 0, role: "region", "aria-label": `Text of lane ${number + 1}`,
+      });
+      this.node = S.el("section", { class: "ss-card ss-lane", "data-lane": number },
+        S.el("div", { class: "ss-card-head" }, this.title, this.place), this.pace, this.text);
+    }
+
+    get total() {
+      return this.times.at(-1) ?? 0;
+    }
+
+    get label() {
+      return this.record.play?.header.label ?? `Lane ${this.number + 1}`;
+    }
+
+    get ids() {
+      return this.tokens.map(({ id }) => id);
+    }
+
+    grow() {
+      const { record } = this;
+      if (!record.play) return;
+      S.write(this.title, this.label);
+      this.text.setAttribute("aria-label", `Text of ${this.label}`);
+      const made = [];
+      for (let k = this.times.length; k <= record.last; k += 1) {
+        const step = record.steps[k];
+        this.times.push(this.total + step.ms[4]);
+        step.emitted.forEach((id, place) => {
+          const span = S.tokenSpan(record, id, step.emitted_fates[place]);
+          span.hidden = true;
+          this.tokens.push({ id, fate: step.emitted_fates[place], step: k, span, at: this.times[k] });
+          made.push(span);
+        });
+      }
+      this.text.append(...made);
+    }
+
+    show(time) {
+      const { record } = this;
+      if (!record.play) {
+        S.write(this.pace, record.state?.sentence ?? record.fault ?? "waits for its turn");
+        return;
+      }
+      let until = this.seen;
+      while (until < this.tokens.length && this.tokens[until].at <= time) this.tokens[until++].span.hidden = false;
+      while (until > 0 && this.tokens[until - 1].at > time) this.tokens[--until].span.hidden = true;
+      this.seen = until;
+      this.node.classList.toggle("ss-finished", !record.live && time >= this.total);
+      S.write(this.pace, this.paceWords(time));
+      S.write(this.place, this.placeWords(time));
+      this.text.scrollTop = this.text.scrollHeight;
+    }
+
+    paceWords(time) {
+      const { record } = this;
+      if (record.fault) return record.fault;
+      if (record.live) return `decoding: ${S.plural(this.tokens.length, "token")} so far`;
+      const steps = this.times.filter((at) => at <= time).length;
+      const prefill = this.times[0] ?? 0;
+      const first = this.tokens.filter(({ step }) => step === 0).length;
+      const spent = Math.min(time, this.total) - prefill;
+      const rate = spent > 0 && steps > 1 ? (this.seen - first) / (this.times[steps - 1] - prefill) : null;
+      const told = [S.plural(this.seen, "token"), S.plural(steps, "step")];
+      if (rate) told.push(`${(rate * 1000).toFixed(1)} tokens/s`);
+      return told.join(" · ");
+    }
+
+    placeWords(time) {
+      if (!this.race.ready || this.record.fault || time < this.total) return "";
+      const place = 1 + this.race.running.filter((lane) => !lane.record.fault && lane.total < this.total).length;
+      return `${place}. in ${(this.total / 1000).toFixed(2)} s`;
+    }
+  };
+}

@@ -1,0 +1,112 @@
+"""The page's state in its address."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.address import State, parse, write, write_race
+from app.controls import Order, order, runnable
+from app.examples import EXAMPLES
+from app.limits import LIMITS
+from decoding import METHODS
+
+from .conftest import CATALOG, TOY, asked
+
+TEXTS = st.text(min_size=1, max_size=60).filter(
+    lambda text: text.strip() and text.encode(errors="replace").decode() == text
+)
+
+
+def read(query: str) -> State:
+    return parse(dict(parse_qsl(query, keep_blank_values=True)), CATALOG)
+
+
+def asked_again(state: State) -> Order:
+    return order(
+        CATALOG,
+        model=state.model,
+        method=state.method,
+        params=state.params,
+        sampling=state.sampling,
+        prompt=state.prompt,
+        max_new_tokens=state.length,
+    )
+
+
+@given(
+    st.sampled_from(runnable(TOY)),
+    TEXTS | st.lists(TEXTS, min_size=1, max_size=3).map(lambda texts: [{"role": "user", "content": t} for t in texts]),
+    st.floats(0.0, 2.0),
+    st.integers(0, 2**40),
+    st.integers(1, LIMITS.new_tokens),
+)
+def test_what_is_written_is_read_again(method: str, prompt: object, warmth: float, seed: int, length: int) -> None:
+    made = asked(
+        method=method, params={}, prompt=prompt, sampling={"temperature": warmth, "seed": seed}, max_new_tokens=length
+    )
+    state = read(write(made))
+    assert state.wrong == [] and asked_again(state) == made
+
+
+def test_every_parameter_of_every_method_travels() -> None:
+    for name in runnable(TOY):
+        for row in METHODS[name].Params.describe():
+            if row["type"] == "str" and not row["choices"]:
+                continue
+            other = (
+                not row["default"] if row["type"] == "bool" else row["choices"][-1] if row["choices"] else row["min"]
+            )
+            made = asked(method=name, params={row["name"]: other})
+            assert asked_again(read(write(made))).params == made.params
+
+
+def test_an_example_is_named_and_not_spelled_out() -> None:
+    example = EXAMPLES["sum"]
+    query = write(asked(prompt=example.prompt), "sum")
+    assert "example=sum" in query and "Romy" not in query
+    assert "Romy" in write(asked(prompt=example.prompt + " Now."), "sum")  # the visitor changed it
+    assert read("example=sum").example == "sum"
+
+
+def test_a_race_has_its_own_page() -> None:
+    state = read(write_race(("jacobi", "lookahead"), asked()))
+    assert state.screen == "race" and state.methods == ("jacobi", "lookahead") and state.wrong == []
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("screen=admin", "screen in the address: choose one of run, race"),
+        ("run=../../etc/passwd", "run in the address: a run's id is made of"),
+        ("model=org/evil", "model in the address: this page has no such model"),
+        ("method=__class__", "method in the address: unknown method"),
+        ("methods=lookahead", "methods in the address: a race has two to 6"),
+        ("methods=lookahead,lookahead", "two to 6 different methods"),
+        ("method=lookahead&p.W=1e9", "parameters in the address: W must be a whole number"),
+        ("method=lookahead&p.W=200&p.N=16", "parameters in the address: they put"),
+        ("method=lookahead&p.evil=1", "unknown parameter 'evil'"),
+        ("temperature=nan", "sampling in the address"),
+        ("step=-1", "step in the address"),
+        ("node=99999999999999999999", "node in the address"),
+        ("view=%3Cscript%3E", "view in the address"),
+        ("phase=later", "phase in the address"),
+        ("length=999", "length in the address"),
+        ("chat=%5B%5B%5B", "chat in the address: it must be a JSON list"),
+        ("chat=%7B%7D", "it must be a JSON list"),
+        ("prompt=" + "a" * 20_000, "the address is longer than"),
+    ],
+)
+def test_what_is_wrong_is_left_out_and_told(query: str, sentence: str) -> None:
+    state = read(query)
+    assert len(state.wrong) == 1 and sentence in state.wrong[0]
+    name = query.partition("=")[0]
+    assert getattr(state, name, None) in (None, (), getattr(State(), name, None), "lookahead")
+
+
+@given(st.dictionaries(st.sampled_from(["screen", "run", "p.W", "seed", "chat", "step", "x"]) | st.text(), st.text()))
+def test_no_address_breaks_the_page(query: dict[str, str]) -> None:
+    parse(query, CATALOG)

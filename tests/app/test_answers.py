@@ -1,0 +1,148 @@
+"""What a page's scripts may ask the server for, with anything as the argument."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from app.answers import Asked
+from app.house import House
+from app.limits import LIMITS
+from decoding.trace import parse_trace, read_trace
+
+from .conftest import asked, lines
+from .test_controls import ANYTHING
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+@pytest.fixture
+def functions(house: House) -> dict[str, Asked]:
+    return {function.__name__: function for function in house.answers.functions()}
+
+
+@pytest.fixture
+def run(house: House) -> str:
+    return str(lines(deque(house.runs.start(asked(), "tab", "x=1"), maxlen=1).pop())[0]["run"])
+
+
+def spell(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def test_a_step_and_its_details_come_again(functions: dict[str, Asked], run: str) -> None:
+    step = lines(functions["run_step"]([run, 2])["lines"])[-1]
+    assert step["kind"] == "step" and step["k"] == 2 and step["nodes"]
+    detail = lines(functions["run_detail"]([run, 2])["lines"])[-1]
+    assert detail["kind"] == "detail" and detail["k"] == 2 and detail["top"][0]
+
+
+@pytest.mark.parametrize("name", ["run_step", "run_detail", "run_export", "open_recording", "open_trace"])
+@given(argument=ANYTHING)
+def test_anything_is_answered_with_a_sentence(house: House, name: str, argument: object) -> None:
+    answer = {function.__name__: function for function in house.answers.functions()}[name](argument)
+    assert answer.keys() == {"fault"} and "Traceback" not in answer["fault"] and len(answer["fault"]) <= 500
+
+
+@pytest.mark.parametrize("k", [-1, 10_000, True, 1.0, "1", None, 2**70, [1]])
+def test_only_steps_of_the_run_are_answered(functions: dict[str, Asked], run: str, k: object) -> None:
+    assert functions["run_step"]([run, k]).keys() == {"fault"}
+
+
+def test_another_visitors_run_needs_its_id(functions: dict[str, Asked], run: str) -> None:
+    for guess in (run[:-1], run.lower() + "x", "", "lookahead.jsonl", "../lookahead"):
+        assert "no longer kept" in functions["run_step"]([guess, 0])["fault"]
+
+
+@pytest.mark.parametrize("form", ["trace", "html", "perfetto", "csv", "vllm"])
+def test_every_export_is_what_its_name_says(functions: dict[str, Asked], house: House, run: str, form: str) -> None:
+    answer = functions["run_export"]([run, form])
+    kept = house.store.get(run)
+    assert kept is not None and answer["name"].startswith("specscope-lookahead-")
+    if form == "trace":
+        assert parse_trace(base64.b64decode(answer["bytes"])) == kept.trace
+    elif form == "csv":
+        assert answer["text"].count("\n") == len(kept.trace.steps) + 1
+    elif form == "html":
+        assert answer["text"].startswith("<!doctype html>") and answer["type"] == "text/html"
+    else:
+        assert isinstance(json.loads(answer["text"]), dict)
+    assert "fault" in functions["run_export"]([run, "exe"])
+
+
+def test_a_dropped_trace_is_shown_and_kept(functions: dict[str, Asked], house: House) -> None:
+    data = (GOLDEN / "lookahead.jsonl").read_bytes()
+    for sent in (data, gzip.compress(data)):
+        told = lines(functions["open_trace"](spell(sent))["lines"])
+        assert told[0]["kind"] == "host" and told[-1]["kind"] == "end"
+        kept = house.store.get(told[0]["run"])
+        assert kept is not None and kept.trace == read_trace(GOLDEN / "lookahead.jsonl")
+    torn = lines(functions["open_trace"](spell(data[: len(data) // 2]))["lines"])
+    assert torn[-1]["finish"] == "torn"
+
+
+def hostile() -> list[tuple[str, str]]:
+    golden = (GOLDEN / "lookahead.jsonl").read_text().splitlines()
+    header, step = json.loads(golden[0]), json.loads(golden[6])
+    return [
+        ("nothing", ""),
+        ("no base64", "<script>"),
+        ("a picture", spell(b"\x89PNG\r\n\x1a\n" + bytes(64))),
+        ("a bomb", spell(gzip.compress(bytes(64 * 2**20)))),
+        ("damaged gzip", spell(b"\x1f\x8b\x08" + bytes(64))),
+        ("deep", spell(b"[" * 100_000)),
+        ("no steps", spell((golden[0] + "\n").encode())),
+        ("another kind", spell(json.dumps({**header, "kind": "exec"}).encode() + b"\n")),
+        ("a cycle", spell("\n".join([*golden[:6], json.dumps({**step, "parents": [0] * 12}), ""]).encode())),
+        ("a huge id", spell("\n".join([*golden[:6], json.dumps({**step, "emitted": [2**80]}), ""]).encode())),
+        ("another version", spell(json.dumps({**header, "schema": 999}).encode() + b"\n")),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "sent"), hostile(), ids=[name for name, _ in hostile()])
+def test_a_hostile_file_is_one_sentence(functions: dict[str, Asked], house: House, name: str, sent: str) -> None:
+    answer = functions["open_trace"](sent)
+    assert answer.keys() == {"fault"} and 10 < len(answer["fault"]) <= 500 and "\n" not in answer["fault"]
+    assert len(house.store) == 0
+
+
+def test_a_panel_changed_by_hand_is_one_sentence(functions: dict[str, Asked]) -> None:
+    """A method's panel is free JSON: the reader lets it through, and the views must not."""
+    golden = [json.loads(line) for line in (GOLDEN / "lookahead.jsonl").read_text().splitlines()]
+    for panel in ({"rows": "x", "pool": [[[]]]}, {"rows": [[None]], "guesses": {"a": 1}, "phase": []}):
+        told = [{**line, "panel": panel} if line["kind"] == "step" else line for line in golden]
+        answer = functions["open_trace"](spell("".join(json.dumps(line) + "\n" for line in told).encode()))
+        assert "fault" not in answer or "Traceback" not in answer["fault"]
+        assert not answer.get("fault", "").startswith("The server could not")
+
+
+def test_a_file_larger_than_allowed_is_not_even_read(functions: dict[str, Asked]) -> None:
+    assert "larger than 4 MB" in functions["open_trace"]("A" * (LIMITS.upload_bytes * 2))["fault"]
+
+
+def test_hostile_texts_leave_as_data(functions: dict[str, Asked]) -> None:
+    """What a token says reaches the page inside JSON strings of plain ASCII, and no file name."""
+    evil = "<img src=x onerror=alert(1)>`${alert(2)}`</script>\u202e\u200b=cmd()"
+    golden = [json.loads(line) for line in (GOLDEN / "lookahead.jsonl").read_text().splitlines()]
+    for line in golden:
+        if line["kind"] == "texts":
+            line["texts"] = {token: f"{evil}{token}" for token in line["texts"]}
+        if line["kind"] == "header":
+            line["method"] = line["model"]["name"] = f"../{evil}"
+    opened: Any = functions["open_trace"](spell("".join(json.dumps(line) + "\n" for line in golden).encode()))
+    assert opened["lines"].isascii()
+    run = lines(opened["lines"])[0]["run"]
+    for form in ("csv", "perfetto", "vllm", "html"):
+        answer = functions["run_export"]([run, form])
+        assert all(letter.isalnum() or letter in "-._" for letter in answer["name"])
+        if form != "html":
+            assert answer["text"].isascii()
+        else:
+            assert "<img src=x onerror" not in answer["text"]

@@ -1,0 +1,131 @@
+"""Races: lanes, and the assertion that lossless greedy runs agree."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from app import races
+from app.runs import Runs
+from decoding import METHODS, load
+from decoding.errors import ParamError
+from decoding.rescore import Place, Rescore
+from decoding.types import Trace
+
+from .conftest import TABLES, asked, lines
+
+NAMES = ("autoregressive", "lookahead", "prompt_lookup")
+
+
+def race(runs: Runs, *names: str) -> list[dict[str, Any]]:
+    orders = [asked(method=name, params={}) for name in names]
+    return lines(deque(races.start(runs, orders, "tab", "screen=race"), maxlen=1).pop())
+
+
+def test_every_lane_is_told_whole_and_all_write_the_same(runs: Runs) -> None:
+    told = race(runs, *NAMES)
+    assert told[1] == {"kind": "race", "lanes": 3} and told[-1] == {"kind": "host", "done": True}
+    texts = []
+    for lane in range(3):
+        mine = [line for line in told if line.get("lane") == lane]
+        order = [line["kind"] for line in mine if line["kind"] not in (*TABLES, "state")]
+        assert order == ["play", *["step"] * order.count("step"), "end", "check"]
+        assert [line["header"]["method"] for line in mine if line["kind"] == "play"] == [NAMES[lane]]
+        texts.append([token for line in mine if line["kind"] == "step" for token in line["emitted"]])
+    assert texts[0] == texts[1] == texts[2] and len(texts[0]) == 24
+    assert len(runs.line) == 0 and runs.going == 0
+
+
+def test_stopping_ends_the_lanes_that_are_left(runs: Runs) -> None:
+    orders = [asked(method=name, params={}, max_new_tokens=200) for name in NAMES]
+    text = ""
+    for text in races.start(runs, orders, "tab", ""):
+        if '"kind":"step"' in text:
+            races.stop(runs, "tab")
+    told = lines(text)
+    assert [line["finish"] for line in told if line["kind"] == "end"] == ["cancelled"]
+    assert [line["lane"] for line in told if line["kind"] == "fault"] == [1, 2]
+    assert len(runs.line) == 0
+
+
+def test_a_lane_that_fails_leaves_the_others(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(self: object, draft: object, verdict: object) -> None:
+        raise ParamError("this lane is meant to fail")
+
+    monkeypatch.setattr(METHODS["lookahead"], "observe", fail)
+    told = race(runs, "lookahead", "autoregressive")
+    assert [(line["lane"], line["sentence"]) for line in told if line["kind"] == "fault"] == [
+        (0, "This lane is meant to fail.")
+    ]
+    assert [line["lane"] for line in told if line["kind"] == "end"] == [1]
+
+
+@pytest.mark.parametrize(
+    ("methods", "sentence"),
+    [
+        (None, "name the methods"),
+        ("lookahead", "name the methods"),
+        (["lookahead"], "choose two to 6 methods, not 1"),
+        (["a"] * 7, "not 7"),
+        (["jacobi", "jacobi"], "once only"),
+        (["jacobi", 7], "name the methods"),
+    ],
+)
+def test_a_race_has_two_to_six_lanes(methods: object, sentence: str) -> None:
+    with pytest.raises(ParamError, match=sentence):
+        races.check_lanes(methods)
+
+
+@pytest.fixture(scope="module")
+def traces() -> tuple[Trace, Trace]:
+    engine = load("toy")
+    one, other = (engine.generate("Monday: high tide", name, max_new_tokens=12).trace for name in NAMES[:2])
+    return one, other
+
+
+def proof(*places: Place, violations: int = 0) -> Rescore:
+    return Rescore(12, 12 - len(places), len(places) - violations, violations, 0.01, places)
+
+
+def changed(trace: Trace, at: int) -> Trace:
+    """The same run with another token at place `at`."""
+    left, steps = at, []
+    for step in trace.steps:
+        emitted = list(step.emitted)
+        if 0 <= left < len(emitted):
+            emitted[left] += 1
+        left -= len(emitted)
+        steps.append(replace(step, emitted=tuple(emitted)))
+    return replace(trace, steps=tuple(steps))
+
+
+def test_equal_outputs_are_equal(traces: tuple[Trace, Trace]) -> None:
+    assert races.first_difference([(trace, proof()) for trace in traces]) is None
+
+
+def test_a_difference_is_found_with_its_margin_or_without(traces: tuple[Trace, Trace]) -> None:
+    """The control: an assertion that nothing can fail is none."""
+    one, other = traces[0], changed(traces[1], 7)
+    found = races.first_difference([(one, proof()), (other, proof())])
+    assert found is not None and found.at == 7 and found.margin is None
+    assert found.methods == ("autoregressive", "lookahead")
+    tie = Place(7, other.ids[7], one.ids[7], 0.004)
+    near = races.first_difference([(one, proof()), (other, proof(tie))])
+    assert near is not None and near.margin == 0.004
+    elsewhere = races.first_difference([(one, proof()), (other, proof(replace(tie, position=3)))])
+    assert elsewhere is not None and elsewhere.margin is None
+    wrong = races.first_difference([(one, proof()), (other, proof(tie, violations=1))])
+    assert wrong is not None and wrong.margin is None
+
+
+def test_runs_that_need_not_agree_are_left_out(traces: tuple[Trace, Trace]) -> None:
+    one, other = traces[0], changed(traces[1], 7)
+    sampled = replace(other, header=replace(other.header, sampling={**other.header.sampling, "temperature": 1.0}))
+    typical = replace(other, header=replace(other.header, lossless=False))
+    assert other.summary is not None
+    stopped = replace(other, summary=replace(other.summary, finish="cancelled"))
+    for free in (sampled, typical, stopped):
+        assert races.first_difference([(one, proof()), (free, proof())]) is None

@@ -1,0 +1,203 @@
+"""Live runs: what they stream, how they end, and what they leave behind."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from app.engines import Engines
+from app.limits import LIMITS
+from app.line import Line
+from app.runs import Runs
+from app.store import Store
+from decoding import METHODS
+from decoding.run import Run
+
+from .conftest import TABLES, asked, kinds, lines
+
+
+@pytest.fixture(autouse=True)
+def every_piece_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No pause between two updates, so that a test sees each of them."""
+    monkeypatch.setattr("app.runs.LIMITS", replace(LIMITS, live_gap=0.0))
+
+
+def whole(texts: Iterator[str]) -> str:
+    return deque(texts, maxlen=1).pop()
+
+
+def test_the_text_only_grows_and_ends_with_its_proof(runs: Runs) -> None:
+    """Gradio sends tails of a text that grows, and the whole of one that changes."""
+    before = ""
+    for text in runs.start(asked(), "tab", "x=1"):
+        assert text.startswith(before) and text.endswith("\n")
+        before = text
+    told = lines(before)
+    assert told[0]["kind"] == "host" and told[0]["address"] == f"x=1&run={told[0]['run']}"
+    order = [kind for kind in kinds(before) if kind not in TABLES]
+    steps = order.count("step")
+    assert order == ["host", "state", "play", *["step"] * steps, "end", "check"]
+    end = next(line for line in told if line["kind"] == "end")
+    assert end["finish"] == "length" and end["summary"]["new_tokens"] == 24 and end["summary"]["steps"] == steps
+    check = told[-1]["check"]
+    assert check["checked"] == 24 and check["exact"] == 24 and told[-1]["speedup"] is None
+    kept = runs.store.get(told[0]["run"])
+    assert kept is not None and len(kept.trace.steps) == steps and kept.trace.header.record == "full"
+    assert runs.going == 0 and len(runs.line) == 0
+
+
+def test_a_measured_speedup_comes_where_it_was_asked_for(runs: Runs) -> None:
+    last = lines(whole(runs.start(asked(compare=True), "tab", "")))[-1]
+    assert last["kind"] == "check" and last["speedup"] > 0
+    plain = lines(whole(runs.start(asked(method="autoregressive", params={}, compare=True), "tab", "")))
+    assert plain[-1]["speedup"] is None  # of the baseline against itself there is nothing to measure
+
+
+def test_stop_acts_within_one_step(runs: Runs) -> None:
+    steps = 0
+    going = runs.start(asked(method="autoregressive", params={}, max_new_tokens=200), "tab", "")
+    for text in going:
+        steps = kinds(text).count("step")
+        if steps == 3:
+            runs.stop("tab")
+    assert steps <= 4
+    end = next(line for line in lines(text) if line["kind"] == "end")
+    assert end["finish"] == "cancelled" and end["summary"]["steps"] == steps
+    assert kinds(text)[-1] == "check"  # what was written is proven all the same
+
+
+def test_a_closed_tab_frees_the_engine_and_the_line(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Closing is what Gradio does to the generator of a tab that has gone."""
+    made = list[Any]()
+    usual = Run.__init__
+
+    def noted(self: Run, *arguments: Any) -> None:
+        usual(self, *arguments)
+        made.append(weakref.ref(self))
+
+    monkeypatch.setattr(Run, "__init__", noted)
+    going = runs.start(asked(method="autoregressive", params={}, max_new_tokens=200), "tab", "")
+    while "step" not in kinds(next(going)):
+        pass
+    assert runs.going == 1 and len(runs.line) == 1
+    run = made[0]()
+    going.close()
+    assert run.finish == "cancelled"
+    assert runs.going == 0 and len(runs.line) == 0 and len(runs.store) == 0
+    del run, going
+    gc.collect()
+    assert made[0]() is None
+
+
+def test_several_visitors_take_turns_and_see_their_place(engines: Engines, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs, served = Runs(engines, Store(), Line(4)), list[str]()
+    monkeypatch.setattr(runs.store, "put", lambda run, kept: served.append(run))
+    first = runs.start(asked(), "one", "")
+    while "step" not in kinds(next(first)):
+        pass
+    second, third = runs.start(asked(), "two", ""), runs.start(asked(), "three", "")
+    for _ in range(2):
+        waiting = [lines(next(second))[-1], lines(next(third))[-1]]
+    assert [line["sentence"] for line in waiting] == ["1 run is before yours.", "2 runs are before yours."]
+    assert {line["what"] for line in waiting} == {"queued"}
+    first.close()
+    ended = dict[str, str]()
+
+    def finish(name: str, texts: Iterator[str]) -> None:
+        text = whole(texts)
+        ended[name] = text
+
+    threads = [threading.Thread(target=finish, args=each) for each in (("three", third), ("two", second))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert served == [lines(ended[name])[0]["run"] for name in ("two", "three")]
+    assert "1 run is before yours." in ended["three"] and kinds(ended["three"])[-1] == "check"
+
+
+def test_one_more_than_may_wait_is_told_so(engines: Engines) -> None:
+    runs = Runs(engines, Store(), Line(1))
+    first, second = runs.start(asked(), "one", ""), runs.start(asked(), "two", "")
+    for going in (first, second):
+        next(going), next(going)
+    sentence = "Too many runs are waiting already (1): try again in a minute."
+    assert lines(whole(runs.start(asked(), "three", "")))[-1] == {"kind": "fault", "sentence": sentence}
+    first.close(), second.close()
+
+
+def test_whoever_leaves_the_line_makes_room(engines: Engines) -> None:
+    runs = Runs(engines, Store())
+    first, second, third = (runs.start(asked(), name, "") for name in ("one", "two", "three"))
+    for going in (first, second, third):
+        next(going), next(going)
+    second.close()
+    assert len(runs.line) == 2
+    first.close()
+    assert kinds(whole(third))[-1] == "check"
+
+
+def test_a_second_run_of_a_tab_ends_its_first(runs: Runs) -> None:
+    first = runs.start(asked(method="autoregressive", params={}, max_new_tokens=200), "tab", "")
+    while "step" not in kinds(next(first)):
+        pass
+    second = runs.start(asked(), "tab", "")
+    next(second)
+    ended = lines(whole(first))
+    assert next(line for line in ended if line["kind"] == "end")["finish"] == "cancelled"
+    assert kinds(whole(second))[-1] == "check"
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (RuntimeError("CUDA out of memory at /home/someone/secret.py"), "The run failed on this machine: try again"),
+        (MemoryError(), "The run failed on this machine"),
+    ],
+)
+def test_a_failure_is_one_sentence_without_a_stack_trace(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception, sentence: str
+) -> None:
+    def fail(self: Any, draft: Any, verdict: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(METHODS["lookahead"], "observe", fail)
+    last = lines(whole(runs.start(asked(), "tab", "")))[-1]
+    assert last["kind"] == "fault" and last["sentence"].startswith(sentence)
+    assert "secret" not in last["sentence"] and "a run failed" in caplog.text
+    assert runs.going == 0 and len(runs.line) == 0
+    monkeypatch.undo()
+    assert kinds(whole(runs.start(asked(), "tab", "")))[-1] == "check"  # the next one runs as ever
+
+
+def test_a_prompt_that_does_not_fit_is_told(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.runs.LIMITS", replace(LIMITS, prompt_tokens=8))
+    last = lines(whole(runs.start(asked(prompt="tide " * 20), "tab", "")))[-1]
+    assert last["kind"] == "fault" and last["sentence"].endswith("tokens: shorten it to 8.")
+
+
+def test_a_conversation_keeps_its_cache_from_turn_to_turn(runs: Runs) -> None:
+    turns = [{"role": "user", "content": "On which days is the sea rough?"}]
+    first = lines(whole(runs.start(asked(prompt=turns), "tab", "")))
+    begun = next(line for line in first if line["kind"] == "step")
+    assert begun["pending"] == begun["start"] - 1  # all of it was read
+    answer = runs.answer("tab")
+    assert answer and runs.answer("tab") is None
+    turns += [{"role": "assistant", "content": answer}, {"role": "user", "content": "And on Friday?"}]
+    later = lines(whole(runs.start(asked(prompt=turns), "tab", "")))
+    step = next(line for line in later if line["kind"] == "step")
+    assert 0 < step["pending"] < step["start"] - 1 - len(turns[0]["content"].split())
+    other = lines(whole(runs.start(asked(prompt=turns), "another tab", "")))
+    step = next(line for line in other if line["kind"] == "step")
+    assert step["pending"] == step["start"] - 1  # nobody gets at another visitor's cache
+    runs.forget("tab")
+    again = lines(whole(runs.start(asked(prompt=turns), "tab", "")))
+    step = next(line for line in again if line["kind"] == "step")
+    assert step["pending"] == step["start"] - 1

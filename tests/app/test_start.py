@@ -1,0 +1,109 @@
+"""Starting the page: flags, addresses, and what is not imported."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.__main__ import main
+from app.catalog import Entry, read_catalog
+from app.server import check_free
+from decoding.errors import ParamError
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("argv", "sentence"),
+    [
+        (["--port", "http"], "--port must be a whole number from 1 to 65535, not 'http'"),
+        (["--port", "70000"], "--port must be"),
+        (["--port", "-1"], "--port must be"),
+        (["--prot", "7860"], "unrecognized arguments: --prot 7860"),
+        (["--models", "/no/such/catalog.toml", "--port", "7999"], "cannot be read: No such file or directory"),
+        (
+            ["--model", "org/model", "--port", "7999"],
+            "there is no model 'org/model' in the catalog; choose one of pocket",
+        ),
+        (["--host", "not a host", "--port", "7999"], "cannot serve on not a host:7999"),
+    ],
+)
+def test_mistakes_are_one_sentence_and_exit_code_2(
+    argv: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(argv) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("specscope: ") and sentence in err and err.count("\n") == 1
+
+
+def test_an_address_in_use_is_told() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(
+            ParamError, match=f"cannot serve on 127.0.0.1:{port}: address already in use; choose another"
+        ):
+            check_free("127.0.0.1", port)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "holds one or more"),
+        ("[[model]\n", "is no TOML"),
+        ("[[models]]\nname='a'", "holds one or more"),
+        ("[[model]]\nname='a'", "model 1 of the catalog needs a name and a model"),
+        ("[[model]]\nname='a'\nmodel='pocket'\nport=1", "must be a table of texts"),
+        ("[[model]]\nname='a'\nmodel='pocket'\ncode='x'", "unknown key 'code'"),
+        ("[[model]]\nname='../a'\nmodel='pocket'", "a name is made of"),
+        ("[[model]]\nname='a'\nmodel='org/model'", "revision must name its commit by 40 hex digits"),
+        ("[[model]]\nname='a'\nmodel='org/model'\nrevision='main'", "40 hex digits"),
+        ("[[model]]\nname='a'\nmodel='pocket'\ndraft='org/model'", "draft_revision must name its commit"),
+        ("[[model]]\nname='a'\nmodel='pocket'\n[[model]]\nname='a'\nmodel='toy'", "the same name"),
+    ],
+)
+def test_a_catalog_with_a_mistake_is_told(tmp_path: Path, text: str, sentence: str) -> None:
+    path = tmp_path / "catalog.toml"
+    path.write_text(text)
+    with pytest.raises(ParamError, match=sentence):
+        read_catalog(path)
+
+
+def test_a_catalog_names_models_and_their_parts(tmp_path: Path) -> None:
+    path = tmp_path / "catalog.toml"
+    path.write_text(
+        f"[[model]]\nname='small'\nmodel='org/model'\nrevision='{'0123456789' * 4}'\ndtype='bfloat16'\n"
+        "[[model]]\nname='own'\nmodel='pocket'\nmedusa='/heads'\n"
+    )
+    catalog = read_catalog(path)
+    assert catalog["small"] == Entry("small", "org/model", "0123456789" * 4, dtype="bfloat16")
+    assert catalog["small"].parts == {"tables", "hidden", "early_exit"}
+    assert catalog["own"].parts >= {"medusa", "draft_model", "datastore"}
+
+
+def test_replaying_needs_no_torch() -> None:
+    """A small machine shows recordings without the weight of an engine, and the form is not there to be used."""
+    code = (
+        "import sys; from app.ui import build, make_house; from app.server import Site\n"
+        "house = make_house(True, None, None); page = build(house)\n"
+        "landing = house.recordings.landing; Site(house.answers.recording(landing.id))\n"
+        "print([m for m in ('torch', 'transformers') if m in sys.modules], 'run-go' in str(page.config))"
+    )
+    env = {**os.environ, "GRADIO_ANALYTICS_ENABLED": "False"}
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[] False"
+
+
+def test_a_space_starts_the_file_itself() -> None:
+    """The README names app/__main__.py, which is then run with its own folder on the path."""
+    argv = [sys.executable, "app/__main__.py", "--port", "none"]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (
+        done.returncode == 2 and done.stderr == "specscope: --port must be a whole number from 1 to 65535, not 'none'\n"
+    )

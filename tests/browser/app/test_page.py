@@ -1,0 +1,177 @@
+"""The page in a real browser: what a visitor sees first, a live run, an address, a file, a race."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from app.recordings import Recordings
+
+from .conftest import Served
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this process, and Gradio's parts warn
+NewPage = Callable[..., Any]
+PLAYER = "SpecscopeApp.viewers.player"
+
+
+def shown(page: Any) -> tuple[int, str]:
+    """The step on the screen, and of which run."""
+    told = page.evaluate(f"[{PLAYER}.state.step, SpecscopeApp.viewers.told.run]")
+    return told[0], told[1]
+
+
+def run_to_the_end(page: Any) -> None:
+    page.click("#run-go")
+    page.wait_for_function(f"!SpecscopeApp.viewers.told.title && {PLAYER}.record.check")
+
+
+def test_the_first_sight_is_a_recorded_run_at_a_step_worth_seeing(new_page: NewPage, served: Served) -> None:
+    page = served.open(new_page())
+    landing = Recordings().landing
+    assert landing is not None and shown(page) == (landing.step, landing.id)
+    assert page.inner_text(".app-title") == landing.title
+    assert not page.evaluate(f"{PLAYER}.state.playing")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function(f"{PLAYER}.state.step === {landing.step + 1}")
+    page.keyboard.press("Space")
+    page.wait_for_function(f"{PLAYER}.state.step > {landing.step + 1}")
+    page.keyboard.press("Space")
+    page.keyboard.press("Home")
+    page.wait_for_function("new URLSearchParams(location.search).get('step') === '0'")
+    assert "run=lookahead" in page.url
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_phone_needs_no_sideways_scrolling(new_page: NewPage, served: Served, theme: str) -> None:
+    page = served.open(new_page(width=390, height=844), f"?__theme={theme}")
+    assert page.evaluate("document.body.classList.contains('dark')") is (theme == "dark")
+    seen, form = page.locator(".app-root").bounding_box(), page.locator("#run-go").bounding_box()
+    assert seen["y"] < form["y"]  # what there is to see stands above the form
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.get_by_role("tab", name="Race").click()
+    page.wait_for_selector("#race-go")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_live_run_is_seen_proven_and_found_again_by_its_address(new_page: NewPage, served: Served) -> None:
+    page = served.open(new_page())
+    page.fill("#run-prompt textarea", "Monday: high <tide> & `low`")
+    page.fill("#run-length input", "24")
+    run_to_the_end(page)
+    assert page.evaluate(f"{PLAYER}.record.check.exact === {PLAYER}.record.check.checked")
+    page.keyboard.press("Escape")
+    page.locator(".ss-title").first.click()
+    page.keyboard.press("Home")
+    page.wait_for_function("new URLSearchParams(location.search).get('step') === '0'")
+    query = parse_qs(urlsplit(page.url).query)
+    assert query["method"] == ["lookahead"] and query["prompt"] == ["Monday: high <tide> & `low`"]
+    first = page.evaluate(f"JSON.stringify({PLAYER}.record.steps.map((step) => step.emitted))")
+    again = served.open(new_page(), "?" + urlsplit(page.url).query)
+    again.wait_for_function("SpecscopeApp.viewers.told.run !== 'lookahead'")
+    assert again.evaluate(f"{PLAYER}.state.step") == 0
+    assert again.input_value("#run-prompt textarea") == "Monday: high <tide> & `low`"
+    assert again.input_value("#run-length input") == "24"
+    assert again.evaluate(f"JSON.stringify({PLAYER}.record.steps.map((step) => step.emitted))") == first
+
+
+def test_a_hostile_address_is_answered_with_sentences(new_page: NewPage, served: Served) -> None:
+    evil = "?screen=%3Cimg%20src=x%20onerror=alert(1)%3E&method=__import__&step=-1&view=$%7Balert(1)%7D&chat=%5B%5B"
+    page = served.open(new_page(), evil)
+    page.wait_for_function("document.body.innerText.includes('in the address')")
+    assert page.locator("img[src=x]").count() == 0
+    assert shown(page)[1] == "lookahead"
+
+
+def test_an_unknown_run_says_so_and_the_page_lives(new_page: NewPage, served: Served) -> None:
+    page = new_page()
+    page.goto(served.address + "?run=" + "x" * 22)
+    page.wait_for_function("document.body.innerText.includes('no longer kept')")
+    page.click(".app-recorded")
+    page.click('.app-card[data-run="prompt-lookup-defaults"]')
+    page.wait_for_function("SpecscopeApp.viewers.told.run === 'prompt-lookup-defaults'")
+    assert "run=prompt-lookup-defaults" in page.url
+
+
+def test_a_dropped_trace_is_shown_and_a_hostile_one_leaves_the_view(
+    new_page: NewPage,
+    served: Served,
+    tmp_path: Path,
+) -> None:
+    page = served.open(new_page())
+    before = shown(page)
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text('{"kind":"header","schema":1')
+    page.set_input_files(".app-bar input[type=file]", bad)
+    page.wait_for_selector(".app-notice:not([hidden])")
+    assert page.inner_text(".app-notice") == "the file holds no whole line of a trace"
+    assert shown(page) == before
+    page.set_input_files(".app-bar input[type=file]", GOLDEN / "medusa.jsonl")
+    page.wait_for_function("SpecscopeApp.viewers.told.title === 'Your file'")
+    assert page.locator(".app-notice").is_hidden()
+    assert page.inner_text(".ss-title") == "Medusa"
+
+
+def test_hostile_texts_are_inert(new_page: NewPage, served: Served, tmp_path: Path) -> None:
+    """Tokens come from models and files: none may become markup, a template or a script."""
+    evil = [
+        "<img src=x onerror=alert(1)>", "${alert(2)}", "`", "</script><script>alert(3)</script>", "\u202eabc",
+        "\u200b\u200d", "{{constructor.constructor('alert(4)')()}}", "a" * 10_000, "&lt;b&gt;", "<a href='http://x'>y</a>",
+    ]  # fmt: skip
+    golden = [json.loads(line) for line in (GOLDEN / "lookahead.jsonl").read_text().splitlines()]
+    for line in golden:
+        if line["kind"] == "texts":
+            line["texts"] = {token: evil[int(token) % len(evil)] for token in line["texts"]}
+    path = tmp_path / "evil.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in golden))
+    page = served.open(new_page())
+    page.set_input_files(".app-bar input[type=file]", path)
+    page.wait_for_function("SpecscopeApp.viewers.told.title === 'Your file'")
+    for step in range(6, 12):
+        page.evaluate(f"{PLAYER}.goto({{ step: {step} }})")
+        page.wait_for_function(f"{PLAYER}.root.dataset.at === '{step}/commit'")
+    assert page.locator("img[src=x], .app-root script, .ss a[href='http://x']").count() == 0
+    assert "<img src=x onerror=alert(1)>" in page.evaluate("document.querySelector('.ss').textContent")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_downloads_are_saved(new_page: NewPage, served: Served) -> None:
+    page = served.open(new_page())
+    for form in ("trace", "csv"):
+        page.click(".app-menu summary")
+        with page.expect_download() as download:
+            page.click(f'[data-form="{form}"]')
+        assert Path(download.value.path()).stat().st_size > 1_000
+
+
+def test_a_race_is_run_raced_and_judged(new_page: NewPage, served: Served) -> None:
+    page = served.open(new_page())
+    page.goto(served.address + "?screen=race&methods=autoregressive,lookahead,draft_model&length=24&prompt=Monday%3A")
+    page.wait_for_selector("#race-go")
+    page.wait_for_function("document.querySelector('#race-length input')?.value === '24'")
+    page.click("#race-go")
+    page.wait_for_function("document.querySelector('.ss-verdict')?.textContent.includes('same 24 tokens')")
+    assert page.locator(".ss-lane").count() == 3
+    assert "methods=autoregressive%2Clookahead%2Cdraft_model" in page.url
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_no_serious_violation_of_accessibility(new_page: NewPage, served: Served, theme: str) -> None:
+    axe_core_python = pytest.importorskip("axe_core_python.sync_playwright")
+    page = served.open(new_page(), f"?__theme={theme}")
+    page.wait_for_function("document.querySelectorAll('.js-plotly-plot').length >= 2")
+    for tab in ("Run", "Race"):
+        page.get_by_role("tab", name=tab).click()
+        page.wait_for_selector("#race-go" if tab == "Race" else "#run-go")
+        found = axe_core_python.Axe().run(page)
+        serious = [
+            (violation["id"], violation["nodes"][0]["html"][:200], violation["nodes"][0]["failureSummary"][:200])
+            for violation in found["violations"]
+            if violation["impact"] in ("serious", "critical")
+        ]
+        assert serious == []

@@ -1,0 +1,110 @@
+"""Several visitors: stopping, leaving, waiting."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from decoding import METHODS
+
+from .conftest import Served
+
+pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this process, and Gradio's parts warn
+NewPage = Callable[..., Any]
+PLAYER = "SpecscopeApp.viewers.player"
+_STEP = 0.03  # seconds that a step takes here, so that a test can be in the middle of a run
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """Autoregressive steps that last, until the event is set."""
+    hurry, usual = threading.Event(), METHODS["autoregressive"].propose
+
+    def propose(self: Any) -> Any:
+        hurry.wait(_STEP)
+        return usual(self)
+
+    monkeypatch.setattr(METHODS["autoregressive"], "propose", propose)
+    yield hurry
+    hurry.set()
+
+
+def begin(page: Any) -> None:
+    """Start a long run and see its first steps."""
+    page.click("#run-go")
+    page.wait_for_function(f"!SpecscopeApp.viewers.told.title && {PLAYER}.record.last >= 2 && {PLAYER}.record.live")
+
+
+QUERY = "?method=autoregressive&length=256&prompt=Monday%3A"
+
+
+def test_a_live_run_is_followed_and_stopped(new_page: NewPage, served: Served, slow: threading.Event) -> None:
+    page = served.open(new_page(), QUERY)
+    page.wait_for_function("document.querySelector('#run-length input')?.value === '256'")
+    begin(page)
+    assert page.evaluate(f"{PLAYER}.state.follow")
+    before = page.evaluate(f"{PLAYER}.record.last")
+    page.click("#run-stop")
+    page.wait_for_function(f"{PLAYER}.record.end?.finish === 'cancelled'")
+    page.wait_for_function(f"{PLAYER}.record.check")
+    assert page.evaluate(f"{PLAYER}.record.last") < max(120, before + 60)
+    assert served.house.runs.going == 0 and len(served.house.runs.line) == 0
+
+
+def test_a_closed_tab_frees_the_engine_within_a_second(
+    new_page: NewPage,
+    served: Served,
+    slow: threading.Event,
+) -> None:
+    page = served.open(new_page(), QUERY)
+    page.wait_for_function("document.querySelector('#run-length input')?.value === '256'")
+    begin(page)
+    runs = served.house.runs
+    assert runs.going == 1 and len(runs.line) == 1
+    ticket = runs.line.join()  # whoever comes next gets the engine
+    page.close()
+    try:
+        assert ticket.wait(1.0) == 0
+    finally:
+        ticket.leave()
+    assert len(runs.line) == 0
+
+
+def test_two_visitors_take_turns_and_see_their_place(
+    new_page: NewPage,
+    served: Served,
+    slow: threading.Event,
+) -> None:
+    first, second = (served.open(new_page(), QUERY) for _ in range(2))
+    for page in (first, second):
+        page.wait_for_function("document.querySelector('#run-length input')?.value === '256'")
+    begin(first)
+    second.click("#run-go")
+    second.wait_for_function("document.querySelector('.ss-notice')?.textContent.includes('1 run is before yours')")
+    assert first.evaluate(f"{PLAYER}.record.live")
+    slow.set()
+    for page in (first, second):
+        page.wait_for_function(f"{PLAYER}.record.check?.checked > 0")
+    assert len(served.house.runs.line) == 0
+
+
+def test_a_conversation_goes_on(new_page: NewPage, served: Served) -> None:
+    page = served.open(new_page(), "?method=lookahead&length=24")
+    page.wait_for_function("document.querySelector('#run-length input')?.value === '24'")
+    page.get_by_label("Chat").check()
+    for turn, words in enumerate(("On which days is the sea rough?", "And on Friday?"), start=1):
+        page.fill("#run-message textarea", words)
+        page.click("#run-go")
+        page.wait_for_function(
+            f"document.querySelector('#run-said textarea').value.split('Assistant:').length === {turn + 1}"
+        )
+        assert page.input_value("#run-message textarea") == ""
+    said = page.input_value("#run-said textarea")
+    assert said.index("rough?") < said.index("Assistant:") < said.index("And on Friday?")
+    step = page.evaluate(f"{PLAYER}.record.steps[0]")
+    assert step["pending"] < step["start"] - 1  # the second turn reads only what is new
+    page.click("#run-fresh")
+    page.wait_for_function("document.querySelector('#run-said textarea').value === ''")

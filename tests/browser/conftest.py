@@ -1,0 +1,201 @@
+"""A real browser, and a bare page on loopback that holds nothing but plotly.js and the player."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import plotly
+import pytest
+
+from decoding.types import Trace
+from viz.play import Play
+
+playwright = pytest.importorskip("playwright.sync_api", reason="the pages are tested in a browser: install playwright")
+ASSETS = Path(__file__).parent.parent.parent / "assets"
+PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
+PATIENCE = 60_000  # milliseconds: on a machine with other work a page may take its time
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>player</title><link rel="icon" href="data:,"><link rel="stylesheet" href="/style.css">
+<style>body { margin: 0 8px } body.dark { background: #14171C }</style></head>
+<body><main><h1>A page</h1><label>Prompt <input id="other"></label><div id="player"></div></main>
+<script src="/plotly.js"></script><script src="/player.js"></script></body></html>"""
+
+
+def script() -> str:
+    """The player's scripts as they are joined for a page."""
+    return "\n".join(file.read_text(encoding="utf-8") for file in sorted((ASSETS / "player").glob("*.js")))
+
+
+def files() -> dict[str, tuple[str, bytes]]:
+    """What the bare page consists of."""
+    return {
+        "/": ("text/html", PAGE.encode()),
+        "/plotly.js": ("text/javascript", PLOTLY.read_bytes()),
+        "/player.js": ("text/javascript", script().encode()),
+        "/style.css": ("text/css", (ASSETS / "style.css").read_bytes()),
+    }
+
+
+@pytest.fixture(scope="session")
+def site() -> Iterator[str]:
+    """The address of the bare page."""
+    known = files()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            kind, content = known.get(urlsplit(self.path).path, ("text/plain", b""))
+            self.send_response(200 if content else 404)
+            self.send_header("Content-Type", f"{kind}; charset=utf-8")
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """One browser for all tests; each opens pages of its own."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    with playwright.sync_playwright() as started:
+        arguments = ["--no-sandbox", "--disable-gpu", "--js-flags=--expose-gc"]
+        if found is None and not Path(started.chromium.executable_path).exists():
+            pytest.skip("the pages are tested in a browser: install chromium")
+        browser = started.chromium.launch(executable_path=found, args=arguments)
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Watched:
+    """What went wrong on a page: errors, and requests that left this machine."""
+
+    errors: list[str] = field(default_factory=list)
+    strangers: list[str] = field(default_factory=list)
+
+    def attach(self, page: Any) -> None:
+        """Listen to a page."""
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", lambda told: self.errors.append(told.text) if told.type in ("error", "warning") else None)
+        page.on("dialog", self._dialog)
+        page.on("request", self._request)
+
+    def _dialog(self, dialog: Any) -> None:
+        self.errors.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def _request(self, request: Any) -> None:
+        where = urlsplit(request.url)
+        if where.scheme not in ("data", "blob") and where.hostname != "127.0.0.1":
+            self.strangers.append(request.url)
+
+
+@pytest.fixture
+def new_page(chromium: Any) -> Iterator[Callable[..., Any]]:
+    """Opens pages; at the end none may have had an error, or asked anyone but this machine."""
+    opened, watched = [], Watched()
+
+    def open_page(width: int = 1280, height: int = 1000, **options: Any) -> Any:
+        context = chromium.new_context(viewport={"width": width, "height": height}, **options)
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        watched.attach(page)
+        opened.append(context)
+        return page
+
+    yield open_page
+    for context in opened:
+        context.close()
+    assert watched.errors == []
+    assert watched.strangers == []
+
+
+@dataclass
+class Shown:
+    """A player on a page, and the run that it shows."""
+
+    page: Any
+    trace: Trace
+    play: Play
+
+    def run(self, code: str, argument: Any = None) -> Any:
+        """The value of an expression in which `player` is the player and `given` the argument."""
+        return self.page.evaluate(f"async (given) => {{ await settled(); return {code}; }}", argument)
+
+    def do(self, code: str, argument: Any = None) -> None:
+        """Run a statement, then let the page draw."""
+        self.page.evaluate(f"async (given) => {{ {code}; await settled(); }}", argument)
+
+    def wait(self, condition: str) -> None:
+        """Wait until a condition holds."""
+        self.page.wait_for_function(condition)
+
+    def at(self, place: str) -> None:
+        """Wait until the player has drawn a place, as "3/commit"."""
+        self.wait(f"player.root.dataset.at === {json.dumps(place)}")
+
+    def press(self, *keys: str) -> None:
+        """Press keys one after the other."""
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def text(self, selector: str) -> str:
+        """The text that is seen in an element."""
+        return str(self.page.inner_text(selector))
+
+
+START = """(given) => {
+  const frame = () => new Promise(requestAnimationFrame);
+  globalThis.settled = async () => {
+    await frame();
+    do await frame(); while (player.cards.waiting);
+    await new Promise((done) => setTimeout(done, 0));
+  };
+  globalThis.asked = [];
+  const answer = (kind) => (k) => { asked.push(`${kind} ${k}`); return Promise.resolve(given[kind][k]); };
+  globalThis.player = new Specscope.Player(document.getElementById("player"), {
+    source: { detail: answer("detail"), step: answer("step") },
+    on: { link: (place) => `https://example.org/?${new URLSearchParams(place)}`, compare: () => asked.push("compare") },
+  });
+  if (given.lines) player.feed(given.lines);
+}"""
+
+
+@pytest.fixture
+def show(new_page: Callable[..., Any], site: str) -> Callable[..., Shown]:
+    """Opens a page with the player and feeds it a run."""
+
+    def shown(
+        trace: Trace, *, cap: int | None = None, step: int | None = 0, feed: bool = True, **options: Any
+    ) -> Shown:
+        page = new_page(**options)
+        page.goto(site)
+        play = Play(trace.header, cap=cap)
+        lines = play.begin(trace.texts) + "".join(play.step(each) for each in trace.steps) + play.end(trace.summary)
+        steps = range(len(trace.steps))
+        given = {"detail": [play.detail(k) for k in steps], "step": [play.full(k) for k in steps]}
+        page.evaluate(START, given | {"lines": lines if feed else ""})
+        found = Shown(page, trace, play)
+        if step is not None and feed:
+            found.do(f"player.goto({{ step: {step} }})")
+            found.at(f"{step}/commit")
+        return found
+
+    return shown

@@ -1,0 +1,95 @@
+"""What the player reads out of the stream is what Python put in: every patch of every view, every sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from decoding import tree
+from tests.browser.conftest import Shown
+from tests.viz.records import METHODS, record
+from viz import encode, visible
+from viz.explain import explain
+from viz.pair import pair_detail
+from viz.palette import LIGHT
+from viz.sources import in_words
+from viz.story import Story
+from viz.views import VIEWS
+
+PLAIN = """const plain = (value) => {
+  if (ArrayBuffer.isView(value)) value = Array.from(value);
+  if (Array.isArray(value)) return value.map(plain);
+  if (value && typeof value === "object") {
+    return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, plain(part)]));
+  }
+  return Number.isNaN(value) ? null : value;
+}"""
+
+
+def expected(story: Story, k: int, patch: Any) -> Any:
+    """A patch resolved by Python, in the form in which JSON brings the player's back."""
+    texts = {token: visible.shown(text) for token, text in story.texts.items()}
+    return plain(encode.resolve(patch, texts, [], LIGHT, step=story.steps[k]))
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def close(one: Any, other: Any) -> bool:
+    """Equal, with numbers of four bytes taken for what they stand for."""
+    if isinstance(one, float) or isinstance(other, float):
+        return one is not None and other is not None and math.isclose(one, other, rel_tol=1e-6, abs_tol=1e-7)
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(close(part, other[name]) for name, part in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(close, one, other))
+    return bool(one == other)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_patches_mean_what_python_wrote(show: Callable[..., Shown], method: str) -> None:
+    """A decoder that is off by one in a mask or a text would lie in every view."""
+    trace = record(method)
+    shown, story = show(trace), Story.of(trace)
+    names = [name for name, view in VIEWS.items() if view.kind == "plot" and view.shows(trace.header)]
+    assert {"mask", "timeline", "cache"} <= {*names}
+    code = f"""(() => {{ {PLAIN}; return given.map((name) => player.record.steps.map((_, k) =>
+      plain(player.frames.patch(player.record.view(name), k, true, "light")))); }})()"""
+    for name, found in zip(names, shown.run(code, names), strict=True):
+        for k, patch in enumerate(found):
+            assert close(patch or {}, expected(story, k, VIEWS[name].frame(story, k))), f"{name} of step {k}"
+
+
+@pytest.mark.parametrize("method", ["lookahead", "medusa", "draft_model"])
+def test_a_pinned_node_is_told_as_python_tells_it(show: Callable[..., Shown], method: str) -> None:
+    """The player says why a row sees what it sees, where a guess came from, and what it sees, in its own code."""
+    trace = record(method)
+    shown, story, k = show(trace), Story.of(trace), len(trace.steps) - 2
+    step, nodes = trace.steps[k], range(len(trace.steps[k].tokens))
+    code = """given.nodes.map((node) => [Specscope.explain(player.record, given.k, node),
+      Specscope.sourceWords(player.record, player.record.nodes(given.k).source[node]),
+      Specscope.seenNodes(player.record.nodes(given.k), node)])"""
+    found = shown.run(code, {"k": k, "nodes": [*nodes]})
+    assert found == [
+        [explain(story, k, node), in_words(step.sources[node]), [*tree.path_to(step.parents, node)]] for node in nodes
+    ]
+    shown.do(f"player.record.feed(given); player.seek({k})", shown.play.detail(k))
+    code = f"""(() => {{ {PLAIN}; const view = player.record.view("pair");
+      return given.map((node) => plain(Specscope.pairPatch(player.record, view.base.detail, {k}, node))); }})()"""
+    for node, patch in zip(nodes, shown.run(code, [*nodes]), strict=True):
+        wanted = expected(story, k, pair_detail(story, k, node))
+        assert [{*part} <= {*other} for part, other in zip(wanted["data"], patch["data"], strict=True)]
+        for part, other in zip(wanted["data"], patch["data"], strict=True):
+            for name, value in part.items():
+                if name != "x":
+                    assert close(value, other[name]), f"{name} at node {node}"
+                else:  # rounded to four digits in the stream
+                    assert other[name] == pytest.approx(value, abs=6e-5)

@@ -1,0 +1,177 @@
+"""The player and its stream: live runs, missing steps, states, addresses, hostile texts, and memory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.browser.conftest import Shown
+from tests.viz.records import HOSTILE, hostile, record
+from viz import play
+
+Show = Callable[..., Shown]
+
+
+@pytest.mark.parametrize("method", ["lookahead", "medusa", "prompt_lookup"])
+def test_hostile_texts_are_only_texts(show: Show, method: str) -> None:
+    """Tokens are written by a model or a stranger: none may become markup, run, or move its neighbours."""
+    trace = hostile(record(method))
+    shown = show(trace, height=6000)
+    before = shown.run("document.querySelectorAll('script, img, iframe, a[href], b').length")
+    shown.do("player.change({ open: new Set(player.cards.views.map((view) => view.name)) })")
+    for step in range(0, len(trace.steps), 3):
+        shown.do(f"player.goto({{ step: {step} }}); player.pin({step}, player.record.nodes({step}).count - 1)")
+    shown.do("player.hover(player.state.step, 0, { clientX: 5, clientY: 5 })")
+    for name in shown.run("[...player.cards.cards.keys()]"):
+        shown.do(f"Specscope.showTable(player, player.cards.cards.get('{name}'))")
+    assert shown.page.title() == "player"
+    found = shown.run(
+        "document.querySelectorAll('script, img, iframe, a[href], .ss b:not(.ss-bars b, .ss-best b)').length"
+    )
+    assert found <= before
+    texts = shown.run("[...document.querySelectorAll('.ss-text .ss-token')].map((span) => span.textContent)")
+    assert any(text == HOSTILE[0] for text in texts) and max(map(len, texts)) <= 200
+    assert not any(sign in text for text in texts for sign in ("\u202e", "\u200b", "\x00", "\u2028"))
+    drawn = shown.run("[...document.querySelectorAll('.ss-plot svg')].map((svg) => svg.textContent).join(' ')")
+    assert "\u202e" not in drawn and ("<img" in drawn or "<scr" in drawn)
+
+
+def test_a_live_run_is_followed_until_the_visitor_leaves(show: Show) -> None:
+    """Steps appear as they come; whoever seeks stays there, and may go back to following."""
+    shown = show(record("lookahead"), feed=False, step=None)
+    assert "Nothing to show yet" in shown.text(".ss-notice")
+    shown.do("player.feed(given)", play.state("queued", "You are second in the queue.", 0.5))
+    assert shown.text(".ss-notice") == "You are second in the queue." and shown.page.is_visible(".ss-notice progress")
+    trace, writer = shown.trace, play.Play(shown.trace.header)
+    begin, *steps = [writer.begin(trace.texts), *(writer.step(step) for step in trace.steps)]
+    shown.do("player.feed(given)", begin + steps[0])
+    shown.at("0/commit")
+    assert not shown.page.is_visible(".ss-notice")
+    half = len(steps[1]) // 2
+    shown.do("player.feed(given)", steps[1][:half])
+    assert shown.run("player.record.last") == 0
+    shown.do("player.feed(given)", steps[1][half:] + steps[2])
+    shown.at("2/commit")
+    shown.press("ArrowLeft")
+    shown.at("1/commit")
+    shown.do("player.feed(given)", steps[3])
+    shown.wait("document.querySelector('.ss-where').textContent === '1 / 3'")
+    assert shown.run("player.state.step") == 1
+    shown.page.click("text=Follow live")
+    shown.at("3/commit")
+    shown.do("player.feed(given)", steps[4] + play.fault("The run took too long: ask for fewer tokens."))
+    shown.at("4/commit")
+    assert shown.text(".ss-notice") == "The run took too long: ask for fewer tokens."
+    assert not shown.page.is_visible("text=Follow live")
+
+
+def test_the_whole_text_may_be_given_again_and_again(show: Show) -> None:
+    """A component hands on all lines so far, and another run's lines in the end: only what is new is read."""
+    shown, text = show(record("lookahead"), feed=False, step=None), play.lines(record("lookahead"))
+    for share in (0.3, 0.6, 0.6, 1.0):
+        shown.do("player.hear(given)", text[: int(len(text) * share)])
+    shown.wait(f"player.record.last === {len(record('lookahead').steps) - 1}")
+    shown.do("player.hear(given)", play.lines(record("rest")))
+    shown.wait("document.querySelector('.ss-title').textContent === 'REST'")
+    assert shown.run("player.record.last") == len(record("rest").steps) - 1
+    assert shown.run("player.cards.views.some((view) => view.name === 'window')") is False
+    shown.do("player.feed(given)", play.lines(record("medusa")))
+    shown.wait("document.querySelector('.ss-title').textContent === 'Medusa'")
+
+
+def test_thin_steps_and_details_are_asked_for_once(show: Show) -> None:
+    """A step beyond the size of the stream is fetched when it is looked at, and its alternatives when it is pinned."""
+    room = len(play.Play(record("lookahead").header).begin()) + 12_000
+    shown = show(record("lookahead"), cap=room)
+    thin = shown.run("player.record.steps.filter((step) => step.thin).map((step) => step.k)")
+    assert thin and thin[0] > 0 and shown.run("asked") == []
+    last = thin[-1]
+    shown.do(f"player.goto({{ step: {last} }})")
+    shown.wait(f"!player.record.steps[{last}].thin && asked.length === 1")
+    assert shown.run("asked") == [f"step {last}"]
+    shown.do(f"player.pin({last}, 3)")
+    shown.wait("document.querySelectorAll('.ss-best li').length > 0")
+    shown.press("ArrowLeft", "ArrowRight")
+    shown.at(f"{last}/commit")
+    shown.do(f"player.pin({last}, 4)")
+    assert shown.run("asked.filter((each) => each.startsWith('detail')).length") == 1
+    best = shown.trace.steps[last].top[shown.trace.steps[last].parents[4]]
+    assert shown.run("document.querySelectorAll('.ss-best li').length") == len(best)
+
+
+def test_an_address_is_not_trusted(show: Show) -> None:
+    """What stands in an address leads to a place of the run or nowhere; the copied link leads back."""
+    shown = show(record("lookahead"), step=5)
+    for wrong in ("{ step: -1 }", "{ step: 1e9 }", "{ step: '3' }", "{ step: NaN }", "{ view: '<img>' }",
+                  "{ view: 'constructor' }", "{ node: 1e6 }", "{ node: -2 }", "{ step: null, phase: {} }"):  # fmt: skip
+        shown.do(f"player.goto({wrong})")
+        assert shown.run("[player.state.step, player.state.phase, player.state.pin]") == [5, "commit", None], wrong
+    shown.do("player.goto({ step: 7, phase: 'accept', view: 'timeline', node: 2 })")
+    shown.at("7/accept")
+    assert shown.run("player.place()") == {"step": 7, "phase": "accept", "view": "timeline", "node": 2}
+    shown.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    shown.page.click("button[aria-label='Copy link']")
+    shown.wait("document.querySelector('.ss-notice').textContent.includes('copied')")
+    copied = shown.page.evaluate("navigator.clipboard.readText()")
+    assert copied == "https://example.org/?step=7&phase=accept&view=timeline&node=2"
+    early = show(record("lookahead"), feed=False, step=None)
+    early.do("player.goto({ step: 4, phase: 'verify', node: 1 }); player.feed(given)", play.lines(record("lookahead")))
+    early.at("4/verify")
+    assert early.run("player.state.pin") == {"step": 4, "node": 1}
+
+
+def test_pictures_are_saved(show: Show) -> None:
+    """A figure can be taken along, as pixels and as vectors."""
+    shown = show(record("lookahead"), step=6)
+    for format, begin in (("PNG", b"\x89PNG"), ("SVG", b"<svg")):
+        with shown.page.expect_download() as waiting:
+            shown.page.click(f"button[aria-label='Save Attention mask as {format}']")
+        assert waiting.value.suggested_filename == f"lookahead-mask-step-6.{format.lower()}"
+        assert waiting.value.path().read_bytes().startswith(begin)
+
+
+def test_the_outcome_of_the_check_is_shown_where_it_belongs(show: Show) -> None:
+    """A near-tie is marked in the text and told with its margin; a late check and speedup find their place."""
+    shown = show(record("lookahead"), step=6)
+    shown.do("player.change({ open: new Set(['check', 'counters']) })")
+    assert "Not checked yet" in shown.text("[data-view=check] .ss-verdict")
+    token = shown.trace.steps[0].emitted[0]
+    places = [{"position": 0, "token": token, "choice": token, "margin": 0.00012}]
+    told = {"checked": 16, "exact": 15, "near_ties": 1, "violations": 0, "noise": 0.001, "places": places}
+    shown.do("player.feed(given)", json.dumps({"kind": "check", "check": told | {"say": "15 of 16.", "tone": "near"},
+                                               "speedup": 2.5}) + "\n")  # fmt: skip
+    shown.wait("document.querySelector('[data-view=check] .ss-verdict').dataset.tone === 'near'")
+    assert "margin 0.00012" in shown.text("[data-view=check] .ss-places")
+    assert shown.run("document.querySelector('.ss-token[data-at=\"0\"]').classList.contains('ss-near')")
+    assert "2.50×" in shown.text("[data-view=counters]")
+
+
+def test_seeking_leaves_nothing_behind(show: Show) -> None:
+    """A page that grows with every step looked at dies in an afternoon of scrubbing."""
+    shown = show(record("lookahead"), height=2600)
+    shown.do("player.change({ open: new Set(['mask', 'window', 'pool', 'tree']) })")
+    wander = """for (let i = 0, x = 7; i < given; i += 1) { x = (x * 1103515245 + 12345) % 2147483648;
+      player.seek(x % (player.record.last + 1), Specscope.PHASES[x % 4]); await new Promise(requestAnimationFrame); }"""
+    shown.do(wander, 40)
+    before = _memory(shown.page)
+    shown.do(wander, 150)
+    after = _memory(shown.page)
+    assert after["nodes"] <= before["nodes"] * 1.02 + 20
+    assert after["listeners"] <= before["listeners"] * 1.02 + 20
+    assert after["heap"] - before["heap"] < 2_000_000
+    shown.do("player.destroy()")
+    assert shown.run("document.getElementById('player').childNodes.length") == 0
+
+
+def _memory(page: Any) -> dict[str, float]:
+    session = page.context.new_cdp_session(page)
+    session.send("HeapProfiler.enable")
+    for _ in range(2):
+        session.send("HeapProfiler.collectGarbage")
+    counted = session.send("Memory.getDOMCounters")
+    heap = session.send("Runtime.getHeapUsage")["usedSize"]
+    session.detach()
+    return {"nodes": counted["nodes"], "listeners": counted["jsEventListeners"], "heap": heap}

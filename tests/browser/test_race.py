@@ -1,0 +1,109 @@
+"""A race: lanes write at their recorded pace on one clock, and whether they agree is said loudly."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from decoding.types import Timing, Trace
+from tests.browser.conftest import Shown
+from tests.viz.records import hostile, record
+from viz import play
+
+START = """() => { globalThis.settled = () => new Promise((done) =>
+    requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 0))));
+  globalThis.player = new Specscope.Race(document.getElementById("player")); }"""
+SEEN = """player.list.map((lane) =>
+  [...lane.text.querySelectorAll(".ss-token:not([hidden])")].map((span) => span.textContent).join(""))"""
+
+
+def timed(trace: Trace, ms: float) -> Trace:
+    """The run as if it were greedy, with steps that take so long: recordings of the toy model have no times."""
+    steps = tuple(replace(step, timing=Timing(total_ms=ms)) for step in trace.steps)
+    header = replace(trace.header, sampling={**trace.header.sampling, "temperature": 0.0})
+    return replace(trace, header=header, steps=steps)
+
+
+def lines(traces: list[Trace]) -> str:
+    """The lines of all lanes, in turn."""
+    told = [{"kind": "race", "lanes": len(traces)}]
+    for lane, trace in enumerate(traces):
+        told += [json.loads(line) | {"lane": lane} for line in play.lines(trace).splitlines()]
+    return "".join(json.dumps(line) + "\n" for line in told)
+
+
+@pytest.fixture
+def race(new_page: Callable[..., Any], site: str) -> Callable[..., Shown]:
+    """Opens a page with a race of some runs."""
+
+    def shown(traces: list[Trace], **options: Any) -> Shown:
+        page = new_page(**options)
+        page.goto(site)
+        page.evaluate(START)
+        found = Shown(page, traces[0], play.Play(traces[0].header))
+        found.do("player.feed(given)", lines(traces))
+        return found
+
+    return shown
+
+
+def test_lanes_write_at_their_recorded_pace(race: Callable[..., Shown]) -> None:
+    """At any time a lane shows the tokens of the steps that had ended by then; the first to end is told first."""
+    fast, slow = timed(record("lookahead"), 40), timed(record("autoregressive"), 50)
+    shown = race([fast, slow])
+    for time in (0, 39, 40, 245, 5000, 130):
+        shown.do(f"player.change({{ time: {time}, playing: false }})")
+        for text, trace, ms in zip(shown.run(SEEN), (fast, slow), (40, 50), strict=True):
+            done = trace.steps[: time // ms]
+            assert text == "".join(trace.texts[token] for step in done for token in step.emitted), time
+    shown.page.select_option(".ss-select", "4")
+    shown.page.click("button[aria-label='Restart']")
+    shown.wait("!player.state.playing && player.state.time > 0")
+    assert shown.run("player.state.time") == max(40 * len(fast.steps), 50 * len(slow.steps))
+    first, second = sorted((40 * len(fast.steps) / 1000, 50 * len(slow.steps) / 1000))
+    places = shown.run('[...document.querySelectorAll(".ss-place")].map((place) => place.textContent).sort()')
+    assert places == [f"1. in {first:.2f} s", f"2. in {second:.2f} s"]
+    rows = shown.run(
+        '[...document.querySelectorAll(".ss-table tbody tr")].slice(-2).map((row) => row.cells[1].textContent)'
+    )
+    assert rows == ["Lookahead", "Autoregressive"]
+    assert "wrote the same 16 tokens" in shown.text(".ss-verdict")
+
+
+def test_outputs_that_differ_are_told_loudly(race: Callable[..., Shown]) -> None:
+    """Lossless greedy runs must agree: where they part is named, in words and in the aligned picture."""
+    good, bad = record("rest"), record("jacobi")
+    last = bad.steps[-1]
+    other = (last.emitted[0] + 1) % 60
+    wrong = replace(bad, steps=(*bad.steps[:-1], replace(last, emitted=(other, *last.emitted[1:]))))
+    shown = race([timed(good, 10), timed(wrong, 10)])
+    at = sum(len(step.emitted) for step in bad.steps[:-1])
+    shown.wait("document.querySelector('.ss-verdict').dataset.tone === 'broken'")
+    assert f"REST and Jacobi part at token {at}," in shown.text(".ss-verdict")
+    shown.page.click("text=Align by token")
+    shown.wait("!player.together.hidden")
+    assert shown.run('document.querySelectorAll(".ss-differs").length') == 2
+    tie = {"checked": 16, "exact": 15, "near_ties": 1, "violations": 0, "noise": 0.1, "say": "", "tone": "near",
+           "places": [{"position": at, "token": 1, "choice": 2, "margin": 0.003}]}  # fmt: skip
+    shown.do("player.feed(given)", json.dumps({"kind": "check", "lane": 1, "check": tie, "speedup": None}) + "\n")
+    shown.wait("document.querySelector('.ss-verdict').dataset.tone === 'near'")
+    assert "margin 0.0030" in shown.text(".ss-verdict")
+
+
+def test_a_race_waits_for_its_lanes_and_fits_a_phone(race: Callable[..., Shown]) -> None:
+    """Nothing starts before all announced lanes are in; six hostile lanes stay inert and inside 390 pixels."""
+    shown = race([timed(record("rest"), 10)], width=390, height=844)
+    shown.do("player.reset(); player.feed(given)", json.dumps({"kind": "race", "lanes": 6}) + "\n")
+    names = ("rest", "jacobi", "medusa", "kangaroo", "ngrammys", "lookahead")
+    told = lines([timed(hostile(record(name)), 10) for name in names]).splitlines(keepends=True)[1:]
+    shown.do("player.feed(given)", "".join(line for line in told if json.loads(line)["lane"] < 5))
+    assert shown.run("player.ready") is False and shown.page.is_disabled("button[aria-label^='Play']")
+    shown.do("player.feed(given)", "".join(line for line in told if json.loads(line)["lane"] == 5))
+    shown.do("player.play()")
+    shown.wait("!player.state.playing && player.state.time > 0")
+    assert shown.run("document.documentElement.scrollWidth") <= 390
+    assert shown.page.title() == "player" and shown.run("document.querySelectorAll('img, iframe').length") == 0
