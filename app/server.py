@@ -88,8 +88,8 @@ def theme() -> gr.themes.Base:
     return made
 
 
-def launch(page: gr.Blocks, site: Site, host: str, port: int, *, block: bool = True) -> Any:
-    """Serve the page; raises ParamError where the address cannot be had."""
+def launch(page: gr.Blocks, site: Site, host: str, port: int) -> Any:
+    """Serve the page from threads of its own; raises ParamError where the address cannot be had."""
     check_free(host, port)
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     page.queue(max_size=LIMITS.waiting * 4, default_concurrency_limit=8, api_open=False)
@@ -99,7 +99,7 @@ def launch(page: gr.Blocks, site: Site, host: str, port: int, *, block: bool = T
         share=False,
         show_error=False,
         quiet=True,
-        prevent_thread_lock=not block,
+        prevent_thread_lock=True,
         max_threads=LIMITS.threads,
         max_file_size=LIMITS.upload_bytes,
         state_session_capacity=LIMITS.sessions,

@@ -100,14 +100,15 @@ def make_house(replay_only: bool, models: str | None, model: str | None) -> Hous
     return House(catalog, model or next(iter(catalog)), replay_only)
 
 
-def serve(host: str, port: int, *, replay_only: bool, models: str | None, model: str | None, block: bool = True) -> Any:
+def serve(host: str, port: int, *, replay_only: bool, models: str | None, model: str | None) -> None:
     """Serve the page until interrupted; the first model is loaded meanwhile."""
     server.check_free(host, port)
     house = make_house(replay_only, models, model)
     landing = house.recordings.landing
     site = server.Site(house.answers.recording(landing.id) if landing else "")
     page = build(house)
+    server.launch(page, site, host, port)
     server.say(f"Specscope is at http://{host}:{port}")
     if not replay_only:
         house.runs.engines.ask(house.catalog[house.first])
-    return server.launch(page, site, host, port, block=block)
+    page.block_thread()

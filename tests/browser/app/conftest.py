@@ -38,7 +38,7 @@ def served() -> Iterator[Served]:
     landing = house.recordings.landing
     assert landing is not None
     page = ui.build(house)
-    server.launch(page, server.Site(house.answers.recording(landing.id)), "127.0.0.1", port, block=False)
+    server.launch(page, server.Site(house.answers.recording(landing.id)), "127.0.0.1", port)
     assert house.runs.engines.ask(TOY).wait(60) is not None
     yield Served(f"http://127.0.0.1:{port}/", house)
     page.close(verbose=False)
