@@ -92,9 +92,13 @@ def _size(engine: Engine, folder: Path) -> str:
     card = shape.card
     return (
         f"## Size\n\n{card.parameters / 1e6:.2f} million parameters in bfloat16 ({bytes_of / 1e6:.1f} MB), Mistral "
-        f"architecture, {shape.shape.layers} layers, sliding window {shape.window}, context {card.context}, "
+        f"architecture, {_layers(shape.shape.layers)}, sliding window {shape.window}, context {card.context}, "
         f"byte-level BPE of {card.vocabulary} entries.\n"
     )
+
+
+def _layers(count: int) -> str:
+    return "1 layer" if count == 1 else f"{count} layers"
 
 
 def _training(log: Log) -> str:
