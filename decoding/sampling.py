@@ -15,7 +15,7 @@ import torch
 from .errors import ModelError
 from .params import Params, param
 
-_FEW = 2**16  # numbers below which numpy is the faster at finding the largest of a row
+_FEW = 2**20  # numbers below which numpy is the faster at finding the largest of a row
 _NOT_A_NUMBER = "the model's output is not a number here; try dtype float32 or another model"
 _COLDEST = 1e-30  # float32 rounds a divisor much below this to zero
 
