@@ -20,7 +20,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from decoding.embedded import FOLDERS, PARTS, TARGET
+from decoding.embedded import FOLDERS, MEDUSA_2, PARTS, TARGET
 from decoding.errors import ModelError, ParamError
 
 if TYPE_CHECKING:
@@ -76,6 +76,8 @@ class Entry:
 
 
 POCKET = Entry(TARGET, TARGET, dtype="float32")  # equal texts are worth more than speed where people learn
+_WITH_HEADS = Entry(MEDUSA_2, MEDUSA_2, dtype="float32")
+EMBEDDED = {entry.name: entry for entry in (POCKET, _WITH_HEADS) if entry is POCKET or FOLDERS[entry.model].is_dir()}
 
 
 def read_catalog(path: str | Path) -> dict[str, Entry]:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from .answers import Answers
-from .catalog import POCKET, Entry, choose
+from .catalog import EMBEDDED, POCKET, Entry, choose
 from .recordings import Recordings
 from .store import Store
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class House:
     """The models, the runs, and the records."""
 
-    catalog: Mapping[str, Entry] = field(default_factory=lambda: {POCKET.name: POCKET})
+    catalog: Mapping[str, Entry] = field(default_factory=lambda: dict(EMBEDDED))
     first: str = POCKET.name  # the model that is chosen when the page opens
     replay_only: bool = False
     recordings: Recordings = field(default_factory=Recordings)

@@ -9,7 +9,7 @@ import gradio as gr
 from decoding.errors import ParamError, TraceError
 
 from . import server
-from .catalog import POCKET, read_catalog
+from .catalog import EMBEDDED, read_catalog
 from .hosting import host
 from .house import House
 from .viewer import viewer as make_viewer
@@ -94,7 +94,7 @@ def _asked_run(house: House, run: str | None, wrong: list[str]) -> Any:
 
 def make_house(replay_only: bool, models: str | None, model: str | None) -> House:
     """What the command line asks for."""
-    catalog = {POCKET.name: POCKET} if models is None else read_catalog(models)
+    catalog = dict(EMBEDDED) if models is None else read_catalog(models)
     if model is not None and model not in catalog:
         raise ParamError(f"there is no model {model[:64]!r} in the catalog; choose one of {', '.join(catalog)}")
     return House(catalog, model or next(iter(catalog)), replay_only)
