@@ -57,6 +57,7 @@
         if (!next) break;
         [step, phase] = next;
         this.left += this.duration(step, phase);
+        if (this.byPhases) break; // every phase is seen, however slow the machine
       }
       const { record } = this.player;
       if (`${step}/${phase}` !== begin) this.player.change({ step, phase });
