@@ -1,9 +1,13 @@
-"""One thread for torch, and hypothesis without chance: a failure found once is found by everyone."""
+"""One thread for torch, hypothesis without chance (a failure found once is found by everyone), and one browser."""
 
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Iterator
+from typing import Any
 
+import pytest
 import torch
 from hypothesis import HealthCheck, settings
 
@@ -14,3 +18,18 @@ _SLOW_FIXTURES = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
 settings.register_profile("ci", max_examples=100, suppress_health_check=_SLOW_FIXTURES, **_STEADY)
 settings.register_profile("nightly", max_examples=10_000, suppress_health_check=_SLOW_FIXTURES, **_STEADY)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """One browser for all tests of a process, because playwright cannot be started twice in it."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None and "CI" not in os.environ:
+        pytest.skip("the pages are tested in a browser: install chromium")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as started:
+        arguments = ["--no-sandbox", "--disable-gpu", "--js-flags=--expose-gc"]
+        browser = started.chromium.launch(executable_path=found, args=arguments)
+        yield browser
+        browser.close()

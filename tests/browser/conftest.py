@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -68,19 +67,6 @@ def site() -> Iterator[str]:
     server.shutdown()
     thread.join()
     server.server_close()
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Any]:
-    """One browser for all tests; each opens pages of its own."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    with playwright.sync_playwright() as started:
-        arguments = ["--no-sandbox", "--disable-gpu", "--js-flags=--expose-gc"]
-        if found is None and not Path(started.chromium.executable_path).exists():
-            pytest.skip("the pages are tested in a browser: install chromium")
-        browser = started.chromium.launch(executable_path=found, args=arguments)
-        yield browser
-        browser.close()
 
 
 @dataclass
