@@ -85,7 +85,7 @@ def test_only_small_masks_are_kept(kind: str) -> None:
     for nodes in (512, 513):
         parents = tuple(range(-1, nodes - 1)) if kind == "chain" else (-1, *[0] * (nodes - 1))
         one, two = (closure(parents) for _ in range(2))
-        three, four = (step._block(parents, 1, torch.float32, torch.device("cpu")) for _ in range(2))
+        three, four = (step._block(parents, torch.float32, torch.device("cpu")) for _ in range(2))
         assert (one is two, three is four) == (nodes == 512,) * 2
         assert np.array_equal(one, two) and torch.equal(three, four) and not one.flags.writeable
 
