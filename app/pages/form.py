@@ -25,6 +25,15 @@ Update = dict[Any, Any]  # component -> what gradio makes of it
 TEXT, CHAT = "Text", "Chat"
 _SLIDES = 64  # a whole number with more values than this is typed, not slid
 _PROMPT = "What is the dish of Ablow?"
+# Events that only change the form skip the queue; all decoding shares one line, with two to spare for who just left.
+QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+DECODES: dict[str, Any] = {
+    "concurrency_id": "decode",
+    "concurrency_limit": LIMITS.waiting + 2,
+    "trigger_mode": "once",
+    "show_progress": "hidden",
+    "api_visibility": "private",
+}
 _HOTTEST = 2.0  # the page's slider; the command line goes further
 
 
@@ -138,6 +147,15 @@ class PromptControls:
         """What a run reads."""
         names = ("mode", "example", "text", "system", "message", "history")
         return {name: getattr(self, name) for name in names}
+
+    def wire(self) -> None:
+        """Text or conversation, and a new one."""
+
+        def shown(mode: str) -> tuple[Any, Any]:
+            return gr.update(visible=mode != CHAT), gr.update(visible=mode == CHAT)
+
+        self.mode.change(shown, self.mode, [self.text, self.chat], **QUICK)
+        self.fresh.click(lambda: ([], "", ""), None, [self.history, self.said, self.message], **QUICK)
 
     def show(self, prompt: str | tuple[Message, ...], example: str = "") -> Update:
         """Put a prompt into the controls."""

@@ -18,7 +18,7 @@ from ..controls import Order, order, preset, presets, runnable
 from ..house import House
 from ..limits import LIMITS
 from ..viewer import race_viewer
-from .form import CHAT, PromptControls, SamplingControls, Update, prompt_of, values_of
+from .form import DECODES, QUICK, PromptControls, SamplingControls, Update, prompt_of, values_of
 
 _USUAL = ("autoregressive", "lookahead", "draft_model", "prompt_lookup")
 
@@ -62,28 +62,20 @@ class RaceForm:
         self.wire()
 
     def wire(self) -> None:
-        """Events; those that only change the form skip the queue."""
-        prompt, quick = self.prompt, {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
-        self.methods.change(self.show_presets, self.methods, list(self.presets.values()), **quick)
-        self.model.change(self.show_model, [self.model, self.methods], self.methods, **quick)
-        shown = [prompt.text, prompt.chat]
-        prompt.mode.change(
-            lambda mode: (gr.update(visible=mode != CHAT), gr.update(visible=mode == CHAT)), prompt.mode, shown, **quick
-        )
+        """Events."""
+        prompt = self.prompt
+        prompt.wire()
+        self.methods.change(self.show_presets, self.methods, list(self.presets.values()), **QUICK)
+        self.model.change(self.show_model, [self.model, self.methods], self.methods, **QUICK)
         outputs = [*prompt.outputs, *self.sampling.fields.values()]
-        prompt.example.input(self.show_example, prompt.example, outputs, **quick)
-        prompt.fresh.click(lambda: ([], "", ""), None, [prompt.history, prompt.said, prompt.message], **quick)
+        prompt.example.input(self.show_example, prompt.example, outputs, **QUICK)
         self.run.click(
             self.start,
             self.inputs,
             self.viewer,
-            concurrency_id="decode",
-            concurrency_limit=LIMITS.waiting + 2,
-            trigger_mode="once",
-            show_progress="hidden",
-            api_visibility="private",
+            **DECODES,
         )
-        self.stop.click(self.end, None, None, **quick)
+        self.stop.click(self.end, None, None, **QUICK)
 
     def orders(self, given: dict[Any, Any]) -> list[Order]:
         """One order a lane, alike but for the method."""

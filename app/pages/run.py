@@ -20,6 +20,8 @@ from ..house import House
 from ..limits import LIMITS
 from .form import (
     CHAT,
+    DECODES,
+    QUICK,
     MethodControls,
     PromptControls,
     SamplingControls,
@@ -62,37 +64,27 @@ class RunForm:
         self.wire()
 
     def wire(self) -> None:
-        """Events; those that only change the form skip the queue."""
-        prompt, quick = self.prompt, {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+        """Events."""
+        prompt = self.prompt
+        prompt.wire()
         groups = [self.methods[name].group for name in self.methods]
-        self.method.change(self.show_method, self.method, groups, **quick)
-        self.model.change(self.show_model, [self.model, self.method], [self.method], **quick)
-        prompt.mode.change(
-            lambda mode: (gr.update(visible=mode != CHAT), gr.update(visible=mode == CHAT)),
-            prompt.mode,
-            [prompt.text, prompt.chat],
-            **quick,
-        )
+        self.method.change(self.show_method, self.method, groups, **QUICK)
+        self.model.change(self.show_model, [self.model, self.method], [self.method], **QUICK)
         outputs = [*prompt.outputs, self.method, *self.sampling.fields.values()]
-        prompt.example.input(self.show_example, prompt.example, outputs, **quick)
-        prompt.fresh.click(lambda: ([], "", ""), None, [prompt.history, prompt.said, prompt.message], **quick)
+        prompt.example.input(self.show_example, prompt.example, outputs, **QUICK)
         for method in self.methods.values():
             if method.preset is not None:
                 choose = self.show_preset(method)
-                method.preset.input(choose, method.preset, list(method.fields.values()), **quick)
+                method.preset.input(choose, method.preset, list(method.fields.values()), **QUICK)
         going = self.run.click(
             self.start,
             self.inputs,
             self.viewer,
-            concurrency_id="decode",
-            concurrency_limit=LIMITS.waiting + 2,
-            trigger_mode="once",
-            show_progress="hidden",
-            api_visibility="private",
+            **DECODES,
         )
         talk = [prompt.history, prompt.said, prompt.message]
-        going.then(self.answered, [prompt.mode, prompt.message, prompt.history], talk, **quick)
-        self.stop.click(self.end, None, None, **quick)
+        going.then(self.answered, [prompt.mode, prompt.message, prompt.history], talk, **QUICK)
+        self.stop.click(self.end, None, None, **QUICK)
 
     def order(self, given: dict[Any, Any]) -> Order:
         """What some values of the controls ask for."""

@@ -107,3 +107,15 @@ def test_a_space_starts_the_file_itself() -> None:
     assert (
         done.returncode == 2 and done.stderr == "specscope: --port must be a whole number from 1 to 65535, not 'none'\n"
     )
+
+
+def test_the_whole_page_has_its_forms_and_events() -> None:
+    """Replaying leaves them out, so nothing else here would notice a form that cannot be built."""
+    code = (
+        "from app.ui import build, make_house; page = build(make_house(False, None, None))\n"
+        "print(*(page.blocks[target].elem_id for event in page.fns.values() for target, _ in event.targets if target))"
+    )
+    env = {**os.environ, "GRADIO_ANALYTICS_ENABLED": "False"}
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, capture_output=True, text=True, check=True)
+    buttons = {"run-go", "run-stop", "race-go", "race-stop", "run-fresh", "race-fresh", "run-mode", "race-mode"}
+    assert buttons <= set(done.stdout.split())
