@@ -75,8 +75,8 @@ class Entry:
         return load(where, draft=draft, **parts, device=self.device, dtype=self.dtype, progress=tell)
 
 
-POCKET = Entry(TARGET, TARGET, dtype="float32")  # equal texts are worth more than speed where people learn
-_WITH_HEADS = Entry(MEDUSA_2, MEDUSA_2, dtype="float32")
+POCKET = Entry(TARGET, TARGET)
+_WITH_HEADS = Entry(MEDUSA_2, MEDUSA_2)
 EMBEDDED = {entry.name: entry for entry in (POCKET, _WITH_HEADS) if entry is POCKET or FOLDERS[entry.model].is_dir()}
 
 

@@ -162,7 +162,7 @@ def _record_all(folder: Path, only: str) -> None:
     from decoding import load
 
     torch.set_num_threads(1)  # how sums are shared out must not decide a near-tie
-    engine = load("pocket", device="cpu", dtype="float32")
+    engine = load("pocket", device="cpu")
     chosen = [recipe for recipe in recipes() if only in recipe.id]
     if not chosen:
         raise ParamError(f"no recording has {only[:40]!r} in its id")

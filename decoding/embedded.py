@@ -14,6 +14,7 @@ FOLDERS = {  # names that stand for folders everywhere
     DRAFTER: _HOME / "drafter",
     MEDUSA_2: _HOME / "medusa-2" / "backbone",  # the target as it has become while its heads learnt with it
 }
+DTYPE = "float32"  # unless another is named: equal texts are worth more than speed where people learn
 _STORE = _HOME / "datastore.safetensors"
 PARTS = {  # what methods need beside a model
     TARGET: {"medusa": _HOME / "medusa", "kangaroo": _HOME / "kangaroo", "datastore": _STORE},

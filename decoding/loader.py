@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from .embedded import DRAFTER, PARTS
+from .embedded import DRAFTER, DTYPE, FOLDERS, PARTS
 from .engine import Engine
 from .errors import ModelError
 from .model.resized import Resized
@@ -40,7 +40,8 @@ def load(
 
     `draft` names a smaller model with the same tokenizer, `medusa` a folder of heads, `kangaroo` one of an adapter,
     `datastore` a file to retrieve from; pocket brings all of them, the toy a drafter.
-    The device is CUDA where there is one; the dtype is bfloat16 where the device computes with it, else float32.
+    The device is CUDA where there is one. The dtype is float32 for the embedded family; for others it is bfloat16
+    where the device computes with it, else float32.
     """
     named = {"medusa": medusa, "kangaroo": kangaroo, "datastore": datastore}
     _check_names({"model": name, "draft": draft, **named})
@@ -50,6 +51,8 @@ def load(
         raise ModelError('the toy drafts for "toy" only: name a smaller model with the same tokenizer')
     if name in PARTS:
         draft = draft or DRAFTER
+    if name in FOLDERS:
+        dtype = dtype or DTYPE
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
     from .parts.makers import makers
 

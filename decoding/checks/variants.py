@@ -37,12 +37,13 @@ def adapters(engine: Engine, folder: Path) -> dict[str, Variant]:
     return found
 
 
-def joint(folder: Path, device: str | None, dtype: str | None, tell: Tell) -> dict[str, Variant]:
-    """Medusa-2: the model that learnt together with its heads, and those."""
+def joint(engine: Engine, folder: Path, tell: Tell) -> dict[str, Variant]:
+    """Medusa-2: the model that learnt together with its heads, and those; computed like the engine's model."""
     if not (folder / "backbone").is_dir():
         raise ParamError(f"--medusa-2 must name what `train medusa` made with the model, not {str(folder)[:200]!r}")
-    engine = load(str(folder / "backbone"), medusa=str(folder), device=device, dtype=dtype, progress=tell)
-    return {"medusa-2": Variant("medusa-2", engine, {})}
+    device, dtype = str(engine.model.device), str(engine.model.dtype).removeprefix("torch.")
+    both = load(str(folder / "backbone"), medusa=str(folder), device=device, dtype=dtype, progress=tell)
+    return {"medusa-2": Variant("medusa-2", both, {})}
 
 
 def stores(engine: Engine, text: Path, tell: Tell) -> dict[str, Variant]:

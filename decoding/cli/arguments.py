@@ -38,7 +38,7 @@ def add_model_flags(parser: argparse.ArgumentParser, model: str | None = TARGET)
     group.add_argument("--kangaroo", metavar="FOLDER", help="an adapter that was trained for the model")
     group.add_argument("--datastore", metavar="PATH", help="a store to retrieve from, made by `datastore build`")
     group.add_argument("--device", help="cpu or cuda (default: cuda where there is one)")
-    group.add_argument("--dtype", help="float32, bfloat16 or float16 (default: what the device is good at)")
+    group.add_argument("--dtype", help="float32, bfloat16 or float16 (default: what suits the model and the device)")
     group.add_argument("--threads", metavar="N", help="threads of the processor to use")
 
 

@@ -36,8 +36,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Run every method and draw what it did."""
     paint = Paint.for_stream(sys.stdout)
-    # float32: in bfloat16 near-ties may fall differently, and here every text has to be the same to the letter.
-    engine = load(embedded.TARGET, device="cpu", dtype="float32")
+    engine = load(embedded.TARGET, device="cpu")
     print(paint.fit(paint.bold("Specscope") + " · every method writes the same text, in fewer steps"))
     model = f"model:  {engine.model.card.name}, {embedded.NOTE}"
     print(paint.dim(textwrap.fill(model, paint.width, subsequent_indent=" " * 8)))

@@ -98,7 +98,7 @@ def _variants(arguments: argparse.Namespace, engine: Engine, progress: Progress)
     if arguments.kangaroo_variants is not None:
         found |= adapters(engine, Path(clean(arguments.kangaroo_variants)))
     if arguments.medusa_2 is not None:
-        found |= joint(Path(clean(arguments.medusa_2)), arguments.device, arguments.dtype, progress)
+        found |= joint(engine, Path(clean(arguments.medusa_2)), progress)
     if arguments.model == embedded.TARGET and embedded.STORE.is_file():
         found |= stores(engine, embedded.STORE, progress)
     return found

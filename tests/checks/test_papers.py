@@ -93,7 +93,7 @@ def test_trained_variants_are_compared(tmp_path: Path) -> None:
     weight = tiny("llama").lm_head.weight.new_zeros
     heads = HeadWeights(weight(1, 2, 32, 32), weight(1, 2, 32), weight(0, 67, 32), ())
     save_heads(tmp_path / "both", heads, "backbone")
-    found |= joint(tmp_path / "both", "cpu", "float32", lambda what, share: None)
+    found |= joint(main, tmp_path / "both", lambda what, share: None)
     lab = make_lab(main, 6, variants=found)
     depths = claim_of("kangaroo", "a shallow exit is the best bargain", lab).table
     assert depths is not None and depths.names == ["1", "2"]
@@ -130,4 +130,4 @@ def test_nonsense_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ParamError, match="holds 0 adapters"):
         adapters(real, tmp_path)
     with pytest.raises(ParamError, match="must name what `train medusa` made"):
-        joint(tmp_path, None, None, lambda what, share: None)
+        joint(real, tmp_path, lambda what, share: None)
