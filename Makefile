@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt
 
-.PHONY: run demo test lint bench bench-gpu traces clean
+.PHONY: run demo test lint bench bench-page bench-gpu traces screenshots clean
 
 run: $(VENV)/ready  ## the page, on http://127.0.0.1:7860
 	@$(PY) -m app
@@ -25,11 +25,17 @@ bench: $(VENV)/dev-ready  ## speed on this machine's CPU: every method on the su
 	$(PY) -m decoding bench --max-new-tokens 256 --peers transformers
 	$(PY) -m benchmarks.cpu
 
+bench-page: $(VENV)/dev-ready  ## speed of the page in a browser
+	$(PY) -m benchmarks.page
+
 bench-gpu: $(VENV)/dev-ready  ## speed on a CUDA device, against transformers
 	$(PY) -m benchmarks.gpu
 
 traces: $(VENV)/ready  ## the recorded runs of the page, anew
 	$(PY) -m app.traces
+
+screenshots: $(VENV)/dev-ready  ## the README's pictures of the page, anew
+	$(PY) -m tools.screenshots
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+
+from tools.browser import browser, find_chromium
 
 torch.set_num_threads(1)  # the tests run side by side
 
@@ -23,13 +24,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
     """One browser for all tests of a process, because playwright cannot be started twice in it."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if found is None and "CI" not in os.environ:
+    if find_chromium() is None and "CI" not in os.environ:
         pytest.skip("the pages are tested in a browser: install chromium")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as started:
-        arguments = ["--no-sandbox", "--disable-gpu", "--js-flags=--expose-gc"]
-        browser = started.chromium.launch(executable_path=found, args=arguments)
-        yield browser
-        browser.close()
+    with browser() as running:
+        yield running

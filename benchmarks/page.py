@@ -1,0 +1,226 @@
+"""The page in a headless browser that draws in software: `make bench-page`.
+
+A server of its own on loopback, a browser beside it on the same cores; medians where nothing else is said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import gradio
+import plotly
+import torch
+
+from decoding import load
+from decoding.trace import write_trace
+from decoding.types import Trace
+from tools.browser import PLAYER, ROOT, Server, browser, served
+from viz.play import Play
+
+from .measure import publish, table
+
+VISITS, SEEKS, ROUNDS = 5, 1000, 5
+STEPS, TOKENS = 200, 512
+PROMPT = "What is the dish of Ablow?"
+LIVE = ("lookahead", "autoregressive")
+SHOWN = "globalThis.SpecscopeApp?.viewers?.player.root.dataset.at && document.querySelector('.ss-token')"
+CHARTS = (  # those that are not below the fold
+    f"globalThis.Plotly && !{PLAYER}.cards.waiting && [...{PLAYER}.cards.cards.values()].every("
+    "(card) => !card.onScreen || card.content.drawn) && document.querySelector('.ss-plot .main-svg')"
+)
+DONE = f"!SpecscopeApp.viewers.told.title && {PLAYER}.record.check"
+TOOLS = f"""() => {{
+  const player = {PLAYER};
+  const frame = () => new Promise(requestAnimationFrame);
+  const painted = async () => {{ await frame(); await new Promise((done) => setTimeout(done, 0)); }};
+  const settled = async () => {{ do await painted(); while (player.cards.waiting); }};
+  globalThis.bench = {{
+    settled,
+    seek: async (step) => {{
+      const begin = performance.now();
+      player.seek(step);
+      await painted();
+      return performance.now() - begin;
+    }},
+    scrub: async (steps) => {{
+      const took = [];
+      for (const step of steps) took.push(await bench.seek(step));
+      return took;
+    }},
+    play: async (seconds) => {{
+      player.seek(0);
+      await settled();
+      const seen = new Set();
+      player.change({{ speed: "8", substeps: false, playing: true }});
+      const begin = performance.now();
+      while (performance.now() - begin < 1000 * seconds && player.state.playing) {{
+        await frame();
+        seen.add(player.root.dataset.at);
+      }}
+      player.change({{ playing: false }});
+      return (seen.size - 1) / ((performance.now() - begin) / 1000);
+    }},
+    live: async () => {{
+      const before = player.record.version;
+      const begin = performance.now();
+      document.querySelector("#run-go").click();
+      const waiting = () => player.record.version === before || player.root.dataset.at.startsWith("-");
+      while (waiting() || player.record.last < 0) await frame();
+      return performance.now() - begin;
+    }},
+  }};
+}}"""
+
+
+def long_run() -> Trace:
+    """A run of Lookahead (15, 5, 15), longer than what is looked at of it."""
+    run = load("pocket", device="cpu").decode(
+        PROMPT, "lookahead", max_new_tokens=TOKENS, end_tokens=(), record="full"
+    )  # behind the end of its answer a model knows little, and few guesses hold
+    for _ in run:
+        pass
+    assert len(run.trace.steps) >= STEPS, "the run is too short to be measured"
+    return run.trace
+
+
+def stream_bytes(trace: Trace) -> int:
+    """What the page is sent for the first steps, the details that it asks for apart."""
+    play = Play(trace.header)
+    lines = [play.begin(trace.texts), *(play.step(step) for step in trace.steps[:STEPS]), play.end(trace.summary)]
+    return sum(len(line.encode()) for line in lines)
+
+
+def first_views(chromium: Any, server: Server) -> list[tuple[float, float]]:
+    """Seconds from a visitor's arrival to the text and to the charts."""
+    found = []
+    for _ in range(VISITS):
+        page = open_page(chromium, server, height=800)
+        text = page.wait_for_function(f"() => ({SHOWN}) && performance.now()").json_value()
+        charts = page.wait_for_function(f"() => ({CHARTS}) && performance.now()").json_value()
+        found.append((text / 1000, charts / 1000))
+        page.context.close()
+    return found
+
+
+def open_page(chromium: Any, server: Server, *, height: int) -> Any:
+    """A visitor with an empty cache."""
+    page = chromium.new_context(viewport={"width": 1280, "height": height}).new_page()
+    page.set_default_timeout(120_000)
+    page.goto(server.address, wait_until="commit")
+    return page
+
+
+def replayed(chromium: Any, server: Server, trace: Path) -> dict[str, float]:
+    """A long run with mask, window, pool and tree on the screen: played, scrubbed, and visited at random."""
+    page = open_page(chromium, server, height=2400)
+    page.wait_for_function(SHOWN)
+    page.set_input_files(".app-bar input[type=file]", trace)
+    page.wait_for_function("SpecscopeApp.viewers.told.title === 'Your file'")
+    page.wait_for_function("document.querySelectorAll('.ss-plot .main-svg').length >= 8")
+    page.evaluate(TOOLS)
+    page.evaluate("bench.settled()")
+    page.evaluate(f"bench.scrub([...Array({STEPS // 4}).keys()])")
+    scrubs = page.evaluate(f"bench.scrub([...Array({STEPS}).keys()].map((k) => (k * 37) % {STEPS}))")
+    rate = page.evaluate("bench.play(10)")
+    devtools = page.context.new_cdp_session(page)
+    before = usage(devtools)
+    page.evaluate(f"bench.scrub([...Array({SEEKS}).keys()].map((k) => (k * 67) % {STEPS}))")
+    after = usage(devtools)
+    page.context.close()
+    return {
+        "steps per second": rate,
+        "scrub": statistics.median(scrubs),
+        "slow scrub": sorted(scrubs)[int(0.9 * len(scrubs))],
+        "heap": (after["JSHeapUsedSize"] - before["JSHeapUsedSize"]) / 2**20,
+        "nodes": 100 * (after["Nodes"] / before["Nodes"] - 1),
+    }
+
+
+def usage(devtools: Any) -> dict[str, float]:
+    """What the page holds after everything that can go has gone."""
+    devtools.send("Performance.enable")
+    for _ in range(3):
+        devtools.send("HeapProfiler.collectGarbage")
+    return {metric["name"]: metric["value"] for metric in devtools.send("Performance.getMetrics")["metrics"]}
+
+
+def lived(chromium: Any, server: Server, method: str) -> tuple[list[float], float]:
+    """Milliseconds from the press of Run to the first step; tokens/s watched, in those of the command line."""
+    page = open_page(chromium, server, height=1000)
+    page.goto(f"{server.address}?method={method}&length=200&prompt=Ada%20tells%20a%20story.")
+    page.wait_for_function(SHOWN)
+    page.wait_for_function("document.querySelector('#run-length input')?.value === '200'")
+    page.evaluate(TOOLS)
+    firsts, ratios = [], []
+    for round_ in range(ROUNDS + 1):
+        first = page.evaluate("bench.live()")
+        page.wait_for_function(DONE)
+        watched = page.evaluate(f"{PLAYER}.record.end.tokens_per_second")
+        if round_:  # the first brings the model
+            firsts.append(first)
+            ratios.append(watched / alone(method))
+    page.context.close()
+    return firsts, statistics.median(ratios)
+
+
+def alone(method: str) -> float:
+    """Tokens/s of the same run from the command line, on as many threads as the page decodes with."""
+    threads = str(max(1, (os.cpu_count() or 1) - 1))
+    command = ["run", "--method", method, "--prompt", "Ada tells a story.", "--max-new-tokens", "200", "--json"]
+    told = subprocess.run(
+        [sys.executable, "-m", "decoding", *command, "--threads", threads],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    return float(json.loads(told)["tokens_per_second"])
+
+
+def report() -> str:
+    """Everything, as a page of Markdown."""
+    trace = long_run()
+    with tempfile.TemporaryDirectory() as folder, browser() as chromium, served() as server:
+        path = Path(folder) / "long.jsonl.gz"
+        write_trace(trace, path)
+        views = first_views(chromium, server)
+        shown = replayed(chromium, server, path)
+        live = {method: lived(chromium, server, method) for method in LIVE}
+        version = chromium.version
+    text, charts = (statistics.median(seconds) for seconds in zip(*views, strict=True))
+    rows = [
+        ["", "measured", "bar"],
+        ["`python -m app` until the page is served, s", f"{server.seconds:.1f}", "12"],
+        ["first view, text of the recorded run, s", f"{text:.2f}", "2.0"],
+        ["first view, charts too, s", f"{charts:.2f}", "2.0"],
+        ["played with mask, window, pool and tree, steps/s", f"{shown['steps per second']:.1f}", "12"],
+        ["a scrub, ms (median of 200)", f"{shown['scrub']:.0f}", "90"],
+        ["a scrub, ms (90th percentile)", f"{shown['slow scrub']:.0f}", ""],
+        [f"heap after {SEEKS} seeks, MB", f"{shown['heap']:+.1f}", "+5"],
+        [f"nodes of the page after {SEEKS} seeks", f"{shown['nodes']:+.1f}%", "+2%"],
+        [f"stream of {STEPS} steps, MB", f"{stream_bytes(trace) / 1e6:.2f}", "1"],
+    ]
+    for method, (firsts, ratio) in live.items():
+        rows.append([f"Run pressed, first step of {method} seen, s", f"{statistics.median(firsts) / 1000:.2f}", "1.0"])
+        rows.append([f"tokens/s of {method} watched, against the command line", f"{100 * ratio:.0f}%", "95%"])
+    where = f"{os.cpu_count()} cores, {platform.machine()}, Chromium {version}, gradio {gradio.__version__}"
+    versions = f"plotly {plotly.__version__}, torch {torch.__version__}, {datetime.date.today()}"
+    return f"Written by `python -m benchmarks.page --out benchmarks/page.md`.\n\n{where}, {versions}.\n\n{table(rows)}"
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", help="write the report here too")
+    publish(report(), parser.parse_args().out)
+
+
+if __name__ == "__main__":
+    main()

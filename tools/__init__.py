@@ -1,0 +1,1 @@
+"""What makes pictures of the page and looks at it from outside: for benchmarks, tests and the README."""

@@ -1,0 +1,110 @@
+"""Pictures of the page for the README, one per view and theme: `make screenshots`. Times in them are this machine's."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from .browser import PLAYER, ROOT, Server, browser, served
+
+FOLDER = ROOT / "docs" / "screenshots"
+THEMES = ("light", "dark")
+_DRAWN = (
+    f"() => !{PLAYER}.cards.waiting && [...document.querySelectorAll('.ss-plot')].every((plot) => plot.children.length)"
+)
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A view of a recorded run, at a step that has something to show; with a token pinned, or none."""
+
+    view: str
+    run: str
+    step: int
+    node: int | None = None
+
+
+SHOTS = (
+    Shot("mask", "lookahead", 11, 30),
+    Shot("window", "lookahead", 11),
+    Shot("pool", "lookahead", 11),
+    Shot("tree", "medusa-defaults", 5),
+    Shot("pair", "draft-model-defaults", 4),
+    Shot("timeline", "ouroboros-defaults", 4),
+    Shot("counters", "lookahead", 11),
+    Shot("check", "lookahead", 11),
+    Shot("cache", "lookahead", 11),
+    Shot("text", "lookahead", 40),
+)
+
+
+def open_page(chromium: Any, address: str, width: int, height: int) -> Any:
+    """A page whose pictures are all drawn."""
+    page = chromium.new_context(viewport={"width": width, "height": height}).new_page()
+    page.set_default_timeout(120_000)
+    page.goto(address)
+    page.wait_for_function(f"globalThis.SpecscopeApp?.viewers && {PLAYER}.record.last >= 0")
+    return page
+
+
+def settle(page: Any) -> None:
+    """Wait until what is on the screen is drawn."""
+    page.wait_for_function("globalThis.Plotly")
+    page.evaluate(f"{PLAYER}.cards.resized()")
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)))")
+    page.wait_for_function(_DRAWN)
+    page.wait_for_load_state("networkidle")
+
+
+def take(chromium: Any, server: Server, shot: Shot, theme: str, folder: Path) -> None:
+    """The picture of one view."""
+    place = {"run": shot.run, "step": shot.step, "view": shot.view, "node": shot.node, "__theme": theme}
+    query = urlencode({key: value for key, value in place.items() if value is not None})
+    page = open_page(chromium, f"{server.address}?{query}", 1280, 2600)
+    settle(page)
+    card = ".ss-words" if shot.view == "text" else f'.ss-card[data-view="{shot.view}"]'
+    page.locator(card).screenshot(path=folder / f"{shot.view}-{theme}.png")
+    page.context.close()
+
+
+def take_pages(chromium: Any, server: Server, theme: str, folder: Path) -> None:
+    """The page as a visitor finds it, on a desk and on a phone; and a race that has been run."""
+    for name, width, height in (("page", 1280, 1120), ("phone", 390, 844)):
+        page = open_page(chromium, f"{server.address}?__theme={theme}", width, height)
+        settle(page)
+        page.screenshot(path=folder / f"{name}-{theme}.png")
+        page.context.close()
+    race = urlencode(
+        {"screen": "race", "methods": "autoregressive,lookahead,draft_model,medusa", "length": 60, "__theme": theme}
+    )
+    page = open_page(chromium, f"{server.address}?{race}", 1280, 1120)
+    page.wait_for_function("document.querySelector('#race-length input')?.value === '60'")
+    page.click("#race-go")
+    page.wait_for_function("document.querySelector('.ss-verdict')?.textContent")
+    page.evaluate("SpecscopeApp.races.seek(Infinity)")
+    page.locator("#race-viewer").scroll_into_view_if_needed()
+    page.screenshot(path=folder / f"race-{theme}.png")
+    page.context.close()
+
+
+def main() -> None:
+    """All pictures, or those of which the name holds some letters."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", default="", help="views whose names hold this")
+    parser.add_argument("--out", type=Path, default=FOLDER)
+    given = parser.parse_args()
+    given.out.mkdir(parents=True, exist_ok=True)
+    with browser() as chromium, served() as server:
+        for theme in THEMES:
+            for shot in SHOTS:
+                if given.only in shot.view:
+                    take(chromium, server, shot, theme, given.out)
+            if given.only in "page phone race":
+                take_pages(chromium, server, theme, given.out)
+
+
+if __name__ == "__main__":
+    main()
