@@ -24,9 +24,9 @@
       this.where = S.el("output", { class: "ss-where" });
       this.bar = S.el("div", { class: "ss-transport", role: "group", "aria-label": "Playback" },
         S.el("div", { class: "ss-row" }, S.el("div", { class: "ss-buttons" }, ...Object.values(this.buttons)),
-          S.el("div", { class: "ss-scrub" }, this.ticks, this.scrubber), this.where),
+          S.el("div", { class: "ss-scrub" }, this.ticks, this.scrubber), this.where, this.tools()),
         S.el("div", { class: "ss-row" }, this.phases(), this.speeds(), this.jumps(),
-          (this.find = new S.Find(player)).input, this.tools()));
+          (this.find = new S.Find(player)).input));
       this.ticked = "";
     }
 

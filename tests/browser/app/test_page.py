@@ -163,7 +163,7 @@ def test_a_race_is_run_raced_and_judged(new_page: NewPage, served: Served) -> No
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_no_serious_violation_of_accessibility(new_page: NewPage, served: Served, theme: str) -> None:
     axe_core_python = pytest.importorskip("axe_core_python.sync_playwright")
-    page = served.open(new_page(), f"?__theme={theme}")
+    page = served.open(new_page(height=1800), f"?__theme={theme}")  # charts are drawn where they can be seen
     page.wait_for_function("document.querySelectorAll('.js-plotly-plot').length >= 2")
     for tab in ("Run", "Race"):
         page.get_by_role("tab", name=tab).click()
