@@ -12,7 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 LIBRARY = sorted(ROOT.glob("decoding/**/*.py"))
-SOURCES = [path for part in ("decoding", "viz", "app", "benchmarks", "tools", "tests") for path in ROOT.glob(f"{part}/**/*.py")]
+PARTS = ("decoding", "viz", "app", "benchmarks", "tools", "tests")
+SOURCES = [path for part in PARTS for path in ROOT.glob(f"{part}/**/*.py")]
 SCRIPTS = sorted([*ROOT.glob("assets/player/*.js"), *ROOT.glob("assets/*.css")])
 METHOD_FILES = [p for p in ROOT.glob("decoding/methods/*.py") if p.stem not in ("__init__", "base")]
 
