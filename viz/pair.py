@@ -28,7 +28,7 @@ WORDS = {
     "rank": "what the target took was guess {rank} of {count}",
     "missed": "what the target took was not guessed, {count} tried",
 }
-FATES = {Fate.ACCEPTED: "accepted", Fate.REJECTED: "rejected", Fate.MATCHED: "right, but behind a wrong guess"}
+FATES = {Fate.ACCEPTED: "accepted", Fate.REJECTED: "rejected", Fate.MATCHED: "right, but not the one used"}
 _LIGHT = "this run was recorded without probabilities: record it in full to see them"
 
 

@@ -17,7 +17,7 @@ class Fate(IntEnum):
     ROOT = 1
     ACCEPTED = 2
     REJECTED = 3
-    MATCHED = 4  # agrees with the target's choice, but behind a rejected guess
+    MATCHED = 4  # agrees with the target's choice, but is not the guess that was used
     EXPLORED = 5
     CORRECTION = 6  # the target's own token where it rejected a guess
     BONUS = 7  # the target's own token behind the last accepted guess
@@ -48,7 +48,7 @@ MEANINGS: tuple[Meaning, ...] = (
         "$matched",
         "hollow",
         "circle-open",
-        "the target agrees here, but an earlier guess was wrong",
+        "the target agrees here, but this guess was not the one used",
     ),
     Meaning(Fate.EXPLORED, "Explored", "$explored", "hatched", "hash", "read to learn from, never written"),
     Meaning(Fate.CORRECTION, "Correction", "$correction", "dotted", "diamond", "the target's token instead of a guess"),

@@ -62,7 +62,7 @@ class Story:
 
 def node_fates(step: Step) -> tuple[Fate, ...]:
     """What became of every node of a step."""
-    return _node_fates(step.tokens, step.parents, step.roles, step.path, step.choices)
+    return _node_fates(step.tokens, step.parents, step.roles, step.path, step.choices, step.emitted)
 
 
 @lru_cache(maxsize=8)
@@ -72,8 +72,10 @@ def _node_fates(
     roles: tuple[Role, ...],
     path: tuple[int, ...],
     choices: tuple[int, ...],
+    emitted: tuple[int, ...],
 ) -> tuple[Fate, ...]:
-    accepted = set(path)
+    accepted, places = set(path), _places(tokens, parents)
+    written = {places[node]: token for node, token in zip(path, emitted, strict=False)}  # behind the accepted path
     fates: list[Fate] = []
     for node, (token, parent, role) in enumerate(zip(tokens, parents, roles, strict=True)):
         if role is Role.ROOT:
@@ -83,10 +85,34 @@ def _node_fates(
         elif node in accepted:
             fates.append(Fate.ACCEPTED)
         else:
-            # Right where it stands, but hanging off a guess that was not accepted.
-            behind = parent not in accepted and bool(choices) and choices[parent] == token
-            fates.append(Fate.MATCHED if behind else Fate.REJECTED)
+            # Right where it stands, but its like was taken, or it hangs off a guess that was not accepted.
+            right = written.get(places[parent], choices[parent] if choices else None) == token
+            fates.append(Fate.MATCHED if right else Fate.REJECTED)
     return tuple(fates)
+
+
+def siblings(step: Step, node: int) -> list[int]:
+    """The guesses for the place behind a node, in the order of the draft, every token once.
+
+    They hang off the node or off one with the same tokens before it: the engine walks those together. Of guesses with
+    the same token the accepted one stands for all, else the first.
+    """
+    if not step.tokens:
+        return []
+    places, found = _places(step.tokens, step.parents), dict[int, int]()
+    for guess, (token, parent, role) in enumerate(zip(step.tokens, step.parents, step.roles, strict=True)):
+        if role is Role.VERIFY and places[parent] == places[node] and (token not in found or guess in step.path):
+            found[token] = guess
+    return [*found.values()]
+
+
+@lru_cache(maxsize=8)
+def _places(tokens: tuple[int, ...], parents: tuple[int, ...]) -> tuple[int, ...]:
+    """The place in the text that every node stands for: the first node with the same tokens from the root to it."""
+    known, places = dict[tuple[int, int], int](), list[int]()
+    for node, (token, parent) in enumerate(zip(tokens, parents, strict=True)):
+        places.append(known.setdefault((places[parent], token), node) if parent >= 0 else node)
+    return tuple(places)
 
 
 def emitted_fates(step: Step) -> tuple[Fate, ...]:
@@ -94,16 +120,5 @@ def emitted_fates(step: Step) -> tuple[Fate, ...]:
     guesses = min(step.accepted, len(step.emitted))
     if guesses == len(step.emitted):
         return (Fate.ACCEPTED,) * guesses  # the run was cut before the target's own token
-    last = step.path[-1] if step.path else 0
-    verified = any(
-        parent == last and role is Role.VERIFY for parent, role in zip(step.parents, step.roles, strict=True)
-    )
-    return (*(Fate.ACCEPTED,) * guesses, Fate.CORRECTION if verified else Fate.BONUS)
-
-
-def positions(step: Step) -> tuple[int, ...]:
-    """The place in the text of every node; the root is the last committed token."""
-    places: list[int] = []
-    for parent in step.parents:
-        places.append(step.start - 1 if parent < 0 else places[parent] + 1)
-    return tuple(places)
+    behind = siblings(step, step.path[-1] if step.path else 0)
+    return (*(Fate.ACCEPTED,) * guesses, Fate.CORRECTION if behind else Fate.BONUS)

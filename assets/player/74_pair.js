@@ -2,7 +2,7 @@
 {
   const S = (globalThis.Specscope ??= {});
   const { ACCEPTED, REJECTED, MATCHED, EXPLORED } = S.FATE;
-  const JUDGED = { [ACCEPTED]: "accepted", [REJECTED]: "rejected", [MATCHED]: "right, but behind a wrong guess" };
+  const JUDGED = { [ACCEPTED]: "accepted", [REJECTED]: "rejected", [MATCHED]: "right, but not the one used" };
 
   const known = (values, node) => values && node > 0 && !Number.isNaN(values[node]);
 
