@@ -84,11 +84,22 @@ def test_a_rolling_cache_goes_on_but_never_far_back() -> None:
 
 @pytest.mark.parametrize("kind", ["dynamic", "longrope"])
 def test_a_text_that_is_rotated_anew_is_read_anew(kind: str) -> None:
-    """With these embeddings a longer prompt turns every key, also of the tokens that it shares with a shorter one."""
+    """With these embeddings a long prompt turns every key, also of the tokens that it shares with a short one."""
     chat, engine = Chat(), families.machine(kind)
-    ids, _, _ = turn(engine, [1, 2, 3], chat, max_new_tokens=60)
-    longer = [1, 2, 3, *ids, *range(3, 30)]
-    assert turn(engine, longer, chat) == turn(engine, longer, None)
+    long = [3 + i % 60 for i in range(40)]
+    for text in (long, [*long[:10], 3], [*long, 5], long[:20]):
+        assert turn(engine, text, chat, max_new_tokens=10) == turn(engine, text, None, max_new_tokens=10)
+
+
+def test_a_text_that_outgrew_its_rotation_is_kept_as_it_was_read_last() -> None:
+    """Its keys are those of a long text, though its prompt was short: right for a longer text, wrong for a shorter."""
+    engine = families.machine("longrope")
+    for shorter, stored in ((False, 62), (True, 0)):
+        chat, text = Chat(), [1, 2, 3]
+        ids, _, _ = turn(engine, text, chat, max_new_tokens=60)
+        later = [*text, *ids[:10], 4] if shorter else [*text, *ids, 4]
+        again, _, kept = turn(engine, later, chat)
+        assert (again, kept) == (turn(engine, later, None)[0], stored)
 
 
 def test_a_run_that_was_cut_off_keeps_nothing() -> None:

@@ -151,7 +151,7 @@ class DecoderSession:
 
     def keep(self, length: int, prompt_length: int) -> bool:
         """Start a text whose first `length` tokens are those stored, where they are rotated as this text asks for."""
-        if not (self._model.rope.is_plain(prompt_length) and self.cache.holds(length)):
+        if self._model.rope.rotated_as(prompt_length) != self._rotated_as or not self.cache.holds(length):
             return False
         self.cache.rewind(length)
         self._tapped.clear()
@@ -162,4 +162,5 @@ class DecoderSession:
         """Start a new text."""
         self.cache.reset()
         self._tapped.clear()
+        self._rotated_as = self._model.rope.rotated_as(prompt_length)
         self._tables = self._model.rope.tables(prompt_length, self.capacity + self.largest_step)

@@ -46,7 +46,7 @@ class Rope:
 
     def tables(self, prompt_length: int, size: int) -> Tables:
         """Tables of at least `size` rows for texts that start with a prompt of that length."""
-        key = self._rotated_as(prompt_length)
+        key = self.rotated_as(prompt_length)
         known = self._known.get(key)
         if known is None or known.cos.shape[0] < size:
             known = self._known[key] = self._build(key, size)
@@ -54,11 +54,7 @@ class Rope:
                 del self._known[next(iter(self._known))]
         return known
 
-    def is_plain(self, length: int) -> bool:
-        """Whether a text of `length` is rotated as all shorter ones are."""
-        return self._rotated_as(length) == 0
-
-    def _rotated_as(self, length: int) -> int:
+    def rotated_as(self, length: int) -> int:
         """The shortest text that is rotated as a text of `length` is."""
         if self._limit is None or length <= self._limit:
             return 0
@@ -69,7 +65,7 @@ class Rope:
         first, scale = self._frequencies(prompt_length)
         rows = [first.expand(same, -1)]
         if self._shape.rope == "longrope":
-            rows.append(self._frequencies(self._rotated_as(size))[0].expand(size - same, -1))
+            rows.append(self._frequencies(self.rotated_as(size))[0].expand(size - same, -1))
         else:
             rows += [self._frequencies(length)[0][None] for length in range(same + 1, size + 1)]
         angles = torch.arange(size, dtype=torch.float32)[:, None] * torch.cat(rows)  # (N, rotary / 2)
