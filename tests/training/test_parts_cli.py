@@ -18,10 +18,13 @@ from decoding.model.loading import load_decoder
 from decoding.parts.adapter import load_adapter
 from decoding.parts.heads import load_heads
 from decoding.text import Codec
+from decoding.training.parts import backbone as backbones
+from decoding.training.parts import runs
 from decoding.training.parts.backbone import Backbone, load_backbone
 from decoding.training.parts.conversations import Conversation, read_conversations, write_line
 from decoding.training.parts.distill import Answering, write_answers
 from decoding.training.parts.rows import Batch
+from decoding.training.quality import Quality
 from decoding.training.suite import write_tasks
 
 from .conftest import CHATS
@@ -151,6 +154,43 @@ def test_a_model_that_teaches_itself(
     card = (home / "out" / "README.md").read_text()
     assert "| joint.distilled | True |" in card and "| joint.weight | 0.01 |" in card
     assert "| right answers, all | 0.0% | 0.0% |" in card
+
+
+def test_right_answers_before_and_after_are_counted_in_one_dtype(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name and a folder are given different ones where none is named: the difference would pass for learning."""
+    write_tasks(home / "tasks.jsonl", 1, questions=1)
+    monkeypatch.setattr(backbones, "find_dtype", lambda dtype, device: torch.float32 if dtype else torch.bfloat16)
+    loaded = list[tuple[str, str | None]]()
+    monkeypatch.setattr(runs, "load", lambda name, **options: loaded.append((name, options["dtype"])))
+    monkeypatch.setattr(runs, "measure", lambda engine, tasks, tell: {"code": Quality(turns=1)})
+    parser = Parser()
+    add_medusa_flags(parser)
+    flags = [flag for flag in SMALL if flag not in ("--dtype", "float32")]
+    flags += ["--joint", "--heads", "1", "--rank", "2", "--tasks", str(home / "tasks.jsonl")]
+    assert train_medusa(parser.parse_args([*flags, *given(home)])) == 0
+    assert loaded == [(str(home / "model"), "bfloat16"), (str(home / "out" / "backbone"), "bfloat16")]
+
+
+def test_what_a_quantised_model_was_before_is_told_of_its_unquantised_weights(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What it learnt is merged into these: beside four bits, the end of rounding would pass for learning."""
+    opened = runs.load_backbone
+
+    def rounded(*arguments: Any, quantised: bool, **options: Any) -> tuple[Backbone, Codec]:
+        backbone, codec = opened(*arguments, quantised=False, **options)
+        with torch.no_grad():
+            for weight in backbone.model.parameters():
+                weight.copy_((weight * 8).round() / 8)
+        backbone.quantised = quantised
+        return backbone, codec
+
+    monkeypatch.setattr(runs, "load_backbone", rounded)
+    flags = ["--joint", "--heads", "1", "--rank", "2", "--json", "--dtype", "bfloat16"]
+    frozen = ["--rate", "0", "--model-rate", "0", "--quantise"]
+    assert medusa(*given(home), *flags, *frozen) == 0
+    found = json.loads(capsys.readouterr().out)["backbone"]
+    assert found["before"] == found["after"] and found["agreement"] == 1.0
 
 
 @pytest.mark.parametrize(

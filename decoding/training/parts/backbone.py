@@ -100,22 +100,24 @@ class Backbone:
 
     def adapt(self, lora: Lora, seed: int) -> None:
         """Put a LoRA adapter beside every linear layer; the output layer's only where it is not the embedding too."""
-        peft = _peft()
         targets = {name for name, module in self.model.named_modules() if isinstance(module, nn.Linear)}
         if self.model.config.tie_word_embeddings:  # merged, it would change what the tokens mean at the entrance
             targets.discard("lm_head")
-        config = peft.LoraConfig(
+        config = _peft().LoraConfig(
             r=lora.rank, lora_alpha=lora.alpha, lora_dropout=lora.dropout, target_modules=sorted(targets), bias="none"
         )
-        with seeded(f"{seed}/lora", self.device), warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # peft asks transformers by names that will go
-            self._lora = peft.get_peft_model(self.model, config)  # changes the model in place
+        with seeded(f"{seed}/lora", self.device):
+            self._lora = _adapted(self.model, config)
 
     @contextmanager
     def original(self) -> Iterator[None]:
         """Inside, the model is what it was before it learnt: its adapter is switched off."""
         with nullcontext() if self._lora is None else self._lora.disable_adapter():
             yield
+
+    def unquantised(self) -> Backbone:
+        """The model in the weights that what is learnt will be merged into; itself where these are its own."""
+        return Backbone(self._opened_anew().to(self.device), self.name) if self.quantised else self
 
     def merge(self) -> None:
         """Make what was learnt part of the plain weights."""
@@ -132,9 +134,13 @@ class Backbone:
     def _merged_anew(self) -> Any:
         """The adapter on the unquantised weights: rounding a quantised sum would lose most of what was learnt."""
         peft = _peft()
-        fresh = peft.get_peft_model(_open(self.name, torch.bfloat16, "sdpa"), self._lora.peft_config["default"])
-        peft.set_peft_model_state_dict(fresh, peft.get_peft_model_state_dict(self._lora))
+        fresh = _adapted(self._opened_anew(), self._lora.peft_config["default"])
+        learnt = peft.get_peft_model_state_dict(self._lora, save_embedding_layers=False)  # what was learnt, not more
+        peft.set_peft_model_state_dict(fresh, learnt)
         return fresh.merge_and_unload().to(self.device)
+
+    def _opened_anew(self) -> Any:
+        return _open(self.name, torch.bfloat16, "sdpa")
 
     def save(self, folder: Path, codec: Codec) -> None:
         """An ordinary transformers folder."""
@@ -164,7 +170,7 @@ def load_backbone(
     codec = _codec(folder)
     attention = "eager" if where.type == "cpu" and length <= _SHORT else "sdpa"
     tell("reading weights", 0.5)
-    with memory_advice("for the model"):
+    with memory_advice("for the model", "name a smaller one, or on a GPU add --quantise"):
         model = _open(name, kind, attention, where) if quantised else _open(name, kind, attention).to(where)
     return Backbone(model, name, quantised=quantised, card_hash=known), codec
 
@@ -225,6 +231,13 @@ def _peft() -> Any:
         return import_module("peft")
     except ImportError:
         raise ModelError("training the model itself needs LoRA: pip install peft") from None
+
+
+def _adapted(model: Any, config: Any) -> Any:
+    """The model inside an adapter, by which it is changed in place."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # peft asks transformers by names that will go
+        return _peft().get_peft_model(model, config)
 
 
 def _shape(config: Any) -> Shape:

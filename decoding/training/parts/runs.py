@@ -67,7 +67,7 @@ def train_medusa(job: Job, settings: HeadSettings, tell: Tell) -> dict[str, JSON
     tell("measuring", 1.0)
     held_out = _held_out(job, source)
     with backbone.original():
-        before, old = measure_model(backbone, held_out)
+        before, old = measure_model(backbone if settings.joint is None else backbone.unquantised(), held_out)
     if settings.joint is not None:
         backbone.merge()
         backbone.save(job.out / "backbone", codec)
@@ -76,8 +76,8 @@ def train_medusa(job: Job, settings: HeadSettings, tell: Tell) -> dict[str, JSON
     model: dict[str, Any] = {"before": before, "after": after, "agreement": agreement(old, new)}
     learner.save(job.out, "backbone" if settings.joint is not None else job.model, final["accuracies"])
     if tasks:
-        model["before"]["questions"] = _questions(job, job.model, tasks, tell)
-        model["after"]["questions"] = _questions(job, str(job.out / "backbone"), tasks, tell)
+        model["before"]["questions"] = _questions(backbone, job.model, tasks, tell)
+        model["after"]["questions"] = _questions(backbone, str(job.out / "backbone"), tasks, tell)
     write_report(job.out, job.model, used, job.work / LOG, final, model)
     return {**final, "backbone": model}
 
@@ -141,7 +141,8 @@ def _held_out(job: Job, source: Source) -> list[Batch]:
     return smaller(source.held_out, job.at_once or job.lines)
 
 
-def _questions(job: Job, model: str, tasks: Sequence[Task], tell: Tell) -> Mapping[str, float]:
-    """The share of right answers to the embedded family's questions, by kind."""
-    found = measure(load(model, device=job.device, dtype=job.dtype), tasks, tell)
+def _questions(backbone: Backbone, model: str, tasks: Sequence[Task], tell: Tell) -> Mapping[str, float]:
+    """The share of right answers to the embedded family's questions, by kind; computed as it was learnt."""
+    dtype = str(backbone.dtype).removeprefix("torch.")  # named, or a name and a folder would be given different ones
+    found = measure(load(model, device=str(backbone.device), dtype=dtype), tasks, tell)
     return {**{kind: quality.share for kind, quality in found.items()}, "all": total(found).share}
