@@ -139,7 +139,8 @@ def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
 )
 def test_where_the_memory_ends_one_sentence_says_what_to_do(tmp_path: Path, error: Exception) -> None:
     """And what was learnt so far is there when it goes on."""
-    with pytest.raises(ModelError, match=r"with 2 lines of 4 tokens at once: halve --at-once.*--length.*--quantise"):
+    advice = r"with 2 lines of 4 tokens at once: halve --at-once.*goes on.*anew in another folder.*--length.*--quantise"
+    with pytest.raises(ModelError, match=advice):
         loop(tmp_path, Line(error), keep=0.0).run(quiet)
     resumed = loop(tmp_path, at_once=1)
     resumed.run(quiet)

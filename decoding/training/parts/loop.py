@@ -26,8 +26,8 @@ from .sources import Source
 _KEEP_SECONDS = 120.0  # between two checkpoints: what a kill can cost
 _LOOKS = 12  # measurements on held-out rows while it trains
 _ADVICE = (
-    "halve --at-once (nothing else changes by it), shorten --length, or on a GPU add --quantise; the last checkpoint "
-    "is kept"
+    "halve --at-once, and the training goes on from its last checkpoint, or train anew in another folder with a "
+    "shorter --length or, on a GPU, with --quantise"
 )
 
 
