@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 
 from .types import Step, Summary, Timing
@@ -14,19 +15,18 @@ def summarise(steps: Sequence[Step], finish: str, text: str) -> Summary:
     drafted = sum(step.drafted for step in steps)
     later = steps[1:]
     seconds = sum(step.timing.total_ms for step in later) / 1000
-    written = sum(len(step.emitted) for step in later)
     return Summary(
         finish=finish,
         text=text,
         new_tokens=new_tokens,
         steps=len(steps),
-        mean_acceptance_length=new_tokens / len(steps) if steps else 0.0,
+        mean_acceptance_length=compression_rate(written(steps)),
         draft_acceptance_rate=sum(step.accepted for step in steps) / drafted if drafted else None,
         acceptance_histogram=histogram(steps),
         fed_per_token=sum(step.fed for step in steps) / new_tokens if new_tokens else 0.0,
         prefill_seconds=steps[0].timing.total_ms / 1000 if steps else 0.0,
         decode_seconds=seconds,
-        tokens_per_second=written / seconds if seconds > 0 else None,
+        tokens_per_second=sum(len(step.emitted) for step in later) / seconds if seconds > 0 else None,
         timing=add(step.timing for step in later),
     )
 
@@ -39,23 +39,27 @@ def histogram(steps: Sequence[Step]) -> tuple[int, ...]:
     return tuple(counts)
 
 
-def survival(steps: Sequence[Step]) -> tuple[float, ...]:
-    """Per-position acceptance rate: entry i is the share of steps that accepted more than i guesses."""
-    counts = histogram(steps)
-    return tuple(sum(counts[i + 1 :]) / len(steps) for i in range(len(counts) - 1))
+def survival(counts: Sequence[int]) -> tuple[float, ...]:
+    """Per-position acceptance rate of a histogram: entry i is the share of steps that accepted more than i guesses."""
+    return tuple(sum(counts[i + 1 :]) / sum(counts) for i in range(len(counts) - 1))
 
 
-def compression_rate(steps: Sequence[Step]) -> float:
+def written(steps: Iterable[Step]) -> Counter[int]:
+    """The list S of the Kangaroo paper as counts: how many passes of the target wrote n tokens."""
+    return Counter(len(step.emitted) for step in steps)
+
+
+def compression_rate(counts: Mapping[int, int]) -> float:
     """CR of the Kangaroo paper, equation 1: tokens written per pass of the target, the mean acceptance length."""
-    return sum(len(step.emitted) for step in steps) / len(steps) if steps else 0.0
+    return sum(tokens * passes for tokens, passes in counts.items()) / (sum(counts.values()) or 1)
 
 
-def consistent_acceptance(steps: Sequence[Step], w: int) -> float:
+def consistent_acceptance(counts: Mapping[int, int], w: int) -> float:
     """CTAR(w) of the Kangaroo paper, equation 2: the share of passes that wrote more than w tokens.
 
     So it is the chance that w guesses in a row come true; a last step that was cut counts what it wrote.
     """
-    return sum(len(step.emitted) > w for step in steps) / len(steps) if steps else 0.0
+    return sum(passes for tokens, passes in counts.items() if tokens > w) / (sum(counts.values()) or 1)
 
 
 def add(timings: Iterable[Timing]) -> Timing:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import add
-from typing import Any
+from typing import Any, NamedTuple
 
+from decoding import metrics
 from decoding.types import Header, Role, Step
 
 from .story import Story
@@ -104,53 +105,49 @@ def rows(header: Header) -> tuple[Row, ...]:
     return (_SPEED, _MEAN, *((_VERIFIED, _HIT) if header.method in _BRANCHING else (_RATE,)), *_COMMON)
 
 
-@dataclass(slots=True)
-class Totals:
-    """Sums over the steps so far, one entry a step; the first step's time is left out, because it reads the prompt."""
+class Totals(NamedTuple):
+    """Sums up to a step, so that no step is counted twice in a long run."""
 
-    counts: list[tuple[int, ...]] = field(default_factory=list)  # new, drafted, accepted, fed, hits, sum of their ranks
-    times: list[tuple[float, ...]] = field(default_factory=list)  # of `PHASES`, and the total
-    accepted: list[int] = field(default_factory=list)  # of every step
-    emitted: list[int] = field(default_factory=list)
+    counts: tuple[int, ...]  # new, drafted, accepted, fed, hits, sum of their ranks
+    accepted: Counter[int]  # steps by accepted guesses
+    written: Counter[int]  # and by tokens written
+    times: tuple[float, ...]  # of `PHASES`, and the total; the first step, which reads the prompt, is left out
 
-    def add(self, step: Step) -> None:
-        """Count one more step."""
-        ranks, emitted = hit_ranks(step), len(step.emitted)
-        counts = (emitted, step.drafted, step.accepted, step.fed, len(ranks), sum(ranks))
+    @classmethod
+    def of(cls, step: Step) -> Totals:
+        """Those of one step."""
+        ranks, written = hit_ranks(step), metrics.written([step])
+        counts = (len(step.emitted), step.drafted, step.accepted, step.fed, len(ranks), sum(ranks))
         times = (*(getattr(step.timing, f"{phase}_ms") for phase in PHASES), step.timing.total_ms)
-        if self.counts:
-            counts = tuple(map(add, self.counts[-1], counts))
-            times = tuple(map(add, self.times[-1], times))
-        else:
-            times = (0.0,) * len(times)
-        self.counts.append(counts)
-        self.times.append(times)
-        self.accepted.append(step.accepted)
-        self.emitted.append(emitted)
+        return cls(counts, Counter([step.accepted]), written, times if step.index else (0.0,) * len(times))
+
+    def plus(self, other: Totals) -> Totals:
+        """The sums of both."""
+        counts, times = map(add, self.counts, other.counts), map(add, self.times, other.times)
+        return Totals(tuple(counts), self.accepted + other.accepted, self.written + other.written, tuple(times))
 
 
 def numbers(story: Story, k: int) -> dict[str, Any]:
     """The value of every number after step k; None where nothing was measured."""
-    totals: Totals = story.sums.setdefault("counters", Totals())
-    for step in story.steps[len(totals.counts) : k + 1]:
-        totals.add(step)
-    (new, drafted, accepted, fed, hits, ranks), (*phases, total) = totals.counts[k], totals.times[k]
-    steps, tally = k + 1, Counter(totals.accepted[: k + 1])
-    counts = [tally[guesses] for guesses in range(max(tally) + 1)]
-    emitted = totals.emitted[: k + 1]
+    totals: list[Totals] = story.sums.setdefault("counters", [])
+    for step in story.steps[len(totals) : k + 1]:
+        totals.append(totals[-1].plus(Totals.of(step)) if totals else Totals.of(step))
+    (new, drafted, accepted, fed, hits, ranks), by_accepted, by_written, (*phases, total) = totals[k]
+    first = story.steps[0]
+    histogram = [by_accepted[guesses] for guesses in range(max(by_accepted) + 1)]
     return {
-        "tokens_per_second": (new - emitted[0]) / (total / 1000) if total > 0 else None,
-        "mean_acceptance_length": new / steps,
+        "tokens_per_second": (new - len(first.emitted)) / (total / 1000) if total > 0 else None,
+        "mean_acceptance_length": metrics.compression_rate(by_written),
         "draft_acceptance_rate": accepted / drafted if drafted else None,
         "hit_rank": ranks / hits if hits else None,
-        "survival": [sum(counts[i + 1 :]) / steps for i in range(len(counts) - 1)],
-        "histogram": counts,
+        "survival": [*metrics.survival(histogram)],
+        "histogram": histogram,
         "fed_per_token": fed / new if new else None,
         "speedup": None,
-        "ctar": [sum(written > w for written in emitted) / steps for w in CTAR],
+        "ctar": [metrics.consistent_acceptance(by_written, w) for w in CTAR],
         "time": [phase / total for phase in phases] if total > 0 else None,
         "step_ms": total / k if k else None,
-        "prefill_ms": story.steps[0].timing.total_ms,
+        "prefill_ms": first.timing.total_ms,
         "new_tokens": new,
     }
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from ..engine import Engine, Prompt
 from ..errors import ParamError
+from ..metrics import compression_rate, consistent_acceptance, written
 from ..tasks import Task
 from ..types import JSON, Step
 from .claims import Cell, Table, UnmeasuredError
@@ -77,7 +78,7 @@ class Tally:
 
     def add(self, question: Question, steps: Sequence[Step]) -> None:
         """Count a run."""
-        self.written.setdefault(question.kind, Counter()).update(len(step.emitted) for step in steps)
+        self.written.setdefault(question.kind, Counter()).update(written(steps))
         self.drafted += sum(step.drafted for step in steps)
         self.accepted += sum(step.accepted for step in steps)
         for step in steps[1:]:
@@ -93,13 +94,11 @@ class Tally:
 
     def per_step(self, *kinds: str) -> float:
         """Tokens per step: the paper's S, compression rate or tokens per call."""
-        lengths = self.lengths(kinds)
-        return sum(length * count for length, count in lengths.items()) / lengths.total()
+        return compression_rate(self.lengths(kinds))
 
     def consistent(self, w: int, *kinds: str) -> float:
         """The Kangaroo paper's CTAR(w): the share of steps that wrote more than w tokens."""
-        lengths = self.lengths(kinds)
-        return sum(count for length, count in lengths.items() if length > w) / lengths.total()
+        return consistent_acceptance(self.lengths(kinds), w)
 
     @property
     def steps(self) -> int:

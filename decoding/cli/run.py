@@ -126,7 +126,7 @@ def contract(run: Run, engine: Engine, verdict: Rescore) -> dict[str, JSON]:
         "mean_acceptance_length": summary.mean_acceptance_length,
         "draft_acceptance_rate": summary.draft_acceptance_rate,
         "acceptance_histogram": list(summary.acceptance_histogram),
-        "per_position_acceptance_rate": list(survival(run.steps)),
+        "per_position_acceptance_rate": list(survival(summary.acceptance_histogram)),
         "tokens_per_second": summary.tokens_per_second,
         "seconds": summary.prefill_seconds + summary.decode_seconds,
         "prefill_seconds": summary.prefill_seconds,

@@ -26,8 +26,8 @@ def test_counters_are_the_engines_metrics(method: str) -> None:
     for name in ("tokens_per_second", "mean_acceptance_length", "draft_acceptance_rate", "fed_per_token", "new_tokens"):
         assert numbers[name] == pytest.approx(getattr(summary, name))
     assert tuple(numbers["histogram"]) == summary.acceptance_histogram
-    assert tuple(numbers["survival"]) == metrics.survival(steps)
-    assert numbers["ctar"] == [metrics.consistent_acceptance(steps, w) for w in counters.CTAR]
+    assert tuple(numbers["survival"]) == metrics.survival(summary.acceptance_histogram)
+    assert numbers["ctar"] == [metrics.consistent_acceptance(metrics.written(steps), w) for w in counters.CTAR]
     assert numbers["prefill_ms"] == pytest.approx(summary.prefill_seconds * 1000)
     total = metrics.add(step.timing for step in steps[1:])
     shares = [total.draft_ms, total.forward_ms, total.accept_ms, total.commit_ms, total.other_ms]
