@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ..embedded import FOLDERS
 from ..errors import ModelError
+from ..model.loading import DTYPES
 from ..trace import read_trace
 from .arguments import add_json_flag, add_model_flags, load_engine
 from .paint import Paint
@@ -37,8 +38,11 @@ def main(arguments: argparse.Namespace) -> int:
         raise ModelError(
             f"the trace names the model {named[:200]!r}, which is no folder here: name it with --model if you trust it"
         )
+    name = arguments.model or named
+    if name != "toy":
+        arguments.dtype = arguments.dtype or _dtype(trace.header.dtype)
     try:
-        engine = load_engine(arguments, arguments.model or named)
+        engine = load_engine(arguments, name)
     except ModelError as error:
         if arguments.model:
             raise
@@ -59,6 +63,13 @@ def main(arguments: argparse.Namespace) -> int:
             )
             print(f"  {missed} {engine.codec.piece(place.choice)!r}, ahead by {place.margin:.3g}")
     return _VIOLATED if verdict.violations else 0
+
+
+def _dtype(named: str) -> str:
+    """That of the run: computed in another one, its near ties would fall otherwise and look like violations."""
+    if named not in DTYPES:
+        raise ModelError(f"the trace names the dtype {named[:40]!r}, which cannot be used: name one with --dtype")
+    return named
 
 
 def _is_folder(name: str) -> bool:

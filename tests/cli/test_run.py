@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from decoding import load
+from decoding.cli import rescore
 from decoding.cli.paint import visible
 from decoding.cli.run import _Screen
 from decoding.cli.stream import Pieces, Stream
@@ -194,6 +195,31 @@ def test_rescore_loads_the_folder_that_a_trace_names(command: Command, tmp_path:
     assert command("run", "--json", "--trace", str(path), *flags, "--prompt", "w3 w4 w5", *QUICK).code == 0
     done = command("rescore", str(path), "--device", "cpu", "--dtype", "float32", "--json")
     assert done.code == 0 and done.json["violations"] == 0
+
+
+def test_rescore_computes_in_the_runs_own_dtype(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In another one rounding alone tells tokens apart, and a right run looks wrong."""
+    path, used = tmp_path / "run.jsonl", list[str]()
+    load_engine = rescore.load_engine
+
+    def loaded(*arguments: Any) -> Any:
+        engine = load_engine(*arguments)
+        used.append(str(engine.model.dtype))
+        return engine
+
+    monkeypatch.setattr(rescore, "load_engine", loaded)
+    flags = ("--model", save(tmp_path / "model"), "--device", "cpu", "--dtype", "float16")
+    assert command("run", "--json", "--trace", str(path), *flags, "--prompt", "w3 w4 w5", *QUICK).code == 0
+    assert command("rescore", str(path), "--device", "cpu", "--json").json["violations"] == 0
+    command("rescore", str(path), "--device", "cpu", "--dtype", "bfloat16")
+    assert used == ["torch.float16", "torch.bfloat16"]
+    trace = read_trace(path)
+    write_trace(dataclasses.replace(trace, header=dataclasses.replace(trace.header, dtype="\x1b[2Jint8")), path)
+    done = command("rescore", str(path), "--device", "cpu")
+    assert done.code == 2 and done.err.count("\n") == 1 and "\x1b" not in done.err
+    assert "the trace names the dtype" in done.err and "name one with --dtype" in done.err
 
 
 def test_rescore_tells_by_its_exit_code(command: Command, tmp_path: Path) -> None:
