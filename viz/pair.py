@@ -6,12 +6,13 @@ and of the drafter's law only the shares of the tokens that were drawn from it.
 
 from __future__ import annotations
 
-from decoding.types import Header, Role, Step
+from decoding import tree
+from decoding.types import Header, Step
 
 from .cells import Trace, axis, labels, layout, note, packed, points, ticks
 from .encode import tokens
 from .palette import MEANINGS, Fate
-from .story import Story, node_fates
+from .story import Story, node_fates, places_of, said, siblings
 from .view import Figure, Patch, View
 
 _ROWS = 7  # tokens shown
@@ -22,11 +23,13 @@ WORDS = {
     "sampled": "{fate}: kept with chance min(1, p/q) = {keep}",
     "residual": "{fate}: kept with chance min(1, p/q) = {keep}, so the next is drawn from max(0, p - q)",
     "copied": "{fate}: drawn from no law, it is kept with chance p {p}",
+    "untried": "behind a rejected guess: never tried",
+    "cut": "behind the end of the run: never written",
     "typical": "{fate}: p {p}, kept where it is typical enough",
     "explored": "a cell of the window: p {p}, read and never written",
     "none": "no guess here: the target's own law",
-    "rank": "what the target took was guess {rank} of {count}",
-    "missed": "what the target took was not guessed, {count} tried",
+    "rank": "the target's choice here was guess {rank} of {count}",
+    "missed": "the target's choice here was none of the {count} guessed",
 }
 FATES = {Fate.ACCEPTED: "accepted", Fate.REJECTED: "rejected", Fate.MATCHED: "right, but not the one used"}
 _LIGHT = "this run was recorded without probabilities: record it in full to see them"
@@ -80,10 +83,10 @@ def pair_detail(story: Story, k: int, node: int) -> Patch:
     if not step.top or not 0 <= node < len(step.tokens):
         return {}
     parent = max(0, step.parents[node])
-    rivals, said = guesses(step, parent), choice(step, parent)
+    rivals, taken = siblings(step, parent), said(step, parent)
     rows = _rows(step, parent, node)
     ids = [token for token, _ in rows]
-    places = {step.tokens[guess]: guess for guess in reversed(rivals)}
+    places = {step.tokens[guess]: guess for guess in rivals}
     data: list[Trace] = [{} for _ in range(5)]
     data[TARGET] = {"x": [round(p, 4) for _, p in rows], "customdata": packed([places.get(token, -1) for token in ids])}
     drawn = [(row, places[token]) for row, token in enumerate(ids) if token in places and _q(step, places[token])]
@@ -91,33 +94,20 @@ def pair_detail(story: Story, k: int, node: int) -> Patch:
         data[DRAFT] = {"x": [round(_q(step, guess), 4) for _, guess in drawn]}
         data[DRAFT] |= {"y": [row + 0.2 for row, _ in drawn], "customdata": packed([guess for _, guess in drawn])}
     data[NAMES] = {"y": packed([*range(len(ids))]), "text": tokens(ids) | {"cut": 14}}
-    signs = [(1.17, ids.index(said), "diamond")] if said in ids else []
+    signs = [(1.17, ids.index(taken), "diamond")] if taken in ids else []
     if node:
         signs.append((1.1, ids.index(step.tokens[node]), MEANINGS[node_fates(step)[node]].symbol))
     xs, ys, symbols = zip(*signs, strict=True) if signs else ((), (), ())
     data[MARKS] = {"x": [*xs], "y": [*ys], "marker": {"symbol": [*symbols]}}
-    data[SAY] = {"text": {"strings": [sentence(story.header, step, node), _rank(step, rivals, said)]}}
+    data[SAY] = {"text": {"strings": [sentence(story.header, step, node), _rank(step, rivals, taken)]}}
     return {"data": data}
 
 
 def chosen(step: Step) -> int:
     """The guess that a figure is about where nobody has chosen one."""
     end = step.path[-1] if step.path else 0
-    rejected = guesses(step, end)
+    rejected = siblings(step, end)
     return rejected[0] if rejected else end
-
-
-def guesses(step: Step, parent: int) -> list[int]:
-    """The guesses below a node, in the order in which they were made."""
-    columns = enumerate(zip(step.parents, step.roles, strict=True))
-    return [node for node, (above, role) in columns if above == parent and role is Role.VERIFY]
-
-
-def choice(step: Step, parent: int) -> int:
-    """What the target took behind a node: what was written there, or what is likeliest."""
-    if parent in step.path and step.path.index(parent) < len(step.emitted):
-        return step.emitted[step.path.index(parent)]
-    return step.choices[parent] if step.choices else -1
 
 
 def keep(step: Step, node: int) -> float | None:
@@ -135,20 +125,33 @@ def sentence(header: Header, step: Step, node: int) -> str:
     if not node or p is None:
         return WORDS["none"]
     fate, best = node_fates(step)[node], max((share for _, share in step.top[step.parents[node]]), default=p)
-    kind = "residual" if fate is Fate.REJECTED else "sampled"
-    kind = kind if _q(step, node) else "copied"
-    if not header.sampling.get("temperature"):
+    if fate is Fate.EXPLORED:
+        kind = "explored"
+    elif not header.sampling.get("temperature"):
         kind = "greedy"
+    elif (never := _never(step, node)) and (header.lossless or never == "cut"):
+        kind = never
     elif not header.lossless:
         kind = "typical"
-    kind = "explored" if fate is Fate.EXPLORED else kind
+    else:
+        kind = "copied" if not _q(step, node) else "residual" if fate is Fate.REJECTED else "sampled"
     told = {"p": f"{p:.3f}", "best": f"{max(best, p):.3f}", "keep": f"{keep(step, node):.3f}"}
     return WORDS[kind].format(fate=FATES.get(fate, ""), **told)
 
 
-def _rank(step: Step, rivals: list[int], said: int) -> str:
+def _never(step: Step, node: int) -> str:
+    """Why the target never came to a guess: the run was cut before it, or it hangs off a rejected one; else ""."""
+    places = places_of(step)
+    taken = [places[at] for at in step.path]
+    above = [places[at] for at in tree.path_to(step.parents, node)[:-1]]
+    if len(step.emitted) == step.accepted and taken[-1] in above:
+        return "cut"
+    return "" if above[-1] in taken else "untried"
+
+
+def _rank(step: Step, rivals: list[int], taken: int) -> str:
     """Where what the target took stood among the guesses there."""
-    ranks = [rank for rank, node in enumerate(rivals, start=1) if step.tokens[node] == said]
+    ranks = [rank for rank, node in enumerate(rivals, start=1) if step.tokens[node] == taken]
     if not rivals:
         return ""
     return WORDS["rank" if ranks else "missed"].format(rank=ranks[0] if ranks else 0, count=len(rivals))
@@ -162,7 +165,7 @@ def _q(step: Step, node: int) -> float:
 def _rows(step: Step, parent: int, node: int) -> list[tuple[int, float]]:
     """Tokens and the target's shares of them: its best ones and the guesses, the likeliest first."""
     shares = dict(step.top[parent])
-    for guess in (node, *guesses(step, parent)):
+    for guess in (node, *siblings(step, parent)):
         p = step.p[guess] if guess and step.p else None
         if p is not None:
             shares.setdefault(step.tokens[guess], p)

@@ -74,8 +74,7 @@ def _node_fates(
     choices: tuple[int, ...],
     emitted: tuple[int, ...],
 ) -> tuple[Fate, ...]:
-    accepted, places = set(path), _places(tokens, parents)
-    written = {places[node]: token for node, token in zip(path, emitted, strict=False)}  # behind the accepted path
+    accepted, said = set(path), _said(tokens, parents, path, choices, emitted)
     fates: list[Fate] = []
     for node, (token, parent, role) in enumerate(zip(tokens, parents, roles, strict=True)):
         if role is Role.ROOT:
@@ -86,9 +85,26 @@ def _node_fates(
             fates.append(Fate.ACCEPTED)
         else:
             # Right where it stands, but its like was taken, or it hangs off a guess that was not accepted.
-            right = written.get(places[parent], choices[parent] if choices else None) == token
-            fates.append(Fate.MATCHED if right else Fate.REJECTED)
+            fates.append(Fate.MATCHED if said[parent] == token else Fate.REJECTED)
     return tuple(fates)
+
+
+def said(step: Step, node: int) -> int:
+    """What the target took behind a node: what was written there, else what is likeliest; -1 where nothing tells."""
+    return _said(step.tokens, step.parents, step.path, step.choices, step.emitted)[node]
+
+
+@lru_cache(maxsize=8)
+def _said(
+    tokens: tuple[int, ...],
+    parents: tuple[int, ...],
+    path: tuple[int, ...],
+    choices: tuple[int, ...],
+    emitted: tuple[int, ...],
+) -> tuple[int, ...]:
+    places = _places(tokens, parents)
+    written = {places[node]: token for node, token in zip(path, emitted, strict=False)}
+    return tuple(written.get(place, choices[node] if choices else -1) for node, place in enumerate(places))
 
 
 def siblings(step: Step, node: int) -> list[int]:
@@ -99,16 +115,20 @@ def siblings(step: Step, node: int) -> list[int]:
     """
     if not step.tokens:
         return []
-    places, found = _places(step.tokens, step.parents), dict[int, int]()
+    places, found = places_of(step), dict[int, int]()
     for guess, (token, parent, role) in enumerate(zip(step.tokens, step.parents, step.roles, strict=True)):
         if role is Role.VERIFY and places[parent] == places[node] and (token not in found or guess in step.path):
             found[token] = guess
     return [*found.values()]
 
 
+def places_of(step: Step) -> tuple[int, ...]:
+    """The place in the text that every node stands for: the first node with the same tokens from the root to it."""
+    return _places(step.tokens, step.parents)
+
+
 @lru_cache(maxsize=8)
 def _places(tokens: tuple[int, ...], parents: tuple[int, ...]) -> tuple[int, ...]:
-    """The place in the text that every node stands for: the first node with the same tokens from the root to it."""
     known, places = dict[tuple[int, int], int](), list[int]()
     for node, (token, parent) in enumerate(zip(tokens, parents, strict=True)):
         places.append(known.setdefault((places[parent], token), node) if parent >= 0 else node)

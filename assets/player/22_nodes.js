@@ -19,9 +19,33 @@
       if (found.fate[node] === S.FATE.ACCEPTED) found.path.push(node);
     }
     found.path.sort((a, b) => found.depth[a] - found.depth[b]);
+    found.place = places(found);
     return found;
   };
   const RAW = { text: String, string: String, colour: String, symbol: String, judged: true };
+
+  // The place in the text that every node stands for: the first node with the same tokens from the root to it.
+  const places = ({ token, parent }) => {
+    const known = new Map();
+    const found = [];
+    for (let node = 0; node < token.length; node += 1) {
+      const way = node ? `${found[parent[node]]},${token[node]}` : "";
+      if (!known.has(way)) known.set(way, node);
+      found.push(known.get(way));
+    }
+    return found;
+  };
+
+  // The guesses for the place behind a node, every token once: the counterpart of siblings in viz/story.py.
+  S.siblings = (nodes, node) => {
+    const found = new Map();
+    for (let guess = 1; guess < nodes.count; guess += 1) {
+      const here = nodes.place[nodes.parent[guess]] === nodes.place[node] && nodes.fate[guess] !== S.FATE.EXPLORED;
+      const stands = !found.has(nodes.token[guess]) || nodes.fate[guess] === S.FATE.ACCEPTED;
+      if (here && stands) found.set(nodes.token[guess], guess);
+    }
+    return [...found.values()];
+  };
 
   // The nodes that a node sees in its step, root first: itself and its ancestors, as far back as a sliding window.
   S.seenNodes = (nodes, node, window) => {

@@ -8,7 +8,7 @@
 
   // What the target took behind a node: what was written there, or what is likeliest.
   const taken = (step, nodes, parent) => {
-    const at = nodes.path.indexOf(parent);
+    const at = nodes.path.findIndex((node) => nodes.place[node] === nodes.place[parent]);
     if (at >= 0 && at < step.emitted.length) return step.emitted[at];
     return nodes.choice ? nodes.choice[parent] : -1;
   };
@@ -26,13 +26,23 @@
     return kept;
   };
 
-  const sentence = (words, header, nodes, node, best) => {
+  // Why the target never came to a guess: the run was cut before it, or it hangs off a rejected one.
+  const never = (step, nodes, node) => {
+    const way = nodes.path.map((at) => nodes.place[at]);
+    const above = S.seenNodes(nodes, nodes.parent[node]).map((at) => nodes.place[at]);
+    if (step.emitted.length === step.accepted && above.includes(way.at(-1))) return "cut";
+    return way.includes(above.at(-1)) ? "" : "untried";
+  };
+
+  const sentence = (words, header, step, nodes, node, best) => {
     if (!known(nodes.p, node)) return words.none;
     const [p, q, fate] = [nodes.p[node], known(nodes.q, node) ? nodes.q[node] : 0, nodes.fate[node]];
+    const why = never(step, nodes, node);
     let kind = q ? (fate === REJECTED ? "residual" : "sampled") : "copied";
-    if (!header.sampling?.temperature) kind = "greedy";
-    else if (!header.lossless) kind = "typical";
     if (fate === EXPLORED) kind = "explored";
+    else if (!header.sampling?.temperature) kind = "greedy";
+    else if (why && (header.lossless || why === "cut")) kind = why;
+    else if (!header.lossless) kind = "typical";
     const keep = q ? Math.min(1, p / q) : p;
     return S.fill(words[kind], {
       fate: JUDGED[fate] ?? "", p: p.toFixed(3), best: Math.max(best, p).toFixed(3), keep: keep.toFixed(3),
@@ -52,7 +62,7 @@
     if (!nodes || !top?.length || node >= nodes.count) return null;
     const step = record.steps[k];
     const parent = Math.max(0, nodes.parent[node]);
-    const rivals = nodes.children[parent].filter((guess) => nodes.fate[guess] !== EXPLORED);
+    const rivals = S.siblings(nodes, parent);
     const rows = ranked(nodes, top[parent], node, rivals, detail.rows);
     const said = taken(step, nodes, parent);
     const place = (token) => rivals.find((guess) => nodes.token[guess] === token) ?? -1;
@@ -63,7 +73,7 @@
     if (node) signs.push([1.1, row(nodes.token[node]), record.play.fates[nodes.fate[node]].symbol]);
     const best = Math.max(0, ...top[parent].map(([, p]) => p));
     const { words } = detail;
-    const say = [sentence(words, record.play.header, nodes, node, best), rank(words, nodes, rivals, said)];
+    const say = [sentence(words, record.play.header, step, nodes, node, best), rank(words, nodes, rivals, said)];
     const data = [];
     data[detail.target] = { x: rows.map(([, p]) => p), customdata: rows.map(([token]) => place(token)) };
     data[detail.draft] = {

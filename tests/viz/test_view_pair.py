@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from decoding import tree
 from decoding.types import Role, Step, Trace
 from tests.toys import correlated, counted_text, engine
 from viz.encode import resolve
-from viz.pair import DRAFT, MARKS, NAMES, SAY, TARGET, VIEW, WORDS, chosen, keep, pair_detail
+from viz.pair import DRAFT, MARKS, NAMES, SAY, TARGET, VIEW, WORDS, chosen, keep, pair_detail, sentence
 from viz.palette import LIGHT, MEANINGS
 from viz.story import Story, node_fates
 
@@ -36,9 +37,9 @@ def full(method: str) -> Trace:
 def shares(step: Step, node: int) -> dict[int, float]:
     """The target's recorded shares at the place of a node."""
     parent = max(0, step.parents[node])
-    known = dict(step.top[parent])
+    known, ways = dict(step.top[parent]), tree.paths(step.parents, step.tokens)
     for guess, above in enumerate(step.parents):
-        wanted = above == parent and (step.roles[guess] is Role.VERIFY or guess == node)
+        wanted = guess == node or (step.roles[guess] is Role.VERIFY and ways[above] == ways[parent])
         if guess and wanted and step.p[guess] is not None:
             known.setdefault(step.tokens[guess], step.p[guess] or 0.0)
     return known
@@ -95,7 +96,9 @@ def test_the_default_is_the_first_rejected_guess(method: str) -> None:
     """What a visitor asks first of a step is why it ended."""
     for step in full(method).steps:
         node, end = chosen(step), step.path[-1]
-        rejected = [n for n, parent in enumerate(step.parents) if parent == end and step.roles[n] is Role.VERIFY]
+        ways = tree.paths(step.parents, step.tokens)
+        columns = enumerate(zip(step.parents, step.roles, strict=True))
+        rejected = [n for n, (above, role) in columns if role is Role.VERIFY and ways[above] == ways[end]]
         assert node == (rejected[0] if rejected else end)
 
 
@@ -111,6 +114,40 @@ def test_the_sentence_follows_the_way_of_sampling() -> None:
     assert "drawn from no law" in drawn(trace, VIEW, k)["data"][SAY]["text"][0]
     k = next(step.index for step in trace.steps if not step.drafted)
     assert drawn(trace, VIEW, k)["data"][SAY]["text"][0] == WORDS["none"]
+
+
+def test_a_guess_that_was_never_tried_is_not_told_as_one() -> None:
+    """Behind the first rejected guess nothing is kept by chance, and nothing is drawn from what is left."""
+    trace, seen = sampled("draft_model"), set[str]()
+    for step in trace.steps:
+        for node in range(1, len(step.tokens)):
+            said = sentence(trace.header, step, node)
+            never = step.parents[node] not in step.path
+            assert (said == WORDS["untried"]) == never
+            assert ("max(0, p - q)" in said) == (not never and node not in step.path)
+            seen.add(said)
+    assert WORDS["untried"] in seen
+    step = next(step for step in trace.steps if step.accepted > 1)
+    cut = replace(step, path=step.path[:2], accepted=1, emitted=step.emitted[:1])
+    assert {sentence(trace.header, cut, node) for node in range(2, len(step.tokens))} == {WORDS["cut"]}
+    assert "kept with chance" in sentence(trace.header, cut, 1)
+
+
+def test_what_a_twin_guessed_was_guessed() -> None:
+    """Rows of equal beginnings are one place in the text: the row beside tried what this one did not."""
+    trace, told = full("ngrammys"), 0
+    story = Story.of(trace)
+    for step in trace.steps:
+        ways = tree.paths(step.parents, step.tokens)
+        for node in range(len(step.tokens)):
+            parent = max(0, step.parents[node])
+            guessed = {step.tokens[n] for n in range(1, len(ways)) if ways[n][:-1] == ways[parent]}
+            own = {step.tokens[n] for n in range(1, len(ways)) if step.parents[n] == parent}
+            words = drawn_pair(story, step, node)[SAY]["text"][1]
+            assert words.endswith((f"of {len(guessed)}", f"of the {len(guessed)} guessed"))
+            assert words.startswith("the target's choice here was guess") == (step.choices[parent] in guessed)
+            told += guessed != own
+    assert told > 0
 
 
 def test_a_light_record_says_so() -> None:
