@@ -10,7 +10,6 @@ import base64
 import binascii
 import json
 import logging
-import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,7 +17,6 @@ from decoding.errors import SpecscopeError, TraceError
 from decoding.export import perfetto, steps_csv, vllm
 from decoding.params import shown
 from decoding.trace import parse_trace
-from decoding.types import Trace
 from viz.page import page
 from viz.play import MisfitError
 
@@ -39,7 +37,6 @@ class Answers:
 
     def __init__(self, store: Store, recordings: Recordings) -> None:
         self._store, self._recordings = store, recordings
-        self._reading = threading.Semaphore(1)  # dropped files and replays take the interpreter for a while
 
     def functions(self) -> list[Asked]:
         """As plain functions by the names that scripts use."""
@@ -66,18 +63,18 @@ class Answers:
         recording = self._recordings.get(run)
         if recording is not None:
             return {"lines": self.recording(recording.id)}
-        kept = self._store.get(run)
-        if kept is None:
-            raise TraceError(_GONE)
-        _, lines = replay(kept.trace, str(run))
-        return {"lines": host(run=run, address=f"run={run}") + lines + kept.play.end(kept.trace.summary)}
+        kept = self._kept(run)
+        with self._store.reading:
+            _, lines = replay(kept.trace, str(run))
+        return {"lines": host(run=run, address=f"run={run}") + lines + kept.end()}
 
     def recording(self, run: str) -> str:
         """A recording's lines with what the page around the player shows."""
         told = self._recordings.get(run)
         assert told is not None
         about = {"run": run, "address": f"run={run}", "title": told.title, "shows": told.shows, "step": told.step}
-        return host(**about) + self._recordings.lines(run)
+        with self._store.reading:
+            return host(**about) + self._recordings.lines(run)
 
     def _line(self, asked: Any, what: str) -> Answer:
         run, k = _pair(asked)
@@ -92,13 +89,13 @@ class Answers:
         run, form = _pair(asked)
         if not isinstance(form, str) or form not in _FORMS:
             raise TraceError(f"choose one of {', '.join(_FORMS)} to download, not {shown(form)}")
-        kept = self._kept(run)
-        with self._busy():
-            ending, content = _FORMS[form](self._recordings, str(run), kept.trace)
+        kept, told = self._kept(run), self._recordings.get(run)
+        with self._store.reading:
+            ending, content = _FORMS[form](kept, told.step if told else None)
         name = f"specscope-{kept.trace.header.method}"[:40]
         name = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in name)
-        told: Answer = {"name": f"{name}-{form}.{ending}", "type": _TYPES[ending]}
-        return told | ({"text": content} if isinstance(content, str) else {"bytes": _spell(content)})
+        answer: Answer = {"name": f"{name}-{form}.{ending}", "type": _TYPES[ending]}
+        return answer | ({"text": content} if isinstance(content, str) else {"bytes": _spell(content)})
 
     def _dropped(self, asked: Any) -> Answer:
         if not isinstance(asked, str) or len(asked) > LIMITS.upload_bytes * 4 // 3 + 4:
@@ -107,14 +104,15 @@ class Answers:
             data = base64.b64decode(asked, validate=True)
         except (binascii.Error, ValueError):
             raise TraceError("the file did not arrive whole: drop it again") from None
-        with self._busy():
+        with self._store.reading:
             trace = parse_trace(data, limits=LIMITS.files, allow_partial=True)
             if not trace.steps:
                 raise TraceError("this trace holds no steps: record a run first")
             run = new_id()
             play, lines = replay(trace, run)
-            self._store.put(run, Kept(trace, play))
-        return {"lines": host(run=run, address=f"run={run}", title="Your file") + lines + play.end(trace.summary)}
+            kept = Kept(trace, play)
+            self._store.put(run, kept)
+        return {"lines": host(run=run, address=f"run={run}", title="Your file") + lines + kept.end()}
 
     def _kept(self, run: object) -> Kept:
         kept = self._store.get(run)
@@ -122,37 +120,17 @@ class Answers:
             raise TraceError(_GONE)
         return kept
 
-    def _busy(self) -> _Turn:
-        return _Turn(self._reading)
+
+def _html(kept: Kept, step: int | None) -> tuple[str, str]:
+    return "html", page(kept.trace, check=kept.proof.check, speedup=kept.proof.speedup, step=step)
 
 
-class _Turn:
-    """One of these at a time: whoever comes while one is going on is told so, instead of holding a thread."""
-
-    def __init__(self, gate: threading.Semaphore) -> None:
-        self._gate = gate
-
-    def __enter__(self) -> None:
-        if not self._gate.acquire(timeout=5):
-            raise TraceError("the server is reading another file: try again in a moment")
-
-    def __exit__(self, *error: object) -> None:
-        self._gate.release()
-
-
-def _html(recordings: Recordings, run: str, trace: Trace) -> tuple[str, str]:
-    told = recordings.get(run)
-    if told is None:
-        return "html", page(trace)
-    return "html", page(trace, result=told.check, speedup=told.speedup, step=told.step)
-
-
-_FORMS: Mapping[str, Callable[[Recordings, str, Trace], tuple[str, str | bytes]]] = {
-    "trace": lambda recordings, run, trace: ("jsonl.gz", pack(trace)),
+_FORMS: Mapping[str, Callable[[Kept, int | None], tuple[str, str | bytes]]] = {
+    "trace": lambda kept, step: ("jsonl.gz", pack(kept.trace)),
     "html": _html,
-    "perfetto": lambda recordings, run, trace: ("json", json.dumps(perfetto(trace))),
-    "csv": lambda recordings, run, trace: ("csv", steps_csv(trace)),
-    "vllm": lambda recordings, run, trace: ("json", json.dumps(vllm(trace))),
+    "perfetto": lambda kept, step: ("json", json.dumps(perfetto(kept.trace))),
+    "csv": lambda kept, step: ("csv", steps_csv(kept.trace)),
+    "vllm": lambda kept, step: ("json", json.dumps(vllm(kept.trace))),
 }
 
 

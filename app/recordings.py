@@ -11,7 +11,7 @@ from typing import Any
 from decoding.trace import parse_trace
 from decoding.types import JSON
 
-from .store import replay
+from .store import Kept, Packed, Proof, replay
 
 FOLDER = Path(__file__).parents[1] / "assets" / "traces"
 INDEX, LANDING = "index.json", "lookahead"
@@ -40,6 +40,7 @@ class Recordings:
         self._folder = folder
         rows = json.loads((folder / INDEX).read_text(encoding="utf-8")) if (folder / INDEX).is_file() else []
         self._known = {row["id"]: Recording(**row) for row in rows}
+        self._lines = dict[str, str]()
 
     def __iter__(self) -> Iterator[Recording]:
         return iter(self._known.values())
@@ -53,17 +54,22 @@ class Recordings:
         """The one that the page opens with."""
         return self.get(LANDING) or next(iter(self), None)
 
-    def packed(self, run: str) -> bytes | None:
-        """Its file."""
-        return (self._folder / f"{run}.jsonl.gz").read_bytes() if run in self._known else None
+    def packed(self, run: str) -> Packed | None:
+        """Its file and its proof."""
+        if run not in self._known:
+            return None
+        told = self._known[run]
+        return Packed((self._folder / f"{run}.jsonl.gz").read_bytes(), Proof(told.check, told.speedup))
 
     def lines(self, run: str) -> str:
-        """What the player reads."""
-        recording, packed = self._known[run], self.packed(run)
-        assert packed is not None
-        trace = parse_trace(packed)
-        play, lines = replay(trace, run)
-        return lines + play.end(trace.summary, recording.check, recording.speedup)
+        """What the player reads, made once."""
+        if run not in self._lines:
+            packed = self.packed(run)
+            assert packed is not None
+            trace = parse_trace(packed.data)
+            play, lines = replay(trace, run)
+            self._lines[run] = lines + Kept(trace, play, packed.proof).end()
+        return self._lines[run]
 
     def gallery(self) -> list[dict[str, JSON]]:
         """What the page lists."""

@@ -24,7 +24,7 @@ from .engines import Engines, Loading
 from .hosting import host
 from .limits import LIMITS
 from .line import Line, Ticket
-from .store import Kept, Store, new_id
+from .store import Kept, Proof, Store, new_id
 
 if TYPE_CHECKING:
     from decoding.chat import Chat
@@ -104,7 +104,13 @@ class Runs:
 
     def engine(self, order: Order, cancel: threading.Event) -> Generator[str, None, Engine | None]:
         """Wait for the engine and for what the method needs; None if the visitor did not."""
-        engine = yield from _arrival(self.engines.ask(order.entry), cancel)
+        if cancel.is_set():  # while it stood in the line
+            return None
+        loading = self.engines.ask(order.entry)
+        for tab, (model, _) in list(self._chats.items()):
+            if model not in self.engines:  # it has made room, but for these caches
+                self._chats.pop(tab, None)
+        engine = yield from _arrival(loading, cancel)
         if engine is None:
             return None
         return (yield from _arrival(self.engines.prepare(order.entry, engine, order.method.name), cancel))
@@ -159,15 +165,17 @@ class Runs:
             chat = self._chat(tab, order)
             run, play = yield from self.decode(engine, order, run_id, cancel, LIMITS.stream_bytes, chat)
             trace = run.trace
+            self.store.put(run_id, Kept(trace, play))  # first: whoever hears of the end may ask for details at once
             yield play.end(run.summary)
-            self.store.put(run_id, Kept(trace, play))
             _remember(self._answers, tab, run.summary.text, LIMITS.sessions)
             if not trace.steps:
                 return
             check = asdict(engine.rescore(trace))
+            self.store.prove(run_id, Proof(check))
             yield play.late(check)
             if order.compare and order.method.name != "autoregressive" and not cancel.is_set():
                 speedup = yield from _measured(engine, order, run, cancel)
+                self.store.prove(run_id, Proof(check, speedup))
                 yield play.late(check, speedup)
 
     def _chat(self, tab: str, order: Order) -> Chat | None:
@@ -203,7 +211,7 @@ def _arrival(loading: Loading, cancel: threading.Event) -> Generator[str, None, 
             piece = stream.state("loading", _sentence(loading.what), round(loading.share, 3))
         yield piece
         engine = loading.wait(_LOOK)
-    return engine
+    return None if cancel.is_set() else engine
 
 
 def _remember(kept: OrderedDict[str, _Kept], tab: str, value: _Kept, most: int) -> None:

@@ -15,6 +15,7 @@ from hypothesis import given
 from app.answers import Asked
 from app.house import House
 from app.limits import LIMITS
+from app.recordings import LANDING
 from decoding.trace import parse_trace, read_trace
 
 from .conftest import asked, lines
@@ -62,7 +63,11 @@ def test_another_visitors_run_needs_its_id(functions: dict[str, Asked], run: str
 
 
 @pytest.mark.parametrize("form", ["trace", "html", "perfetto", "csv", "vllm"])
-def test_every_export_is_what_its_name_says(functions: dict[str, Asked], house: House, run: str, form: str) -> None:
+@pytest.mark.parametrize("recorded", [False, True])
+def test_every_export_is_what_its_name_says(
+    functions: dict[str, Asked], house: House, run: str, form: str, recorded: bool
+) -> None:
+    run = LANDING if recorded else run
     answer = functions["run_export"]([run, form])
     kept = house.store.get(run)
     assert kept is not None and answer["name"].startswith("specscope-lookahead-")
@@ -75,6 +80,33 @@ def test_every_export_is_what_its_name_says(functions: dict[str, Asked], house: 
     else:
         assert isinstance(json.loads(answer["text"]), dict)
     assert "fault" in functions["run_export"]([run, "exe"])
+
+
+def proof_in(lines_of: str) -> dict[str, Any]:
+    return next(json.loads(line) for line in lines_of.splitlines() if line.startswith('{"kind":"end"'))
+
+
+def test_a_live_runs_proof_and_speedup_are_kept_with_it(functions: dict[str, Asked], house: House) -> None:
+    told = lines(deque(house.runs.start(asked(compare=True), "tab", ""), maxlen=1).pop())
+    run, last = told[0]["run"], told[-1]
+    assert last["kind"] == "check" and last["speedup"] > 0
+    page = functions["run_export"]([run, "html"])["text"].replace(r"\u003c", "<")
+    for found in (
+        proof_in(functions["open_recording"](run)["lines"]),
+        proof_in(page[page.index('id="lines">') + 11 :]),
+    ):
+        assert (found["check"], found["speedup"]) == (last["check"], last["speedup"])
+
+
+def test_one_record_is_read_at_a_time(functions: dict[str, Asked], house: House, run: str, monkeypatch: Any) -> None:
+    monkeypatch.setattr("app.store._PATIENCE", 0.01)
+    data = spell((GOLDEN / "lookahead.jsonl").read_bytes())
+    calls = [("open_recording", run), ("open_recording", LANDING), ("run_export", [run, "html"]), ("open_trace", data)]
+    with house.store.reading:
+        for name, argument in calls:
+            assert "try again in a moment" in functions[name](argument)["fault"]
+        assert "lines" in functions["run_step"]([run, 0])  # what is at hand waits for nobody
+    assert all("fault" not in functions[name](argument) for name, argument in calls)
 
 
 def test_a_dropped_trace_is_shown_and_kept(functions: dict[str, Asked], house: House) -> None:

@@ -57,7 +57,7 @@ def test_the_page_opens_on_lookahead_at_a_step_worth_seeing() -> None:
     assert landing is not None and landing.id == LANDING and landing.method == "lookahead"
     packed = RECORDINGS.packed(landing.id)
     assert packed is not None
-    step = parse_trace(packed).steps[landing.step]
+    step = parse_trace(packed.data).steps[landing.step]
     assert 0 < step.accepted < step.drafted and step.panel["phase"] == "steady"
 
 
@@ -69,8 +69,13 @@ def test_the_recipe_makes_them_again(name: str) -> None:
     recording, trace = traces.record(engine, recipe)
     packed, known = RECORDINGS.packed(name), RECORDINGS.get(name)
     assert packed is not None and known is not None
-    assert without_times(trace) == without_times(parse_trace(packed))
+    assert without_times(trace) == without_times(parse_trace(packed.data))
     assert (recording.step, recording.tokens_per_step) == (known.step, known.tokens_per_step)
+
+
+def test_lines_are_made_once() -> None:
+    """Replaying takes half a second of the interpreter, and anybody may ask as often as they like."""
+    assert RECORDINGS.lines(LANDING) is RECORDINGS.lines(LANDING)
 
 
 def test_what_is_not_a_recording_is_not_read() -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from app.limits import LIMITS
-from app.store import ID, Kept, Store, new_id, pack, replay
+from app.store import ID, Kept, Packed, Proof, Store, new_id, pack, replay
+from decoding.errors import TraceError
 from decoding.trace import parse_trace, read_trace
 from decoding.types import Trace
 
@@ -67,7 +68,34 @@ def test_what_is_no_id_finds_nothing(run: object) -> None:
 
 
 def test_records_kept_elsewhere_are_found(trace: Trace) -> None:
-    store = Store({"there": pack(trace)}.get)
+    proof = Proof({"checked": 1}, 2.0)
+    store = Store({"there": Packed(pack(trace), proof)}.get)
     found = store.get("there")
-    assert found is not None and found.trace == trace and len(store) == 0
+    assert found is not None and found.trace == trace and found.proof == proof and len(store) == 0
     assert store.get("nowhere") is None
+
+
+def test_a_proof_stays_with_its_run(trace: Trace) -> None:
+    """It comes after the run was kept, and must outlast the run's time as an object."""
+    store, proof = Store(), Proof({"checked": 1}, 2.0)
+    store.put("run", kept(trace))
+    store.prove("run", proof)
+    store.prove("nowhere", proof)
+    found = store.get("run")
+    assert found is not None and found.proof == proof and store.get("nowhere") is None
+    for index in range(LIMITS.unpacked_runs):
+        store.put(f"other-{index}", kept(trace))
+    again = store.get("run")
+    assert again is not None and again is not found and again.proof == proof
+
+
+def test_records_are_unpacked_one_at_a_time(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unpacking takes the interpreter: many asking at once must not hold all threads with it."""
+    monkeypatch.setattr("app.store._PATIENCE", 0.01)
+    store = Store({"there": Packed(pack(trace))}.get)
+    store.put("open", kept(trace))
+    with store.reading:
+        with pytest.raises(TraceError, match="try again in a moment"):
+            store.get("there")
+        assert store.get("open") is not None  # what is at hand waits for nobody
+    assert store.get("there") is not None
