@@ -69,6 +69,10 @@ class Engines:
         self._preparing: dict[tuple[str, str], Loading] = {}
         self._lock = threading.Lock()
 
+    def __contains__(self, name: str) -> bool:
+        """Whether an engine is kept, or on its way."""
+        return name in self._loading
+
     def ask(self, entry: Entry) -> Loading:
         """The engine of an entry, on its way or there already."""
         with self._lock:

@@ -18,9 +18,10 @@ from app.line import Line
 from app.runs import Runs
 from app.store import Store
 from decoding import METHODS
+from decoding.chat import Chat
 from decoding.run import Run
 
-from .conftest import TABLES, asked, kinds, lines
+from .conftest import TABLES, TOY, asked, kinds, lines
 
 
 @pytest.fixture(autouse=True)
@@ -121,6 +122,45 @@ def test_several_visitors_take_turns_and_see_their_place(engines: Engines, monke
         thread.join(30)
     assert served == [lines(ended[name])[0]["run"] for name in ("two", "three")]
     assert "1 run is before yours." in ended["three"] and kinds(ended["three"])[-1] == "check"
+
+
+def test_a_run_stopped_in_the_line_never_starts(engines: Engines, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs, started = Runs(engines, Store()), list[Any]()
+    first = runs.start(asked(method="autoregressive", params={}), "one", "")
+    while "step" not in kinds(next(first)):
+        pass
+    monkeypatch.setattr(Runs, "decode", lambda *order: started.append(order))
+    second = runs.start(asked(), "two", "")
+    while "queued" not in next(second):
+        pass
+    runs.stop("two")
+    assert lines(whole(second))[-1] == {"kind": "fault", "sentence": "Stopped before the first step."}
+    assert not started and len(runs.line) == 1
+    first.close()
+
+
+def test_details_can_be_asked_for_as_soon_as_the_end_is_told(runs: Runs) -> None:
+    for text in runs.start(asked(), "tab", ""):
+        if "end" in kinds(text):
+            assert runs.store.get(lines(text)[0]["run"]) is not None
+
+
+def test_a_conversation_does_not_keep_a_dropped_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its caches belong to the model's engine, and a visitor may leave the tab open for days."""
+    made, usual = list[Any](), Chat.__init__
+
+    def noted(self: Chat) -> None:
+        usual(self)
+        made.append(weakref.ref(self))
+
+    monkeypatch.setattr(Chat, "__init__", noted)
+    catalog = {name: replace(TOY, name=name) for name in ("toy", "other")}
+    runs = Runs(Engines(catalog, most=1), Store())
+    whole(runs.start(asked(prompt=[{"role": "user", "content": "On which days is the sea rough?"}]), "tab", ""))
+    assert len(made) == 1 and made[0]() is not None
+    whole(runs.start(replace(asked(), entry=catalog["other"]), "another tab", ""))
+    gc.collect()
+    assert made[0]() is None and "toy" not in runs.engines
 
 
 def test_one_more_than_may_wait_is_told_so(engines: Engines) -> None:
