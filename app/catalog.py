@@ -142,6 +142,6 @@ def _place(place: str, revision: str | None, tell: Tell) -> str:
 
     tell(f"fetching {place}", 0.0)
     try:
-        return snapshot_download(place, revision=revision, allow_patterns=_FILES)
+        return str(snapshot_download(place, revision=revision, allow_patterns=_FILES))
     except Exception:  # the hub's client passes on the errors of several network libraries
         raise ModelError(f"the model {place!r} could not be fetched: try again later") from None

@@ -12,6 +12,7 @@ from decoding.params import shown
 from decoding.rescore import Rescore
 from decoding.types import Trace
 from viz import play as stream
+from viz.lines import line
 
 from .controls import Order
 from .hosting import host
@@ -77,7 +78,7 @@ def _whole(trace: Trace) -> bool:
 
 
 def _race(runs: Runs, orders: Sequence[Order], address: str, cancel: threading.Event) -> Pieces:
-    yield host(address=address) + stream.line("race", lanes=len(orders))
+    yield host(address=address) + line("race", lanes=len(orders))
     with runs.line.join() as ticket:
         for piece in runs.turn(ticket, cancel):
             yield in_lane(0, piece)
@@ -119,4 +120,4 @@ def _lane(runs: Runs, order: Order, cancel: threading.Event, done: list[tuple[Tr
 
 def in_lane(lane: int, lines: str) -> str:
     """Lines with the number of their lane."""
-    return "".join(f'{{"lane":{lane},{line[1:]}' for line in lines.splitlines(keepends=True))
+    return "".join(f'{{"lane":{lane},{told[1:]}' for told in lines.splitlines(keepends=True))

@@ -24,7 +24,8 @@ _HEAD = """<header class="app-header"><h1 class="app-name">Specscope</h1>
 
 def build(house: House) -> gr.Blocks:
     """The page on a house."""
-    with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True, delete_cache=(3600, 3600)) as page:
+    page = gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True, delete_cache=(3600, 3600))
+    with page:
         gr.HTML(
             _HEAD,
             html_template="${value}",
