@@ -6,10 +6,9 @@
   const SPEEDS = ["0.1", "0.25", "0.5", "1", "2", "4"];
 
   S.Race = class {
-    constructor(element, { on = {} } = {}) {
-      Object.assign(this, { element, on: on ?? {} });
+    constructor(element) {
+      this.element = element;
       this.changed = new Set();
-      this.tooltip = new S.Tooltip();
       this.build();
       this.reset();
       this.themed = new MutationObserver(() => this.change({ theme: true }));
@@ -17,8 +16,7 @@
       this.sized = new ResizeObserver(() =>
         this.root.classList.toggle("ss-narrow", this.element.clientWidth < NARROW));
       this.sized.observe(element);
-      this.heard = (event) => this.press(event);
-      this.root.addEventListener("keydown", this.heard);
+      this.root.addEventListener("keydown", (event) => this.press(event));
     }
 
     build() {
@@ -52,12 +50,12 @@
       this.element.replaceChildren(this.root);
     }
 
+    // A frame that was asked for stays so, and draws the new race.
     reset() {
-      cancelAnimationFrame(this.request);
       this.list = [];
       this.rest = "";
       this.wanted = 0; // lanes that the host has announced
-      this.state = { time: 0, playing: false, speed: 1, aligned: false };
+      this.state = { time: 0, playing: false, speed: Number(this.speed.value), aligned: false };
       this.lanes.replaceChildren();
       this.change({ record: true });
     }
@@ -88,9 +86,10 @@
       return this.list.filter((lane) => lane.record.play);
     }
 
+    // Every announced lane has ended, or failed before it began; at least one has something to show.
     get ready() {
-      const { running } = this;
-      return running.length > 0 && running.length >= this.wanted && running.every((lane) => !lane.record.live);
+      const over = ({ record }) => (record.play ? !record.live : Boolean(record.fault));
+      return this.running.length > 0 && this.list.length >= this.wanted && this.list.every(over);
     }
 
     get length() {

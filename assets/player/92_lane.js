@@ -1,6 +1,7 @@
 // One run of a race: its text, which appears as time goes by, and its numbers so far.
 {
   const S = (globalThis.Specscope ??= {});
+  const WHOLE = new Set(["length", "end_of_text", "stop"]);
 
   S.Lane = class {
     constructor(race, number) {
@@ -11,13 +12,13 @@
       this.tokens = []; // {id, fate, step, span}
       this.seen = 0;
       this.title = S.el("h3", {}, `Lane ${number + 1}`);
-      this.place = S.el("span", { class: "ss-place" });
+      this.placed = S.el("span", { class: "ss-place" });
       this.pace = S.el("p", { class: "ss-quiet ss-pace" });
       this.text = S.el("div", {
         class: "ss-text", tabindex: 0, role: "region", "aria-label": `Text of lane ${number + 1}`,
       });
       this.node = S.el("section", { class: "ss-card ss-lane", "data-lane": number },
-        S.el("div", { class: "ss-card-head" }, this.title, this.place), this.pace, this.text);
+        S.el("div", { class: "ss-card-head" }, this.title, this.placed), this.pace, this.text);
     }
 
     get total() {
@@ -26,6 +27,15 @@
 
     get label() {
       return this.record.play?.header.label ?? `Lane ${this.number + 1}`;
+    }
+
+    // Whether the run came to its own end: one that was cut short wrote only a beginning, and won nothing by it.
+    get whole() {
+      return !this.record.fault && WHOLE.has(this.record.end?.finish);
+    }
+
+    get place() {
+      return 1 + this.race.running.filter((lane) => lane.whole && lane.total < this.total).length;
     }
 
     get ids() {
@@ -63,7 +73,7 @@
       this.seen = until;
       this.node.classList.toggle("ss-finished", !record.live && time >= this.total);
       S.write(this.pace, this.paceWords(time));
-      S.write(this.place, this.placeWords(time));
+      S.write(this.placed, this.placeWords(time));
       this.text.scrollTop = this.text.scrollHeight;
     }
 
@@ -83,8 +93,8 @@
 
     placeWords(time) {
       if (!this.race.ready || this.record.fault || time < this.total) return "";
-      const place = 1 + this.race.running.filter((lane) => !lane.record.fault && lane.total < this.total).length;
-      return `${place}. in ${(this.total / 1000).toFixed(2)} s`;
+      if (!this.whole) return S.finishWords(this.record.end.finish);
+      return `${this.place}. in ${(this.total / 1000).toFixed(2)} s`;
     }
   };
 }

@@ -19,65 +19,74 @@
     race.together.append(S.el("p", { class: "ss-quiet" }, words), aligned(lanes));
   };
 
-  // Lossless greedy runs must write the same tokens; where they do not, the page says so, and where they part.
+  // Lossless greedy runs that came to their end must have written the same tokens; where two part, the page says so.
   S.compareLanes = (lanes) => {
-    const bound = lanes.filter((lane) => lane.record.play.header.lossless && greedy(lane) && !lane.record.fault);
+    const whole = lanes.filter((lane) => lane.whole);
+    const bound = whole.filter((lane) => lane.record.play.header.lossless && greedy(lane));
     if (lanes.some((lane) => !greedy(lane))) {
       return { tone: "grey", say: "Sampled runs may differ; every lossless one follows the target's own law." };
     }
-    if (bound.length < 2) return { tone: "grey", say: "Fewer than two lossless runs: nothing has to agree here." };
-    const base = bound[0];
+    const cut = lanes.length - whole.length;
+    const early = cut ? ` Not compared: ${S.plural(cut, "run")} cut short.` : "";
+    if (bound.length < 2) {
+      return { tone: "grey", say: `Fewer than two lossless runs to compare: nothing has to agree here.${early}` };
+    }
+    const [base] = bound;
     for (const lane of bound.slice(1)) {
-      const at = firstDifference(base, lane);
+      const at = firstDifference(base.ids, lane.ids);
       if (at >= 0) return parted(base, lane, at);
     }
-    const rest = lanes.length - bound.length;
-    const free = rest ? ` ${S.plural(rest, "other run")} need not agree: not lossless by design, or failed.` : "";
-    return { tone: "exact", say: `All ${bound.length} lossless runs wrote the same ${base.ids.length} tokens.${free}` };
+    const rest = whole.length - bound.length;
+    const free = rest ? ` ${S.plural(rest, "other run")} need not agree: not lossless by design.` : "";
+    const all = cut ? "" : "All ";
+    const same = `${bound.length} lossless runs wrote the same ${S.plural(base.ids.length, "token")}.`;
+    return { tone: "exact", say: `${all}${same}${free}${early}` };
   };
 
-  // A run that was stopped early wrote a beginning of the same text.
   const firstDifference = (one, other) => {
-    const [a, b] = [one.ids, other.ids];
-    const shared = Math.min(a.length, b.length);
-    for (let i = 0; i < shared; i += 1) if (a[i] !== b[i]) return i;
-    const cut = [one, other].some((lane) => ["cancelled", "time", "torn"].includes(lane.record.end?.finish));
-    return a.length === b.length || cut ? -1 : shared;
+    const shared = Math.min(one.length, other.length);
+    for (let i = 0; i < shared; i += 1) if (one[i] !== other[i]) return i;
+    return one.length === other.length ? -1 : shared;
   };
 
   const parted = (one, other, at) => {
     const token = (lane) => (at < lane.ids.length ? `“${lane.record.visible(lane.ids[at])}”` : "nothing");
-    const ties = [one, other].flatMap((lane) => lane.record.check?.violations ? [] : (lane.record.check?.places ?? []));
-    const tie = ties.find((place) => place.position === at);
+    const checks = [one, other].map((lane) => lane.record.check);
+    const ties = checks.flatMap((check) => check?.places ?? []).filter((place) => place.position === at);
     const where = `Outputs differ: ${one.label} and ${other.label} part at token ${at}, `
       + `${token(one)} against ${token(other)}.`;
-    if (tie) {
-      const margin = tie.margin.toPrecision(2);
+    if (ties.length && !checks.some((check) => check?.violations)) {
+      const margin = Math.min(...ties.map((place) => place.margin)).toPrecision(2);
       return { tone: "near", say: `${where} It is a near-tie of the target (margin ${margin}): rounding decides.` };
     }
     return { tone: "broken", say: `${where} Lossless greedy runs must agree, so one of them is wrong.` };
   };
 
-  const HEADINGS = [
-    "Place", "Method", "Time", "Tokens", "Tokens/s", "Tokens per step", "Time per step", "Rows per token", "Speedup",
+  const number = (value, digits, unit = "") => (typeof value === "number" ? value.toFixed(digits) + unit : "–");
+  const summary = (lane) => lane.record.end?.summary ?? {};
+  const rate = (lane) => summary(lane).tokens_per_second;
+  const laterSteps = ({ steps, decode_seconds: seconds }) => (steps > 1 ? (seconds * 1000) / (steps - 1) : null);
+
+  // The table's columns: what each is called, and its cell for a lane; `base` is the plain lane, where there is one.
+  const COLUMNS = [
+    ["Place", (lane) => (lane.whole ? `${lane.place}.` : "–")],
+    ["Method", (lane) => lane.label],
+    ["Time", (lane) => `${(lane.total / 1000).toFixed(2)} s`],
+    ["Tokens", (lane) => String(lane.tokens.length)],
+    ["Tokens/s", (lane) => number(rate(lane), 1)],
+    ["Tokens per step", (lane) => number(summary(lane).mean_acceptance_length, 2)],
+    ["Time per step", (lane) => number(laterSteps(summary(lane)), 2, " ms")],
+    ["Rows per token", (lane) => number(summary(lane).fed_per_token, 1)],
+    ["Speedup", (lane, base) => number(base && rate(base) && rate(lane) ? rate(lane) / rate(base) : null, 2, "×")],
   ];
 
   const table = (lanes) => {
     const base = lanes.find((lane) => lane.record.play.header.method === "autoregressive");
-    const rate = (lane) => lane.record.end?.summary?.tokens_per_second ?? null;
-    const number = (value, digits, unit = "") => (typeof value === "number" ? value.toFixed(digits) + unit : "–");
-    const rows = [...lanes].sort((a, b) => Boolean(a.record.fault) - Boolean(b.record.fault) || a.total - b.total)
-      .map((lane, place) => {
-        const summary = lane.record.end?.summary ?? {};
-        const later = summary.steps > 1 ? (summary.decode_seconds * 1000) / (summary.steps - 1) : null;
-        const gain = base && rate(lane) && rate(base) ? rate(lane) / rate(base) : null;
-        return [lane.record.fault ? "–" : `${place + 1}.`, lane.label, `${(lane.total / 1000).toFixed(2)} s`,
-          String(lane.tokens.length), number(rate(lane), 1), number(summary.mean_acceptance_length, 2),
-          number(later, 2, " ms"), number(summary.fed_per_token, 1), number(gain, 2, "×")];
-      });
+    const sorted = [...lanes].sort((a, b) => Number(b.whole) - Number(a.whole) || a.total - b.total);
+    const rows = sorted.map((lane) => COLUMNS.map(([, cellOf]) => S.el("td", {}, cellOf(lane, base))));
     return S.el("table", { class: "ss-table" },
-      S.el("thead", {}, S.el("tr", {}, ...HEADINGS.map((heading) => S.el("th", { scope: "col" }, heading)))),
-      S.el("tbody", {}, ...rows.map((row) => S.el("tr", {}, ...row.map((text) => S.el("td", {}, text))))));
+      S.el("thead", {}, S.el("tr", {}, ...COLUMNS.map(([heading]) => S.el("th", { scope: "col" }, heading)))),
+      S.el("tbody", {}, ...rows.map((cells) => S.el("tr", {}, ...cells))));
   };
 
   const aligned = (lanes) => {

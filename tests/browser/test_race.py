@@ -92,6 +92,9 @@ def test_outputs_that_differ_are_told_loudly(race: Callable[..., Shown]) -> None
     shown.do("player.feed(given)", json.dumps({"kind": "check", "lane": 1, "check": tie, "speedup": None}) + "\n")
     shown.wait("document.querySelector('.ss-verdict').dataset.tone === 'near'")
     assert "margin 0.0030" in shown.text(".ss-verdict")
+    wrong_check = tie | {"near_ties": 0, "violations": 1, "places": []}
+    shown.do("player.feed(given)", json.dumps({"kind": "check", "lane": 0, "check": wrong_check}) + "\n")
+    shown.wait("document.querySelector('.ss-verdict').dataset.tone === 'broken'")
 
 
 def test_a_race_waits_for_its_lanes_and_fits_a_phone(race: Callable[..., Shown]) -> None:
@@ -107,3 +110,42 @@ def test_a_race_waits_for_its_lanes_and_fits_a_phone(race: Callable[..., Shown])
     shown.wait("!player.state.playing && player.state.time > 0")
     assert shown.run("document.documentElement.scrollWidth") <= 390
     assert shown.page.title() == "player" and shown.run("document.querySelectorAll('img, iframe').length") == 0
+
+
+def test_a_race_begins_anew_while_the_former_one_plays(race: Callable[..., Shown]) -> None:
+    """Once the pending frame was cancelled for good: nothing of the new race was ever drawn, and 4× ran at 1×."""
+    shown = race([timed(record("rest"), 5000)])
+    shown.page.select_option(".ss-select", "4")
+    shown.page.click("button[aria-label^='Play']")
+    shown.wait("player.state.time > 0")
+    shown.do("player.reset(); player.feed(given)", lines([timed(record("jacobi"), 10), timed(record("medusa"), 10)]))
+    shown.wait(
+        "[...document.querySelectorAll('.ss-lane h3')].map((node) => node.textContent).join() === 'Jacobi,Medusa'"
+    )
+    assert shown.run("player.root.dataset.at") == "0" and not shown.run("player.state.playing")
+    assert shown.run("[player.state.speed, player.speed.value]") == [4, "4"]
+
+
+def test_a_race_that_was_stopped_tells_what_its_ended_lanes_came_to(race: Callable[..., Shown]) -> None:
+    """Lanes that never began must not keep the others from playing, nor may a cut one win or count as agreeing."""
+    whole, other, cut = (timed(record(name), 10) for name in ("rest", "jacobi", "medusa"))
+    assert cut.summary is not None
+    cut = replace(cut, steps=cut.steps[:2], summary=replace(cut.summary, finish="cancelled"))
+    shown = race([whole, other, cut])
+    told = [{"kind": "race", "lanes": 5}]
+    told += [{"kind": "fault", "lane": lane, "sentence": "Stopped before its first step."} for lane in (3, 4)]
+    shown.do("player.feed(given)", json.dumps(told[0]) + "\n")
+    assert shown.run("player.ready") is False
+    shown.do("player.feed(given)", "".join(json.dumps(line) + "\n" for line in told))
+    assert shown.run("player.ready") and not shown.page.is_disabled("button[aria-label^='Play']")
+    verdict = shown.text(".ss-verdict")
+    assert verdict == "2 lossless runs wrote the same 16 tokens. Not compared: 1 run cut short."
+    rows = shown.run(
+        '[...player.results.querySelectorAll("tbody tr")].map((row) => [...row.cells].map((c) => c.textContent))'
+    )
+    assert rows[-1][:2] == ["–", "Medusa"] and "–" not in [row[0] for row in rows[:-1]]
+    shown.do("player.change({ time: player.length })")
+    places = shown.run("player.list.map((lane) => lane.node.querySelector('.ss-place').textContent)")
+    assert sorted(place[:2] for place in places[:2]) == sorted(row[0] for row in rows[:-1])
+    assert places[2:] == ["stopped by the visitor", "", ""]
+    assert "Stopped before its first step." in shown.text("[data-lane='4']")
