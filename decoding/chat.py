@@ -10,7 +10,6 @@ The text decides alone: what stands at the beginning of both prompts is kept, wh
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
 from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
@@ -23,7 +22,7 @@ class Chat:
     """Every model's cache with the text in it, and the methods' memories. One run at a time finds the caches there."""
 
     def __init__(self) -> None:
-        self.memory: defaultdict[str, dict[str, Any]] = defaultdict(dict)  # by method
+        self.memory: dict[str, Any] = {}  # by method
         self._lock = threading.Lock()
         self._kept: dict[str, tuple[Model, Session, Sequence[int]]] = {}  # by what the model is there for
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +19,7 @@ from .request import (
     check_count,
     check_ends,
     check_event,
+    check_memory,
     check_record,
     check_reference,
     check_room,
@@ -54,7 +54,7 @@ class Engine:
     def __init__(self, model: Model, codec: Codec, draft: Model | None = None, parts: Parts | None = None) -> None:
         self.model, self.codec, self.draft = model, codec, draft
         self._parts = parts or Parts()
-        self._memory: defaultdict[str, dict[str, Any]] = defaultdict(dict)  # by method
+        self._memory: dict[str, Any] = {}  # by method
         self._lender = Lender()
 
     def encode(self, prompt: Prompt, name: str = "prompt") -> list[int]:
@@ -90,12 +90,15 @@ class Engine:
         cancel: threading.Event | None = None,
         progress: Callable[[str, float], None] | None = None,
         chat: Chat | None = None,
+        memory: dict[str, Any] | None = None,
     ) -> Run:
         """Start a run: iterate over it for its steps. All arguments are checked here, before the first step.
 
         `reference` is a document that copying methods look in beside the text; `end_tokens` replaces the model's
         own ends of text; `prefill_chunk` is the number of prompt tokens per pass; setting `cancel` ends the run;
         `progress` hears how much of a long prompt has been read; a `chat` keeps the caches for the next turn.
+        `memory`, a dict of yours, keeps what methods learn for later runs of this engine; without it the chat does, or
+        the engine itself: a server gives every user another one.
         """
         kind = find_method(method)
         if missing := self.lacks(kind):
@@ -110,16 +113,14 @@ class Engine:
             prompt=tuple(ids),
             max_new_tokens=check_room(len(ids), max_new_tokens, self.model.card.context),
             stop=check_stops(stop),
-            end_tokens=self.codec.end_tokens
-            if end_tokens is None
-            else check_ends(end_tokens, self.model.card.vocabulary),
+            end_tokens=check_ends(end_tokens, self.codec.end_tokens, self.model.card.vocabulary),
             reference=check_reference(kind, () if reference is None else self.encode(reference, "reference")),
             record=check_record(record),
             prefill_chunk=chunk,
             largest_step=max(min(chunk, len(ids)), check_step(kind.name, setting.nodes)),
             time_budget=check_seconds(time_budget),
             parts=self._parts.take(kind.needs, progress or (lambda what, share: None)),
-            memory=(chat.memory if chat else self._memory)[kind.name],
+            memory=check_memory(memory, self._memory if chat is None else chat.memory, kind),
         )
         return Run(request, self.model, self.draft, self.codec, self._lender, check_event(cancel), progress, chat)
 

@@ -19,7 +19,8 @@ from .types import JSON
 
 _MOST_STOPS, _LONGEST_STOP = 16, 256
 _CHUNK = 512  # tokens of a prompt per pass, where no sliding window asks for fewer
-_NODES, _MOST_NODES = 256, 4096  # nodes that every step has room for; nodes that no method may ask for
+_NODES = 256  # nodes that every step has room for
+LARGEST_STEP = 4096  # rows that no method and no chunk of a prompt may ask for: a mask has their square
 _LONGEST_REFERENCE = 65_536  # tokens: its index holds every n-gram
 
 
@@ -97,8 +98,10 @@ def check_reference(method: type[Method], tokens: Sequence[int]) -> tuple[int, .
     return tuple(tokens)
 
 
-def check_ends(tokens: object, vocabulary: int) -> frozenset[int]:
-    """Ids that end a text."""
+def check_ends(tokens: object, usual: frozenset[int], vocabulary: int) -> frozenset[int]:
+    """Ids that end a text; None leaves the usual ones."""
+    if tokens is None:
+        return usual
     if not isinstance(tokens, Iterable):
         raise ParamError("end_tokens must be a list of token ids")
     return frozenset(check_count("each end token", token, 0, vocabulary - 1) for token in tokens)
@@ -108,13 +111,13 @@ def check_chunk(chunk: object, window: int | None) -> int:
     """Prompt tokens per pass; None leaves it to the model's sliding window."""
     if chunk is None:
         return min(window or _CHUNK, _CHUNK)
-    return check_count("prefill_chunk", chunk, 1, 65_536)
+    return check_count("prefill_chunk", chunk, 1, LARGEST_STEP)
 
 
 def check_step(method: str, nodes: int) -> int:
     """The nodes of a method's largest step, if a step may hold them."""
-    if nodes > _MOST_NODES:
-        raise ParamError(f"these settings put {nodes} tokens into a step of {method}, above {_MOST_NODES}: lower them")
+    if nodes > LARGEST_STEP:
+        raise ParamError(f"these settings put {nodes} tokens into a step of {method}, above {LARGEST_STEP}: lower them")
     return max(nodes, _NODES)
 
 
@@ -125,6 +128,15 @@ def check_event(event: object) -> threading.Event:
     if not isinstance(event, threading.Event):
         raise ParamError("cancel must be a threading.Event: set it to end the run")
     return event
+
+
+def check_memory(memory: object, usual: dict[str, Any], method: type[Method]) -> dict[str, Any]:
+    """A method's own part of the caller's memory; None leaves the usual one."""
+    kept = usual if memory is None else memory
+    own = kept.setdefault(method.name, {}) if isinstance(kept, dict) else None
+    if not isinstance(own, dict):
+        raise ParamError("memory must be a dict: give an empty one to the first run and the same one to later runs")
+    return own
 
 
 def check_record(level: object) -> str:

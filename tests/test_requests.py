@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from decoding.chat import Chat
 from decoding.engine import Engine
 from decoding.errors import ModelError, ParamError
 from decoding.methods import METHODS, Method
@@ -46,7 +47,16 @@ def test_falsy_settings_are_not_defaults(name: str, value: Any) -> None:
         MACHINE.decode([1], **{name: value})
 
 
-@pytest.mark.parametrize("wrong", [{"cancel": "now"}, {"method": Method}, {"reference": [1, 2], "method": "jacobi"}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"cancel": "now"},
+        {"method": Method},
+        {"reference": [1, 2], "method": "jacobi"},
+        {"memory": []},
+        {"memory": {"autoregressive": 5}},
+    ],
+)
 def test_what_could_not_work_is_refused(wrong: dict[str, Any]) -> None:
     """An attribute error in the middle of a run tells nobody what to change; a reference must not be ignored."""
     with pytest.raises(ParamError):
@@ -69,8 +79,32 @@ def test_the_header_holds_all_that_a_second_run_needs() -> None:
 
 
 def test_a_short_prompt_needs_no_room_for_a_large_chunk() -> None:
-    """A chunk of 65,536 would reserve as many slots beside a prompt of one token."""
-    assert MACHINE.decode([1], prefill_chunk=65_536).request.largest_step == 256
+    """A chunk of 4,096 would reserve as many slots beside a prompt of one token."""
+    assert MACHINE.decode([1], prefill_chunk=4096).request.largest_step == 256
+
+
+def test_a_chunk_is_no_larger_than_a_step_may_be() -> None:
+    """A mask has the square of its rows: one of 65,536 tokens would take gigabytes."""
+    assert MACHINE.decode([1] * 4000, max_new_tokens=2, prefill_chunk=4096).request.largest_step == 4000
+    with pytest.raises(ParamError, match="prefill_chunk must be a whole number from 1 to 4096, not 4097"):
+        MACHINE.decode([1], prefill_chunk=4097)
+
+
+def test_what_a_method_learns_stays_where_the_caller_wants_it() -> None:
+    """On a server, one user's phrases must not be guessed for another."""
+    machine = engine(hashed())
+
+    def entries(**options: Any) -> int:
+        params = {"warm_start": "across", "G": 4}
+        steps = machine.generate([1, 2, 4], "ouroboros", params=params, max_new_tokens=24, **options).trace.steps
+        found: int = steps[0].panel["pool"]["entries"]
+        return found
+
+    one, other, chat = dict[str, Any](), dict[str, Any](), Chat()
+    alone = entries(memory=one)
+    assert entries(memory=other) == entries(chat=chat) == entries() == alone, "nobody else's runs came before"
+    assert min(entries(memory=one), entries(chat=chat), entries()) > alone
+    assert entries(memory={}, chat=chat) == alone
 
 
 class Failing(Autoregressive):

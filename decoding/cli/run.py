@@ -13,6 +13,7 @@ from ..engine import Engine, Prompt
 from ..errors import ParamError
 from ..methods import METHODS
 from ..metrics import survival
+from ..request import LARGEST_STEP
 from ..rescore import Rescore
 from ..run import Run
 from ..trace import TraceWriter
@@ -182,7 +183,7 @@ def _start(engine: Engine, arguments: argparse.Namespace, prompt: Prompt, progre
         stop=[clean(text) for text in arguments.stop],
         reference=read_text(arguments.reference, "reference") if arguments.reference is not None else None,
         record=clean(arguments.record),
-        prefill_chunk=None if chunk is None else whole("--prefill-chunk", chunk, 1, 65_536),
+        prefill_chunk=None if chunk is None else whole("--prefill-chunk", chunk, 1, LARGEST_STEP),
         progress=progress,
     )
 

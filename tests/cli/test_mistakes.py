@@ -49,6 +49,7 @@ NONSENSE = [
     (["run", "--method", "jacobi", "--reference", __file__], "jacobi copies from no reference"),
     (["run", "--record", "everything"], "record must be one of"),
     (["run", "--prefill-chunk", "0"], "--prefill-chunk must be from 1"),
+    (["run", "--prefill-chunk", "4097"], "--prefill-chunk must be from 1 to 4096"),
     (["run", "--threads", "0"], "--threads must be from 1"),
     (["run", "--device", "abacus"], "leave device and dtype out"),
     (["run", "--model", "/no/such/folder", "--prompt", "a"], "not a folder"),
