@@ -10,7 +10,7 @@ USUAL = using("medusa")
 CHAIN = using("medusa", tree="given", paths="0;0,0;0,0,0;0,0,0,0;0,0,0,0,0")  # the best guesses only
 
 _GROWN = (16, 63, 128, 255)  # guesses of sparse trees
-_DENSE = ("16,15", "6,5,7", "4,3,4,4", "3,3,3,2,2")  # guesses of every head: 256, 246, 256 and 201 together
+_DENSE = ("16,15", "6,5,7", "4,3,4,4", "3,3,3,2,2")  # guesses of each head: 256, 246, 256 and 201 together
 _SPARSE = "sparse, 63"
 _TEMPERATURES = (0.25, 0.5, 0.75, 1.0)
 _EPSILONS = (0.01, 0.05, 0.09, 0.15, 0.25)
@@ -18,8 +18,20 @@ _USUAL_TEMPERATURE = 0.7
 _TYPICAL, _LOSSLESS = "typical", "lossless"
 
 
+def count_heads(lab: Lab) -> int:
+    """How many heads there are, which is how many of their guesses a step accepts at most; two at least."""
+    if missing := lab.engine.lacks("medusa"):
+        raise UnmeasuredError(f"medusa needs {missing}")
+    count: int = lab.engine.part("medusa").count
+    if count < 2:
+        raise UnmeasuredError("this needs two Medusa heads at least")
+    return count
+
+
 def _trees(lab: Lab) -> Table:
-    dense = {f"dense, {sizes}": using("medusa", tree="cartesian", sizes=sizes) for sizes in _DENSE}
+    heads = count_heads(lab)
+    fitting = [sizes for sizes in _DENSE if len(sizes.split(",")) <= heads]  # a deeper one would be cut
+    dense = {f"dense, {sizes}": using("medusa", tree="cartesian", sizes=sizes) for sizes in fitting}
     return compared(lab, "tree", {_SPARSE: USUAL} | dense)
 
 
@@ -110,7 +122,8 @@ PAPER = Paper(
             "a sparse tree beats a much larger dense one",
             "A tree of 64 nodes, grown where the heads are right most often, has a better acceleration rate than dense "
             "trees of 256.",
-            "The default tree of 63 guesses against full products of 201 to 256: that many guesses of each head.",
+            "The default tree of 63 guesses against full products of 201 to 256, none of more heads than there are: "
+            "that many guesses of each head.",
             "The sparse tree gives more tokens per step than the dense ones' mean, and than the best of them.",
             _trees,
             judge_trees,

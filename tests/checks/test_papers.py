@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import prod
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,14 @@ from decoding.checks.measure import Lab, Variant
 from decoding.checks.ouroboros import _orders
 from decoding.checks.page import conditions, document, page
 from decoding.checks.variants import adapters, joint, stores
+from decoding.engine import Engine
 from decoding.errors import ParamError
+from decoding.parts import Parts
 from decoding.parts.adapter import AdapterConfig, save_adapter
 from decoding.parts.heads import HeadWeights, save_heads
+from decoding.text import Codec
 from decoding.toy import toy
+from tests import toy_adapter, toy_heads
 from tests.families import machine, tiny
 from tests.toys import counted_text, engine
 
@@ -63,6 +68,32 @@ def test_long_drafts_are_compared_place_by_place() -> None:
     claim = next(claim for claim in PAPERS["ouroboros"].claims if claim.place == "Table 1")
     table = claim.take(make_lab(engine(counted_text()), 40))
     assert table.column("matching tokens")[0] >= table.column("common prefix")[0] > 0.0
+
+
+def test_trees_and_windows_end_with_the_heads() -> None:
+    """A deeper product would be cut to a small one, and of more guesses than heads none can be accepted."""
+    for count in (2, 4):
+        lab = make_lab(with_heads(count), 12)
+        dense = claim_of("medusa", "a sparse tree beats a much larger dense one", lab).table
+        names = ["sparse, 63", "dense, 16,15", "dense, 6,5,7", "dense, 4,3,4,4"]
+        assert dense is not None and dense.names == names[:count]
+        for name in dense.names[1:]:
+            sizes = [int(size) for size in name.removeprefix("dense, ").split(",")]
+            assert 201 <= sum(prod(sizes[:depth]) for depth in range(1, len(sizes) + 1)) <= 256
+        windows = claim_of("kangaroo", "guesses that know each other stay right for longer", lab).table
+        assert windows is not None and windows.names == [str(w) for w in range(1, count + 1)]
+    alone = claim_of("medusa", "a sparse tree beats a much larger dense one", make_lab(with_heads(1), 4))
+    assert alone.judgement.says == "This needs two Medusa heads at least."
+
+
+def with_heads(count: int) -> Engine:
+    """An engine of the toys with so many heads, which are always right."""
+    model = counted_text()
+    makers = {
+        "medusa": lambda tell: toy_heads.make(model, count, 1.0),
+        "kangaroo": lambda tell: toy_adapter.make(model),
+    }
+    return Engine(model, Codec(), parts=Parts(makers))
 
 
 def test_orders_of_questions() -> None:
