@@ -133,7 +133,7 @@ def examine(lab: Lab, papers: Iterable[Paper], tell: Tell) -> list[Finding]:
     return findings
 
 
-def weigh(*parts: Part, remark: str = "") -> Judgement:
+def weigh(*parts: Part, lead: str = "", remark: str = "") -> Judgement:
     """All parts bear the claim out: it holds. Some do: it holds in part. None does: it does not hold here."""
     right, wrong = ("; ".join(part.says for part in parts if part.holds is side) for side in (True, False))
     if not wrong:
@@ -142,7 +142,7 @@ def weigh(*parts: Part, remark: str = "") -> Judgement:
         verdict, says = Verdict.FAILS, wrong
     else:
         verdict, says = Verdict.PARTLY, f"as in the paper, {right}; unlike it, {wrong}"
-    return Judgement(verdict, _sentence(f"{says}; {remark}" if remark else says))
+    return Judgement(verdict, _sentence("; ".join(text for text in (lead, says, remark) if text)))
 
 
 def is_more(a: float, b: float, margin: float = CLEAR) -> bool:
@@ -167,7 +167,7 @@ def beats(table: Table, head: str, margin: float = CLEAR) -> Judgement:
         Part(f"{name} comes to {number:.3f}", is_more(best, number, margin))
         for name, number in zip(others, numbers, strict=True)
     )
-    return weigh(*parts, remark=f"{first} comes to {best:.3f}")
+    return weigh(*parts, lead=f"{first} comes to {best:.3f}")  # in front: behind "unlike it" it would read as one
 
 
 def rises(what: str, values: Sequence[float], margin: float = CLEAR) -> Part:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from ..types import JSON, Step
-from .claims import Claim, Judgement, Paper, Part, Table, beats, faster, is_more, more, rises, weigh
+from .claims import ROUGH, Claim, Judgement, Paper, Part, Table, beats, faster, is_more, more, rises, weigh
 from .lookahead import BALANCED
 from .measure import MEAN, SPEED, TOKENS, Lab, Question, by_kind, compared, raced, using
 
@@ -51,7 +51,7 @@ def judge_strategies(table: Table) -> Judgement:
         rises(f"the bigram with k {', '.join(map(str, _RANKS))}", value["bigram"]),
         more(f"the bigram with k={_RANKS[-1]}", most["bigram"], "the unigram", most["unigram"]),
         more("w=2", most["extended, w=2"], "w=1", most["bigram"]),
-        Part(f"the second token adds {two:+.3f} and the third {three:+.3f}", two > three),
+        Part(f"the second token adds {two:+.3f} and the third {three:+.3f}", is_more(two, three, ROUGH)),
     )
 
 

@@ -6,7 +6,20 @@ from collections.abc import Sequence
 from random import Random
 
 from ..types import JSON, Step
-from .claims import Claim, Judgement, Paper, Part, Table, UnmeasuredError, faster, more, rises, weigh
+from .claims import (
+    ROUGH,
+    Claim,
+    Judgement,
+    Paper,
+    Part,
+    Table,
+    UnmeasuredError,
+    faster,
+    is_more,
+    more,
+    rises,
+    weigh,
+)
 from .lookahead import BALANCED
 from .measure import SPEED, TOKENS, Lab, Question, compared, raced, using
 
@@ -102,9 +115,13 @@ def judge_suffixes(table: Table) -> Judgement:
     """More suffixes save steps, and neither none nor the most are the fastest."""
     speeds = table.column(SPEED)
     best = speeds.index(max(speeds))
+    told = (
+        f"the fastest, {table.names[best]}, runs at {speeds[best]:.2f} times the autoregressive speed, "
+        + " and ".join(f"{table.names[end]} at {speeds[end]:.2f}" for end in (0, -1))
+    )
     return weigh(
         rises(f"K {', '.join(map(str, _KS))}", table.column(TOKENS)),
-        Part(f"the fastest is {table.names[best]}", 0 < best < len(speeds) - 1),
+        Part(told, all(is_more(speeds[best], speeds[end], ROUGH) for end in (0, -1))),
     )
 
 
@@ -136,7 +153,7 @@ def judge_locality(table: Table) -> Judgement:
         more("warm and kind by kind, a step", grouped, "a cold start", cold),
         more("warm and shuffled, a step", shuffled, "a cold start", cold),
         more("kind by kind, a step", grouped, "shuffled kinds", shuffled),
-        Part(f"the order changes a step by {order:.3f}, the warm start by {warmth:.3f}", order < warmth),
+        Part(f"the order changes a step by {order:.3f}, the warm start by {warmth:.3f}", is_more(warmth, order, ROUGH)),
     )
 
 

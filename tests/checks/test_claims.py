@@ -13,6 +13,7 @@ from decoding.checks.claims import (
     Table,
     UnmeasuredError,
     Verdict,
+    beats,
     examine,
     falls,
     faster,
@@ -297,6 +298,29 @@ def test_parts_make_a_verdict() -> None:
     assert both.verdict is Verdict.PARTLY
     assert both.says == "As in the paper, up it goes; unlike it, down it comes; that is all."
     assert weigh(Part("k=5 is best", True)).says == "k=5 is best."
+
+
+def test_what_is_compared_with_others_is_no_disagreement_of_its_own() -> None:
+    found = beats(table({"N-Grammys": 2.1, "Lookahead": 1.7, "REST": 2.2}), TOKENS)
+    assert found.says == (
+        "N-Grammys comes to 2.100; as in the paper, Lookahead comes to 1.700; unlike it, REST comes to 2.200."
+    )
+
+
+def test_differences_within_the_margin_bear_nothing_out() -> None:
+    close = table({"cold": 2.0, "warm, kind by kind": 2.401, "warm, kinds in turn": 2.2, "warm, shuffled": 2.2005})
+    says = CLAIMS["ouroboros", "a warm start helps, whatever came before"].judge(close).says
+    assert "unlike it, the order changes a step by 0.200, the warm start by 0.200" in says
+    says = (
+        CLAIMS["ngrammys", "the model's own n-grams are worth verifying many at once"]
+        .judge(ranks(1.2, [1.1, 1.2, 1.3], 1.5, 1.6995))
+        .says
+    )
+    assert "unlike it, the second token adds +0.200 and the third +0.200" in says
+    fast = table({"1": (1.5, 1.41), "2": (1.8, 1.40), "4": (2.2, 1.40)}, (TOKENS, SPEED))
+    assert CLAIMS["kangaroo", "a shallow exit is the best bargain"].judge(fast).verdict is Verdict.PARTLY
+    near = table({"K=0": (2.0, 1.0), "K=3": (2.3, 1.31), "K=12": (2.4, 1.3)}, (TOKENS, SPEED))
+    assert CLAIMS["ouroboros", "there is a best number of suffixes"].judge(near).verdict is Verdict.PARTLY
 
 
 def test_more_means_clearly_more() -> None:
