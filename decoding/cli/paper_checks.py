@@ -7,6 +7,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from .. import embedded
@@ -23,6 +24,7 @@ from .progress import Progress
 HELP = "put the papers' central tables and figures to the test, and write down what holds here"
 EXAMPLE = "python -m decoding paper-checks --only lookahead,medusa --out checks.md"
 DEFAULT_OUT = "docs/paper_checks.md"
+_MT_BENCH = {"writing", "roleplay", "reasoning", "math", "coding", "extraction", "stem", "humanities"}
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +50,7 @@ def main(arguments: argparse.Namespace) -> int:
     budget = whole("--max-new-tokens", arguments.max_new_tokens, 1, 1_000_000)
     papers = _papers(arguments.only)
     check_place("--out", arguments.out)
-    tasks = _first(read_questions(arguments.tasks, arguments.model, None), limit)
+    tasks = _one_bench(_first(read_questions(arguments.tasks, arguments.model, None), limit))
     engine = load_engine(arguments)
     with Progress() as progress:
         variants = _variants(arguments, engine, progress)
@@ -88,6 +90,13 @@ def _first(tasks: Iterable[Task], limit: int) -> list[Task]:
         if seen[task.category] <= limit:
             first.append(task)
     return first
+
+
+def _one_bench(tasks: list[Task]) -> list[Task]:
+    """MT-bench's kinds as one, as Spec-Bench and the papers count them, where a file holds all of them."""
+    if not {task.category for task in tasks} >= _MT_BENCH:
+        return tasks
+    return [replace(task, category="mt_bench") if task.category in _MT_BENCH else task for task in tasks]
 
 
 def _variants(arguments: argparse.Namespace, engine: Engine, progress: Progress) -> dict[str, Variant]:

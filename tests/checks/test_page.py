@@ -11,6 +11,7 @@ import torch
 
 from decoding.checks import PAPERS
 from decoding.checks.claims import Finding, Table, Verdict, more, weigh
+from decoding.checks.kangaroo import MATHS
 from decoding.checks.page import conditions, document, page
 from decoding.cli import paper_checks
 from decoding.cli.arguments import Parser
@@ -76,6 +77,19 @@ def test_the_command_writes_page_and_json(
     assert blocks["block of 4"] >= 1.0 and f"| block of 4 | {blocks['block of 4']:.3f} |" in text
     assert run(*flags[:-1], "jacobi") == 0
     assert re.search(r"Jacobi decoding: it hardly saves steps\nsaved in .*checks.md\n$", capsys.readouterr().out)
+
+
+def test_kinds_of_mt_bench_are_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As in the papers: eight kinds of ten questions would outweigh the others, and none of them would be chat."""
+    names = ["writing", "roleplay", "reasoning", "math", "coding", "extraction", "stem", "humanities", "math_reasoning"]
+    for kinds, told in ((names, ["mt_bench", "math_reasoning"]), (["coding", "math"], ["coding", "math"])):
+        file = tmp_path / "questions.jsonl"
+        file.write_text("".join(json.dumps({"category": kind, "turns": ["Every evening"]}) + "\n" for kind in kinds))
+        flags = ["--tasks", str(file), "--max-new-tokens", "2", "--out", str(tmp_path / "a.md"), "--only", "jacobi"]
+        assert run(*flags, "--json") == 0
+        assert json.loads(capsys.readouterr().out)["kinds"] == told
+    lab = make_lab(engine(counted_text()), 2, kinds=("mt_bench", "math", "math_reasoning"))
+    assert lab.find_kind(*MATHS) == "math_reasoning"
 
 
 @pytest.mark.parametrize(
