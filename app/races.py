@@ -45,7 +45,7 @@ def check_lanes(methods: object) -> tuple[str, ...]:
 
 def start(runs: Runs, orders: Sequence[Order], tab: str, address: str) -> Iterator[str]:
     """Run the orders, which differ in method alone, and give the growing text of the race."""
-    return runs.watch(f"{tab} race", lambda cancel: _race(runs, orders, address, cancel))
+    return runs.watch(f"{tab} race", lambda cancel: _race(runs, orders, tab, address, cancel))
 
 
 def stop(runs: Runs, tab: str) -> None:
@@ -77,7 +77,7 @@ def _whole(trace: Trace) -> bool:
     return trace.summary is not None and trace.summary.finish in ("length", "end_of_text", "stop")
 
 
-def _race(runs: Runs, orders: Sequence[Order], address: str, cancel: threading.Event) -> Pieces:
+def _race(runs: Runs, orders: Sequence[Order], tab: str, address: str, cancel: threading.Event) -> Pieces:
     yield host(address=address) + line("race", lanes=len(orders))
     with runs.line.join() as ticket:
         for piece in runs.turn(ticket, cancel):
@@ -88,7 +88,7 @@ def _race(runs: Runs, orders: Sequence[Order], address: str, cancel: threading.E
         timer.start()
         try:
             for lane, order in enumerate(orders):
-                pieces = runs.guarded(_lane(runs, order, cancel, done))
+                pieces = runs.guarded(_lane(runs, order, tab, cancel, done))
                 for piece in pieces:
                     yield in_lane(lane, piece)
         finally:
@@ -99,7 +99,7 @@ def _race(runs: Runs, orders: Sequence[Order], address: str, cancel: threading.E
         yield host(done=True)
 
 
-def _lane(runs: Runs, order: Order, cancel: threading.Event, done: list[tuple[Trace, Rescore]]) -> Pieces:
+def _lane(runs: Runs, order: Order, tab: str, cancel: threading.Event, done: list[tuple[Trace, Rescore]]) -> Pieces:
     if cancel.is_set():
         yield stream.fault("Stopped before its first step.")
         return
@@ -108,7 +108,8 @@ def _lane(runs: Runs, order: Order, cancel: threading.Event, done: list[tuple[Tr
         yield stream.fault("Stopped before its first step.")
         return
     run_id = new_id()
-    run, play = yield from runs.decode(engine, order, run_id, cancel, 0)  # thin steps: a race shows texts and times
+    # Thin steps: a race shows texts and times.
+    run, play = yield from runs.decode(engine, order, tab, run_id, cancel, 0)
     trace = run.trace
     yield play.end(run.summary)
     runs.store.put(run_id, Kept(trace, play))

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import asdict
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from decoding.errors import ParamError, SpecscopeError
 from viz import play as stream
@@ -48,6 +48,8 @@ class Runs:
         self._going: dict[str, threading.Event] = {}  # by the visitor's tab
         self._answers: OrderedDict[str, str] = OrderedDict()  # by tab: what its last run wrote
         self._chats: OrderedDict[str, tuple[str, Chat]] = OrderedDict()  # by tab: model, and the caches of its turns
+        # By tab: model, and what methods learnt from its texts. An engine serves many visitors: it must not keep that.
+        self._memories: OrderedDict[str, tuple[str, dict[str, Any]]] = OrderedDict()
 
     def start(self, order: Order, tab: str, address: str) -> Iterator[str]:
         """Run an order of a tab; ends when it is done, stopped or closed."""
@@ -82,6 +84,7 @@ class Runs:
         self.stop(tab)
         self._answers.pop(tab, None)
         self._chats.pop(tab, None)
+        self._memories.pop(tab, None)
 
     def answer(self, tab: str) -> str | None:
         """What the last run of a tab wrote, once."""
@@ -119,6 +122,7 @@ class Runs:
         self,
         engine: Engine,
         order: Order,
+        tab: str,
         run_id: str,
         cancel: threading.Event,
         cap: int,
@@ -138,6 +142,7 @@ class Runs:
             time_budget=LIMITS.seconds,
             cancel=cancel,
             chat=chat,
+            memory=self._memory(tab, order),
         )
         play, known = Play(run.header, run_id, cap), dict[int, str]()
         try:
@@ -163,7 +168,7 @@ class Runs:
                 yield stream.fault("Stopped before the first step.")
                 return
             chat = self._chat(tab, order)
-            run, play = yield from self.decode(engine, order, run_id, cancel, LIMITS.stream_bytes, chat)
+            run, play = yield from self.decode(engine, order, tab, run_id, cancel, LIMITS.stream_bytes, chat)
             trace = run.trace
             self.store.put(run_id, Kept(trace, play))  # first: whoever hears of the end may ask for details at once
             yield play.end(run.summary)
@@ -189,6 +194,13 @@ class Runs:
             chat = Chat()
         _remember(self._chats, tab, (order.entry.name, chat), LIMITS.chats)
         return chat
+
+    def _memory(self, tab: str, order: Order) -> dict[str, Any]:
+        """What methods learnt from a tab's texts with this model."""
+        model, memory = self._memories.get(tab, ("", {}))
+        memory = memory if model == order.entry.name else {}
+        _remember(self._memories, tab, (order.entry.name, memory), LIMITS.sessions)
+        return memory
 
     def guarded(self, pieces: Pieces) -> Pieces:
         """The same pieces; an error becomes a sentence, never a stack trace on the page."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from app import races
 from app.engines import Engines
 from app.limits import LIMITS
 from app.line import Line
@@ -241,3 +242,23 @@ def test_a_conversation_keeps_its_cache_from_turn_to_turn(runs: Runs) -> None:
     again = lines(whole(runs.start(asked(prompt=turns), "tab", "")))
     step = next(line for line in again if line["kind"] == "step")
     assert step["pending"] == step["start"] - 1
+
+
+def test_what_a_method_learns_from_a_visitor_stays_with_that_visitor(runs: Runs) -> None:
+    """The engine is everybody's: its own memory would show one visitor's phrases in another one's record."""
+    order = asked(method="ouroboros", params={"warm_start": "across"})
+
+    def known(texts: Iterator[str]) -> int:
+        """Phrases in the pool after the first step."""
+        run = next(line["run"] for line in lines(whole(texts)) if line["kind"] == "play")
+        kept = runs.store.get(run)
+        assert kept is not None
+        entries: int = kept.trace.steps[0].panel["pool"]["entries"]
+        return entries
+
+    alone = known(runs.start(order, "tab", ""))
+    assert known(runs.start(order, "another tab", "")) == alone
+    assert known(runs.start(order, "tab", "")) > alone
+    assert known(races.start(runs, [order], "tab", "")) > alone == known(races.start(runs, [order], "third tab", ""))
+    runs.forget("tab")
+    assert known(runs.start(order, "tab", "")) == alone
