@@ -31,6 +31,7 @@ class Limits:
     unpacked_runs: int = 6  # records held as objects, a few ten megabytes each
     models: int = 2  # engines in memory; the one unused for longest makes room
     upload_bytes: int = 4 * 2**20  # of a trace as it is sent, packed or not
+    body_bytes: int = 6 * 2**20  # of any request: such a trace as text, and some room
     address_characters: int = 12_000  # of a page address: a long prompt fits, a flood does not
     detail_steps: int = 4_096  # highest step that can be asked for
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import gradio as gr
 from plotly.offline import get_plotlyjs
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -19,6 +20,7 @@ from starlette.routing import Route
 from decoding.errors import ParamError
 from viz.page import player_script, style
 
+from .doors import Doors
 from .limits import LIMITS
 
 _STATIC = Path(__file__).parent / "static"
@@ -115,6 +117,7 @@ def launch(page: gr.Blocks, site: Site, host: str, port: int) -> Any:
         head=site.head(),
         app_kwargs={
             "routes": site.routes(),
+            "middleware": [Middleware(Doors)],
             "docs_url": None,
             "redoc_url": None,
             "openapi_url": None,
