@@ -12,8 +12,11 @@
       this.player = player;
       this.view = view;
       this.gd = S.el("div", { class: "ss-plot", role: "img", "aria-label": view.label });
+      // Plotly asks at every drawing whether it has a size, and the browser would lay the page out for each chart.
+      for (const side of ["clientWidth", "clientHeight"]) Object.defineProperty(this.gd, side, { value: 1 });
       this.marks = new S.Marks(this);
       this.box = S.el("div", { class: "ss-figure" }, this.gd, this.marks.svg);
+      this.box.style.minHeight = `${this.height()}px`; // nothing jumps, and only what can be seen is taken for seen
       this.width = 0;
       this.drawn = null; // what stands on the screen, to draw nothing twice
       this.figure = null;
@@ -51,7 +54,7 @@
     }
 
     height() {
-      if (this.box.closest(".ss-filled")) return Math.max(240, this.box.parentElement.clientHeight - 96);
+      if (this.box.closest(".ss-card.ss-filled")) return Math.max(240, this.box.parentElement.clientHeight - 96);
       return this.view.base.layout?.height ?? 320;
     }
 
@@ -61,7 +64,8 @@
       });
       for (const [name, axis] of Object.entries(layout)) if (/^[xy]axis/.test(name)) axis.ticklabeloverflow = "allow";
       if (slide) layout.transition = { duration: SLIDE_MS, easing: "cubic-in-out" };
-      globalThis.Plotly.react(this.gd, this.figure.data, layout, CONFIG);
+      // Told the same settings again, plotly would compare them all, and look in the whole page for a <base>.
+      globalThis.Plotly.react(this.gd, this.figure.data.map(unlessEmpty), layout, ...(this.gd._context ? [] : [CONFIG]));
     }
 
     listen() {
@@ -120,6 +124,9 @@
       this.marks.clear();
     }
   };
+
+  // A trace that has nothing to show in this step costs as much as any other unless it is hidden.
+  const unlessEmpty = (trace) => (trace.type === "scatter" && !trace.x?.length ? { ...trace, visible: false } : trace);
 
   // Plotly writes into the layout that it is given, and takes null for a value.
   S.copy = (value) => {
