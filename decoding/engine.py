@@ -11,8 +11,8 @@ from .chat import Chat
 from .errors import ParamError
 from .lending import Lender
 from .methods import Method
-from .model.session import Model
-from .parts import Parts
+from .model.session import Model, Tell
+from .parts import Part, Parts
 from .request import (
     Request,
     check_chunk,
@@ -36,6 +36,10 @@ from .text import Codec, Message
 from .types import JSON, Summary, Trace
 
 Prompt = str | Sequence[int] | Sequence[Message]
+
+
+class _StoppedError(Exception):
+    """The caller has had enough while a part was being made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +123,24 @@ class Engine:
             prefill_chunk=chunk,
             largest_step=max(min(chunk, len(ids)), check_step(kind.name, setting.nodes)),
             time_budget=check_seconds(time_budget),
-            parts=self._parts.take(kind.needs, progress or (lambda what, share: None)),
             memory=check_memory(memory, self._memory if chat is None else chat.memory, kind),
+            parts=self._parts_of(kind, event := check_event(cancel), progress),
         )
-        return Run(request, self.model, self.draft, self.codec, self._lender, check_event(cancel), progress, chat)
+        return Run(request, self.model, self.draft, self.codec, self._lender, event, progress, chat)
+
+    def _parts_of(self, method: type[Method], stop: threading.Event, progress: Tell | None) -> dict[str, Part]:
+        """What a method needs, made now where it is not yet there; nothing once the run is to be stopped."""
+
+        def tell(what: str, share: float) -> None:
+            if stop.is_set():
+                raise _StoppedError
+            if progress is not None:
+                progress(what, share)
+
+        try:
+            return self._parts.take(method.needs, tell)
+        except _StoppedError:
+            return {}
 
     def lacks(self, method: str | type[Method]) -> str | None:
         """What this engine lacks to run a method, and how to get it; None where it can run it."""

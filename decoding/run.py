@@ -44,7 +44,9 @@ class Run(Iterator[Step]):
     ) -> None:
         self.request = request
         self.header = _header(request, model, draft)
-        self._codec, self._cancel, self._progress = codec, cancel, _Progress()
+        # What is cancelled already may lack the parts that it was waiting for, so no later change of mind revives it.
+        self._codec, self._cancel = codec, cancel
+        self._progress = _Progress(finish="cancelled" if cancel.is_set() else None)
         # The generator must not know this object: a run that is dropped half-way is then freed, and with it closed.
         self._generator = _steps(request, model, draft, codec, lender, cancel, tell, self._progress, chat)
 
@@ -106,6 +108,8 @@ def _steps(
     chat: Chat | None,
 ) -> Generator[Step, None, None]:
     """The run itself; it holds its sessions from the first step to the last."""
+    if progress.finish is not None:
+        return
     held = list[tuple[str, Model, Session]]()
     if "early_exit" in request.method.needs:
         chat = None  # what reads along in front of a layer must see the whole text

@@ -5,6 +5,9 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -17,7 +20,11 @@ from decoding.errors import ModelError, ParamError
 from decoding.methods import METHODS
 from decoding.methods.autoregressive import Autoregressive
 from decoding.methods.prompt_lookup import PromptLookup
+from decoding.model.session import Tell
 from decoding.model.table import TableModel, TableSession
+from decoding.parts import Part, Parts
+from decoding.parts.tables import load_tables
+from decoding.text import Codec
 from decoding.types import Draft, Role, Verdict
 from tests.families import machine as with_parts
 from tests.toys import correlated, cycle, engine, hashed, plain
@@ -262,6 +269,42 @@ def test_two_hundred_runs_leave_nothing_behind(make: Callable[[], Engine]) -> No
     first, resident = batch(100), psutil.Process().memory_info().rss
     assert batch(200) <= first + 150, "more than the small change of full caches: an object in every run"
     assert psutil.Process().memory_info().rss <= resident + 8 * 2**20
+
+
+@pytest.mark.parametrize("groups", [0, 2])
+def test_cancelling_ends_the_making_of_a_part(groups: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """N-gram tables of a large model take minutes: whoever has left must not be waited for, nor half of them kept."""
+    monkeypatch.setattr("decoding.parts.tables._ROWS", 4)
+    model, cancel, told = hashed(vocabulary=9, seed=2), threading.Event(), list[float]()
+    model.card = replace(model.card, hash="a" * 64)
+    machine = Engine(model, Codec(), None, Parts({"tables": partial(load_tables, model, folder=tmp_path)}))
+
+    def progress(what: str, share: float) -> None:
+        told.append(share)
+        if len(told) == groups:
+            cancel.set()
+
+    if not groups:
+        cancel.set()
+    options: dict[str, Any] = {"max_new_tokens": 5, "progress": progress}
+    run = machine.decode((1, 2), "ngrammys", cancel=cancel, **options)
+    assert len(told) == groups and not list(tmp_path.iterdir())
+    cancel.clear()
+    assert list(run) == [] and run.finish == "cancelled" and run.trace.ids == ()
+    assert machine.generate((1, 2), "ngrammys", cancel=cancel, **options).ids == plain(model, (1, 2), 5)
+    assert told[-1] == 1.0 and len(list(tmp_path.iterdir())) == 1
+
+
+def test_nothing_is_made_for_a_call_that_is_refused() -> None:
+    """A mistake in the last argument must not cost a minute first."""
+
+    def make(tell: Tell) -> Part:
+        raise AssertionError("it was made")
+
+    machine = Engine(MODEL, Codec(), None, Parts({"tables": make}))
+    for wrong in ({"cancel": "now"}, {"memory": 5}, {"time_budget": -1}):
+        with pytest.raises(ParamError):
+            machine.decode((1, 2), "ngrammys", **wrong)  # type: ignore[arg-type]
 
 
 def test_an_engine_without_a_tokenizer_writes_numbers() -> None:
