@@ -31,6 +31,7 @@ _GAMMA = 6  # the paper's
 _OWN, _HEADS, _RETRIEVED, _WINDOW = "Kangaroo", "Medusa, best guesses", "REST", "Lookahead"
 _RIVALS = {_HEADS: CHAIN, _RETRIEVED: using("rest"), _WINDOW: BALANCED}
 _PAPERS, _TABLE_2 = "kangaroo", {"kangaroo": 1.50, "kangaroo_head": 1.44, "transformer": 1.37, "mlp_only": 1.22}
+_TRAINED = "each made by `train kangaroo --exit-layer L --architecture NAME` with its own L or NAME"
 _MORE = "name a folder of trained adapters, one folder each, with --kangaroo-variants"
 
 
@@ -192,7 +193,7 @@ PAPER = Paper(
             "Figure 3a",
             "a shallow exit is the best bargain",
             "A deeper exit guesses better but drafts more slowly, so a shallow one is the fastest.",
-            "An adapter behind each of several layers, raced against autoregressive decoding.",
+            f"An adapter behind each of several layers, {_TRAINED}, raced against autoregressive decoding.",
             "Tokens per step rise with the exit's depth, and the deepest exit is not the fastest.",
             _depths,
             judge_depths,
@@ -202,7 +203,7 @@ PAPER = Paper(
             "attention alone, with the target's own head, is enough",
             "The adapter of one attention and two norms is faster than one with a head of its own, than a whole layer, "
             "and than an MLP.",
-            "Adapters of several architectures behind one layer, raced against autoregressive decoding.",
+            f"Adapters of several architectures behind one layer, {_TRAINED}, raced against autoregressive decoding.",
             "The paper's adapter is faster than each of the others.",
             _architectures,
             judge_architectures,

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from ..engine import Engine, Prompt
 from ..errors import ParamError
 from ..metrics import compression_rate, consistent_acceptance, written
+from ..run import Run
 from ..tasks import Task
-from ..types import JSON, Step
+from ..types import JSON, Step, Trace
 from .claims import Cell, Table, UnmeasuredError
 
 TOKENS, PASSES, ROWS, SPEED, MEAN = "tokens/step", "target passes", "rows/token", "speed", "mean of kinds"
 _WARM_UP = 16  # tokens that a setting writes before it is timed
+_RESCORED = 200  # differing answers that are read again
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,7 @@ class Lab:
         self.tell: Callable[[float], None] = lambda share: None
         self._tallies: dict[Setting, Tally] = {}
         self._races: dict[tuple[Setting, ...], list[Tally]] = {}
+        self._different: dict[Setting, list[Trace]] = {}  # answers that should be autoregressive decoding's and are not
 
     @property
     def kinds(self) -> list[str]:
@@ -139,12 +142,21 @@ class Lab:
     @property
     def identical(self) -> tuple[int, int]:
         """Of all greedy answers by guessing methods on the lab's own model: those that are its own, and all."""
-        greedy = [
-            tally
-            for setting, tally in self._tallies.items()
-            if setting.temperature == 0.0 and setting != PLAIN and self._engine(setting).model is self.engine.model
-        ]
+        greedy = [tally for setting, tally in self._tallies.items() if self._writes_the_same(setting)]
         return sum(tally.same for tally in greedy), sum(tally.answers for tally in greedy)
+
+    def rescore(self) -> tuple[int, int]:
+        """Read the others again in plain passes, or some where they are many: how many, and how many hold violations.
+
+        In those that hold none, every token is the target's choice or as good as tied with it.
+        """
+        others = [trace for traces in self._different.values() for trace in traces]
+        some = others[:: -(-len(others) // _RESCORED) or 1]
+        violated = 0
+        for number, trace in enumerate(some):
+            self.tell(number / len(some))
+            violated += self.engine.rescore(trace).violations > 0
+        return len(some), violated
 
     def find_kind(self, *names: str) -> str:
         """The first of these kinds that there are questions of."""
@@ -181,21 +193,32 @@ class Lab:
         see: Callable[[Question, list[Step]], None] = lambda question, steps: None,
     ) -> list[Tally]:
         engines, tallies = [self._checked(setting) for setting in settings], [Tally() for _ in settings]
+        different: dict[Setting, list[Trace]] = {setting: [] for setting in settings}
         for turn in range(len(self.questions)):
             for index, (setting, engine, tally) in enumerate(zip(settings, engines, tallies, strict=True)):
                 self.tell((turn + index / len(settings)) / len(self.questions))
                 number = setting.order[turn] if setting.order else turn
-                steps = self._decode(engine, setting, number, self.budget, record)
-                tally.add(self.questions[number], steps)
-                see(self.questions[number], steps)
+                run = self._decode(engine, setting, number, self.budget, record)
+                tally.add(self.questions[number], run.steps)
+                see(self.questions[number], run.steps)
+                if run.ids != self.questions[number].answer and self._writes_the_same(setting):
+                    different[setting].append(run.trace)
         self._tallies |= zip(settings, tallies, strict=True)
+        self._different |= different
         return tallies
 
-    def _decode(self, engine: Engine, setting: Setting, number: int, budget: int, record: str = "off") -> list[Step]:
-        """One question; when sampling, its number is the seed."""
+    def _decode(self, engine: Engine, setting: Setting, number: int, budget: int, record: str = "off") -> Run:
+        """One question, to the end; when sampling, its number is the seed."""
         sampling = {"temperature": setting.temperature, "seed": number}
         ids = self.questions[number].ids
-        return list(engine.decode(ids, setting.method, dict(setting.params), sampling, budget, record=record))
+        run = engine.decode(ids, setting.method, dict(setting.params), sampling, budget, record=record)
+        for _ in run:
+            pass
+        return run
+
+    def _writes_the_same(self, setting: Setting) -> bool:
+        """Whether its answers should be autoregressive decoding's: greedy ones by guessing, on the lab's own model."""
+        return setting.temperature == 0.0 and setting != PLAIN and self._engine(setting).model is self.engine.model
 
     def _checked(self, setting: Setting) -> Engine:
         engine = self._engine(setting)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -31,11 +32,13 @@ autoregressive decoding's, both timed in turn on every question, the prompts lef
 run and from machine to machine."""
 
 
-def conditions(lab: Lab) -> dict[str, JSON]:
-    """What was measured on: a model, a machine, and questions."""
+def conditions(lab: Lab, flags: Sequence[str] = ()) -> dict[str, JSON]:
+    """What was measured on: a model, a machine, and questions; and the flags that asked for it."""
     engine, header = lab.engine, lab.engine.decode(lab.questions[0].ids, max_new_tokens=1).header
     same, answers = lab.identical
+    rescored, violated = lab.rescore()
     return {
+        "flags": list(flags),
         "model": engine.model.card.name,
         "parameters": engine.model.card.parameters,
         "draft": engine.draft.card.name if engine.draft else None,
@@ -50,6 +53,8 @@ def conditions(lab: Lab) -> dict[str, JSON]:
         "max_new_tokens": lab.budget,
         "answers": answers,
         "identical_answers": same,
+        "rescored_answers": rescored,
+        "answers_with_violations": violated,
     }
 
 
@@ -61,14 +66,14 @@ def document(findings: Sequence[Finding], measured: Mapping[str, JSON]) -> dict[
 def page(findings: Sequence[Finding], measured: Mapping[str, JSON]) -> str:
     """Everything, for people, in Markdown."""
     counts = Counter(finding.judgement.verdict for finding in findings)
-    told = "; ".join(f"{verdict}: {counts[verdict]}" for verdict in Verdict if counts[verdict])
+    numbers = "; ".join(f"{verdict}: {counts[verdict]}" for verdict in Verdict if counts[verdict])
     blocks = [
         f"# What the papers found, on {_plain(measured['model'])}",
-        "This page is written by `python -m decoding paper-checks`.",
+        f"This page is written by `python -m decoding {_plain(shlex.join(['paper-checks', *measured['flags']]))}`.",
         _INTRO,
         _head(measured),
         _TERMS,
-        f"Claims: {len(findings)}. {told.capitalize()}.",
+        f"Claims: {len(findings)}. {numbers.capitalize()}.",
         _summary(findings),
     ]
     for paper, group in groupby(findings, key=lambda finding: finding.paper):
@@ -92,13 +97,23 @@ def _head(measured: Mapping[str, JSON]) -> str:
         f"{threads}, attention {_plain(measured['attention'])}; {_plain(versions)}; {measured['questions']} prompts "
         f"({kinds}), answered greedily with {measured['tokens']:,} tokens, at most {measured['max_new_tokens']} each."
     )
-    if measured["answers"]:
-        text += (
-            f" Of {measured['answers']:,} greedy answers by the methods, {measured['identical_answers']:,} are "
-            "autoregressive decoding's to the last token"
-        )
-        text += "." if measured["answers"] == measured["identical_answers"] else "; near ties of rounded numbers flip."
-    return text
+    return text + _same(measured)
+
+
+def _same(measured: Mapping[str, JSON]) -> str:
+    """Whether the methods wrote what autoregressive decoding writes, and what is wrong where they did not."""
+    answers, same = measured["answers"], measured["identical_answers"]
+    if not answers:
+        return ""
+    text = f" Of {answers:,} greedy answers by the methods, {same:,} are autoregressive decoding's to the last token"
+    if answers == same:
+        return f"{text}."
+    rescored, violated = measured["rescored_answers"], measured["answers_with_violations"]
+    return (
+        f"{text}; of the {answers - same:,} others, {rescored:,} were checked against plain passes of the target: in "
+        f"{rescored - violated:,} every token is its choice or as near to it as rounding reaches, in {violated:,} some "
+        "token is neither."
+    )
 
 
 def _summary(findings: Sequence[Finding]) -> str:

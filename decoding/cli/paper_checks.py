@@ -24,6 +24,10 @@ from .progress import Progress
 HELP = "put the papers' central tables and figures to the test, and write down what holds here"
 EXAMPLE = "python -m decoding paper-checks --only lookahead,medusa --out checks.md"
 DEFAULT_OUT = "docs/paper_checks.md"
+_TELLING = (
+    *("model", "draft", "medusa", "kangaroo", "datastore", "device", "dtype", "threads"),
+    *("only", "tasks", "limit", "max_new_tokens", "kangaroo_variants", "medusa_2"),
+)
 _MT_BENCH = {"writing", "roleplay", "reasoning", "math", "coding", "extraction", "stem", "humanities"}
 
 
@@ -36,7 +40,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-new-tokens", default="256", metavar="N", help="per answer (default: 256)")
     parser.add_argument("--out", default=DEFAULT_OUT, metavar="FILE", help=f"for the page (default: {DEFAULT_OUT})")
     parser.add_argument("--kangaroo-variants", metavar="FOLDER", help="adapters for ablations, a folder each")
-    parser.add_argument("--medusa-2", metavar="FOLDER", help="heads with the model that learnt together with them")
+    parser.add_argument(
+        "--medusa-2", metavar="FOLDER", help="heads with the model that learnt together with them (pocket has its own)"
+    )
     add_json_flag(parser)
 
 
@@ -50,6 +56,8 @@ def main(arguments: argparse.Namespace) -> int:
     budget = whole("--max-new-tokens", arguments.max_new_tokens, 1, 1_000_000)
     papers = _papers(arguments.only)
     check_place("--out", arguments.out)
+    if arguments.only is not None and Path(arguments.out).resolve() == Path(DEFAULT_OUT).resolve():
+        raise ParamError(f"{DEFAULT_OUT} is the page of all papers: name another file for some of them with --out")
     tasks = _one_bench(_first(read_questions(arguments.tasks, arguments.model, None), limit))
     engine = load_engine(arguments)
     with Progress() as progress:
@@ -57,7 +65,8 @@ def main(arguments: argparse.Namespace) -> int:
         questions = ask(engine, tasks, budget, lambda share: progress("answering the questions", share))
         lab = Lab(engine, questions, budget, variants)
         findings = examine(lab, papers, progress)
-    measured = conditions(lab)
+        lab.tell = lambda share: progress("checking the answers that differ", share)
+        measured = conditions(lab, _flags(arguments))
     Path(arguments.out).write_text(page(findings, measured), encoding="utf-8")
     if arguments.json:
         print(json.dumps(document(findings, measured)))
@@ -67,6 +76,15 @@ def main(arguments: argparse.Namespace) -> int:
         print(f"{finding.judgement.verdict:18} {paint.bold(finding.paper.title)}: {finding.claim.title}")
     print(f"saved in {one_line(clean(arguments.out))}")
     return 0
+
+
+def _flags(arguments: argparse.Namespace) -> list[str]:
+    """The flags that decide what a page says, as they are typed."""
+    found: list[str] = []
+    for name in _TELLING:
+        value = getattr(arguments, name)
+        found += [] if value is None else [f"--{name.replace('_', '-')}", clean(value)]
+    return found
 
 
 def _papers(text: str | None) -> list[Paper]:
@@ -108,6 +126,8 @@ def _variants(arguments: argparse.Namespace, engine: Engine, progress: Progress)
         found |= adapters(engine, Path(clean(arguments.kangaroo_variants)))
     if arguments.medusa_2 is not None:
         found |= joint(engine, Path(clean(arguments.medusa_2)), progress)
+    elif arguments.model == embedded.TARGET:
+        found |= joint(engine, embedded.PARTS[embedded.MEDUSA_2]["medusa"], progress)
     if arguments.model == embedded.TARGET and embedded.STORE.is_file():
         found |= stores(engine, embedded.STORE, progress)
     return found

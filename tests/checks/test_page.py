@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
-from decoding.checks import PAPERS
+from decoding.checks import PAPERS, measure, variants
 from decoding.checks.claims import Finding, Table, Verdict, more, weigh
 from decoding.checks.kangaroo import MATHS
+from decoding.checks.measure import PLAIN, using
 from decoding.checks.page import conditions, document, page
 from decoding.cli import paper_checks
 from decoding.cli.arguments import Parser
+from decoding.cli.progress import Progress
+from decoding.embedded import MEDUSA_2, PARTS
+from decoding.engine import Engine
 from decoding.errors import ParamError
+from decoding.toy import toy
 from tests.toys import counted_text, engine
 
 from .conftest import make_lab
@@ -70,6 +76,8 @@ def test_the_command_writes_page_and_json(
     assert verdicts["it hardly saves steps"] in {Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS}
     text = out.read_text(encoding="utf-8")
     assert text.startswith("# What the papers found, on toy\n") and "## Jacobi decoding" in text
+    asked = "--model toy --only 'medusa, speculative,jacobi' --limit 1 --max-new-tokens 5"
+    assert f"This page is written by `python -m decoding paper-checks {asked}`." in " ".join(text.split())
     assert "Medusa needs Medusa heads" in text and "## Lookahead" not in text
     blocks = {
         str(row[0]): row[1] for claim in data["claims"] if claim["paper"] == "jacobi" for row in claim["table"]["rows"]
@@ -77,6 +85,42 @@ def test_the_command_writes_page_and_json(
     assert blocks["block of 4"] >= 1.0 and f"| block of 4 | {blocks['block of 4']:.3f} |" in text
     assert run(*flags[:-1], "jacobi") == 0
     assert re.search(r"Jacobi decoding: it hardly saves steps\nsaved in .*checks.md\n$", capsys.readouterr().out)
+
+
+def test_pocket_brings_the_model_that_learnt_with_its_heads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without it one claim of the page would be lost by forgetting a flag."""
+    monkeypatch.setattr(variants, "joint", lambda engine, folder, tell: {str(folder): None})
+    monkeypatch.setattr(variants, "stores", lambda engine, text, tell: {})
+    parser = Parser()
+    paper_checks.add_flags(parser)
+    for flags, found in (([], [str(PARTS[MEDUSA_2]["medusa"])]), (["--medusa-2", "b"], ["b"]), (["--model", "m"], [])):
+        assert list(paper_checks._variants(parser.parse_args(flags), toy(), Progress())) == found
+
+
+@pytest.mark.parametrize("violations", [0, 1])
+def test_the_page_tells_what_is_wrong_with_answers_that_differ(
+    monkeypatch: pytest.MonkeyPatch, violations: int
+) -> None:
+    """A cause that nobody measured must not be named."""
+    lab = make_lab(engine(counted_text()), 6)
+    lab.questions = tuple(replace(question, answer=(0,)) for question in lab.questions)
+    lab.tally(using("prompt_lookup"), using("jacobi"), using("prompt_lookup", temperature=1.0), PLAIN)
+    if violations:
+        real = Engine.rescore
+        monkeypatch.setattr(Engine, "rescore", lambda self, trace: replace(real(self, trace), violations=1))
+    text = " ".join(page([], conditions(lab)).split())
+    wrong = 6 * violations
+    assert "Of 6 greedy answers by the methods, 0 are autoregressive decoding's to the last token; of the 6" in text
+    assert f"others, 6 were checked against plain passes of the target: in {6 - wrong} every token" in text
+    assert f"rounding reaches, in {wrong} some token is neither." in text
+
+
+def test_many_differing_answers_are_checked_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "_RESCORED", 4)
+    lab = make_lab(engine(counted_text()), 2)
+    lab.questions = tuple(replace(question, answer=(0,)) for question in lab.questions)
+    lab.tally(*(using("prompt_lookup", K=K) for K in range(1, 4)))
+    assert lab.identical == (0, 9) and lab.rescore() == (3, 0)
 
 
 def test_kinds_of_mt_bench_are_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,6 +141,7 @@ def test_kinds_of_mt_bench_are_one(tmp_path: Path, capsys: pytest.CaptureFixture
     [
         (["--only", "telepathy"], "--only knows jacobi, lookahead"),
         (["--only", ","], "--only must name some of"),
+        (["--only", "jacobi", "--out", "docs/../docs/paper_checks.md"], "name another file for some of them"),
         (["--limit", "0"], "--limit must be from 1"),
         (["--max-new-tokens", "many"], "must be a whole number"),
         (["--out", "/no/such/folder/page.md"], "folder that exists"),
@@ -105,12 +150,13 @@ def test_kinds_of_mt_bench_are_one(tmp_path: Path, capsys: pytest.CaptureFixture
         (["--medusa-2", "."], "--medusa-2 must name"),
         (["--max-new-tokens", "999999"], "lower --max-new-tokens"),
     ],
-    ids=range(9),
+    ids=range(10),
 )
 def test_nonsense_ends_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, argv: list[str], reason: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs").mkdir()
     with pytest.raises(ParamError, match=re.escape(reason)):
         run("--out", "page.md", *argv)
     assert not (tmp_path / "page.md").exists()
