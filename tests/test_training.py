@@ -15,6 +15,7 @@ import torch
 
 from decoding.errors import ParamError
 from decoding.training.batches import Rows, pack
+from decoding.training.checkpoint import read_checkpoint, read_log, write_checkpoint
 from decoding.training.family import PLANS, SMOKE, new_model
 from decoding.training.language import drills
 from decoding.training.language.kinds import KINDS, held_out, held_out_sample, training_sample
@@ -23,7 +24,7 @@ from decoding.training.optimizer import rate_share
 from decoding.training.plot import loss_plot
 from decoding.training.suite import write_store, write_tasks
 from decoding.training.tokenizer import ASSISTANT, END, PAD, START, USER, train_tokenizer
-from decoding.training.trainer import Trainer, read_log
+from decoding.training.trainer import Trainer
 
 TINY = replace(SMOKE.target, hidden=16, layers=1, steps=8, lines=2, length=128)
 
@@ -203,8 +204,17 @@ def test_a_checkpoint_of_another_training_or_a_damaged_one_is_refused(tokenizer:
     trained(tmp_path, tokenizer)
     with pytest.raises(ParamError, match="another recipe or seed"):
         trained(tmp_path, tokenizer, seed=3)
-    (tmp_path / "checkpoint.safetensors").write_bytes(b"no checkpoint")
-    with pytest.raises(ParamError, match="damaged"):
+    path = tmp_path / "checkpoint.safetensors"
+    about, tensors = read_checkpoint(path)
+    for spoilt in ({"recipe": about["recipe"], "seed": about["seed"]}, about | {"count": {}}):
+        write_checkpoint(path, tensors, spoilt)
+        with pytest.raises(ParamError, match="is damaged: delete it to train anew"):
+            trained(tmp_path, tokenizer)
+    write_checkpoint(path, {}, about)
+    with pytest.raises(ParamError, match="is damaged"):
+        trained(tmp_path, tokenizer)
+    path.write_bytes(b"no checkpoint")
+    with pytest.raises(ParamError, match="is damaged"):
         trained(tmp_path, tokenizer)
 
 

@@ -14,11 +14,12 @@ import torch
 from ..model.loading import find_device
 from .batches import Rows
 from .card import write_cards
+from .checkpoint import LOG, damaged, read_log
 from .language.kinds import polishing_sample, training_sample
 from .plot import loss_plot
 from .suite import QUESTIONS, write_store, write_tasks
 from .tokenizer import CONTEXT, END, PAD, SIZE, START, train_tokenizer
-from .trainer import Recipe, Trainer, read_log
+from .trainer import Recipe, Trainer
 
 Tell = Callable[[str, float], None]
 Log = list[dict[str, float]]
@@ -75,10 +76,20 @@ def train_family(out: Path, plan: Plan, seed: int, device: str, tell: Tell) -> N
     _save(drafter, tokenizer, out / "drafter")
     write_tasks(out / "tasks.jsonl", seed, plan.questions)
     write_store(out / "datastore.jsonl", seed)
-    first, second, third = (read_log(work / name / "log.jsonl") for name in ("target", "polish", "drafter"))
+    first, second, third = (_log(work, recipe) for recipe in (plan.target, plan.polish, plan.drafter))
     logs = {"target": _joined(first, second), "drafter": third}
     (out / "loss.svg").write_text(loss_plot(logs), encoding="utf-8")
     write_cards(out, logs, tell)
+
+
+def _log(work: Path, recipe: Recipe) -> Log:
+    """What a training wrote down of all its steps."""
+    path = work / recipe.name / LOG
+    log = read_log(path)
+    told = (entry.get(name) for entry in log for name in ("loss", "seconds", "tokens"))
+    if len(log) != recipe.steps or not all(isinstance(number, int | float) for number in told):
+        raise damaged(path)
+    return log
 
 
 def _joined(first: Log, second: Log) -> Log:

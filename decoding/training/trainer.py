@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from random import Random
@@ -19,6 +19,7 @@ from torch.nn import functional
 
 from ..errors import ParamError
 from .batches import Batch, Rows, pack
+from .checkpoint import CHECKPOINT, LOG, cut_log, damaged, read_checkpoint, write_checkpoint
 from .language.kinds import DRILLED, long_training_sample
 from .language.sample import Sample
 from .optimizer import Optimizers, rate_share
@@ -26,7 +27,6 @@ from .optimizer import Optimizers, rate_share
 Tell = Callable[[str, float], None]
 Draw = Callable[[Random, float], Sample]  # a conversation, given the share of the training that is done
 
-_CHECKPOINT = "checkpoint.safetensors"
 _ROWS = 256
 _KEEP_SECONDS = 120.0  # between two checkpoints: what a kill can cost
 
@@ -87,7 +87,7 @@ class Trainer:
         self._resume()
         begin = kept = time.monotonic()
         before = self.seconds
-        with (self.folder / "log.jsonl").open("a", encoding="utf-8") as log:
+        with (self.folder / LOG).open("a", encoding="utf-8") as log:
             while self.step < self.recipe.steps:
                 loss = self._train_step()
                 now = time.monotonic()
@@ -133,63 +133,30 @@ class Trainer:
         return f"{self.recipe.name}: loss {loss:.2f}, {speed:,.0f} tokens/s, {left / 60:.0f} min left"
 
     def _keep(self) -> None:
-        """Write the checkpoint whole or not at all."""
-        from safetensors.torch import save_file
-
         tensors = {f"model/{name}": weight for name, weight in self.model.named_parameters()}
         tensors |= {f"optimizer/{name}": tensor for name, tensor in self._optimizers.state().items()}
         count = {"step": self.step, "seconds": self.seconds, "seen": self.seen}
         about = {"recipe": asdict(self.recipe), "seed": self._seed, "count": count}
-        fresh = self.folder / "checkpoint.new"
-        save_file(tensors, fresh, {"about": json.dumps(about)})
-        fresh.replace(self.folder / _CHECKPOINT)
+        write_checkpoint(self.folder / CHECKPOINT, tensors, about)
 
     def _resume(self) -> None:
-        path = self.folder / _CHECKPOINT
+        path = self.folder / CHECKPOINT
         if not path.is_file():
-            _cut_log(self.folder / "log.jsonl", 0)  # of a training that was killed before its first checkpoint
+            cut_log(self.folder / LOG, 0)  # of a training that was killed before its first checkpoint
             return
-        about, tensors = _read_checkpoint(path)
+        about, tensors = read_checkpoint(path)
         if (about.get("recipe"), about.get("seed")) != (asdict(self.recipe), self._seed):
             raise ParamError(f"{path} is of another recipe or seed: delete it, or name another folder")
-        weights = {name.removeprefix("model/"): tensor for name, tensor in tensors.items() if name[:6] == "model/"}
-        with torch.no_grad():
-            for name, weight in self.model.named_parameters():
-                weight.copy_(weights[name])
-        self._fast.take_weights(self.model)
-        self._optimizers.restore({name[10:]: t for name, t in tensors.items() if name[:10] == "optimizer/"})
-        self.step, self.seconds, self.seen = (about["count"][name] for name in ("step", "seconds", "seen"))
-        _cut_log(self.folder / "log.jsonl", self.step)
-
-
-def _read_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """What a checkpoint says of itself, and its tensors."""
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(path, framework="pt") as file:
-            return json.loads(file.metadata()["about"]), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # the file is no dict
-    except (SafetensorError, OSError, ValueError, KeyError, TypeError):
-        raise ParamError(f"{path} is damaged: delete it to train anew") from None
-
-
-def read_log(path: Path) -> list[dict[str, float]]:
-    """The entries of a log, one a step; a line cut off by a kill is left out."""
-    return list(_entries(path))
-
-
-def _entries(path: Path) -> Iterator[dict[str, float]]:
-    for line in path.read_text(encoding="utf-8").splitlines() if path.is_file() else ():
         try:
-            yield json.loads(line)
-        except ValueError:
-            return
-
-
-def _cut_log(path: Path, step: int) -> None:
-    """Drop what the log says of steps behind the checkpoint: they come again."""
-    kept = [entry for entry in _entries(path) if entry["step"] <= step]
-    path.write_text("".join(json.dumps(entry) + "\n" for entry in kept), encoding="utf-8")
+            with torch.no_grad():
+                for name, weight in self.model.named_parameters():
+                    weight.copy_(tensors[f"model/{name}"])
+            self._optimizers.restore({name[10:]: t for name, t in tensors.items() if name[:10] == "optimizer/"})
+            self.step, self.seconds, self.seen = (about["count"][name] for name in ("step", "seconds", "seen"))
+        except (KeyError, RuntimeError, ValueError, TypeError):
+            raise damaged(path) from None
+        self._fast.take_weights(self.model)
+        cut_log(self.folder / LOG, self.step)
 
 
 class _Fast:

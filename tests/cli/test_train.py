@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 import transformers
 
 from decoding.cli.main import main
+from decoding.training.checkpoint import read_log
 from decoding.training.family import SMOKE
 from decoding.training.language.kinds import KINDS
-from decoding.training.trainer import read_log
 
 from .conftest import Command
 
@@ -48,6 +49,18 @@ def test_a_finished_family_is_not_trained_again(command: Command, home: Path) ->
     assert (home / "target" / "model.safetensors").read_bytes() == weights
     other = command("train", "family", "--out", str(home), "--plan", "smoke", "--seed", "4", "--device", "cpu")
     assert other.code == 2 and "another recipe or seed" in other.err
+
+
+@pytest.mark.parametrize("text", ["[1]\n", '{"step": 1}\n', '{"step": "one"}\n', "\udcff"])
+def test_a_damaged_log_ends_in_one_line(command: Command, home: Path, tmp_path: Path, text: str) -> None:
+    """What the cards tell of a training is read from it, after the training of an hour and more."""
+    shutil.copytree(home, tmp_path / "family")
+    log = tmp_path / "family" / "training" / "polish" / "log.jsonl"
+    log.write_text(text, encoding="utf-8", errors="surrogateescape")
+    again = ["--out", str(tmp_path / "family"), "--plan", "smoke", "--seed", "3", "--device", "cpu"]
+    done = command("train", "family", *again)
+    assert done.code == 2 and done.err.count("\n") == 1
+    assert "polish/log.jsonl is damaged: delete checkpoint.safetensors beside it" in done.err
 
 
 def test_quality_judges_a_model_of_the_family(command: Command, home: Path) -> None:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from decoding.errors import ModelError, ParamError
-from decoding.training.parts.checkpoint import read_log
+from decoding.training.checkpoint import read_log
 from decoding.training.parts.curves import Panel, plot
 from decoding.training.parts.loop import Group, Loop, Recipe, memory_advice, rate_share, seeded
 from decoding.training.parts.report import panels, write_report

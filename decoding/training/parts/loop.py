@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from ...errors import ModelError, ParamError
 from ...types import JSON
-from .checkpoint import CHECKPOINT, LOG, cut_log, damaged, read_checkpoint, write_checkpoint
+from ..checkpoint import CHECKPOINT, LOG, cut_log, damaged, read_checkpoint, write_checkpoint
 from .conversations import Tell
 from .rows import Batch, smaller
 from .sources import Source

@@ -13,7 +13,7 @@ import torch
 
 from ...parts.medusa_tree import NODES, default, expected
 from ...types import JSON
-from .checkpoint import damaged, read_log
+from ..checkpoint import damaged, read_log
 from .curves import Curve, Panel, plot
 
 Log = Sequence[Mapping[str, Any]]

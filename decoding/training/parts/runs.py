@@ -13,9 +13,9 @@ from ...loader import load
 from ...tasks import Task, read_tasks
 from ...text import Codec
 from ...types import JSON
+from ..checkpoint import LOG
 from ..quality import measure, total
 from .backbone import Backbone, load_backbone
-from .checkpoint import LOG
 from .conversations import Tell, read_conversations
 from .distill import Answering, write_answers
 from .kangaroo import AdapterSettings, Kangaroo, usual_exit

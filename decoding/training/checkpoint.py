@@ -9,8 +9,8 @@ from typing import Any
 
 from torch import Tensor
 
-from ...errors import ParamError
-from ...types import JSON
+from ..errors import ParamError
+from ..types import JSON
 
 LOG, CHECKPOINT = "log.jsonl", "checkpoint.safetensors"
 
