@@ -7,15 +7,24 @@ from collections.abc import Callable, Sequence
 
 from decoding.types import Role, Step
 
-from . import visible
-from .sources import in_words
-from .story import Story
+from . import panel, visible
+from .sources import LONGEST, WORDS, in_words
+from .story import Story, siblings
+from .unguessed import reason
+
+_ROOM = 256  # rows that every pass has room for
 
 
 def say(story: Story, k: int) -> str:
     """One to four short sentences about step k."""
     step = story.steps[k]
-    sentences = [_read(story, step), _outcome(story, step), _brought(step), _learned(story, step), _ended(story, step)]
+    sentences = [
+        _read(story, step),
+        _outcome(story, step),
+        _brought(story, step),
+        _learned(story, step),
+        _ended(story, step),
+    ]
     told = " ".join(sentence for sentence in sentences if sentence)
     return f"Step {step.index}: {told[0].lower()}{told[1:]}"
 
@@ -28,16 +37,27 @@ def count(number: int, noun: str, nouns: str = "") -> str:
 def _read(story: Story, step: Step) -> str:
     if not step.pending or step.index:
         return ""
-    chunks = -(-step.pending // max(1, story.header.prefill_chunk))
+    chunks = count(_chunks(story, step), "chunk")
     kept = step.start - 1 - step.pending  # of a conversation's earlier turns, still in the cache
     if kept:
-        read = f"Read {count(step.pending + 1, 'new prompt token')} in {count(chunks, 'chunk')}"
-        return f"{read}; {kept} were kept from the turn before."
-    return f"Read {count(step.start, 'prompt token')} in {count(chunks, 'chunk')}."
+        return f"Read {count(step.pending + 1, 'new prompt token')} in {chunks}; {kept} were kept from the turn before."
+    return f"Read {count(step.start, 'prompt token')} in {chunks}."
 
 
-def _brought(step: Step) -> str:
-    return f"{count(len(step.emitted), 'token')} for one pass."
+def _chunks(story: Story, step: Step) -> int:
+    return -(-step.pending // max(1, story.header.prefill_chunk))
+
+
+def _brought(story: Story, step: Step) -> str:
+    """What a step wrote, and for how many passes as far as the record tells."""
+    tokens, chunks, chunk = count(len(step.emitted), "token"), _chunks(story, step), max(1, story.header.prefill_chunk)
+    if chunks:
+        # The last chunk goes through together with the tree if a pass has room for both: it has room for so many rows
+        # at least, but a method may have asked for more.
+        room = max(_ROOM, min(chunk, len(story.header.prompt)))
+        if step.fed - (chunks - 1) * chunk > room:
+            return f"{tokens}."
+    return f"{tokens} for {'one pass' if chunks < 2 else f'{chunks} passes'}."
 
 
 def _quote(story: Story, tokens: Sequence[int]) -> str:
@@ -47,8 +67,8 @@ def _quote(story: Story, tokens: Sequence[int]) -> str:
 def _outcome(story: Story, step: Step) -> str:
     """What was guessed, and how far the target agreed."""
     if not step.drafted:
-        why = _WITHOUT.get(story.header.method, _no_reason)(story, step)
-        return f"No guess{why}; the target wrote {_quote(story, step.emitted)}."
+        why = reason(story, step)
+        return f"No guess{why and ': '}{why}; the target wrote {_quote(story, step.emitted)}."
     if not step.tokens:
         return f"Guessed {count(step.drafted, 'token')}; the target agreed with {step.accepted or 'none'}."
     guesses = [node for node, role in enumerate(step.roles) if role is Role.VERIFY]
@@ -76,14 +96,10 @@ def _agreed(story: Story, step: Step, *, branching: bool) -> str:
     if len(step.emitted) == accepted:
         return agreed
     own, at = step.emitted[accepted], step.path[-1]
-    rejected = [
-        node
-        for node, (parent, role) in enumerate(zip(step.parents, step.roles, strict=True))
-        if parent == at and role is Role.VERIFY
-    ]
+    rejected = [node for node in siblings(step, at) if step.tokens[node] != own]
     if not rejected:
         return f"{agreed} and added {_quote(story, [own])}"
-    others = len({step.tokens[node] for node in rejected}) - 1
+    others = len(rejected) - 1
     instead = _quote(story, [step.tokens[rejected[0]]]) + (f" and {count(others, 'other')}" if others else "")
     return f"{agreed}, {verb} {_quote(story, [own])} instead of {instead}{_odds(step, at, own, rejected[0])}"
 
@@ -117,22 +133,20 @@ def _ended(story: Story, step: Step) -> str:
 
 def _learned(story: Story, step: Step) -> str:
     """What the method took from the step for later ones."""
-    panel = step.panel
-    if story.header.method == "lookahead" and "rows" in panel:
-        if panel.get("phase") != "steady":
-            return f"The window grew to {len(panel['rows']) + 1} rows."
-        outcomes = Counter(outcome for _, _, outcome in panel.get("pool", {}).get("inserted", ()))
-        harvest = sum(outcomes.values())
-        return (
-            f"Harvested {count(harvest, 'n-gram')}, {harvest - outcomes['refreshed']} of them new." if harvest else ""
-        )
+    told = step.panel
+    if story.header.method == "lookahead" and "rows" in told:
+        if told.get("phase") != "steady":
+            return f"The window grew to {len(panel.rows(told['rows'])) + 1} rows."
+        harvest = panel.events(panel.part(told.get("pool"), "inserted"))
+        fresh = sum(event.new for event in harvest)
+        return f"Harvested {count(len(harvest), 'n-gram')}, {fresh} of them new." if harvest else ""
     if story.header.method == "ouroboros":
-        inspired = len(panel.get("inspired", ()))
-        pairs = zip(panel.get("suffixes", ()), panel.get("refined", ()), strict=False)
+        inspired = sum(event.new for event in panel.events(told.get("inspired")))
+        pairs = zip(panel.rows(told.get("suffixes")), panel.rows(told.get("refined")), strict=False)
         refined = sum(old != new for old, new in pairs)
-        told = [f"inspired {count(inspired, 'phrase')}"] if inspired else []
-        told += [f"refined {count(refined, 'phrase')}"] if refined else []
-        return f"The target {' and '.join(told)}." if told else ""
+        made = [f"inspired {count(inspired, 'phrase')}"] if inspired else []
+        made += [f"refined {count(refined, 'phrase')}"] if refined else []
+        return f"The target {' and '.join(made)}." if made else ""
     return ""
 
 
@@ -144,14 +158,8 @@ def _no_reason(story: Story, step: Step) -> str:
 
 
 def _from_pool(story: Story, step: Step) -> str:
-    entries = len(step.panel.get("guesses", ()))
+    entries = len(panel.rows(step.panel.get("guesses")))
     return f" from the pool's {'n-gram' if entries == 1 else f'{entries} n-grams'} behind {_root(story, step)}"
-
-
-def _empty_pool(story: Story, step: Step) -> str:
-    if step.panel.get("phase") == "steady":
-        return f", the pool holds nothing behind {_root(story, step)}"
-    return " yet" if step.panel else ""
 
 
 def _root(story: Story, step: Step) -> str:
@@ -160,36 +168,43 @@ def _root(story: Story, step: Step) -> str:
 
 def _copied(story: Story, step: Step) -> str:
     first = next(source for source, role in zip(step.sources, step.roles, strict=True) if role is Role.VERIFY)
-    ending = step.panel.get("ending", ())
-    return f", {in_words(first)}" + (f", behind an earlier {_quote(story, ending)}" if ending else "")
+    kind, numbers = panel.detail(first)
+    where = in_words(first) if numbers and kind in WORDS else visible.quoted(first, LONGEST)
+    ending = panel.tokens(step.panel.get("ending"))
+    return f", {where}" + (f", behind an earlier {_quote(story, ending)}" if ending else "")
 
 
 def _rows(story: Story, step: Step) -> str:
-    kinds = Counter(row.get("strategy") for row in step.panel.get("rows", ()))
-    told = [f"{kinds['context']} from the text"] if kinds["context"] else []
-    model = sum(kinds.values()) - kinds["context"]
+    rows = step.panel.get("rows")
+    kinds = [panel.part(row, "strategy") for row in rows] if isinstance(rows, list) else []
+    context, model = kinds.count("context"), len(kinds) - kinds.count("context")
+    told = [f"{context} from the text"] if context else []
     told += [f"{model} from the model's own n-grams"] if model else []
     return f", {' and '.join(told)}" if told else ""
 
 
 def _phrases(story: Story, step: Step) -> str:
     kinds = Counter(source.partition(":")[0] for source in step.sources)
-    passes = len(step.panel.get("passes", ()))
+    passes = len(panel.tokens(step.panel.get("passes")))
     drafted = f": {kinds['draft']} by the drafter" + (f" in {count(passes, 'pass', 'passes')}" if passes else "")
-    phrases = len(step.panel.get("suffixes", ()))
+    phrases = len(panel.rows(step.panel.get("suffixes")))
     return drafted + (f", {kinds['pool']} from {count(phrases, 'phrase')} behind them" if kinds["pool"] else "")
 
 
 def _found(story: Story, step: Step) -> str:
-    if not step.panel.get("span"):
+    ending, hits = panel.tokens(step.panel.get("ending")), panel.whole(step.panel.get("hits"))
+    if not ending or not hits:
         return " from the datastore"
-    stands = f"{_quote(story, step.panel['ending'])} stands {count(step.panel['hits'], 'time')}"
-    return f" from the datastore, where {stands}"
+    return f" from the datastore, where {_quote(story, ending)} stands {count(hits, 'time')}"
+
+
+def _heads(story: Story, step: Step) -> str:
+    heads = panel.whole(step.panel.get("heads"))
+    return f" by {count(heads, 'head')}" if heads else ""
 
 
 def _exit(story: Story, step: Step) -> str:
-    layer = step.panel.get("exit_layer")
-    sure = step.panel.get("confidence")
+    layer, sure = panel.whole(step.panel.get("exit_layer")), panel.shares(step.panel.get("confidence"))
     by = f" by the first {'layer' if layer == 1 else f'{layer} layers'}" if layer else " by the early exit"
     return by + (f", then was unsure ({_share(sure[-1])})" if sure and step.panel.get("stopped") == "unsure" else "")
 
@@ -200,15 +215,8 @@ _ORIGINS: dict[str, Phrase] = {
     "draft_model": lambda story, step: " by the drafter",
     "prompt_lookup": _copied,
     "ngrammys": _rows,
-    "medusa": lambda story, step: f" by {count(step.panel['heads'], 'head')}" if "heads" in step.panel else "",
+    "medusa": _heads,
     "kangaroo": _exit,
     "ouroboros": _phrases,
     "rest": _found,
-}
-_WITHOUT: dict[str, Phrase] = {
-    "lookahead": _empty_pool,
-    "prompt_lookup": lambda story, step: ", the text's ending did not occur before",
-    "medusa": lambda story, step: " yet" if step.index == 0 else "",
-    "kangaroo": lambda story, step: " yet" if step.index == 0 else "",
-    "rest": lambda story, step: ", the text's ending is not in the datastore",
 }

@@ -4,10 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from decoding.types import JSON, Header, Role, Step
 
 _LARGEST = 2**31  # token ids beyond it do not fit into a patch
+_OUTCOMES = ("added", "refreshed", "evicted-oldest")
+
+
+class Event(NamedTuple):
+    """What a pool did with an n-gram."""
+
+    key: int
+    ngram: list[int]
+    outcome: str
+
+    @property
+    def new(self) -> bool:
+        """Whether the pool did not hold it."""
+        return self.outcome != "refreshed"
 
 
 def tokens(value: JSON, most: int = 512) -> list[int]:
@@ -19,6 +34,16 @@ def tokens(value: JSON, most: int = 512) -> list[int]:
 def rows(value: JSON, most: int = 512) -> list[list[int]]:
     """Lists of token ids."""
     return [tokens(row) for row in value[:most]] if isinstance(value, list) else []
+
+
+def events(value: JSON, most: int = 512) -> list[Event]:
+    """The n-grams that went into a pool."""
+    read: list[Event] = []
+    for item in value[:most] if isinstance(value, list) else ():
+        if isinstance(item, list) and len(item) == 3 and isinstance(item[2], str) and item[2] in _OUTCOMES:
+            key, ngram = tokens(item[:1]), tokens(item[1])
+            read += [Event(key[0], ngram, item[2])] if key and ngram else []
+    return read
 
 
 def part(value: JSON, name: str) -> JSON:

@@ -9,10 +9,11 @@ from .cells import PITCH, Board, Trace, axis, layout, lifted, line, packed, poin
 from .encode import pack
 from .palette import Fate
 from .story import Story, emitted_fates
+from .unguessed import reason
 from .view import Figure, Patch
 
 _RANKS, _HEADS = 14, 12  # shown
-_BARS, _LINE = 7, 8  # traces
+_LINE = 8  # trace
 _LOW = -0.16  # where tokens stand below the bars
 # Why a draft ended, by the word in Kangaroo's panel.
 _STOPPED = {
@@ -69,7 +70,8 @@ def heads(story: Story, k: int) -> Patch:
     if beyond:
         board.outcome(f"and {beyond} guesses of higher ranks", 0.4, _RANKS)
     if len(step.tokens) < 2:
-        board.outcome("no guess: the heads have not read anything yet, or nothing more is asked for", 0.4, 0)
+        why = reason(story, step)
+        board.outcome(f"no guess{why and ': '}{why}", 0.4, 0)
     known = min(_HEADS, max(1, panel.whole(step.panel.get("heads"), 1)))
     return {"data": board.patch(step), "layout": {"xaxis": {"range": [0.3, known + 0.7]}}}
 

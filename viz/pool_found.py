@@ -8,8 +8,10 @@ from decoding.types import JSON, Header, Step
 
 from . import panel
 from .cells import PITCH, WIDE, Board, axis, layout, lifted, line, points
+from .narration import count
 from .palette import Fate
 from .story import Story, emitted_fates
+from .unguessed import reason
 from .view import Figure, Patch
 
 _ROWS, _WIDEST = 24, 12  # rows shown, and tokens of a row
@@ -48,8 +50,7 @@ def rows(story: Story, k: int) -> Patch:
     given = [row for row in listed[:64] if isinstance(row, dict)] if isinstance(listed, list) else []
     trie, first = story.header.params.get("layout") == "trie", 1
     nodes, drawn = panel.Nodes(step), set[int]()
-    matches = panel.whole(step.panel.get("matches"))
-    _root(board, step, f"{len(given)} rows; the end of the text stood in it {matches} times before")
+    _root(board, step, _given(story, step, len(given)))
     for y, row in enumerate(given, start=1):
         tokens = panel.tokens(row.get("tokens"), 64)
         chain = nodes.chain(tokens, 0) if trie else _consecutive(step, tokens, first)
@@ -64,6 +65,20 @@ def rows(story: Story, k: int) -> Patch:
         if count := sum(node in step.path for node in chain if node > 0):
             board.outcome(f"{count} accepted", min(n, len(tokens)) + 0.7, y)
     return {"data": board.patch(step)}
+
+
+def _given(story: Story, step: Step, rows: int) -> str:
+    """How many rows there are, and how often the ending was found where the text was searched."""
+    if not rows:
+        return _alone(story, step)
+    searched = "matches" in step.panel
+    times = count(panel.whole(step.panel.get("matches")), "time")
+    return count(rows, "row") + (f"; the end of the text stood in it {times} before" if searched else "")
+
+
+def _alone(story: Story, step: Step) -> str:
+    why = reason(story, step)
+    return f"{why}{why and ': '}the root goes alone"
 
 
 def _consecutive(step: Step, tokens: Sequence[int], first: int) -> list[int]:
@@ -117,7 +132,7 @@ def copies(story: Story, k: int) -> Patch:
         if x <= K + 1:
             board.learned(token, x, _SAID, fate)
     if n < 1 or len(guesses) == 0:
-        board.outcome("no ending of the text stood in it before: the root goes alone", left, 0)
+        board.outcome(_alone(story, step), left, 0)
         return {"data": board.patch(step)}
     kind, places = panel.detail(step.sources[1])
     place = places[0] if places else 0
@@ -162,7 +177,7 @@ def hits(story: Story, k: int) -> Patch:
     for back, token in enumerate(reversed(ending)):
         board.context(token, -back, 0, Fate.PROMPT if back else Fate.ROOT, -1 if back else 0)
     if not ending:
-        _root(board, step, "no ending of the text stands in the datastore: the root goes alone")
+        _root(board, step, _alone(story, step))
     else:
         words = f"{span} {'token' if span == 1 else 'tokens'} found at {found:,} {'place' if found == 1 else 'places'}"
         board.outcome(f"{words}, {panel.whole(step.panel.get('read')):,} read", 0.7, 0)

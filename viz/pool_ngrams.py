@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from decoding.types import JSON, Header, Step
+from decoding.types import Header, Step
 
 from . import panel
 from .cells import (
@@ -34,22 +34,14 @@ from .cells import (
 from .encode import node, pack
 from .palette import Fate
 from .story import Story
+from .tree_facts import BACK, learned
 from .view import Figure, Patch
 
 _HELD, _NEW = 9, 6  # n-grams shown of the key's, and of those learned
 _WIDEST = 8  # tokens shown of an n-gram
 _SAMPLES = 16  # points of the line of sizes
 _KEY, _LEARNED, _RIGHT, _SPARK, _NOW = 2, 3, 9, 10, 11  # traces
-_BACK = 64  # steps in which the origin of a phrase is looked for
 _GAP = 5  # columns from the last token on the left to the first one on the right
-
-
-class _Event(NamedTuple):
-    """What a pool did with an n-gram."""
-
-    key: int
-    ngram: list[int]
-    outcome: str
 
 
 class _Entry(NamedTuple):
@@ -96,15 +88,17 @@ def lookahead(story: Story, k: int) -> Patch:
     header, step, board = story.header, story.steps[k], Board()
     n, (_, new) = _width(header), _rows(header)
     key, guesses = panel.root(step), panel.rows(step.panel.get("guesses"), 256)
-    events, capacity = _events(panel.part(step.panel.get("pool"), "inserted")), panel.setting(header, "G", 0, 256, 15)
-    board.outcome(f"{len(guesses)} of {capacity} kept" if guesses else "nothing kept for it", 0.7, 0)
+    events = panel.events(panel.part(step.panel.get("pool"), "inserted"))
+    capacity = panel.setting(header, "G", 0, 256, 15)
+    none = "nothing kept for it" if step.panel.get("phase") == "steady" else "not asked before the window is full"
+    board.outcome(f"{len(guesses)} of {capacity} kept" if guesses else none, 0.7, 0)
     fates = _replayed(guesses, [event.ngram for event in events if event.key == key], capacity)
     for row, entry in enumerate(_chosen(header, step, guesses, 0), start=1):
         _entry(board, step, entry, row, n)
         board.label(_since(story, k, key, entry.ngram), 0.4, row)
         if entry.number in fates:
             board.mark(fates[entry.number], n + 0.8, row)
-    learned, fresh = events[:new], sum(event.outcome != "refreshed" for event in events)
+    learned, fresh = events[:new], sum(event.new for event in events)
     if events:
         board.outcome(f"learned {len(events)}, {fresh} new", n + _GAP - 0.5, 0)
     data = [*board.patch(step), {}, {}, {}, *_sizes(story, k)]
@@ -134,7 +128,7 @@ def ouroboros(story: Story, k: int) -> Patch:
     key = step.tokens[last] if step.tokens else -1
     refined = panel.rows(step.panel.get("refined"), 64)
     changed = [[key, *after] for before, after in zip(suffixes, refined, strict=False) if before != after]
-    inspired = [[event.key, *event.ngram] for event in _events(step.panel.get("inspired"))]
+    inspired = [[event.key, *event.ngram] for event in panel.events(step.panel.get("inspired")) if event.new]
     for row, (words, phrase) in enumerate([("refined", p) for p in changed] + [("inspired", p) for p in inspired]):
         if row == new:
             break
@@ -188,16 +182,6 @@ def _entry(board: Board, step: Step, entry: _Entry, row: int, n: int) -> None:
         board.outcome(f"{count} accepted", n + 1.1, row)
 
 
-def _events(value: JSON) -> list[_Event]:
-    """The n-grams that went into the pool."""
-    events: list[_Event] = []
-    for item in value[:512] if isinstance(value, list) else ():
-        if isinstance(item, list) and len(item) == 3 and isinstance(item[2], str) and item[2] in OUTCOMES:
-            key, ngram = panel.tokens(item[:1]), panel.tokens(item[1])
-            events += [_Event(key[0], ngram, item[2])] if key and ngram else []
-    return events
-
-
 def _replayed(held: Sequence[list[int]], inserted: Sequence[list[int]], capacity: int) -> dict[int, int]:
     """Which of the n-grams held the insertions moved to the front, or out: a sign for each by its number."""
     size = len(held[0]) if held else 0
@@ -220,21 +204,18 @@ def _replayed(held: Sequence[list[int]], inserted: Sequence[list[int]], capacity
 
 def _since(story: Story, k: int, key: int, ngram: list[int]) -> str:
     """When an n-gram was last put into the pool."""
-    for step, put, _ in reversed(story.pool.get(key, ())):
-        if step < k and [*put[: len(ngram)]] == ngram:
+    for step, event in reversed(story.pool.get(key, ())):
+        if step < k and event.ngram[: len(ngram)] == ngram:
             return f"step {step}"
     return "prompt"
 
 
 def _made(story: Story, k: int, key: int, phrase: list[int]) -> str:
     """How a phrase came into the pool, as far as the record tells."""
-    for step in reversed(story.steps[max(0, k - _BACK) : k]):
-        if [key, phrase] in [[event.key, event.ngram] for event in _events(step.panel.get("inspired"))]:
-            return f"☆ step {step.index}"
-        drafted = [token for token, source in zip(step.tokens, step.sources, strict=True) if source[:6] == "draft:"]
-        if drafted[-1:] == [key] and phrase in panel.rows(step.panel.get("refined"), 64):
-            return f"☆ step {step.index}"
-    cold = k <= _BACK and story.header.params.get("warm_start", "off") == "off"
+    step = learned(story, k).get((key, *phrase))
+    if step is not None:
+        return f"☆ step {step}"
+    cold = k <= BACK and story.header.params.get("warm_start", "off") == "off"
     return "window" if cold else ""
 
 

@@ -14,9 +14,8 @@ from typing import Any
 
 from decoding.types import Header, Role, Step, Trace
 
+from . import panel
 from .palette import Fate
-
-Pooled = tuple[int, tuple[int, ...], str]  # step, n-gram, and what the pool did: "new", "refreshed", ...
 
 
 @dataclass(slots=True)
@@ -27,7 +26,8 @@ class Story:
     texts: dict[int, str] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     ids: list[int] = field(default_factory=list)  # prompt and everything emitted
-    pool: dict[int, list[Pooled]] = field(default_factory=lambda: defaultdict(list))  # by key, oldest first
+    # What went into the pool and in which step, by key, the oldest first.
+    pool: dict[int, list[tuple[int, panel.Event]]] = field(default_factory=lambda: defaultdict(list))
     # What a view adds up from step to step, by the view's name: a long run must not be counted anew for every step.
     sums: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
@@ -51,9 +51,8 @@ class Story:
         """The next step."""
         self.steps.append(step)
         self.ids.extend(step.emitted)
-        pool = step.panel.get("pool")
-        for key, ngram, outcome in (pool.get("inserted") or ()) if isinstance(pool, dict) else ():
-            self.pool[key].append((step.index, tuple(ngram), outcome))
+        for event in panel.events(panel.part(step.panel.get("pool"), "inserted")):
+            self.pool[event.key].append((step.index, event))
 
     def text(self, token: int | None) -> str:
         """A token's display text."""

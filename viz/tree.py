@@ -26,6 +26,12 @@ _ANSWERED = 16  # guesses up to which the target's choice behind wrong ones has 
 _CUT = 12  # characters of a text beside a node
 _LEAST, _WIDEST = 4, 12  # rows that there is room for; depth that the figure holds from the beginning
 _LIKELY, _FAIR = 0.5, 0.1  # weights of a thick and of a middling edge
+_LOOK_FOR = "Follow the thick line: it is the branch that the target went along, up to its own token."
+# Where edges are weighted by ranks.
+_RANKED = {
+    "medusa": "Of a head's guess only the rank is known: its first one has a thick edge.",
+    "ngrammys": "Of a unigram only the rank is known: the first one has a thick edge.",
+}
 _CHAINS = ("jacobi", "draft_model", "prompt_lookup", "kangaroo")  # methods whose tree has one branch
 # How deep the guesses of a method can go: a parameter, its bounds and its default, and what comes on top.
 _DEEPEST = {
@@ -77,11 +83,9 @@ def base(story: Story) -> Figure:
     margin = {"l": 76 if y["showticklabels"] else 12, "r": 8, "t": 8, "b": 24}
     height = 220 if method in _CHAINS else 380
     least = 60 + 38 * (_deepest(story.header) + 1)  # pixels
-    return {
-        "least": least,
-        "data": data,
-        "layout": layout(height, x, y | {"tickvals": [], "ticktext": []}, margin=margin),
-    }
+    drawn = layout(height, x, y | {"tickvals": [], "ticktext": []}, margin=margin)
+    ranked = {"look_for": f"{_LOOK_FOR} {_RANKED[method]}"} if method in _RANKED else {}
+    return {"least": least, "data": data, "layout": drawn, **ranked}
 
 
 def frame(story: Story, k: int) -> Patch:
@@ -226,7 +230,7 @@ VIEW = View(
     name="tree",
     label="Token tree",
     kind="plot",
-    look_for="Follow the thick line: it is the branch that the target went along, up to its own token.",
+    look_for=_LOOK_FOR,
     base=base,
     frame=frame,
     shows=shows,

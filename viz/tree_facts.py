@@ -14,14 +14,14 @@ from .story import Story
 
 _Named = TypeVar("_Named")
 
-_BACK = 512  # steps in which a phrase may have been inspired
+BACK = 512  # steps in which the origin of a phrase is looked for
 _ROWS = 20  # names of rows that have room
-_OF_RANK = (0.9, 0.3, 0.3)  # weights of the first ranks where no probability is known; the others have none
+_OF_RANK = (0.9, 0.3, 0.3)  # weights of the first ranks where there is no probability; the others have none
 
 
 def weights(header: Header, step: Step, guesses: Sequence[int]) -> dict[int, float]:
     """How likely the method held a guess to be, from 0 to 1: by its probability, count or rank, where it tells one."""
-    sure = confidences(step)
+    sure, bigrams = confidences(step), _bigrams(step)
     found = dict[int, float]()
     for node in guesses:
         kind, numbers = panel.detail(step.sources[node])
@@ -30,13 +30,23 @@ def weights(header: Header, step: Step, guesses: Sequence[int]) -> dict[int, flo
             found[node] = q
         elif kind in ("exit", "draft") and numbers and numbers[0] <= len(sure):
             found[node] = sure[numbers[0] - 1]
-        elif kind in ("medusa", "bigram", "unigram") and numbers and numbers[-1] < len(_OF_RANK):
+        elif kind == "bigram" and numbers and numbers[0] in bigrams:
+            found[node] = bigrams[numbers[0]]
+        elif kind in ("medusa", "unigram") and numbers and numbers[-1] < len(_OF_RANK):
             found[node] = _OF_RANK[numbers[-1]]
         elif kind == "datastore" and numbers:
             above = panel.detail(step.sources[step.parents[node]])[1]
             read = above[0] if above else panel.whole(panel.part(step.panel, "read"))
             found[node] = numbers[0] / read if read else 0.0
     return found
+
+
+def _bigrams(step: Step) -> dict[int, float]:
+    """The model's probability of the token that a bigram's row begins with, by its rank."""
+    listed = step.panel.get("rows")
+    rows = [row for row in listed[:64] if panel.part(row, "strategy") == "bigram"] if isinstance(listed, list) else []
+    told = ((panel.part(row, "rank"), panel.share(panel.part(row, "p"))) for row in rows)
+    return {rank: p for rank, p in told if type(rank) is int and p is not None}
 
 
 def confidences(step: Step) -> list[float]:
@@ -104,22 +114,25 @@ def inspired(story: Story, k: int) -> set[int]:
             entries.setdefault(numbers[0], []).append(node)
     if story.header.method != "ouroboros" or not entries:
         return set()
-    learned = {tuple(phrase) for earlier in story.steps[max(0, k - _BACK) : k] for phrase in _learned(earlier)}
     trunk = next(iter(entries.values()))[0]
     key = step.tokens[step.parents[trunk]]
-    suffixes = panel.rows(panel.part(step.panel, "suffixes"))
-    chosen = [i for i, phrase in enumerate(suffixes) if (key, *phrase) in learned]
+    suffixes, made = panel.rows(panel.part(step.panel, "suffixes")), learned(story, k)
+    chosen = [i for i, phrase in enumerate(suffixes) if (key, *phrase) in made]
     return {node for entry in chosen for node in entries.get(entry, ())}
 
 
-def _learned(step: Step) -> list[list[int]]:
-    """The phrases that a step inspired or refined, each behind its key."""
-    found = list[list[int]]()
-    inserted = panel.part(step.panel, "inspired")
-    for item in inserted if isinstance(inserted, list) else ():
-        if isinstance(item, list) and len(item) == 3 and type(item[0]) is int:
-            found.append([item[0], *panel.tokens(item[1])])
-    before, refined = panel.rows(panel.part(step.panel, "suffixes")), panel.rows(panel.part(step.panel, "refined"))
+def learned(story: Story, k: int) -> dict[tuple[int, ...], int]:
+    """The phrases that verifications before step k had inspired or refined, each behind its key, and in which step."""
+    known: list[list[tuple[int, ...]]] = story.sums.setdefault("learned", [])
+    known.extend(_learned(step) for step in story.steps[len(known) :])
+    recent = range(max(0, k - BACK), k)
+    return {phrase: story.steps[place].index for place in recent for phrase in known[place]}
+
+
+def _learned(step: Step) -> list[tuple[int, ...]]:
+    """The phrases that are new by what the target said; one that it left as it was is not."""
+    found = [(event.key, *event.ngram) for event in panel.events(step.panel.get("inspired")) if event.new]
+    before, refined = panel.rows(step.panel.get("suffixes")), panel.rows(step.panel.get("refined"))
     drafted = [node for node, source in enumerate(step.sources) if panel.detail(source)[0] == "draft"]
     changed = [new for new in refined if new not in before]
-    return found + [[step.tokens[drafted[-1]], *phrase] for phrase in changed if drafted]
+    return found + [(step.tokens[drafted[-1]], *phrase) for phrase in changed if drafted]

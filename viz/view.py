@@ -24,7 +24,7 @@ class View:
     """One view of a run. The page's player knows it by its name and handles it by its kind.
 
     kind "plot": `base` gives {"data", "layout"} and `frame` {"data": one dict per trace, "layout"?: a few values}.
-    kind "text" and "numbers": plain JSON that the player writes as text; `table` is their figure for notebooks.
+    kind "text" and "numbers": plain JSON that the player writes as text; notebook.py makes their figures.
     A view that grows sends with each frame only the points of that step: the player shows all up to the step.
     """
 

@@ -32,11 +32,6 @@ def shown(text: str, longest: int = LONGEST_SHOWN) -> str:
     return cut(_signs(text, _SIGNS, 4 * longest), longest)
 
 
-def label(text: str, longest: int = LONGEST_SHOWN) -> str:
-    """The text as a plotly figure may hold it: everything visible, cut, and no tag."""
-    return escaped(shown(text, longest))
-
-
 def escaped(text: str) -> str:
     """Plotly reads tags and entities in texts; none is left in this one."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

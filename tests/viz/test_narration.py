@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from decoding.model.table import TableSession
 from decoding.types import Role, Step, Timing, Trace
+from tests.toys import counted_text, engine
 from viz import narration
 from viz.story import Story
 
@@ -39,6 +41,18 @@ def step(**fields: Any) -> Step:
     return Step(**{**chain, **fields})
 
 
+NOTHING: dict[str, Any] = {
+    "drafted": 0,
+    "accepted": 0,
+    "emitted": (5,),
+    "tokens": (1,),
+    "parents": (-1,),
+    "roles": (Role.ROOT,),
+    "sources": ("root",),
+    "path": (0,),
+}
+
+
 def say(told: Step, method: str = "draft_model", **header: Any) -> str:
     known: dict[str, Any] = {"prompt": (1,), "end_tokens": (6,), "max_new_tokens": 99, "sampling": {}, **header}
     trace = Trace(replace(record("draft_model").header, method=method, **known), (), None, TEXTS)
@@ -66,7 +80,7 @@ def test_the_sentence_of_the_handbook() -> None:
         ({"emitted": (2,)}, "the target agreed with 1. 1 token for one pass. The run was cut here."),
         ({"parents": (-1, 0, 1, 1)}, "guessed 3 tokens on 2 branches"),
         ({"parents": (-1, 0, 1, 1)}, "followed 1 token ' quick', wanted ' red' instead of ' brown' and 1 other"),
-        ({"drafted": 0, "tokens": (1,), "parents": (-1,), "roles": (Role.ROOT,), "path": (0,)}, "no guess; the target"),
+        (NOTHING, "no guess; the target"),
     ],
 )
 def test_what_became_of_the_guesses(fields: dict[str, Any], part: str) -> None:
@@ -115,7 +129,7 @@ def test_the_last_token_asked_for() -> None:
         ),
         (
             "ouroboros",
-            {"suffixes": [[1]], "refined": [[2]], "inspired": [0]},
+            {"suffixes": [[1]], "refined": [[2]], "inspired": [[1, [2], "added"], [1, [3], "refreshed"]]},
             "The target inspired 1 phrase and refined 1",
         ),
         ("rest", {"span": 1, "ending": [1], "hits": 4}, "from the datastore, where ' the' stands 4 times"),
@@ -128,12 +142,90 @@ def test_where_guesses_came_from(method: str, panel: dict[str, Any], part: str) 
     assert part in say(step(panel=panel, choices=choices), method)
 
 
-def test_the_prompt_is_read_in_chunks() -> None:
-    """The first step says how much was read."""
+@pytest.mark.parametrize(
+    ("method", "panel", "params", "part"),
+    [
+        ("prompt_lookup", {}, {}, "no guess: the text's ending did not occur before; the target wrote ' red'."),
+        ("prompt_lookup", {}, {"tail": "full", "K": 4}, "no earlier place of the text's ending has 4 tokens behind it"),
+        ("prompt_lookup", {"n": 1, "ending": [1]}, {"stop_at_end": True}, "the copy begins with an end of text;"),
+        ("rest", {"span": 0}, {}, "the text's ending is not in the datastore;"),
+        ("rest", {"span": 2}, {}, "nothing follows the text's ending in the datastore;"),
+        ("ngrammys", {"w": 4, "rows": [], "matches": 0}, {"strategy": "context"}, "ending did not occur before;"),
+        ("ngrammys", {"w": 4, "rows": [], "matches": 2}, {"tail": "full"}, "ending has 4 tokens behind it;"),
+        ("lookahead", {"phase": "fill"}, {}, "the window is not full yet;"),
+        ("lookahead", {"phase": "steady"}, {}, "the pool holds nothing behind ' the';"),
+        ("kangaroo", {"stopped": "start"}, {}, "the prompt has to be read first;"),
+        ("rest", {}, {}, "no guess; the target"),
+    ],
+)
+def test_why_there_is_no_guess(method: str, panel: dict[str, Any], params: dict[str, Any], part: str) -> None:
+    """An empty draft is a failed search only where something was searched, and says what was missing."""
+    told = step(**NOTHING, panel=panel)
+    assert part in say(told, method, params=params)
+    asked = "no guess: no more tokens are asked for;" in say(told, method, params=params, max_new_tokens=2)
+    assert asked == (method != "lookahead")
+    assert "no guess; the target" in say(replace(told, tokens=(1, 2), parents=(-1, 0), sources=("root", "prompt:0"),
+                                                 roles=(Role.ROOT, Role.EXPLORE)), method, params=params)  # fmt: skip
+    bare: dict[str, Any] = dict.fromkeys(("tokens", "parents", "roles", "sources", "path", "choices", "p", "top"), ())
+    assert "no guess; the target" in say(replace(told, **bare, panel={}), method, params=params)
+
+
+def test_why_there_is_no_guess_in_runs() -> None:
+    """The reasons are those of the methods: each run below has steps whose draft is empty for a reason of its own."""
+    runs = [
+        ("prompt_lookup", {"K": 6, "tail": "full"}, (), [1, 2, 3, 1, 2], "has 6 tokens behind it"),
+        ("prompt_lookup", {"stop_at_end": True, "min_ngram": 1}, (3,), [1, 2, 3, 1, 2], "begins with an end of text"),
+        ("prompt_lookup", {}, (), [1, 2, 3], "did not occur before"),
+        ("ngrammys", {"w": 8, "strategy": "context", "tail": "full"}, (), [1, 2, 3, 1, 2, 1], "8 tokens behind it"),
+        ("medusa", {}, (), [1, 2, 3], "the heads have not read anything yet"),
+    ]
+    for method, params, ends, prompt, words in runs:
+        made = engine(counted_text()).generate(prompt, method, params=params, end_tokens=ends, max_new_tokens=20)
+        story = Story.of(made.trace)
+        assert f"{words}; the target" in narration.say(story, 0)
+        last = story.steps[-1]
+        if last.start == len(prompt) + 19:
+            assert "no guess: no more tokens are asked for" in narration.say(story, last.index)
+
+
+@pytest.mark.parametrize("chunk", [2, 3, 4, 11, 12, 64])
+@pytest.mark.parametrize("method", ["autoregressive", "lookahead", "medusa"])
+def test_the_prompt_is_read_in_chunks(monkeypatch: pytest.MonkeyPatch, method: str, chunk: int) -> None:
+    """The first step says how much was read, and in how many passes; every pass is counted."""
+    read, passes = TableSession.read, list[int]()
+    monkeypatch.setattr(
+        TableSession, "read", lambda self, *given, **more: passes.append(1) or read(self, *given, **more)
+    )
+    made = engine(counted_text()).generate([*range(12)], method, prefill_chunk=chunk, max_new_tokens=1)
+    said = narration.say(Story.of(made.trace), 0)
+    assert f"Step 0: read 12 prompt tokens in {narration.count(-(-11 // chunk), 'chunk')}." in said
+    assert f"1 token for {'one pass' if len(passes) == 1 else f'{len(passes)} passes'}." in said
+
+
+def test_passes_that_the_record_does_not_tell_are_not_told() -> None:
+    """A large tree may not have fitted into the pass of the last chunk."""
     trace = record("lookahead")
-    told = replace(trace, header=replace(trace.header, prefill_chunk=3))
-    length = len(trace.header.prompt)
-    assert f"Step 0: read {length} prompt tokens in {-(-(length - 1) // 3)} chunks." in narration.say(Story.of(told), 0)
+    told = changed(trace, 0, fed=300)
+    assert "1 token. " in narration.say(Story.of(told), 0) and "pass" not in narration.say(Story.of(told), 0)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_hostile_panel_is_not_told(method: str) -> None:
+    """What a file claims of heads, hits, layers and rows is told where it is a number, and never at length."""
+    trace = record(method)
+    names = {name for step in trace.steps for name in step.panel} | {
+        "heads",
+        "hits",
+        "exit_layer",
+        "ending",
+        "inspired",
+    }
+    for junk in (None, True, "<b>" * 10_000, [[]], {"a": 1}, [10**40], -1, 1e300, [[1, [2], "added"]]):
+        odd = [replace(told, panel=dict.fromkeys(names, junk)) for told in trace.steps]
+        odd = [replace(told, sources=("prompt:\u202e" * 9,) * len(told.sources)) for told in odd]
+        story = Story.of(replace(trace, steps=tuple(odd)))
+        said = [narration.say(story, k) for k in range(len(odd))]
+        assert not any("<b>" in words or "\u202e" in words or len(words) > 700 for words in said)
 
 
 def test_a_later_turn_reads_only_what_is_new() -> None:

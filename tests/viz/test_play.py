@@ -152,6 +152,7 @@ def test_hostile_texts_stay_data(method: str) -> None:
 
 BROKEN: list[tuple[str, dict[str, Any]]] = [
     ("lookahead", {"panel": {"pool": {"inserted": 5}}}),
+    ("lookahead", {"panel": {"pool": {"inserted": [[[], [2], "added"], [1, 2, "added"], [1, [2], []]]}}}),
     ("lookahead", {"panel": {"pool": {"inserted": [[1]]}, "rows": 3}}),
     ("prompt_lookup", {"panel": {"ending": 7}}),
     ("rest", {"panel": {"span": 2, "ending": [1]}}),
@@ -174,8 +175,8 @@ def test_a_panel_that_holds_anything_does_no_harm(method: str, fields: dict[str,
 
 def test_a_misfit_is_named() -> None:
     """The control of the test above: something that cannot be drawn is refused."""
-    with pytest.raises(MisfitError, match="the step 3 of this trace does not hold what story shows"):
-        lines(changed(record("lookahead"), 3, panel={"pool": {"inserted": 5}}))
+    with pytest.raises(MisfitError, match="the step 3 of this trace does not hold what narration shows"):
+        lines(changed(record("lookahead"), 3, sources=()))
 
 
 def test_a_hostile_header_stays_small() -> None:

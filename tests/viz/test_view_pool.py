@@ -14,7 +14,8 @@ from tests.toys import SETTINGS, counted_text, engine, title
 from viz.cells import GONE
 from viz.palette import Fate
 from viz.pool import VIEW
-from viz.story import node_fates
+from viz.story import Story, node_fates
+from viz.tree_facts import inspired, learned
 
 from .drawings import cells, drawn, fates
 from .records import METHODS, changed, record
@@ -114,7 +115,7 @@ def test_ouroboros_phrases_and_what_they_became(params: dict[str, Any]) -> None:
         assert data[KNOWN]["customdata"][0] == (drafted[-1] if drafted else 0)
         changes = [new for old, new in zip(step.panel["suffixes"], step.panel["refined"], strict=False) if old != new]
         phrases = [[step.tokens[drafted[-1]], *phrase] for phrase in changes]
-        phrases += [[key, *phrase] for key, phrase, _ in step.panel["inspired"]]
+        phrases += [[key, *phrase] for key, phrase, outcome in step.panel["inspired"] if outcome != "refreshed"]
         rows: dict[float, list[int]] = {}
         for _, y, token in cells(data[LEARNED]):
             rows.setdefault(y, []).append(token)
@@ -237,6 +238,82 @@ def test_without_a_bound_the_figure_says_why_it_is_empty() -> None:
     trace = run("draft_model", {}, record="full", sampling={"temperature": 1.0})
     k = next(step.index for step in trace.steps if step.drafted)
     assert drawn(trace, VIEW, k)["data"][BARS]["y"] == pytest.approx(trace.steps[k].q[1:], abs=1e-6)
+
+
+def said(trace: Trace, k: int) -> list[str]:
+    """The words beside the cells of a step."""
+    texts: list[str] = drawn(trace, VIEW, k)["data"][OUTCOMES].get("text", [])
+    return texts
+
+
+def test_an_empty_draft_is_told_with_its_reason() -> None:
+    """The last token needs no guess, and a window that is not full asks for none: neither is a search that failed."""
+    trace = run("lookahead", {"W": 4, "N": 4, "G": 4})
+    assert trace.steps[0].panel["phase"] != "steady"
+    assert "not asked before the window is full" in said(trace, 0)
+    steady = next(s.index for s in trace.steps if s.panel["phase"] == "steady" and not s.panel["guesses"])
+    assert "nothing kept for it" in said(trace, steady)
+    for method in ("prompt_lookup", "rest", "ngrammys"):
+        trace = run(method, {})
+        alone = changed(trace, 1, start=len(trace.header.prompt) + 39, panel={}, **ROOT_ALONE)
+        assert said(alone, 1) == ["no more tokens are asked for: the root goes alone"]
+    trace = run("prompt_lookup", {"tail": "full", "K": 9})
+    k = next(step.index for step in trace.steps[:-1] if not step.drafted)
+    assert "no earlier place of the text's ending has 9 tokens behind it: the root goes alone" in said(trace, k)
+
+
+ROOT_ALONE: dict[str, Any] = {
+    "drafted": 0,
+    "accepted": 0,
+    "tokens": (1,),
+    "parents": (-1,),
+    "roles": (Role.ROOT,),
+    "sources": ("root",),
+    "path": (0,),
+    "emitted": (2,),
+    "choices": (2,),
+}
+
+
+def test_a_search_is_told_of_only_where_there_was_one() -> None:
+    """Rows of bigrams alone ask the text nothing."""
+    words = said(run("ngrammys", {"k": 1, "strategy": "bigram"}), 1)[0]
+    assert words == "1 row"
+    trace = run("ngrammys", {"k": 3})
+    for step in trace.steps[:-1]:
+        times = step.panel["matches"]
+        ending = f"the end of the text stood in it {times} time{'s' * (times != 1)} before"
+        assert said(trace, step.index)[0] == f"3 rows; {ending}"
+
+
+def test_a_phrase_is_starred_where_the_target_made_it() -> None:
+    """One that a step refined into itself, or inspired again, is no new one; the tree and the pool agree on it."""
+    seen = set[str]()
+    for params in SETTINGS["ouroboros"]:
+        trace = run("ouroboros", params)
+        story = Story.of(trace)
+        for k, step in enumerate(trace.steps):
+            data = drawn(trace, VIEW, k)["data"]
+            labels = data[LABELS].get("text", [])
+            made = learned(story, k)
+            key = step.tokens[step.sources.count("root") + sum(s[:6] == "draft:" for s in step.sources) - 1]
+            shown = [made.get((key, *phrase)) for phrase in step.panel["suffixes"][: len(labels)]]
+            assert [label if label[:1] == "☆" else None for label in labels] == [
+                None if step is None else f"☆ step {step}" for step in shown
+            ]
+            seen |= {label[:1] for label in labels}
+            sparks = inspired(story, k)
+            assert bool(sparks) <= any(label[:1] == "☆" for label in labels)
+        same = trace.steps[1]
+        suffixes = [[7, 8]]
+        unchanged = changed(trace, 1, panel={**same.panel, "suffixes": suffixes, "refined": suffixes, "inspired": []})
+        key = same.tokens[max(i for i, source in enumerate(same.sources) if source[:6] == "draft:")]
+        assert (key, 7, 8) not in learned(Story.of(unchanged), 2)
+        known = changed(trace, 1, panel={**same.panel, "inspired": [[key, [7, 8], "refreshed"]]})
+        assert (key, 7, 8) not in learned(Story.of(known), 2)
+        fresh = changed(trace, 1, panel={**same.panel, "inspired": [[key, [7, 8], "added"]]})
+        assert learned(Story.of(fresh), 2)[key, 7, 8] == 1
+    assert "☆" in seen
 
 
 def test_a_changed_record_gives_another_figure() -> None:

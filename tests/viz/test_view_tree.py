@@ -136,7 +136,7 @@ def test_first_children_go_straight_on(links: list[int]) -> None:
 
 
 def test_what_the_methods_tell_of_their_guesses() -> None:
-    """Ranks, probabilities and counts become weights; without any of them an edge is thin."""
+    """Probabilities and counts become weights, and ranks where there are none; without any an edge is thin."""
     for method in ("draft_model", "kangaroo", "medusa", "ngrammys", "lookahead"):
         told = story("llama", method)
         k = next(k for k, step in enumerate(told.steps) if step.drafted > 1)
@@ -148,9 +148,23 @@ def test_what_the_methods_tell_of_their_guesses() -> None:
             assert best and all(likely[node] == max(likely.values()) for node in best)
         if method == "lookahead":
             assert not likely
+    told = story("llama", "ngrammys")
+    for step in told.steps:
+        likely = weights(told.header, step, range(1, len(step.tokens)))
+        known = {row["rank"]: row["p"] for row in step.panel["rows"] if row["strategy"] == "bigram"}
+        for node, weight in likely.items():
+            assert weight == known[int(step.sources[node].removeprefix("bigram:"))]
+        bare = replace(step, panel={})
+        assert not weights(told.header, bare, range(1, len(step.tokens)))
     told = story("llama", "draft_model")
     step = replace(told.steps[1], q=(None, *[0.25] * (len(told.steps[1].tokens) - 1)))
     assert set(weights(told.header, step, range(1, len(step.tokens))).values()) == {0.25}
+
+
+def test_thick_edges_of_ranks_are_not_told_as_probabilities() -> None:
+    """A head's first guess is drawn thick, however unsure the head is: the figure must say so."""
+    for method, said in (("medusa", True), ("ngrammys", True), ("draft_model", False)):
+        assert ("only the rank is known" in tree.base(story("llama", method)).get("look_for", "")) == said
 
 
 def test_a_spark_marks_what_an_earlier_verdict_inspired() -> None:

@@ -45,7 +45,7 @@ def test_everything_shown_can_be_seen(text: str) -> None:
     assert bool(shown) == bool(text)
     assert not any(unicodedata.category(char) in ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs") for char in shown)
     assert not unicodedata.combining(shown[:1] or "a")
-    assert not {"<", ">"} & set(visible.label(text))
+    assert not {"<", ">"} & set(visible.escaped(visible.shown(text)))
     shown.encode()
 
 
