@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -13,13 +14,18 @@ from typing import Any
 import pytest
 import torch
 
+from decoding import load
+from decoding.bench import bench
 from decoding.errors import ParamError
+from decoding.tasks import Task
 from decoding.training.batches import Rows, pack
+from decoding.training.card import methods_table
 from decoding.training.checkpoint import read_checkpoint, read_log, write_checkpoint
 from decoding.training.family import PLANS, SMOKE, new_model
 from decoding.training.language import drills
 from decoding.training.language.kinds import KINDS, held_out, held_out_sample, training_sample
 from decoding.training.language.sample import Sample, Turn
+from decoding.training.machine import machine
 from decoding.training.optimizer import rate_share
 from decoding.training.plot import loss_plot
 from decoding.training.suite import write_store, write_tasks
@@ -237,6 +243,32 @@ def test_the_plot_draws_every_log() -> None:
     assert picture.startswith("<svg") and picture.count("<polyline") == 2
     assert "<b>" not in picture
     assert loss_plot({}).endswith("</svg>\n")
+
+
+def test_a_methods_table_is_made_of_any_report_and_hides_no_difference() -> None:
+    """A saved bench.json of a day with a good clock is worth as much as a measurement now."""
+    report = bench(load("toy"), [Task(1, "talk", ("Thursday",))], ["jacobi", "prompt_lookup"], max_new_tokens=4)
+    saved = json.loads(json.dumps(report))
+    table = " ".join(methods_table(saved).split())
+    assert "Greedy, float64 on cpu" in table and "; every method wrote the same text as autoregressive" in table
+    saved["rows"][1] |= {"identical_to_autoregressive": False, "speedup_vs_autoregressive": None}
+    table = " ".join(methods_table(saved).split())
+    assert "; all but jacobi wrote the same text" in table and "| - | | prompt_lookup |" in table
+
+
+def test_the_machine_that_was_used_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A training on the processor owes nothing to the graphics card beside it."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"Abacus {device.index}")
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 1)
+    assert re.fullmatch(r"1 thread of \S+", machine(torch.device("cpu")))
+    assert machine(torch.device("cuda:1")) == "Abacus 1"
+
+
+def test_every_shipped_card_names_the_projects_licence() -> None:
+    cards = list((Path(__file__).parents[1] / "assets" / "pocket").glob("*/README.md"))
+    assert len(cards) == 5
+    assert all("\nlicense: apache-2.0\n" in card.read_text(encoding="utf-8").split("---")[1] for card in cards)
 
 
 def test_the_plans_keep_their_promises() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,17 +10,19 @@ from typing import Any
 import torch
 
 from ..bench import bench
+from ..embedded import DTYPE
 from ..engine import Engine
 from ..loader import load
 from ..methods import METHODS
 from ..tasks import read_tasks
+from .machine import machine
 from .quality import Quality, measure, total
 
 Tell = Callable[[str, float], None]
 Log = Sequence[Mapping[str, float]]
 
 _HEAD = """---
-license: mit
+license: apache-2.0
 language: en
 library_name: transformers
 pipeline_tag: text-generation
@@ -49,32 +50,36 @@ A plain text is encoded as a question too: `tokenizer(text)` puts the user's and
 """
 
 
-def write_cards(out: Path, logs: Mapping[str, Log], tell: Tell) -> None:
-    """A README.md in the target's and the drafter's folder, from measurements on the suite beside them."""
+def write_cards(out: Path, logs: Mapping[str, Log], device: torch.device, tell: Tell) -> None:
+    """A README.md in the target's and the drafter's folder, from measurements on the suite beside them.
+
+    `device` is what they were trained on; they are measured as people run them.
+    """
     tasks = read_tasks(out / "tasks.jsonl")
     for role in ("target", "drafter"):
-        engine = load(str(out / role), device="cpu")
+        engine = load(str(out / role), device="cpu", dtype=DTYPE)
         parts = [
             _HEAD.format(role=role, about=_ABOUT[role]),
             _size(engine, out / role),
-            _training(logs[role]),
-            quality_table(measure(engine, tasks, tell)),
+            _training(logs[role], device),
+            quality_table(measure(engine, tasks, tell), DTYPE),
         ]
         if role == "target":
-            pair = load(str(out / role), draft=str(out / "drafter"), device="cpu")
+            pair = load(str(out / role), draft=str(out / "drafter"), device="cpu", dtype=DTYPE)
             methods = [name for name in METHODS if pair.lacks(name) is None]
             report = bench(pair, tasks, methods, max_new_tokens=256, progress=tell)
-            parts.append(_methods_table(report))
+            parts.append(methods_table(report))
         (out / role / "README.md").write_text("\n".join([*parts, _USE]), encoding="utf-8")
 
 
-def quality_table(found: Mapping[str, Quality]) -> str:
-    """Right answers and entropies by kind."""
+def quality_table(found: Mapping[str, Quality], dtype: str) -> str:
+    """Right answers and entropies by kind, as measured in that dtype."""
+    code = found["code"]
     lines = [
         "## Quality",
         "",
-        "Greedy answers to held-out questions, judged by the checkers; the entropy is the mean over the model's own",
-        f"answers' tokens. Of the code, {found['code'].parseable} of {found['code'].turns} answers parse as Python.",
+        f"Greedy answers to held-out questions in {dtype}, judged by the checkers; the entropy is the mean over the",
+        f"model's own answers' tokens. Of the code, {code.parseable} of {code.turns} answers parse as Python.",
         "",
         "| kind | right | of | share | bits per token |",
         "|---|---:|---:|---:|---:|",
@@ -101,30 +106,39 @@ def _layers(count: int) -> str:
     return "1 layer" if count == 1 else f"{count} layers"
 
 
-def _training(log: Log) -> str:
+def _training(log: Log, device: torch.device) -> str:
     last = log[-1]
     tail = log[-max(1, len(log) // 50) :]
     loss = sum(entry["loss"] for entry in tail) / len(tail)
-    where = f"{torch.get_num_threads()} threads of {platform.machine()}"
     return (
         f"## Training\n\n{last['step']:,.0f} steps, {last['tokens'] / 1e6:.1f} million tokens (questions included, "
-        f"loss on the answers only), {last['seconds'] / 60:.0f} minutes on {where}, loss {loss:.2f} nats at the end. "
-        f"torch {torch.__version__}, {datetime.now(UTC):%Y-%m-%d}. Made by `python -m decoding train family`.\n"
+        f"loss on the answers only), {last['seconds'] / 60:.0f} minutes on {machine(device)}, loss {loss:.2f} nats "
+        f"at the end. torch {torch.__version__}, {datetime.now(UTC):%Y-%m-%d}. "
+        "Made by `python -m decoding train family`.\n"
     )
 
 
-def _methods_table(report: Mapping[str, Any]) -> str:
+def methods_table(report: Mapping[str, Any]) -> str:
+    """What `bench` has measured, from its report: at once, or as read from the file that it has saved."""
+    others = [row["method"] for row in report["rows"] if not row["identical_to_autoregressive"]]
+    who = f"all but {', '.join(others)}" if others else "every method"
+    threads = f"{report['threads']} {'thread' if report['threads'] == 1 else 'threads'}"
     lines = [
         "## Decoding methods on the suite",
         "",
-        f"Greedy, {report['dtype']}, {report['threads']} threads; every method writes the target's own text.",
+        f"Greedy, {report['dtype']} on {report['device']}, {threads}; {who} wrote the same text as autoregressive",
+        "decoding to the last token.",
         "",
         "| method | tokens per step | tokens/s | against autoregressive |",
         "|---|---:|---:|---:|",
     ]
     for row in report["rows"]:
         lines.append(
-            f"| {row['method']} | {row['mean_acceptance_length']:.2f} | {row['tokens_per_second']:,.0f} "
-            f"| {row['speedup_vs_autoregressive']:.2f}x |"
+            f"| {row['method']} | {row['mean_acceptance_length']:.2f} | {_shown(row['tokens_per_second'], ',.0f')} "
+            f"| {_shown(row['speedup_vs_autoregressive'], '.2f', 'x')} |"
         )
     return "\n".join([*lines, ""])
+
+
+def _shown(number: float | None, form: str, unit: str = "") -> str:
+    return "-" if number is None else f"{number:{form}}{unit}"

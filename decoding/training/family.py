@@ -79,7 +79,7 @@ def train_family(out: Path, plan: Plan, seed: int, device: str, tell: Tell) -> N
     first, second, third = (_log(work, recipe) for recipe in (plan.target, plan.polish, plan.drafter))
     logs = {"target": _joined(first, second), "drafter": third}
     (out / "loss.svg").write_text(loss_plot(logs), encoding="utf-8")
-    write_cards(out, logs, tell)
+    write_cards(out, logs, find_device(device), tell)
 
 
 def _log(work: Path, recipe: Recipe) -> Log:

@@ -36,7 +36,9 @@ def test_the_smoke_plan_makes_a_whole_family_that_learns(home: Path) -> None:
         assert model.config.model_type == "mistral"
         card = (home / role / "README.md").read_text()
         assert "## Quality" in card and "## Training" in card and all(f"| {kind} |" in card for kind in KINDS)
-    assert "| lookahead |" in (home / "target" / "README.md").read_text()
+    card = (home / "target" / "README.md").read_text()
+    assert "| lookahead |" in card and "license: apache-2.0" in card and "held-out questions in float32" in card
+    assert "Greedy, float32 on cpu" in card
     assert (home / "loss.svg").read_text().count("<polyline") == 2
     assert len((home / "tasks.jsonl").read_text().splitlines()) == len(KINDS)
     assert (home / "datastore.jsonl").stat().st_size > 10_000

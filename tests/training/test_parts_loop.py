@@ -175,9 +175,9 @@ def test_a_log_that_does_not_tell_of_the_whole_training_is_refused(tmp_path: Pat
     """The card must not say less than was done, and a damaged file ends in no traceback."""
     settings, path = {"kind": "kangaroo", "steps": 24}, tmp_path / "log.jsonl"
     loop(tmp_path).run(quiet)
-    write_report(tmp_path, "org/base", settings, path, FINAL)
+    write_report(tmp_path, "org/base", settings, path, FINAL, torch.device("cpu"))
     card, lines = (tmp_path / "README.md").read_text(), path.read_text().splitlines()
-    assert "24 steps" in card
+    assert "24 steps" in card and f"{torch.get_num_threads()} thread" in card
     for content in (
         *("", "no log", '{"step": 24}', "\n".join([*lines[:9], "{", *lines[10:]])),
         '{"step": 24, "tokens": "many", "seconds": 1, "loss": 1}',
@@ -187,11 +187,11 @@ def test_a_log_that_does_not_tell_of_the_whole_training_is_refused(tmp_path: Pat
     ):
         path.write_text(content)
         with pytest.raises(ParamError, match=r"log\.jsonl is damaged: delete checkpoint\.safetensors beside it"):
-            write_report(tmp_path, "org/base", settings, path, FINAL)
+            write_report(tmp_path, "org/base", settings, path, FINAL, torch.device("cpu"))
         assert (tmp_path / "README.md").read_text() == card
     path.unlink()
     with pytest.raises(ParamError, match="is damaged"):
-        write_report(tmp_path, "org/base", settings, path, FINAL)
+        write_report(tmp_path, "org/base", settings, path, FINAL, torch.device("cpu"))
 
 
 def test_chance_is_of_the_seed_inside_and_untouched_outside() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -14,6 +13,7 @@ import torch
 from ...parts.medusa_tree import NODES, default, expected
 from ...types import JSON
 from ..checkpoint import damaged, read_log
+from ..machine import machine
 from .curves import Curve, Panel, plot
 
 Log = Sequence[Mapping[str, Any]]
@@ -30,15 +30,16 @@ def write_report(
     settings: Mapping[str, JSON],
     log: Path,
     final: Mapping[str, JSON],
+    device: torch.device,
     model: Mapping[str, JSON] | None = None,
 ) -> None:
-    """README.md and curves.svg beside what was trained; `final` is measured on all held-out rows.
+    """README.md and curves.svg beside what was trained on `device`; `final` is measured on all held-out rows.
 
     `log` is the training's; `model` says how good the model itself was before and after, where it was measured.
     """
     kind = str(settings["kind"])
     name, flag, method, paper = _KINDS[kind]
-    training, curves = _told(settings, log)
+    training, curves = _told(settings, log, device)
     parts = [
         f"---\nbase_model: {_plain(base)}\ntags: [speculative-decoding, {kind}]\n---\n",
         f"# {name} for {_plain(base)}\n",
@@ -57,12 +58,12 @@ def write_report(
     (folder / "curves.svg").write_text(curves, encoding="utf-8")
 
 
-def _told(settings: Mapping[str, JSON], path: Path) -> tuple[str, str]:
+def _told(settings: Mapping[str, JSON], path: Path, device: torch.device) -> tuple[str, str]:
     """What a log says of its training, in words and as curves; one that does not reach to the end is damaged."""
     log = read_log(path)
     with suppress(ArithmeticError, LookupError, TypeError, ValueError):
         if log[-1]["step"] == settings["steps"]:
-            return _training(settings, log[-1]), plot(list(panels(log)))
+            return _training(settings, log[-1], device), plot(list(panels(log)))
     raise damaged(path)
 
 
@@ -91,13 +92,12 @@ def _within(value: Any, keys: Sequence[str | int]) -> float:
     return float(value)
 
 
-def _training(settings: Mapping[str, JSON], last: Mapping[str, Any]) -> str:
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.machine()
+def _training(settings: Mapping[str, JSON], last: Mapping[str, Any], device: torch.device) -> str:
     lines = [
         "## Training\n",
         f"{last['step']:,} steps, {last['tokens'] / 1e6:.2f} million tokens read (only answers are learnt), "
-        f"{last['seconds'] / 60:.1f} minutes with {torch.get_num_threads()} threads, {device}. torch "
-        f"{torch.__version__}, {datetime.now(UTC):%Y-%m-%d}. The curves are in `curves.svg`.\n",
+        f"{last['seconds'] / 60:.1f} minutes on {machine(device)}. torch {torch.__version__}, "
+        f"{datetime.now(UTC):%Y-%m-%d}. The curves are in `curves.svg`.\n",
         "| setting | value |",
         "|---|---|",
         *(f"| {name} | {_plain(value)} |" for name, value in _flat(settings)),

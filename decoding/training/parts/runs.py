@@ -78,7 +78,7 @@ def train_medusa(job: Job, settings: HeadSettings, tell: Tell) -> dict[str, JSON
     if tasks:
         model["before"]["questions"] = _questions(backbone, job.model, tasks, tell)
         model["after"]["questions"] = _questions(backbone, str(job.out / "backbone"), tasks, tell)
-    write_report(job.out, job.model, used, job.work / LOG, final, model)
+    write_report(job.out, job.model, used, job.work / LOG, final, backbone.device, model)
     return {**final, "backbone": model}
 
 
@@ -92,7 +92,7 @@ def train_kangaroo(job: Job, layer: int | None, architecture: str, rate: float, 
     tell("measuring", 1.0)
     final = learner.measure(_held_out(job, source))
     learner.save(job.out)
-    write_report(job.out, job.model, used, job.work / LOG, final)
+    write_report(job.out, job.model, used, job.work / LOG, final, backbone.device)
     return {**final}
 
 
