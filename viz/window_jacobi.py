@@ -55,7 +55,7 @@ def base(header: Header) -> Figure:
     yaxis = axis(-past - 0.7, 1.7, down=True) | ticks(rows)
     xaxis = axis(0, columns, side="top", showticklabels=True, dtick=2 if columns < 30 else 5, tickformat="d")
     figure = layout(round(30 + PITCH * (past + 2.4)), xaxis, yaxis, margin=MARGIN, yaxis3=lifted(yaxis))
-    look_for = "what is left of the green line is settled: every pass moves it on by at least one place"
+    look_for = "What is left of the green line is settled: every pass moves it on by at least one place."
     return {"data": data, "layout": figure, "least": 66 + PITCH * columns, "look_for": look_for}
 
 
