@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from decoding.embedded import MEDUSA_2, TARGET
 from decoding.errors import ParamError, SpecscopeError
 from decoding.trace import write_trace
 from decoding.types import JSON, Step, Trace
@@ -43,6 +44,7 @@ class Recipe:
     shows: str
     params: dict[str, JSON]
     length: int
+    model: str = TARGET
 
 
 _BEST = {  # the prompt on which a method shows what it is; the sum where none is named
@@ -88,7 +90,7 @@ def _of_method(method: type[Method]) -> list[Recipe]:
         if preset != "defaults" and params == plain:
             continue
         words = "" if preset == "defaults" else f", {preset}"
-        title = f"{method.label}{words}: {EXAMPLES[best].label.lower()}"
+        title = f"{method.label}{words}: {_named(best)}"
         run = re.sub(r"[^a-z0-9]+", "-", f"{name} {preset}".lower())
         length = _LENGTH if preset == "defaults" else _SHORT
         found.append(Recipe(run, name, preset, best, title, _SHOWS[name], dict(params), length))
@@ -96,7 +98,17 @@ def _of_method(method: type[Method]) -> list[Recipe]:
         shows = "Invented names at a high temperature: hardly a guess survives."
         title, run = f"{method.label}: where it loses", f"{name.replace('_', '-')}-names"
         found.append(Recipe(run, name, "defaults", "names", title, shows, plain, _SHORT))
+    if name == "medusa":
+        shows = "The same, with heads that were trained together with the model."
+        found.append(
+            Recipe("medusa-2", name, "defaults", best, f"Medusa-2: {_named(best)}", shows, plain, _LENGTH, MEDUSA_2)
+        )
     return found
+
+
+def _named(example: str) -> str:
+    """An example in the middle of a title."""
+    return EXAMPLES[example].label.lower()
 
 
 def record(engine: Engine, recipe: Recipe) -> tuple[Recording, Trace]:
@@ -162,13 +174,13 @@ def _record_all(folder: Path, only: str) -> None:
     from decoding import load
 
     torch.set_num_threads(1)  # how sums are shared out must not decide a near-tie
-    engine = load("pocket", device="cpu")
+    engines = {name: load(name, device="cpu") for name in (TARGET, MEDUSA_2)}
     chosen = [recipe for recipe in recipes() if only in recipe.id]
     if not chosen:
         raise ParamError(f"no recording has {only[:40]!r} in its id")
     made = []
     for recipe in chosen:
-        recording, trace = record(engine, recipe)
+        recording, trace = record(engines[recipe.model], recipe)
         write_trace(trace, folder / f"{recipe.id}.jsonl.gz")
         made.append(recording)
         sys.stdout.write(f"{recipe.id}: {len(trace.steps)} steps, {recording.tokens_per_step} tokens a step\n")

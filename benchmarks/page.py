@@ -24,7 +24,7 @@ import torch
 from decoding import load
 from decoding.trace import write_trace
 from decoding.types import Trace
-from tools.browser import PLAYER, ROOT, Server, browser, served
+from tools.browser import DRAWN, PLAYER, ROOT, Server, browser, served
 from viz.play import Play
 
 from .measure import publish, table
@@ -34,10 +34,6 @@ STEPS, TOKENS = 200, 512
 PROMPT = "What is the dish of Ablow?"
 LIVE = ("lookahead", "autoregressive")
 SHOWN = "globalThis.SpecscopeApp?.viewers?.player.root.dataset.at && document.querySelector('.ss-token')"
-CHARTS = (  # those that are not below the fold
-    f"globalThis.Plotly && !{PLAYER}.cards.waiting && [...{PLAYER}.cards.cards.values()].every("
-    "(card) => !card.onScreen || card.content.drawn) && document.querySelector('.ss-plot .main-svg')"
-)
 DONE = f"!SpecscopeApp.viewers.told.title && {PLAYER}.record.check"
 TOOLS = f"""() => {{
   const player = {PLAYER};
@@ -106,7 +102,7 @@ def first_views(chromium: Any, server: Server) -> list[tuple[float, float]]:
     for _ in range(VISITS):
         page = open_page(chromium, server, height=800)
         text = page.wait_for_function(f"() => ({SHOWN}) && performance.now()").json_value()
-        charts = page.wait_for_function(f"() => ({CHARTS}) && performance.now()").json_value()
+        charts = page.wait_for_function(f"() => ({DRAWN}) && performance.now()").json_value()
         found.append((text / 1000, charts / 1000))
         page.context.close()
     return found

@@ -16,6 +16,10 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 PLAYER = "SpecscopeApp.viewers.player"
+DRAWN = (  # every chart that is not below the fold
+    f"globalThis.Plotly && !{PLAYER}.cards.waiting && [...{PLAYER}.cards.cards.values()].every("
+    "(card) => !card.onScreen || card.view.kind !== 'plot' || card.content.drawn)"
+)
 _ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--js-flags=--expose-gc"]
 _PATIENCE = 120.0  # seconds for a server to come up
 

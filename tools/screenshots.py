@@ -8,13 +8,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from .browser import PLAYER, ROOT, Server, browser, served
+from .browser import DRAWN, PLAYER, ROOT, Server, browser, served
 
 FOLDER = ROOT / "docs" / "screenshots"
 THEMES = ("light", "dark")
-_DRAWN = (
-    f"() => !{PLAYER}.cards.waiting && [...document.querySelectorAll('.ss-plot')].every((plot) => plot.children.length)"
-)
 
 
 @dataclass(frozen=True)
@@ -32,7 +29,7 @@ SHOTS = (
     Shot("window", "lookahead", 11),
     Shot("pool", "lookahead", 11),
     Shot("tree", "medusa-defaults", 5),
-    Shot("pair", "draft-model-defaults", 4),
+    Shot("pair", "draft-model-names", 4),
     Shot("timeline", "ouroboros-defaults", 4),
     Shot("counters", "lookahead", 11),
     Shot("check", "lookahead", 11),
@@ -52,11 +49,9 @@ def open_page(chromium: Any, address: str, width: int, height: int) -> Any:
 
 def settle(page: Any) -> None:
     """Wait until what is on the screen is drawn."""
-    page.wait_for_function("globalThis.Plotly")
     page.evaluate(f"{PLAYER}.cards.resized()")
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)))")
-    page.wait_for_function(_DRAWN)
-    page.wait_for_load_state("networkidle")
+    page.wait_for_function(DRAWN)
 
 
 def take(chromium: Any, server: Server, shot: Shot, theme: str, folder: Path) -> None:
