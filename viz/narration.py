@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 
 from decoding.types import Role, Step
 
-from . import panel, visible
-from .sources import LONGEST, WORDS, in_words
+from . import panel, sources, visible
 from .story import Story, siblings
 from .unguessed import reason
 
@@ -168,10 +167,8 @@ def _root(story: Story, step: Step) -> str:
 
 def _copied(story: Story, step: Step) -> str:
     first = next(source for source, role in zip(step.sources, step.roles, strict=True) if role is Role.VERIFY)
-    kind, numbers = panel.detail(first)
-    where = in_words(first) if numbers and kind in WORDS else visible.quoted(first, LONGEST)
     ending = panel.tokens(step.panel.get("ending"))
-    return f", {where}" + (f", behind an earlier {_quote(story, ending)}" if ending else "")
+    return f", {sources.told(first)}" + (f", behind an earlier {_quote(story, ending)}" if ending else "")
 
 
 def _rows(story: Story, step: Step) -> str:

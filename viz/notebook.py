@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import plotly.graph_objects as go
@@ -12,6 +13,8 @@ from decoding.types import Trace
 from . import counters, encode, text, visible
 from .check import Rescored
 from .check import say as say_check
+from .explain import explain
+from .pair import pair_detail
 from .palette import THEMES
 from .play import LABELS
 from .story import Story
@@ -20,18 +23,30 @@ from .views import VIEWS
 
 _FONT = "system-ui, sans-serif"
 _TITLE, _CONTROLS = 44, 84  # pixels above and below a figure
+_LINE, _PITCH = 100, 18  # characters of a line below the title, and pixels that it takes
 
 
 def figure(
-    trace: Trace, name: str, step: int | None = None, theme: str = "light", check: Rescored | None = None
+    trace: Trace,
+    name: str,
+    step: int | None = None,
+    theme: str = "light",
+    check: Rescored | None = None,
+    speedup: float | None = None,
+    node: int | None = None,
 ) -> go.Figure:
-    """A view of one step, by default the last; `check` is the outcome of a rescore as a dictionary, for "check"."""
-    drawing = _Drawing(trace, name, theme, check)
+    """A view of one step, by default the last.
+
+    `check` is the outcome of a rescore as a dictionary, for "check", and `speedup` the measured one, for "counters".
+    `node` is the one that "pair" compares, or of which "mask" says what it sees.
+    """
+    drawing = _Drawing(trace, name, theme, check, speedup)
     k = drawing.last if step is None else step
     if not 0 <= k <= drawing.last:
         raise ValueError(f"step must be between 0 and {drawing.last}, the last one of this trace, not {step}")
-    drawn = drawing.picture(k)
-    layout = drawing.framed(drawn["layout"], f", step {k}")
+    told = drawing.told(k, node)
+    drawn = drawing.picture(k, node)
+    layout = drawing.framed(drawn["layout"], f", step {k}" + ("" if node is None else f", node {node}"), told)
     return go.Figure(data=drawn["data"], layout={**layout, "template": "none"})
 
 
@@ -58,12 +73,14 @@ def animate(trace: Trace, name: str, theme: str = "light", check: Rescored | Non
 class _Drawing:
     """A view of a trace in a theme."""
 
-    def __init__(self, trace: Trace, name: str, theme: str, check: Rescored | None) -> None:
+    def __init__(
+        self, trace: Trace, name: str, theme: str, check: Rescored | None, speedup: float | None = None
+    ) -> None:
         if theme not in THEMES:
             raise ValueError(f"there is no theme {theme[:40]!r}: choose one of {', '.join(THEMES)}")
         if name not in VIEWS:
             raise ValueError(f"there is no view {name[:40]!r}: choose one of {', '.join(VIEWS)}")
-        self.view, self._colours, self._check = VIEWS[name], THEMES[theme], check
+        self.view, self._colours, self._check, self._speedup = VIEWS[name], THEMES[theme], check, speedup
         if not self.view.shows(trace.header):
             raise ValueError(
                 f"a run of {trace.header.method[:40]} has nothing to show here: choose another than {name}"
@@ -75,8 +92,19 @@ class _Drawing:
         self._shown = {token: visible.shown(words) for token, words in self._story.texts.items()}
         self._base = self.view.base(Story(trace.header, dict(trace.texts)))
 
-    def picture(self, k: int) -> Figure:
-        """The figure of step k, as plotly draws it."""
+    def told(self, k: int, node: int | None) -> list[str]:
+        """Lines on what a node sees, for the mask."""
+        if node is None:
+            return []
+        if self.view.name not in ("pair", "mask"):
+            raise ValueError(f'{self.view.name} shows no single node: choose "pair" or "mask"')
+        last = len(self._story.steps[k].tokens) - 1
+        if not 0 <= node <= last:
+            raise ValueError(f"node must be between 0 and {last}, the last one of step {k}, not {node}")
+        return textwrap.wrap(explain(self._story, k, node), _LINE) if self.view.name == "mask" else []
+
+    def picture(self, k: int, node: int | None = None) -> Figure:
+        """The figure of step k, as plotly draws it; of "pair", that of a node."""
         if self.view.kind == "text":
             drawn: Figure = self._plain(text.picture(self._story, k))
             return drawn
@@ -85,32 +113,37 @@ class _Drawing:
             return table
         merged: Figure = self._plain({name: self._base[name] for name in ("data", "layout")})
         for step in range(k + 1) if self.view.grows else (k,):
-            patch = self._plain(self.view.frame(self._story, step), step)
+            asked = node if self.view.name == "pair" else None
+            frame = self.view.frame(self._story, step) if asked is None else pair_detail(self._story, step, asked)
+            patch = self._plain(frame, step)
             merge = _appended if self.view.grows else _overlaid
             for place, part in enumerate(patch.get("data", ())):
                 merged["data"][place] = merge(merged["data"][place], part)
             merged["layout"] = _overlaid(merged["layout"], patch.get("layout", {}))
         return merged
 
-    def framed(self, layout: Mapping[str, Any], step: str) -> dict[str, Any]:
-        """A layout with a title, for which the page has no need."""
+    def framed(self, layout: Mapping[str, Any], step: str, told: Sequence[str] = ()) -> dict[str, Any]:
+        """A layout with a title, for which the page has no need, and with lines below it."""
         method = self._story.header.method
         words = f"{self._base.get('label', self.view.label)}, {LABELS.get(method, method)[:40]}{step}"
         colours = {"paper_bgcolor": "$paper", "plot_bgcolor": "$paper", "font": {"color": "$text", "family": _FONT}}
         framed: dict[str, Any] = _overlaid(self._plain(colours), layout)
         corner = {"x": 0, "xanchor": "left", "y": 1, "yanchor": "top", "pad": {"l": 12, "t": 14}}
         framed["title"] = {"text": visible.escaped(words), "font": {"size": 15}, **corner}
-        framed["height"] = framed.get("height", 450) + _TITLE
-        margin = framed.get("margin", {})
-        return framed | {"margin": margin | {"t": margin.get("t", 8) + _TITLE}}
+        if told:
+            framed["title"]["subtitle"] = {"text": "<br>".join(map(visible.escaped, told)), "font": {"size": 12}}
+        margin, above = framed.get("margin", {}), _TITLE + _PITCH * len(told)
+        framed["height"] = framed.get("height", 450) + above
+        return framed | {"margin": margin | {"t": margin.get("t", 8) + above}}
 
     def _rows(self, k: int) -> list[tuple[str, str]]:
         """Labels and values of a view of numbers."""
         if "rows" not in self._base:
             said = self._base["say"] if self._check is None else say_check(self._check, self._story.header)
             return [(self.view.label, said)]
-        values = self.view.frame(self._story, k)["values"]
         rows = counters.rows(self._story.header)
+        values = self.view.frame(self._story, k)["values"]
+        values = [self._speedup if row.key == "speedup" else value for row, value in zip(rows, values, strict=True)]
         return [(row.label, counters.shown(row, value)) for row, value in zip(rows, values, strict=True)]
 
     def _plain(self, value: encode.Value, k: int | None = None) -> encode.Value:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from . import panel, visible
+
 # By the kind in front of the colon; {0} and {1} are the numbers behind it. The page's player fills in the same ones.
 WORDS: dict[str, str] = {
     "root": "the last token of the text",
@@ -30,3 +32,9 @@ def in_words(source: str) -> str:
     if template is None or template.count("{") != len(numbers):
         return source[:LONGEST]
     return template.format(*numbers)[: 2 * LONGEST]
+
+
+def told(source: str) -> str:
+    """A source in a sentence: what a file from elsewhere made up stands in quotation marks, all of it visible."""
+    kind, numbers = panel.detail(source)
+    return in_words(source) if kind in WORDS and (numbers or kind == source) else visible.quoted(source, LONGEST)

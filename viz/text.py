@@ -7,7 +7,7 @@ from typing import Any
 
 from decoding.types import Role, Step
 
-from . import encode, visible
+from . import encode, sources, visible
 from .palette import FATE_RANGE, FATE_SCALE, MEANINGS, Fate
 from .story import Story, emitted_fates
 from .view import Figure, Patch, View
@@ -63,7 +63,7 @@ def picture(story: Story, k: int) -> Figure:
     look = {"family": "monospace", "size": 13, "color": "$text"}
     writing = _points(x, y, "text", text={"strings": words}, textposition="middle right", textfont=look)
     signs = _points([place + 0.6 for place in x], [height - 0.38 for height in y], "markers")
-    signs |= {"marker": {**_by_fate(fates), "size": 7}, "customdata": [MEANINGS[fate].label for fate in fates]}
+    signs |= {"marker": {**_by_fate(fates), "size": 7}, "customdata": _origins(story, k)}
     signs |= {"hovertemplate": "%{customdata}<extra></extra>"}
     legend = [
         _points([None], [None], "markers", name=MEANINGS[fate].label, showlegend=True)
@@ -78,6 +78,16 @@ def picture(story: Story, k: int) -> Figure:
         "margin": {"l": 8, "r": 8, "t": 24, "b": 8},
     }
     return {"data": [writing, signs, *legend], "layout": layout}
+
+
+def _origins(story: Story, k: int) -> list[str]:
+    """The fate of every token up to a step, and of accepted guesses where they came from."""
+    told = [MEANINGS[Fate.PROMPT].label] * len(story.header.prompt)
+    for step in story.steps[: k + 1]:
+        guesses = [f": {visible.escaped(sources.told(step.sources[node]))}" for node in step.path[1:]]
+        behind = guesses + [""] * (len(step.emitted) - len(guesses))
+        told += [MEANINGS[fate].label + more for fate, more in zip(emitted_fates(step), behind, strict=False)]
+    return told
 
 
 def _by_fate(fates: Sequence[Fate]) -> dict[str, Any]:

@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 
 from viz import VIEWS, animate, encode, figure
+from viz.explain import explain
+from viz.pair import NAMES, SAY, sentence
 from viz.palette import FATE_COUNT, MEANINGS, THEMES, Fate
+from viz.sources import in_words
 from viz.story import Story, emitted_fates
-from viz.visible import shown
+from viz.visible import escaped, shown
 
-from .records import METHODS, hostile, record, strings_in
+from .records import METHODS, changed, hostile, record, strings_in
 
 SHOWN = [(method, name) for method in METHODS for name, view in VIEWS.items() if view.shows(record(method).header)]
 # What our own figures may say between angle brackets.
@@ -78,6 +81,44 @@ def test_the_text_is_the_texts() -> None:
     assert made["data"][1]["marker"]["cmax"] == FATE_COUNT - 0.5
 
 
+def test_the_text_tells_where_its_tokens_came_from() -> None:
+    """Accepted guesses name their source, as they do on the page; what a file made up is no tag."""
+    trace = record("prompt_lookup")
+    step = next(step for step in trace.steps if step.accepted)
+    first = sum(len(before.emitted) for before in trace.steps[: step.index]) + len(trace.header.prompt)
+    told = plain(figure(trace, "text"))["data"][1]["customdata"]
+    assert told[: len(trace.header.prompt)] == ["Prompt"] * len(trace.header.prompt)
+    assert len(told) == len(trace.header.prompt) + len(trace.ids)
+    for place, node in enumerate(step.path[1:], start=first):
+        assert told[place] == f"Accepted: {in_words(step.sources[node])}" and "copied from place" in told[place]
+    if len(step.emitted) > step.accepted:
+        assert told[first + step.accepted] in ("Correction", "Bonus")
+    odd = changed(trace, step.index, sources=("<b>\u202e",) * len(step.tokens))
+    assert plain(figure(odd, "text"))["data"][1]["customdata"][first] == "Accepted: '&lt;b&gt;⟨U+202E⟩'"
+
+
+def test_a_measured_speedup_is_told_in_a_notebook() -> None:
+    """Nothing in a record tells it."""
+    trace = record("jacobi")
+    known, unknown = (plain(figure(trace, "counters", speedup=speedup)) for speedup in (1.25, None))
+    assert "1.25×" in str(known) and "1.25×" not in str(unknown)
+
+
+def test_a_node_can_be_asked_for() -> None:
+    """A notebook has no pin: the node is named."""
+    trace = record("draft_model")
+    k = next(step.index for step in trace.steps if step.drafted > 2)
+    story, token = Story.of(trace), trace.steps[k].tokens
+    for node in (1, 2):
+        made = plain(figure(trace, "pair", k, node=node))
+        assert f"step {k}, node {node}" in made["layout"]["title"]["text"]
+        assert trace.texts[token[node]].strip() in "".join(made["data"][NAMES]["text"])
+        assert made["data"][SAY]["text"][0] == sentence(trace.header, trace.steps[k], node)
+        mask = plain(figure(trace, "mask", k, node=node))["layout"]
+        assert mask["title"]["subtitle"]["text"].replace("<br>", " ") == escaped(explain(story, k, node))
+        assert mask["height"] > plain(figure(trace, "mask", k))["layout"]["height"]
+
+
 def test_a_check_is_told_in_a_notebook() -> None:
     """Before and after."""
     trace = record("jacobi")
@@ -93,6 +134,8 @@ def test_a_check_is_told_in_a_notebook() -> None:
         ({"name": "text", "theme": "pink"}, "there is no theme 'pink': choose one of light, dark"),
         ({"name": "text", "step": 99}, "step must be between 0 and 14, the last one of this trace, not 99"),
         ({"name": "text", "step": -1}, "step must be between 0 and 14"),
+        ({"name": "pair", "node": 99}, "node must be between 0 and 8, the last one of step 14, not 99"),
+        ({"name": "tree", "node": 1}, 'tree shows no single node: choose "pair" or "mask"'),
     ],
 )
 def test_a_mistake_is_explained(asked: dict[str, Any], sentence: str) -> None:
