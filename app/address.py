@@ -22,7 +22,7 @@ from decoding.sampling import Sampling
 from decoding.types import JSON
 
 from .catalog import Entry, choose
-from .controls import Message, Order, check_prompt, whole
+from .controls import Order, Prompt, check_prompt, whole
 from .examples import EXAMPLES
 from .limits import LIMITS
 from .store import ID
@@ -45,7 +45,7 @@ class State:
     params: dict[str, JSON] = field(default_factory=dict)  # of `method`, all of them
     sampling: dict[str, JSON] = field(default_factory=dict)
     example: str | None = None
-    prompt: str | tuple[Message, ...] | None = None
+    prompt: Prompt | None = None
     length: int | None = None
     place: dict[str, JSON] = field(default_factory=dict)  # step, phase, view, node
     wrong: list[str] = field(default_factory=list)
@@ -97,7 +97,7 @@ def write_race(methods: tuple[str, ...], order: Order, example: str | None = Non
     return urlencode(told | {"length": order.max_new_tokens} | _asked(order.prompt, example))
 
 
-def _asked(prompt: str | tuple[Message, ...], example: str | None) -> dict[str, str]:
+def _asked(prompt: Prompt, example: str | None) -> dict[str, str]:
     known = EXAMPLES.get(example or "")
     if known is not None and prompt in (known.prompt, tuple(dict(message) for message in known.messages)):
         return {"example": known.id}
@@ -147,7 +147,7 @@ def _methods(text: str) -> tuple[str, ...]:
     return tuple(find_method(name).name for name in names)
 
 
-def _chat(text: str) -> str | tuple[Message, ...]:
+def _chat(text: str) -> Prompt:
     try:
         told = json.loads(text)
     except (ValueError, RecursionError):

@@ -17,6 +17,7 @@ from .catalog import Entry, choose
 from .limits import LIMITS
 
 Message = dict[str, str]
+Prompt = str | tuple[Message, ...]
 ROLES = ("system", "user", "assistant")
 
 
@@ -28,7 +29,7 @@ class Order:
     method: type[Method]
     params: Params
     sampling: Sampling
-    prompt: str | tuple[Message, ...]
+    prompt: Prompt
     max_new_tokens: int
     compare: bool = False  # whether an autoregressive run of the same prompt follows, for the measured speedup
 
@@ -68,7 +69,7 @@ def order(
     )
 
 
-def check_prompt(prompt: object) -> str | tuple[Message, ...]:
+def check_prompt(prompt: object) -> Prompt:
     """A text, or the messages of a conversation whose last one is the user's."""
     if isinstance(prompt, str):
         if not prompt.strip():

@@ -12,14 +12,14 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from decoding.errors import ParamError, SpecscopeError
 from viz import play as stream
 from viz.play import Play
 
-from .controls import Order
+from .controls import Message, Order
 from .engines import Engines, Loading
 from .hosting import host
 from .limits import LIMITS
@@ -39,6 +39,13 @@ Pieces = Generator[str, None, None]
 Decoding = Generator[str, None, "tuple[Run, Play]"]
 
 
+@dataclass(slots=True)
+class _Talk:
+    """A tab's conversation, as long as it is not replaced by another."""
+
+    answer: tuple[tuple[Message, ...], str] | None = None  # what was said last, and what came
+
+
 class Runs:
     """All live runs of the server."""
 
@@ -46,7 +53,7 @@ class Runs:
         self.engines, self.store = engines, store
         self.line = Line(LIMITS.waiting) if line is None else line  # an empty line counts as false
         self._going: dict[str, threading.Event] = {}  # by the visitor's tab
-        self._answers: OrderedDict[str, str] = OrderedDict()  # by tab: what its last run wrote
+        self._talks: OrderedDict[str, _Talk] = OrderedDict()  # by tab
         self._chats: OrderedDict[str, tuple[str, Chat]] = OrderedDict()  # by tab: model, and the caches of its turns
         # By tab: model, and what methods learnt from its texts. An engine serves many visitors: it must not keep that.
         self._memories: OrderedDict[str, tuple[str, dict[str, Any]]] = OrderedDict()
@@ -82,13 +89,21 @@ class Runs:
     def forget(self, tab: str) -> None:
         """A tab was closed."""
         self.stop(tab)
-        self._answers.pop(tab, None)
-        self._chats.pop(tab, None)
+        self.renew(tab)
         self._memories.pop(tab, None)
 
-    def answer(self, tab: str) -> str | None:
-        """What the last run of a tab wrote, once."""
-        return self._answers.pop(tab, None)
+    def renew(self, tab: str) -> None:
+        """A new conversation: a run that still answers in the old one goes on, and its answer is for nobody."""
+        self._talks.pop(tab, None)
+        self._chats.pop(tab, None)
+
+    def answer(self, tab: str) -> tuple[tuple[Message, ...], str] | None:
+        """What the last run of a tab was asked and what it wrote, once."""
+        talk = self._talks.get(tab)
+        if talk is None:
+            return None
+        answer, talk.answer = talk.answer, None
+        return answer
 
     @property
     def going(self) -> int:
@@ -159,7 +174,8 @@ class Runs:
             run.close()
 
     def _one(self, order: Order, tab: str, address: str, cancel: threading.Event) -> Pieces:
-        run_id = new_id()
+        run_id, talk = new_id(), self._talks.get(tab) or _Talk()
+        _remember(self._talks, tab, talk, LIMITS.sessions)
         yield host(run=run_id, address=f"{address}&run={run_id}")
         with self.line.join() as ticket:
             yield from self.turn(ticket, cancel)
@@ -172,7 +188,8 @@ class Runs:
             trace = run.trace
             self.store.put(run_id, Kept(trace, play))  # first: whoever hears of the end may ask for details at once
             yield play.end(run.summary)
-            _remember(self._answers, tab, run.summary.text, LIMITS.sessions)
+            if not isinstance(order.prompt, str):
+                talk.answer = order.prompt, run.summary.text
             if not trace.steps:
                 return
             check = asdict(engine.rescore(trace))

@@ -16,7 +16,7 @@ from decoding.types import JSON
 
 from ..address import State
 from ..catalog import Entry
-from ..controls import Message, presets, runnable, typed
+from ..controls import Message, Prompt, presets, runnable, typed
 from ..examples import EXAMPLES
 from ..limits import LIMITS
 
@@ -157,7 +157,7 @@ class PromptControls:
         self.mode.change(shown, self.mode, [self.text, self.chat], **QUICK)
         self.fresh.click(lambda: ([], "", ""), None, [self.history, self.said, self.message], **QUICK)
 
-    def show(self, prompt: str | tuple[Message, ...], example: str = "") -> Update:
+    def show(self, prompt: Prompt, example: str = "") -> Update:
         """Put a prompt into the controls."""
         told = EXAMPLES.get(example)
         hint = {self.hint: gr.update(value=told.shows if told else "", visible=told is not None)}

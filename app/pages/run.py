@@ -19,7 +19,6 @@ from ..examples import EXAMPLES
 from ..house import House
 from ..limits import LIMITS
 from .form import (
-    CHAT,
     DECODES,
     QUICK,
     MethodControls,
@@ -83,7 +82,9 @@ class RunForm:
             **DECODES,
         )
         talk = [prompt.history, prompt.said, prompt.message]
-        going.then(self.answered, [prompt.mode, prompt.message, prompt.history], talk, **QUICK)
+        going.then(self.answered, prompt.message, talk, **QUICK)
+        for another in (prompt.fresh.click, prompt.example.input):
+            another(self.renew, None, None, **QUICK)
         self.stop.click(self.end, None, None, **QUICK)
 
     def order(self, given: dict[Any, Any]) -> Order:
@@ -117,13 +118,18 @@ class RunForm:
         """Stop after the step that is going on."""
         self.house.runs.stop(_tab(request))
 
-    def answered(self, mode: str, message: str, history: Any, request: gr.Request) -> Any:
-        """The conversation goes on with the model's answer as context."""
-        answer = self.house.runs.answer(_tab(request))
-        if mode != CHAT or not answer or not answer.strip():
+    def renew(self, request: gr.Request) -> None:
+        """Another conversation begins."""
+        self.house.runs.renew(_tab(request))
+
+    def answered(self, message: str, request: gr.Request) -> Any:
+        """The conversation goes on with the model's answer; what was typed since it was asked stays."""
+        told = self.house.runs.answer(_tab(request))
+        if told is None or not told[1].strip():
             return gr.skip(), gr.skip(), gr.skip()
-        said = [*history, {"role": "user", "content": message}, {"role": "assistant", "content": answer}]
-        return said, transcript(said), ""
+        asked, answer = told
+        said = [*(turn for turn in asked if turn["role"] != "system"), {"role": "assistant", "content": answer}]
+        return said, transcript(said), "" if message == asked[-1]["content"] else gr.skip()
 
     def show_method(self, name: str) -> list[Any]:
         """The chosen method's parameters."""

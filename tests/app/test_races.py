@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from app import races
+from app.limits import LIMITS
 from app.runs import Runs
 from decoding import METHODS, load
 from decoding.errors import ParamError
@@ -39,7 +40,8 @@ def test_every_lane_is_told_whole_and_all_write_the_same(runs: Runs) -> None:
     assert len(runs.line) == 0 and runs.going == 0
 
 
-def test_stopping_ends_the_lanes_that_are_left(runs: Runs) -> None:
+def test_stopping_ends_the_lanes_that_are_left(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.runs.LIMITS", replace(LIMITS, live_gap=0.0))  # every step is seen
     orders = [asked(method=name, params={}, max_new_tokens=200) for name in NAMES]
     text = ""
     for text in races.start(runs, orders, "tab", ""):

@@ -229,8 +229,8 @@ def test_a_conversation_keeps_its_cache_from_turn_to_turn(runs: Runs) -> None:
     first = lines(whole(runs.start(asked(prompt=turns), "tab", "")))
     begun = next(line for line in first if line["kind"] == "step")
     assert begun["pending"] == begun["start"] - 1  # all of it was read
-    answer = runs.answer("tab")
-    assert answer and runs.answer("tab") is None
+    prompt, answer = runs.answer("tab") or ((), "")
+    assert prompt == tuple(turns) and answer and runs.answer("tab") is None
     turns += [{"role": "assistant", "content": answer}, {"role": "user", "content": "And on Friday?"}]
     later = lines(whole(runs.start(asked(prompt=turns), "tab", "")))
     step = next(line for line in later if line["kind"] == "step")
@@ -262,3 +262,16 @@ def test_what_a_method_learns_from_a_visitor_stays_with_that_visitor(runs: Runs)
     assert known(races.start(runs, [order], "tab", "")) > alone == known(races.start(runs, [order], "third tab", ""))
     runs.forget("tab")
     assert known(runs.start(order, "tab", "")) == alone
+
+
+def test_an_answer_in_an_abandoned_conversation_is_for_nobody(runs: Runs) -> None:
+    turns = [{"role": "user", "content": "On which days is the sea rough?"}]
+    for since in ("line", "step"):
+        going = runs.start(asked(prompt=turns), "tab", "")
+        text = next(going)
+        while since == "step" and "step" not in kinds(text):
+            text = next(going)
+        runs.renew("tab")
+        assert kinds(whole(going))[-1] == "check" and runs.answer("tab") is None
+    whole(runs.start(asked(prompt=turns), "tab", ""))
+    assert runs.answer("tab") is not None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -32,10 +34,33 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     hurry.set()
 
 
+@pytest.fixture
+def held(slow: threading.Event, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Such steps of which the tenth waits until the event is set, however slow the browser is."""
+    done, usual = list[Any](), METHODS["autoregressive"].propose
+
+    def propose(self: Any) -> Any:
+        done.append(self)
+        if len(done) >= 10:
+            slow.wait(60)
+        return usual(self)
+
+    monkeypatch.setattr(METHODS["autoregressive"], "propose", propose)
+    return slow
+
+
 def begin(page: Any) -> None:
     """Start a long run and see its first steps."""
     page.click("#run-go")
     page.wait_for_function(f"!SpecscopeApp.viewers.told.title && {PLAYER}.record.last >= 2 && {PLAYER}.record.live")
+
+
+def nobody_is_left(served: Served) -> None:
+    """The page hears of the end a moment before the server is done with the run."""
+    runs, patience = served.house.runs, time.monotonic() + 10
+    while runs.going or len(runs.line):
+        assert time.monotonic() < patience
+        time.sleep(0.01)
 
 
 QUERY = "?method=autoregressive&length=256&prompt=Monday%3A"
@@ -51,7 +76,7 @@ def test_a_live_run_is_followed_and_stopped(new_page: NewPage, served: Served, s
     page.wait_for_function(f"{PLAYER}.record.end?.finish === 'cancelled'")
     page.wait_for_function(f"{PLAYER}.record.check")
     assert page.evaluate(f"{PLAYER}.record.last") < max(120, before + 60)
-    assert served.house.runs.going == 0 and len(served.house.runs.line) == 0
+    nobody_is_left(served)
 
 
 def test_a_closed_tab_frees_the_engine_within_a_second(
@@ -70,13 +95,13 @@ def test_a_closed_tab_frees_the_engine_within_a_second(
         assert ticket.wait(1.0) == 0
     finally:
         ticket.leave()
-    assert len(runs.line) == 0
+    nobody_is_left(served)
 
 
 def test_two_visitors_take_turns_and_see_their_place(
     new_page: NewPage,
     served: Served,
-    slow: threading.Event,
+    held: threading.Event,
 ) -> None:
     first, second = (served.open(new_page(), QUERY) for _ in range(2))
     for page in (first, second):
@@ -85,10 +110,10 @@ def test_two_visitors_take_turns_and_see_their_place(
     second.click("#run-go")
     second.wait_for_function("document.querySelector('.ss-notice')?.textContent.includes('1 run is before yours')")
     assert first.evaluate(f"{PLAYER}.record.live")
-    slow.set()
+    held.set()
     for page in (first, second):
         page.wait_for_function(f"{PLAYER}.record.check?.checked > 0")
-    assert len(served.house.runs.line) == 0
+    nobody_is_left(served)
 
 
 def test_a_conversation_goes_on(new_page: NewPage, served: Served) -> None:
@@ -108,3 +133,45 @@ def test_a_conversation_goes_on(new_page: NewPage, served: Served) -> None:
     assert step["pending"] < step["start"] - 1  # the second turn reads only what is new
     page.click("#run-fresh")
     page.wait_for_function("document.querySelector('#run-said textarea').value === ''")
+
+
+TALK = "?method=autoregressive&length=256&chat=" + quote(
+    '[{"role":"user","content":"On which days is the sea rough?"}]'
+)
+SAID = "document.querySelector('#run-said textarea')?.value"
+ENDED = f"{PLAYER}.record.check"
+
+
+def test_what_is_typed_while_an_answer_comes_stays(
+    new_page: NewPage,
+    served: Served,
+    held: threading.Event,
+) -> None:
+    page = served.open(new_page(), TALK)
+    page.wait_for_function("document.querySelector('#run-length input')?.value === '256'")
+    begin(page)
+    page.fill("#run-message textarea", "And on Friday?")
+    page.click("#run-mode input[value=Text]")
+    held.set()
+    page.wait_for_function(ENDED)
+    page.wait_for_timeout(500)  # the answer finds the form as a raw text
+    page.click("#run-mode input[value=Chat]")
+    page.wait_for_function(f"{SAID}?.includes('Assistant:')")
+    assert page.input_value("#run-message textarea") == "And on Friday?"
+    assert page.evaluate(SAID).startswith("User: On which days is the sea rough?\nAssistant:")
+
+
+def test_a_new_conversation_stays_new_while_the_old_one_is_answered(
+    new_page: NewPage,
+    served: Served,
+    held: threading.Event,
+) -> None:
+    page = served.open(new_page(), TALK)
+    page.wait_for_function("document.querySelector('#run-length input')?.value === '256'")
+    begin(page)
+    page.click("#run-fresh")
+    page.wait_for_function("document.querySelector('#run-message textarea').value === ''")
+    held.set()
+    page.wait_for_function(ENDED)
+    page.wait_for_timeout(500)  # what must not come has had its time
+    assert page.evaluate(SAID) == ""
