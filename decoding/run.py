@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
 
+from .bandwidth import read_bandwidth
 from .chat import Chat
 from .lending import Lender
 from .loop import Loop
@@ -170,6 +171,7 @@ def _header(request: Request, model: Model, draft: Model | None) -> Header:
         window=model.rolling,
         lossless=request.method.lossless and (request.params.typical is None or request.sampling.greedy),
         slots=_slots(request, model.rolling),
+        bandwidth=read_bandwidth(model.device) if model.card.pass_bytes else None,
     )
 
 

@@ -274,6 +274,7 @@ def _enum(kind: type[IntEnum]) -> _Form:
 def _object(kind: type) -> _Form:
     hints = typing.get_type_hints(kind)
     forms = {field.name: _form(hints[field.name]) for field in dataclasses.fields(kind)}
+    later = {field.name: field.default for field in dataclasses.fields(kind) if field.metadata.get("later")}
 
     def convert(name: str, call: Convert, value: Any) -> Any:
         try:
@@ -282,7 +283,7 @@ def _object(kind: type) -> _Form:
             raise misfit.inside(f".{name}") from None
 
     def read(value: Any) -> Any:
-        data = _keyed(value)
+        data = later | _keyed(value)
         for name in data:
             if name not in forms:
                 raise _MisfitError(f"has the unknown key {show(name)}")

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 SCHEMA = 1  # version of the trace format; raised whenever a reader of the old one would misread the new one
 
+# Of a field that records of this version may lack, being older than it: its default says that nothing is known.
+LATER = {"later": True}
+
 JSON = Any  # null, bool, int, float, str, list or dict with str keys; checked where it enters
 
 
@@ -146,6 +149,10 @@ class ModelCard:
     parameters: int
     vocabulary: int
     context: int
+    # In bytes; None for a table.
+    weight_bytes: int | None = field(default=None, metadata=LATER)  # all weights as they are held
+    pass_bytes: int | None = field(default=None, metadata=LATER)  # of them, those that a pass reads; None: it varies
+    token_bytes: int | None = field(default=None, metadata=LATER)  # keys and values of one cached token
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +179,7 @@ class Header:
     window: int | None = None  # the sliding window that no row sees beyond; None where some layer sees the whole text
     lossless: bool = True  # whether the text follows the target's own law: typical acceptance leaves it
     slots: int = 0  # of the rolling cache that the run needs; 0 where no slot is ever used twice
+    bandwidth: float | None = field(default=None, metadata=LATER)  # bytes per second that the device was seen to read
     schema: int = SCHEMA
 
 

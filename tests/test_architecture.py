@@ -86,7 +86,7 @@ def test_the_engine_knows_no_screen(path: Path) -> None:
 @pytest.mark.parametrize("path", sorted(ROOT.glob("viz/**/*.py")), ids=name)
 def test_views_know_only_the_record(path: Path) -> None:
     """A view that reaches into the engine could not replay a trace without a model."""
-    known = {"decoding.types", "decoding.tree", "decoding.memory", "numpy", "numpy.typing"}
+    known = {"decoding.types", "decoding.tree", "decoding.memory", "decoding.metrics", "numpy", "numpy.typing"}
     known |= {"plotly.graph_objects", "plotly.offline"} if path.stem in ("notebook", "page") else set()
     tops = {module: module.split(".")[0] for module in imports(path)}
     foreign = {module for module, top in tops.items() if top != "viz" and top not in sys.stdlib_module_names}

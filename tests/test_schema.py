@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from decoding.errors import TraceError
 from decoding.json_line import NotJsonError, parse_object
 from decoding.schema import DEPTH, from_json, to_json
-from decoding.types import JSON
+from decoding.types import JSON, LATER
 
 
 class Colour(IntEnum):
@@ -160,6 +160,21 @@ def test_what_does_not_fit_names_its_place(changes: dict[str, JSON], sentence: s
     with pytest.raises(TraceError, match=sentence) as caught:
         from_json(Outer, changed(**changes), "here")
     assert len(str(caught.value)) < 200 and str(caught.value).isprintable()
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    count: int
+    size: int | None = field(default=None, metadata=LATER)
+    name: str | None = None
+
+
+def test_only_a_field_that_came_later_may_be_missing() -> None:
+    """Records from before it existed go on being read; any other key that lacks is damage."""
+    assert from_json(Grown, {"count": 1, "name": None}, "here") == Grown(1)
+    assert from_json(Grown, to_json(Grown(1, 2, "x")), "here") == Grown(1, 2, "x")
+    with pytest.raises(TraceError, match=r"here\.name is missing"):
+        from_json(Grown, {"count": 1}, "here")
 
 
 def test_missing_and_unknown_keys_are_refused() -> None:

@@ -8,6 +8,7 @@ from operator import add
 from typing import Any, NamedTuple
 
 from decoding import metrics
+from decoding.memory import memory
 from decoding.types import Header, Role, Step
 
 from .story import Story
@@ -72,6 +73,24 @@ _COMMON = (
     ),
     Row("step_ms", "Time per step", "The time of all steps after the first, divided by their number.", " ms"),
     Row("prefill_ms", "Prefill", "The time of the first step, which reads the prompt.", " ms", 1),
+    Row(
+        "bandwidth",
+        "Share of the bandwidth measured here",
+        "The weights, keys and values that the target's passes after the first step had to read, divided by the time "
+        "of those passes and by the bytes per second that this device was measured to read. A small model may lie in "
+        "a faster cache: then it can be more than 100 %. Not known for Kangaroo, which runs layers while it drafts.",
+        **_PERCENT,
+    ),
+    Row(
+        "memory",
+        "Memory",
+        "The weights of the target and of a draft model, and for each the keys and values of as many tokens as the "
+        "target's cache came to hold, guesses included, or has room for where it rolls. Heads, adapters and tables "
+        "are not counted.",
+        " megabytes",
+        1,
+        1e-6,
+    ),
     Row("new_tokens", "New tokens", "Tokens written so far.", digits=0),
     Row(
         "survival",
@@ -112,27 +131,34 @@ class Totals(NamedTuple):
     accepted: Counter[int]  # steps by accepted guesses
     written: Counter[int]  # and by tokens written
     times: tuple[float, ...]  # of `PHASES`, and the total; the first step, which reads the prompt, is left out
+    seen: int  # cached tokens that a pass looked at; without the first step as well
+    cached: int  # the most tokens that the cache held
 
     @classmethod
-    def of(cls, step: Step) -> Totals:
+    def of(cls, header: Header, step: Step) -> Totals:
         """Those of one step."""
-        ranks, written = hit_ranks(step), metrics.written([step])
+        ranks, written, cache = hit_ranks(step), metrics.written([step]), memory(header, [step], 0)
         counts = (len(step.emitted), step.drafted, step.accepted, step.fed, len(ranks), sum(ranks))
         times = (*(getattr(step.timing, f"{phase}_ms") for phase in PHASES), step.timing.total_ms)
-        return cls(counts, Counter([step.accepted]), written, times if step.index else (0.0,) * len(times))
+        later = bool(step.index)
+        times, seen = tuple(time * later for time in times), (cache.end - cache.seen) * later
+        return cls(counts, Counter([step.accepted]), written, times, seen, cache.slots)
 
     def plus(self, other: Totals) -> Totals:
         """The sums of both."""
         counts, times = map(add, self.counts, other.counts), map(add, self.times, other.times)
-        return Totals(tuple(counts), self.accepted + other.accepted, self.written + other.written, tuple(times))
+        accepted, written = self.accepted + other.accepted, self.written + other.written
+        cached = max(self.cached, other.cached)
+        return Totals(tuple(counts), accepted, written, tuple(times), self.seen + other.seen, cached)
 
 
 def numbers(story: Story, k: int) -> dict[str, Any]:
     """The value of every number after step k; None where nothing was measured."""
     totals: list[Totals] = story.sums.setdefault("counters", [])
     for step in story.steps[len(totals) : k + 1]:
-        totals.append(totals[-1].plus(Totals.of(step)) if totals else Totals.of(step))
-    (new, drafted, accepted, fed, hits, ranks), by_accepted, by_written, (*phases, total) = totals[k]
+        one = Totals.of(story.header, step)
+        totals.append(totals[-1].plus(one) if totals else one)
+    (new, drafted, accepted, fed, hits, ranks), by_accepted, by_written, (*phases, total), seen, cached = totals[k]
     first = story.steps[0]
     histogram = [by_accepted[guesses] for guesses in range(max(by_accepted) + 1)]
     return {
@@ -148,8 +174,28 @@ def numbers(story: Story, k: int) -> dict[str, Any]:
         "time": [phase / total for phase in phases] if total > 0 else None,
         "step_ms": total / k if k else None,
         "prefill_ms": first.timing.total_ms,
+        "bandwidth": _bandwidth(story.header, k, seen, phases[PHASES.index("forward")]),
+        "memory": _memory(story.header, cached),
         "new_tokens": new,
     }
+
+
+def _bandwidth(header: Header, passes: int, seen: int, ms: float) -> float | None:
+    """The share of the device's bandwidth that passes reached; a lower bound, as what they wrote is not counted."""
+    card, roof = header.model, header.bandwidth
+    if not roof or not ms or card.pass_bytes is None or card.token_bytes is None or header.method == "kangaroo":
+        return None
+    return (passes * card.pass_bytes + seen * card.token_bytes) / (ms / 1000) / roof
+
+
+def _memory(header: Header, cached: int) -> int | None:
+    """Bytes that the models and their caches take."""
+    held = 0
+    for card in filter(None, (header.model, header.draft)):
+        if card.weight_bytes is None or card.token_bytes is None:
+            return None
+        held += card.weight_bytes + cached * card.token_bytes
+    return held
 
 
 def hit_ranks(step: Step) -> list[int]:

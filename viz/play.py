@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from decoding.types import Header, ModelCard, Step, Summary, Trace
 
-from . import encode, narration, sources
+from . import counters, encode, narration, sources
 from .check import Rescored
 from .check import told as checked
 from .lines import Strings, Values, ids_in, line, scalars, texts_line
@@ -100,7 +100,9 @@ class Play:
         numbers = {} if summary is None else asdict(summary)
         numbers.pop("text", None)  # it stands in the steps
         finish = "torn" if summary is None else summary.finish[:40]
-        return line("end", finish=finish, summary=numbers, check=self._check(check), speedup=speedup)
+        steps = len(self.story.steps)
+        memory = counters.numbers(self.story, steps - 1)["memory"] if steps else None
+        return line("end", finish=finish, summary=numbers, memory=memory, check=self._check(check), speedup=speedup)
 
     def late(self, check: Rescored | None = None, speedup: float | None = None) -> str:
         """What was found out after the end: the check's outcome, or the measured speedup."""

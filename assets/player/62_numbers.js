@@ -3,7 +3,7 @@
   const S = (globalThis.Specscope ??= {});
 
   const formatted = (row, value) => {
-    if (value === null || value === undefined || Number.isNaN(value)) return "–";
+    if (value === null || value === undefined || Number.isNaN(value)) return "not known";
     if (typeof value !== "number") return String(value);
     return `${(value * (row.scale ?? 1)).toFixed(row.digits ?? 2)}${row.unit ?? ""}`;
   };

@@ -16,13 +16,18 @@ def linear(weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:  # (outpu
 
     `F.linear` lays the weight out anew in every call, which costs more than the product where rows are few.
     """
-    if weight.device.type == "cpu" and _packs(weight.dtype):
+    if packs(weight.device, weight.dtype):
         return _packed(weight, bias)
 
     def plain(x: torch.Tensor) -> torch.Tensor:
         return functional.linear(x, weight, bias)
 
     return plain
+
+
+def packs(device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether products keep a copy of their weight."""
+    return device.type == "cpu" and _packs(dtype)
 
 
 def _packed(weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:

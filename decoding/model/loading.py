@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ from ..types import JSON, ModelCard
 from .config import Shape, read_shape
 from .decoder import Decoder
 from .files import TensorFiles, find_folder, read_config
+from .linear import packs
 from .rope import Rope
 from .weights import assemble
 
@@ -51,7 +53,7 @@ def load_decoder(
         with torch.inference_mode():
             weights = assemble(shape, get, tied, lambda share: tell("reading weights", share))
     rope = Rope(config, shape, where, kind)
-    return Decoder(shape, weights, rope, _card(folder_or_id, shape, tied, digest.hex))
+    return Decoder(shape, weights, rope, _card(folder_or_id, shape, tied, digest.hex, where, kind))
 
 
 def from_transformers(model: Any, dtype: str | torch.dtype | None = None) -> Decoder:
@@ -72,7 +74,8 @@ def from_transformers(model: Any, dtype: str | torch.dtype | None = None) -> Dec
     with torch.inference_mode():
         weights = assemble(shape, get, shape.tied, lambda share: None)
     name = model.config.name_or_path or f"{shape.family} in memory"
-    return Decoder(shape, weights, Rope(model.config, shape, where, kind), _card(name, shape, shape.tied, digest.hex))
+    card = _card(name, shape, shape.tied, digest.hex, where, kind)
+    return Decoder(shape, weights, Rope(model.config, shape, where, kind), card)
 
 
 def find_device(device: str | torch.device) -> torch.device:
@@ -119,16 +122,24 @@ def check_tensors(shape: Shape, tied: bool, found: dict[str, tuple[int, ...]]) -
             )
 
 
-def _card(name: str, shape: Shape, tied: bool, digest: str) -> ModelCard:
-    parameters = sum(_product(size) for _, size in shape.tensors(tied))
-    return ModelCard(name, shape.family, digest, parameters, shape.vocabulary, shape.reach)
+def _card(name: str, shape: Shape, tied: bool, digest: str, device: torch.device, dtype: torch.dtype) -> ModelCard:
+    def count(tied: bool) -> int:
+        return sum(prod(size) for _, size in shape.tensors(tied))
 
-
-def _product(size: Iterable[int]) -> int:
-    product = 1
-    for side in size:
-        product *= side
-    return product
+    embedding, cached = shape.vocabulary * shape.hidden, 2 * shape.layers * shape.kv_heads * shape.head_dim
+    return ModelCard(
+        name,
+        shape.family,
+        digest,
+        count(tied),
+        shape.vocabulary,
+        shape.reach,
+        weight_bytes=count(tied and not packs(device, dtype)) * dtype.itemsize,  # a packed head is a copy
+        # The head is read whole, of the embedding a few rows. Layers that see different parts of the text read
+        # different numbers of keys: that is not told in one number a token.
+        pass_bytes=(count(False) - embedding) * dtype.itemsize if len(set(shape.windows)) == 1 else None,
+        token_bytes=cached * dtype.itemsize,
+    )
 
 
 class Digest:

@@ -149,3 +149,17 @@ def test_a_race_that_was_stopped_tells_what_its_ended_lanes_came_to(race: Callab
     assert sorted(place[:2] for place in places[:2]) == sorted(row[0] for row in rows[:-1])
     assert places[2:] == ["stopped by the visitor", "", ""]
     assert "Stopped before its first step." in shown.text("[data-lane='4']")
+
+
+def test_the_table_tells_the_memory_of_every_lane(race: Callable[..., Shown]) -> None:
+    """Two megabytes of weights, and a tenth of one for each cached token; without sizes nothing is guessed at."""
+    trace = timed(record("rest"), 10)
+    card = replace(trace.header.model, weight_bytes=2_000_000, token_bytes=100_000)
+    shown = race([replace(trace, header=replace(trace.header, model=card)), trace])
+    shown.wait("document.querySelector('.ss-table tbody tr')")
+    cached = max(step.start - 1 - step.pending + step.fed for step in trace.steps)
+    headings, *rows = shown.run(
+        '[...document.querySelectorAll(".ss-table")].at(-1).innerText.split("\\n").map((row) => row.split("\\t"))'
+    )
+    column = headings.index("Memory")
+    assert sorted(row[column] for row in rows if len(row) > column) == [f"{2 + cached / 10:.1f} megabytes", "–"]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from decoding import metrics
+from decoding.types import Step, Timing
 from viz import check, counters, encode, text
 from viz.palette import Fate
+from viz.play import Play
 from viz.story import Story, emitted_fates, node_fates
 
 from .records import METHODS, changed, record, timed
@@ -82,6 +85,51 @@ def test_hit_ranks_count_different_guesses() -> None:
     hits = counters.hit_ranks(replace(step, tokens=tuple(tokens)))
     assert len(hits) == step.accepted
     assert counters.hit_ranks(replace(step, path=())) == []
+
+
+CARD = replace(record("jacobi").header.model, weight_bytes=1000, pass_bytes=900, token_bytes=10)
+
+
+def sized(**fields: Any) -> Story:
+    """Four prompt tokens, then steps of 3 rows and of 1 behind 4 and 6 stored tokens; 5 ms of reading in all."""
+    known = {"model": CARD, "bandwidth": 1e6, "prompt": (1, 2, 3, 4), "window": None, "slots": 0}
+    steps = [
+        Step(0, 4, 3, (5,), 0, 0, 4, Timing(forward_ms=9.0, total_ms=9.0)),
+        Step(1, 5, 0, (6, 7), 1, 2, 3, Timing(forward_ms=2.0, total_ms=4.0)),
+        Step(2, 7, 0, (8,), 0, 0, 1, Timing(forward_ms=3.0, total_ms=4.0)),
+    ]
+    return Story(replace(record("jacobi").header, **known | fields), {}, steps)
+
+
+@pytest.mark.parametrize(
+    ("fields", "share", "held"),
+    [
+        ({}, (2 * 900 + (7 + 7) * 10) / 0.005 / 1e6, 1000 + 7 * 10),
+        ({"window": 3, "slots": 5}, (2 * 900 + (5 + 3) * 10) / 0.005 / 1e6, 1000 + 5 * 10),
+        ({"draft": replace(CARD, weight_bytes=100, token_bytes=1)}, 0.388, 1000 + 7 * 10 + 100 + 7),
+        ({"draft": replace(CARD, token_bytes=None)}, 0.388, None),
+        ({"bandwidth": None}, None, 1070),
+        ({"method": "kangaroo"}, None, 1070),
+        ({"model": replace(CARD, pass_bytes=None)}, None, 1070),
+        ({"model": record("jacobi").header.model}, None, None),
+    ],
+)
+def test_bandwidth_and_memory_are_counted_in_bytes(fields: Any, share: float | None, held: int | None) -> None:
+    """Weights once a pass, keys and values that its rows see; what was not measured is not known."""
+    story = sized(**fields)
+    told = counters.numbers(story, 2)
+    assert (told["bandwidth"], told["memory"]) == (share and pytest.approx(share), held)
+    assert counters.numbers(story, 0)["bandwidth"] is None  # the first step's pass reads the prompt
+    assert json.loads(Play(story.header).end(None))["memory"] is None  # before the first step
+    rows = {row.key: row for row in counters.rows(story.header)}
+    assert counters.shown(rows["memory"], held) == ("not known" if held is None else "0.0 megabytes")
+    assert "more than 100 %" in rows["bandwidth"].formula
+
+
+def test_memory_grows_to_the_most_that_the_cache_held() -> None:
+    """Guesses that were rejected took room as well, and a later, smaller step gives none back."""
+    story = sized()
+    assert [counters.numbers(story, k)["memory"] for k in range(3)] == [1040, 1070, 1070]
 
 
 RESULT: dict[str, Any] = {"checked": 128, "exact": 128, "near_ties": 0, "violations": 0, "noise": 1e-4, "places": ()}
