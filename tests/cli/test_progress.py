@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,20 @@ class Terminal(io.StringIO):
         ]
 
 
+class Alarm:
+    """A timer that goes off when a test says so."""
+
+    def __init__(self, seconds: float, wake: Callable[[], None]) -> None:
+        self.seconds, self.wake = seconds, wake
+        self.started = self.cancelled = False
+
+    def start(self) -> None:
+        self.started = True
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
 def seen(monkeypatch: pytest.MonkeyPatch, *argv: str) -> Terminal:
     """A command with both streams on one terminal, before an impatient person."""
     monkeypatch.setattr(progress, "_PATIENCE", 0.0)
@@ -75,15 +91,18 @@ def test_progress_is_for_people_only(capsys: pytest.CaptureFixture[str], monkeyp
 
 def test_the_bar_comes_up_without_a_further_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """Work that calls early and then not for a minute would look as if it hung."""
-    screen = Terminal()
+    screen, alarms = Terminal(), list[Alarm]()
     monkeypatch.setattr("sys.stderr", screen)
-    monkeypatch.setattr(progress, "_PATIENCE", 0.01)
+    monkeypatch.setattr(progress, "_PATIENCE", 600.0)
+    monkeypatch.setattr(threading, "Timer", lambda seconds, wake: alarms.append(Alarm(seconds, wake)) or alarms[-1])
     with progress.Progress() as show:
         show("loading", 0.0)
         show("loading", 0.25)
-        assert show._timer is not None
-        show._timer.join()
-        assert screen.bars[-1] == ("loading", 25)
+        [alarm] = alarms
+        assert alarm.started and 0.0 < alarm.seconds <= 600.0 and screen.bars == []
+        alarm.wake()
+        assert screen.bars == [("loading", 25)]
+    assert alarm.cancelled
     before = screen.getvalue()
     assert before.endswith("25%\r\x1b[K")
     show("loading", 0.5)
