@@ -38,7 +38,7 @@ class Guesses(Method):
         self._context, self._count = context, params.count
 
     def propose(self) -> Draft:
-        """A chain of a token that has just been written: random weights hardly ever repeat it."""
+        """A chain of token 0, which random weights hardly ever choose."""
         tree = Builder(self._context.text[-1])
         tree.chain([0] * self._count, ["guess"] * self._count)
         return tree.draft()
