@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import torch
 
 from ..errors import ParamError
-from .arguments import clean, whole
+from .arguments import add_json_flag, clean, whole
 from .progress import Progress
 from .train_parts import (
     EXAMPLE_KANGAROO,
@@ -60,6 +61,7 @@ def _add_family_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", default="1", metavar="N")
     parser.add_argument("--device", help="cpu or cuda (default: cuda where there is one)")
     parser.add_argument("--threads", metavar="N", help="threads of the processor to use")
+    add_json_flag(parser)
 
 
 def _train_family(arguments: argparse.Namespace) -> int:
@@ -81,9 +83,12 @@ def _train_family(arguments: argparse.Namespace) -> int:
     device = clean(arguments.device or ("cuda" if torch.cuda.is_available() else "cpu"))
     try:
         with Progress() as progress:
-            train_family(out, plan, seed, device, progress)
+            found = train_family(out, plan, seed, device, progress)
     except KeyboardInterrupt:
         sys.stderr.write("specscope: stopped; the same command goes on from the last checkpoint\n")
         raise
+    if arguments.json:
+        print(json.dumps({"out": str(out), **found}))
+        return 0
     print(f"The family is in {out}: cards in {out / 'target' / 'README.md'} and {out / 'drafter' / 'README.md'}")
     return 0

@@ -15,6 +15,7 @@ from ..engine import Engine
 from ..loader import load
 from ..methods import METHODS
 from ..tasks import read_tasks
+from ..types import JSON
 from .machine import machine
 from .quality import Quality, measure, total
 
@@ -50,26 +51,33 @@ A plain text is encoded as a question too: `tokenizer(text)` puts the user's and
 """
 
 
-def write_cards(out: Path, logs: Mapping[str, Log], device: torch.device, tell: Tell) -> None:
-    """A README.md in the target's and the drafter's folder, from measurements on the suite beside them.
+def write_cards(out: Path, logs: Mapping[str, Log], device: torch.device, tell: Tell) -> dict[str, JSON]:
+    """A README.md in the target's and the drafter's folder, from measurements on the suite beside them; and these.
 
     `device` is what they were trained on; they are measured as people run them.
     """
+    told: dict[str, JSON] = {}
     tasks = read_tasks(out / "tasks.jsonl")
     for role in ("target", "drafter"):
         engine = load(str(out / role), device="cpu", dtype=DTYPE)
+        found = measure(engine, tasks, tell)
+        kinds = {**found, "all": total(found)}
+        told[role] = {
+            kind: {"right": row.right, "turns": row.turns, "entropy": row.entropy} for kind, row in kinds.items()
+        }
         parts = [
             _HEAD.format(role=role, about=_ABOUT[role]),
             _size(engine, out / role),
             _training(logs[role], device),
-            quality_table(measure(engine, tasks, tell), DTYPE),
+            quality_table(found, DTYPE),
         ]
         if role == "target":
             pair = load(str(out / role), draft=str(out / "drafter"), device="cpu", dtype=DTYPE)
             methods = [name for name in METHODS if pair.lacks(name) is None]
-            report = bench(pair, tasks, methods, max_new_tokens=256, progress=tell)
-            parts.append(methods_table(report))
+            told["bench"] = bench(pair, tasks, methods, max_new_tokens=256, progress=tell)
+            parts.append(methods_table(told["bench"]))
         (out / role / "README.md").write_text("\n".join([*parts, _USE]), encoding="utf-8")
+    return told
 
 
 def quality_table(found: Mapping[str, Quality], dtype: str) -> str:

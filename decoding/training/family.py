@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from ..model.loading import find_device
+from ..types import JSON
 from .batches import Rows
 from .card import write_cards
 from .checkpoint import LOG, damaged, read_log
@@ -61,8 +62,8 @@ SMOKE = Plan(
 PLANS = {"full": FULL, "smoke": SMOKE}
 
 
-def train_family(out: Path, plan: Plan, seed: int, device: str, tell: Tell) -> None:
-    """Make the family in `out`, going on from where an earlier call has stopped."""
+def train_family(out: Path, plan: Plan, seed: int, device: str, tell: Tell) -> dict[str, JSON]:
+    """Make the family in `out`, going on from where an earlier call has stopped; how good it turned out."""
     work = out / "training"
     work.mkdir(parents=True, exist_ok=True)
     tokenizer = _tokenizer(work / "tokenizer", plan, seed, tell)
@@ -79,7 +80,7 @@ def train_family(out: Path, plan: Plan, seed: int, device: str, tell: Tell) -> N
     first, second, third = (_log(work, recipe) for recipe in (plan.target, plan.polish, plan.drafter))
     logs = {"target": _joined(first, second), "drafter": third}
     (out / "loss.svg").write_text(loss_plot(logs), encoding="utf-8")
-    write_cards(out, logs, find_device(device), tell)
+    return write_cards(out, logs, find_device(device), tell)
 
 
 def _log(work: Path, recipe: Recipe) -> Log:

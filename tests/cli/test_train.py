@@ -47,7 +47,12 @@ def test_the_smoke_plan_makes_a_whole_family_that_learns(home: Path) -> None:
 def test_a_finished_family_is_not_trained_again(command: Command, home: Path) -> None:
     """The second call finds the checkpoints of the first, whole."""
     weights = (home / "target" / "model.safetensors").read_bytes()
-    assert command("train", "family", "--out", str(home), "--plan", "smoke", "--seed", "3", "--device", "cpu").code == 0
+    again = command(
+        "train", "family", "--out", str(home), "--plan", "smoke", "--seed", "3", "--device", "cpu", "--json"
+    )
+    assert again.code == 0 and again.json["out"] == str(home)
+    assert again.json["target"]["all"]["right"] == 0 < again.json["drafter"]["all"]["turns"]
+    assert [row["method"] for row in again.json["bench"]["rows"]][:2] == ["autoregressive", "jacobi"]
     assert (home / "target" / "model.safetensors").read_bytes() == weights
     other = command("train", "family", "--out", str(home), "--plan", "smoke", "--seed", "4", "--device", "cpu")
     assert other.code == 2 and "another recipe or seed" in other.err
