@@ -33,6 +33,7 @@ class Chat:
         with self._lock:
             owner, session, text = self._kept.pop(use, (None, None, ()))
         if owner is not model or session is None or session.capacity < room or session.largest_step < largest_step:
+            session = None  # free the old cache before the new one is allocated
             # The next turn is longer: with room for it, this one's text need not be read again.
             session, text = lender.borrow(model, max(room, min(2 * room, model.card.context)), largest_step), ()
         pairs = zip(text, prompt[:-1], strict=False)

@@ -37,11 +37,12 @@ class Loop:
         cancel: threading.Event,
         tell: Tell | None,
     ) -> None:
-        self._request, self._device, self._session, self._cancel = request, model.device, session, cancel
+        self._request, self._device, self._session = request, model.device, session
         self._tell = tell
         # Tokens up to which the text is read as it was begun; None once, or if, that does not matter.
         self._seam = session.seam if session.seam is not None and len(request.prompt) <= session.seam else None
-        self._deadline = time.monotonic() + request.time_budget
+        # It must not know this object: a method that asks it would keep the caches from being freed with the run.
+        interrupted = self._interrupted = partial(_interruption, cancel, time.monotonic() + request.time_budget)
         written = partial(codec.continuation, request.prompt)  # a first token's leading space counts too
         self._stops = Stops(request.max_new_tokens, request.end_tokens, request.stop, written)
         self._sampler = Sampler(request.sampling, model.card.vocabulary, model.device, request.prompt)
@@ -59,7 +60,7 @@ class Loop:
             parts=request.parts,
             memory=request.memory,
             reference=request.reference,
-            interrupted=lambda: self._interrupted() is not None,
+            interrupted=lambda: interrupted() is not None,
             random=random.Random(request.sampling.seed),
         )
         self._method = request.method(self._context, request.params)
@@ -91,12 +92,6 @@ class Loop:
         accepted, drafted = len(verdict.path) - 1, draft.roles.count(Role.VERIFY)
         fed = pending + len(draft.tokens)
         return Step(index, start, pending, emitted, accepted, drafted, fed, clock.stop(), **columns), finish
-
-    def _interrupted(self) -> str | None:
-        """Why the run must end before it is done, if it must."""
-        if self._cancel.is_set():
-            return "cancelled"
-        return "time" if time.monotonic() > self._deadline else None
 
     def _read(self, draft: Draft) -> Reading | None:
         """Feed the tokens that the cache lacks, then the tree; None if the run was interrupted between two chunks."""
@@ -165,3 +160,10 @@ class Loop:
             return {}
         columns = record.columns(draft, verdict, self._method.panel())
         return columns | record.detail(draft, self._sampler.probabilities(logits)) if level == "full" else columns
+
+
+def _interruption(cancel: threading.Event, deadline: float) -> str | None:
+    """Why a run must end before it is done, if it must."""
+    if cancel.is_set():
+        return "cancelled"
+    return "time" if time.monotonic() > deadline else None

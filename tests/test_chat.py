@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import threading
+import weakref
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 
 from decoding import METHODS, Chat
 from decoding.engine import Engine
+from decoding.model.decoder import Decoder
 from decoding.run import Run
 
 from . import families, toys
@@ -112,6 +115,27 @@ def test_a_run_that_was_cut_off_keeps_nothing() -> None:
     list(run)
     assert run.finish == "cancelled"
     assert turn(engine, [1, 2, 3], chat, "draft_model")[2] == 0
+
+
+def test_a_cache_that_became_too_small_goes_before_a_larger_one_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both at once are what a machine has no memory for. No collector may be needed: a device knows of none."""
+    chat, engine, living = Chat(), families.machine("llama", max_position_embeddings=2048), list[int]()
+    sessions, usual = weakref.WeakSet[Any](), Decoder.open
+
+    def watched(model: Decoder, capacity: int, largest_step: int) -> Any:
+        living.append(len(sessions))
+        session = usual(model, capacity, largest_step)
+        sessions.add(session)
+        return session
+
+    monkeypatch.setattr(Decoder, "open", watched)
+    gc.disable()
+    try:
+        ids, _, _ = turn(engine, [1, 2, 3], chat)
+        turn(engine, [*[1, 2, 3], *ids] * 50, chat)
+    finally:
+        gc.enable()
+    assert living == [0, 0]
 
 
 def test_two_runs_of_one_chat_do_not_share_a_cache() -> None:
