@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 from operator import add
 from typing import Any, NamedTuple
 
 from decoding import metrics
 from decoding.memory import memory
-from decoding.types import Header, Role, Step
+from decoding.types import Header, Step
 
-from .story import Story
+from .story import Story, siblings
 from .view import Figure, Patch, View
 
 CTAR = (1, 2, 3, 4)
@@ -200,12 +201,7 @@ def _memory(header: Header, cached: int) -> int | None:
 
 def hit_ranks(step: Step) -> list[int]:
     """The place of every accepted guess among the different guesses for its place, from 1."""
-    ranks = []
-    for above, node in zip(step.path, step.path[1:], strict=False):
-        below = [child for child, parent in enumerate(step.parents) if parent == above]
-        guesses = dict.fromkeys(step.tokens[child] for child in below if step.roles[child] is Role.VERIFY)
-        ranks.append([*guesses].index(step.tokens[node]) + 1)
-    return ranks
+    return [siblings(step, above).index(node) + 1 for above, node in pairwise(step.path)]
 
 
 def base(story: Story) -> Figure:

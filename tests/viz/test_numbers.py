@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from decoding import metrics
-from decoding.types import Step, Timing
+from decoding.types import Role, Step, Timing
+from tests.toys import counted_text, engine
 from viz import check, counters, encode, text
 from viz.palette import Fate
 from viz.play import Play
@@ -76,15 +77,42 @@ def test_values_are_written_with_their_units() -> None:
     assert (counters.shown(rate, []), counters.shown(rate, None)) == ("none yet", "not known")
 
 
+A, B, C, D, E = range(1, 6)
+ROWS = Step(  # side by side " a b c" and " a d e"; the target writes a d e
+    index=1,
+    start=4,
+    pending=0,
+    emitted=(A, D, E, B),
+    accepted=3,
+    drafted=6,
+    fed=7,
+    timing=Timing(),
+    tokens=(9, A, B, C, A, D, E),
+    parents=(-1, 0, 1, 2, 0, 4, 5),
+    roles=(Role.ROOT, *(Role.VERIFY,) * 6),
+    path=(0, 4, 5, 6),
+)
+
+
 def test_hit_ranks_count_different_guesses() -> None:
-    """Side by side, a pool's n-grams repeat their first token: it is one guess."""
-    base = record("lookahead")
-    step = next(step for step in base.steps if step.accepted and step.drafted > 4)
-    assert counters.hit_ranks(step)[0] >= 1
-    tokens = [*step.tokens]
-    hits = counters.hit_ranks(replace(step, tokens=tuple(tokens)))
-    assert len(hits) == step.accepted
-    assert counters.hit_ranks(replace(step, path=())) == []
+    """Rows of equal beginnings guess for one place: a told twice is the first, and d comes behind the other row's b."""
+    assert counters.hit_ranks(ROWS) == [1, 2, 1]
+    merged = replace(ROWS, tokens=(9, A, B, C, D, E), parents=(-1, 0, 1, 2, 1, 4), roles=ROWS.roles[:6])
+    assert counters.hit_ranks(replace(merged, path=(0, 1, 4, 5))) == [1, 2, 1]
+    explored = replace(ROWS, roles=(Role.ROOT, *(Role.EXPLORE,) * 3, *(Role.VERIFY,) * 3))
+    assert counters.hit_ranks(explored) == [1, 1, 1]
+    assert counters.hit_ranks(replace(ROWS, path=())) == []
+
+
+def test_hit_ranks_know_no_layout() -> None:
+    """Lookahead's rows side by side and merged into a tree hold the same guesses, so what was right had one rank."""
+    prompt = [1, 2, 3, 4, 5, 1, 2, 3, 4, 2, 3]
+    ranks = []
+    for layout in ("disjoint", "merged"):
+        params = {"W": 5, "N": 4, "G": 5, "layout": layout}
+        steps = engine(counted_text()).generate(prompt, "lookahead", params=params, max_new_tokens=40).trace.steps
+        ranks.append([counters.hit_ranks(step) for step in steps])
+    assert ranks[0] == ranks[1] and max(max(step, default=0) for step in ranks[0]) > 1
 
 
 CARD = replace(record("jacobi").header.model, weight_bytes=1000, pass_bytes=900, token_bytes=10)
