@@ -68,7 +68,7 @@ def test_a_hostile_panel_does_no_harm(view: Any, method: str) -> None:
     for junk in JUNK:
         params = {**trace.header.params, "W": junk, "N": junk, "G": junk, "n": junk, "eta": junk}
         for panel in ({}, dict.fromkeys(names, junk), {**own, **dict.fromkeys(sorted(own)[:2], junk)}):
-            odd = changed(trace, k, panel={**panel, "pool": {"entries": junk, "keys": junk}})
+            odd = changed(trace, k, panel={**panel, "pool": {"entries": junk, "keys": junk, "inserted": junk}})
             for story in (Story.of(odd), Story.of(replace(odd, header=replace(odd.header, params=params)))):
                 assert len(json.dumps(Strings().replace(view.frame(story, k)))) < 40_000
                 assert "<b>" not in json.dumps([view.base(story), view.frame(story, k)])
