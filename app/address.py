@@ -2,15 +2,15 @@
 
 screen=run|race (Gradio has a "page" of its own)   run=ID of a recording or of a run made here
 step, phase, view, node: a place in it   model, method, methods (of a race)
-p.NAME: parameters that differ from their defaults   length, temperature, top_k, ..., seed
-example=ID, or prompt=TEXT, or chat=JSON messages
+p.NAME: parameters that differ from their defaults   preset.METHOD: of a lane   length, temperature, top_k, ..., seed
+example=ID, or prompt=TEXT, or chat=JSON messages   reference=TEXT
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import urlencode
@@ -22,7 +22,7 @@ from decoding.sampling import Sampling
 from decoding.types import JSON
 
 from .catalog import Entry, choose
-from .controls import Order, Prompt, check_prompt, whole
+from .controls import Order, Prompt, check_prompt, check_reference, presets, whole
 from .examples import EXAMPLES
 from .limits import LIMITS
 from .store import ID
@@ -30,6 +30,7 @@ from .store import ID
 SCREENS, PHASES = ("run", "race"), ("propose", "verify", "accept", "commit")
 _VIEW = re.compile(r"[a-z_]{1,24}")
 _MOST_KEYS = 64
+_ROOM = 200  # characters for the run, the place in it and the theme, which the page adds
 _Value = TypeVar("_Value")
 
 
@@ -43,9 +44,11 @@ class State:
     method: str | None = None
     methods: tuple[str, ...] = ()
     params: dict[str, JSON] = field(default_factory=dict)  # of `method`, all of them
+    presets: dict[str, str] = field(default_factory=dict)  # of `methods`
     sampling: dict[str, JSON] = field(default_factory=dict)
     example: str | None = None
     prompt: Prompt | None = None
+    reference: str = ""
     length: int | None = None
     place: dict[str, JSON] = field(default_factory=dict)  # step, phase, view, node
     wrong: list[str] = field(default_factory=list)
@@ -74,8 +77,12 @@ def parse(query: Mapping[str, str], catalog: Mapping[str, Entry]) -> State:
     state.example = take("example", _one_of(tuple(EXAMPLES)), None)
     state.prompt = take("prompt", check_prompt, None)
     state.prompt = take("chat", _chat, state.prompt)
+    state.reference = take("reference", check_reference, "")
     state.length = take("length", lambda text: check_count("the length", whole(text), 1, LIMITS.new_tokens), None)
     state.place = {key: value for key, check in _PLACE.items() if (value := take(key, check, None)) is not None}
+    for name in state.methods:
+        if chosen := take(f"preset.{name}", _one_of(tuple(presets(find_method(name)))), ""):
+            state.presets[name] = chosen
     _take_settings(given, state)
     return state
 
@@ -85,23 +92,40 @@ def write(order: Order, example: str | None = None) -> str:
     changed = {name: value for name, value in order.params.to_json().items() if value != _default(order, name)}
     told: dict[str, Any] = {"model": order.entry.name, "method": order.method.name}
     told |= {f"p.{name}": json.dumps(value) if isinstance(value, bool) else value for name, value in changed.items()}
+    return _spelled(told | ({"reference": order.reference} if order.reference else {}), order, example)
+
+
+def write_race(orders: Sequence[Order], example: str | None = None) -> str:
+    """The query that asks for the same race again."""
+    methods = [order.method for order in orders]
+    told: dict[str, Any] = {"screen": "race", "model": orders[0].entry.name}
+    told |= {"methods": ",".join(method.name for method in methods)}
+    for order in orders:
+        known = (name for name, values in presets(order.method).items() if values == order.params.to_json())
+        if (chosen := next(known, "defaults")) != "defaults":
+            told[f"preset.{order.method.name}"] = chosen
+    return _spelled(told, orders[0], example)
+
+
+def _spelled(told: dict[str, Any], order: Order, example: str | None) -> str:
+    """With what all queries end in; texts that no address has room for are left out."""
     told |= {name: value for name, value in order.sampling.to_json().items() if value != Sampling().to_json()[name]}
     told |= {"length": order.max_new_tokens} | _asked(order.prompt, example)
-    return urlencode(told)
-
-
-def write_race(methods: tuple[str, ...], order: Order, example: str | None = None) -> str:
-    """The query that asks for the same race again."""
-    told: dict[str, Any] = {"screen": "race", "model": order.entry.name, "methods": ",".join(methods)}
-    told |= {name: value for name, value in order.sampling.to_json().items() if value != Sampling().to_json()[name]}
-    return urlencode(told | {"length": order.max_new_tokens} | _asked(order.prompt, example))
+    for text in ("", "reference", "prompt", "chat"):
+        told.pop(text, None)
+        spelled, characters = urlencode(told), sum(len(key) + len(str(value)) for key, value in told.items())
+        if characters <= LIMITS.address_characters - _ROOM and len(spelled) <= LIMITS.address_bytes:
+            break
+    return spelled
 
 
 def _asked(prompt: Prompt, example: str | None) -> dict[str, str]:
     known = EXAMPLES.get(example or "")
     if known is not None and prompt in (known.prompt, tuple(dict(message) for message in known.messages)):
         return {"example": known.id}
-    return {"prompt": prompt} if isinstance(prompt, str) else {"chat": json.dumps(prompt, separators=(",", ":"))}
+    if isinstance(prompt, str):
+        return {"prompt": prompt}
+    return {"chat": json.dumps(prompt, ensure_ascii=False, separators=(",", ":"))}
 
 
 def _default(order: Order, name: str) -> JSON:

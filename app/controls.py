@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,6 +32,7 @@ class Order:
     sampling: Sampling
     prompt: Prompt
     max_new_tokens: int
+    reference: str = ""  # a document to copy from
     compare: bool = False  # whether an autoregressive run of the same prompt follows, for the measured speedup
 
 
@@ -48,6 +50,7 @@ def order(
     sampling: object,
     prompt: object,
     max_new_tokens: object,
+    reference: object = "",
     compare: object = False,
 ) -> Order:
     """Check all of it; the first thing that is wrong is said in one sentence."""
@@ -65,6 +68,7 @@ def order(
         sampling=find_sampling(_object("sampling", sampling)),
         prompt=check_prompt(prompt),
         max_new_tokens=check_count("the length", whole(max_new_tokens), 1, LIMITS.new_tokens),
+        reference=check_reference(reference) if kind.takes_reference else "",
         compare=compare is True,
     )
 
@@ -76,7 +80,7 @@ def check_prompt(prompt: object) -> Prompt:
             raise ParamError("the prompt is empty: write something, or choose an example")
         if len(prompt) > LIMITS.prompt_characters:
             raise ParamError(f"the prompt has {len(prompt)} characters: shorten it to {LIMITS.prompt_characters}")
-        return prompt
+        return _sound(prompt)
     if not isinstance(prompt, Sequence) or not prompt:
         raise ParamError("the prompt must be a text or a conversation")
     if len(prompt) > LIMITS.turns:
@@ -87,6 +91,15 @@ def check_prompt(prompt: object) -> Prompt:
     if any(message["role"] == "system" for message in messages[1:]):
         raise ParamError("only the first message of a conversation may be the system's")
     return messages
+
+
+def check_reference(text: object) -> str:
+    """A document to copy from; nothing is none."""
+    if not isinstance(text, str) or not text.strip():
+        return ""
+    if len(text) > LIMITS.reference_characters:
+        raise ParamError(f"the reference has {len(text)} characters: shorten it to {LIMITS.reference_characters}")
+    return _sound(text)
 
 
 def whole(value: object) -> object:
@@ -143,4 +156,9 @@ def _message(message: object) -> Message:
         raise ParamError(f"the {role}'s message is empty: write something")
     if len(content) > LIMITS.message_characters:
         raise ParamError(f"a message has {len(content)} characters: shorten it to {LIMITS.message_characters}")
-    return {"role": str(role), "content": content}
+    return {"role": str(role), "content": _sound(content)}
+
+
+def _sound(text: str) -> str:
+    """Without halves of letters, which no file and no address can hold."""
+    return re.sub("[\ud800-\udfff]", "\ufffd", text)

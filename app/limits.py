@@ -12,6 +12,7 @@ class Limits:
     """What one visitor may ask of a machine that many share."""
 
     prompt_characters: int = 8_000  # more than the embedded model's context holds; read before it is tokenised
+    reference_characters: int = 8_000  # of a document to copy from
     message_characters: int = 2_000  # a turn of a conversation
     turns: int = 24  # of a conversation, answers included: then a new one is begun
     new_tokens: int = 256  # bounds a run's time, its record and what the browser keeps
@@ -32,7 +33,8 @@ class Limits:
     models: int = 2  # engines in memory; the one unused for longest makes room
     upload_bytes: int = 4 * 2**20  # of a trace as it is sent, packed or not
     body_bytes: int = 6 * 2**20  # of any request: such a trace as text, and some room
-    address_characters: int = 12_000  # of a page address: a long prompt fits, a flood does not
+    address_characters: int = 18_000  # of a page address: a long prompt and a reference fit, a flood does not
+    address_bytes: int = 56_000  # of it as it is sent, where most letters are three: the server reads 64 KB in all
     detail_steps: int = 4_096  # highest step that can be asked for
 
     @property

@@ -153,6 +153,7 @@ class Runs:
             order.params.to_json(),
             order.sampling,
             order.max_new_tokens,
+            reference=order.reference or None,
             record="full",
             time_budget=LIMITS.seconds,
             cancel=cancel,

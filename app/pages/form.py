@@ -67,6 +67,7 @@ class MethodControls:
     group: gr.Group
     preset: gr.Dropdown | None
     fields: dict[str, Component]
+    reference: gr.Textbox | None  # a document to copy from, for a method that does
 
     @classmethod
     def build(cls, name: str, visible: bool) -> MethodControls:
@@ -81,10 +82,22 @@ class MethodControls:
                 gr.Dropdown(known, value=known[0], label="Preset", elem_id=f"{prefix}-preset") if known[1:] else None
             )
             fields = {row["name"]: control(row, prefix) for row in chief}
+            reference = _reference(prefix) if kind.takes_reference else None
             if rest:
                 with gr.Accordion("More settings", open=False):
                     fields |= {row["name"]: control(row, prefix) for row in rest}
-        return cls(name, group, preset, {row["name"]: fields[row["name"]] for row in rows})
+        return cls(name, group, preset, {row["name"]: fields[row["name"]] for row in rows}, reference)
+
+
+def _reference(prefix: str) -> gr.Textbox:
+    return gr.Textbox(
+        label="Reference document",
+        info="Copied from beside the text: a source that the answer may quote",
+        lines=2,
+        max_lines=8,
+        max_length=LIMITS.reference_characters,
+        elem_id=f"{prefix}-reference",
+    )
 
 
 @dataclass(slots=True)

@@ -105,8 +105,7 @@ class RaceForm:
             yield races.in_lane(0, stream.fault(f"{str(error)[:1].upper()}{str(error)[1:]}."))
             return
         example = given[self.prompt.example]
-        names = tuple(each.method.name for each in orders)
-        query = address.write_race(names, orders[0], example if isinstance(example, str) else None)
+        query = address.write_race(orders, example if isinstance(example, str) else None)
         yield from races.start(self.house.runs, orders, str(request.session_hash), query)
 
     def end(self, request: gr.Request) -> None:
@@ -137,6 +136,9 @@ class RaceForm:
         ]
         if names[1:]:
             shown[self.methods] = names
+            for name, menu in self.presets.items():
+                chosen = {"value": state.presets[name]} if name in state.presets else {}
+                shown[menu] = gr.update(visible=name in names, **chosen)
         if state.length:
             shown[self.length] = state.length
         if state.example:
@@ -149,7 +151,7 @@ class RaceForm:
     def outputs(self) -> list[Any]:
         """All that `show_state` may change."""
         own = [self.model, self.methods, self.length, self.prompt.example, *self.prompt.outputs]
-        return [*own, *self.sampling.fields.values()]
+        return [*own, *self.sampling.fields.values(), *self.presets.values()]
 
 
 def build(house: House) -> RaceForm:

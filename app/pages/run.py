@@ -60,6 +60,7 @@ class RunForm:
         self.inputs: set[Any] = {self.method, self.length, self.model, self.compare, *self.prompt.fields.values()}
         self.inputs |= set(self.sampling.fields.values())
         self.inputs |= {part for method in self.methods.values() for part in method.fields.values()}
+        self.inputs |= {method.reference for method in self.methods.values() if method.reference is not None}
         self.wire()
 
     def wire(self) -> None:
@@ -100,6 +101,7 @@ class RunForm:
             sampling=values_of(Sampling, self.sampling.fields, given),
             prompt=prompt_of(values),
             max_new_tokens=given[self.length],
+            reference=given[method.reference] if method and method.reference is not None else "",
             compare=given[self.compare],
         )
 
@@ -164,6 +166,8 @@ class RunForm:
             shown[self.method] = state.method
             fields = self.methods[str(state.method)].fields
             shown |= {fields[name]: value for name, value in state.params.items()}
+            if (reference := self.methods[str(state.method)].reference) is not None:
+                shown[reference] = state.reference
             shown |= {method.group: gr.update(visible=name == state.method) for name, method in self.methods.items()}
         shown |= {self.sampling.fields[name]: value for name, value in state.sampling.items()}
         if state.length:
@@ -182,6 +186,7 @@ class RunForm:
         """All that `show_state` may change."""
         fields = [part for method in self.methods.values() for part in (method.group, *method.fields.values())]
         own = [self.model, self.method, self.length, self.prompt.example, *self.prompt.outputs]
+        own += [method.reference for method in self.methods.values() if method.reference is not None]
         return [*own, *self.sampling.fields.values(), *fields]
 
 

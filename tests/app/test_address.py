@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.address import State, parse, write, write_race
-from app.controls import Order, order, runnable
+from app.controls import Order, order, preset, presets, runnable
 from app.examples import EXAMPLES
 from app.limits import LIMITS
 from decoding import METHODS
@@ -34,6 +34,7 @@ def asked_again(state: State) -> Order:
         sampling=state.sampling,
         prompt=state.prompt,
         max_new_tokens=state.length,
+        reference=state.reference,
     )
 
 
@@ -73,8 +74,41 @@ def test_an_example_is_named_and_not_spelled_out() -> None:
 
 
 def test_a_race_has_its_own_page() -> None:
-    state = read(write_race(("jacobi", "lookahead"), asked()))
+    chosen = list(presets(METHODS["lookahead"]))[-1]
+    lanes = [asked(method="jacobi", params={}), asked(params=preset(METHODS["lookahead"], chosen))]
+    state = read(write_race(lanes))
     assert state.screen == "race" and state.methods == ("jacobi", "lookahead") and state.wrong == []
+    assert state.presets == {"lookahead": chosen}
+
+
+def test_a_reference_travels_with_the_method_that_copies() -> None:
+    made = asked(method="prompt_lookup", params={}, reference="The tide \ud800is high.")
+    assert made.reference == "The tide \ufffdis high."
+    assert asked_again(read(write(made))) == made
+    assert asked(reference="The tide is high.").reference == ""  # Lookahead copies from none
+
+
+LONG = [{"role": role, "content": "Ebbe und Flut " * 140} for role in ("user", "assistant") * 11 + ("user",)]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "kept"),
+    [
+        ("\u00e9" * LIMITS.prompt_characters, True),
+        ("\U0001f30a" * LIMITS.prompt_characters, False),
+        ([{"role": "user", "content": "\u00e9" * 2_000}], True),
+        (LONG, False),
+        ("a \ud800 half", True),
+    ],
+)
+def test_an_address_that_is_written_can_be_read(prompt: object, kept: bool) -> None:
+    """A long conversation is left out, and not with it everything else."""
+    made = asked(prompt=prompt, max_new_tokens=7)
+    query = write(made) + f"&run={'x' * 22}&step=12"
+    state = read(query)
+    assert len(query) < 2**16 - 2**12 and state.wrong == []  # what the server reads of a request's head
+    assert (state.run, state.length, state.method, state.params) == ("x" * 22, 7, "lookahead", made.params.to_json())
+    assert state.prompt == (made.prompt if kept else None)
 
 
 @pytest.mark.parametrize(
@@ -94,6 +128,8 @@ def test_a_race_has_its_own_page() -> None:
         ("node=99999999999999999999", "node in the address"),
         ("view=%3Cscript%3E", "view in the address"),
         ("phase=later", "phase in the address"),
+        ("methods=jacobi,lookahead&preset.lookahead=evil", "preset.lookahead in the address: choose one of defaults"),
+        ("reference=" + "a" * 9_000, "reference in the address: the reference has 9000 characters"),
         ("length=999", "length in the address"),
         ("chat=%5B%5B%5B", "chat in the address: it must be a JSON list"),
         ("chat=%7B%7D", "it must be a JSON list"),
@@ -104,7 +140,7 @@ def test_what_is_wrong_is_left_out_and_told(query: str, sentence: str) -> None:
     state = read(query)
     assert len(state.wrong) == 1 and sentence in state.wrong[0]
     name = query.partition("=")[0]
-    assert getattr(state, name, None) in (None, (), getattr(State(), name, None), "lookahead")
+    assert getattr(state, name, None) in (None, (), getattr(State(), name, None), "lookahead", ("jacobi", "lookahead"))
 
 
 @given(st.dictionaries(st.sampled_from(["screen", "run", "p.W", "seed", "chat", "step", "x"]) | st.text(), st.text()))

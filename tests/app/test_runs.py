@@ -224,6 +224,20 @@ def test_a_prompt_that_does_not_fit_is_told(runs: Runs, monkeypatch: pytest.Monk
     assert last["kind"] == "fault" and last["sentence"].endswith("tokens: shorten it to 8.")
 
 
+def test_a_reference_is_copied_from(runs: Runs) -> None:
+    document = whole(runs.start(asked(method="autoregressive", params={}), "tab", ""))
+    ids = [token for line in lines(document) if line["kind"] == "step" for token in line["emitted"]]
+    engine = runs.engines.ask(TOY).wait(60)
+    assert engine is not None
+    text = "".join(engine.codec.piece(token) for token in ids)
+    order = asked(method="prompt_lookup", params={}, reference=asked().prompt + text)
+    end = next(line for line in lines(whole(runs.start(order, "tab", ""))) if line["kind"] == "end")
+    plain = next(
+        line for line in lines(whole(runs.start(replace(order, reference=""), "tab", ""))) if line["kind"] == "end"
+    )
+    assert end["summary"]["steps"] < plain["summary"]["steps"]
+
+
 def test_a_conversation_keeps_its_cache_from_turn_to_turn(runs: Runs) -> None:
     turns = [{"role": "user", "content": "On which days is the sea rough?"}]
     first = lines(whole(runs.start(asked(prompt=turns), "tab", "")))
