@@ -40,10 +40,10 @@
       this.before = performance.now();
       const tick = (now) => {
         if (!this.player.state.playing) return;
-        this.request = requestAnimationFrame(tick);
         this.left -= Math.min(LONGEST_MS, Math.max(0, now - this.before));
         this.before = now;
         this.advance();
+        this.request = requestAnimationFrame(tick); // behind the drawing that a change asks for
       };
       this.request = requestAnimationFrame(tick);
     }
@@ -87,6 +87,7 @@
     stop() {
       cancelAnimationFrame(this.request);
       clearTimeout(this.timer);
+      this.timer = 0;
     }
   };
 }
