@@ -34,14 +34,14 @@
   S.tableOf = (player, { view, content }) => {
     if (view.kind === "numbers") return content.table();
     const columns = view.columns.map(([, where]) => column(player, view, where));
-    const count = Math.min(MOST_ROWS, Math.max(0, ...columns.map((values) => values.length)));
-    const rows = Array.from({ length: count }, (_, i) => columns.map((values) => cell(values[i])));
+    const count = Math.max(0, ...columns.map((values) => values.length));
+    const rows = Array.from({ length: Math.min(MOST_ROWS, count) }, (_, i) => columns.map((values) => cell(values[i])));
     const pins = view.columns.length && view.columns.every(([, where]) => where.startsWith("nodes."));
-    return { headings: view.columns.map(([heading]) => heading), rows, pins };
+    return { headings: view.columns.map(([heading]) => heading), rows, pins, count };
   };
 
   S.showTable = (player, card) => {
-    const { headings, rows, pins } = S.tableOf(player, card);
+    const { headings, rows, pins, count } = S.tableOf(player, card);
     const body = rows.map((row, i) => S.el("tr", {}, ...row.map((text, j) => {
       if (j > 0 || !pins) return S.el("td", {}, text);
       const pin = () => {
@@ -57,7 +57,10 @@
       S.el("table", { class: "ss-table" },
         S.el("thead", {}, S.el("tr", {}, ...headings.map((heading) => S.el("th", { scope: "col" }, heading)))),
         S.el("tbody", {}, ...body))));
-    if (!rows.length) box.append(S.el("p", { class: "ss-quiet" }, "This step has nothing here."));
+    const { thin } = player.record.steps[player.state.step] ?? {};
+    const none = thin ? "This step is not loaded yet." : "This step has nothing here.";
+    if (!rows.length) box.append(S.el("p", { class: "ss-quiet" }, none));
+    if (count > rows.length) box.append(S.el("p", { class: "ss-quiet" }, `The first ${rows.length} of ${count} rows.`));
     box.addEventListener("close", () => box.remove());
     player.root.append(box);
     box.showModal();
@@ -82,7 +85,7 @@
     };
     node.classList.add("ss-filled");
     document.addEventListener("fullscreenchange", left);
-    return node.requestFullscreen().catch(() => {});
+    return node.requestFullscreen().catch(() => document.removeEventListener("fullscreenchange", left));
   };
 
   // The address goes to the clipboard, or where that is closed into a field to copy from.
