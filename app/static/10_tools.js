@@ -10,7 +10,8 @@
   const drawCharts = () => {
     if (charts || !plotly) return;
     charts = true;
-    requestAnimationFrame(() => setTimeout(() => document.head.append(el("script", { src: plotly })), 0));
+    const script = el("script", { src: plotly, onerror: () => { Specscope.noCharts = true; } });
+    requestAnimationFrame(() => setTimeout(() => document.head.append(script), 0));
   };
   const HEARD = 300; // of a text's beginning: two runs differ in their first line
 

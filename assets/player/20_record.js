@@ -134,6 +134,11 @@
       return this.play !== null && this.end === null && this.fault === null;
     }
 
+    // Whether some steps are known without their nodes.
+    get partial() {
+      return this.steps.some((step) => step.thin);
+    }
+
     view(name) {
       return this.views?.find((view) => view.name === name);
     }

@@ -18,10 +18,11 @@
     return Math.max(2, Math.ceil(best * 0.75));
   };
 
+  // `nodes`: whether the test reads a step's nodes, which a thin step has not.
   S.JUMPS = {
     rejection: { label: "rejection", test: (record, k) => S.isRejection(record.steps[k]) },
     hit: { label: "hit", test: (record, k) => S.isHit(record.steps[k]) },
-    branch: { label: "branch", test: S.isBranch },
+    branch: { label: "branch", test: S.isBranch, nodes: true },
   };
 
   // The nearest step on that side for which the jump's test holds, or -1.

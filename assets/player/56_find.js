@@ -39,7 +39,8 @@
         player.change({ pin: node >= 0 ? { step: k, node } : null });
         return;
       }
-      player.tell(`No ${direction > 0 ? "later" : "earlier"} step has this text.`);
+      const loaded = record.partial ? " among those loaded" : "";
+      player.tell(`No ${direction > 0 ? "later" : "earlier"} step${loaded} has this text.`);
     }
   };
 }

@@ -77,6 +77,7 @@
       if (record.state) return [record.state.what, record.state.sentence];
       if (!record.play) return ["empty", "Nothing to show yet: choose a recorded run, or start one."];
       if (record.last < 0) return ["reading", "The run has begun; its first step is on the way."];
+      if (S.noCharts) return ["failed", "The charts could not be loaded: reload the page."];
       const finish = record.end?.finish;
       const early = ["cancelled", "time", "error", "torn"].includes(finish);
       if (early) return [finish, `This run ${S.finishWords(finish)}.`];

@@ -2,19 +2,20 @@
 {
   const S = (globalThis.Specscope ??= {});
   const NARROW = 700;
+  const AGAIN_MS = 4000; // what could not be fetched is not asked for again at once
   const BEGIN = { step: -1, phase: "commit", hover: null, pin: null, playing: false, follow: false };
   let made = 0;
 
   S.Player = class {
-    constructor(element, { source, on, narrow } = {}) {
+    constructor(element, { source, on } = {}) {
       made += 1;
-      Object.assign(this, { element, source: source ?? {}, on: on ?? {}, number: made, forced: narrow });
+      Object.assign(this, { element, source: source ?? {}, on: on ?? {}, number: made });
       this.record = new S.Record();
       this.frames = new S.Frames(this.record);
       this.changed = new Set();
       this.asked = new Set();
       this.state = {
-        ...BEGIN, open: new Set(), view: null, speed: "1", substeps: true, narrow: Boolean(narrow),
+        ...BEGIN, open: new Set(), view: null, speed: "1", substeps: true, narrow: false,
         size: 0, // counts what may have changed the size of a card
       };
       this.build();
@@ -48,7 +49,7 @@
 
     watch() {
       this.sized = new ResizeObserver(() => {
-        const narrow = this.forced ?? this.element.clientWidth < NARROW;
+        const narrow = this.element.clientWidth < NARROW;
         if (narrow !== this.state.narrow) this.change({ narrow });
       });
       this.sized.observe(this.element);
@@ -101,7 +102,7 @@
       const { record } = this;
       if (told.has("play")) {
         this.frames.clear();
-        Object.assign(this.state, BEGIN, { follow: record.live });
+        this.change({ ...BEGIN, follow: record.live });
       }
       if (record.last >= 0 && this.state.step < 0) {
         if (!record.live) this.change({ step: 0 });
@@ -114,21 +115,11 @@
       if (!record.live) this.state.follow = false;
     }
 
-    // The whole text of a stream so far: feeds what is new of it, and starts again where it is another run.
-    hear(whole) {
-      const known = this.heard ?? "";
-      if (whole.length < known.length || !whole.startsWith(known.slice(0, 4096))) this.reset();
-      this.feed(whole.slice((this.heard ?? "").length));
-      this.heard = whole;
-    }
-
     reset() {
       this.clock.stop();
       this.record.reset();
       this.frames.clear();
       this.cards.clear();
-      this.asked.clear();
-      this.heard = "";
       this.wanted = null;
       Object.assign(this.state, BEGIN);
       this.change({ record: -1, step: -1, pin: null, playing: false });
@@ -138,6 +129,7 @@
       const { record } = this;
       if (record.last < 0 || !Number.isFinite(step)) return;
       const at = Math.min(Math.max(0, Math.trunc(step)), record.last);
+      this.tooltip.hide();
       this.change({ step: at, phase, playing: false, follow: false, hover: null });
     }
 
@@ -155,9 +147,12 @@
     }
 
     jump(kind, direction) {
-      const at = S.findStep(this.record, this.state.step, direction, kind);
+      const { record } = this;
+      const { label, nodes } = S.JUMPS[kind];
+      const at = S.findStep(record, this.state.step, direction, kind);
+      const where = nodes && record.partial ? "among the steps loaded" : "in this run";
       if (at >= 0) this.seek(at, "commit");
-      else this.tell(`No ${direction > 0 ? "later" : "earlier"} ${S.JUMPS[kind].label} in this run.`);
+      else this.tell(`No ${direction > 0 ? "later" : "earlier"} ${label} ${where}.`);
     }
 
     seekToken(index) {
@@ -237,21 +232,23 @@
       return S.explain(this.record, step, node);
     }
 
-    // Lines that the page did not get at once are asked for, each once.
+    // Lines that the page did not get at once are asked for, each once; a run is kept from its end on.
     async ask(kind, k) {
-      const key = `${kind}/${k}`;
-      if (this.asked.has(key) || !this.source[kind]) return;
+      const { record } = this;
+      const { version } = record;
+      const key = `${version}/${kind}/${k}`;
+      if (record.live || this.asked.has(key) || !this.source[kind]) return;
       this.asked.add(key);
-      const { version } = this.record;
+      const gone = () => this.destroyed || version !== record.version;
       try {
         const lines = await this.source[kind](k);
-        if (this.destroyed || version !== this.record.version || !lines) return;
-        this.record.feed(lines.endsWith("\n") ? lines : `${lines}\n`);
+        if (gone() || !lines) return;
+        record.feed(lines.endsWith("\n") ? lines : `${lines}\n`);
         this.change({ [kind === "step" ? "record" : "detail"]: k });
+        this.asked.delete(key);
       } catch {
-        this.tell("That step could not be fetched: the run is no longer kept on the server.");
-      } finally {
-        if (kind === "step") this.asked.delete(key);
+        setTimeout(() => this.asked.delete(key), AGAIN_MS);
+        if (!gone()) this.tell(`Step ${k} could not be fetched: the server may no longer keep this run.`);
       }
     }
 
@@ -263,8 +260,13 @@
       if (this.record.steps[this.state.step]?.thin) this.ask("step", this.state.step);
     }
 
+    // The page loads the charts' library behind its text, and says in `noCharts` where that failed.
     waitForPlotly() {
       if (globalThis.Plotly || this.waits) return;
+      if (S.noCharts) {
+        this.status.drawNotice();
+        return;
+      }
       this.waits = setTimeout(() => {
         this.waits = 0;
         if (!this.destroyed) this.cards.resized();

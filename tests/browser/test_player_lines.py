@@ -68,18 +68,30 @@ def test_a_live_run_is_followed_until_the_visitor_leaves(show: Show) -> None:
     assert not shown.page.is_visible("text=Follow live")
 
 
-def test_the_whole_text_may_be_given_again_and_again(show: Show) -> None:
-    """A component hands on all lines so far, and another run's lines in the end: only what is new is read."""
-    shown, text = show(record("lookahead"), feed=False, step=None), play.lines(record("lookahead"))
-    for share in (0.3, 0.6, 0.6, 1.0):
-        shown.do("player.hear(given)", text[: int(len(text) * share)])
-    shown.wait(f"player.record.last === {len(record('lookahead').steps) - 1}")
-    shown.do("player.hear(given)", play.lines(record("rest")))
+def test_another_run_may_follow_in_the_same_player(show: Show) -> None:
+    """Its first line ends all that was known of the former run, and whatever played or waited to be drawn."""
+    shown = show(record("lookahead"))
+    shown.press("Space")
+    shown.wait("document.querySelector('.ss-main').title === 'Pause (Space)'")
+    shown.do("player.feed(given)", play.lines(record("rest")))
     shown.wait("document.querySelector('.ss-title').textContent === 'REST'")
     assert shown.run("player.record.last") == len(record("rest").steps) - 1
     assert shown.run("player.cards.views.some((view) => view.name === 'window')") is False
-    shown.do("player.feed(given)", play.lines(record("medusa")))
+    assert shown.page.get_attribute(".ss-main", "title") == "Play (Space)"
+    shown.do("player.reset(); player.feed(given)", play.lines(record("medusa")))
     shown.wait("document.querySelector('.ss-title').textContent === 'Medusa'")
+
+
+def test_a_live_run_is_followed_behind_a_reset(show: Show) -> None:
+    """A look at the run that was still due was cancelled for good: no step of the next live run was ever drawn."""
+    shown = show(record("lookahead"), feed=False, step=None)
+    writer = play.Play(shown.trace.header)
+    begin, *steps = [writer.begin(shown.trace.texts), *(writer.step(step) for step in shown.trace.steps[:3])]
+    code = (
+        "for (const piece of given) player.feed(piece); player.reset(); for (const piece of given) player.feed(piece)"
+    )
+    shown.do(code, [begin + steps[0], *steps[1:]])
+    shown.at("2/commit")
 
 
 def test_thin_steps_and_details_are_asked_for_once(show: Show) -> None:
@@ -164,6 +176,26 @@ def test_seeking_leaves_nothing_behind(show: Show) -> None:
     assert after["heap"] - before["heap"] < 2_000_000
     shown.do("player.destroy()")
     assert shown.run("document.getElementById('player').childNodes.length") == 0
+
+
+def test_what_was_told_of_one_step_does_not_stay_over_another(show: Show) -> None:
+    """A tooltip told a node's fate over a phase in which nobody can know it."""
+    shown = show(record("lookahead"), step=6)
+    shown.do("player.hover(6, 1, { clientX: 5, clientY: 5 })")
+    assert shown.page.is_visible(".ss-tooltip")
+    shown.do("player.seek(6, 'propose')")
+    assert not shown.page.is_visible(".ss-tooltip")
+
+
+def test_a_refused_full_screen_leaves_no_listener(show: Show) -> None:
+    """The card fills the window instead, until it is pressed again; nobody waits for a full screen that never was."""
+    shown = show(record("lookahead"))
+    shown.do("Element.prototype.requestFullscreen = () => Promise.reject(new TypeError())")
+    shown.do("Specscope.fullScreen(player.cards.cards.get('mask').node)")
+    shown.do("document.dispatchEvent(new Event('fullscreenchange'))")
+    assert shown.run("player.root.querySelectorAll('.ss-filled').length") == 1
+    shown.do("Specscope.fullScreen(player.cards.cards.get('mask').node)")
+    assert shown.run("player.root.querySelectorAll('.ss-filled').length") == 0
 
 
 def _memory(page: Any) -> dict[str, float]:

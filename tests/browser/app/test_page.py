@@ -47,6 +47,17 @@ def test_the_first_sight_is_a_recorded_run_at_a_step_worth_seeing(new_page: NewP
     assert "run=lookahead" in page.url
 
 
+def test_charts_that_cannot_be_loaded_are_told_of(chromium: Any, served: Served) -> None:
+    """Once the page waited for them for ever, twenty times a second, and said nothing."""
+    context = chromium.new_context()
+    page = context.new_page()
+    page.route("**/*plotly*", lambda route: route.abort())
+    served.open(page)
+    page.wait_for_function("document.querySelector('.ss-notice').textContent.startsWith('The charts could not be')")
+    page.wait_for_function(f"!{PLAYER}.waits")
+    context.close()
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_phone_needs_no_sideways_scrolling(new_page: NewPage, served: Served, theme: str) -> None:
     page = served.open(new_page(width=390, height=844), f"?__theme={theme}")

@@ -1,0 +1,108 @@
+"""The player without what it asks for: steps that are not loaded, answers that fail, charts that never come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.browser.conftest import Shown
+from tests.viz.records import record
+from viz import play
+
+Show = Callable[..., Shown]
+FAIL = "player.source.{0} = (k) => {{ asked.push(`{0} ${{k}}`); return Promise.reject(new Error()); }}"
+NOTICE = "document.querySelector('.ss-notice').textContent"
+
+
+@pytest.fixture
+def thin(show: Show) -> Shown:
+    """A run whose later steps did not fit into the stream."""
+    return show(record("lookahead"), cap=len(play.Play(record("lookahead").header).begin()) + 12_000)
+
+
+def test_a_step_that_cannot_be_fetched_is_asked_for_again_but_not_endlessly(thin: Shown) -> None:
+    """Every redrawing asked again, some sixty times a second while the pointer moved."""
+    last = thin.run("player.record.last")
+    thin.do("globalThis.give = player.source.step; " + FAIL.format("step"))
+    thin.press("End")
+    thin.wait(f"{NOTICE} === 'Step {last} could not be fetched: the server may no longer keep this run.'")
+    for _ in range(3):
+        thin.do("player.change({ hover: null })")
+    assert thin.run("asked") == [f"step {last}"]
+    thin.do("player.source.step = give")
+    thin.wait("player.asked.size === 0")
+    thin.do("player.change({ hover: null })")
+    thin.wait(f"!player.record.steps[{last}].thin")
+
+
+def test_details_that_failed_are_asked_for_again(show: Show) -> None:
+    """One lost answer left a token without its alternatives for good."""
+    shown = show(record("lookahead"), step=6)
+    shown.do("globalThis.give = player.source.detail; " + FAIL.format("detail"))
+    shown.do("player.pin(6, 3)")
+    shown.wait(f"{NOTICE}.startsWith('Step 6 could not be fetched')")
+    shown.do("player.source.detail = give")
+    shown.wait("player.asked.size === 0")
+    shown.do("player.pin(6, 4)")
+    shown.wait("document.querySelectorAll('.ss-best li').length > 0")
+
+
+def test_a_live_run_is_asked_for_nothing_before_its_end(show: Show) -> None:
+    """A run is kept from its end on: whoever pinned a token before was told that the server had forgotten it."""
+    shown = show(record("lookahead"), feed=False, step=None)
+    *told, end = play.lines(record("lookahead")).splitlines(keepends=True)
+    shown.do("player.feed(given)", "".join(told))
+    shown.do("player.pin(6, 3)")
+    assert shown.run("asked") == []
+    shown.do("player.feed(given)", end)
+    shown.wait("document.querySelectorAll('.ss-best li').length > 0")
+    assert shown.run("[asked, player.state.pin]") == [["detail 6"], {"step": 6, "node": 3}]
+
+
+def test_an_answer_about_a_former_run_is_not_told(thin: Shown) -> None:
+    """A fetch that fails late must not put its sentence under another run."""
+    thin.do("player.source.step = () => new Promise((_, fail) => { globalThis.fail = fail; })")
+    thin.press("End")
+    thin.wait("typeof fail === 'function'")
+    thin.do("player.feed(given); fail(new Error())", play.lines(record("rest")))
+    thin.wait("document.querySelector('.ss-title').textContent === 'REST'")
+    assert "could not be fetched" not in thin.text(".ss")
+
+
+def test_steps_that_are_not_loaded_are_not_said_to_have_nothing(thin: Shown) -> None:
+    """A thin step has no nodes here: what was not looked at is not denied."""
+    thin.do("player.source.step = () => new Promise(() => {})")
+    thin.press("End")
+    thin.page.click("button[aria-label='Next branch']")
+    thin.wait(f"{NOTICE} === 'No later branch among the steps loaded.'")
+    thin.page.click("button[aria-label='Next rejection']")
+    thin.wait(f"{NOTICE} === 'No later rejection in this run.'")
+    thin.page.fill(".ss-find", "no such token")
+    thin.press("Enter")
+    thin.wait(f"{NOTICE} === 'No later step among those loaded has this text.'")
+    thin.page.click("button[aria-label='Attention mask as a table']")
+    assert "This step is not loaded yet." in thin.text("dialog[open]")
+
+
+def test_a_table_that_is_cut_says_so(show: Show) -> None:
+    """Rows that are left out for their number are counted."""
+    shown = show(record("lookahead"))
+    shown.do("Specscope.tableOf = () => ({ headings: ['A'], rows: [['1'], ['2']], count: 700 })")
+    shown.page.click("button[aria-label='Attention mask as a table']")
+    assert "The first 2 of 700 rows." in shown.text("dialog[open]")
+
+
+def test_charts_that_never_come_are_told_of_and_waited_for_no_longer(show: Show) -> None:
+    """Text, numbers and keys go on without the charts' library."""
+    shown = show(record("lookahead"), feed=False, step=None)
+    shown.do("globalThis.Plotly = undefined; player.feed(given)", play.lines(record("lookahead")))
+    shown.wait("player.waits")
+    shown.do("Specscope.noCharts = true")
+    shown.wait(f"{NOTICE} === 'The charts could not be loaded: reload the page.'")
+    shown.wait("!player.waits")
+    size = shown.run("player.state.size")
+    shown.page.wait_for_timeout(300)
+    assert shown.run("player.state.size") == size
+    shown.press("ArrowRight")
+    shown.at("1/commit")
