@@ -271,6 +271,21 @@ def test_what_is_no_whole_store_of_this_tokenizer_is_refused(damage: Damage, rea
     assert "\n" not in str(caught.value)
 
 
+def test_one_wrong_bit_anywhere_in_a_large_store_is_found(tmp_path: Path) -> None:
+    """Blocks spread over a file of several MB leave gaps, in which a store is corrupt and opens all the same."""
+    path, source = tmp_path / "store", np.random.default_rng(1)
+    save(path, [source.integers(0, 9, 900_000).tolist()], chunk=2**20)
+    size = path.stat().st_size
+    assert size > 5 * 2**20
+    assert load_store(path, NOBODY).continuations([1, 2, 3], 3, 3, 1, 9).hits > 100
+    for place in (70_000, size // 2 + 1, size - DIGEST - 1):
+        flip(place)(path)
+        with pytest.raises(ModelError, match="damaged: copy or build it again"):
+            load_store(path, NOBODY)
+        flip(place)(path)
+    load_store(path, NOBODY)
+
+
 @pytest.mark.parametrize("path", ["a\0b", "x" * 5000, "\udcff", ""])
 def test_impossible_names_are_refused(path: str) -> None:
     with pytest.raises(ModelError):
