@@ -90,9 +90,10 @@ def bench(
     entries, skipped, tell = [*rows, *rivals], list[JSON](), progress or (lambda what, share: None)
     kinds = list[str]()  # of the turns measured
     for number, task in enumerate(tasks):
-        history: list[tuple[str, str]] = []
+        chat: list[tuple[str, str]] = []
         for turn, question in enumerate(task.turns, start=1):
-            ids = engine.encode(_prompt(engine, history, question))
+            chat.append(("user", question))
+            ids = engine.encode(as_prompt(engine, chat))
             if len(ids) + budget > engine.model.card.context:
                 skipped.append({"question": task.id, "turn": turn, "prompt_tokens": len(ids)})
                 break  # later turns are longer still
@@ -107,7 +108,7 @@ def bench(
                 tell(f"measuring {entry.name}", (number + turns / len(task.turns)) / len(tasks))
                 entry.runs.append(entry.runner(ids, budget, ends))
             kinds.append(task.category)
-            history.append((question, engine.codec.continuation(ids, base.runs[-1].ids)))
+            chat.append(("assistant", engine.codec.continuation(ids, base.runs[-1].ids)))
     if not base.runs:
         raise ParamError(f"no prompt leaves room for {budget} new tokens: lower max_new_tokens or use other tasks")
     questions = len(tasks) - sum(left_out["turn"] == 1 for left_out in skipped)
@@ -145,14 +146,11 @@ def _runner(engine: Engine, method: str, params: Mapping[str, JSON]) -> Runner:
     return run
 
 
-def _prompt(engine: Engine, history: Sequence[tuple[str, str]], question: str) -> Prompt:
-    """What the model reads for a turn: a chat through its own template, or plain text where it has none."""
+def as_prompt(engine: Engine, chat: Sequence[tuple[str, str]]) -> Prompt:
+    """Roles and texts as the model reads them: through its own template, or line by line where it has none."""
     if engine.codec.tokenizer is None or not engine.codec.tokenizer.chat_template:
-        return "\n".join([*(text for turn in history for text in turn), question])
-    chat = [("user", question)]
-    for asked, answered in reversed(history):
-        chat = [("user", asked), ("assistant", answered), *chat]
-    return [{"role": role, "content": content} for role, content in chat]
+        return "\n".join(text for _, text in chat)
+    return [{"role": role, "content": text} for role, text in chat]
 
 
 def _report(engine: Engine, rows: list[Entry], rivals: list[Entry]) -> dict[str, JSON]:

@@ -13,11 +13,8 @@ _ANSWERS = ("answer", "completion", "response", "output")
 _ROLES = {"human": "user", "gpt": "assistant", "chatgpt": "assistant"}  # what collections call them
 
 
-def read_line(line: bytes) -> str | list[dict[str, str]]:
-    """A plain text, or the messages of a conversation; a ParamError's sentence goes behind the line's number.
-
-    Every message has a role and a content, as chat templates want them; its role may be one of a collection's own.
-    """
+def read_object(line: bytes, wanted: str) -> dict[str, Any]:
+    """The JSON object of a line; a ParamError's sentence, which names what is `wanted`, goes behind its number."""
     try:
         data = json.loads(line)
     except json.JSONDecodeError as error:
@@ -25,7 +22,16 @@ def read_line(line: bytes) -> str | list[dict[str, str]]:
     except (ValueError, RecursionError):
         raise ParamError("not JSON that can be read as UTF-8") from None
     if not isinstance(data, dict):
-        raise ParamError(f"must be a JSON object with {FORMS}")
+        raise ParamError(f"must be a JSON object with {wanted}")
+    return data
+
+
+def read_line(line: bytes) -> str | list[dict[str, str]]:
+    """A plain text, or the messages of a conversation; a ParamError's sentence goes behind the line's number.
+
+    Every message has a role and a content, as chat templates want them; its role may be one of a collection's own.
+    """
+    data = read_object(line, FORMS)
     given = {name: value for name, value in data.items() if value is not None}
     for key in _CHATS:
         if key in given:

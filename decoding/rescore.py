@@ -16,7 +16,7 @@ from .model.session import Model, Session, Tell, catch_up
 from .sampling import Sampler, Sampling, likeliest
 from .types import Trace
 
-_ROWS = 256  # rows per reading
+ROWS = 256  # rows per reading
 _LEAST_NOISE = 1e-5
 _PROBE = 16  # tokens on which rounding noise between step shapes is measured
 
@@ -51,10 +51,10 @@ def rescore(trace: Trace, model: Model, lender: Lender, tell: Tell | None = None
     if not prompt or not 0 <= min(text) <= max(text) < model.card.vocabulary or len(text) > model.card.context:
         raise ParamError(f"this trace was not written by {model.card.name}: load the model that its header names")
     sampler = Sampler(Sampling.parse(trace.header.sampling), model.card.vocabulary, model.device, prompt)
-    session, places = lender.borrow(model, len(text), _ROWS), list[Place]()
+    session, places = lender.borrow(model, len(text), ROWS), list[Place]()
     try:
         noise = max(_LEAST_NOISE, _shape_noise(session, text, len(prompt)))
-        for first, logits in _plain_passes(session, text, len(prompt)):
+        for first, logits in plain_passes(session, text, len(prompt)):
             places += _judge(ids, first, logits, sampler)
             if tell is not None:
                 tell("checking the text", (first + len(logits)) / len(ids))
@@ -64,7 +64,7 @@ def rescore(trace: Trace, model: Model, lender: Lender, tell: Tell | None = None
     return Rescore(len(ids), len(ids) - len(places), near, len(places) - near, noise, tuple(places))
 
 
-def _plain_passes(
+def plain_passes(
     session: Session, text: Sequence[int], prompt_length: int
 ) -> Iterator[tuple[int, torch.Tensor]]:  # (R, V)
     """Logits in front of the new tokens: the first one's index among them, and a row for each that follows."""
@@ -80,8 +80,8 @@ def _pass(
 ) -> Iterator[tuple[int, torch.Tensor]]:  # (R, V)
     """Read `text` as one that was begun with `begun` tokens, and give the logits at the last of these and behind."""
     session.reset(begun)
-    for start in range(0, len(text), _ROWS):
-        rows = text[start : start + _ROWS]
+    for start in range(0, len(text), ROWS):
+        rows = text[start : start + ROWS]
         skip = min(len(rows), max(0, begun - 1 - start))
         logits = session.read(rows, tuple(range(-1, len(rows) - 1)), skip=skip).logits
         session.commit(range(len(rows)))
@@ -96,7 +96,7 @@ def _shape_noise(session: Session, text: Sequence[int], prompt_length: int) -> f
     """
     rows = text[-_PROBE:]
     session.reset(prompt_length)
-    catch_up(session, text[: -len(rows)], room=0, chunk=_ROWS)
+    catch_up(session, text[: -len(rows)], room=0, chunk=ROWS)
     together = session.read(rows, tuple(range(-1, len(rows) - 1))).logits
     alone = []
     for token in rows:

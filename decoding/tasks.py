@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .conversations import read_object
 from .errors import ParamError
 
 _MOST_BYTES = 64 * 2**20
@@ -33,7 +33,10 @@ def read_tasks(path: str | Path, limit: int | None = None) -> tuple[Task, ...]:
         if number > _MOST_LINES:
             raise ParamError(f"{path}: more than {_MOST_LINES:,} lines: split the file")
         if line.strip():
-            tasks.append(_task(line, number, f"{path}, line {number}"))
+            try:
+                tasks.append(_task(line, number))
+            except ParamError as error:
+                raise ParamError(f"{path}, line {number}: {error}") from None
     if not tasks:
         raise ParamError(f"{path} holds no tasks: write one JSON object a line, with a prompt or turns")
     return tuple(tasks)
@@ -50,37 +53,30 @@ def _lines(path: Path) -> Iterator[bytes]:
     yield from data.split(b"\n")
 
 
-def _task(line: bytes, number: int, where: str) -> Task:
+def _task(line: bytes, number: int) -> Task:
     """One line's task; `number` is its id where the line has none."""
-    try:
-        data = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise ParamError(f"{where}: not JSON at character {error.pos + 1}") from None
-    except (ValueError, RecursionError):
-        raise ParamError(f"{where}: not JSON that can be read as UTF-8") from None
-    if not isinstance(data, dict):
-        raise ParamError(f"{where}: must be a JSON object with a prompt or turns")
+    data = read_object(line, "a prompt or turns")
     if "turns" not in data and "prompt" not in data:
-        raise ParamError(f'{where}: has neither "turns" nor "prompt"')
-    turns = _texts(data, "turns", where) if "turns" in data else _texts({"prompt": [data["prompt"]]}, "prompt", where)
+        raise ParamError('has neither "turns" nor "prompt"')
+    turns = _texts(data, "turns") if "turns" in data else _texts({"prompt": [data["prompt"]]}, "prompt")
     if not turns:
-        raise ParamError(f"{where}: turns must hold at least one text")
+        raise ParamError("turns must hold at least one text")
     name, category = data.get("question_id", number), data.get("category", "prompt")
     if type(name) not in (int, str):
-        raise ParamError(f"{where}: question_id must be a whole number or a text")
+        raise ParamError("question_id must be a whole number or a text")
     if not isinstance(category, str):
-        raise ParamError(f"{where}: category must be a text")
-    return Task(name, category, turns, _texts(data, "reference", where))
+        raise ParamError("category must be a text")
+    return Task(name, category, turns, _texts(data, "reference"))
 
 
-def _texts(data: dict[str, Any], key: str, where: str) -> tuple[str, ...]:
+def _texts(data: dict[str, Any], key: str) -> tuple[str, ...]:
     """A list of texts; empty where the key is missing or null."""
     values = data.get(key)
     if values is None and key == "reference":
         return ()
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         kind = "a text" if key == "prompt" else "a list of texts"
-        raise ParamError(f"{where}: {key} must be {kind}")
+        raise ParamError(f"{key} must be {kind}")
     if key != "reference" and not all(value.strip() for value in values):
-        raise ParamError(f"{where}: {key} holds an empty text")
+        raise ParamError(f"{key} holds an empty text")
     return tuple(values)

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 import torch
 
 from ..model.session import Model
+from ..rescore import ROWS, plain_passes
 from ..sampling import Sampler, Sampling, likeliest
 from .claims import UnmeasuredError
 from .measure import Lab
-
-_ROWS = 256  # rows per reading
 
 
 @dataclass(slots=True)
@@ -64,13 +63,6 @@ def overlap(lab: Lab, temperature: float) -> Overlap:
 @torch.inference_mode()
 def _laws(model: Model, prompt: Sequence[int], answer: Sequence[int], sampler: Sampler) -> torch.Tensor:  # (n, V)
     """What a model says in front of every token of an answer."""
-    text = [*prompt, *answer[:-1]]
-    session = model.open(len(text), _ROWS)
-    session.reset(len(prompt))
-    parts = []
-    for start in range(0, len(text), _ROWS):
-        rows = text[start : start + _ROWS]
-        skip = min(len(rows), max(0, len(prompt) - 1 - start))
-        parts.append(sampler.probabilities(session.read(rows, tuple(range(-1, len(rows) - 1)), skip=skip).logits))
-        session.commit(range(len(rows)))
-    return torch.cat(parts)
+    text = [*prompt, *answer]
+    passes = plain_passes(model.open(len(text), ROWS), text, len(prompt))
+    return torch.cat([sampler.probabilities(logits) for _, logits in passes])

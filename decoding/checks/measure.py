@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..engine import Engine, Prompt
+from ..bench import as_prompt
+from ..engine import Engine
 from ..errors import ParamError
 from ..metrics import compression_rate, consistent_acceptance, written
 from ..run import Run
@@ -240,7 +241,7 @@ def ask(engine: Engine, tasks: Sequence[Task], budget: int, tell: Callable[[floa
         for turn in task.turns:
             tell(number / len(tasks))
             chat.append(("user", turn))
-            ids = tuple(engine.encode(_prompt(engine, chat)))
+            ids = tuple(engine.encode(as_prompt(engine, chat)))
             if len(ids) + budget > engine.model.card.context:
                 break
             answer = engine.generate(ids, max_new_tokens=budget, record="off").ids
@@ -249,13 +250,6 @@ def ask(engine: Engine, tasks: Sequence[Task], budget: int, tell: Callable[[floa
     if not questions:
         raise ParamError(f"no question leaves room for {budget} new tokens: lower --max-new-tokens")
     return questions
-
-
-def _prompt(engine: Engine, chat: Sequence[tuple[str, str]]) -> Prompt:
-    """A conversation as the model reads it: through its template, or line by line where it has none."""
-    if engine.codec.tokenizer is None or not engine.codec.tokenizer.chat_template:
-        return "\n".join(text for _, text in chat)
-    return [{"role": role, "content": text} for role, text in chat]
 
 
 def listed(what: str, tallies: Mapping[str, Tally], base: Tally | None = None) -> Table:

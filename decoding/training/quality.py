@@ -10,13 +10,13 @@ import torch
 
 from ..engine import Engine
 from ..errors import ParamError
+from ..rescore import ROWS, plain_passes
 from ..tasks import Task
 from .language.code import parses
 from .language.kinds import KINDS
 
 Tell = Callable[[str, float], None]
 _BUDGET = 256  # new tokens per answer: more than the language's longest
-_ROWS = 256  # rows per reading
 
 
 @dataclass(slots=True)
@@ -84,13 +84,8 @@ def _judge(engine: Engine, task: Task, quality: Quality) -> None:
 @torch.inference_mode()
 def _bits(engine: Engine, prompt: Sequence[int], answer: Sequence[int]) -> float:
     """The summed entropy of the distributions that an answer's tokens were chosen from."""
-    text = [*prompt, *answer[:-1]]
-    session = engine.model.open(len(text), _ROWS)
-    nats = 0.0
-    for start in range(0, len(text), _ROWS):
-        rows = text[start : start + _ROWS]
-        skip = min(len(rows), max(0, len(prompt) - 1 - start))
-        log_p = session.read(rows, tuple(range(-1, len(rows) - 1)), skip=skip).logits.double().log_softmax(-1)
-        session.commit(range(len(rows)))
+    text, nats = [*prompt, *answer], 0.0
+    for _, logits in plain_passes(engine.model.open(len(text), ROWS), text, len(prompt)):
+        log_p = logits.double().log_softmax(-1)
         nats -= float((log_p.exp() * log_p).sum())
     return nats / log(2)
