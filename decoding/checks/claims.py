@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from .measure import Lab
 
 # One number is more than another where it is at least this share above it. The second is for numbers that clock or
-# chance have a part in: on a few thousand sampled tokens chance alone moves them by some two per cent.
+# chance have a part in (on a few thousand sampled tokens chance alone moves them by some two per cent), and for
+# differences, which are small against the numbers that they come from.
 CLEAR, ROUGH = 0.01, 0.03
 
 Cell = str | float | None
