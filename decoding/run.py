@@ -169,7 +169,7 @@ def _header(request: Request, model: Model, draft: Model | None) -> Header:
         versions=_versions(),
         parts={name: part.about for name, part in request.parts.items()},
         window=model.rolling,
-        lossless=request.method.lossless and (request.params.typical is None or request.sampling.greedy),
+        lossless=request.params.typical is None or request.sampling.greedy,
         slots=_slots(request, model.rolling),
         bandwidth=read_bandwidth(model.device) if model.card.pass_bytes else None,
     )

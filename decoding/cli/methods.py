@@ -7,6 +7,7 @@ import json
 import sys
 
 from ..methods import METHODS, Method
+from ..params import Params
 from ..types import JSON
 from .arguments import add_json_flag
 from .paint import Paint
@@ -44,11 +45,19 @@ def describe(method: type[Method]) -> dict[str, JSON]:
         "name": method.name,
         "label": method.label,
         "paper": method.paper,
-        "lossless": method.lossless,
+        "lossless": method.Params().typical is None,
+        "not_lossless": _lossy(method.Params),
         "needs": sorted(method.needs),
         "params": method.Params.describe(),
         "presets": {name: dict(values) for name, values in method.Params.presets.items()},
     }
+
+
+def _lossy(kind: type[Params]) -> dict[str, list[str]]:
+    """The choices, by parameter, under which sampled text leaves the target's law."""
+    choices = {row["name"]: row["choices"] for row in kind.describe()}
+    lossy = {name: [one for one in many if kind.parse({name: one}).typical] for name, many in choices.items()}
+    return {name: found for name, found in lossy.items() if found}
 
 
 def _default(row: dict[str, JSON]) -> str:

@@ -48,7 +48,6 @@ class Method(ABC):
     Params: ClassVar[type[params.Params]]
     # Capabilities of the engine ("hidden", "early_exit") and parts it must have been loaded with ("draft_model", ...).
     needs: ClassVar[frozenset[str]] = frozenset()
-    lossless: ClassVar[bool] = True  # by its own settings; with `Params.typical` it is not
     takes_reference: ClassVar[bool] = False  # whether it can copy from a document beside the text
 
     @abstractmethod

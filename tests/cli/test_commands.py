@@ -37,6 +37,9 @@ def test_methods_keep_their_contract(command: Command) -> None:
         for parameter in row["params"]:
             assert {"name", "symbol", "type", "default", "min", "max", "help"} <= set(parameter)
     assert {row["name"]: row["needs"] for row in rows}["draft_model"] == ["draft_model"]
+    assert all(row["lossless"] is True for row in rows)  # as they are set by default
+    lossy = {row["name"]: row["not_lossless"] for row in rows if row["not_lossless"]}
+    assert lossy == {"medusa": {"acceptance": ["typical"]}}
     shown = command("methods").out
     assert all(name in shown for name in METHODS)
 
