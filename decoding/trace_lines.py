@@ -22,7 +22,7 @@ class Limits:
     line_bytes: int = 8 * 2**20  # a fully recorded step of 4,096 nodes takes about 1 MB; a prompt of a million ids 7
     total_bytes: int = 256 * 2**20  # after unpacking; as objects in memory it takes several times as much
     steps: int = 20_000  # two hours of text at three steps a second: more than any screen scrubs through
-    nodes: int = 4_096  # 32 times the largest step of the engine; drawing a mask takes its square
+    nodes: int = 4_096  # as many as the engine's largest step may have; drawing a mask takes its square
     depth: int = DEPTH  # inside a JSON value; the schema holds it down to this as well
 
 

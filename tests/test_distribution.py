@@ -1,4 +1,4 @@
-"""Tier 3: the whole engine's output follows the target's exact law, and the same test rejects seven classic mistakes.
+"""Tier 3: the whole engine's output follows the target's exact law, and the same test rejects classic mistakes.
 
 The language is made of blocks: a separator, then three tokens that depend on the block so far alone, so a block has a
 joint law of 125 cells that can be enumerated. Every method writes one block in each of 50,000 runs. And since a

@@ -1,12 +1,12 @@
 """N-gram tables that a model holds in itself: its tokens ranked as they are, and those that follow each of them.
 
 Nothing is learnt and no text is needed. Every token of the vocabulary is read once, as a text of its own, many in one
-pass: that is the bigram. The unigram comes from the embeddings alone. Making both takes seconds for a small model and
-about a minute for a large one on a GPU, so `load_tables` keeps them in the user's cache folder.
+pass: that is the bigram. The unigram comes from the embeddings alone. No run should wait for that twice, so
+`load_tables` keeps both in the user's cache folder.
 
 A lone token tells a model little where no text that it learnt from began like that. So where the vocabulary is small
-enough to be read ten times over, the model writes on behind every token, and a row of the bigram is the mean of what it
-says behind that token wherever it occurs, in texts of the model's own.
+enough to be read ten times over, as branches of one, two, three and four tokens, the model writes on behind every
+token, and a row of the bigram is the mean of what it says behind that token wherever it occurs, in texts of its own.
 """
 
 from __future__ import annotations

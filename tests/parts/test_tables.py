@@ -125,7 +125,7 @@ def test_a_network_that_writes_on_is_read_in_its_own_texts(name: str, monkeypatc
 
 
 def test_only_a_small_vocabulary_is_written_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A large one is read as in the paper: ten times as many tokens would take a model's owner hours."""
+    """A large one is read as in the paper: nobody should wait until ten times as many tokens are read."""
     asked: list[int] = []
 
     def spy(model: Model, *, depth: int, **options: Any) -> Tables:
