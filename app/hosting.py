@@ -5,7 +5,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from viz import play as stream
+
+from .store import new_id
+
 
 def host(**told: Any) -> str:
     """A run's id, its address, its title, the step to open it at; or that a race is done."""
     return json.dumps({"kind": "host", **told}, ensure_ascii=True, separators=(",", ":")) + "\n"
+
+
+def fault(sentence: str) -> str:
+    """Why nothing was begun; its own id tells it from the same sentence before."""
+    return host(run=new_id()) + stream.fault(f"{sentence[:1].upper()}{sentence[1:].rstrip('.')}.")

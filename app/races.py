@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from decoding.errors import ParamError
 from decoding.params import shown
@@ -18,7 +19,7 @@ from .controls import Order
 from .hosting import host
 from .limits import LIMITS
 from .runs import Pieces, Runs
-from .store import Kept, new_id
+from .store import Kept, Proof, new_id
 
 _log = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ def check_lanes(methods: object) -> tuple[str, ...]:
 
 def start(runs: Runs, orders: Sequence[Order], tab: str, address: str) -> Iterator[str]:
     """Run the orders, which differ in method alone, and give the growing text of the race."""
-    return runs.watch(f"{tab} race", lambda cancel: _race(runs, orders, tab, address, cancel))
+    return runs.watch(f"{tab} race", lambda cancel: _race(_Race(runs, tab, cancel), orders, address))
 
 
 def stop(runs: Runs, tab: str) -> None:
@@ -77,45 +78,53 @@ def _whole(trace: Trace) -> bool:
     return trace.summary is not None and trace.summary.finish in ("length", "end_of_text", "stop")
 
 
-def _race(runs: Runs, orders: Sequence[Order], tab: str, address: str, cancel: threading.Event) -> Pieces:
-    yield host(address=address) + line("race", lanes=len(orders))
-    with runs.line.join() as ticket:
-        for piece in runs.turn(ticket, cancel):
+@dataclass(slots=True)
+class _Race:
+    """A race under way."""
+
+    runs: Runs
+    tab: str
+    cancel: threading.Event
+    until: float = 0.0  # by the monotonic clock
+    done: list[tuple[Trace, Rescore]] = field(default_factory=list)
+    kept: list[tuple[str, str]] = field(default_factory=list)  # a method's label, and the id to look at its run by
+
+
+def _race(race: _Race, orders: Sequence[Order], address: str) -> Pieces:
+    yield host(run=new_id(), address=address) + line("race", lanes=len(orders))
+    with race.runs.line.join() as ticket:
+        for piece in race.runs.turn(ticket, race.cancel):
             yield in_lane(0, piece)
-        done: list[tuple[Trace, Rescore]] = []
-        timer = threading.Timer(LIMITS.race_seconds, cancel.set)
-        timer.daemon = True
-        timer.start()
-        try:
-            for lane, order in enumerate(orders):
-                pieces = runs.guarded(_lane(runs, order, tab, cancel, done))
-                for piece in pieces:
-                    yield in_lane(lane, piece)
-        finally:
-            timer.cancel()
-        parted = first_difference(done)
+        race.until = time.monotonic() + LIMITS.race_seconds
+        for lane, order in enumerate(orders):
+            for piece in race.runs.guarded(_lane(race, order)):
+                yield in_lane(lane, piece)
+        parted = first_difference(race.done)
         if parted is not None and parted.margin is None:
             _log.error("%s and %s write different tokens from new token %d on", *parted.methods, parted.at)
-        yield host(done=True)
+        yield host(done=True, runs=race.kept)
 
 
-def _lane(runs: Runs, order: Order, tab: str, cancel: threading.Event, done: list[tuple[Trace, Rescore]]) -> Pieces:
-    if cancel.is_set():
-        yield stream.fault("Stopped before its first step.")
-        return
-    engine = yield from runs.engine(order, cancel)
+def _lane(race: _Race, order: Order) -> Pieces:
+    runs, run_id = race.runs, new_id()
+    engine = yield from runs.engine(order, race.cancel)
     if engine is None:
         yield stream.fault("Stopped before its first step.")
         return
-    run_id = new_id()
+    seconds = min(LIMITS.seconds, race.until - time.monotonic())
+    if seconds <= 0:
+        yield stream.fault(f"The race's {LIMITS.race_seconds:g} seconds were over before its first step.")
+        return
     # Thin steps: a race shows texts and times.
-    run, play = yield from runs.decode(engine, order, tab, run_id, cancel, 0)
+    run, play = yield from runs.decode(engine, order, race.tab, run_id, race.cancel, 0, seconds=seconds)
     trace = run.trace
-    yield play.end(run.summary)
     runs.store.put(run_id, Kept(trace, play))
+    yield play.end(run.summary)
     if trace.steps:
         check = engine.rescore(trace)
-        done.append((trace, check))
+        runs.store.prove(run_id, Proof(asdict(check)))
+        race.done.append((trace, check))
+        race.kept.append((order.method.label, run_id))
         yield play.late(asdict(check))
 
 

@@ -142,6 +142,7 @@ class Runs:
         cancel: threading.Event,
         cap: int,
         chat: Chat | None = None,
+        seconds: float = LIMITS.seconds,
     ) -> Decoding:
         """The run itself, with its play; the caller closes."""
         prompt = engine.encode(order.prompt if isinstance(order.prompt, str) else list(order.prompt))
@@ -155,7 +156,7 @@ class Runs:
             order.max_new_tokens,
             reference=order.reference or None,
             record="full",
-            time_budget=LIMITS.seconds,
+            time_budget=seconds,
             cancel=cancel,
             chat=chat,
             memory=self._memory(tab, order),

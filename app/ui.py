@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import parse_qsl
 
 import gradio as gr
 
@@ -72,11 +73,18 @@ def _lives(house: House, page: gr.Blocks, viewer: gr.HTML) -> None:
         shown |= {tabs: gr.Tabs(selected=state.screen), viewer: _asked_run(house, state.run, state.wrong)}
         return shown
 
+    def compared(event: gr.EventData) -> dict[Any, Any]:
+        """The race of what is on the screen: its prompt, model and sampling."""
+        asked = event.address
+        state = parse(dict(parse_qsl(asked)) if isinstance(asked, str) else {}, house.catalog)
+        return {tabs: gr.Tabs(selected="race")} | raced.show_state(state)
+
     def closed(request: gr.Request) -> None:
         house.runs.forget(str(request.session_hash))
         house.runs.forget(f"{request.session_hash} race")
 
     page.load(opened, None, [tabs, viewer, *form.outputs, *raced.outputs], **_QUIET)
+    viewer.race(compared, None, [tabs, *raced.outputs], **_QUIET)
     page.unload(closed)
 
 

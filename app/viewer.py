@@ -20,7 +20,8 @@ def viewer(house: House) -> gr.HTML:
     return _drawn_into(
         gr.HTML(
             html_template='<div class="app-viewer"></div>',
-            js_on_load="SpecscopeApp.viewer(element, { props, server, watch });",
+            js_on_load="SpecscopeApp.viewer(element, "
+            "{ props, server, watch, race: (address) => trigger('race', { address }) });",
             apply_default_css=False,
             server_functions=house.answers.functions(),
             elem_id="viewer",

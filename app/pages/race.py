@@ -10,11 +10,11 @@ import gradio as gr
 from decoding.errors import SpecscopeError
 from decoding.methods import METHODS
 from decoding.sampling import Sampling
-from viz import play as stream
 
 from .. import address, races
 from ..address import State
 from ..controls import Order, order, preset, presets, runnable
+from ..hosting import fault
 from ..house import House
 from ..limits import LIMITS
 from ..viewer import race_viewer
@@ -102,7 +102,7 @@ class RaceForm:
         try:
             orders = self.orders(given)
         except SpecscopeError as error:
-            yield races.in_lane(0, stream.fault(f"{str(error)[:1].upper()}{str(error)[1:]}."))
+            yield fault(str(error))
             return
         example = given[self.prompt.example]
         query = address.write_race(orders, example if isinstance(example, str) else None)

@@ -10,12 +10,12 @@ import gradio as gr
 from decoding.errors import SpecscopeError
 from decoding.methods import METHODS
 from decoding.sampling import Sampling
-from viz import play as stream
 
 from .. import address
 from ..address import State
 from ..controls import Order, order, preset, runnable
 from ..examples import EXAMPLES
+from ..hosting import fault
 from ..house import House
 from ..limits import LIMITS
 from .form import (
@@ -110,7 +110,7 @@ class RunForm:
         try:
             wanted = self.order(given)
         except SpecscopeError as error:
-            yield stream.fault(f"{str(error)[:1].upper()}{str(error)[1:]}.")
+            yield fault(str(error))
             return
         example = given[self.prompt.example]
         query = address.write(wanted, example if isinstance(example, str) else None)

@@ -13,7 +13,7 @@
     const script = el("script", { src: plotly, onerror: () => { Specscope.noCharts = true; } });
     requestAnimationFrame(() => setTimeout(() => document.head.append(script), 0));
   };
-  const HEARD = 300; // of a text's beginning: two runs differ in their first line
+  const HEARD = 300; // of a text's beginning: its first line holds an id of its own
 
   const el = (tag, attributes, ...children) => {
     const node = document.createElement(tag);

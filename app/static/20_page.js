@@ -4,17 +4,25 @@
   const { el, split, growing, asked, placeIn, addressOf, base64, save, drawCharts, landed, FORMS } = App;
 
   class Viewer {
-    constructor(element, { props, server, watch }) {
+    constructor(element, { props, server, watch, race }) {
       Object.assign(this, { props, server, told: {} });
       this.build(element);
       this.player = new Specscope.Player(this.stage, {
         source: { detail: (k) => this.lines("run_detail", k), step: (k) => this.lines("run_step", k) },
-        on: { link: (place) => addressOf(this.told.address ?? "", place), change: (place) => this.moved(place), compare: () => App.goRace() },
+        on: { link: (place) => addressOf(this.told.address ?? "", place), change: (place) => this.moved(place), compare: () => race(this.told.address ?? "") },
       });
       this.take = growing((tail, anew) => this.feed(tail, anew));
-      if (props.value) this.take(props.value);
+      if (props.value) this.hear(props.value);
       else this.land();
-      watch("value", () => this.take(this.props.value));
+      watch("value", () => this.hear(this.props.value));
+    }
+
+    // A live run goes on while another is looked at: its lines wait for the visitor to come back.
+    hear(value) {
+      const { run } = split(value.slice(0, value.indexOf("\n") + 1))[0];
+      const begins = run !== this.live;
+      this.live = run;
+      if (begins || !run || run === this.told.run) this.take(value);
     }
 
     build(element) {
@@ -27,9 +35,11 @@
         el("div", { class: "app-list" }, ...FORMS.map(([form, label]) => el("button", {
           type: "button", "data-form": form, onclick: () => { menu.open = false; this.download(form); } }, label))));
       this.menu = menu;
+      this.back = el("button", { type: "button", class: "app-button app-back", hidden: true,
+        onclick: () => this.show(this.props.value) }, "Back to your run");
       const count = (props.gallery ?? []).length;
       this.bar = el("div", { class: "app-bar" }, el("div", { class: "app-what" }, this.title, this.shows),
-        el("div", { class: "app-tools" },
+        el("div", { class: "app-tools" }, this.back,
           el("button", { type: "button", class: "app-button app-recorded", onclick: () => this.gallery.showModal() }, `Recorded runs (${count})`),
           el("button", { type: "button", class: "app-button", onclick: () => this.file.click() }, "Open a trace"), this.file, menu));
       this.notice = el("p", { class: "app-notice", role: "alert", hidden: true });
@@ -105,6 +115,7 @@
       if (anew) this.place();
       if (anew && navigator.userActivation?.hasBeenActive) this.inSight();
       this.root.dataset.run = this.told.run ?? "";
+      this.back.hidden = !this.live || this.live === this.told.run;
     }
 
     // An address is followed once; otherwise a recording opens at its instructive step.
@@ -189,18 +200,22 @@
 
   App.viewer = (element, io) => {
     App.viewers?.player.destroy();
+    dress();
     App.viewers = new Viewer(element, io);
   };
 
   App.race = (element, { props, watch }) => {
     App.races?.destroy();
-    const stage = el("div", { class: "app-stage" });
-    element.replaceChildren(stage);
+    const stage = el("div", { class: "app-stage" }), after = el("p", { class: "app-after" });
+    element.replaceChildren(stage, after);
     const race = (App.races = new Specscope.Race(stage));
+    let known = {};
     const take = growing((tail, anew) => {
       const [told, rest] = split(tail);
       if (anew && race.list.length) race.reset();
+      known = anew ? told : { ...known, ...told };
       race.feed(rest);
+      after.replaceChildren(...App.afterRace(known));
       if (told.address) history.replaceState(history.state, "", addressOf(told.address, {}));
       if (told.done) race.play();
     });
@@ -208,12 +223,29 @@
     watch("value", () => take(props.value));
   };
 
-  App.goRace = () => document.querySelector('[role="tab"][id^="race"], #race-button')?.click();
+  // What a race leaves: its address, and every run of it to be looked at step by step.
+  App.afterRace = ({ address, runs }) => {
+    const link = { on: { link: () => addressOf(address, {}) }, place: () => ({}), root: App.races.root,
+      tell: (said) => { copy.textContent = said; } };
+    const copy = el("button", { type: "button", class: "app-button", onclick: () => Specscope.copyLink(link) }, "Copy link");
+    const open = (runs ?? []).map(([label, run]) =>
+      el("a", { class: "app-button", href: addressOf(`run=${run}`, {}), target: "_blank" }, `Open ${label}`));
+    return address ? [copy, ...open] : [];
+  };
+
+  // The visitor's last choice, where the address makes none.
+  const THEME = "specscope-theme";
+  const dress = () => {
+    try {
+      const kept = localStorage.getItem(THEME);
+      if (kept && !asked().has("__theme")) document.body.classList.toggle("dark", kept === "dark");
+    } catch { /* a browser that keeps nothing */ }
+  };
 
   App.theme = () => {
     const dark = document.body.classList.toggle("dark");
     try {
-      localStorage.setItem("specscope-theme", dark ? "dark" : "light");
+      localStorage.setItem(THEME, dark ? "dark" : "light");
     } catch { /* a browser that keeps nothing */ }
   };
 }

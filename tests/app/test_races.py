@@ -28,7 +28,11 @@ def race(runs: Runs, *names: str) -> list[dict[str, Any]]:
 
 def test_every_lane_is_told_whole_and_all_write_the_same(runs: Runs) -> None:
     told = race(runs, *NAMES)
-    assert told[1] == {"kind": "race", "lanes": 3} and told[-1] == {"kind": "host", "done": True}
+    assert told[1] == {"kind": "race", "lanes": 3} and told[-1]["done"]
+    for (label, run), name in zip(told[-1]["runs"], NAMES, strict=True):
+        kept = runs.store.get(run)
+        assert label == METHODS[name].label and kept is not None and kept.trace.header.method == name
+        assert kept.proof.check is not None and kept.proof.check["violations"] == 0
     texts = []
     for lane in range(3):
         mine = [line for line in told if line.get("lane") == lane]
@@ -51,6 +55,19 @@ def test_stopping_ends_the_lanes_that_are_left(runs: Runs, monkeypatch: pytest.M
     assert [line["finish"] for line in told if line["kind"] == "end"] == ["cancelled"]
     assert [line["lane"] for line in told if line["kind"] == "fault"] == [1, 2]
     assert len(runs.line) == 0
+
+
+def test_time_that_is_over_is_told_from_a_stop(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.races.LIMITS", replace(LIMITS, race_seconds=1e-9))
+    told = race(runs, *NAMES)
+    faults = [line["sentence"] for line in told if line["kind"] == "fault"]
+    assert len(faults) == 3 and all("seconds were over before its first step" in sentence for sentence in faults)
+    assert told[-1]["runs"] == []
+
+
+def test_two_races_begin_differently(runs: Runs) -> None:
+    """A page tells a new text from one that grew by its first line."""
+    assert race(runs, *NAMES[:2])[0]["run"] != race(runs, *NAMES[:2])[0]["run"]
 
 
 def test_a_lane_that_fails_leaves_the_others(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -169,6 +169,47 @@ def test_a_race_is_run_raced_and_judged(new_page: NewPage, served: Served) -> No
     page.wait_for_function("document.querySelector('.ss-verdict')?.textContent.includes('same 24 tokens')")
     assert page.locator(".ss-lane").count() == 3
     assert "methods=autoregressive%2Clookahead%2Cdraft_model" in page.url
+    link = page.locator(".app-after a").nth(1)
+    assert link.inner_text() == "Open Lookahead"
+    opened = served.open(new_page(), "?" + urlsplit(link.get_attribute("href")).query)
+    opened.wait_for_function(f"{PLAYER}.record.check?.exact === 24")
+    assert opened.inner_text(".ss-title") == "Lookahead"
+
+
+def test_the_same_mistake_twice_is_told_twice(new_page: NewPage, served: Served) -> None:
+    page = served.open(new_page())
+    page.fill("#run-prompt textarea", " ")
+    for _ in range(2):
+        page.click("#run-go")
+        page.wait_for_function("document.querySelector('.ss-notice').textContent.includes('The prompt is empty')")
+        page.click(".app-recorded")
+        page.click('.app-card[data-run="prompt-lookup-defaults"]')
+        page.wait_for_function("SpecscopeApp.viewers.told.run === 'prompt-lookup-defaults'")
+
+
+def test_a_reference_is_copied_from_and_travels(new_page: NewPage, served: Served) -> None:
+    page = served.open(new_page(), "?method=prompt_lookup&length=24&prompt=Monday%3A&reference=A%20tide%20table.")
+    page.wait_for_function("document.querySelector('#p-prompt-lookup-reference textarea')?.value === 'A tide table.'")
+    run_to_the_end(page)
+    assert "reference=A+tide+table." in page.evaluate("SpecscopeApp.viewers.told.address")
+
+
+def test_the_race_takes_the_runs_prompt_along(new_page: NewPage, served: Served) -> None:
+    page = served.open(new_page(), "?method=lookahead&length=24&prompt=Monday%3A+high+tide")
+    page.wait_for_function("document.querySelector('#run-length input')?.value === '24'")
+    run_to_the_end(page)
+    page.locator(".ss-title").first.click()
+    page.keyboard.press("c")
+    page.wait_for_function("document.querySelector('#race-prompt textarea')?.value === 'Monday: high tide'")
+    page.wait_for_function("document.querySelector('#race-length input')?.value === '24'")
+
+
+def test_the_chosen_theme_is_kept_and_an_address_wins(new_page: NewPage, served: Served) -> None:
+    page = served.open(new_page(color_scheme="light"))
+    page.click("#app-theme")
+    for query, dark in (("", True), ("?__theme=light", False), ("?__theme=dark", True)):
+        served.open(page, query)
+        assert page.evaluate("document.body.classList.contains('dark')") is dark
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -175,3 +175,23 @@ def test_a_new_conversation_stays_new_while_the_old_one_is_answered(
     page.wait_for_function(ENDED)
     page.wait_for_timeout(500)  # what must not come has had its time
     assert page.evaluate(SAID) == ""
+
+
+def test_a_recording_that_is_opened_during_a_run_stays(
+    new_page: NewPage,
+    served: Served,
+    held: threading.Event,
+) -> None:
+    page = served.open(new_page(), QUERY)
+    page.wait_for_function("document.querySelector('#run-length input')?.value === '256'")
+    begin(page)
+    page.click(".app-recorded")
+    page.click('.app-card[data-run="prompt-lookup-defaults"]')
+    page.wait_for_function("SpecscopeApp.viewers.told.run === 'prompt-lookup-defaults'")
+    held.set()
+    page.wait_for_function("/.kind.:.check./.test(SpecscopeApp.viewers.props.value)")
+    assert page.evaluate("SpecscopeApp.viewers.told.run") == "prompt-lookup-defaults"
+    assert page.evaluate(f"{PLAYER}.record.play.header.method") == "prompt_lookup"
+    page.click(".app-back")
+    page.wait_for_function(f"{ENDED}?.checked > 0 && {PLAYER}.record.play.header.method === 'autoregressive'")
+    assert page.locator(".app-back").is_hidden()
