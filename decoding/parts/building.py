@@ -174,7 +174,7 @@ def _texts(files: Sequence[Path], tokenizer: Any, border: str | None, tell: Tell
 
 def _text(path: Path, border: str | None) -> Texts:
     """A text file, cut behind line ends where its lines are not too long for that."""
-    lines, size, begins = list[str](), 0, True
+    lines, size, begins, inside = list[str](), 0, True, False  # inside: a line that is read in pieces
     with path.open("rb") as raw:
         # The first bytes of a file from Windows may say that it is UTF-8; line ends become the model's.
         file = io.TextIOWrapper(raw, encoding="utf-8-sig")
@@ -182,7 +182,9 @@ def _text(path: Path, border: str | None) -> Texts:
             for line in iter(lambda: file.readline(_PIECE), ""):
                 if "\0" in line:
                     raise ParamError(f"{path.name[:200]!r} is no text: save it as UTF-8")
-                ends = border is not None and line.strip() == border
+                goes_on = len(line) == _PIECE and not line.endswith("\n")
+                ends = border is not None and not (inside or goes_on) and line.strip() == border
+                inside = goes_on
                 lines += [] if ends else [line]
                 size += len(line)
                 if ends or size >= _PIECE:

@@ -459,6 +459,12 @@ def test_files_that_cannot_be_built_from(files: dict[str, Any], reason: str, tmp
     assert not (tmp_path / "store").exists()
 
 
+def test_a_piece_of_a_long_line_is_no_border(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long lines are read in pieces, and one of them may happen to read as the border does."""
+    monkeypatch.setattr(building, "_PIECE", 4)
+    assert build(tmp_path, a_txt="abcd--\n--  f\n--\ngh\n--", border="--") == ["abcd--\n--  f\n", "gh\n"]
+
+
 def test_a_missing_file_or_tokenizer_is_named(tmp_path: Path) -> None:
     with pytest.raises(ParamError, match=r"there is no file .*missing\.txt"):
         build_store([tmp_path / "missing.txt"], TOY, tmp_path / "store")
