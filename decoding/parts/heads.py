@@ -158,10 +158,11 @@ def save_heads(folder: str | Path, weights: HeadWeights, base: str, accuracies: 
         config["accuracies"] = [list(row) for row in accuracies]
     place = Path(folder)
     place.mkdir(parents=True, exist_ok=True)
-    fresh = place / (_FILE + ".new")
-    save_file({name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}, fresh)
-    fresh.replace(place / _FILE)
-    (place / "config.json").write_text(json.dumps(config, allow_nan=False, indent=1) + "\n", encoding="utf-8")
+    text = json.dumps(config, allow_nan=False, indent=1) + "\n"
+    save_file({name: tensor.detach().cpu().clone() for name, tensor in tensors.items()}, place / f"{_FILE}.new")
+    (place / "config.json.new").write_text(text, encoding="utf-8")
+    for name in (_FILE, "config.json"):  # a kill before leaves the older heads as they are
+        (place / f"{name}.new").replace(place / name)
 
 
 def _find(folder: str) -> Path:

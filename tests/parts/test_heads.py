@@ -263,6 +263,23 @@ def test_what_is_no_folder_is_refused(folder: str, model: Decoder, tmp_path: Pat
         load_heads(str(Path(folder) / "no such folder"), model)
 
 
+def test_a_save_that_fails_leaves_the_older_heads(
+    model: Decoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """New weights beside an old configuration are refused, or have another one's accuracies: hours of training lost."""
+    save_heads(tmp_path, weights(1, 2, (0,)), "org/base", [[0.5], [0.25]])
+    before = load_heads(str(tmp_path), model)
+
+    def fail(self: Path, *arguments: Any, **options: Any) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(Path, "write_text", fail)
+    with pytest.raises(OSError, match="no space left"):
+        save_heads(tmp_path, weights(1, 1, ()), "org/base")
+    after = load_heads(str(tmp_path), model)
+    assert (after.about, after.accuracies, after.count) == (before.about, before.accuracies, 2)
+
+
 @pytest.mark.parametrize("family", ["llama", "mistral"])
 def test_heads_on_a_real_network_change_no_token(family: str, tmp_path: Path) -> None:
     """Random heads are nearly always wrong; a tree's positions, mask and cache rows must still be right."""
