@@ -23,7 +23,7 @@ TRACE = Engine(Decoder.from_transformers(tiny("mistral")), Codec()).generate(PRO
 def run(method: str, params: dict[str, int], monkeypatch: pytest.MonkeyPatch, new: int = 150) -> tuple[Engine, object]:
     monkeypatch.setattr("decoding.request._NODES", 24)
     engine = Engine(Decoder.from_transformers(tiny("mistral"), torch.float64), Codec())
-    engine.draft = engine.model
+    engine.draft = Decoder.from_transformers(tiny("mistral"), torch.float64)
     return engine, engine.generate(PROMPT, method, params=params, max_new_tokens=new, prefill_chunk=8)
 
 
@@ -39,11 +39,9 @@ def test_it_tells_what_a_fresh_reading_of_the_text_puts_there(
     trace = result.trace  # type: ignore[attr-defined]
     assert trace.header.window == 16 and trace.header.slots == 16 + 2 * 24
     told = memory(trace.header, trace.steps, len(trace.steps) - 1)
-    session = engine._lender.borrow(engine.model, 1, 1) if method != "draft_model" else None
+    session = engine._lender.borrow(engine.model, 1, 1)
     stored = sum(len(step.emitted) for step in trace.steps) + len(PROMPT) - 1
     assert sorted(place for place in told.holds if place >= 0)[-16:] == list(range(stored - 16, stored))
-    if session is None:
-        return
     assert isinstance(session, DecoderSession) and session.cache.slots == trace.header.slots
     assert session.length == stored
     text = (*PROMPT, *trace.ids)
@@ -128,11 +126,6 @@ def test_a_few_boundaries_tell_what_every_slot_holds(
     told, (uses, held, lost) = memory(header, steps, len(steps) - 1), slot_by_slot(header, steps)
     assert (list(told.uses), list(told.lost)) == (uses, lost)
     assert told.holds == tuple(held.get(slot, -1) for slot in range(header.slots))
-
-
-TRACE = (
-    Engine(Decoder.from_transformers(tiny("mistral"), torch.float64), Codec()).generate(PROMPT, max_new_tokens=2).trace
-)
 
 
 def test_a_long_run_is_told_without_looking_at_its_slots() -> None:
