@@ -19,7 +19,7 @@
 
     // A live run goes on while another is looked at: its lines wait for the visitor to come back.
     hear(value) {
-      const { run } = split(value.slice(0, value.indexOf("\n") + 1))[0];
+      const [{ run }] = split(String(value ?? "").split("\n", 1)[0] + "\n");
       const begins = run !== this.live;
       this.live = run;
       if (begins || !run || run === this.told.run) this.take(value);
