@@ -150,8 +150,19 @@ def likeliest(logits: torch.Tensor) -> list[int]:  # (T, V) -> T ids
 
 def ranked(rows: torch.Tensor, count: int) -> torch.Tensor:  # (R, V) -> (R, count) ids, or all where V is smaller
     """The largest numbers of every row, the first first; the lowest id wins a tie, which `topk` leaves to chance."""
+    rows = rows.float()
+    values, ids = rows.topk(min(count + 1, rows.shape[-1]))
+    tied = (values[:, 1:] == values[:, :-1]).any(-1).nonzero()[:, 0]
+    ids = ids[:, :count].contiguous()
+    if len(tied):
+        ids[tied] = _ranked_ties(rows[tied], count)
+    return ids
+
+
+def _ranked_ties(rows: torch.Tensor, count: int) -> torch.Tensor:
+    """The same for all rows, at ten times the cost."""
     size = rows.shape[-1]
-    bits = (rows.float() + 0.0).view(torch.int32)  # adding zero makes minus zero equal to it
+    bits = (rows + 0.0).view(torch.int32)  # adding zero makes minus zero equal to it
     # The bits of floats are ordered as they are, those of negative ones backwards; an id makes every key different.
     keys = torch.where(bits < 0, bits ^ 0x7FFFFFFF, bits).long() << 31
     keys += torch.arange(size - 1, -1, -1, device=rows.device)
