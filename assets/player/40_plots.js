@@ -15,7 +15,8 @@
       // Plotly asks at every drawing whether it has a size, and the browser would lay the page out for each chart.
       for (const side of ["clientWidth", "clientHeight"]) Object.defineProperty(this.gd, side, { value: 1 });
       this.marks = new S.Marks(this);
-      this.box = S.el("div", { class: "ss-figure" }, this.gd, this.marks.svg);
+      this.words = new S.Words(this);
+      this.box = S.el("div", { class: "ss-figure" }, this.gd, this.words.svg, this.marks.svg);
       this.box.style.minHeight = `${this.height()}px`; // nothing jumps, and only what can be seen is taken for seen
       this.width = 0;
       this.drawn = null; // what stands on the screen, to draw nothing twice
@@ -65,7 +66,10 @@
       for (const [name, axis] of Object.entries(layout)) if (/^[xy]axis/.test(name)) axis.ticklabeloverflow = "allow";
       if (slide) layout.transition = { duration: SLIDE_MS, easing: "cubic-in-out" };
       // Told the same settings again, plotly would compare them all, and look in the whole page for a <base>.
-      globalThis.Plotly.react(this.gd, this.figure.data.map(unlessEmpty), layout, ...(this.gd._context ? [] : [CONFIG]));
+      const data = slide ? this.figure.data : this.words.take(this.figure.data); // only plotly's words slide
+      if (slide) this.words.clear();
+      globalThis.Plotly.react(this.gd, data.map(unlessEmpty), layout, ...(this.gd._context ? [] : [CONFIG]));
+      this.words.draw();
     }
 
     listen() {
@@ -114,19 +118,24 @@
 
     image(format) {
       const { width, height } = this.gd._fullLayout;
-      return globalThis.Plotly.toImage(this.gd, { format, width, height, scale: format === "png" ? 2 : 1 });
+      const { layout } = this.gd; // the figure as it is, with all of its words
+      return globalThis.Plotly.toImage({ data: this.figure.data, layout, config: CONFIG }, { format, width, height, scale: format === "png" ? 2 : 1 });
     }
 
     close() {
       if (this.drawn !== null) globalThis.Plotly.purge(this.gd);
       this.drawn = null;
       this.figure = null;
+      this.words.clear();
       this.marks.clear();
     }
   };
 
   // A trace that has nothing to show in this step costs as much as any other unless it is hidden.
   const unlessEmpty = (trace) => (trace.type === "scatter" && !trace.x?.length ? { ...trace, visible: false } : trace);
+
+  // An axis in the layout by its id: "y3" is layout.yaxis3.
+  S.axisName = (id) => `${id[0]}axis${id.slice(1)}`;
 
   // Plotly writes into the layout that it is given, and takes null for a value.
   S.copy = (value) => {

@@ -67,8 +67,8 @@
       const full = this.plot.gd._fullData?.find((each) => each.index === trace);
       if (!full || full.visible !== true) return null;
       const layout = this.plot.gd._fullLayout;
-      const x = layout[axisName(full.xaxis ?? "x")];
-      const y = layout[axisName(full.yaxis ?? "y")];
+      const x = layout[S.axisName(full.xaxis ?? "x")];
+      const y = layout[S.axisName(full.yaxis ?? "y")];
       return x && y ? { x, y, area: [x._offset, y._offset, x._length, y._length] } : null;
     }
 
@@ -142,8 +142,6 @@
       this.svg.dataset.cursor = String(state.step);
     }
   };
-
-  const axisName = (id) => `${id[0]}axis${id.slice(1)}`;
 
   const rectangle = ([x, y, w, h]) => `M${x} ${y}h${w}v${h}h${-w}z`;
 

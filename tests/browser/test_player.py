@@ -283,3 +283,33 @@ def test_charts_keep_their_height_when_the_whole_player_fills_the_screen(show: C
     shown.do("player.root.classList.add('ss-filled'); player.cards.resized()")
     shown.do("player.cards.resized()")
     assert shown.run(heights) == before and any(before)
+
+
+def test_words_in_cells_are_the_figures_own_on_the_screen_and_in_pictures(show: Callable[..., Shown]) -> None:
+    shown = show(record("lookahead"), step=6)
+    plot = "player.cards.cards.get('window').content"
+    drawn = shown.run(f"[...{plot}.words.svg.children].map((node) => node.textContent)")
+    told = shown.run(
+        f"{plot}.figure.data.filter((trace) => trace.mode === 'markers+text' && trace.visible !== false "
+        "&& trace.text?.length)"
+        ".flatMap((trace) => Array.from(trace.text, Specscope.unescape)).filter(Boolean)"
+    )
+    assert drawn == told and len(drawn) > 10
+    centres = shown.run(
+        f"[...{plot}.words.svg.children].map((node) => {{ const box = node.getBoundingClientRect(); "
+        f"const own = {plot}.gd.getBoundingClientRect(); "
+        "return [box.x + box.width / 2 - own.x - node.getAttribute('x'), "
+        "box.y + box.height / 2 - own.y - node.getAttribute('y')]; })"
+    )
+    assert all(abs(x) < 1.5 and abs(y) < 3 for x, y in centres), "words stand where their cells are"
+    picture = shown.run(f"decodeURIComponent(await {plot}.image('svg'))")
+    assert all(f">{word}<" in picture for word in drawn if word.isalnum())
+
+
+def test_settings_of_a_chart_are_told_once(show: Callable[..., Shown]) -> None:
+    """A chart that asks the page for its size, or looks for a <base> in it, makes the browser lay it all out."""
+    shown = show(record("lookahead"), step=3)
+    plot = "player.cards.cards.get('window').content"
+    shown.do(f"globalThis.kept = {plot}.gd._context")
+    shown.do("player.seek(5)")
+    assert shown.run(f"kept === {plot}.gd._context && {plot}.gd.clientWidth === 1")
