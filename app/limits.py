@@ -24,7 +24,7 @@ class Limits:
     waiting: int = 16  # runs waiting for the engine: told at once to come back later, the next one loses less
     threads: int = 40  # of the server: every run that waits holds one
     stream_bytes: int = 900_000  # of one run in the page's component, which copies its value on every update
-    live_gap: float = 0.08  # seconds between two updates of the page: no eye follows faster ones
+    live_gap: float = 0.2  # seconds between two updates of the page: each takes time from the run that it tells of
     sessions: int = 200  # browser tabs whose state is kept
     chats: int = 16  # conversations whose caches stay in memory between two turns
     stored_bytes: int = 64 * 2**20  # packed records of live runs, to be looked at again; the oldest go first

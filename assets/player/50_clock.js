@@ -7,6 +7,7 @@
   const QUICK = 4; // from this speed on nobody sees phases
   const LONGEST_MS = 250; // a tab that slept does not run through the steps that it missed
   const LOOK_MS = 100; // how often a live run is looked at while it is followed
+  const LOOK_SHARE = 5; // and at most a fifth of the time goes into drawing it
 
   S.SPEEDS = [...["0.25", "0.5", "1", "2", "4", "8"].map((speed) => [speed, `${speed}×`]), ["real", "real time"]];
 
@@ -77,11 +78,12 @@
     look(show) {
       if (this.timer) return;
       const waited = performance.now() - (this.looked ?? -Infinity);
+      const pause = Math.max(LOOK_MS, LOOK_SHARE * (this.player.took ?? 0));
       this.timer = setTimeout(() => {
         this.timer = 0;
         this.looked = performance.now();
         show();
-      }, Math.max(0, LOOK_MS - waited));
+      }, Math.max(0, pause - waited));
     }
 
     stop() {

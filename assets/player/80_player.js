@@ -79,6 +79,7 @@
       const changed = this.changed;
       this.changed = new Set();
       if (!changed.size || this.destroyed) return;
+      const begin = performance.now();
       if (changed.has("theme") || changed.has("record")) this.paint();
       this.root.classList.toggle("ss-narrow", this.state.narrow);
       this.fetchThin();
@@ -87,6 +88,7 @@
       const { step, phase } = this.state;
       this.root.dataset.at = `${step}/${phase}`;
       if (["step", "phase", "pin", "view"].some((name) => changed.has(name))) this.on.change?.(this.place());
+      this.took = performance.now() - begin;
     }
 
     // The theme's colours, for everything that is no chart.
