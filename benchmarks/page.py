@@ -16,11 +16,13 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import gradio
 import plotly
 import torch
 
+from app.examples import EXAMPLES
 from decoding import load
 from decoding.trace import write_trace
 from decoding.types import Trace
@@ -32,6 +34,7 @@ from .measure import publish, table
 VISITS, SEEKS, ROUNDS = 5, 1000, 5
 STEPS, TOKENS = 200, 512
 PROMPT = "What is the dish of Ablow?"
+SUM = EXAMPLES["sum"].prompt
 LIVE = ("lookahead", "autoregressive")
 SHOWN = "globalThis.SpecscopeApp?.viewers?.player.root.dataset.at && document.querySelector('.ss-token')"
 DONE = f"!SpecscopeApp.viewers.told.title && {PLAYER}.record.check"
@@ -129,8 +132,10 @@ def replayed(chromium: Any, server: Server, trace: Path) -> dict[str, float]:
     scrubs = page.evaluate(f"bench.scrub([...Array({STEPS}).keys()].map((k) => (k * 37) % {STEPS}))")
     rate = page.evaluate("bench.play(10)")
     devtools = page.context.new_cdp_session(page)
+    page.evaluate("bench.scrub([100])")
     before = usage(devtools)
     page.evaluate(f"bench.scrub([...Array({SEEKS}).keys()].map((k) => (k * 67) % {STEPS}))")
+    page.evaluate("bench.scrub([100])")
     after = usage(devtools)
     page.context.close()
     return {
@@ -153,7 +158,7 @@ def usage(devtools: Any) -> dict[str, float]:
 def lived(chromium: Any, server: Server, method: str) -> tuple[list[float], float]:
     """Milliseconds from the press of Run to the first step; tokens/s watched, in those of the command line."""
     page = open_page(chromium, server, height=1000)
-    page.goto(f"{server.address}?method={method}&length=200&prompt=Ada%20tells%20a%20story.")
+    page.goto(f"{server.address}?{urlencode({'method': method, 'length': 200, 'prompt': SUM})}")
     page.wait_for_function(SHOWN)
     page.wait_for_function("document.querySelector('#run-length input')?.value === '200'")
     page.evaluate(TOOLS)
@@ -161,7 +166,7 @@ def lived(chromium: Any, server: Server, method: str) -> tuple[list[float], floa
     for round_ in range(ROUNDS + 1):
         first = page.evaluate("bench.live()")
         page.wait_for_function(DONE)
-        watched = page.evaluate(f"{PLAYER}.record.end.tokens_per_second")
+        watched = page.evaluate(f"{PLAYER}.record.end.summary.tokens_per_second")
         if round_:  # the first brings the model
             firsts.append(first)
             ratios.append(watched / alone(method))
@@ -172,7 +177,7 @@ def lived(chromium: Any, server: Server, method: str) -> tuple[list[float], floa
 def alone(method: str) -> float:
     """Tokens/s of the same run from the command line, on as many threads as the page decodes with."""
     threads = str(max(1, (os.cpu_count() or 1) - 1))
-    command = ["run", "--method", method, "--prompt", "Ada tells a story.", "--max-new-tokens", "200", "--json"]
+    command = ["run", "--method", method, "--prompt", SUM, "--max-new-tokens", "200", "--record", "full", "--json"]
     told = subprocess.run(
         [sys.executable, "-m", "decoding", *command, "--threads", threads],
         cwd=ROOT, capture_output=True, text=True, check=True,

@@ -1,0 +1,114 @@
+"""What methods cost beside the target, on pocket and the CPU: `python -m benchmarks.methods`.
+
+Their own work as a share of a step, n-gram tables of a whole vocabulary, and look-ups in a datastore of 100 MB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import platform
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from decoding import embedded, load
+from decoding.bench import as_prompt
+from decoding.engine import Engine
+from decoding.methods import METHODS
+from decoding.parts.building import build_store
+from decoding.tasks import read_tasks
+from decoding.training.suite import write_store
+from decoding.types import Step
+
+from .measure import publish, table
+
+TOKENS, EVERY = 64, 6
+TEXT_BYTES = 77_000_000  # makes a datastore of about 100 MB
+DRAFTING = ("draft_model", "kangaroo", "ouroboros")  # their own work is a network's
+
+
+def steps_of(engine: Engine, method: str) -> list[Step]:
+    """Steps behind the prompt's own, over questions of every kind."""
+    found: list[Step] = []
+    for task in read_tasks(embedded.suite())[::EVERY]:
+        prompt = as_prompt(engine, [("user", task.turns[0])])
+        found += list(engine.decode(prompt, method, max_new_tokens=TOKENS, record="off"))[1:]
+    return found
+
+
+def share(steps: Sequence[Step]) -> float:
+    """Of the time of steps: what the method itself took, to propose and to observe."""
+    return sum(step.timing.draft_ms for step in steps) / sum(step.timing.total_ms for step in steps)
+
+
+def own_work(engine: Engine) -> str:
+    """A row per method."""
+    rows = [["method", "propose and observe, share of a step", "bar"]]
+    for name in METHODS:
+        network = " (runs a network)" if name in DRAFTING else ""
+        rows.append([name + network, f"{100 * share(steps_of(engine, name)):.1f}%", "" if network else "25%"])
+    return table(rows)
+
+
+def tables_seconds() -> float:
+    """Building the n-gram tables of a model that has none."""
+    from decoding.parts.tables import load_tables
+
+    engine = load(embedded.TARGET, device="cpu")
+    with tempfile.TemporaryDirectory() as folder:
+        begin = time.perf_counter()
+        load_tables(engine.model, lambda what, done: None, folder=Path(folder), head=engine.codec.encode("")[:4])
+        return time.perf_counter() - begin
+
+
+def look_ups() -> list[list[str]]:
+    """A datastore of generated text, and the time that a step spends in it."""
+    with tempfile.TemporaryDirectory() as folder:
+        text, store = Path(folder) / "text.jsonl", Path(folder) / "store.safetensors"
+        write_store(text, 7, TEXT_BYTES)
+        begin = time.perf_counter()
+        built = build_store([text], load(embedded.TARGET, device="cpu").codec, store)
+        took = time.perf_counter() - begin
+        begin = time.perf_counter()
+        engine = load(embedded.TARGET, device="cpu", datastore=str(store))
+        opened = time.perf_counter() - begin
+        steps_of(engine, "rest")  # the pages that are read stay in memory
+        steps = sorted(step.timing.draft_ms for step in steps_of(engine, "rest"))
+    name = f"datastore of {built.size / 1e6:.0f} MB, {built.tokens / 1e6:.1f} million tokens"
+    return [
+        [f"{name}: built, s", f"{took:.0f}", ""],
+        ["opened with its model and proven whole, s", f"{opened:.1f}", ""],
+        ["a step's look-up and tree, ms (median)", f"{statistics.median(steps):.2f}", "1"],
+        ["a step's look-up and tree, ms (90th percentile)", f"{steps[int(0.9 * len(steps))]:.2f}", ""],
+    ]
+
+
+def report() -> str:
+    """Everything, as a page of Markdown."""
+    torch.set_num_threads(2)
+    rows = [
+        ["", "measured", "bar"],
+        ["n-gram tables of 4096 tokens, s", f"{tables_seconds():.1f}", "20"],
+        *look_ups(),
+    ]
+    where = f"pocket, float32, CPU, {torch.get_num_threads()} threads, {platform.machine()}, torch {torch.__version__}"
+    head = (
+        f"Written by `python -m benchmarks.methods --out benchmarks/methods.md`.\n\n{where}, {datetime.date.today()}."
+    )
+    return "\n\n".join([head, own_work(load(embedded.TARGET, device="cpu")), table(rows)])
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", help="write the report here too")
+    publish(report(), parser.parse_args().out)
+
+
+if __name__ == "__main__":
+    main()
