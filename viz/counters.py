@@ -88,7 +88,7 @@ _COMMON = (
         "The weights of the target and of a draft model, and for each the keys and values of as many tokens as the "
         "target's cache came to hold, guesses included, or has room for where it rolls. Heads, adapters and tables "
         "are not counted.",
-        " megabytes",
+        " MB",
         1,
         1e-6,
     ),

@@ -132,7 +132,10 @@
   };
 
   // A trace that has nothing to show in this step costs as much as any other unless it is hidden.
-  const unlessEmpty = (trace) => (trace.type === "scatter" && !trace.x?.length ? { ...trace, visible: false } : trace);
+  const unlessEmpty = (trace) => {
+    const empty = trace.type === "scatter" && !(trace.x ?? trace.y)?.length; // without x, places are counted
+    return empty ? { ...trace, visible: false } : trace;
+  };
 
   // An axis in the layout by its id: "y3" is layout.yaxis3.
   S.axisName = (id) => `${id[0]}axis${id.slice(1)}`;

@@ -77,7 +77,7 @@
     ["Tokens per step", (lane) => number(summary(lane).mean_acceptance_length, 2)],
     ["Time per step", (lane) => number(laterSteps(summary(lane)), 2, " ms")],
     ["Rows per token", (lane) => number(summary(lane).fed_per_token, 1)],
-    ["Memory", (lane) => number(lane.record.end?.memory ? lane.record.end.memory / 1e6 : null, 1, " megabytes")],
+    ["Memory", (lane) => number(lane.record.end?.memory ? lane.record.end.memory / 1e6 : null, 1, " MB")],
     ["Speedup", (lane, base) => number(base && rate(base) && rate(lane) ? rate(lane) / rate(base) : null, 2, "×")],
   ];
 

@@ -313,3 +313,17 @@ def test_settings_of_a_chart_are_told_once(show: Callable[..., Shown]) -> None:
     shown.do(f"globalThis.kept = {plot}.gd._context")
     shown.do("player.seek(5)")
     assert shown.run(f"kept === {plot}.gd._context && {plot}.gd.clientWidth === 1")
+
+
+@pytest.mark.parametrize("method", ["lookahead", "draft_model", "ngrammys", "rest"])
+def test_every_trace_that_has_points_is_drawn(show: Callable[..., Shown], method: str) -> None:
+    """Hiding empty traces must not hide those whose places along one axis are counted, not listed."""
+    shown = show(record(method), step=4, height=6000)
+    shown.do("player.change({ open: new Set(player.cards.views.map((view) => view.name)) })")
+    lost = shown.run(
+        "[...player.cards.cards.values()].filter((card) => card.content.figure).flatMap(({ view, content }) => "
+        "content.figure.data.map((trace, i) => [view.name, i, trace])"
+        ".filter(([, i, trace]) => trace.visible !== false && (trace.x ?? trace.y ?? trace.z)?.length "
+        "&& content.gd._fullData[i].visible !== true).map(([name, i]) => `${name} ${i}`))"
+    )
+    assert lost == []

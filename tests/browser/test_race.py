@@ -162,4 +162,4 @@ def test_the_table_tells_the_memory_of_every_lane(race: Callable[..., Shown]) ->
         '[...document.querySelectorAll(".ss-table")].at(-1).innerText.split("\\n").map((row) => row.split("\\t"))'
     )
     column = headings.index("Memory")
-    assert sorted(row[column] for row in rows if len(row) > column) == [f"{2 + cached / 10:.1f} megabytes", "–"]
+    assert sorted(row[column] for row in rows if len(row) > column) == [f"{2 + cached / 10:.1f} MB", "–"]

@@ -150,7 +150,7 @@ def test_bandwidth_and_memory_are_counted_in_bytes(fields: Any, share: float | N
     assert counters.numbers(story, 0)["bandwidth"] is None  # the first step's pass reads the prompt
     assert json.loads(Play(story.header).end(None))["memory"] is None  # before the first step
     rows = {row.key: row for row in counters.rows(story.header)}
-    assert counters.shown(rows["memory"], held) == ("not known" if held is None else "0.0 megabytes")
+    assert counters.shown(rows["memory"], held) == ("not known" if held is None else "0.0 MB")
     assert "more than 100 %" in rows["bandwidth"].formula
 
 
