@@ -79,7 +79,7 @@ def take_pages(chromium: Any, server: Server, theme: str, folder: Path) -> None:
     page.wait_for_function("document.querySelector('#race-length input')?.value === '60'")
     page.click("#race-go")
     page.wait_for_function("document.querySelector('.ss-verdict')?.textContent")
-    page.evaluate("SpecscopeApp.races.seek(Infinity)")
+    page.wait_for_function("SpecscopeApp.races.state.time >= SpecscopeApp.races.length")
     page.locator("#race-viewer").scroll_into_view_if_needed()
     page.screenshot(path=folder / f"race-{theme}.png")
     page.context.close()
