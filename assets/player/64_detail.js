@@ -65,19 +65,20 @@
       const step = record.steps[k];
       const judged = k !== state.step || S.judged(state);
       const fate = this.player.fate(S.seenFate(nodes.fate[node], judged));
+      const drawn = record.play.header?.sampling?.temperature > 0; // then the likeliest need not be what was written
       const rows = [["Token", record.visible(nodes.token[node])]];
       rows.push(["Fate", whole ? `${fate.label}: ${fate.words}` : fate.label]);
       rows.push(["Where from", S.sourceWords(record, nodes.source[node] ?? "")]);
       const parent = nodes.parent[node];
       if (judged && nodes.choice && parent >= 0 && nodes.choice[parent] !== nodes.token[node]) {
-        rows.push(["Target wanted", record.visible(nodes.choice[parent])]);
+        rows.push([drawn ? "Target's likeliest" : "Target wanted", record.visible(nodes.choice[parent])]);
       }
       if (judged) rows.push(...chances(nodes, node));
       if (whole || parent < 0) rows.push(["Token id", String(nodes.token[node])]);
       rows.push(["Position", String(step.start - 1 + nodes.depth[node])]);
       if (!whole) return rows;
       rows.push(["Depth", String(nodes.depth[node])]);
-      if (judged && nodes.choice) rows.push(["Target goes on with", record.visible(nodes.choice[node])]);
+      if (judged && nodes.choice) rows.push([drawn ? "Likeliest next" : "Target goes on with", record.visible(nodes.choice[node])]);
       return rows;
     }
 

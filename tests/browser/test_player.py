@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -327,3 +328,12 @@ def test_every_trace_that_has_points_is_drawn(show: Callable[..., Shown], method
         "&& content.gd._fullData[i].visible !== true).map(([name, i]) => `${name} ${i}`))"
     )
     assert lost == []
+
+
+def test_where_tokens_are_drawn_the_likeliest_is_not_called_what_the_target_wanted(show: Callable[..., Shown]) -> None:
+    trace = record("draft_model")
+    drawn = replace(trace, header=replace(trace.header, sampling={**trace.header.sampling, "temperature": 0.8}))
+    shown = show(drawn, step=3)
+    shown.do("player.pin(player.state.step, 1)")
+    told = shown.text(".ss-facts")
+    assert "Likeliest next" in told and "Target" not in told.replace("Target's likeliest", "")
