@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -114,3 +115,10 @@ def publish(text: str, out: str | None) -> None:
     print(text)
     if out:
         Path(out).write_text(text + "\n", encoding="utf-8")
+
+
+def command(description: str | None, report: Callable[[], str]) -> None:
+    """What a benchmark does when it is run: measure and publish."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--out", help="write the report here too")
+    publish(report(), parser.parse_args().out)

@@ -5,7 +5,6 @@ Their own work as a share of a step, n-gram tables of a whole vocabulary, and lo
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import platform
 import statistics
@@ -25,7 +24,7 @@ from decoding.tasks import read_tasks
 from decoding.training.suite import write_store
 from decoding.types import Step
 
-from .measure import publish, table
+from .measure import command, table
 
 TOKENS, EVERY = 64, 6
 TEXT_BYTES = 77_000_000  # makes a datastore of about 100 MB
@@ -103,12 +102,5 @@ def report() -> str:
     return "\n\n".join([head, own_work(load(embedded.TARGET, device="cpu")), table(rows)])
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", help="write the report here too")
-    publish(report(), parser.parse_args().out)
-
-
 if __name__ == "__main__":
-    main()
+    command(__doc__, report)

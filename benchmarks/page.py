@@ -5,7 +5,6 @@ A server of its own on loopback, a browser beside it on the same cores; medians 
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import json
 import os
@@ -29,7 +28,7 @@ from decoding.types import Trace
 from tools.browser import DRAWN, PLAYER, ROOT, Server, browser, served
 from viz.play import Play
 
-from .measure import publish, table
+from .measure import command, table
 
 VISITS, SEEKS, ROUNDS = 5, 1000, 5
 STEPS, TOKENS = 200, 512
@@ -216,12 +215,5 @@ def report() -> str:
     return f"Written by `python -m benchmarks.page --out benchmarks/page.md`.\n\n{where}, {versions}.\n\n{table(rows)}"
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", help="write the report here too")
-    publish(report(), parser.parse_args().out)
-
-
 if __name__ == "__main__":
-    main()
+    command(__doc__, report)

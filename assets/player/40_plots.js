@@ -65,9 +65,9 @@
       });
       for (const [name, axis] of Object.entries(layout)) if (/^[xy]axis/.test(name)) axis.ticklabeloverflow = "allow";
       if (slide) layout.transition = { duration: SLIDE_MS, easing: "cubic-in-out" };
-      // Told the same settings again, plotly would compare them all, and look in the whole page for a <base>.
       const data = slide ? this.figure.data : this.words.take(this.figure.data); // only plotly's words slide
       if (slide) this.words.clear();
+      // Told the same settings again, plotly would compare them all, and look in the whole page for a <base>.
       globalThis.Plotly.react(this.gd, data.map(unlessEmpty), layout, ...(this.gd._context ? [] : [CONFIG]));
       this.words.draw();
     }

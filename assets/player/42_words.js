@@ -1,4 +1,4 @@
-// The words in a chart's cells. Plotly styles every text twice at every drawing, which took a fifth of a step's time;
+// The words in a chart's cells. Plotly styles every text twice at every drawing, which took an eighth of a step's time;
 // these are moved and rewritten in place. Pictures that are saved, and figures elsewhere, have plotly's own.
 {
   const S = (globalThis.Specscope ??= {});
