@@ -121,4 +121,5 @@ def command(description: str | None, report: Callable[[], str]) -> None:
     """What a benchmark does when it is run: measure and publish."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--out", help="write the report here too")
-    publish(report(), parser.parse_args().out)
+    out = parser.parse_args().out  # first: a wrong flag must not cost minutes
+    publish(report(), out)
