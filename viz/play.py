@@ -24,7 +24,7 @@ from .check import Rescored
 from .check import told as checked
 from .lines import Strings, Values, ids_in, line, scalars, texts_line
 from .palette import MEANINGS, THEMES
-from .story import Story, emitted_fates, node_fates
+from .story import Story, branches, emitted_fates, node_fates
 from .view import View
 from .views import VIEWS, WORDS
 
@@ -139,6 +139,7 @@ class Play:
             "k": k,
             **{name: getattr(step, name) for name in ("start", "pending", "fed", "accepted", "drafted", "emitted")},
             "emitted_fates": emitted_fates(step),
+            "branch": branches(step),
             "ms": [round(ms, 3) for ms in (t.draft_ms, t.forward_ms, t.accept_ms, t.commit_ms, t.total_ms)],
             "say": _made(where, "narration", lambda: narration.say(self.story, k)),
         }

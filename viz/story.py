@@ -6,7 +6,7 @@ same whether the run is still going on, has just ended, or comes from a file.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -119,6 +119,12 @@ def siblings(step: Step, node: int) -> list[int]:
         if role is Role.VERIFY and places[parent] == places[node] and (token not in found or guess in step.path):
             found[token] = guess
     return [*found.values()]
+
+
+def branches(step: Step) -> bool:
+    """Whether several guesses hang off one node."""
+    guesses = Counter(parent for parent, role in zip(step.parents, step.roles, strict=True) if role is Role.VERIFY)
+    return max(guesses.values(), default=0) > 1
 
 
 def places_of(step: Step) -> tuple[int, ...]:

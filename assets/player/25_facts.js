@@ -4,13 +4,7 @@
 
   S.isRejection = (step) => step.emitted_fates.includes(S.FATE.CORRECTION);
   S.isHit = (step) => step.accepted > 0;
-
-  S.isBranch = (record, k) => {
-    const nodes = record.nodes(k);
-    if (!nodes) return false;
-    const guess = (node) => nodes.fate[node] !== S.FATE.EXPLORED;
-    return nodes.children.some((children) => children.filter(guess).length > 1);
-  };
+  S.isBranch = (step) => step.branch;
 
   // "Big" is measured by the run itself: three quarters of its best step, and at least two guesses.
   S.bigAcceptance = (record) => {
@@ -18,17 +12,17 @@
     return Math.max(2, Math.ceil(best * 0.75));
   };
 
-  // `nodes`: whether the test reads a step's nodes, which a thin step has not.
+  // Every step's line tells what these ask for, a thin one too.
   S.JUMPS = {
-    rejection: { label: "rejection", test: (record, k) => S.isRejection(record.steps[k]) },
-    hit: { label: "hit", test: (record, k) => S.isHit(record.steps[k]) },
-    branch: { label: "branch", test: S.isBranch, nodes: true },
+    rejection: { label: "rejection", test: S.isRejection },
+    hit: { label: "hit", test: S.isHit },
+    branch: { label: "branch", test: S.isBranch },
   };
 
   // The nearest step on that side for which the jump's test holds, or -1.
   S.findStep = (record, from, direction, jump) => {
     for (let k = from + direction; k >= 0 && k <= record.last; k += direction) {
-      if (S.JUMPS[jump].test(record, k)) return k;
+      if (S.JUMPS[jump].test(record.steps[k])) return k;
     }
     return -1;
   };

@@ -150,11 +150,9 @@
 
     jump(kind, direction) {
       const { record } = this;
-      const { label, nodes } = S.JUMPS[kind];
       const at = S.findStep(record, this.state.step, direction, kind);
-      const where = nodes && record.partial ? "among the steps loaded" : "in this run";
       if (at >= 0) this.seek(at, "commit");
-      else this.tell(`No ${direction > 0 ? "later" : "earlier"} ${label} ${where}.`);
+      else this.tell(`No ${direction > 0 ? "later" : "earlier"} ${S.JUMPS[kind].label} in this run.`);
     }
 
     seekToken(index) {

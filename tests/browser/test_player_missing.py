@@ -9,6 +9,8 @@ import pytest
 from tests.browser.conftest import Shown
 from tests.viz.records import record
 from viz import play
+from viz.palette import Fate
+from viz.story import branches, emitted_fates
 
 Show = Callable[..., Shown]
 FAIL = "player.source.{0} = (k) => {{ asked.push(`{0} ${{k}}`); return Promise.reject(new Error()); }}"
@@ -70,14 +72,29 @@ def test_an_answer_about_a_former_run_is_not_told(thin: Shown) -> None:
     assert "could not be fetched" not in thin.text(".ss")
 
 
+def test_jumps_find_steps_that_are_not_loaded(thin: Shown) -> None:
+    """A thin step's line has no nodes: whoever asked for the next branch was led past it, or told of none."""
+    thin.do("player.source.step = () => new Promise(() => {})")
+    steps = record("lookahead").steps
+    wanted = {
+        "rejection": [k for k, step in enumerate(steps) if Fate.CORRECTION in emitted_fates(step)],
+        "hit": [k for k, step in enumerate(steps) if step.accepted],
+        "branch": [k for k, step in enumerate(steps) if branches(step)],
+    }
+    for kind, places in wanted.items():
+        thin.press("Home")
+        for k in (k for k in places if k):
+            thin.page.click(f"button[aria-label='Next {kind}']")
+            thin.at(f"{k}/commit")
+        assert thin.run("player.record.steps.at(-1).thin") and places
+        thin.page.click(f"button[aria-label='Next {kind}']")
+        thin.wait(f"{NOTICE} === 'No later {kind} in this run.'")
+
+
 def test_steps_that_are_not_loaded_are_not_said_to_have_nothing(thin: Shown) -> None:
     """A thin step has no nodes here: what was not looked at is not denied."""
     thin.do("player.source.step = () => new Promise(() => {})")
     thin.press("End")
-    thin.page.click("button[aria-label='Next branch']")
-    thin.wait(f"{NOTICE} === 'No later branch among the steps loaded.'")
-    thin.page.click("button[aria-label='Next rejection']")
-    thin.wait(f"{NOTICE} === 'No later rejection in this run.'")
     thin.page.fill(".ss-find", "no such token")
     thin.press("Enter")
     thin.wait(f"{NOTICE} === 'No later step among those loaded has this text.'")

@@ -10,7 +10,7 @@ from decoding import tree
 from decoding.types import Role, Step, Timing
 from tests.toys import CASES, counted_text, engine, title
 from viz.palette import Fate
-from viz.story import emitted_fates, node_fates, siblings
+from viz.story import branches, emitted_fates, node_fates, siblings
 
 GUESSING = [(method, params) for method, params in CASES if method != "autoregressive"]
 
@@ -78,3 +78,11 @@ def test_a_token_that_a_twin_missed_is_a_correction() -> None:
     step = replace(step, sources=step.sources[:4], choices=(5, 7, 7, 8), path=(0, 1), emitted=(5, 7), accepted=1)
     assert emitted_fates(step) == (Fate.ACCEPTED, Fate.CORRECTION)
     assert emitted_fates(replace(step, tokens=(1, 5, 4, 6))) == (Fate.ACCEPTED, Fate.BONUS)
+
+
+def test_a_branch_is_two_guesses_behind_one_node() -> None:
+    """A window beside a single row of guesses is no branch."""
+    assert branches(twins())
+    assert not branches(twins(roles=(Role.ROOT, *(Role.VERIFY,) * 2, *(Role.EXPLORE,) * 2)))
+    assert not branches(twins(parents=(-1, 0, 1, 2, 3)))
+    assert not branches(twins(tokens=(), parents=(), roles=()))
