@@ -8,11 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import gradio as gr
 import pytest
 
 from app.__main__ import main
 from app.catalog import Entry, read_catalog
-from app.server import check_free
+from app.server import calm, check_free
 from decoding.errors import ParamError
 
 ROOT = Path(__file__).parents[2]
@@ -119,3 +120,13 @@ def test_the_whole_page_has_its_forms_and_events() -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=env, capture_output=True, text=True, check=True)
     buttons = {"run-go", "run-stop", "race-go", "race-stop", "run-fresh", "race-fresh", "run-mode", "race-mode"}
     assert buttons <= set(done.stdout.split())
+
+
+def test_the_queue_is_calmed_by_names_that_it_has() -> None:
+    with gr.Blocks(analytics_enabled=False) as page:
+        page.queue()
+    before = dict(vars(page._queue))
+    calm(page)
+    changed = {name for name, value in vars(page._queue).items() if before[name] != value}
+    assert changed == {"sleep_when_free", "progress_update_sleep_when_free"}
+    assert all(getattr(page._queue, name) > before[name] for name in changed)
