@@ -122,6 +122,7 @@ def test_the_whole_page_has_its_forms_and_events() -> None:
     assert buttons <= set(done.stdout.split())
 
 
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")  # gradio's
 def test_the_queue_is_calmed_by_names_that_it_has() -> None:
     with gr.Blocks(analytics_enabled=False) as page:
         page.queue()
