@@ -12,7 +12,7 @@ import pytest
 
 from app.__main__ import main
 from app.catalog import Entry, read_catalog
-from app.server import calm, check_free
+from app.server import check_free
 from decoding.errors import ParamError
 
 ROOT = Path(__file__).parents[2]
