@@ -79,11 +79,13 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _flags(arguments: argparse.Namespace) -> list[str]:
-    """The flags that decide what a page says, as they are typed."""
+    """The flags that decide what a page says, as they are typed; where a folder lies is nobody's business."""
     found: list[str] = []
     for name in _TELLING:
         value = getattr(arguments, name)
-        found += [] if value is None else [f"--{name.replace('_', '-')}", clean(value)]
+        if value is not None:
+            told = clean(value)
+            found += [f"--{name.replace('_', '-')}", Path(told).name if Path(told).is_absolute() else told]
     return found
 
 

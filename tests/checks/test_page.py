@@ -132,6 +132,7 @@ def test_kinds_of_mt_bench_are_one(tmp_path: Path, capsys: pytest.CaptureFixture
         flags = ["--tasks", str(file), "--max-new-tokens", "2", "--out", str(tmp_path / "a.md"), "--only", "jacobi"]
         assert run(*flags, "--json") == 0
         assert json.loads(capsys.readouterr().out)["kinds"] == told
+        assert " --tasks questions.jsonl" in (tmp_path / "a.md").read_text(encoding="utf-8"), "it tells where files lie"
     lab = make_lab(engine(counted_text()), 2, kinds=("mt_bench", "math", "math_reasoning"))
     assert lab.find_kind(*MATHS) == "math_reasoning"
 
