@@ -50,7 +50,7 @@
       if (this.view.grows) return record.last;
       const at = `${state.step}/${state.phase}`;
       if (!this.view.base.detail || state.pin?.step !== state.step) return at;
-      if (!record.details.has(state.step)) this.player.askDetail(state.step);
+      if (!record.details.has(state.step)) this.player.fetch.ask("detail", state.step);
       return `${at}/${state.pin.node}/${record.details.has(state.step)}`;
     }
 

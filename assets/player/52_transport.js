@@ -152,17 +152,21 @@
     }
 
     used() {
-      const { record } = this.player;
+      const { record, state } = this.player;
       if (this.counted?.version !== record.version) {
         this.counted = { version: record.version, upto: 0, used: new Set([S.FATE.PROMPT, S.FATE.ROOT]) };
       }
       const { used } = this.counted;
+      const count = (step) => {
+        if (step?.nodes) for (const fate of S.unpack(step.nodes.fate.fates)) used.add(fate);
+      };
       for (; this.counted.upto <= record.last; this.counted.upto += 1) {
         const step = record.steps[this.counted.upto];
         for (const fate of step.emitted_fates) used.add(fate);
         if (step.drafted) used.add(S.FATE.PROPOSED);
-        if (step.nodes) for (const fate of S.unpack(step.nodes.fate.fates)) used.add(fate);
+        count(step);
       }
+      count(record.steps[state.step]); // a thin one may have been filled since
       return used;
     }
   };

@@ -104,7 +104,7 @@
       const judged = k !== state.step || S.judged(state);
       const best = record.details.get(k)?.[parent];
       if (!judged || parent < 0 || record.play.header.record !== "full") return this.best.replaceChildren();
-      if (!record.details.has(k)) this.player.askDetail(k);
+      if (!record.details.has(k)) this.player.fetch.ask("detail", k);
       if (!best?.length) return this.best.replaceChildren();
       const rows = best.map(([id, p]) => {
         const bar = S.el("i", {});

@@ -7,7 +7,7 @@
       this.player = player;
       this.view = view;
       this.content = view.kind === "plot" ? new S.Plot(player, view) : new S.NumbersView(player, view);
-      this.waiting = S.el("p", { class: "ss-quiet ss-waiting" }, "Fetching this step …");
+      this.waiting = S.el("p", { class: "ss-quiet ss-waiting" });
       this.waiting.hidden = true;
       const id = `ss-${view.name}-${player.number}`;
       this.node = S.el("section", { class: "ss-card", tabindex: -1, "data-view": view.name, "aria-labelledby": id },
@@ -33,9 +33,20 @@
         S.el("h3", { id }, view.label), S.el("div", { class: "ss-card-buttons" }, ...buttons));
     }
 
-    draw(slide) {
+    // Whether the step on the screen came without what this view draws.
+    get missing() {
       const { record, state } = this.player;
-      const missing = Boolean(record.steps[state.step]?.thin) && !(this.view.grows && this.view.kind === "plot");
+      return Boolean(record.steps[state.step]?.thin) && !(this.view.grows && this.view.kind === "plot");
+    }
+
+    // A chart's first drawing, which takes long.
+    get fresh() {
+      return this.view.kind === "plot" && this.content.drawn === null && Boolean(globalThis.Plotly) && !this.missing;
+    }
+
+    draw(slide) {
+      const { missing } = this;
+      if (missing) S.write(this.waiting, this.player.fetch.missing);
       S.show(this.waiting, missing);
       return missing ? true : this.content.draw(slide);
     }
@@ -174,8 +185,7 @@
       let first = true;
       for (const card of this.cards.values()) {
         if (!card.onScreen) continue;
-        // A chart's first drawing takes long: one in a frame, so that the page stays awake.
-        const fresh = card.view.kind === "plot" && card.content.drawn === null && Boolean(globalThis.Plotly);
+        const { fresh } = card; // one in a frame, so that the page stays awake
         if (fresh && !first) {
           this.waiting = true;
           continue;

@@ -2,7 +2,6 @@
 {
   const S = (globalThis.Specscope ??= {});
   const NARROW = 700;
-  const AGAIN_MS = 4000; // what could not be fetched is not asked for again at once
   const BEGIN = { step: -1, phase: "commit", hover: null, pin: null, playing: false, follow: false };
   let made = 0;
 
@@ -13,7 +12,6 @@
       this.record = new S.Record();
       this.frames = new S.Frames(this.record);
       this.changed = new Set();
-      this.asked = new Set();
       this.state = {
         ...BEGIN, open: new Set(), view: null, speed: "1", substeps: true, narrow: false,
         size: 0, // counts what may have changed the size of a card
@@ -25,6 +23,7 @@
 
     build() {
       this.clock = new S.Clock(this);
+      this.fetch = new S.Fetch(this);
       this.tooltip = new S.Tooltip();
       this.detail = new S.Detail(this);
       this.text = new S.TextView(this);
@@ -82,7 +81,7 @@
       const begin = performance.now();
       if (changed.has("theme") || changed.has("record")) this.paint();
       this.root.classList.toggle("ss-narrow", this.state.narrow);
-      this.fetchThin();
+      this.fetch.thin();
       for (const part of this.parts) part.update(changed);
       if (["step", "phase", "record", "narrow"].some((name) => changed.has(name))) this.text.scroll();
       const { step, phase } = this.state;
@@ -230,34 +229,6 @@
 
     explain(step, node) {
       return S.explain(this.record, step, node);
-    }
-
-    // Lines that the page did not get at once are asked for, each once; a run is kept from its end on.
-    async ask(kind, k) {
-      const { record } = this;
-      const { version } = record;
-      const key = `${version}/${kind}/${k}`;
-      if (record.live || this.asked.has(key) || !this.source[kind]) return;
-      this.asked.add(key);
-      const gone = () => this.destroyed || version !== record.version;
-      try {
-        const lines = await this.source[kind](k);
-        if (gone() || !lines) return;
-        record.feed(lines.endsWith("\n") ? lines : `${lines}\n`);
-        this.change({ [kind === "step" ? "record" : "detail"]: k });
-        this.asked.delete(key);
-      } catch {
-        setTimeout(() => this.asked.delete(key), AGAIN_MS);
-        if (!gone()) this.tell(`Step ${k} could not be fetched: the server may no longer keep this run.`);
-      }
-    }
-
-    askDetail(k) {
-      this.ask("detail", k);
-    }
-
-    fetchThin() {
-      if (this.record.steps[this.state.step]?.thin) this.ask("step", this.state.step);
     }
 
     // The page loads the charts' library behind its text, and says in `noCharts` where that failed.

@@ -32,10 +32,10 @@ def test_a_step_that_cannot_be_fetched_is_asked_for_again_but_not_endlessly(thin
     for _ in range(3):
         thin.do("player.change({ hover: null })")
     assert thin.run("asked") == [f"step {last}"]
+    assert thin.text(".ss-waiting:visible") == "This step could not be fetched. It will be asked for again."
     thin.do("player.source.step = give")
-    thin.wait("player.asked.size === 0")
-    thin.do("player.change({ hover: null })")
     thin.wait(f"!player.record.steps[{last}].thin")
+    assert thin.run("document.querySelectorAll('.ss-waiting:not([hidden])').length") == 0
 
 
 def test_details_that_failed_are_asked_for_again(show: Show) -> None:
@@ -45,7 +45,7 @@ def test_details_that_failed_are_asked_for_again(show: Show) -> None:
     shown.do("player.pin(6, 3)")
     shown.wait(f"{NOTICE}.startsWith('Step 6 could not be fetched')")
     shown.do("player.source.detail = give")
-    shown.wait("player.asked.size === 0")
+    shown.wait("player.fetch.asked.size === 0")
     shown.do("player.pin(6, 4)")
     shown.wait("document.querySelectorAll('.ss-best li').length > 0")
 
@@ -60,6 +60,34 @@ def test_a_live_run_is_asked_for_nothing_before_its_end(show: Show) -> None:
     shown.do("player.feed(given)", end)
     shown.wait("document.querySelectorAll('.ss-best li').length > 0")
     assert shown.run("[asked, player.state.pin]") == [["detail 6"], {"step": 6, "node": 3}]
+
+
+def test_a_live_runs_thin_step_is_waited_for_and_then_comes(show: Show) -> None:
+    """Its cards said that it was being fetched, while nobody could fetch it before the end."""
+    shown = show(record("lookahead"), feed=False, step=None)
+    *told, end = play.lines(record("lookahead"), cap=0).splitlines(keepends=True)
+    shown.do("player.feed(given); player.seek(6)", "".join(told))
+    card = ".ss-card[data-view=mask] .ss-waiting"
+    assert shown.text(card) == "This step's pictures come when the run has ended."
+    symbols = shown.page.locator(".ss-legend li").count()
+    shown.do("const { step } = player.source; player.source.step = (k) => "
+             "new Promise((done) => { globalThis.give = () => done(step(k)); })")  # fmt: skip
+    shown.do("player.feed(given)", end)
+    assert shown.text(card) == "Fetching this step …"
+    shown.do("give()")
+    shown.wait("!player.record.steps[6].thin")
+    assert shown.run("document.querySelector(given).hidden", card)
+    assert shown.page.locator(".ss-legend li").count() > symbols
+
+
+def test_a_failed_runs_thin_step_is_not_waited_for(show: Show) -> None:
+    """A run is kept from its end on: one that broke off has no more than it has told."""
+    shown = show(record("lookahead"), feed=False, step=None)
+    *told, _ = play.lines(record("lookahead"), cap=0).splitlines(keepends=True)
+    shown.do("player.feed(given); player.seek(6)", "".join(told) + play.fault("It failed."))
+    lost = "This step's pictures are lost: the run broke off before they were kept."
+    assert shown.text(".ss-card[data-view=mask] .ss-waiting") == lost
+    assert shown.run("asked") == []
 
 
 def test_an_answer_about_a_former_run_is_not_told(thin: Shown) -> None:
