@@ -30,7 +30,7 @@ class Written:
     """What the drafter wrote behind a text."""
 
     tokens: tuple[int, ...] = ()
-    laws: tuple[torch.Tensor | None, ...] = ()  # that the tokens were drawn from; None for the likeliest token
+    laws: tuple[torch.Tensor | None, ...] = ()  # the drafter's, of every token; None where nobody asks for it
     passes: tuple[int, ...] = ()  # tokens that each pass of the drafter wrote
     learned: int = 0  # n-grams that the window gave to the pool and that it did not hold
 
@@ -44,6 +44,16 @@ def largest_pass(W: int, N: int, G: int) -> int:
 def before_end(tokens: Sequence[int], ends: Collection[int]) -> tuple[int, ...]:
     """The tokens in front of an end of text: as a guess it is wasted, since its parent's row writes it for free."""
     return tuple(takewhile(lambda token: token not in ends, tokens))
+
+
+def next_token(context: Context, logits: torch.Tensor) -> tuple[int, torch.Tensor | None]:  # (1, V), penalised
+    """What a drafter writes behind a text: a draw from its law or, when greedy, the likeliest token; and that law."""
+    sampler = context.sampler
+    greedy = sampler.sampling.greedy
+    if greedy and not context.detailed:
+        return likeliest(logits)[0], None
+    law = sampler.probabilities(logits[0])
+    return likeliest(logits)[0] if greedy else draw(law, sampler.draws.fresh()), law
 
 
 class LookaheadDrafter:
@@ -110,16 +120,17 @@ class LookaheadDrafter:
         return tree.draft(), columns
 
     def _choice(self, logits: torch.Tensor, answers: list[int], laws: list[torch.Tensor]) -> accept.Choose:
-        """The likeliest token at a node; or a draw from the node's law, which goes to `laws`."""
+        """The likeliest token at a node, or a draw from the node's law, which goes to `laws` where it is asked for."""
         sampler = self._sampler
-        if sampler.sampling.greedy:
+        greedy = sampler.sampling.greedy
+        if greedy and not self._context.detailed:
             return accept.greedy(answers)
 
-        def drawn(node: int, depth: int, children: Sequence[int]) -> int:
+        def chosen(node: int, depth: int, children: Sequence[int]) -> int:
             laws.append(sampler.probabilities(logits[node]))
-            return draw(laws[-1], sampler.draws.fresh())
+            return answers[node] if greedy else draw(laws[-1], sampler.draws.fresh())
 
-        return drawn
+        return chosen
 
     def _move(self, root: int, new: list[int]) -> int:
         """Harvest the columns, move the window by a row, and tell how many n-grams the pool did not hold."""

@@ -62,6 +62,7 @@ class Loop:
             reference=request.reference,
             interrupted=lambda: interrupted() is not None,
             random=random.Random(request.sampling.seed),
+            detailed=request.record == "full",
         )
         self._method = request.method(self._context, request.params)
 

@@ -92,7 +92,7 @@ class Run(Iterator[Step]):
         """The record so far."""
         used = set(self.header.prompt)
         for step in self.steps:
-            used.update(step.emitted, step.tokens, step.choices, (token for best in step.top for token, _ in best))
+            used |= step.used
         texts = {token: self._codec.piece(token) for token in sorted(used)}
         return Trace(self.header, tuple(self.steps), self.summary, texts)
 

@@ -274,7 +274,7 @@ def _enum(kind: type[IntEnum]) -> _Form:
 def _object(kind: type) -> _Form:
     hints = typing.get_type_hints(kind)
     forms = {field.name: _form(hints[field.name]) for field in dataclasses.fields(kind)}
-    later = {field.name: field.default for field in dataclasses.fields(kind) if field.metadata.get("later")}
+    later = {field.name for field in dataclasses.fields(kind) if field.metadata.get("later")}
 
     def convert(name: str, call: Convert, value: Any) -> Any:
         try:
@@ -283,14 +283,14 @@ def _object(kind: type) -> _Form:
             raise misfit.inside(f".{name}") from None
 
     def read(value: Any) -> Any:
-        data = later | _keyed(value)
+        data = _keyed(value)
         for name in data:
             if name not in forms:
                 raise _MisfitError(f"has the unknown key {show(name)}")
         for name in forms:
-            if name not in data:
+            if name not in data and name not in later:
                 raise _MisfitError("is missing", f".{name}")
-        return kind(**{name: convert(name, form.read, data[name]) for name, form in forms.items()})
+        return kind(**{name: convert(name, form.read, data[name]) for name, form in forms.items() if name in data})
 
     def write(value: Any) -> dict[str, Any]:
         return {name: convert(name, form.write, getattr(value, name)) for name, form in forms.items()}

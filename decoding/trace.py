@@ -112,8 +112,7 @@ def write_trace(trace: Trace, target: str | PathLike[str] | TextIO) -> None:
         writer.header(trace.header)
         writer.texts(_texts_of(trace, set(trace.header.prompt)))
         for step in trace.steps:
-            best = (token for alternatives in step.top for token, _ in alternatives)
-            writer.texts(_texts_of(trace, {*step.emitted, *step.tokens, *step.choices, *best}))
+            writer.texts(_texts_of(trace, step.used))
             writer.step(step)
         writer.texts(trace.texts)
         if trace.summary is not None:

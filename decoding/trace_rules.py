@@ -98,17 +98,19 @@ def _check_outcome(step: Step, where: str) -> None:
 
 def _check_columns(step: Step, where: str) -> None:
     nodes = len(step.tokens)
-    for name in ("parents", "roles", "sources", "choices", "p", "q", "top"):
+    for name in ("parents", "roles", "sources", "choices", "p", "q", "top", "draft_top"):
         length = len(getattr(step, name))
-        optional = length == 0 and name in ("choices", "p", "q", "top")
+        optional = length == 0 and name in ("choices", "p", "q", "top", "draft_top")
         _check(length == nodes or optional, f"{where}.{name} has {length} entries for {nodes} nodes")
     _check(bool(step.path) == bool(nodes), f"{where}.path must begin at node 0 and be empty where there are no nodes")
     _check_ids(step.tokens, f"{where}.tokens")
     _check_ids(step.choices, f"{where}.choices")
     _check_ids((token for best in step.top for token, _ in best), f"{where}.top")
+    _check_ids((token for best in step.draft_top for token, _, _ in best), f"{where}.draft_top")
     _check_shares(step.p, f"{where}.p")
     _check_shares(step.q, f"{where}.q")
     _check_shares((share for best in step.top for _, share in best), f"{where}.top")
+    _check_shares((share for best in step.draft_top for _, *both in best for share in both), f"{where}.draft_top")
 
 
 def _check_tree(step: Step, where: str) -> None:

@@ -46,6 +46,7 @@ class Draft:
     roles: tuple[Role, ...]
     sources: tuple[str, ...]
     # Per node the distribution (V,) it was SAMPLED from, after temperature and filters; None means a point mass.
+    # Greedy drafts, which nothing tests, have the drafter's own law for the record, where that is asked for.
     q: tuple[torch.Tensor | None, ...] | None = None
     # A layer, and the hidden states (T, H) with which every node enters it: the layers in front have run already.
     entry: tuple[int, torch.Tensor] | None = None
@@ -88,7 +89,7 @@ class Node(NamedTuple):
     accepted: bool
     choice: int | None  # the target's most likely next token here
     p: float | None  # the target's probability of this token, given its parent
-    q: float | None  # the drafter's probability of this token when it was sampled
+    q: float | None  # the drafter's probability of this token, where it was drafted by a law
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,19 @@ class Step:
     q: tuple[float | None, ...] = ()
     top: tuple[tuple[tuple[int, float], ...], ...] = ()  # the target's best (token, probability) at every node
     panel: Mapping[str, JSON] = field(default_factory=dict)  # the method's own view: window, pool changes, ...
+    # The drafter's best (token, its own probability, the target's) behind every node; nothing where it had no law.
+    draft_top: tuple[tuple[tuple[int, float, float], ...], ...] = field(default=(), metadata=LATER)
+
+    @property
+    def alternatives(self) -> set[int]:
+        """The ids of the best tokens, the target's and the drafter's."""
+        drafter = {token for best in self.draft_top for token, _, _ in best}
+        return drafter | {token for best in self.top for token, _ in best}
+
+    @property
+    def used(self) -> set[int]:
+        """All token ids in the record of the step."""
+        return {*self.emitted, *self.tokens, *self.choices, *self.alternatives}
 
     @property
     def nodes(self) -> tuple[Node, ...]:

@@ -75,6 +75,8 @@ def a_step(
         columns["p"] = (None, *(share() for _ in range(size - 1)))
         columns["q"] = tuple(rng.choice([None, share()]) for _ in range(size))
         columns["top"] = tuple(tuple((rng.randrange(50), share()) for _ in range(5)) for _ in range(size))
+        laws = (range(rng.choice([0, 1, 5])) for _ in range(size))
+        columns["draft_top"] = tuple(tuple((rng.randrange(50), share(), share()) for _ in law) for law in laws)
     timing = Timing(share(), rng.random() * 1e-300, 0.0, share(), 1e9)
     pending, drafted = (start - 1 if index == 0 else 0), roles.count(Role.VERIFY)
     return Step(index, start, pending, tuple(emitted), len(path) - 1, drafted, pending + size, timing, **columns)
@@ -142,7 +144,15 @@ def test_lines_come_in_order_and_are_plain_ascii() -> None:
             assert not known & set(map(int, line["texts"])), "a text is written once"
             known |= set(map(int, line["texts"]))
         else:
-            assert line["kind"] == "step" and set(line["tokens"] + line["emitted"] + line["choices"]) <= known
+            best = [token for row in line["top"] + line["draft_top"] for token, *_ in row]
+            assert line["kind"] == "step" and {*line["tokens"], *line["emitted"], *line["choices"], *best} <= known
+
+
+def test_a_trace_from_before_the_drafters_laws_is_still_read() -> None:
+    """Recordings outlive the columns that later ones have."""
+    older = [{name: value for name, value in line.items() if name != "draft_top"} for line in LINES]
+    found = parse_trace(b"".join(json.dumps(line).encode() + b"\n" for line in older))
+    assert found.steps == tuple(replace(step, draft_top=()) for step in SMALL.steps) != SMALL.steps
 
 
 def test_paths_are_packed_by_name_and_unpacked_by_content(tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
 """The target against the drafter at one place: how likely each held the tokens there, and what that means for a guess.
 
-The place of a guess is judged by the target's law behind the guess's parent. The record holds that law's best tokens,
-and of the drafter's law only the shares of the tokens that were drawn from it.
+The place of a guess is judged by the target's law behind the guess's parent. The record holds that law's best tokens
+and, where the drafter had a law there too, the drafter's best. Of a copied guess there is no law.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from decoding import tree
 from decoding.types import Header, Step
@@ -16,6 +18,7 @@ from .story import Story, node_fates, places_of, said, siblings
 from .view import Figure, Patch, View
 
 _ROWS = 7  # tokens shown
+_RANKS = ("best", "2nd best", "3rd best", "4th best", "5th best")
 TARGET, DRAFT, NAMES, MARKS, SAY = range(5)  # the traces
 # The words of `sentence`; {p}, {q} and {keep} are shares, {best} is the target's highest one.
 WORDS = {
@@ -30,6 +33,8 @@ WORDS = {
     "none": "no guess here: the target's own law",
     "rank": "the target's choice here was guess {rank} of {count}",
     "missed": "the target's choice here was none of the {count} guessed",
+    "liked": "the target's choice here was the drafter's {rank}, q {q}",
+    "unliked": "the target's choice here was not among the drafter's best{count}",
 }
 FATES = {Fate.ACCEPTED: "accepted", Fate.REJECTED: "rejected", Fate.MATCHED: "right, but not the one used"}
 _LIGHT = "this run was recorded without probabilities: record it in full to see them"
@@ -48,7 +53,8 @@ def base(story: Story) -> Figure:
     rows = [*range(_ROWS)]
     target = bar | {"y": [row - 0.2 for row in rows], "marker": {"color": "$correction", "line": {"width": 0}}}
     drawn = {"shape": "/", "size": 6, "fillmode": "overlay", "fgcolor": "$paper", "fgopacity": 0.9}
-    draft = bar | {"y": [], "marker": {"color": "$proposed", "line": {"width": 0}, "pattern": drawn}}
+    striped = {"color": "$proposed", "line": {"width": 0}, "pattern": drawn}
+    draft = bar | {"y": [row + 0.2 for row in rows], "marker": striped}
     names = labels("middle left", "$text") | {"x": [-0.02] * _ROWS}
     marks = points("markers", marker={"size": 9, "color": "$text", "line": {"width": 1.5, "color": "$text"}})
     data = [target, draft, names, marks, labels("middle right", "$text") | {"x": [-0.36, -0.36], "y": [-2.4, -1.6]}]
@@ -68,6 +74,7 @@ def base(story: Story) -> Figure:
         "marks": MARKS,
         "say": SAY,
         "words": WORDS,
+        "ranks": _RANKS,
     }
     return {"data": data, "layout": figure, "detail": detail}
 
@@ -78,28 +85,28 @@ def frame(story: Story, k: int) -> Patch:
 
 
 def pair_detail(story: Story, k: int, node: int) -> Patch:
-    """The target's best tokens and the guesses at the place of a node; of the root, those behind it."""
+    """The best tokens and the guesses at the place of a node; of the root, those behind it."""
     step = story.steps[k]
     if not step.top or not 0 <= node < len(step.tokens):
         return {}
     parent = max(0, step.parents[node])
-    rivals, taken = siblings(step, parent), said(step, parent)
-    rows = _rows(step, parent, node)
+    taken, shares = said(step, parent), _drafter(step, parent)
+    rows = _rows(step, parent, node, shares)
     ids = [token for token, _ in rows]
-    places = {step.tokens[guess]: guess for guess in rivals}
+    places = {step.tokens[guess]: guess for guess in siblings(step, parent)}
     data: list[Trace] = [{} for _ in range(5)]
-    data[TARGET] = {"x": [round(p, 4) for _, p in rows], "customdata": packed([places.get(token, -1) for token in ids])}
-    drawn = [(row, places[token]) for row, token in enumerate(ids) if token in places and _q(step, places[token])]
-    if drawn:
-        data[DRAFT] = {"x": [round(_q(step, guess), 4) for _, guess in drawn]}
-        data[DRAFT] |= {"y": [row + 0.2 for row, _ in drawn], "customdata": packed([guess for _, guess in drawn])}
+    nodes = packed([places.get(token, -1) for token in ids])
+    data[TARGET] = {"x": [round(p, 4) for _, p in rows], "customdata": nodes}
+    if any(token in shares for token in ids):
+        drawn = [round(shares[token], 4) if token in shares else None for token in ids]
+        data[DRAFT] = {"x": drawn, "customdata": nodes}
     data[NAMES] = {"y": packed([*range(len(ids))]), "text": tokens(ids) | {"cut": 14}}
     signs = [(1.17, ids.index(taken), "diamond")] if taken in ids else []
     if node:
         signs.append((1.1, ids.index(step.tokens[node]), MEANINGS[node_fates(step)[node]].symbol))
     xs, ys, symbols = zip(*signs, strict=True) if signs else ((), (), ())
     data[MARKS] = {"x": [*xs], "y": [*ys], "marker": {"symbol": [*symbols]}}
-    data[SAY] = {"text": {"strings": [sentence(story.header, step, node), _rank(step, rivals, taken)]}}
+    data[SAY] = {"text": {"strings": [sentence(story.header, step, node), _rank(step, parent, taken)]}}
     return {"data": data}
 
 
@@ -149,8 +156,14 @@ def _never(step: Step, node: int) -> str:
     return "" if above[-1] in taken else "untried"
 
 
-def _rank(step: Step, rivals: list[int], taken: int) -> str:
-    """Where what the target took stood among the guesses there."""
+def _rank(step: Step, parent: int, taken: int) -> str:
+    """Where what the target took stood in the drafter's law there or, where none is recorded, among the guesses."""
+    best, rivals = _best(step, parent), siblings(step, parent)
+    for rank, (token, q, _) in zip(_RANKS, best, strict=False):
+        if token == taken:
+            return WORDS["liked"].format(rank=rank, q=f"{q:.3f}")
+    if best:
+        return WORDS["unliked"].format(count=f" {len(best)}" if len(best) > 1 else "")
     ranks = [rank for rank, node in enumerate(rivals, start=1) if step.tokens[node] == taken]
     if not rivals:
         return ""
@@ -158,22 +171,35 @@ def _rank(step: Step, rivals: list[int], taken: int) -> str:
 
 
 def _q(step: Step, node: int) -> float:
-    """The share of a guess in the law that it was drawn from; 0 where there is none."""
+    """The share of a guess in the law that it was drafted by; 0 where there is none."""
     return (step.q[node] or 0.0) if step.q else 0.0
 
 
-def _rows(step: Step, parent: int, node: int) -> list[tuple[int, float]]:
-    """Tokens and the target's shares of them: its best ones and the guesses, the likeliest first."""
-    shares = dict(step.top[parent])
+def _best(step: Step, parent: int) -> tuple[tuple[int, float, float], ...]:
+    """The drafter's best tokens behind a node, each with its own share and the target's, as far as they are known."""
+    return step.draft_top[parent][: len(_RANKS)] if step.draft_top else ()
+
+
+def _drafter(step: Step, parent: int) -> dict[int, float]:
+    """The drafter's shares of tokens behind a node: of its guesses there, and of its best ones."""
+    guessed = {step.tokens[guess]: q for guess in siblings(step, parent) if (q := _q(step, guess))}
+    return guessed | {token: q for token, q, _ in _best(step, parent)}
+
+
+def _rows(step: Step, parent: int, node: int, drafter: Mapping[int, float]) -> list[tuple[int, float]]:
+    """Tokens and the target's shares of them, the likeliest first.
+
+    They are the guess itself, what was taken, the drafter's best, and whatever else has the longest bars.
+    """
+    best = _best(step, parent)
+    shares = {token: p for token, _, p in best} | dict(step.top[parent])
     for guess in (node, *siblings(step, parent)):
         p = step.p[guess] if guess and step.p else None
         if p is not None:
             shares.setdefault(step.tokens[guess], p)
-    ranked = sorted(shares.items(), key=lambda row: (-row[1], row[0]))
-    kept = ranked[:_ROWS]
-    if node and step.tokens[node] not in [token for token, _ in kept]:
-        kept[-1:] = [row for row in ranked if row[0] == step.tokens[node]]
-    return kept
+    first = {said(step, parent), *(token for token, _, _ in best[:1]), *([step.tokens[node]] if node else ())}
+    order = sorted(shares, key=lambda token: (token not in first, -max(shares[token], drafter.get(token, 0.0)), token))
+    return sorted(((token, shares[token]) for token in order[:_ROWS]), key=lambda row: (-row[1], row[0]))
 
 
 VIEW = View(

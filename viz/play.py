@@ -114,15 +114,15 @@ class Play:
         return texts_line(self.story.texts, {*self.story.steps[k].emitted, *ids_in(told)}) + line("step", **told)
 
     def detail(self, k: int) -> str:
-        """The target's best tokens at every node of step k, where they were recorded, with their texts."""
-        top = self.story.steps[self._known(k)].top
-        return texts_line(self.story.texts, {token for best in top for token, _ in best}) + line("detail", k=k, top=top)
+        """The best tokens at every node of step k, where they were recorded, with their texts."""
+        step = self.story.steps[self._known(k)]
+        return texts_line(self.story.texts, step.alternatives) + _detail(step)
 
     def details(self) -> str:
         """The details of all steps, each text told once: for a file that can ask nobody."""
         steps = [step for step in self.story.steps if step.top]
-        tops = {token for step in steps for best in step.top for token, _ in best}
-        return self._texts(tops) + "".join(line("detail", k=step.index, top=step.top) for step in steps)
+        used = {token for step in steps for token in step.alternatives}
+        return self._texts(used) + "".join(map(_detail, steps))
 
     def _view(self, view: View) -> dict[str, Any]:
         """A view's line; its base may know a better label for this method."""
@@ -144,7 +144,8 @@ class Play:
             "say": _made(where, "narration", lambda: narration.say(self.story, k)),
         }
         if step.tokens:
-            told["nodes"] = self._strings.replace(_made(where, "nodes", lambda: _nodes(step, self._strings)))
+            sampled = bool(self.story.header.sampling.get("temperature"))
+            told["nodes"] = self._strings.replace(_made(where, "nodes", lambda: _nodes(step, self._strings, sampled)))
         patches = {view.name: _made(where, view.name, partial(view.frame, self.story, k)) for view in self._views}
         told["views"] = {name: self._strings.replace(patch) for name, patch in patches.items() if patch}
         return told
@@ -207,8 +208,12 @@ def _card(card: ModelCard | None) -> dict[str, Any] | None:
     return None if card is None else scalars(asdict(card))
 
 
-def _nodes(step: Step, strings: Strings) -> dict[str, Any]:
-    """The columns of a step; what was not recorded is left out."""
+def _detail(step: Step) -> str:
+    return line("detail", k=step.index, top=step.top, draft_top=step.draft_top)
+
+
+def _nodes(step: Step, strings: Strings, sampled: bool) -> dict[str, Any]:
+    """The columns of a step; what was not recorded is left out, and q where no guess is judged by it."""
     columns: dict[str, Any] = {
         "token": encode.ids(step.tokens),
         "parent": encode.pack(step.parents, "i1" if len(step.parents) <= 2**7 else "i2"),
@@ -217,7 +222,7 @@ def _nodes(step: Step, strings: Strings) -> dict[str, Any]:
     }
     if step.choices:
         columns["choice"] = encode.ids(step.choices)
-    for name in ("p", "q"):
+    for name in ("p", "q") if sampled else ("p",):
         values = getattr(step, name)
         if any(value is not None for value in values):
             columns[name] = encode.pack([float("nan") if value is None else value for value in values], "f4")

@@ -108,7 +108,7 @@ def confidence(story: Story, k: int) -> Patch:
     values, words = [*sure], _words(story.header, step, bool(sure))
     if not sure and nodes and step.q and all(step.q[node] is not None for node in nodes):
         values = [share or 0.0 for share in step.q[1 : len(nodes) + 1]]
-        words = "the probability that each token was drawn with"
+        words = "the drafter's probability of each token"
     board.outcome(words, -0.3, 1.14)
     for x, value in enumerate(values, start=1):
         board.outcome(f"{value:.2f}", x - 0.3, min(value + 0.06, 1.06))

@@ -28,7 +28,8 @@
       this.speedup = null;
       this.fault = null;
       this.state = null;
-      this.details = new Map(); // step -> alternatives of every node
+      this.details = new Map(); // step -> the target's best tokens at every node
+      this.laws = new Map(); // step -> the drafter's best tokens at every node, where it had a law
       this.fetched = []; // thin steps that were filled, oldest first
       this.thin = new Map(); // their thin lines, to shrink to again
       this.nodesOf = new S.Kept(KEPT_NODES);
@@ -101,8 +102,9 @@
       this.thin.delete(oldest);
     }
 
-    explain({ k, top }) {
-      this.details.set(k, top);
+    explain(fields) {
+      this.details.set(fields.k, fields.top);
+      this.laws.set(fields.k, fields.draft_top ?? []);
     }
 
     finish(fields) {

@@ -6,6 +6,9 @@
 
   const known = (values, node) => values && node > 0 && !Number.isNaN(values[node]);
 
+  // A share as it is in the record: numbers of four bytes have no end behind its six digits.
+  const share = (values, node) => Math.round(values[node] * 1e6) / 1e6;
+
   // What the target took behind a node: what was written there, or what is likeliest.
   const taken = (step, nodes, parent) => {
     const at = nodes.path.findIndex((node) => nodes.place[node] === nodes.place[parent]);
@@ -13,17 +16,27 @@
     return nodes.choice ? nodes.choice[parent] : -1;
   };
 
-  // Tokens and the target's shares of them: its best ones and the guesses, the likeliest first.
-  const ranked = (nodes, top, node, rivals, most) => {
-    const shares = new Map(top);
+  // The drafter's shares of tokens behind a node: of its guesses there, and of its best ones.
+  const drafterShares = (nodes, best, rivals) => {
+    const guessed = rivals.filter((guess) => known(nodes.q, guess) && nodes.q[guess] > 0);
+    return new Map([...guessed.map((guess) => [nodes.token[guess], share(nodes.q, guess)]), ...best]);
+  };
+
+  // Tokens and the target's shares of them, the likeliest first: the guess itself, what was taken, the drafter's best,
+  // and whatever else has the longest bars.
+  const ranked = (nodes, { top, best, node, rivals, said, drafter, most }) => {
+    const shares = new Map([...best.map(([token, , p]) => [token, p]), ...top]);
     for (const guess of [node, ...rivals]) {
-      if (known(nodes.p, guess) && !shares.has(nodes.token[guess])) shares.set(nodes.token[guess], nodes.p[guess]);
+      const token = nodes.token[guess];
+      if (known(nodes.p, guess) && !shares.has(token)) shares.set(token, share(nodes.p, guess));
     }
-    const all = [...shares].sort((a, b) => b[1] - a[1] || a[0] - b[0]);
-    const kept = all.slice(0, most);
-    const own = all.find(([token]) => token === nodes.token[node]);
-    if (node > 0 && own && !kept.includes(own)) kept[kept.length - 1] = own;
-    return kept;
+    const first = new Set([said, ...best.slice(0, 1).map(([token]) => token)]);
+    if (node > 0) first.add(nodes.token[node]);
+    const longest = (token) => Math.max(shares.get(token), drafter.get(token) ?? 0);
+    const order = [...shares.keys()].sort((a, b) =>
+      first.has(b) - first.has(a) || longest(b) - longest(a) || a - b);
+    return order.slice(0, most).map((token) => [token, shares.get(token)])
+      .sort((a, b) => b[1] - a[1] || a[0] - b[0]);
   };
 
   // Why the target never came to a guess: the run was cut before it, or it hangs off a rejected one.
@@ -49,7 +62,11 @@
     });
   };
 
-  const rank = (words, nodes, rivals, said) => {
+  // Where what the target took stood in the drafter's law there or, where none is known, among the guesses.
+  const rank = ({ words, ranks }, nodes, rivals, said, best) => {
+    const liked = best.findIndex(([token]) => token === said);
+    if (liked >= 0) return S.fill(words.liked, { rank: ranks[liked], q: best[liked][1].toFixed(3) });
+    if (best.length) return S.fill(words.unliked, { count: best.length > 1 ? ` ${best.length}` : "" });
     if (!rivals.length) return "";
     const at = rivals.findIndex((guess) => nodes.token[guess] === said);
     return S.fill(words[at >= 0 ? "rank" : "missed"], { rank: at + 1, count: rivals.length });
@@ -63,23 +80,23 @@
     const step = record.steps[k];
     const parent = Math.max(0, nodes.parent[node]);
     const rivals = S.siblings(nodes, parent);
-    const rows = ranked(nodes, top[parent], node, rivals, detail.rows);
+    const best = (record.laws.get(k)?.[parent] ?? []).slice(0, detail.ranks.length);
     const said = taken(step, nodes, parent);
+    const drafter = drafterShares(nodes, best, rivals);
+    const rows = ranked(nodes, { top: top[parent], best, node, rivals, said, drafter, most: detail.rows });
     const place = (token) => rivals.find((guess) => nodes.token[guess] === token) ?? -1;
     const row = (token) => rows.findIndex(([each]) => each === token);
-    const drawn = rows.map(([token], i) => [i, place(token)])
-      .filter(([, guess]) => guess >= 0 && known(nodes.q, guess) && nodes.q[guess] > 0);
+    const places = rows.map(([token]) => place(token));
+    const drawn = rows.some(([token]) => drafter.has(token));
     const signs = row(said) >= 0 ? [[1.17, row(said), "diamond"]] : [];
     if (node) signs.push([1.1, row(nodes.token[node]), record.play.fates[nodes.fate[node]].symbol]);
-    const best = Math.max(0, ...top[parent].map(([, p]) => p));
-    const { words } = detail;
-    const say = [sentence(words, record.play.header, step, nodes, node, best), rank(words, nodes, rivals, said)];
+    const most = Math.max(0, ...top[parent].map(([, p]) => p));
+    const say = [
+      sentence(detail.words, record.play.header, step, nodes, node, most), rank(detail, nodes, rivals, said, best),
+    ];
     const data = [];
-    data[detail.target] = { x: rows.map(([, p]) => p), customdata: rows.map(([token]) => place(token)) };
-    data[detail.draft] = {
-      x: drawn.map(([, guess]) => nodes.q[guess]), y: drawn.map(([i]) => i + 0.2),
-      customdata: drawn.map(([, guess]) => guess),
-    };
+    data[detail.target] = { x: rows.map(([, p]) => p), customdata: places };
+    data[detail.draft] = drawn ? { x: rows.map(([token]) => drafter.get(token) ?? null), customdata: places } : {};
     data[detail.names] = {
       y: rows.map((_, i) => i), text: rows.map(([token]) => S.escape(S.cut(record.visible(token), 14))),
     };

@@ -87,8 +87,7 @@ def main(arguments: argparse.Namespace) -> int:
         progress("reading the prompt", 0.0)
         for step in run:
             if writer:
-                best = {token for choices in step.top for token, _ in choices}
-                writer.texts(_texts(engine, {*step.emitted, *step.tokens, *step.choices, *best}))
+                writer.texts(_texts(engine, step.used))
                 writer.step(step)
             written += len(step.emitted)
             if show:

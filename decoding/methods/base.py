@@ -32,6 +32,7 @@ class Context:
     random: random.Random = field(default_factory=lambda: random.Random(0))  # for choices that cannot touch the output
     # What the method keeps from run to run, where its settings ask for it: an engine has one dictionary per method.
     memory: dict[str, Any] = field(default_factory=dict)
+    detailed: bool = False  # whether the record keeps a drafter's laws, which greedy drafts could do without
 
     @property
     def remaining(self) -> int:

@@ -25,9 +25,9 @@ from dataclasses import dataclass
 
 import torch
 
+from ..drafting import next_token
 from ..model.session import catch_up
 from ..params import Params, param
-from ..sampling import draw, likeliest
 from ..tree import Builder
 from ..types import JSON, Draft, Verdict
 from .base import Context, Method
@@ -82,7 +82,7 @@ class DraftModel(Method):
         return {"confidence": self._confidence, "threshold": self._params.threshold}
 
     def _write(self, count: int) -> tuple[list[int], list[torch.Tensor | None]]:
-        """Up to `count` tokens and the laws they were drawn from."""
+        """Up to `count` tokens and the laws behind them, which greedy drafting tells for the record alone."""
         context, session, sampler = self._context, self._session, self._context.sampler
         room = session.largest_step // 2
         catch_up(session, context.text[session.length : -1], room, session.largest_step, context.interrupted)
@@ -94,8 +94,8 @@ class DraftModel(Method):
             logits = session.read(unread, tuple(range(-1, len(unread) - 1)), skip=len(unread) - 1).logits
             session.commit(range(len(unread)))
             logits = sampler.penalise(logits, [tokens])
-            q = None if sampler.sampling.greedy else sampler.probabilities(logits[0])
-            tokens.append(likeliest(logits)[0] if q is None else draw(q, sampler.draws.fresh()))  # L2
+            token, q = next_token(context, logits)  # L2
+            tokens.append(token)
             laws.append(q)
             if self._params.threshold > 0.0:
                 self._confidence.append(round(float(torch.softmax(logits[0].float(), -1).max()), 6))

@@ -33,9 +33,9 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from ..drafting import next_token
 from ..params import Params, param
 from ..parts.adapter import Adapter
-from ..sampling import draw, likeliest
 from ..tree import Builder
 from ..types import JSON, Draft, Verdict
 from .base import Context, Method
@@ -118,7 +118,7 @@ class Kangaroo(Method):
         return not self._context.interrupted()
 
     def _write(self, count: int) -> tuple[list[int], list[torch.Tensor | None], torch.Tensor]:
-        """Up to `count` tokens, the laws they were drawn from, and the hidden states of the root and of all of them."""
+        """Up to `count` tokens, the laws behind them, and the hidden states of the root and of all of them."""
         context, sampler, eta = self._context, self._context.sampler, self._params.eta
         tokens, laws = list[int](), list[torch.Tensor | None]()
         entries = [self._target.enter(context.text[-1:], self._layer)]  # L1
@@ -128,8 +128,8 @@ class Kangaroo(Method):
             raw = self._adapter.logits(self._adapter.read(rows)[-1])  # (V,)  L2
             sure = torch.softmax(raw.float(), -1).max() if eta else None  # queued first: it is there when the token is
             logits = sampler.penalise(raw[None], [tokens])
-            q = None if sampler.sampling.greedy else sampler.probabilities(logits[0])
-            tokens.append(likeliest(logits)[0] if q is None else draw(q, sampler.draws.fresh()))  # L3
+            token, q = next_token(context, logits)  # L3
+            tokens.append(token)
             laws.append(q)
             self._confidence += [] if sure is None else [round(float(sure), 6)]
             rows = self._target.enter(tokens[-1:], self._layer, len(tokens))  # L4

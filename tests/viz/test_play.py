@@ -10,6 +10,7 @@ import pytest
 
 from decoding.types import Trace
 from tests import families
+from tests.toys import counted_text, engine
 from viz import encode, play
 from viz.lines import Values, ids_in, numbers, shortest
 from viz.play import MisfitError, Play, lines
@@ -82,8 +83,7 @@ def test_a_live_run_is_told_as_a_recorded_one(method: str) -> None:
     live = Play(trace.header)
     told = live.begin({token: trace.texts[token] for token in trace.header.prompt})
     for step in trace.steps:
-        used = {*step.emitted, *step.tokens, *step.choices, *(token for best in step.top for token, _ in best)}
-        told += live.step(step, {token: trace.texts[token] for token in used})
+        told += live.step(step, {token: trace.texts[token] for token in step.used})
     told += live.end(trace.summary)
     # Only the file knows texts of tokens that come later; a line may tell them earlier.
     assert [line for line in parsed(told) if line["kind"] != "texts"] == [
@@ -116,19 +116,32 @@ def test_steps_beyond_the_cap_are_thin_and_can_be_asked_for(method: str) -> None
 
 def test_details_come_on_demand() -> None:
     """The alternatives of every node would treble the stream."""
-    trace = record("lookahead")
-    player = Play(trace.header)
-    told = player.begin(trace.texts) + "".join(player.step(step) for step in trace.steps)
-    assert all("top" not in line for line in parsed(told))
-    texts, detail = parsed(player.detail(5))
-    assert detail["k"] == 5
-    assert detail["top"] == [[list(pair) for pair in best] for best in trace.steps[5].top]
-    assert {int(token) for token in texts["texts"]} == {token for best in trace.steps[5].top for token, _ in best}
+    for method, k in (("lookahead", 5), ("draft_model", 2)):
+        trace = record(method)
+        player, step = Play(trace.header), trace.steps[k]
+        told = player.begin(trace.texts) + "".join(player.step(step) for step in trace.steps)
+        assert all("top" not in line and "draft_top" not in line for line in parsed(told))
+        texts, detail = parsed(player.detail(k))
+        assert detail["k"] == k and bool(step.draft_top) == (method == "draft_model")
+        assert detail["top"] == [[list(pair) for pair in best] for best in step.top]
+        assert detail["draft_top"] == [[list(row) for row in best] for best in step.draft_top]
+        assert {int(token) for token in texts["texts"]} == step.alternatives
     for k in (-1, len(trace.steps)):
         with pytest.raises(IndexError, match="is not one of the"):
             player.detail(k)
         with pytest.raises(IndexError, match="is not one of the"):
             player.full(k)
+
+
+def test_a_greedy_guess_is_told_without_a_share_to_test_it_by() -> None:
+    """A player that knows p and q of a guess says min(1, p/q), by which no greedy run keeps anything."""
+    machine = engine(counted_text())
+    for temperature in (0.0, 1.0):
+        asked: dict[str, Any] = {"max_new_tokens": 12, "record": "full", "sampling": {"temperature": temperature}}
+        trace = machine.generate([1, 2, 3], "draft_model", **asked).trace
+        assert any(q is not None for step in trace.steps for q in step.q)
+        told = [line["nodes"] for line in expanded(parsed(lines(trace))) if line["kind"] == "step"]
+        assert any("p" in nodes for nodes in told) and any("q" in nodes for nodes in told) == bool(temperature)
 
 
 @EVERY

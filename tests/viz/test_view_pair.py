@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,17 +14,21 @@ from tests.toys import correlated, counted_text, engine
 from viz.encode import resolve
 from viz.pair import DRAFT, MARKS, NAMES, SAY, TARGET, VIEW, WORDS, chosen, keep, pair_detail, sentence
 from viz.palette import LIGHT, MEANINGS
-from viz.story import Story, node_fates
+from viz.story import Story, node_fates, said
 
 from .drawings import drawn
 from .records import METHODS, changed, record
 
+DRAFTERS = ("draft_model", "kangaroo", "ouroboros")
+NTH = ("best", "2nd best", "3rd best", "4th best", "5th best")
 
-def sampled(method: str) -> Trace:
+
+def sampled(method: str, **sampling: Any) -> Trace:
     """A sampled run whose drafter is often wrong."""
     model = counted_text()
+    sampling = {"temperature": 1.0, "seed": 5} | sampling
     made = engine(model, correlated(model, mix=0.3)).generate(
-        [1, 2, 3, 4, 5, 1, 2], method, record="full", max_new_tokens=40, sampling={"temperature": 1.0, "seed": 5}
+        [1, 2, 3, 4, 5, 1, 2], method, record="full", max_new_tokens=40, sampling=sampling
     )
     return made.trace
 
@@ -37,7 +42,8 @@ def full(method: str) -> Trace:
 def shares(step: Step, node: int) -> dict[int, float]:
     """The target's recorded shares at the place of a node."""
     parent = max(0, step.parents[node])
-    known, ways = dict(step.top[parent]), tree.paths(step.parents, step.tokens)
+    ways, best = tree.paths(step.parents, step.tokens), step.draft_top[parent] if step.draft_top else ()
+    known = {token: p for token, _, p in best} | dict(step.top[parent])
     for guess, above in enumerate(step.parents):
         wanted = guess == node or (step.roles[guess] is Role.VERIFY and ways[above] == ways[parent])
         if guess and wanted and step.p[guess] is not None:
@@ -107,11 +113,16 @@ def test_the_sentence_follows_the_way_of_sampling() -> None:
     for trace, words in ((full("draft_model"), "target's best"), (sampled("draft_model"), "min(1, p/q)")):
         k = next(step.index for step in trace.steps if step.drafted)
         assert words in drawn(trace, VIEW, k)["data"][SAY]["text"][0]
-        has_q = bool(drawn(trace, VIEW, k)["data"][DRAFT]["x"])
-        assert has_q == (words == "min(1, p/q)")
+        assert any(drawn(trace, VIEW, k)["data"][DRAFT]["x"])
+    for method in DRAFTERS:
+        trace = full(method)
+        for step in trace.steps:
+            told = "".join(sentence(trace.header, step, node) for node in range(len(step.tokens)))
+            assert "p/q" not in told and "p - q" not in told
     trace = sampled("prompt_lookup")
     k = next(step.index for step in trace.steps if step.drafted)
-    assert "drawn from no law" in drawn(trace, VIEW, k)["data"][SAY]["text"][0]
+    figure = drawn(trace, VIEW, k)["data"]
+    assert "drawn from no law" in figure[SAY]["text"][0] and not figure[DRAFT]["x"]
     k = next(step.index for step in trace.steps if not step.drafted)
     assert drawn(trace, VIEW, k)["data"][SAY]["text"][0] == WORDS["none"]
 
@@ -121,11 +132,11 @@ def test_a_guess_that_was_never_tried_is_not_told_as_one() -> None:
     trace, seen = sampled("draft_model"), set[str]()
     for step in trace.steps:
         for node in range(1, len(step.tokens)):
-            said = sentence(trace.header, step, node)
+            told = sentence(trace.header, step, node)
             never = step.parents[node] not in step.path
-            assert (said == WORDS["untried"]) == never
-            assert ("max(0, p - q)" in said) == (not never and node not in step.path)
-            seen.add(said)
+            assert (told == WORDS["untried"]) == never
+            assert ("max(0, p - q)" in told) == (not never and node not in step.path)
+            seen.add(told)
     assert WORDS["untried"] in seen
     step = next(step for step in trace.steps if step.accepted > 1)
     cut = replace(step, path=step.path[:2], accepted=1, emitted=step.emitted[:1])
@@ -148,6 +159,52 @@ def test_what_a_twin_guessed_was_guessed() -> None:
             assert words.startswith("the target's choice here was guess") == (step.choices[parent] in guessed)
             told += guessed != own
     assert told > 0
+
+
+@pytest.mark.parametrize("make", [full, sampled, lambda method: sampled(method, top_k=2)])
+@pytest.mark.parametrize("method", DRAFTERS)
+def test_the_drafters_law_is_drawn_beside_the_targets(method: str, make: Callable[[str], Trace]) -> None:
+    """What the drafter liked and the target did not is what the view is for, in greedy runs too."""
+    trace, alone, laws, ranks = make(method), 0, 0, set[str]()
+    texts = {token: f"t{token}" for token in range(50)}
+    story = Story(trace.header, texts, Story.of(trace).steps)
+    for step in trace.steps:
+        for node in range(len(step.tokens)):
+            parent = max(0, step.parents[node])
+            law = {token: q for token, q, _ in step.draft_top[parent]} if step.draft_top else {}
+            data = drawn_pair(story, step, node)
+            shown, drafter = data[NAMES]["text"], data[DRAFT].get("x", [])
+            assert len(shown) <= 7 and len(drafter) in (0, len(shown))
+            mine = {name: q for name, q in zip(shown, drafter, strict=False) if q is not None}
+            if not law:
+                assert "the drafter's" not in data[SAY]["text"][1]
+                continue
+            taken = said(step, parent)
+            assert {
+                name: round(law[int(name[1:])], 4) for name in shown if int(name[1:]) in law
+            }.items() <= mine.items()
+            first = {max(law, key=lambda token: law[token]), *([step.tokens[node]] if node else ())}
+            first |= {taken} & shares(step, node).keys()
+            assert {f"t{token}" for token in first} <= {*shown}
+            alone += any(int(name[1:]) not in dict(step.top[parent]) and name in mine for name in shown)
+            laws += 1
+            place = [*law].index(taken) if taken in law else -1
+            wanted = f"the drafter's {NTH[place]}, q {law[taken]:.3f}" if place >= 0 else "not among the drafter's best"
+            if place < 0 and len(law) > 1:
+                wanted += f" {len(law)}"
+            assert data[SAY]["text"][1] == f"the target's choice here was {wanted}"
+            ranks.add(wanted.split(",")[0])
+    assert laws > 20 and alone and "the drafter's best" in ranks and len(ranks) > 2
+
+
+def test_a_record_from_before_the_drafters_laws_shows_what_it_has() -> None:
+    """The shares of sampled tokens alone, and the target's choice among the guesses."""
+    trace = sampled("draft_model")
+    k = next(step.index for step in trace.steps if step.drafted)
+    step = replace(trace.steps[k], draft_top=())
+    data = drawn_pair(Story.of(changed(trace, k, draft_top=())), step, 1)
+    assert [q for q in data[DRAFT]["x"] if q is not None] == [round(step.q[1] or 0.0, 4)]
+    assert data[SAY]["text"][1] in ("the target's choice here was guess 1 of 1", WORDS["missed"].format(count=1))
 
 
 def test_a_light_record_says_so() -> None:

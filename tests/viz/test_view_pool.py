@@ -232,12 +232,14 @@ def test_bars_are_the_recorded_confidence(method: str, params: dict[str, Any]) -
 
 
 def test_without_a_bound_the_figure_says_why_it_is_empty() -> None:
-    """An empty chart without a word looks like an error; a sampled draft shows its q instead."""
+    """An empty chart without a word looks like an error; a draft whose laws are recorded shows its q instead."""
     trace = run("draft_model", {})
     assert "not recorded" in drawn(trace, VIEW, 1)["data"][OUTCOMES]["text"][0]
-    trace = run("draft_model", {}, record="full", sampling={"temperature": 1.0})
-    k = next(step.index for step in trace.steps if step.drafted)
-    assert drawn(trace, VIEW, k)["data"][BARS]["y"] == pytest.approx(trace.steps[k].q[1:], abs=1e-6)
+    for temperature in (0.0, 1.0):
+        trace = run("draft_model", {}, record="full", sampling={"temperature": temperature})
+        k = next(step.index for step in trace.steps if step.drafted)
+        assert drawn(trace, VIEW, k)["data"][BARS]["y"] == pytest.approx(trace.steps[k].q[1:], abs=1e-6)
+        assert "drawn" not in said(trace, k)[0]
 
 
 def said(trace: Trace, k: int) -> list[str]:

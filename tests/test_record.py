@@ -1,0 +1,103 @@
+"""What a full record keeps of the drafter: its own law behind every node, and its share of every token it drafted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+
+from decoding.model.table import TableModel
+from decoding.sampling import Sampler, Sampling, ranked
+from decoding.tree import path_to
+from decoding.types import Trace
+from tests import toy_adapter
+from tests.toys import correlated, engine, hashed, plain
+
+MODEL = hashed(31, 3, 3, sharpness=4.0)
+DRAFTER = correlated(MODEL)
+LAWS = {"draft_model": DRAFTER, "kangaroo": toy_adapter.make(MODEL).guess, "ouroboros": DRAFTER}
+PARAMS: dict[str, dict[str, Any]] = {"kangaroo": {"eta": 0.0}, "ouroboros": {"N": 3, "warm_start": "prompt"}}
+PROMPT = (1, 2, *plain(MODEL, (1, 2), 20), 1, 2)
+SETTINGS: list[dict[str, Any]] = [
+    {},
+    {"repetition_penalty": 1.4},
+    {"temperature": 1.0, "seed": 2},
+    {"temperature": 0.7, "top_k": 3, "repetition_penalty": 1.2, "seed": 5},
+]
+
+
+def trace_of(method: str, sampling: dict[str, Any], record: str = "full") -> Trace:
+    options: dict[str, Any] = {"params": PARAMS.get(method), "sampling": sampling, "record": record}
+    return engine(MODEL, DRAFTER).generate(PROMPT, method, max_new_tokens=40, **options).trace
+
+
+def law(model: TableModel, text: Sequence[int], sampling: dict[str, Any]) -> torch.Tensor:  # (V,)
+    """A model's law behind a text, computed apart from any method."""
+    sampler = Sampler(Sampling(**sampling), 31, torch.device("cpu"), text)
+    return sampler.probabilities(sampler.penalise(model.logits(text)[None], [()])[0])
+
+
+@pytest.mark.parametrize("sampling", SETTINGS, ids=["greedy", "penalised", "sampled", "filtered"])
+@pytest.mark.parametrize("method", LAWS)
+def test_the_drafters_best_tokens_are_those_of_its_own_law(method: str, sampling: dict[str, Any]) -> None:
+    """A law of the wrong node, or before the filters, would show a drafter that wanted something else."""
+    trace, text, laws, bare = trace_of(method, sampling), [*PROMPT], 0, 0
+    for step in trace.steps:
+        drafted = {n: source.startswith(("draft:", "exit:")) for n, source in enumerate(step.sources)}
+        behind = {step.parents[node] for node in drafted if drafted[node]}
+        assert bool(step.draft_top) == bool(behind)
+        for node in range(len(step.tokens) if behind else 0):
+            if node not in behind:
+                assert step.draft_top[node] == ()
+                bare += 1
+                continue
+            read = [*text, *(step.tokens[at] for at in path_to(step.parents, node)[1:])]
+            q, p = law(LAWS[method], read, sampling), law(MODEL, read, sampling)
+            best = [token for token in ranked(q[None], 5)[0].tolist() if round(float(q[token]), 6)]
+            assert [token for token, _, _ in step.draft_top[node]] == best
+            for token, mine, theirs in step.draft_top[node]:
+                assert (mine, theirs) == (round(float(q[token]), 6), round(float(p[token]), 6))
+            laws += 1
+            for child in (child for child in drafted if drafted[child] and step.parents[child] == node):
+                assert step.q[child] == round(float(q[step.tokens[child]]), 6)
+                assert sampling.get("temperature") or step.tokens[child] == best[0]
+        assert all(drafted[node] == (q is not None) for node, q in enumerate(step.q))
+        assert step.used <= trace.texts.keys()
+        text.extend(step.emitted)
+    assert laws > 30 and bare > 5
+
+
+@pytest.mark.parametrize("sampling", SETTINGS, ids=["greedy", "penalised", "sampled", "filtered"])
+@pytest.mark.parametrize("method", LAWS)
+def test_what_is_recorded_changes_no_token(method: str, sampling: dict[str, Any]) -> None:
+    """A law that a greedy draft carries must be tested by nobody, and take no number from the stream of chance."""
+    full, light, off = (trace_of(method, sampling, record) for record in ("full", "light", "off"))
+    assert full.ids == light.ids == off.ids
+    assert [step.accepted for step in full.steps] == [step.accepted for step in off.steps]
+    for one, other in zip(full.steps, light.steps, strict=True):
+        assert (one.tokens, one.parents, one.path) == (other.tokens, other.parents, other.path)
+        assert other.draft_top == other.q == ()
+    if not sampling.get("temperature"):
+        assert full.ids == plain(MODEL, PROMPT, 40, sampling.get("repetition_penalty", 1.0))
+
+
+@pytest.mark.parametrize("method", LAWS)
+def test_a_greedy_draft_asks_for_no_law_that_nobody_records(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over a real vocabulary a law for every drafted token is work that no token depends on."""
+    asked = list[int]()
+    probabilities = Sampler.probabilities
+    monkeypatch.setattr(Sampler, "probabilities", lambda self, row: asked.append(1) or probabilities(self, row))
+    for record in ("off", "light"):
+        trace_of(method, {}, record)
+    assert not asked
+    trace_of(method, {})
+    assert asked
+
+
+@pytest.mark.parametrize("method", ["prompt_lookup", "lookahead", "medusa", "rest", "ngrammys", "jacobi"])
+def test_guesses_without_a_law_have_none_in_the_record(method: str) -> None:
+    """Copies and ranks are no law: an entry for them would be made up."""
+    for step in trace_of(method, {"temperature": 1.0}).steps:
+        assert step.draft_top == () and set(step.q) == {None}
