@@ -166,9 +166,7 @@ class Runs:
             yield stream.state("reading", f"Reading {len(prompt)} prompt tokens.")
             yield play.begin({token: engine.codec.piece(token) for token in set(prompt)})
             for step in run:
-                best = (token for choices in step.top for token, _ in choices)
-                new = {*step.emitted, *step.tokens, *step.choices, *best} - known.keys()
-                texts = {token: engine.codec.piece(token) for token in new}
+                texts = {token: engine.codec.piece(token) for token in step.used - known.keys()}
                 known |= texts
                 yield play.step(step, texts)
             return run, play
