@@ -47,6 +47,9 @@ class Answers:
         def run_step(asked: Any) -> Answer:
             return _answer(lambda: self._line(asked, "full"))
 
+        def run_lives(asked: Any) -> Answer:
+            return {"lives": isinstance(asked, str) and asked in self._store.telling}
+
         def run_export(asked: Any) -> Answer:
             return _answer(lambda: self._export(asked))
 
@@ -56,7 +59,7 @@ class Answers:
         def open_trace(asked: Any) -> Answer:
             return _answer(lambda: self._dropped(asked))
 
-        return [run_detail, run_step, run_export, open_recording, open_trace]
+        return [run_detail, run_step, run_lives, run_export, open_recording, open_trace]
 
     def opened(self, run: object) -> Answer:
         """The lines of a recording, or of a run that was made here."""

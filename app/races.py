@@ -46,7 +46,7 @@ def check_lanes(methods: object) -> tuple[str, ...]:
 
 def start(runs: Runs, orders: Sequence[Order], tab: str, address: str) -> Iterator[str]:
     """Run the orders, which differ in method alone, and give the growing text of the race."""
-    return runs.watch(f"{tab} race", lambda cancel: _race(_Race(runs, tab, cancel), orders, address))
+    return runs.watch(f"{tab} race", lambda race_id, cancel: _race(_Race(runs, tab, race_id, cancel), orders, address))
 
 
 def stop(runs: Runs, tab: str) -> None:
@@ -84,6 +84,7 @@ class _Race:
 
     runs: Runs
     tab: str
+    id: str
     cancel: threading.Event
     until: float = 0.0  # by the monotonic clock
     done: list[tuple[Trace, Rescore]] = field(default_factory=list)
@@ -91,7 +92,7 @@ class _Race:
 
 
 def _race(race: _Race, orders: Sequence[Order], address: str) -> Pieces:
-    yield host(run=new_id(), address=address) + line("race", lanes=len(orders))
+    yield host(run=race.id, address=address) + line("race", lanes=len(orders))
     with race.runs.line.join() as ticket:
         for piece in race.runs.turn(ticket, race.cancel):
             yield in_lane(0, piece)

@@ -60,16 +60,17 @@ class Runs:
 
     def start(self, order: Order, tab: str, address: str) -> Iterator[str]:
         """Run an order of a tab; ends when it is done, stopped or closed."""
-        return self.watch(tab, lambda cancel: self._one(order, tab, address, cancel))
+        return self.watch(tab, lambda run_id, cancel: self._one(order, tab, address, run_id, cancel))
 
-    def watch(self, tab: str, make: Callable[[threading.Event], Pieces]) -> Iterator[str]:
+    def watch(self, tab: str, make: Callable[[str, threading.Event], Pieces]) -> Iterator[str]:
         """The growing text of some pieces, a few times a second; what goes wrong becomes its last line."""
-        cancel, text, shown = threading.Event(), "", 0.0
+        run_id, cancel, text, shown = new_id(), threading.Event(), "", 0.0
         if (before := self._going.get(tab)) is not None:
             before.set()
         self._going[tab] = cancel
+        self.store.telling.add(run_id)
         try:
-            with closing(self.guarded(make(cancel))) as pieces:
+            with closing(self.guarded(make(run_id, cancel))) as pieces:
                 for piece in pieces:
                     text += piece
                     if time.monotonic() - shown >= LIMITS.live_gap:
@@ -78,6 +79,7 @@ class Runs:
             yield text
         finally:
             cancel.set()
+            self.store.telling.discard(run_id)
             if self._going.get(tab) is cancel:
                 del self._going[tab]
 
@@ -173,8 +175,8 @@ class Runs:
         finally:
             run.close()
 
-    def _one(self, order: Order, tab: str, address: str, cancel: threading.Event) -> Pieces:
-        run_id, talk = new_id(), self._talks.get(tab) or _Talk()
+    def _one(self, order: Order, tab: str, address: str, run_id: str, cancel: threading.Event) -> Pieces:
+        talk = self._talks.get(tab) or _Talk()
         _remember(self._talks, tab, talk, LIMITS.sessions)
         yield host(run=run_id, address=f"{address}&run={run_id}")
         with self.line.join() as ticket:

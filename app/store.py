@@ -102,6 +102,7 @@ class Store:
     ) -> None:
         self._find, self._most_runs, self._most_bytes = find, most_runs, most_bytes
         self.reading = Reading()
+        self.telling = set[str]()  # runs and races, by id, whose lines are on the way to a page
         self._packed: OrderedDict[str, Packed] = OrderedDict()
         self._open: OrderedDict[str, Kept] = OrderedDict()
         self._lock = threading.Lock()

@@ -33,13 +33,14 @@ def viewer(house: House) -> gr.HTML:
     )
 
 
-def race_viewer() -> gr.HTML:
+def race_viewer(house: House) -> gr.HTML:
     """Several runs side by side; not placed yet."""
     return _drawn_into(
         gr.HTML(
             html_template='<div class="app-race"></div>',
-            js_on_load="SpecscopeApp.race(element, { props, watch });",
+            js_on_load="SpecscopeApp.race(element, { props, server, watch });",
             apply_default_css=False,
+            server_functions=house.answers.functions(),
             elem_id="race-viewer",
             render=False,
         )

@@ -156,7 +156,7 @@ class RaceForm:
 
 def build(house: House) -> RaceForm:
     """Lay the page out."""
-    viewer = race_viewer()
+    viewer = race_viewer(house)
     with gr.Row(elem_classes="app-page"):
         with gr.Column(elem_classes="app-form", min_width=280):
             form = RaceForm(house, viewer)

@@ -13,6 +13,7 @@
     const script = el("script", { src: plotly, onerror: () => { Specscope.noCharts = true; } });
     requestAnimationFrame(() => setTimeout(() => document.head.append(script), 0));
   };
+  const QUIET_MS = 4000, LATE_MS = 10_000;
   const HEARD = 300; // of a text's beginning: its first line holds an id of its own
 
   const el = (tag, attributes, ...children) => {
@@ -46,6 +47,25 @@
       const tail = grown ? text.slice(heard.length) : text;
       heard = text;
       take(tail, !grown);
+    };
+  };
+
+  // A stream that breaks says nothing: where lines stay away, the server is asked twice whether more will come.
+  const pulse = (lives, lost) => {
+    let timer = 0;
+    const late = () => new Promise((_, fail) => setTimeout(fail, LATE_MS));
+    const wait = (missed) => {
+      const mine = (timer = setTimeout(async () => {
+        const more = await Promise.race([lives(), late()]).then((answer) => answer?.lives === true, () => false);
+        if (mine !== timer) return; // lines came, or none are waited for any more
+        if (more || !missed) wait(!more);
+        else lost("The connection was lost: this is what came before. Reload the page to start again.");
+      }, QUIET_MS));
+    };
+    return (waits) => {
+      clearTimeout(timer);
+      timer = 0;
+      if (waits) wait(false);
     };
   };
 
@@ -93,5 +113,5 @@
     ["csv", "Steps as CSV"], ["vllm", "Metrics as vLLM reports them"],
   ];
 
-  Object.assign(App, { el, split, growing, asked, placeIn, addressOf, base64, save, drawCharts, landed, FORMS });
+  Object.assign(App, { el, split, growing, pulse, asked, placeIn, addressOf, base64, save, drawCharts, landed, FORMS });
 }

@@ -1,7 +1,7 @@
 // The page around the player: it hands lines to it, keeps the address, opens recordings and files, and saves exports.
 {
   const App = globalThis.SpecscopeApp;
-  const { el, split, growing, asked, placeIn, addressOf, base64, save, drawCharts, landed, FORMS } = App;
+  const { el, split, growing, pulse, asked, placeIn, addressOf, base64, save, drawCharts, landed, FORMS } = App;
 
   class Viewer {
     constructor(element, { props, server, watch, race }) {
@@ -11,7 +11,8 @@
         source: { detail: (k) => this.lines("run_detail", k), step: (k) => this.lines("run_step", k) },
         on: { link: (place) => addressOf(this.told.address ?? "", place), change: (place) => this.moved(place), compare: () => race(this.told.address ?? "") },
       });
-      this.take = growing((tail, anew) => this.feed(tail, anew));
+      this.fresh();
+      this.pulse = pulse(() => server.run_lives(this.live), (sentence) => this.lose(sentence));
       if (props.value) this.hear(props.value);
       else this.land();
       watch("value", () => this.hear(this.props.value));
@@ -21,8 +22,26 @@
     hear(value) {
       const [{ run }] = split(String(value ?? "").split("\n", 1)[0] + "\n");
       const begins = run !== this.live;
+      if (begins || this.lost) this.fresh();
       this.live = run;
+      this.listen(value);
       if (begins || !run || run === this.told.run) this.take(value);
+      this.pulse(run && !this.ended);
+    }
+
+    // What is heard from now on is heard from its beginning.
+    fresh() {
+      this.lost = "";
+      this.take = growing((tail, anew) => this.feed(tail, anew));
+      this.listen = growing((tail, anew) => {
+        this.ended = (!anew && this.ended) || /^\{"kind":"(end|fault)"/m.test(tail);
+      });
+    }
+
+    // The stream of the live run broke.
+    lose(sentence) {
+      this.lost = sentence;
+      if (this.told.run === this.live) this.player.lose(sentence);
     }
 
     build(element) {
@@ -111,6 +130,7 @@
       this.title.textContent = this.told.title ?? "Your run";
       this.shows.textContent = this.told.shows ?? "";
       this.player.feed(rest);
+      if (this.lost && this.told.run === this.live) this.player.lose(this.lost);
       drawCharts();
       if (anew) this.place();
       if (anew && navigator.userActivation?.hasBeenActive) this.inSight();
@@ -204,13 +224,13 @@
     App.viewers = new Viewer(element, io);
   };
 
-  App.race = (element, { props, watch }) => {
+  App.race = (element, { props, server, watch }) => {
     App.races?.destroy();
     const stage = el("div", { class: "app-stage" }), after = el("p", { class: "app-after" });
     element.replaceChildren(stage, after);
     const race = (App.races = new Specscope.Race(stage));
     let known = {};
-    const take = growing((tail, anew) => {
+    const takes = () => growing((tail, anew) => {
       const [told, rest] = split(tail);
       if (anew && race.list.length) race.reset();
       known = anew ? told : { ...known, ...told };
@@ -219,8 +239,17 @@
       if (told.address) history.replaceState(history.state, "", addressOf(told.address, {}));
       if (told.done) race.play();
     });
-    take(props.value);
-    watch("value", () => take(props.value));
+    let take = takes();
+    const beat = pulse(() => server.run_lives(known.run), (sentence) => {
+      race.lose(sentence);
+      take = takes(); // should lines come after all, they are heard from the beginning
+    });
+    const hear = () => {
+      take(props.value);
+      beat(!race.over);
+    };
+    hear();
+    watch("value", hear);
   };
 
   // What a race leaves: its address, and every run of it to be looked at step by step.

@@ -116,6 +116,12 @@
       if (!record.live) this.state.follow = false;
     }
 
+    // The stream broke: what has come is all there will be.
+    lose(sentence) {
+      this.record.fail({ sentence });
+      this.change({ record: this.record.last, follow: false });
+    }
+
     reset() {
       this.clock.stop();
       this.record.reset();

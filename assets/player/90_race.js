@@ -68,6 +68,7 @@
         if (!line.trim()) continue;
         const fields = JSON.parse(line);
         if (fields.kind === "race") this.wanted = fields.lanes;
+        else if (fields.kind === "fault" && fields.lane === undefined) this.lose(fields.sentence);
         else this.lane(fields.lane ?? 0).record.take(fields);
       }
       this.change({ record: true });
@@ -86,10 +87,20 @@
       return this.list.filter((lane) => lane.record.play);
     }
 
-    // Every announced lane has ended, or failed before it began; at least one has something to show.
+    // Every announced lane has ended, or failed; at least one has something to show.
     get ready() {
-      const over = ({ record }) => (record.play ? !record.live : Boolean(record.fault));
-      return this.running.length > 0 && this.list.length >= this.wanted && this.list.every(over);
+      return this.running.length > 0 && this.over;
+    }
+
+    get over() {
+      return this.list.length >= this.wanted && this.list.every((lane) => lane.over);
+    }
+
+    // The race or its stream broke: what has not ended never will.
+    lose(sentence) {
+      this.lane(Math.max(1, this.wanted, this.list.length) - 1);
+      for (const lane of this.list) if (!lane.over) lane.record.fail({ sentence });
+      this.change({ record: true });
     }
 
     get length() {

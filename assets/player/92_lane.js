@@ -34,6 +34,10 @@
       return !this.record.fault && WHOLE.has(this.record.end?.finish);
     }
 
+    get over() {
+      return Boolean(this.record.end || this.record.fault);
+    }
+
     get place() {
       return 1 + this.race.running.filter((lane) => lane.whole && lane.total < this.total).length;
     }

@@ -163,3 +163,20 @@ def test_the_table_tells_the_memory_of_every_lane(race: Callable[..., Shown]) ->
     )
     column = headings.index("Memory")
     assert sorted(row[column] for row in rows if len(row) > column) == [f"{2 + cached / 10:.1f} MB", "–"]
+
+
+def test_a_race_that_breaks_off_keeps_what_it_has(race: Callable[..., Shown]) -> None:
+    """A lane that has ended stays as it is; the others say why no more comes, those that never began as well."""
+    fast, slow = timed(record("lookahead"), 40), timed(record("autoregressive"), 50)
+    told = [line for line in lines([fast, slow]).splitlines() if '"kind": "end"' not in line or '"lane": 0' in line]
+    shown = race([fast])
+    shown.do("player.reset(); player.feed(given)", "\n".join(told).replace('"lanes": 2', '"lanes": 3') + "\n")
+    assert shown.run("[player.ready, player.list.length]") == [False, 2]
+    shown.do("player.lose('It broke.')")
+    assert shown.run("[player.ready, player.list.map((lane) => lane.record.fault)]") == [
+        True,
+        [None, "It broke.", "It broke."],
+    ]
+    shown.do("player.change({ time: player.length, playing: false })")
+    assert shown.run(SEEN)[1] == "".join(slow.texts[token] for token in slow.ids)
+    assert [shown.text(f"[data-lane='{lane}'] .ss-pace") for lane in (1, 2)] == ["It broke."] * 2

@@ -79,6 +79,30 @@ def test_a_live_run_is_followed_and_stopped(new_page: NewPage, served: Served, s
     nobody_is_left(served)
 
 
+def test_a_stream_that_breaks_is_told_of(new_page: NewPage, served: Served, held: threading.Event) -> None:
+    """Run and lanes were shown as live for ever; should lines come after all, they are shown."""
+    page = served.open(new_page(), QUERY)
+    page.wait_for_function("document.querySelector('#run-length input')?.value === '256'")
+    begin(page)
+    page.get_by_role("tab", name="Race").click()
+    page.click("#race-go")
+    page.wait_for_function("document.querySelector('.ss-pace')?.textContent.includes('1 run is before yours')")
+    before = page.evaluate(f"{PLAYER}.record.last")
+    served.house.store.telling.clear()
+    lost = "The connection was lost: this is what came before. Reload the page to start again."
+    page.wait_for_function(
+        "(lost) => [...document.querySelectorAll('.ss-pace')].filter((told) => told.textContent === lost).length >= 2",
+        arg=lost,
+    )
+    page.get_by_role("tab", name="Run").click()
+    page.wait_for_selector(f".ss-notice:has-text('{lost}')")
+    assert page.evaluate(f"[{PLAYER}.record.live, {PLAYER}.record.last]") == [False, before]
+    held.set()
+    page.wait_for_function(f"{PLAYER}.record.check && !{PLAYER}.record.fault")
+    page.wait_for_function("SpecscopeApp.races.ready && SpecscopeApp.races.list.every((lane) => lane.record.end)")
+    nobody_is_left(served)
+
+
 def test_a_closed_tab_frees_the_engine_within_a_second(
     new_page: NewPage,
     served: Served,
