@@ -57,6 +57,7 @@ def _lives(house: House, page: gr.Blocks, viewer: gr.HTML) -> None:
     """The whole page."""
     from .address import parse
     from .pages import race, run
+    from .takeover import take
 
     with gr.Tabs(elem_id="app-tabs") as tabs:
         with gr.Tab("Run", id="run", elem_id="run"):
@@ -75,10 +76,13 @@ def _lives(house: House, page: gr.Blocks, viewer: gr.HTML) -> None:
         return shown
 
     def compared(event: gr.EventData) -> dict[Any, Any]:
-        """The race of what is on the screen: its prompt, model and sampling."""
+        """The race of what is on the screen: its prompt, model, method and sampling."""
         asked = event.address
-        state = parse(dict(parse_qsl(asked)) if isinstance(asked, str) else {}, house.catalog)
-        return {tabs: gr.Tabs(selected="race")} | raced.show_state(state)
+        state, remarks = take(house, dict(parse_qsl(asked)) if isinstance(asked, str) else {})
+        shown: dict[Any, Any] = {tabs: gr.Tabs(selected="race")} | raced.show_state(state)
+        if remarks:
+            shown[raced.prompt.hint] = gr.update(value=" ".join(remarks), visible=True)
+        return shown
 
     def closed(request: gr.Request) -> None:
         house.runs.forget(str(request.session_hash))

@@ -29,6 +29,7 @@ def viewer(house: House) -> gr.HTML:
             gallery=house.recordings.gallery(),
             landing=landing.id if landing else "",
             largest=LIMITS.upload_bytes,
+            races=not house.replay_only,
         )
     )
 

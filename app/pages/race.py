@@ -144,7 +144,7 @@ class RaceForm:
         if state.example:
             shown |= self.show_example(state.example) | {self.prompt.example: state.example}
         if state.prompt is not None:
-            shown |= self.prompt.show(state.prompt)
+            shown |= self.prompt.show(state.prompt, state.example or "") | {self.prompt.example: state.example or ""}
         return shown | {self.sampling.fields[name]: value for name, value in state.sampling.items()}
 
     @property

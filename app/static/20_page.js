@@ -9,7 +9,8 @@
       this.build(element);
       this.player = new Specscope.Player(this.stage, {
         source: { detail: (k) => this.lines("run_detail", k), step: (k) => this.lines("run_step", k) },
-        on: { link: (place) => addressOf(this.told.address ?? "", place), change: (place) => this.moved(place), compare: () => race(this.told.address ?? "") },
+        on: { link: (place) => addressOf(this.told.address ?? "", place), change: (place) => this.moved(place),
+          compare: props.races ? () => race(this.told.address ?? "") : undefined },
       });
       this.fresh();
       this.pulse = pulse(() => server.run_lives(this.live), (sentence) => this.lose(sentence));

@@ -74,8 +74,8 @@
   const named = (key) => (key === "–" ? " – " : S.el("kbd", {}, key));
 
   S.Help = class {
-    constructor() {
-      const rows = KEYS.map(([key, words]) => S.el("tr", {},
+    constructor({ on }) {
+      const rows = KEYS.filter(([key]) => key !== "c" || on.compare).map(([key, words]) => S.el("tr", {},
         S.el("th", { scope: "row" }, ...key.split(" ").map(named)), S.el("td", {}, words)));
       this.node = S.dialog("Keys", S.el("table", { class: "ss-table" }, S.el("tbody", {}, ...rows)),
         S.el("p", { class: "ss-quiet" }, "Point at a token to see it in every view; press it to pin it."));

@@ -31,7 +31,7 @@
       this.legend = new S.Legend(this);
       this.cards = new S.Cards(this);
       this.status = new S.Status(this);
-      this.help = new S.Help();
+      this.help = new S.Help(this);
       this.parts = [this.status, this.transport, this.legend, this.text, this.detail, this.cards];
       const words = S.el("section", { class: "ss-card ss-words", "aria-label": "Text" },
         this.status.textHead(), this.text.node);

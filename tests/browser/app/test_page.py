@@ -204,6 +204,21 @@ def test_the_race_takes_the_runs_prompt_along(new_page: NewPage, served: Served)
     page.wait_for_function("document.querySelector('#race-length input')?.value === '24'")
 
 
+def test_the_race_takes_a_recording_along(new_page: NewPage, served: Served) -> None:
+    """The key only led to the race, which stood there with a prompt of its own."""
+    page = served.open(new_page(), "?run=draft-model-names")
+    page.wait_for_function("SpecscopeApp.viewers.told.run === 'draft-model-names'")
+    page.locator(".ss-title").first.click()
+    page.keyboard.press("c")
+    asked = "Who are Xolvor, Britk, Umqar, Zedfin and Wolqua?"
+    page.wait_for_function(
+        "(asked) => document.querySelector('#race-prompt textarea')?.value.includes(asked)", arg=asked
+    )
+    assert page.input_value("#race-length input") == "64"
+    assert page.locator("#race-methods input:checked").count() == 2
+    assert "does not have the run's model" in page.locator("#race .app-hint.prose").inner_text()  # it is the toy's here
+
+
 def test_the_chosen_theme_is_kept_and_an_address_wins(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page(color_scheme="light"))
     page.click("#app-theme")
