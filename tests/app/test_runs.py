@@ -20,7 +20,9 @@ from app.runs import Runs
 from app.store import Store
 from decoding import METHODS
 from decoding.chat import Chat
+from decoding.loop import Loop
 from decoding.run import Run
+from viz.play import Play
 
 from .conftest import TABLES, TOY, asked, kinds, lines
 
@@ -53,6 +55,30 @@ def test_the_text_only_grows_and_ends_with_its_proof(runs: Runs) -> None:
     kept = runs.store.get(told[0]["run"])
     assert kept is not None and len(kept.trace.steps) == steps and kept.trace.header.record == "full"
     assert runs.going == 0 and len(runs.line) == 0
+
+
+def test_steps_are_told_in_bursts_the_first_at_once(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work between two passes slows the next pass; whoever waits sees the first step as early as it can be seen."""
+    monkeypatch.setattr("app.runs.LIMITS", replace(LIMITS, live_gap=1e6))
+    seen = list[int]()
+    told = Play.step
+
+    def step(play: Play, step: Any, *texts: Any) -> str:
+        seen.append(len(play.story.steps))
+        return told(play, step, *texts)
+
+    monkeypatch.setattr(Play, "step", step)
+    original, passes = Loop.turn, list[int]()
+
+    def turn(loop: Loop, index: int) -> Any:
+        passes.append(len(seen))
+        return original(loop, index)
+
+    monkeypatch.setattr(Loop, "turn", turn)
+    text = whole(runs.start(asked(), "tab", ""))
+    steps = kinds(text).count("step")
+    assert steps > 3 and len(seen) == steps
+    assert passes[:steps] == [0, *[1] * (steps - 1)], "a step was told between two passes"
 
 
 def test_a_measured_speedup_comes_where_it_was_asked_for(runs: Runs) -> None:
