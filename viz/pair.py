@@ -30,7 +30,7 @@ WORDS = {
     "cut": "behind the end of the run: never written",
     "typical": "{fate}: p {p}, kept where it is typical enough",
     "explored": "a cell of the window: p {p}, read and never written",
-    "none": "no guess here: the target's own law",
+    "none": "the root is no guess: these are the shares behind it",
     "rank": "the target's choice here was guess {rank} of {count}",
     "missed": "the target's choice here was none of the {count} guessed",
     "liked": "the target's choice here was the drafter's {rank}, q {q}",
@@ -53,8 +53,7 @@ def base(story: Story) -> Figure:
     rows = [*range(_ROWS)]
     target = bar | {"y": [row - 0.2 for row in rows], "marker": {"color": "$correction", "line": {"width": 0}}}
     drawn = {"shape": "/", "size": 6, "fillmode": "overlay", "fgcolor": "$paper", "fgopacity": 0.9}
-    striped = {"color": "$proposed", "line": {"width": 0}, "pattern": drawn}
-    draft = bar | {"y": [row + 0.2 for row in rows], "marker": striped}
+    draft = bar | {"y": [], "marker": {"color": "$proposed", "line": {"width": 0}, "pattern": drawn}}
     names = labels("middle left", "$text") | {"x": [-0.02] * _ROWS}
     marks = points("markers", marker={"size": 9, "color": "$text", "line": {"width": 1.5, "color": "$text"}})
     data = [target, draft, names, marks, labels("middle right", "$text") | {"x": [-0.36, -0.36], "y": [-2.4, -1.6]}]
@@ -95,12 +94,14 @@ def pair_detail(story: Story, k: int, node: int) -> Patch:
     ids = [token for token, _ in rows]
     places = {step.tokens[guess]: guess for guess in siblings(step, parent)}
     data: list[Trace] = [{} for _ in range(5)]
-    nodes = packed([places.get(token, -1) for token in ids])
-    data[TARGET] = {"x": [round(p, 4) for _, p in rows], "customdata": nodes}
-    if any(token in shares for token in ids):
-        drawn = [round(shares[token], 4) if token in shares else None for token in ids]
-        data[DRAFT] = {"x": drawn, "customdata": nodes}
+    data[TARGET] = {"x": [round(p, 4) for _, p in rows], "customdata": packed([places.get(token, -1) for token in ids])}
     data[NAMES] = {"y": packed([*range(len(ids))]), "text": tokens(ids) | {"cut": 14}}
+    drawn = [(row, token) for row, token in enumerate(ids) if token in shares]
+    if drawn:
+        data[DRAFT] = {"x": [round(shares[token], 4) for _, token in drawn], "y": [row + 0.2 for row, _ in drawn]}
+        data[DRAFT]["customdata"] = packed([places.get(token, -1) for _, token in drawn])
+        # For the table, whose rows are all tokens; a bar of no length would be labelled 0.
+        data[NAMES]["customdata"] = [round(shares[token], 4) if token in shares else None for token in ids]
     signs = [(1.17, ids.index(taken), "diamond")] if taken in ids else []
     if node:
         signs.append((1.1, ids.index(step.tokens[node]), MEANINGS[node_fates(step)[node]].symbol))
@@ -212,5 +213,5 @@ VIEW = View(
     shows=shows,
     nodes=("points", "points", None, None, None),
     phases=("verify", "propose", "propose", "accept", "accept"),
-    columns=(("Token", "data.2.text"), ("p", "data.0.x"), ("q", "data.1.x"), ("Node", "data.0.customdata")),
+    columns=(("Token", "data.2.text"), ("p", "data.0.x"), ("q", "data.2.customdata"), ("Node", "data.0.customdata")),
 )

@@ -86,8 +86,7 @@
     const rows = ranked(nodes, { top: top[parent], best, node, rivals, said, drafter, most: detail.rows });
     const place = (token) => rivals.find((guess) => nodes.token[guess] === token) ?? -1;
     const row = (token) => rows.findIndex(([each]) => each === token);
-    const places = rows.map(([token]) => place(token));
-    const drawn = rows.some(([token]) => drafter.has(token));
+    const drawn = rows.map(([token], i) => [i, token]).filter(([, token]) => drafter.has(token));
     const signs = row(said) >= 0 ? [[1.17, row(said), "diamond"]] : [];
     if (node) signs.push([1.1, row(nodes.token[node]), record.play.fates[nodes.fate[node]].symbol]);
     const most = Math.max(0, ...top[parent].map(([, p]) => p));
@@ -95,10 +94,14 @@
       sentence(detail.words, record.play.header, step, nodes, node, most), rank(detail, nodes, rivals, said, best),
     ];
     const data = [];
-    data[detail.target] = { x: rows.map(([, p]) => p), customdata: places };
-    data[detail.draft] = drawn ? { x: rows.map(([token]) => drafter.get(token) ?? null), customdata: places } : {};
+    data[detail.target] = { x: rows.map(([, p]) => p), customdata: rows.map(([token]) => place(token)) };
+    data[detail.draft] = {
+      x: drawn.map(([, token]) => drafter.get(token)), y: drawn.map(([i]) => i + 0.2),
+      customdata: drawn.map(([, token]) => place(token)),
+    };
     data[detail.names] = {
       y: rows.map((_, i) => i), text: rows.map(([token]) => S.escape(S.cut(record.visible(token), 14))),
+      customdata: rows.map(([token]) => drafter.get(token) ?? null), // for the table
     };
     data[detail.marks] = {
       x: signs.map(([x]) => x), y: signs.map(([, y]) => y), marker: { symbol: signs.map(([, , symbol]) => symbol) },

@@ -173,9 +173,9 @@ def test_the_drafters_law_is_drawn_beside_the_targets(method: str, make: Callabl
             parent = max(0, step.parents[node])
             law = {token: q for token, q, _ in step.draft_top[parent]} if step.draft_top else {}
             data = drawn_pair(story, step, node)
-            shown, drafter = data[NAMES]["text"], data[DRAFT].get("x", [])
-            assert len(shown) <= 7 and len(drafter) in (0, len(shown))
-            mine = {name: q for name, q in zip(shown, drafter, strict=False) if q is not None}
+            shown, bars = data[NAMES]["text"], data[DRAFT] or {"x": [], "y": []}
+            mine = {shown[round(y - 0.2)]: q for q, y in zip(bars["x"], bars["y"], strict=True)}
+            assert len(shown) <= 7 and data[NAMES].get("customdata", [None] * len(shown)) == [*map(mine.get, shown)]
             if not law:
                 assert "the drafter's" not in data[SAY]["text"][1]
                 continue
@@ -194,6 +194,7 @@ def test_the_drafters_law_is_drawn_beside_the_targets(method: str, make: Callabl
                 wanted += f" {len(law)}"
             assert data[SAY]["text"][1] == f"the target's choice here was {wanted}"
             ranks.add(wanted.split(",")[0])
+    assert ("q", f"data.{NAMES}.customdata") in VIEW.columns
     assert laws > 20 and alone and "the drafter's best" in ranks and len(ranks) > 2
 
 
@@ -203,7 +204,7 @@ def test_a_record_from_before_the_drafters_laws_shows_what_it_has() -> None:
     k = next(step.index for step in trace.steps if step.drafted)
     step = replace(trace.steps[k], draft_top=())
     data = drawn_pair(Story.of(changed(trace, k, draft_top=())), step, 1)
-    assert [q for q in data[DRAFT]["x"] if q is not None] == [round(step.q[1] or 0.0, 4)]
+    assert data[DRAFT]["x"] == [round(step.q[1] or 0.0, 4)]
     assert data[SAY]["text"][1] in ("the target's choice here was guess 1 of 1", WORDS["missed"].format(count=1))
 
 
