@@ -65,7 +65,11 @@ class Runs:
         return self.watch(tab, lambda run_id, cancel: self._one(order, tab, address, run_id, cancel))
 
     def watch(self, tab: str, make: Callable[[str, threading.Event], Pieces]) -> Iterator[str]:
-        """The growing text of some pieces, a few times a second; what goes wrong becomes its last line."""
+        """The growing text of some pieces; what goes wrong becomes its last line.
+
+        It is told at every piece. While nothing new comes it is told again a few times a second: between two tellings
+        it is noticed that a visitor has left.
+        """
         run_id, cancel, text, shown = new_id(), threading.Event(), "", 0.0
         if (before := self._going.get(tab)) is not None:
             before.set()
@@ -75,10 +79,9 @@ class Runs:
             with closing(self.guarded(make(run_id, cancel))) as pieces:
                 for piece in pieces:
                     text += piece
-                    if time.monotonic() - shown >= LIMITS.live_gap:
+                    if piece or time.monotonic() - shown >= LIMITS.live_gap:
                         yield text
                         shown = time.monotonic()
-            yield text
         finally:
             cancel.set()
             self.store.telling.discard(run_id)
@@ -168,14 +171,14 @@ class Runs:
         play, known = Play(run.header, run_id, cap), dict[int, str]()
         try:
             yield stream.state("reading", f"Reading {len(prompt)} prompt tokens.")
-            yield play.begin({token: engine.codec.piece(token) for token in set(prompt)})
+            piece = play.begin({token: engine.codec.piece(token) for token in set(prompt)})
             for steps in _bursts(run, LIMITS.live_gap):
-                piece = ""
                 for step in steps:
                     texts = {token: engine.codec.piece(token) for token in step.used - known.keys()}
                     known |= texts
                     piece += play.step(step, texts)
                 yield piece
+                piece = ""
             return run, play
         finally:
             run.close()
