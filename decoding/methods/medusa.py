@@ -104,8 +104,8 @@ class Medusa(Method):
         heads: Guesser = context.parts["medusa"]
         self._context, self._params, self._heads = context, params, heads
         self._count = min(params.heads or heads.count, heads.count)
-        grown = default(self._count, heads.accuracies, params.size)  # L1
-        self._tree = grown if params.tree == "sparse" else params.written
+        sparse = params.tree == "sparse"
+        self._tree = default(self._count, heads.accuracies, params.size) if sparse else params.written  # L1
         self._hidden: torch.Tensor | None = None  # L2
         self._guesses: list[list[int]] = []  # of every head, the best first
         self._nodes: list[list[JSON]] = []  # head, rank and whether it was accepted, of every guess of the step
