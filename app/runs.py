@@ -67,8 +67,7 @@ class Runs:
     def watch(self, tab: str, make: Callable[[str, threading.Event], Pieces]) -> Iterator[str]:
         """The growing text of some pieces; what goes wrong becomes its last line.
 
-        It is told at every piece. While nothing new comes it is told again a few times a second: between two tellings
-        it is noticed that a visitor has left.
+        While nothing new comes it is told again: between two tellings it is noticed that a visitor has left.
         """
         run_id, cancel, text, shown = new_id(), threading.Event(), "", 0.0
         if (before := self._going.get(tab)) is not None:
