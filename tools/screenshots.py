@@ -29,7 +29,7 @@ SHOTS = (
     Shot("window", "lookahead", 11),
     Shot("pool", "lookahead", 11),
     Shot("tree", "medusa-defaults", 5),
-    Shot("pair", "draft-model-names", 4),
+    Shot("pair", "draft-model-names", 20),
     Shot("timeline", "ouroboros-defaults", 4),
     Shot("counters", "lookahead", 11),
     Shot("check", "lookahead", 11),
