@@ -62,7 +62,8 @@ def frame(story: Story, k: int) -> Patch:
     for phase in PHASES:
         data.append({"y": [round(getattr(timing, f"{phase}_ms"), 3) if k else None]})
     if k == 0:
-        words = f"prompt: {step.fed:,} tokens read in {timing.total_ms:,.0f} ms"
+        what = "prompt and guesses" if step.fed > step.pending + 1 else "prompt"
+        words = f"{what}: {step.fed:,} tokens read in {timing.total_ms:,.0f} ms"
         data.append({"x": [-0.5], "y": [0.5], "text": {"strings": [words]}})
     return {"data": data}
 

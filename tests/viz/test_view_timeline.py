@@ -45,7 +45,9 @@ def test_areas_are_the_times_measured(method: str) -> None:
         assert parts == pytest.approx([getattr(step.timing, f"{phase}_ms") for phase in PHASES], abs=0.001)
     first = trace.steps[0]
     words = data[FORWARD + len(PHASES)]["text"]
-    assert words == [f"prompt: {first.fed} tokens read in {first.timing.total_ms:.0f} ms"]
+    guesses = first.fed - len(trace.header.prompt)
+    what = "prompt and guesses" if guesses else "prompt"
+    assert words == [f"{what}: {first.fed} tokens read in {first.timing.total_ms:.0f} ms"]
 
 
 def test_a_changed_record_gives_another_figure() -> None:
