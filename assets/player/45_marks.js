@@ -126,7 +126,8 @@
       return boxes;
     }
 
-    // A growing chart shows all steps: a line stands at this one, and the later ones are behind a veil.
+    // A growing chart shows all steps: a line stands at this one, and the later ones are behind a veil. Axes without
+    // labels carry words, which are of no step.
     drawTime(layout) {
       const { state } = this.plot.player;
       const x = layout.xaxis;
@@ -134,7 +135,8 @@
       const [left, right] = [x._offset, x._offset + x._length];
       const at = left + x.d2p(state.step);
       const edge = Math.max(left, left + x.d2p(state.step + (S.judged(state) ? 0.5 : -0.5)));
-      const rows = Object.entries(layout).filter(([name]) => name.startsWith("yaxis")).map(([, axis]) => axis);
+      const axes = Object.entries(layout).filter(([name]) => name.startsWith("yaxis")).map(([, axis]) => axis);
+      const rows = axes.filter((axis) => axis.showticklabels);
       const later = rows.map((y) => rectangle([edge, y._offset, right - edge, y._length]));
       const now = rows.map((y) => `M${at} ${y._offset}v${y._length}`);
       if (edge < right) this.set("veil", later.join(""));

@@ -63,6 +63,16 @@ def test_keys_move_through_the_run(show: Show) -> None:
     assert shown.run("[player.state.step, player.state.playing]") == [0, False]
 
 
+def test_the_veil_over_later_steps_spares_the_words_about_the_first(show: Show) -> None:
+    """The timeline's two charts are crossed by line and veil; the sentence between them is of no step."""
+    shown = show(record("lookahead"))
+    shown.press("6")
+    shown.wait('document.querySelector("[data-view=timeline] .ss-mark-cursor")?.getAttribute("d")')
+    parts = """["cursor", "veil"].map((name) =>
+      document.querySelector(`[data-view=timeline] .ss-mark-${name}`).getAttribute("d").split("M").length - 1)"""
+    assert shown.run(parts) == [2, 2]
+
+
 def _emitted(k: int) -> list[int]:
     return [*emitted_fates(record("lookahead").steps[k])]
 
