@@ -37,6 +37,7 @@ WORDS = {
     "unliked": "the target's choice here was not among the drafter's best{count}",
 }
 FATES = {Fate.ACCEPTED: "accepted", Fate.REJECTED: "rejected", Fate.MATCHED: "right, but not the one used"}
+_GREEDY = "A guess holds where it is the target's longest bar, however sure the drafter was."
 _LIGHT = "this run was recorded without probabilities: record it in full to see them"
 
 
@@ -75,7 +76,8 @@ def base(story: Story) -> Figure:
         "words": WORDS,
         "ranks": _RANKS,
     }
-    return {"data": data, "layout": figure, "detail": detail}
+    told = {} if story.header.sampling.get("temperature") else {"look_for": _GREEDY}
+    return {"data": data, "layout": figure, "detail": detail, **told}
 
 
 def frame(story: Story, k: int) -> Patch:

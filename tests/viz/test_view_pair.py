@@ -198,6 +198,13 @@ def test_the_drafters_law_is_drawn_beside_the_targets(method: str, make: Callabl
     assert laws > 20 and alone and "the drafter's best" in ranks and len(ranks) > 2
 
 
+def test_what_to_look_for_is_the_rule_that_judged() -> None:
+    """Greedily no guess is tested by its share: a long bar of the drafter costs it nothing."""
+    greedy, free = (Story(sampled("draft_model", temperature=t).header) for t in (0.0, 1.0))
+    assert VIEW.base(greedy)["look_for"].startswith("A guess holds where it is the target's longest bar")
+    assert "look_for" not in VIEW.base(free) and "may be rejected" in VIEW.look_for
+
+
 def test_a_record_from_before_the_drafters_laws_shows_what_it_has() -> None:
     """The shares of sampled tokens alone, and the target's choice among the guesses."""
     trace = sampled("draft_model")
