@@ -19,7 +19,7 @@ import torch
 from scipy.stats import chi2
 
 from decoding import accept, drafting, sampling
-from decoding.methods import METHODS, draft_model
+from decoding.methods import METHODS
 from decoding.methods.autoregressive import Autoregressive
 from decoding.model.table import TableModel
 from decoding.sampling import Draws, Sampler, draw
@@ -272,8 +272,8 @@ def two_likeliest(q: torch.Tensor, uniform: float) -> int:
 
 CONTROLS: Mapping[str, tuple[str, Any, str, Any]] = {
     # name: method, module, attribute, wrong piece
-    "argmax_draft_with_softmax_q": ("draft_model", draft_model, "draw", lambda q, uniform: int(q.argmax())),
-    "draft_filtered_but_not_its_q": ("draft_model", draft_model, "draw", two_likeliest),
+    "argmax_draft_with_softmax_q": ("draft_model", drafting, "draw", lambda q, uniform: int(q.argmax())),
+    "draft_filtered_but_not_its_q": ("draft_model", drafting, "draw", two_likeliest),
     "unchecked_first_token": ("prompt_lookup", accept, "sampled", unchecked_first(accept.sampled)),
     "argmax_draft_by_phrases_with_softmax_q": ("ouroboros", drafting, "draw", lambda q, uniform: int(q.argmax())),
     "biased_residual": ("draft_model", accept, "residual", lambda p, q: p),
