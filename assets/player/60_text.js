@@ -123,7 +123,7 @@
       const last = this.tokens[this.until - 1]?.span ?? this.prompt.lastChild;
       if (!last?.offsetParent) return;
       const box = this.node;
-      const [top, bottom] = [last.offsetTop - box.offsetTop, last.offsetTop - box.offsetTop + last.offsetHeight];
+      const [top, bottom] = [last.offsetTop, last.offsetTop + last.offsetHeight]; // within the box, which is positioned
       const room = this.ghosts.childNodes.length ? 28 : 4;
       if (bottom + room > box.scrollTop + box.clientHeight) box.scrollTop = bottom + room - box.clientHeight;
       else if (top < box.scrollTop) box.scrollTop = Math.max(0, top - 8);
