@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 from decoding.trace import Limits as FileLimits
@@ -24,7 +25,9 @@ class Limits:
     waiting: int = 16  # runs waiting for the engine: told at once to come back later, the next one loses less
     threads: int = 40  # of the server: every run that waits holds one
     stream_bytes: int = 900_000  # of one run in the page's component, which copies its value on every update
-    live_gap: float = 0.2  # seconds between two updates of the page: each takes time from the run that it tells of
+    # Seconds between two updates of the page: each takes time from the run that it tells of, most where two cores have
+    # to serve the browser as well.
+    live_gap: float = 0.2 if (os.cpu_count() or 1) > 2 else 0.4
     sessions: int = 200  # browser tabs whose state is kept
     chats: int = 16  # conversations whose caches stay in memory between two turns
     stored_bytes: int = 64 * 2**20  # packed records of live runs, to be looked at again; the oldest go first

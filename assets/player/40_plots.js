@@ -39,6 +39,7 @@
         if (fresh) this.listen();
         this.drawn = wanted;
       }
+      this.step = state.step;
       this.marks.draw();
       this.describe();
       return true;
@@ -89,7 +90,7 @@
 
     // The node of the step under a point, -1 where it shows none.
     nodeAt(point) {
-      if (!point) return -1;
+      if (!point || this.step !== this.player.state.step) return -1; // a live run's picture may be behind it
       const node = this.givenNode(point);
       const nodes = this.player.record.nodes(this.player.state.step);
       return nodes && node >= 0 && node < nodes.count ? node : -1;

@@ -2,6 +2,8 @@
 {
   const S = (globalThis.Specscope ??= {});
 
+  const REST_MS = 500; // between two drawings of a live run's charts
+
   S.Card = class {
     constructor(player, view) {
       this.player = player;
@@ -48,7 +50,9 @@
       const { missing } = this;
       if (missing) S.write(this.waiting, this.player.fetch.missing);
       S.show(this.waiting, missing);
-      return missing ? true : this.content.draw(slide);
+      if (missing) return true;
+      this.content.box.classList.remove("ss-past");
+      return this.content.draw(slide);
     }
 
     close() {
@@ -78,6 +82,7 @@
 
     update(changed) {
       const { record, state } = this.player;
+      if (record.fault && !record.play) this.clear();
       if (["open", "narrow", "view", "record"].some((name) => changed.has(name))) this.prepare();
       if (record.play && state.step >= 0) this.draw(changed);
     }
@@ -89,10 +94,15 @@
       this.arrange();
     }
 
+    // Another run with the same views finds its cards as the visitor left them, and nothing on the page moves.
     build() {
       const { record } = this.player;
-      this.clear();
+      const told = JSON.stringify(record.views);
       this.version = record.version;
+      this.drew = performance.now();
+      if (this.views && told === this.told) return;
+      this.clear();
+      this.told = told;
       this.views = record.views.filter((view) => view.kind !== "text");
       this.player.state.open = new Set(S.Cards.first(this.views));
       this.player.state.view = [...this.player.state.open][0];
@@ -182,9 +192,10 @@
       const marksOnly = [...changed].every((name) => name === "hover");
       const slide = changed.has("step") && player.state.playing && player.clock.slow && !S.calm();
       this.waiting = false;
+      const resting = this.rest();
       let first = true;
       for (const card of this.cards.values()) {
-        if (!card.onScreen) continue;
+        if (!card.onScreen || (resting && card.view.kind === "plot")) continue;
         const { fresh } = card; // one in a frame, so that the page stays awake
         if (fresh && !first) {
           this.waiting = true;
@@ -195,6 +206,22 @@
         else if (!card.draw(slide)) player.waitForPlotly();
       }
       if (this.waiting) this.resized();
+      if (!resting && !marksOnly) this.drew = performance.now();
+    }
+
+    // Pictures of a live run that is followed come some time behind its text: they cost the most of what it is shown with.
+    rest() {
+      const { record, state } = this.player;
+      const left = this.drew + REST_MS - performance.now();
+      if (!record.live || !state.follow || left <= 0) return false;
+      clearTimeout(this.rested);
+      this.rested = setTimeout(() => this.resized(), left);
+      return true;
+    }
+
+    // Their pictures are of a run that is no longer shown.
+    expire() {
+      for (const { content } of this.cards.values()) content.box.classList.add("ss-past");
     }
 
     clear() {
@@ -205,6 +232,7 @@
 
     destroy() {
       this.clear();
+      clearTimeout(this.rested);
       this.seen.disconnect();
       this.sized.disconnect();
     }

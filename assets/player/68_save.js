@@ -67,7 +67,7 @@
   };
 
   S.saveImage = async (player, plot, format) => {
-    if (plot.drawn === null) return;
+    if (plot.drawn === null || plot.box.classList.contains("ss-past")) return;
     const address = await plot.image(format);
     const name = `${player.record.play.header.method}-${plot.view.name}-step-${player.state.step}.${format}`;
     S.el("a", { href: address, download: name }).click();

@@ -126,7 +126,7 @@
       this.clock.stop();
       this.record.reset();
       this.frames.clear();
-      this.cards.clear();
+      this.cards.expire();
       this.wanted = null;
       Object.assign(this.state, BEGIN);
       this.change({ record: -1, step: -1, pin: null, playing: false });

@@ -36,12 +36,12 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
 
 @pytest.fixture
 def held(slow: threading.Event, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """Such steps of which the tenth waits until the event is set, however slow the browser is."""
+    """Such steps of which the twentieth waits until the event is set, however slow the browser is."""
     done, usual = list[Any](), METHODS["autoregressive"].propose
 
     def propose(self: Any) -> Any:
         done.append(self)
-        if len(done) >= 10:
+        if len(done) >= 20:
             slow.wait(60)
         return usual(self)
 
@@ -76,6 +76,28 @@ def test_a_live_run_is_followed_and_stopped(new_page: NewPage, served: Served, s
     page.wait_for_function(f"{PLAYER}.record.end?.finish === 'cancelled'")
     page.wait_for_function(f"{PLAYER}.record.check")
     assert page.evaluate(f"{PLAYER}.record.last") < max(120, before + 60)
+    nobody_is_left(served)
+
+
+def test_charts_of_a_run_that_is_followed_come_behind_its_text(
+    new_page: NewPage, served: Served, held: threading.Event
+) -> None:
+    page = served.open(new_page(height=1800), QUERY)
+    page.wait_for_function("document.querySelector('#run-length input')?.value === '256'")
+    begin(page)
+    page.wait_for_function(f"{PLAYER}.cards.cards.get('timeline').content.drawn")  # though no more steps come
+    followed, left = page.evaluate(
+        f"""() => {{
+          const player = {PLAYER}, plot = player.cards.cards.get("timeline").content;
+          const drawn = (change) => {{ player.change(change); player.flush(); return plot.drawn !== "before"; }};
+          plot.drawn = "before";
+          player.cards.drew = performance.now();
+          return [drawn({{ size: player.state.size + 1 }}), drawn({{ follow: false }})];
+        }}"""
+    )
+    assert (followed, left) == (False, True)
+    held.set()
+    page.wait_for_function(f"{PLAYER}.record.check")
     nobody_is_left(served)
 
 
