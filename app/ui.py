@@ -12,12 +12,12 @@ from decoding.errors import ParamError, TraceError
 
 from . import server
 from .catalog import EMBEDDED, read_catalog
+from .events import QUICK
 from .hosting import host
 from .house import House
 from .viewer import viewer as make_viewer
 
 TITLE = "Specscope"
-_QUIET: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
 _MOST_TOLD = 3  # of what is wrong with an address: the rest is most often a consequence
 _HEAD = """<header class="app-header"><h1 class="app-name">Specscope</h1>
 <p class="app-motto">How a language model writes several tokens per step, and still exactly its own text.</p>
@@ -50,7 +50,7 @@ def _replays(house: House, page: gr.Blocks, viewer: gr.HTML) -> None:
     def opened(request: gr.Request) -> Any:
         return _asked_run(house, (request.query_params or {}).get("run"), [])
 
-    page.load(opened, None, viewer, **_QUIET)
+    page.load(opened, None, viewer, **QUICK)
 
 
 def _lives(house: House, page: gr.Blocks, viewer: gr.HTML) -> None:
@@ -88,8 +88,8 @@ def _lives(house: House, page: gr.Blocks, viewer: gr.HTML) -> None:
         house.runs.forget(str(request.session_hash))
         house.runs.forget(f"{request.session_hash} race")
 
-    page.load(opened, None, [tabs, viewer, *form.outputs, *raced.outputs], **_QUIET)
-    viewer.race(compared, None, [tabs, *raced.outputs], **_QUIET)
+    page.load(opened, None, [tabs, viewer, *form.outputs, *raced.outputs], **QUICK)
+    viewer.race(compared, None, [tabs, *raced.outputs], **QUICK)
     page.unload(closed)
 
 

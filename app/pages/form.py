@@ -17,6 +17,7 @@ from decoding.types import JSON
 from ..address import State
 from ..catalog import Entry
 from ..controls import Message, Prompt, presets, runnable, typed
+from ..events import QUICK
 from ..examples import EXAMPLES
 from ..limits import LIMITS
 
@@ -25,15 +26,6 @@ Update = dict[Any, Any]  # component -> what gradio makes of it
 TEXT, CHAT = "Text", "Chat"
 _SLIDES = 64  # a whole number with more values than this is typed, not slid
 _PROMPT = "What is the dish of Ablow?"
-# Events that only change the form skip the queue; all decoding shares one line, with two to spare for who just left.
-QUICK: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
-DECODES: dict[str, Any] = {
-    "concurrency_id": "decode",
-    "concurrency_limit": LIMITS.waiting + 2,
-    "trigger_mode": "once",
-    "show_progress": "hidden",
-    "api_visibility": "private",
-}
 _HOTTEST = 2.0  # the page's slider; the command line goes further
 
 
@@ -160,6 +152,11 @@ class PromptControls:
         """What a run reads."""
         names = ("mode", "example", "text", "system", "message", "history")
         return {name: getattr(self, name) for name in names}
+
+    @property
+    def controls(self) -> list[Component]:
+        """What of it stands on the page."""
+        return [field for field in self.fields.values() if field is not self.history]
 
     def wire(self) -> None:
         """Text or conversation, and a new one."""

@@ -14,11 +14,13 @@ from decoding.sampling import Sampling
 from .. import address, races
 from ..address import State
 from ..controls import Order, order, preset, presets, runnable
+from ..events import QUICK
 from ..hosting import fault
 from ..house import House
 from ..limits import LIMITS
 from ..viewer import race_viewer
-from .form import DECODES, QUICK, PromptControls, SamplingControls, Update, prompt_of, values_of
+from .form import PromptControls, SamplingControls, Update, prompt_of, values_of
+from .gather import gathered, pressed
 
 _USUAL = ("autoregressive", "lookahead", "draft_model", "prompt_lookup")
 
@@ -57,8 +59,8 @@ class RaceForm:
         with gr.Row(elem_classes="app-go"):
             self.run = gr.Button("Race", variant="primary", elem_id="race-go")
             self.stop = gr.Button("Stop", elem_id="race-stop")
-        self.inputs: set[Any] = {self.methods, self.length, self.model, *self.prompt.fields.values()}
-        self.inputs |= {*self.sampling.fields.values(), *self.presets.values()}
+        self.inputs = [self.methods, self.length, self.model, *self.prompt.controls]
+        self.inputs += [*self.sampling.fields.values(), *self.presets.values()]
         self.wire()
 
     def wire(self) -> None:
@@ -69,12 +71,7 @@ class RaceForm:
         self.model.change(self.show_model, [self.model, self.methods], self.methods, **QUICK)
         outputs = [*prompt.outputs, *self.sampling.fields.values()]
         prompt.example.input(self.show_example, prompt.example, outputs, **QUICK)
-        self.run.click(
-            self.start,
-            self.inputs,
-            self.viewer,
-            **DECODES,
-        )
+        pressed(self.run, self.inputs, self.start, prompt.history, self.viewer)
         self.stop.click(self.end, None, None, **QUICK)
 
     def orders(self, given: dict[Any, Any]) -> list[Order]:
@@ -97,9 +94,10 @@ class RaceForm:
     def _params(self, name: str, given: dict[Any, Any]) -> dict[str, Any]:
         return preset(METHODS[name], given[self.presets[name]]) if name in self.presets else {}
 
-    def start(self, given: dict[Any, Any], request: gr.Request) -> Iterator[str]:
+    def start(self, form: str, history: object, request: gr.Request) -> Iterator[str]:
         """A race, as the viewer's growing value."""
         try:
+            given = gathered(form, self.inputs) | {self.prompt.history: history}
             orders = self.orders(given)
         except SpecscopeError as error:
             yield fault(str(error))

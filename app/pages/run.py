@@ -14,13 +14,12 @@ from decoding.sampling import Sampling
 from .. import address
 from ..address import State
 from ..controls import Order, order, preset, runnable
+from ..events import QUICK
 from ..examples import EXAMPLES
 from ..hosting import fault
 from ..house import House
 from ..limits import LIMITS
 from .form import (
-    DECODES,
-    QUICK,
     MethodControls,
     PromptControls,
     SamplingControls,
@@ -30,6 +29,7 @@ from .form import (
     transcript,
     values_of,
 )
+from .gather import gathered, pressed
 
 
 class RunForm:
@@ -57,10 +57,10 @@ class RunForm:
         with gr.Row(elem_classes="app-go"):
             self.run = gr.Button("Run", variant="primary", elem_id="run-go")
             self.stop = gr.Button("Stop", elem_id="run-stop")
-        self.inputs: set[Any] = {self.method, self.length, self.model, self.compare, *self.prompt.fields.values()}
-        self.inputs |= set(self.sampling.fields.values())
-        self.inputs |= {part for method in self.methods.values() for part in method.fields.values()}
-        self.inputs |= {method.reference for method in self.methods.values() if method.reference is not None}
+        self.inputs = [self.method, self.length, self.model, self.compare, *self.prompt.controls]
+        self.inputs += self.sampling.fields.values()
+        self.inputs += [part for method in self.methods.values() for part in method.fields.values()]
+        self.inputs += [method.reference for method in self.methods.values() if method.reference is not None]
         self.wire()
 
     def wire(self) -> None:
@@ -76,12 +76,7 @@ class RunForm:
             if method.preset is not None:
                 choose = self.show_preset(method)
                 method.preset.input(choose, method.preset, list(method.fields.values()), **QUICK)
-        going = self.run.click(
-            self.start,
-            self.inputs,
-            self.viewer,
-            **DECODES,
-        )
+        going = pressed(self.run, self.inputs, self.start, prompt.history, self.viewer)
         talk = [prompt.history, prompt.said, prompt.message]
         going.then(self.answered, prompt.message, talk, **QUICK)
         for another in (prompt.fresh.click, prompt.example.input):
@@ -105,9 +100,10 @@ class RunForm:
             compare=given[self.compare],
         )
 
-    def start(self, given: dict[Any, Any], request: gr.Request) -> Iterator[str]:
+    def start(self, form: str, history: object, request: gr.Request) -> Iterator[str]:
         """A live run, as the viewer's growing value."""
         try:
+            given = gathered(form, self.inputs) | {self.prompt.history: history}
             wanted = self.order(given)
         except SpecscopeError as error:
             yield fault(str(error))
