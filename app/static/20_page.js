@@ -223,6 +223,7 @@
     App.viewers?.player.destroy();
     dress();
     App.viewers = new Viewer(element, io);
+    App.rest();
   };
 
   App.race = (element, { props, server, watch }) => {

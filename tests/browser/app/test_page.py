@@ -242,3 +242,61 @@ def test_no_serious_violation_of_accessibility(new_page: NewPage, served: Served
             if violation["impact"] in ("serious", "critical")
         ]
         assert serious == []
+
+
+def test_a_page_at_rest_draws_nothing(new_page: NewPage, served: Served) -> None:
+    """Gradio's sign that the page is loading asked for sixty frames a second for as long as the page was open."""
+    page = new_page()
+    page.add_init_script(
+        "const ask = requestAnimationFrame; globalThis.asked = 0;"
+        "globalThis.requestAnimationFrame = (drawn) => { globalThis.asked += 1; return ask(drawn); };"
+    )
+    served.open(page)
+    still = "let before = -1; const look = () => before === asked ? done() : (before = asked, setTimeout(look, 300));"
+    page.evaluate(f"new Promise((done) => {{ {still} look(); }})")
+    page.keyboard.press("ArrowRight")  # and what has to be drawn still is
+    page.wait_for_function(f"{PLAYER}.root.dataset.at === `${{{PLAYER}.state.step}}/${{{PLAYER}.state.phase}}`")
+
+
+def test_no_component_hears_of_events(new_page: NewPage, served: Served) -> None:
+    """What Gradio tells of a run's progress, it tells to every input and output, and copies all of each for that."""
+    told = served.open(new_page()).evaluate("gradio_config.dependencies")
+    events = [event for event in told if event["backend_fn"] and event["targets"][0][1] != "unload"]
+    assert len(events) > 20 and all(event["show_progress_on"] == [] for event in events)
+    assert max(len(event["inputs"]) for event in events) <= 2
+    assert sum(len(event["inputs"]) > 10 for event in told) == 2  # the two forms, each gathered before its event begins
+
+
+def test_a_second_run_finds_the_views_as_they_were_left(new_page: NewPage, served: Served) -> None:
+    page = served.open(new_page(height=1800), "?method=autoregressive&length=24&prompt=Monday%3A")
+    page.wait_for_function("document.querySelector('#run-length input')?.value === '24'")
+    run_to_the_end(page)
+    page.click(".ss-tab:has-text('Lossless check')")
+    page.click(".ss-close >> nth=0")
+    page.wait_for_function("!document.querySelector('.ss-card[data-view=timeline]')")
+    opened = "[...document.querySelectorAll('.ss-card[data-view]')].map((card) => card.dataset.view)"
+    left = page.evaluate(opened)
+    page.evaluate(f"globalThis.before = {PLAYER}.record.version")
+    page.evaluate("globalThis.card = document.querySelector('.ss-card[data-view]')")
+    page.click("#run-go")
+    page.wait_for_function(f"{PLAYER}.record.version !== before && {PLAYER}.record.check")
+    page.wait_for_function("!document.querySelector('.ss-past')")
+    assert "check" in left and page.evaluate(opened) == left
+    assert page.evaluate("card.isConnected")
+
+
+def test_a_long_text_is_scrolled_to_where_it_is_written(new_page: NewPage, served: Served) -> None:
+    """It stood at its beginning, whatever was written below."""
+    page = served.open(new_page(height=700), "?method=autoregressive&length=200&prompt=Monday%3A")
+    page.wait_for_function("document.querySelector('#run-length input')?.value === '200'")
+    run_to_the_end(page)
+    seen = """(last) => {
+      const text = document.querySelector('.ss-text'), { tokens, until } = SpecscopeApp.viewers.player.text;
+      const box = text.getBoundingClientRect(), at = tokens[until - 1].span.getBoundingClientRect();
+      const inside = at.top >= box.top && at.bottom <= box.bottom + 1;
+      return inside && (last ? text.scrollTop > 0 : text.scrollTop === 0);
+    }"""
+    page.wait_for_function(seen, arg=True)
+    page.evaluate(f"{PLAYER}.seek(0)")
+    page.wait_for_function(f"{PLAYER}.root.dataset.at.startsWith('0/')")
+    page.wait_for_function(seen, arg=False)
