@@ -33,7 +33,7 @@ from viz.play import Play
 
 from .measure import command, table
 
-VISITS, SEEKS, ROUNDS = 5, 1000, 5
+VISITS, SEEKS, ROUNDS = 5, 1000, 15
 STEPS, TOKENS = 200, 512
 PROMPT = "What is the dish of Ablow?"
 SUM = EXAMPLES["sum"].prompt
