@@ -206,7 +206,7 @@
         else if (!card.draw(slide)) player.waitForPlotly();
       }
       if (this.waiting) this.resized();
-      if (!resting && !marksOnly) this.drew = performance.now();
+      if (!resting && !marksOnly && !this.waiting) this.drew = performance.now();
     }
 
     // Pictures of a live run that is followed come some time behind its text: they cost the most of what it is shown with.

@@ -252,10 +252,23 @@ def test_a_page_at_rest_draws_nothing(new_page: NewPage, served: Served) -> None
         "globalThis.requestAnimationFrame = (drawn) => { globalThis.asked += 1; return ask(drawn); };"
     )
     served.open(page)
-    still = "let before = -1; const look = () => before === asked ? done() : (before = asked, setTimeout(look, 300));"
-    page.evaluate(f"new Promise((done) => {{ {still} look(); }})")
+    rests = "(() => { const rests = asked === globalThis.before; globalThis.before = asked; return rests; })()"
+    page.wait_for_function(rests, polling=300)
+    step = page.evaluate(f"{PLAYER}.state.step")
     page.keyboard.press("ArrowRight")  # and what has to be drawn still is
-    page.wait_for_function(f"{PLAYER}.root.dataset.at === `${{{PLAYER}.state.step}}/${{{PLAYER}.state.phase}}`")
+    page.wait_for_function(f"{PLAYER}.root.dataset.at.startsWith('{step + 1}/')")
+
+
+def test_only_the_chosen_methods_values_count(new_page: NewPage, served: Served) -> None:
+    page = served.open(new_page(), "?method=lookahead&length=24&prompt=Monday%3A")
+    page.wait_for_function("document.querySelector('#run-length input')?.value === '24'")
+    page.locator(".app-method input[type=number]:visible").first.fill("99999")
+    page.click("#run-go")
+    page.wait_for_function("document.querySelector('.ss-notice')?.textContent.includes('99999')")
+    page.click("#run-method input")
+    page.get_by_role("option", name="Autoregressive").click()
+    run_to_the_end(page)
+    assert page.inner_text(".ss-title") == "Autoregressive"
 
 
 def test_no_component_hears_of_events(new_page: NewPage, served: Served) -> None:
