@@ -18,7 +18,8 @@ from viz.lines import line
 from .controls import Order
 from .hosting import host
 from .limits import LIMITS
-from .runs import Pieces, Runs
+from .pieces import Pieces, guarded, turn
+from .runs import Runs
 from .store import Kept, Proof, new_id
 
 _log = logging.getLogger(__name__)
@@ -46,7 +47,11 @@ def check_lanes(methods: object) -> tuple[str, ...]:
 
 def start(runs: Runs, orders: Sequence[Order], tab: str, address: str) -> Iterator[str]:
     """Run the orders, which differ in method alone, and give the growing text of the race."""
-    return runs.watch(f"{tab} race", lambda race_id, cancel: _race(_Race(runs, tab, race_id, cancel), orders, address))
+    return runs.watch(
+        f"{tab} race",
+        lambda race_id: host(run=race_id, address=address) + line("race", lanes=len(orders)),
+        lambda race_id, cancel: _race(_Race(runs, tab, cancel), orders),
+    )
 
 
 def stop(runs: Runs, tab: str) -> None:
@@ -84,21 +89,19 @@ class _Race:
 
     runs: Runs
     tab: str
-    id: str
     cancel: threading.Event
     until: float = 0.0  # by the monotonic clock
     done: list[tuple[Trace, Rescore]] = field(default_factory=list)
     kept: list[tuple[str, str]] = field(default_factory=list)  # a method's label, and the id to look at its run by
 
 
-def _race(race: _Race, orders: Sequence[Order], address: str) -> Pieces:
-    yield host(run=race.id, address=address) + line("race", lanes=len(orders))
+def _race(race: _Race, orders: Sequence[Order]) -> Pieces:
     with race.runs.line.join() as ticket:
-        for piece in race.runs.turn(ticket, race.cancel):
+        for piece in turn(ticket, race.cancel):
             yield in_lane(0, piece)
         race.until = time.monotonic() + LIMITS.race_seconds
         for lane, order in enumerate(orders):
-            for piece in race.runs.guarded(_lane(race, order)):
+            for piece in guarded(_lane(race, order)):
                 yield in_lane(lane, piece)
         parted = first_difference(race.done)
         if parted is not None and parted.margin is None:

@@ -6,7 +6,6 @@ here is not counted, and nothing waits for the page.
 
 from __future__ import annotations
 
-import logging
 import math
 import threading
 import time
@@ -16,28 +15,25 @@ from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from decoding.errors import ParamError, SpecscopeError
+from decoding.errors import ParamError
 from viz import play as stream
 from viz.play import Play
 
 from .controls import Message, Order
-from .engines import Engines, Loading
+from .engines import Engines
 from .hosting import host
 from .limits import LIMITS
-from .line import Line, Ticket
+from .line import Line
+from .pieces import Pieces, arrival, bursts, guarded, led, turn
 from .store import Kept, Proof, Store, new_id
 
 if TYPE_CHECKING:
     from decoding.chat import Chat
     from decoding.engine import Engine
     from decoding.run import Run
-    from decoding.types import Step
 
-_log = logging.getLogger(__name__)
-_FAILED = "the run failed on this machine: try again, or choose another method or model"
 _Kept = TypeVar("_Kept")
-_LOOK = 0.25  # seconds between two looks at a queue or a loading: a visitor who left is noticed in between
-Pieces = Generator[str, None, None]
+_BLINK = 0.1  # seconds: a shorter wait is over before a sentence about it has been read
 Decoding = Generator[str, None, "tuple[Run, Play]"]
 
 
@@ -59,13 +55,20 @@ class Runs:
         self._chats: OrderedDict[str, tuple[str, Chat]] = OrderedDict()  # by tab: model, and the caches of its turns
         # By tab: model, and what methods learnt from its texts. An engine serves many visitors: it must not keep that.
         self._memories: OrderedDict[str, tuple[str, dict[str, Any]]] = OrderedDict()
+        self._paces: dict[str, float] = {}  # by model: seconds that a token of its last prompt took
 
     def start(self, order: Order, tab: str, address: str) -> Iterator[str]:
         """Run an order of a tab; ends when it is done, stopped or closed."""
-        return self.watch(tab, lambda run_id, cancel: self._one(order, tab, address, run_id, cancel))
+        return self.watch(
+            tab,
+            lambda run_id: host(run=run_id, address=f"{address}&run={run_id}"),
+            lambda run_id, cancel: self._one(order, tab, run_id, cancel),
+        )
 
-    def watch(self, tab: str, make: Callable[[str, threading.Event], Pieces]) -> Iterator[str]:
-        """The growing text of some pieces; what goes wrong becomes its last line.
+    def watch(
+        self, tab: str, opening: Callable[[str], str], make: Callable[[str, threading.Event], Pieces]
+    ) -> Iterator[str]:
+        """The growing text of an opening and some pieces; what goes wrong becomes its last line.
 
         While nothing new comes it is told again: between two tellings it is noticed that a visitor has left.
         """
@@ -75,7 +78,7 @@ class Runs:
         self._going[tab] = cancel
         self.store.telling.add(run_id)
         try:
-            with closing(self.guarded(make(run_id, cancel))) as pieces:
+            with closing(led(opening(run_id), guarded(make(run_id, cancel)))) as pieces:
                 for piece in pieces:
                     text += piece
                     if piece or time.monotonic() - shown >= LIMITS.live_gap:
@@ -116,16 +119,6 @@ class Runs:
         """Tabs with a run under way or waiting."""
         return len(self._going)
 
-    def turn(self, ticket: Ticket, cancel: threading.Event) -> Pieces:
-        """Wait in the line."""
-        told = -1
-        while (before := ticket.wait(_LOOK if told >= 0 else 0.0)) and not cancel.is_set():
-            piece = ""
-            if before != told:
-                runs = "1 run is" if before == 1 else f"{before} runs are"
-                piece, told = stream.state("queued", f"{runs} before yours."), before
-            yield piece
-
     def engine(self, order: Order, cancel: threading.Event) -> Generator[str, None, Engine | None]:
         """Wait for the engine and for what the method needs; None if the visitor did not."""
         if cancel.is_set():  # while it stood in the line
@@ -134,10 +127,10 @@ class Runs:
         for tab, (model, _) in list(self._chats.items()):
             if model not in self.engines:  # it has made room, but for these caches
                 self._chats.pop(tab, None)
-        engine = yield from _arrival(loading, cancel)
+        engine = yield from arrival(loading, cancel)
         if engine is None:
             return None
-        return (yield from _arrival(self.engines.prepare(order.entry, engine, order.method.name), cancel))
+        return (yield from arrival(self.engines.prepare(order.entry, engine, order.method.name), cancel))
 
     def decode(
         self,
@@ -169,25 +162,28 @@ class Runs:
         )
         play, known = Play(run.header, run_id, cap), dict[int, str]()
         try:
-            yield stream.state("reading", f"Reading {len(prompt)} prompt tokens.")
+            if len(prompt) * self._paces.get(order.entry.name, math.inf) > _BLINK:
+                yield stream.state("reading", f"Reading {len(prompt)} prompt tokens.")
             piece = play.begin({token: engine.codec.piece(token) for token in set(prompt)})
-            for steps in _bursts(run, LIMITS.live_gap):
+            for steps in bursts(run, LIMITS.live_gap):
                 for step in steps:
                     texts = {token: engine.codec.piece(token) for token in step.used - known.keys()}
                     known |= texts
                     piece += play.step(step, texts)
                 yield piece
                 piece = ""
+            if play.story.steps:
+                first = play.story.steps[0]
+                self._paces[order.entry.name] = first.timing.total_ms / 1000 / first.fed
             return run, play
         finally:
             run.close()
 
-    def _one(self, order: Order, tab: str, address: str, run_id: str, cancel: threading.Event) -> Pieces:
+    def _one(self, order: Order, tab: str, run_id: str, cancel: threading.Event) -> Pieces:
         talk = self._talks.get(tab) or _Talk()
         _remember(self._talks, tab, talk, LIMITS.sessions)
-        yield host(run=run_id, address=f"{address}&run={run_id}")
         with self.line.join() as ticket:
-            yield from self.turn(ticket, cancel)
+            yield from turn(ticket, cancel)
             engine = yield from self.engine(order, cancel)
             if engine is None:
                 yield stream.fault("Stopped before the first step.")
@@ -228,54 +224,12 @@ class Runs:
         _remember(self._memories, tab, (order.entry.name, memory), LIMITS.sessions)
         return memory
 
-    def guarded(self, pieces: Pieces) -> Pieces:
-        """The same pieces; an error becomes a sentence, never a stack trace on the page."""
-        try:
-            yield from pieces
-        except (SpecscopeError, stream.MisfitError) as error:
-            yield stream.fault(_sentence(str(error)))
-        except Exception:
-            _log.exception("a run failed")
-            yield stream.fault(_sentence(_FAILED))
-
-
-def _arrival(loading: Loading, cancel: threading.Event) -> Generator[str, None, Engine | None]:
-    """Tell how a loading goes on, until it is done or the visitor has enough."""
-    told, engine = ("", -1.0), loading.wait(0.02)
-    while engine is None and not cancel.is_set():
-        piece = ""
-        if loading.what != told[0] or loading.share - told[1] >= 0.05:
-            told = (loading.what, loading.share)
-            piece = stream.state("loading", _sentence(loading.what), round(loading.share, 3))
-        yield piece
-        engine = loading.wait(_LOOK)
-    return None if cancel.is_set() else engine
-
-
-def _bursts(run: Run, gap: float) -> Iterator[list[Step]]:
-    """The steps of a run, the first at once, then what came in every `gap` seconds.
-
-    Telling each between its pass and the next slowed the next: by a tenth where a pass takes three milliseconds.
-    """
-    gathered: list[Step] = []
-    since = -math.inf
-    for step in run:
-        gathered.append(step)
-        if time.monotonic() - since >= gap:
-            yield gathered
-            gathered, since = [], time.monotonic()
-    yield gathered
-
 
 def _remember(kept: OrderedDict[str, _Kept], tab: str, value: _Kept, most: int) -> None:
     kept[tab] = value
     kept.move_to_end(tab)
     while len(kept) > most:
         kept.popitem(last=False)
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:].rstrip(".") + "."
 
 
 def _measured(engine: Engine, order: Order, run: Run, cancel: threading.Event) -> Generator[str, None, float | None]:

@@ -81,6 +81,19 @@ def test_steps_are_told_in_bursts_the_first_at_once(runs: Runs, monkeypatch: pyt
     assert passes[:steps] == [0, *[1] * (steps - 1)], "a step was told between two passes"
 
 
+@pytest.mark.parametrize(("pace", "told"), [(1.0, True), (0.0, False)])
+def test_the_reading_of_a_prompt_is_told_where_it_takes_a_while(runs: Runs, pace: float, told: bool) -> None:
+    """Each update costs the page a picture: a wait that is over at once needs no sentence."""
+    runs._paces["toy"] = pace  # seconds for a token
+    first = next(runs.start(asked(), "tab", ""))
+    assert kinds(first)[:2] == ["host", "state"] if told else "step" in kinds(first)
+
+
+def test_the_pace_of_reading_is_that_of_the_last_run(runs: Runs) -> None:
+    end = next(line for line in lines(whole(runs.start(asked(), "tab", ""))) if line["kind"] == "end")
+    assert 0 < runs._paces["toy"] < end["summary"]["prefill_seconds"]
+
+
 def test_a_measured_speedup_comes_where_it_was_asked_for(runs: Runs) -> None:
     last = lines(whole(runs.start(asked(compare=True), "tab", "")))[-1]
     assert last["kind"] == "check" and last["speedup"] > 0
