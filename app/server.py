@@ -129,10 +129,12 @@ def launch(page: gr.Blocks, site: Site, host: str, port: int) -> Any:
 def calm(page: gr.Blocks) -> None:
     """Let Gradio's queue look for work less often: 800 looks a second took a twentieth of a core from an idle page.
 
-    Each look takes the interpreter from the engine.
+    Each look takes the interpreter from the engine. So does summing up its last events with pandas after each of them,
+    for a monitoring page that is off.
     """
-    page._queue.sleep_when_free = 0.01  # seconds: what a press of a button may wait
+    page._queue.sleep_when_free = 0.05  # seconds: what a press of Run may wait
     page._queue.progress_update_sleep_when_free = 1.0  # for gr.Progress, which the page does not use
+    page._queue.ANAYLTICS_CACHE_FREQUENCY = sys.maxsize  # events between two such sums
 
 
 def say(sentence: str) -> None:

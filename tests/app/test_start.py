@@ -130,4 +130,4 @@ calm(page)
 print(sorted(name for name, value in vars(page._queue).items() if value != before.get(name) and value > before[name]))
 """
     told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert told.split("\n")[-2] == "['progress_update_sleep_when_free', 'sleep_when_free']"
+    assert told.split("\n")[-2] == "['ANAYLTICS_CACHE_FREQUENCY', 'progress_update_sleep_when_free', 'sleep_when_free']"
