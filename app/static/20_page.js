@@ -3,6 +3,8 @@
   const App = globalThis.SpecscopeApp;
   const { el, split, growing, pulse, asked, placeIn, addressOf, base64, save, drawCharts, landed, FORMS } = App;
 
+  const NOTE_MS = 250;
+
   class Viewer {
     constructor(element, { props, server, watch, race }) {
       Object.assign(this, { props, server, told: {} });
@@ -134,7 +136,7 @@
       if (this.lost && this.told.run === this.live) this.player.lose(this.lost);
       drawCharts();
       if (anew) this.place();
-      if (anew && navigator.userActivation?.hasBeenActive) this.inSight();
+      if (anew && navigator.userActivation?.hasBeenActive) requestAnimationFrame(() => this.inSight()); // laid out by then
       this.root.dataset.run = this.told.run ?? "";
       this.back.hidden = !this.live || this.live === this.told.run;
     }
@@ -156,9 +158,15 @@
       this.opened = undefined;
       if (!this.told.address || !navigator.userActivation?.hasBeenActive || this.player.state?.playing) return;
       clearTimeout(this.moving);
-      this.moving = setTimeout(() => {
-        if (this.root.isConnected) history.replaceState(history.state, "", addressOf(this.told.address, place));
-      }, 250);
+      this.moving = setTimeout(() => this.note(), NOTE_MS);
+    }
+
+    // A browser may fetch the page's icon anew for every address: not while a run goes on that is followed.
+    note() {
+      const { record, state } = this.player;
+      if (!this.root.isConnected) return;
+      if (record.live && state.follow) this.moving = setTimeout(() => this.note(), NOTE_MS);
+      else if (this.told.address) history.replaceState(history.state, "", addressOf(this.told.address, this.player.place()));
     }
 
     // On a phone the form stands below the player: a new run must not begin out of sight.

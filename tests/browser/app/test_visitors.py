@@ -101,6 +101,35 @@ def test_charts_of_a_run_that_is_followed_come_behind_its_text(
     nobody_is_left(served)
 
 
+def test_the_address_waits_for_the_end_of_a_run_that_is_followed(
+    new_page: NewPage, served: Served, held: threading.Event
+) -> None:
+    """A browser may fetch the page's icon anew with every address, in the middle of the run."""
+    page = served.open(new_page(), QUERY)
+    page.wait_for_function("document.querySelector('#run-length input')?.value === '256'")
+    begin(page)
+    page.wait_for_function("SpecscopeApp.viewers.moving")
+    followed, left = page.evaluate(
+        """() => {
+          const viewer = SpecscopeApp.viewers, noted = () => {
+            viewer.note();
+            return new URLSearchParams(location.search).get("run") === viewer.told.run;
+          };
+          const followed = noted();
+          viewer.player.state.follow = false;
+          const left = noted();
+          history.replaceState(history.state, "", location.pathname);
+          viewer.player.follow();
+          return [followed, left];
+        }"""
+    )
+    assert (followed, left) == (False, True)
+    held.set()
+    page.wait_for_function("new URLSearchParams(location.search).get('run') === SpecscopeApp.viewers.told.run")
+    assert page.evaluate(f"{PLAYER}.record.end.finish") == "length"
+    nobody_is_left(served)
+
+
 def test_a_stream_that_breaks_is_told_of(new_page: NewPage, served: Served, held: threading.Event) -> None:
     """Run and lanes were shown as live for ever; should lines come after all, they are shown."""
     page = served.open(new_page(), QUERY)
