@@ -26,8 +26,8 @@ class Limits:
     threads: int = 40  # of the server: every run that waits holds one
     stream_bytes: int = 900_000  # of one run in the page's component, which copies its value on every update
     # Seconds between two updates of the page: each takes time from the run that it tells of, most where two cores have
-    # to serve the browser as well.
-    live_gap: float = 0.2 if (os.cpu_count() or 1) > 2 else 0.4
+    # to serve the browser as well. Charts of a live run rest for half a second: there one picture is for all of it.
+    live_gap: float = 0.2 if (os.cpu_count() or 1) > 2 else 0.5
     sessions: int = 200  # browser tabs whose state is kept
     chats: int = 16  # conversations whose caches stay in memory between two turns
     stored_bytes: int = 64 * 2**20  # packed records of live runs, to be looked at again; the oldest go first
