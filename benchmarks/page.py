@@ -1,7 +1,8 @@
 """The page in a headless browser that draws in software: `make bench-page`.
 
 A server of its own on loopback, a browser beside it on the same cores; medians where nothing else is said. Watched
-runs are timed once more with the browser kept off the engine's cores, which tells the page's share of what they lose.
+runs are timed on several servers, and once more with the browser kept off the engine's cores, which tells the page's
+share of what they lose.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from viz.play import Play
 
 from .measure import command, table
 
-VISITS, SEEKS, ROUNDS = 5, 1000, 15
+VISITS, SEEKS = 5, 1000
+SERVERS, ROUNDS = 3, 5  # of watched runs: one process is some percent faster than the next
 STEPS, TOKENS = 200, 512
 PROMPT = "What is the dish of Ablow?"
 SUM = EXAMPLES["sum"].prompt
@@ -158,48 +160,53 @@ def usage(devtools: Any) -> dict[str, float]:
     return {metric["name"]: metric["value"] for metric in devtools.send("Performance.getMetrics")["metrics"]}
 
 
-def lived(chromium: Any, server: Server, method: str) -> tuple[list[float], float]:
-    """Milliseconds from the press of Run to the first step; tokens/s watched, in those of the command line."""
+def lived(chromium: Any, server: Server, method: str) -> list[tuple[float, float]]:
+    """By round: milliseconds from the press of Run to the first step; tokens/s watched, in the command line's."""
     page = open_page(chromium, server, height=1000)
     page.goto(f"{server.address}?{urlencode({'method': method, 'length': 200, 'prompt': SUM})}")
     page.wait_for_function(SHOWN)
     page.wait_for_function("document.querySelector('#run-length input')?.value === '200'")
     page.evaluate(TOOLS)
-    firsts, ratios = [], []
+    found = []
     for round_ in range(ROUNDS + 1):
         first = page.evaluate("bench.live()")
         page.wait_for_function(DONE, polling=100)  # not at every frame: drawing them takes from the run
         watched = page.evaluate(f"{PLAYER}.record.end.summary.tokens_per_second")
         if round_:  # the first brings the model
-            firsts.append(first)
-            ratios.append(watched / alone(method))
+            found.append((first, watched / alone(method)))
     page.context.close()
-    return firsts, statistics.median(ratios)
+    return found
+
+
+def live(*, apart: bool = False) -> dict[str, tuple[float, float]]:
+    """By method, the medians of `lived` over some servers; `apart` keeps the browser off the engine's cores."""
+    cores = sorted(os.sched_getaffinity(0)) if apart else []
+    engines, visitors = cores[: len(cores) // 2], cores[len(cores) // 2 :]
+    found: dict[str, list[tuple[float, float]]] = {method: [] for method in LIVE}
+    for _ in range(SERVERS):
+        with contextlib.ExitStack() as opened:
+            with kept_on(visitors):
+                chromium = opened.enter_context(browser())
+            with kept_on(engines):
+                server = opened.enter_context(served())
+            for method, rounds in found.items():
+                rounds += lived(chromium, server, method)
+    medians = {method: map(statistics.median, zip(*rounds, strict=True)) for method, rounds in found.items()}
+    return {method: (first, ratio) for method, (first, ratio) in medians.items()}
 
 
 @contextlib.contextmanager
-def kept_on(cores: set[int]) -> Iterator[None]:
-    """What is started in the block runs on these cores only."""
+def kept_on(cores: list[int]) -> Iterator[None]:
+    """What is started in the block runs on these cores only, if any are named."""
+    if not cores:
+        yield
+        return
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, cores)
     try:
         yield
     finally:
         os.sched_setaffinity(0, before)
-
-
-def apart() -> dict[str, float]:
-    """Tokens/s watched from cores that the engine does not use, in those of the command line on all cores."""
-    if not hasattr(os, "sched_setaffinity") or len(os.sched_getaffinity(0)) < 2:
-        return {}
-    cores = sorted(os.sched_getaffinity(0))
-    visitors, engines = set(cores[len(cores) // 2 :]), set(cores[: len(cores) // 2])
-    with contextlib.ExitStack() as opened:
-        with kept_on(visitors):
-            chromium = opened.enter_context(browser())
-        with kept_on(engines):
-            server = opened.enter_context(served())
-        return {method: lived(chromium, server, method)[1] for method in LIVE}
 
 
 def alone(method: str) -> float:
@@ -221,9 +228,9 @@ def report() -> str:
         write_trace(trace, path)
         views = first_views(chromium, server)
         shown = replayed(chromium, server, path)
-        live = {method: lived(chromium, server, method) for method in LIVE}
         version = chromium.version
-    ratios = apart()
+    together = live()
+    apart = live(apart=True) if hasattr(os, "sched_setaffinity") and len(os.sched_getaffinity(0)) > 1 else {}
     text, charts = (statistics.median(seconds) for seconds in zip(*views, strict=True))
     rows = [
         ["", "measured", "bar"],
@@ -237,12 +244,12 @@ def report() -> str:
         [f"nodes of the page after {SEEKS} seeks", f"{shown['nodes']:+.1f}%", "+2%"],
         [f"stream of {STEPS} steps, MB", f"{stream_bytes(trace) / 1e6:.2f}", "1"],
     ]
-    for method, (firsts, ratio) in live.items():
-        rows.append([f"Run pressed, first step of {method} seen, s", f"{statistics.median(firsts) / 1000:.2f}", "1.0"])
-        watched = f"tokens/s of {method} watched, against the command line"
-        rows.append([watched, f"{100 * ratio:.0f}%", "95%"])
-        if method in ratios:
-            rows.append([f"{watched}, browser on other cores", f"{100 * ratios[method]:.0f}%", ""])
+    for method, (first, ratio) in together.items():
+        rows.append([f"Run pressed, first step of {method} seen, s", f"{first / 1000:.2f}", "1.0"])
+        told = f"tokens/s of {method} watched, against the command line"
+        rows.append([told, f"{100 * ratio:.0f}%", "95%"])
+        if method in apart:
+            rows.append([f"{told}, browser on other cores", f"{100 * apart[method][1]:.0f}%", ""])
     where = f"{os.cpu_count()} cores, {platform.machine()}, Chromium {version}, gradio {gradio.__version__}"
     versions = f"plotly {plotly.__version__}, torch {torch.__version__}, {datetime.date.today()}"
     return f"Written by `python -m benchmarks.page --out benchmarks/page.md`.\n\n{where}, {versions}.\n\n{table(rows)}"
