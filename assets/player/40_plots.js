@@ -5,6 +5,7 @@
     displayModeBar: false, displaylogo: false, responsive: false, doubleClick: false, showTips: false,
     scrollZoom: false, showAxisDragHandles: false,
   };
+  const CLEAR = { paper_bgcolor: "#0000", plot_bgcolor: "#0000" }; // the squares of cells lie beneath
   const SLIDE_MS = 320;
 
   S.Plot = class {
@@ -15,8 +16,10 @@
       // Plotly asks at every drawing whether it has a size, and the browser would lay the page out for each chart.
       for (const side of ["clientWidth", "clientHeight"]) Object.defineProperty(this.gd, side, { value: 1 });
       this.marks = new S.Marks(this);
-      this.words = new S.Words(this);
-      this.box = S.el("div", { class: "ss-figure" }, this.gd, this.words.svg, this.marks.svg);
+      this.cells = new S.Cells(this);
+      const { squares, signs, words } = this.cells;
+      this.box = S.el("div", { class: "ss-figure" }, squares, this.gd, signs, words, this.marks.svg);
+      this.listenToCells();
       this.box.style.minHeight = `${this.height()}px`; // nothing jumps, and only what can be seen is taken for seen
       this.width = 0;
       this.drawn = null; // what stands on the screen, to draw nothing twice
@@ -33,10 +36,15 @@
       const wanted = [record.version, theme, width, this.height(), this.shown(),
         record.steps[state.step]?.thin].join("|");
       if (this.drawn !== wanted) {
-        const fresh = this.drawn === null;
+        const before = this.drawn === null ? null : this.figure;
         this.figure = frames.figure(this.view, state.step, state.phase, theme, state.pin);
-        this.react(width, slide && this.view.slides && !fresh);
-        if (fresh) this.listen();
+        const rest = this.cells.take(this.figure);
+        const layout = this.layout(width);
+        if (slide && this.view.slides && before) this.slide(before, layout);
+        else if (this.isNews(rest, layout)) this.show(rest, layout);
+        this.cells.draw();
+        this.box.classList.toggle("ss-celled", this.cells.catch);
+        if (!before) this.listen();
         this.drawn = wanted;
       }
       this.step = state.step;
@@ -60,32 +68,64 @@
       return this.view.base.layout?.height ?? 320;
     }
 
-    react(width, slide) {
+    // Whether plotly has anything to draw. Of charts that it draws all of, something always is new.
+    isNews(data, layout) {
+      const told = this.cells.taken.size ? JSON.stringify([data, layout]) : null;
+      const same = told !== null && told === this.told;
+      this.told = told;
+      return !same;
+    }
+
+    layout(width) {
       const layout = S.copy({
-        ...this.figure.layout, width, height: this.height(), autosize: false, dragmode: false, hovermode: "closest",
+        ...this.figure.layout, ...(this.cells.taken.size ? CLEAR : {}), width, height: this.height(), autosize: false,
+        dragmode: false, hovermode: "closest",
       });
       for (const [name, axis] of Object.entries(layout)) if (/^[xy]axis/.test(name)) axis.ticklabeloverflow = "allow";
-      if (slide) layout.transition = { duration: SLIDE_MS, easing: "cubic-in-out" };
-      const data = slide ? this.figure.data : this.words.take(this.figure.data); // only plotly's words slide
-      if (slide) this.words.clear();
+      return layout;
+    }
+
+    // Plotly moves what it has drawn itself.
+    slide(before, layout) {
+      this.show(before.data, S.copy(layout));
+      this.cells.clear();
+      this.told = null;
+      this.show(this.figure.data, { ...layout, transition: { duration: SLIDE_MS, easing: "cubic-in-out" } });
+    }
+
+    show(data, layout) {
       // Told the same settings again, plotly would compare them all, and look in the whole page for a <base>.
       globalThis.Plotly.react(this.gd, data.map(unlessEmpty), layout, ...(this.gd._context ? [] : [CONFIG]));
-      this.words.draw();
     }
 
     listen() {
-      const node = (event) => this.nodeAt(event.points?.[0]);
-      this.gd.on("plotly_hover", (event) => {
-        const at = node(event);
-        if (at >= 0) this.player.hover(this.player.state.step, at, event.event);
-      });
-      this.gd.on("plotly_unhover", () => this.player.hover(-1));
-      this.gd.on("plotly_click", (event) => {
-        const point = event.points?.[0];
-        const at = this.nodeAt(point);
-        if (at >= 0) this.player.togglePin(this.player.state.step, at);
-        else if (this.view.grows && point) this.player.seek(Math.round(Number(point.x)));
-      });
+      this.gd.on("plotly_hover", (event) => this.point(event.points?.[0], event.event));
+      this.gd.on("plotly_unhover", () => this.point());
+      this.gd.on("plotly_click", (event) => this.press(event.points?.[0]));
+    }
+
+    // Plotly does not know where cells are.
+    listenToCells() {
+      const own = (act) => (event) => {
+        if (!this.cells.catch) return;
+        const { left, top } = this.box.getBoundingClientRect();
+        act(this.cells.near(event.clientX - left, event.clientY - top), event);
+      };
+      this.box.addEventListener("mousemove", own((point, event) => this.point(point, event)));
+      this.box.addEventListener("mouseleave", own(() => this.point()));
+      this.box.addEventListener("click", own((point) => this.press(point)));
+    }
+
+    point(point, event) {
+      const at = this.nodeAt(point);
+      if (at >= 0) this.player.hover(this.player.state.step, at, event);
+      else this.player.hover(-1);
+    }
+
+    press(point) {
+      const at = this.nodeAt(point);
+      if (at >= 0) this.player.togglePin(this.player.state.step, at);
+      else if (this.view.grows && point) this.player.seek(Math.round(Number(point.x)));
     }
 
     // The node of the step under a point, -1 where it shows none.
@@ -119,15 +159,17 @@
 
     image(format) {
       const { width, height } = this.gd._fullLayout;
-      const { layout } = this.gd; // the figure as it is, with all of its words
+      const { paper_bgcolor, plot_bgcolor } = this.figure.layout;
+      const layout = { ...this.gd.layout, paper_bgcolor, plot_bgcolor }; // the figure as it is, with all of its cells
       return globalThis.Plotly.toImage({ data: this.figure.data, layout, config: CONFIG }, { format, width, height, scale: format === "png" ? 2 : 1 });
     }
 
     close() {
       if (this.drawn !== null) globalThis.Plotly.purge(this.gd);
       this.drawn = null;
+      this.told = null;
       this.figure = null;
-      this.words.clear();
+      this.cells.clear();
       this.marks.clear();
     }
   };

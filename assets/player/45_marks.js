@@ -64,11 +64,11 @@
     }
 
     axes(trace) {
-      const full = this.plot.gd._fullData?.find((each) => each.index === trace);
-      if (!full || full.visible !== true) return null;
+      const given = this.plot.figure.data[trace];
+      if (!given || given.visible === false) return null;
       const layout = this.plot.gd._fullLayout;
-      const x = layout[S.axisName(full.xaxis ?? "x")];
-      const y = layout[S.axisName(full.yaxis ?? "y")];
+      const x = layout[S.axisName(given.xaxis ?? "x")];
+      const y = layout[S.axisName(given.yaxis ?? "y")];
       return x && y ? { x, y, area: [x._offset, y._offset, x._length, y._length] } : null;
     }
 

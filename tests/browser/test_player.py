@@ -300,7 +300,7 @@ def test_charts_keep_their_height_when_the_whole_player_fills_the_screen(show: C
 def test_words_in_cells_are_the_figures_own_on_the_screen_and_in_pictures(show: Callable[..., Shown]) -> None:
     shown = show(record("lookahead"), step=6)
     plot = "player.cards.cards.get('window').content"
-    drawn = shown.run(f"[...{plot}.words.svg.children].map((node) => node.textContent)")
+    drawn = shown.run(f"[...{plot}.cells.words.children].map((node) => node.textContent)")
     told = shown.run(
         f"{plot}.figure.data.filter((trace) => trace.mode === 'markers+text' && trace.visible !== false "
         "&& trace.text?.length)"
@@ -308,7 +308,7 @@ def test_words_in_cells_are_the_figures_own_on_the_screen_and_in_pictures(show: 
     )
     assert drawn == told and len(drawn) > 10
     centres = shown.run(
-        f"[...{plot}.words.svg.children].map((node) => {{ const box = node.getBoundingClientRect(); "
+        f"[...{plot}.cells.words.children].map((node) => {{ const box = node.getBoundingClientRect(); "
         f"const own = {plot}.gd.getBoundingClientRect(); "
         "return [box.x + box.width / 2 - own.x - node.getAttribute('x'), "
         "box.y + box.height / 2 - own.y - node.getAttribute('y')]; })"
@@ -336,7 +336,8 @@ def test_every_trace_that_has_points_is_drawn(show: Callable[..., Shown], method
         "[...player.cards.cards.values()].filter((card) => card.content.figure).flatMap(({ view, content }) => "
         "content.figure.data.map((trace, i) => [view.name, i, trace])"
         ".filter(([, i, trace]) => trace.visible !== false && (trace.x ?? trace.y ?? trace.z)?.length "
-        "&& content.gd._fullData[i].visible !== true).map(([name, i]) => `${name} ${i}`))"
+        "&& !content.cells.taken.has(i) && content.gd._fullData[i].visible !== true)"
+        ".map(([name, i]) => `${name} ${i}`))"
     )
     assert lost == []
 

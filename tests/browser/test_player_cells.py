@@ -1,0 +1,140 @@
+"""What the page draws of a chart instead of plotly, against what plotly draws of the same figure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.viz.records import METHODS, record
+from viz.cells import GAINED, GONE, OUTCOMES
+from viz.palette import MEANINGS
+
+Show = Callable[..., Any]
+# Of every point and word that the page drew itself: what it is, and where and how it looks by plotly's own drawing.
+DRAWN = """async (name) => {
+  const { gd, cells, figure } = player.cards.cards.get(name).content;
+  const taken = [...cells.taken].map(([i, { trace, kind }]) => ({ i, trace, kind }));
+  const round = (value) => Math.round(value * 2) / 2;
+  const ours = [...cells.squares.children].flatMap((path) => path.getAttribute("d").match(/M[^M]+/g).map((d) => {
+    const [, x, y, side] = d.match(/^M([-\\d.]+) ([-\\d.]+)h([-\\d.]+)/).map(Number);
+    return ["square", round(x + side / 2), round(y + side / 2), side,
+      getComputedStyle(path).fill, Number(path.getAttribute("fill-opacity"))].join(" ");
+  }));
+  const frame = cells.words.getBoundingClientRect();
+  const told = (node, { left, top }) => {
+    const box = node.getBoundingClientRect();
+    return { word: node.textContent, x: (box.left + box.right) / 2 - left, y: (box.top + box.bottom) / 2 - top,
+      fill: getComputedStyle(node).fill };
+  };
+  const words = [...cells.words.children].map((node) => told(node, frame));
+  const signs = [...cells.signs.children].map((path) => [getComputedStyle(path).fill, path.getTotalLength()]);
+  const other = document.body.appendChild(document.createElement("div"));
+  const traces = taken.map(({ trace }, k) => ({ ...trace, uid: `own${k}` }));
+  await Plotly.newPlot(other, traces, { ...gd.layout }, { staticPlot: true });
+  const own = { left: other.getBoundingClientRect().left, top: other.getBoundingClientRect().top };
+  const squares = [], their = [], lengths = new Map();
+  taken.forEach(({ trace, kind }, k) => {
+    const group = `.traceown${k} `;
+    for (const point of other.querySelectorAll(group + ".point")) {
+      const [, x, y] = point.getAttribute("transform").match(/\\(([-\\d.]+),([-\\d.]+)\\)/).map(Number);
+      const axis = (side) => gd._fullLayout[Specscope.axisName(trace[`${side}axis`] ?? side)]._offset;
+      const look = getComputedStyle(point);
+      if (kind === "squares") {
+        squares.push(["square", round(x + axis("x")), round(y + axis("y")), point.getBBox().width, look.fill,
+          Number(look.opacity)].join(" "));
+      } else if (kind === "signs") lengths.set(look.fill, (lengths.get(look.fill) ?? 0) + point.getTotalLength());
+    }
+    for (const node of other.querySelectorAll(group + "text")) if (node.textContent) their.push(told(node, own));
+  });
+  other.remove();
+  return { ours: ours.sort(), squares: squares.sort(), words, their, signs, lengths: [...lengths] };
+}"""
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_cells_are_where_and_what_plotly_draws(show: Show, method: str) -> None:
+    """Squares by place, size, colour and strength, words by place and colour, signs by outline."""
+    trace = record(method)
+    shown = show(trace, step=min(6, len(trace.steps) - 1), height=2400)
+    for name in shown.run("player.cards.views.filter((view) => view.kind === 'plot').map((view) => view.name)"):
+        shown.do(f"player.cards.goto('{name}')")
+        shown.wait(f"player.cards.cards.get('{name}').content.drawn !== null")
+        drawn = shown.page.evaluate(DRAWN, name)
+        assert drawn["ours"] == drawn["squares"], name
+        assert len(drawn["words"]) == len(drawn["their"]), name
+        for ours, theirs in zip(drawn["words"], drawn["their"], strict=True):
+            assert (ours["word"], ours["fill"]) == (theirs["word"], theirs["fill"]), name
+            assert abs(ours["x"] - theirs["x"]) < 2 and abs(ours["y"] - theirs["y"]) < 2, (name, ours, theirs)
+        for (fill, length), (same, wanted) in zip(drawn["signs"], drawn["lengths"], strict=True):
+            assert fill == same and length == pytest.approx(wanted, rel=0.02), name
+        if name in ("window", "pool") and method in ("lookahead", "jacobi"):
+            assert drawn["squares"] and drawn["their"], name
+
+
+def test_signs_have_the_shapes_of_plotlys_markers(show: Show) -> None:
+    """Every sign that a figure may carry, by name or number: its box and the length of its outline."""
+    symbols = [*{meaning.symbol for meaning in MEANINGS}, *OUTCOMES.values(), GONE, GAINED]
+    pairs = show(record("lookahead"), step=6).page.evaluate(
+        """async (symbols) => {
+      const other = document.body.appendChild(document.createElement("div"));
+      const x = symbols.map((_, i) => i), marker = { symbol: symbols, size: 20 };
+      await Plotly.newPlot(other, [{ type: "scatter", mode: "markers", x, y: x, marker }], {}, { staticPlot: true });
+      const told = (path, d) => { if (d) path.setAttribute("d", d); const { x, y, width, height } = path.getBBox();
+        return [x, y, width, height, path.getTotalLength(), getComputedStyle(path).fill === "none"]; };
+      return [...other.querySelectorAll(".point")].map((point, i) => {
+        const theirs = told(point), shape = Specscope.shape(symbols[i]);
+        const ours = told(point, shape.draw(0, 0, 10));
+        return [symbols[i], [...ours.slice(0, 5), shape.open], theirs];
+      });
+    }""",
+        symbols,
+    )
+    assert len(pairs) == len(symbols)
+    for symbol, ours, theirs in pairs:
+        assert ours == pytest.approx(theirs, abs=0.6), symbol
+
+
+def test_a_symbol_that_is_not_known_is_left_to_plotly(show: Show) -> None:
+    shown = show(record("lookahead"), step=6)
+    assert shown.run("['pentagon', 22, 'toString'].map(Specscope.shape)") == [None, None, None]
+
+
+def test_cells_are_pointed_at_and_pinned(show: Show) -> None:
+    """The pointer finds a cell of the window and of the pool though plotly does not draw it, and only there."""
+    shown = show(record("lookahead"), step=6, height=2400)
+    for name in ("window", "pool"):
+        shown.do(f"player.cards.goto('{name}')")
+        node, x, y = shown.run(
+            """(() => { const plot = player.cards.cards.get(given).content;
+          const area = plot.box.getBoundingClientRect(), nodes = player.record.nodes(6).count;
+          const all = [...Array(nodes).keys()].map((k) => [k, plot.marks.boxes(k)[0]]);
+          const [node, box] = all.findLast(([, box]) => box);
+          return [node, area.left + box.x + box.w / 2, area.top + box.y + box.h / 2]; })()""",
+            name,
+        )
+        shown.page.mouse.move(x, y)
+        shown.wait(f"player.state.hover?.node === {node}")
+        assert not shown.run("document.querySelector('.ss-tooltip').hidden")
+        shown.page.mouse.click(x, y)
+        shown.wait(f"player.state.pin?.node === {node}")
+        shown.page.mouse.click(x, y)
+        shown.wait("player.state.pin === null")
+        shown.page.mouse.move(1, 1)
+        shown.wait("!player.state.hover")
+
+
+def test_plotly_draws_a_chart_of_cells_only_when_its_own_part_changes(show: Show) -> None:
+    shown = show(record("lookahead"), step=8, height=2400)
+    shown.do(
+        "globalThis.drawn = []; const react = Plotly.react; Plotly.react = (gd, ...rest) => {"
+        "drawn.push(gd.closest('.ss-card').dataset.view); return react(gd, ...rest); }"
+    )
+    before = shown.run("player.cards.cards.get('window').content.cells.words.textContent")
+    shown.do("player.seek(9)")
+    shown.wait("drawn.includes('tree')")
+    assert "window" not in shown.run("drawn")
+    assert shown.run("player.cards.cards.get('window').content.cells.words.textContent") != before
+    shown.do("document.body.classList.add('dark')")
+    shown.wait("drawn.includes('window')")
