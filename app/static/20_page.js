@@ -169,9 +169,10 @@
       else if (this.told.address) history.replaceState(history.state, "", addressOf(this.told.address, this.player.place()));
     }
 
-    // On a phone the form stands below the player: a new run must not begin out of sight.
+    // On a phone the form stands below the player, whose foot may still be seen: a new run must not begin out of sight.
     inSight() {
-      const { top, bottom } = this.root.getBoundingClientRect();
+      const { state, text } = this.player;
+      const { top, bottom } = (state.narrow ? text.node : this.root).getBoundingClientRect();
       if (bottom < 80 || top > innerHeight - 80) this.root.scrollIntoView({ block: "start" });
     }
 

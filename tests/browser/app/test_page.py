@@ -313,3 +313,23 @@ def test_a_long_text_is_scrolled_to_where_it_is_written(new_page: NewPage, serve
     page.evaluate(f"{PLAYER}.seek(0)")
     page.wait_for_function(f"{PLAYER}.root.dataset.at.startsWith('0/')")
     page.wait_for_function(seen, arg=False)
+
+
+def test_a_run_begins_in_sight(new_page: NewPage, served: Served) -> None:
+    """On a phone the form stands below the player: the page goes up to the text, though the player's foot was seen."""
+    page = served.open(new_page(width=390, height=844))
+    text = "document.querySelector('.ss-text').getBoundingClientRect()"
+    page.evaluate("scrollTo(0, scrollY + document.querySelector('.app-root').getBoundingClientRect().bottom - 300)")
+    assert page.evaluate(f"{text}.bottom < 0")
+    page.evaluate("document.querySelector('#run-go').focus({ preventScroll: true })")
+    page.keyboard.press("Enter")
+    page.wait_for_function(f"{text}.top >= 0 && {text}.bottom <= innerHeight")
+
+
+def test_a_run_moves_nothing_that_is_in_sight(new_page: NewPage, served: Served) -> None:
+    page = served.open(new_page(height=800))
+    page.evaluate("scrollTo(0, 240)")
+    before = page.evaluate("scrollY")
+    page.fill("#run-length input", "8")
+    run_to_the_end(page)
+    assert page.evaluate("scrollY") == before > 0
