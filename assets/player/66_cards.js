@@ -3,6 +3,7 @@
   const S = (globalThis.Specscope ??= {});
 
   const REST_MS = 500; // between two drawings of a live run's charts
+  const PATIENCE_MS = 1000; // the same while no later step comes
 
   S.Card = class {
     constructor(player, view) {
@@ -99,7 +100,7 @@
       const { record } = this.player;
       const told = JSON.stringify(record.views);
       this.version = record.version;
-      this.drew = performance.now();
+      [this.drew, this.upto] = [performance.now(), 0]; // the first step comes with the run
       if (this.views && told === this.told) return;
       this.clear();
       this.told = told;
@@ -206,13 +207,16 @@
         else if (!card.draw(slide)) player.waitForPlotly();
       }
       if (this.waiting) this.resized();
-      if (!resting && !marksOnly && !this.waiting) this.drew = performance.now();
+      if (!resting && !marksOnly && !this.waiting) {
+        [this.drew, this.upto] = [performance.now(), player.record.last];
+      }
     }
 
-    // Pictures of a live run that is followed come some time behind its text: they cost the most of what it is shown with.
+    // Pictures of a live run that is followed come some time behind its text, with the text of later steps if any come:
+    // they cost the most of what it is shown with, and every change of the page takes from the run.
     rest() {
       const { record, state } = this.player;
-      const left = this.drew + REST_MS - performance.now();
+      const left = this.drew + (record.last > this.upto ? REST_MS : PATIENCE_MS) - performance.now();
       if (!record.live || !state.follow || left <= 0) return false;
       clearTimeout(this.rested);
       this.rested = setTimeout(() => this.resized(), left);

@@ -86,16 +86,19 @@ def test_charts_of_a_run_that_is_followed_come_behind_its_text(
     page.wait_for_function("document.querySelector('#run-length input')?.value === '256'")
     begin(page)
     page.wait_for_function(f"{PLAYER}.cards.cards.get('timeline').content.drawn")  # though no more steps come
-    followed, left = page.evaluate(
+    at_once, for_nothing_new, in_time, left = page.evaluate(
         f"""() => {{
           const player = {PLAYER}, plot = player.cards.cards.get("timeline").content;
           const drawn = (change) => {{ player.change(change); player.flush(); return plot.drawn !== "before"; }};
-          plot.drawn = "before";
-          player.cards.drew = performance.now();
-          return [drawn({{ size: player.state.size + 1 }}), drawn({{ follow: false }})];
+          const behind = (waited, steps) => {{
+            plot.drawn = "before";
+            [player.cards.drew, player.cards.upto] = [performance.now() - waited, player.record.last - steps];
+            return drawn({{ size: player.state.size + 1 }});
+          }};
+          return [behind(0, 1), behind(600, 0), behind(600, 1), behind(0, 1) || drawn({{ follow: false }})];
         }}"""
     )
-    assert (followed, left) == (False, True)
+    assert (at_once, for_nothing_new, in_time, left) == (False, False, True, True)
     held.set()
     page.wait_for_function(f"{PLAYER}.record.check")
     nobody_is_left(served)
