@@ -2,7 +2,7 @@
 
 A server of its own on loopback, a browser beside it on the same cores; medians where nothing else is said. Watched
 runs are timed on several servers, and once more with the browser kept off the engine's cores, which tells the page's
-share of what they lose.
+share of what they lose; in brackets what the middle half of their rounds lies between.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -35,7 +35,7 @@ from viz.play import Play
 from .measure import command, table
 
 VISITS, SEEKS = 5, 1000
-SERVERS, ROUNDS = 3, 5  # of watched runs: one process is some percent faster than the next
+SERVERS, ROUNDS = 3, 8  # of watched runs: one process is some percent faster than the next
 STEPS, TOKENS = 200, 512
 PROMPT = "What is the dish of Ablow?"
 SUM = EXAMPLES["sum"].prompt
@@ -178,8 +178,11 @@ def lived(chromium: Any, server: Server, method: str) -> list[tuple[float, float
     return found
 
 
-def live(*, apart: bool = False) -> dict[str, tuple[float, float]]:
-    """By method, the medians of `lived` over some servers; `apart` keeps the browser off the engine's cores."""
+def live(*, apart: bool = False) -> dict[str, tuple[float, str]]:
+    """By method, what `lived` gives over some servers: the median of the first steps, and the `shares` of speed.
+
+    `apart` keeps the browser off the engine's cores.
+    """
     cores = sorted(os.sched_getaffinity(0)) if apart else []
     engines, visitors = cores[: len(cores) // 2], cores[len(cores) // 2 :]
     found: dict[str, list[tuple[float, float]]] = {method: [] for method in LIVE}
@@ -191,8 +194,14 @@ def live(*, apart: bool = False) -> dict[str, tuple[float, float]]:
                 server = opened.enter_context(served())
             for method, rounds in found.items():
                 rounds += lived(chromium, server, method)
-    medians = {method: map(statistics.median, zip(*rounds, strict=True)) for method, rounds in found.items()}
-    return {method: (first, ratio) for method, (first, ratio) in medians.items()}
+    columns = {method: [*zip(*rounds, strict=True)] for method, rounds in found.items()}
+    return {method: (statistics.median(firsts), shares(ratios)) for method, (firsts, ratios) in columns.items()}
+
+
+def shares(ratios: Sequence[float]) -> str:
+    """The median, and what half of the rounds lie between."""
+    low, middle, high = (f"{100 * ratio:.0f}" for ratio in statistics.quantiles(ratios, n=4))
+    return f"{middle}% ({low} to {high})"
 
 
 @contextlib.contextmanager
@@ -247,9 +256,9 @@ def report() -> str:
     for method, (first, ratio) in together.items():
         rows.append([f"Run pressed, first step of {method} seen, s", f"{first / 1000:.2f}", "1.0"])
         told = f"tokens/s of {method} watched, against the command line"
-        rows.append([told, f"{100 * ratio:.0f}%", "95%"])
+        rows.append([told, ratio, "95%"])
         if method in apart:
-            rows.append([f"{told}, browser on other cores", f"{100 * apart[method][1]:.0f}%", ""])
+            rows.append([f"{told}, browser on other cores", apart[method][1], ""])
     where = f"{os.cpu_count()} cores, {platform.machine()}, Chromium {version}, gradio {gradio.__version__}"
     versions = f"plotly {plotly.__version__}, torch {torch.__version__}, {datetime.date.today()}"
     return f"Written by `python -m benchmarks.page --out benchmarks/page.md`.\n\n{where}, {versions}.\n\n{table(rows)}"
