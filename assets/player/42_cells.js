@@ -1,6 +1,6 @@
 // A chart's cells: squares, the words in them and beside them, and small signs. Plotly styles every point and every
-// text twice at every drawing, which took three tenths of a step's time; here what looks alike is one path, and words are
-// rewritten in place. Pictures that are saved, sliding ones, and figures elsewhere have plotly's own.
+// text twice at every drawing, which took three tenths of a step's time; here what looks alike is one path, and words
+// are rewritten in place. Pictures that are saved, sliding ones, and figures elsewhere have plotly's own.
 {
   const S = (globalThis.Specscope ??= {});
   const REACH = 20; // pixels from a square's edge to a pointer that means it, as far as plotly's
