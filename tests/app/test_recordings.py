@@ -31,6 +31,20 @@ def without_times(trace: Trace) -> Trace:
     return replace(trace, header=header, steps=steps, summary=None)
 
 
+def without_shares(trace: Trace) -> Trace:
+    """What is exact on every machine: the last digits of a probability depend on how a processor adds."""
+    return replace(trace, steps=tuple(replace(step, p=(), q=(), top=(), draft_top=()) for step in trace.steps))
+
+
+def shares(trace: Trace) -> list[float]:
+    """All probabilities of a trace, the tokens they are of between them, and -1 for none."""
+    found: list[float] = []
+    for step in trace.steps:
+        found += [-1.0 if value is None else value for value in (*step.p, *step.q)]
+        found += [value for best in (*step.top, *step.draft_top) for pair in best for value in pair]
+    return found
+
+
 def test_every_method_and_preset_has_one() -> None:
     made = {(recording.method, recording.preset) for recording in ALL}
     for name in runnable(POCKET):
@@ -70,7 +84,9 @@ def test_the_recipe_makes_them_again(name: str) -> None:
     recording, trace = traces.record(engine, recipe)
     packed, known = RECORDINGS.packed(name), RECORDINGS.get(name)
     assert packed is not None and known is not None
-    assert without_times(trace) == without_times(parse_trace(packed.data))
+    made, kept = without_times(trace), without_times(parse_trace(packed.data))
+    assert without_shares(made) == without_shares(kept)
+    assert shares(made) == pytest.approx(shares(kept), rel=0, abs=1e-3)
     assert (recording.step, recording.tokens_per_step) == (known.step, known.tokens_per_step)
 
 
