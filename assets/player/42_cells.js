@@ -15,8 +15,14 @@
 
     // The traces as plotly is to draw them: without what is drawn here.
     take({ data, layout }) {
-      this.taken = new Map(data.map((trace, i) => [i, { trace, kind: kindOf(trace) }]).filter(([, { trace, kind }]) =>
-        kind && sides(trace).every((name) => Array.isArray(layout[name]?.range))));
+      const ranged = (trace) => sides(trace).every((name) => Array.isArray(layout[name]?.range));
+      const known = data.map((trace, i) => [i, { trace, kind: kindOf(trace) }])
+        .filter(([, { trace, kind }]) => kind && ranged(trace));
+      this.taken = new Map(known);
+      // One pointer to a chart: squares beside bars that are pointed at, too, stay with plotly.
+      const { nodes } = this.plot.view;
+      const others = data.some((trace, i) => nodes[i] && !this.taken.has(i) && trace.visible !== false && holds(trace));
+      if (others) this.taken = new Map(known.filter(([, cell]) => !caught(cell)));
       const held = new Set();
       return data.map((trace, i) => {
         const kind = this.taken.get(i)?.kind;
@@ -67,7 +73,7 @@
       return used;
     }
 
-    // Whether the pointer finds squares here; then there is nothing else to find in the chart.
+    // Whether the pointer finds squares here, and then nothing else.
     get catch() {
       return [...this.taken.values()].some(caught);
     }
@@ -94,6 +100,8 @@
   const ANCHORS = { "middle center": "middle", "middle left": "end", "middle right": "start" };
 
   const sides = (trace) => ["x", "y"].map((side) => S.axisName(trace[`${side}axis`] ?? side));
+
+  const holds = ({ x, z }) => (x ?? z)?.length > 0;
 
   const caught = ({ trace, kind }) => kind === "squares" && trace.hoverinfo !== "skip";
 

@@ -52,6 +52,23 @@ DRAWN = """async (name) => {
   return { ours: ours.sort(), squares: squares.sort(), words, their, signs, lengths: [...lengths] };
 }"""
 
+# A node of every trace of a view that shows any, and where on the page its picture has its middle.
+PLACES = """(() => {
+  const { box, marks, view, figure } = player.cards.cards.get(given).content;
+  const area = box.getBoundingClientRect();
+  return view.nodes.flatMap((kind, trace) => {
+    const told = figure.data[trace], axes = kind && marks.axes(trace);
+    const known = Array.from(told.customdata ?? told.z?.keys() ?? [], Number);
+    const end = { bar: told.orientation === "h" ? "x" : "y" }[told.type]; // where marks of a bar are
+    const i = known.findIndex((node, point) => node >= 0 && (!end || told[end][point] > 0));
+    const own = kind === "rows" ? marks.litCells(trace, known[i]) : axes && i >= 0 ? marks.points(trace, known[i]) : [];
+    if (!own.length) return [];
+    const { x, y, w, h } = own.at(-1);
+    const back = (side) => (end === side ? (axes[side].d2p(0) - axes[side].d2p(told[side][i])) / 2 : 0);
+    return [[known[i], area.left + x + w / 2 + back("x"), area.top + y + h / 2 + back("y")]];
+  });
+})()"""
+
 
 @pytest.mark.parametrize("method", METHODS)
 def test_cells_are_where_and_what_plotly_draws(show: Show, method: str) -> None:
@@ -123,6 +140,23 @@ def test_cells_are_pointed_at_and_pinned(show: Show) -> None:
         shown.wait("player.state.pin === null")
         shown.page.mouse.move(1, 1)
         shown.wait("!player.state.hover")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_node_of_every_chart_can_be_pointed_at(show: Show, method: str) -> None:
+    """At the middle of each trace's first node, whoever drew it: a bar beside squares as well as the squares."""
+    trace = record(method)
+    shown = show(trace, step=min(6, len(trace.steps) - 1), height=2400)
+    for name in shown.run("player.cards.views.filter((view) => view.kind === 'plot').map((view) => view.name)"):
+        shown.do(f"player.cards.goto('{name}')")
+        shown.wait(f"player.cards.cards.get('{name}').content.drawn !== null")
+        places = shown.run(PLACES, name)
+        assert places or name != "mask"
+        for node, x, y in places:
+            shown.page.mouse.move(1, 1)
+            shown.wait("!player.state.hover")
+            shown.page.mouse.move(x, y)
+            shown.wait(f"player.state.hover?.node === {node}")
 
 
 def test_plotly_draws_a_chart_of_cells_only_when_its_own_part_changes(show: Show) -> None:
