@@ -8,6 +8,7 @@ import weakref
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from app import races
 from app.engines import Engines
 from app.limits import LIMITS
 from app.line import Line
+from app.pieces import bursts
 from app.runs import Runs
 from app.store import Store
 from decoding import METHODS
@@ -57,9 +59,10 @@ def test_the_text_only_grows_and_ends_with_its_proof(runs: Runs) -> None:
     assert runs.going == 0 and len(runs.line) == 0
 
 
-def test_steps_are_told_in_bursts_the_first_at_once(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Work between two passes slows the next pass; whoever waits sees the first step as early as it can be seen."""
+def test_steps_are_told_in_bursts(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work between two passes slows the next pass."""
     monkeypatch.setattr("app.runs.LIMITS", replace(LIMITS, live_gap=1e6))
+    monkeypatch.setattr("app.pieces._SOON", 0.0)
     seen = list[int]()
     told = Play.step
 
@@ -79,6 +82,26 @@ def test_steps_are_told_in_bursts_the_first_at_once(runs: Runs, monkeypatch: pyt
     steps = kinds(text).count("step")
     assert steps > 3 and len(seen) == steps
     assert passes[:steps] == [0, *[1] * (steps - 1)], "a step was told between two passes"
+
+
+@pytest.mark.parametrize(
+    ("pace", "told"),
+    [(0.03, [[0, 1, 2, 3], [4, 5, 6, 7, 8, 9, 10]]), (0.15, [[0], [1, 2], [3, 4], [5, 6], [7, 8], [9, 10]])],
+)
+def test_the_first_steps_are_told_together_where_they_come_soon(
+    monkeypatch: pytest.MonkeyPatch, pace: float, told: list[list[int]]
+) -> None:
+    """A fast run is slowed the most at its beginning; of a slow one the first step is seen as early as it can be."""
+    now = 0.0
+    monkeypatch.setattr("app.pieces.time", SimpleNamespace(monotonic=lambda: now))
+
+    def run() -> Iterator[int]:
+        nonlocal now
+        for step in range(11):
+            now += pace
+            yield step
+
+    assert [steps for steps in bursts(run(), 0.2) if steps] == told  # type: ignore[arg-type, comparison-overlap]
 
 
 @pytest.mark.parametrize(("pace", "told"), [(1.0, True), (0.0, False)])
