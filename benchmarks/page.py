@@ -1,8 +1,9 @@
 """The page in a headless browser that draws in software: `make bench-page`.
 
 A server of its own on loopback, a browser beside it on the same cores; medians where nothing else is said. Watched
-runs are timed on several servers, and once more with the browser kept off the engine's cores, which tells the page's
-share of what they lose; in brackets what the middle half of their rounds lies between.
+runs are timed on several servers, each between two runs from the command line, and once more with the browser kept off
+the engine's cores, which tells the page's share of what they lose; in brackets what the middle half of their rounds
+lies between.
 """
 
 from __future__ import annotations
@@ -35,17 +36,16 @@ from viz.play import Play
 from .measure import command, table
 
 VISITS, SEEKS = 5, 1000
-SERVERS, ROUNDS = 3, 8  # of watched runs: one process is some percent faster than the next
+SERVERS, ROUNDS = 3, 16  # of watched runs: one process is some percent faster than the next
 STEPS, TOKENS = 200, 512
 PROMPT = "What is the dish of Ablow?"
 SUM = EXAMPLES["sum"].prompt
 LIVE = ("lookahead", "autoregressive")
 SHOWN = "globalThis.SpecscopeApp?.viewers?.player.root.dataset.at && document.querySelector('.ss-token')"
-DONE = f"!SpecscopeApp.viewers.told.title && {PLAYER}.record.check"
 TOOLS = f"""() => {{
   const player = {PLAYER};
   const frame = () => new Promise(requestAnimationFrame);
-  const moment = () => new Promise((done) => setTimeout(done, 5)); // no frame, which would be drawn for nothing
+  const moment = (ms) => new Promise((done) => setTimeout(done, ms)); // no frame, which would be drawn for nothing
   const painted = async () => {{ await frame(); await new Promise((done) => setTimeout(done, 0)); }};
   const settled = async () => {{ do await painted(); while (player.cards.waiting); }};
   globalThis.bench = {{
@@ -79,8 +79,11 @@ TOOLS = f"""() => {{
       const begin = performance.now();
       document.querySelector("#run-go").click();
       const waiting = () => player.record.version === before || player.root.dataset.at.startsWith("-");
-      while (waiting() || player.record.last < 0) await moment();
-      return performance.now() - begin;
+      while (waiting() || player.record.last < 0) await moment(5);
+      const first = performance.now() - begin;
+      const runs = () => SpecscopeApp.viewers.told.title || !player.record.check;
+      while (runs()) await moment(100); // in here: a question from outside would wake processes while the run goes on
+      return [first, player.record.end.summary.tokens_per_second];
     }},
   }};
 }}"""
@@ -160,20 +163,23 @@ def usage(devtools: Any) -> dict[str, float]:
     return {metric["name"]: metric["value"] for metric in devtools.send("Performance.getMetrics")["metrics"]}
 
 
-def lived(chromium: Any, server: Server, method: str) -> list[tuple[float, float]]:
-    """By round: milliseconds from the press of Run to the first step; tokens/s watched, in the command line's."""
+def lived(chromium: Any, server: Server, method: str, rounds: int) -> list[tuple[float, float]]:
+    """By round: milliseconds from the press of Run to the first step; tokens/s watched, in the command line's.
+
+    A machine's speed drifts: a watched run is compared with the mean of the runs before and after it.
+    """
     page = open_page(chromium, server, height=1000)
     page.goto(f"{server.address}?{urlencode({'method': method, 'length': 200, 'prompt': SUM})}")
     page.wait_for_function(SHOWN)
     page.wait_for_function("document.querySelector('#run-length input')?.value === '200'")
     page.evaluate(TOOLS)
-    found = []
-    for round_ in range(ROUNDS + 1):
-        first = page.evaluate("bench.live()")
-        page.wait_for_function(DONE, polling=100)  # not at every frame: drawing them takes from the run
-        watched = page.evaluate(f"{PLAYER}.record.end.summary.tokens_per_second")
-        if round_:  # the first brings the model
-            found.append((first, watched / alone(method)))
+    page.evaluate("bench.live()")  # brings the model
+    found, before = [], alone(method)
+    for _ in range(rounds):
+        first, watched = page.evaluate("bench.live()")
+        after = alone(method)
+        found.append((first, 2 * watched / (before + after)))
+        before = after
     page.context.close()
     return found
 
@@ -181,7 +187,7 @@ def lived(chromium: Any, server: Server, method: str) -> list[tuple[float, float
 def live(*, apart: bool = False) -> dict[str, tuple[float, str]]:
     """By method, what `lived` gives over some servers: the median of the first steps, and the `shares` of speed.
 
-    `apart` keeps the browser off the engine's cores.
+    `apart` keeps the browser off the engine's cores; half as many rounds tell enough of that.
     """
     cores = sorted(os.sched_getaffinity(0)) if apart else []
     engines, visitors = cores[: len(cores) // 2], cores[len(cores) // 2 :]
@@ -193,7 +199,7 @@ def live(*, apart: bool = False) -> dict[str, tuple[float, str]]:
             with kept_on(engines):
                 server = opened.enter_context(served())
             for method, rounds in found.items():
-                rounds += lived(chromium, server, method)
+                rounds += lived(chromium, server, method, ROUNDS // (1 + apart))
     columns = {method: [*zip(*rounds, strict=True)] for method, rounds in found.items()}
     return {method: (statistics.median(firsts), shares(ratios)) for method, (firsts, ratios) in columns.items()}
 
