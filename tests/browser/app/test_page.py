@@ -318,6 +318,7 @@ def test_a_long_text_is_scrolled_to_where_it_is_written(new_page: NewPage, serve
 def test_a_run_begins_in_sight(new_page: NewPage, served: Served) -> None:
     """On a phone the form stands below the player: the page goes up to the text, though the player's foot was seen."""
     page = served.open(new_page(width=390, height=844))
+    page.wait_for_selector("#run-go")  # the form comes behind the player
     text = "document.querySelector('.ss-text').getBoundingClientRect()"
     page.evaluate("scrollTo(0, scrollY + document.querySelector('.app-root').getBoundingClientRect().bottom - 300)")
     assert page.evaluate(f"{text}.bottom < 0")
