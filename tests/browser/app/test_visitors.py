@@ -150,7 +150,8 @@ def test_a_stream_that_breaks_is_told_of(new_page: NewPage, served: Served, held
     )
     page.get_by_role("tab", name="Run").click()
     page.wait_for_selector(f".ss-notice:has-text('{lost}')")
-    assert page.evaluate(f"[{PLAYER}.record.live, {PLAYER}.record.last]") == [False, before]
+    live, last = page.evaluate(f"[{PLAYER}.record.live, {PLAYER}.record.last]")
+    assert not live and last >= before  # a burst may have been on its way
     held.set()
     page.wait_for_function(f"{PLAYER}.record.check && !{PLAYER}.record.fault")
     page.wait_for_function("SpecscopeApp.races.ready && SpecscopeApp.races.list.every((lane) => lane.record.end)")
