@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 LIBRARY = sorted(ROOT.glob("decoding/**/*.py"))
 PARTS = ("decoding", "viz", "app", "benchmarks", "tools", "tests")
 SOURCES = [path for part in PARTS for path in ROOT.glob(f"{part}/**/*.py")]
-SCRIPTS = sorted([*ROOT.glob("assets/player/*.js"), *ROOT.glob("assets/*.css")])
+SCRIPTS = sorted(p for p in [*ROOT.glob("assets/*/*"), *ROOT.glob("app/static/*")] if p.suffix in (".js", ".css"))
 METHOD_FILES = [p for p in ROOT.glob("decoding/methods/*.py") if p.stem not in ("__init__", "base")]
 
 # What a method file may know beside the standard library: never a device, a cache, a tokenizer or another method.

@@ -88,12 +88,16 @@ def page(trace: Trace, *, check: Rescored | None = None, speedup: float | None =
 
 def player_script() -> str:
     """The player's scripts, joined in the order of their names."""
-    return "\n".join(file.read_text(encoding="utf-8") for file in sorted((_ASSETS / "player").glob("*.js")))
+    return _joined("player/*.js")
 
 
 def style() -> str:
-    """The page's style sheet."""
-    return (_ASSETS / "style.css").read_text(encoding="utf-8")
+    """The page's style sheets, joined in the order of their names."""
+    return _joined("style/*.css")
+
+
+def _joined(pattern: str) -> str:
+    return "\n".join(file.read_text(encoding="utf-8") for file in sorted(_ASSETS.glob(pattern)))
 
 
 def inert(text: str) -> str:

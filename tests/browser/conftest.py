@@ -15,10 +15,10 @@ import plotly
 import pytest
 
 from decoding.types import Trace
+from viz.page import player_script, style
 from viz.play import Play
 
 playwright = pytest.importorskip("playwright.sync_api", reason="the pages are tested in a browser: install playwright")
-ASSETS = Path(__file__).parent.parent.parent / "assets"
 PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
 PATIENCE = 60_000  # milliseconds: on a machine with other work a page may take its time
 PAGE = """<!doctype html>
@@ -29,18 +29,13 @@ PAGE = """<!doctype html>
 <script src="/plotly.js"></script><script src="/player.js"></script></body></html>"""
 
 
-def script() -> str:
-    """The player's scripts as they are joined for a page."""
-    return "\n".join(file.read_text(encoding="utf-8") for file in sorted((ASSETS / "player").glob("*.js")))
-
-
 def files() -> dict[str, tuple[str, bytes]]:
     """What the bare page consists of."""
     return {
         "/": ("text/html", PAGE.encode()),
         "/plotly.js": ("text/javascript", PLOTLY.read_bytes()),
-        "/player.js": ("text/javascript", script().encode()),
-        "/style.css": ("text/css", (ASSETS / "style.css").read_bytes()),
+        "/player.js": ("text/javascript", player_script().encode()),
+        "/style.css": ("text/css", style().encode()),
     }
 
 
