@@ -69,7 +69,11 @@
       this.follow.hidden = true;
       this.link = S.button("link", "Copy link", () => player.copyLink());
       this.link.hidden = !player.on.link;
-      return S.el("div", { class: "ss-tools" }, this.follow, this.link,
+      // Where there is little room, what is used less waits behind a button.
+      this.more = S.button("more", "More controls", () => {
+        this.more.setAttribute("aria-expanded", String(this.bar.classList.toggle("ss-unfolded")));
+      }, { "aria-expanded": "false", class: "ss-button ss-more" });
+      return S.el("div", { class: "ss-tools" }, this.follow, this.link, this.more,
         S.button("full", "Full screen", () => S.fullScreen(player.root)),
         S.button(null, "Keys", () => player.help.open(), { key: "?", text: "?" }));
     }
