@@ -22,7 +22,7 @@ from decoding.sampling import Sampling
 from decoding.types import JSON
 
 from .catalog import Entry, choose
-from .controls import Order, Prompt, check_prompt, check_reference, presets, whole
+from .controls import Order, Prompt, check_prompt, check_reference, named, presets, whole
 from .examples import EXAMPLES
 from .limits import LIMITS
 from .store import ID
@@ -101,8 +101,7 @@ def write_race(orders: Sequence[Order], example: str | None = None) -> str:
     told: dict[str, Any] = {"screen": "race", "model": orders[0].entry.name}
     told |= {"methods": ",".join(method.name for method in methods)}
     for order in orders:
-        known = (name for name, values in presets(order.method).items() if values == order.params.to_json())
-        if (chosen := next(known, "defaults")) != "defaults":
+        if (chosen := named(order.method, order.params.to_json())) not in ("", "defaults"):
             told[f"preset.{order.method.name}"] = chosen
     return _spelled(told, orders[0], example)
 

@@ -130,6 +130,11 @@ def presets(kind: type[Method]) -> dict[str, dict[str, JSON]]:
     }
 
 
+def named(kind: type[Method], values: Mapping[str, object]) -> str:
+    """The preset that some settings are, or no name."""
+    return next((name for name, settings in presets(kind).items() if settings == values), "")
+
+
 def preset(kind: type[Method], name: object) -> dict[str, JSON]:
     """The settings of one preset."""
     known = presets(kind)

@@ -39,7 +39,9 @@ EXAMPLES: dict[str, Example] = {
     example.id: example
     for example in (
         Example("sum", "A worked sum", "Its lines repeat each other's turns: n-gram pools win.", "lookahead", _SUM),
-        Example("code", "A Python function", "Code is written to a pattern: pools and drafts win.", "lookahead", _CODE),
+        Example(
+            "function", "A Python function", "Code is written to a pattern: pools and drafts win.", "lookahead", _CODE
+        ),
         Example(
             "summary",
             "A report to sum up",

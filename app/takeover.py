@@ -12,7 +12,7 @@ from decoding.types import Header, Trace
 
 from .address import State, parse
 from .catalog import Entry
-from .controls import check_prompt, presets
+from .controls import check_prompt, named
 from .examples import EXAMPLES
 from .house import House
 from .limits import LIMITS
@@ -93,9 +93,8 @@ def _set_method(state: State, remarks: list[str]) -> None:
     """The run's method beside autoregressive decoding, with its preset."""
     assert state.method is not None
     state.methods = tuple(dict.fromkeys(("autoregressive", state.method)))
-    known = presets(METHODS[state.method])
-    chosen = next((name for name, values in known.items() if values == state.params), None)
-    if chosen is None:
+    chosen = named(METHODS[state.method], state.params)
+    if not chosen:
         remarks.append(_OWN_SETTINGS)
-    elif known.keys() - {"defaults"}:
+    elif METHODS[state.method].Params.presets:
         state.presets[state.method] = chosen

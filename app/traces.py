@@ -51,7 +51,7 @@ _BEST = {  # the prompt on which a method shows what it is; the sum where none i
     "draft_model": "chat",
     "prompt_lookup": "summary",
     "ouroboros": "chat",
-    "rest": "code",
+    "rest": "function",
 }
 _SHOWS = {
     "autoregressive": "One token for every pass: what all others are measured against.",

@@ -24,6 +24,7 @@ from ..limits import LIMITS
 Component = gr.components.Component
 Update = dict[Any, Any]  # component -> what gradio makes of it
 TEXT, CHAT = "Text", "Chat"
+_OWN = "own settings"  # the name of settings that are no preset
 _SLIDES = 64  # a whole number with more values than this is typed, not slid
 _PROMPT = "What is the dish of Ablow?"
 _HOTTEST = 2.0  # the page's slider; the command line goes further
@@ -70,15 +71,18 @@ class MethodControls:
         chief = [row for row in rows if row["symbol"] != row["name"] or len(row["name"]) == 1] or rows[:3]
         rest = [row for row in rows if row not in chief]
         with gr.Group(visible=visible, elem_classes="app-method") as group:
-            preset = (
-                gr.Dropdown(known, value=known[0], label="Preset", elem_id=f"{prefix}-preset") if known[1:] else None
-            )
+            menu = _presets(known, prefix) if known[1:] else None
             fields = {row["name"]: control(row, prefix) for row in chief}
             reference = _reference(prefix) if kind.takes_reference else None
             if rest:
                 with gr.Accordion("More settings", open=False):
                     fields |= {row["name"]: control(row, prefix) for row in rest}
-        return cls(name, group, preset, {row["name"]: fields[row["name"]] for row in rows}, reference)
+        return cls(name, group, menu, {row["name"]: fields[row["name"]] for row in rows}, reference)
+
+
+def _presets(names: list[str], prefix: str) -> gr.Dropdown:
+    """Which settings are chosen; those that are no preset have a name, too."""
+    return gr.Dropdown([*names, (_OWN, "")], value=names[0], label="Preset", elem_id=f"{prefix}-preset")
 
 
 def _reference(prefix: str) -> gr.Textbox:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +14,7 @@ from decoding.sampling import Sampling
 
 from .. import address
 from ..address import State
-from ..controls import Order, order, preset, runnable
+from ..controls import Order, named, order, preset, presets, runnable
 from ..events import QUICK
 from ..examples import EXAMPLES
 from ..hosting import fault
@@ -30,6 +31,12 @@ from .form import (
     values_of,
 )
 from .gather import gathered, pressed
+
+# Which preset some values are, if any. The browser knows: values that a server would refuse are just no preset.
+_NAMED = """(...values) => {
+  const given = JSON.stringify(values);
+  return Object.entries(%s).find(([, preset]) => JSON.stringify(preset) === given)?.[0] ?? "";
+}"""
 
 
 class RunForm:
@@ -74,8 +81,11 @@ class RunForm:
         prompt.example.input(self.show_example, prompt.example, outputs, **QUICK)
         for method in self.methods.values():
             if method.preset is not None:
-                choose = self.show_preset(method)
-                method.preset.input(choose, method.preset, list(method.fields.values()), **QUICK)
+                fields: list[Any] = list(method.fields.values())
+                method.preset.input(self.show_preset(method), method.preset, fields, **QUICK)
+                changed = [field.input for field in fields]
+                settings = {name: list(values.values()) for name, values in presets(METHODS[method.name]).items()}
+                gr.on(changed, None, fields, method.preset, js=_NAMED % json.dumps(settings))
         going = pressed(self.run, self.inputs, self.start, prompt.history, self.viewer)
         talk = [prompt.history, prompt.said, prompt.message]
         going.then(self.answered, prompt.message, talk, **QUICK)
@@ -148,7 +158,7 @@ class RunForm:
         """Sets a method's parameters to a preset's."""
 
         def show(name: str) -> Any:
-            values = list(preset(METHODS[method.name], name).values())
+            values = list(preset(METHODS[method.name], name).values()) if name else [gr.skip()] * len(method.fields)
             return values[0] if len(values) == 1 else values
 
         return show
@@ -162,6 +172,8 @@ class RunForm:
             shown[self.method] = state.method
             fields = self.methods[str(state.method)].fields
             shown |= {fields[name]: value for name, value in state.params.items()}
+            if state.params and (menu := self.methods[str(state.method)].preset) is not None:
+                shown[menu] = named(METHODS[str(state.method)], state.params)
             if (reference := self.methods[str(state.method)].reference) is not None:
                 shown[reference] = state.reference
             shown |= {method.group: gr.update(visible=name == state.method) for name, method in self.methods.items()}
@@ -183,6 +195,7 @@ class RunForm:
         fields = [part for method in self.methods.values() for part in (method.group, *method.fields.values())]
         own = [self.model, self.method, self.length, self.prompt.example, *self.prompt.outputs]
         own += [method.reference for method in self.methods.values() if method.reference is not None]
+        own += [method.preset for method in self.methods.values() if method.preset is not None]
         return [*own, *self.sampling.fields.values(), *fields]
 
 

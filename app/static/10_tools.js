@@ -88,6 +88,14 @@
     return `${location.origin}${location.pathname}?${query}`;
   };
 
+  // The address tells of the screen that is seen: what goes on behind it writes nothing.
+  const note = (root, base, place) => {
+    if (root.offsetParent) history.replaceState(history.state, "", addressOf(base, place));
+  };
+
+  // A button that starts something does nothing while that goes on. It keeps the focus, which a disabled one would lose.
+  const busy = (name, going) => document.getElementById(name)?.setAttribute("aria-disabled", String(Boolean(going)));
+
   const base64 = async (blob) => {
     const url = await new Promise((resolve, reject) => {
       const reader = new FileReader();
@@ -113,5 +121,5 @@
     ["csv", "Steps as CSV"], ["vllm", "Metrics as vLLM reports them"],
   ];
 
-  Object.assign(App, { el, split, growing, pulse, asked, placeIn, addressOf, base64, save, drawCharts, landed, FORMS });
+  Object.assign(App, { el, split, growing, pulse, asked, placeIn, addressOf, note, busy, base64, save, drawCharts, landed, FORMS });
 }

@@ -1,14 +1,15 @@
 // The page around the player: it hands lines to it, keeps the address, opens recordings and files, and saves exports.
 {
   const App = globalThis.SpecscopeApp;
-  const { el, split, growing, pulse, asked, placeIn, addressOf, base64, save, drawCharts, landed, FORMS } = App;
+  const { el, split, growing, pulse, asked, placeIn, addressOf, note, busy, base64, save, drawCharts, landed, FORMS } = App;
 
   const NOTE_MS = 250;
 
   class Viewer {
     constructor(element, { props, server, watch, race }) {
-      Object.assign(this, { props, server, told: {} });
+      Object.assign(this, { props, server, told: {}, gone: new AbortController() });
       this.build(element);
+      this.dropping();
       this.player = new Specscope.Player(this.stage, {
         source: { detail: (k) => this.lines("run_detail", k), step: (k) => this.lines("run_step", k) },
         on: { link: (place) => addressOf(this.told.address ?? "", place), change: (place) => this.moved(place),
@@ -30,6 +31,7 @@
       this.listen(value);
       if (begins || !run || run === this.told.run) this.take(value);
       this.pulse(run && !this.ended);
+      busy("run-go", run && !this.ended);
     }
 
     // What is heard from now on is heard from its beginning.
@@ -44,6 +46,7 @@
     // The stream of the live run broke.
     lose(sentence) {
       this.lost = sentence;
+      busy("run-go", false);
       if (this.told.run === this.live) this.player.lose(sentence);
     }
 
@@ -67,10 +70,8 @@
       this.notice = el("p", { class: "app-notice", role: "alert", hidden: true });
       this.stage = el("div", { class: "app-stage" });
       this.gallery = this.cards(props.gallery ?? []);
-      this.drop = el("div", { class: "app-drop", hidden: true }, "Drop a trace here");
-      this.root = el("div", { class: "app-root" }, this.bar, this.notice, this.stage, this.drop, this.gallery);
+      this.root = el("div", { class: "app-root" }, this.bar, this.notice, this.stage, this.gallery);
       element.replaceChildren(this.root);
-      this.dropping();
     }
 
     cards(gallery) {
@@ -88,22 +89,31 @@
       return dialog;
     }
 
+    // Anywhere on the page: a browser would leave it for a file that is dropped beside the player.
     dropping() {
-      const holds = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
-      this.root.addEventListener("dragover", (event) => {
-        if (!holds(event)) return;
+      const cover = el("div", { class: "app-drop", hidden: true }, "Drop a trace here");
+      const files = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
+      const hear = (name, heard) => addEventListener(name, heard, { signal: this.gone.signal });
+      hear("dragover", (event) => {
+        if (!files(event)) return;
         event.preventDefault();
-        this.drop.hidden = false;
+        cover.hidden = false;
       });
-      this.root.addEventListener("dragleave", (event) => {
-        if (!this.root.contains(event.relatedTarget)) this.drop.hidden = true;
-      });
-      this.root.addEventListener("drop", (event) => {
-        if (!holds(event)) return;
+      hear("dragleave", (event) => { cover.hidden ||= !event.relatedTarget; });
+      hear("drop", (event) => {
+        if (!files(event)) return;
         event.preventDefault();
-        this.drop.hidden = true;
+        cover.hidden = true;
+        App.turn("run");
         this.open(event.dataTransfer.files[0]);
       });
+      document.body.append(cover);
+      this.gone.signal.addEventListener("abort", () => cover.remove());
+    }
+
+    destroy() {
+      this.gone.abort();
+      this.player.destroy();
     }
 
     // What there is to see before anything was asked for.
@@ -164,16 +174,15 @@
     // A browser may fetch the page's icon anew for every address: not while a run goes on that is followed.
     note() {
       const { record, state } = this.player;
-      if (!this.root.isConnected) return;
-      if (record.live && state.follow) this.moving = setTimeout(() => this.note(), NOTE_MS);
-      else if (this.told.address) history.replaceState(history.state, "", addressOf(this.told.address, this.player.place()));
+      if (record.live && state.follow && this.root.offsetParent) this.moving = setTimeout(() => this.note(), NOTE_MS);
+      else if (this.told.address) note(this.root, this.told.address, this.player.place());
     }
 
     // On a phone the form stands below the player, whose foot may still be seen: a new run must not begin out of sight.
     inSight() {
-      const { state, text } = this.player;
+      const { state, text, transport } = this.player;
       const { top, bottom } = (state.narrow ? text.node : this.root).getBoundingClientRect();
-      if (bottom < 80 || top > innerHeight - 80) this.root.scrollIntoView({ block: "start" });
+      if (bottom < 80 + transport.bar.parentNode.offsetHeight || top > innerHeight - 80) this.root.scrollIntoView({ block: "start" });
     }
 
     say(sentence) {
@@ -207,7 +216,8 @@
     show(lines) {
       this.take(lines);
       const { address, step } = this.told;
-      if (address) history.replaceState(history.state, "", addressOf(address, { step }));
+      if (address) note(this.root, address, { step });
+      this.player.root.focus({ preventScroll: true }); // it has the keys, and not the button that opened it
     }
 
     async open(file) {
@@ -229,63 +239,9 @@
   }
 
   App.viewer = (element, io) => {
-    App.viewers?.player.destroy();
-    dress();
+    App.viewers?.destroy();
+    App.dress();
     App.viewers = new Viewer(element, io);
     App.rest();
-  };
-
-  App.race = (element, { props, server, watch }) => {
-    App.races?.destroy();
-    const stage = el("div", { class: "app-stage" }), after = el("p", { class: "app-after" });
-    element.replaceChildren(stage, after);
-    const race = (App.races = new Specscope.Race(stage));
-    let known = {};
-    const takes = () => growing((tail, anew) => {
-      const [told, rest] = split(tail);
-      if (anew && race.list.length) race.reset();
-      known = anew ? told : { ...known, ...told };
-      race.feed(rest);
-      after.replaceChildren(...App.afterRace(known));
-      if (told.address) history.replaceState(history.state, "", addressOf(told.address, {}));
-      if (told.done) race.play();
-    });
-    let take = takes();
-    const beat = pulse(() => server.run_lives(known.run), (sentence) => {
-      race.lose(sentence);
-      take = takes(); // should lines come after all, they are heard from the beginning
-    });
-    const hear = () => {
-      take(props.value);
-      beat(!race.over);
-    };
-    hear();
-    watch("value", hear);
-  };
-
-  // What a race leaves: its address, and every run of it to be looked at step by step.
-  App.afterRace = ({ address, runs }) => {
-    const link = { on: { link: () => addressOf(address, {}) }, place: () => ({}), root: App.races.root,
-      tell: (said) => { copy.textContent = said; } };
-    const copy = el("button", { type: "button", class: "app-button", onclick: () => Specscope.copyLink(link) }, "Copy link");
-    const open = (runs ?? []).map(([label, run]) =>
-      el("a", { class: "app-button", href: addressOf(`run=${run}`, {}), target: "_blank" }, `Open ${label}`));
-    return address ? [copy, ...open] : [];
-  };
-
-  // The visitor's last choice, where the address makes none.
-  const THEME = "specscope-theme";
-  const dress = () => {
-    try {
-      const kept = localStorage.getItem(THEME);
-      if (kept && !asked().has("__theme")) document.body.classList.toggle("dark", kept === "dark");
-    } catch { /* a browser that keeps nothing */ }
-  };
-
-  App.theme = () => {
-    const dark = document.body.classList.toggle("dark");
-    try {
-      localStorage.setItem(THEME, dark ? "dark" : "light");
-    } catch { /* a browser that keeps nothing */ }
   };
 }

@@ -1,4 +1,4 @@
-// Keys, wherever the player or the bare page has the focus; never while something is being typed.
+// Keys, wherever the focus has no use for them itself; never while something is being typed.
 {
   const S = (globalThis.Specscope ??= {});
 
@@ -33,43 +33,44 @@
     Escape: (player) => player.release(),
   };
 
-  const typed = (target, player) => {
-    if (target === player.transport.scrubber) return false;
-    return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
-  };
+  const typed = (target) => target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
 
   const presses = (target) => /^(BUTTON|A|SUMMARY)$/.test(target.tagName);
 
-  S.Keys = class {
-    constructor(player) {
-      this.player = player;
-      this.heard = (event) => this.press(event);
-      document.addEventListener("keydown", this.heard);
-      // A button that was pressed with the mouse does not keep the keys to itself.
-      player.root.addEventListener("click", (event) => {
-        const pressed = event.pointerType === "mouse" && event.target.closest?.("button");
-        if (pressed && !pressed.closest("dialog")) player.root.focus({ preventScroll: true });
-      });
-    }
+  // Buttons that are no more than buttons: tabs and the like have keys of their own.
+  const plain = (target) => presses(target) && !target.hasAttribute("role");
 
-    press(event) {
-      const { player } = this;
-      const target = event.target;
-      const ours = player.root.contains(target) || target === document.body || target === document.documentElement;
+  // The keys of the page for what stands in `root`, as long as it is seen; answers with what ends that. `lent` may be
+  // typed into, and is ours all the same.
+  S.listen = (root, act, lent = null) => {
+    const seen = () => root.offsetParent && !document.querySelector("dialog[open]");
+    const press = (event) => {
+      const { target } = event;
+      const ours = root.contains(target) || target === document.body || target === document.documentElement || plain(target);
       if (!ours || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-      if (!player.root.offsetParent || document.querySelector("dialog[open]") || typed(target, player)) return;
-      if (event.key === " " && presses(target)) return;
-      const action = /^[1-8]$/.test(event.key)
-        ? () => player.cards.goto(S.VIEW_KEYS[Number(event.key) - 1]) : ACTIONS[event.key];
-      if (!action || !player.record.play) return;
-      event.preventDefault();
-      action(player, event);
-    }
-
-    destroy() {
-      document.removeEventListener("keydown", this.heard);
-    }
+      if (!seen() || (typed(target) && target !== lent) || (event.key === " " && presses(target))) return;
+      if (act(event)) event.preventDefault();
+    };
+    // A button that was pressed with the mouse does not keep the keys to itself: Space is not to press Run again.
+    const release = (event) => {
+      const pressed = event.pointerType === "mouse" && event.target.closest?.("button");
+      if (pressed && plain(pressed) && seen()) root.focus({ preventScroll: true });
+    };
+    document.addEventListener("keydown", press);
+    document.addEventListener("click", release);
+    return () => {
+      document.removeEventListener("keydown", press);
+      document.removeEventListener("click", release);
+    };
   };
+
+  S.playerKeys = (player) => S.listen(player.root, (event) => {
+    const action = /^[1-8]$/.test(event.key)
+      ? () => player.cards.goto(S.VIEW_KEYS[Number(event.key) - 1]) : ACTIONS[event.key];
+    if (!action || !player.record.play) return false;
+    action(player, event);
+    return true;
+  }, player.transport.scrubber);
 
   const named = (key) => (key === "–" ? " – " : S.el("kbd", {}, key));
 

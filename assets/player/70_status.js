@@ -91,7 +91,7 @@
       if (!header) return S.write(this.model, "");
       S.write(this.title, header.label);
       S.write(this.about, about(record, header));
-      return S.write(this.model, footer(header));
+      return S.write(this.model, S.footer([header]));
     }
   };
 
@@ -116,10 +116,12 @@
     return parts.filter(Boolean).join(" · ");
   };
 
-  const footer = (header) => {
-    const card = (model) => model && `${model.name}${model.parameters ? ` (${S.compact(model.parameters)})` : ""}`;
-    const versions = Object.entries(header.versions ?? {}).map(([name, version]) => `${name} ${version}`).join(", ");
-    return [card(header.model), header.draft ? `drafter ${card(header.draft)}` : null, header.device, header.dtype,
-      header.attention, versions].filter(Boolean).join(" · ");
+  // Where runs ran: what several share is told once.
+  S.footer = (headers) => {
+    const card = (model) => `${model.name}${model.parameters ? ` (${S.compact(model.parameters)})` : ""}`;
+    const versions = ({ versions: all }) => Object.entries(all ?? {}).map(([name, number]) => `${name} ${number}`).join(", ");
+    const told = [(header) => card(header.model), (header) => header.draft && `drafter ${card(header.draft)}`,
+      (header) => header.device, (header) => header.dtype, (header) => header.attention, versions];
+    return [...new Set(told.flatMap((tell) => headers.map(tell)).filter(Boolean))].join(" · ");
   };
 }

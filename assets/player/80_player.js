@@ -43,7 +43,7 @@
           this.cards.tabs, this.cards.grid),
         this.status.foot, this.tooltip.node, this.help.node);
       this.element.replaceChildren(this.root);
-      this.keys = new S.Keys(this);
+      this.deafen = S.playerKeys(this);
     }
 
     watch() {
@@ -255,7 +255,7 @@
       this.clock.stop();
       cancelAnimationFrame(this.request);
       clearTimeout(this.waits);
-      this.keys.destroy();
+      this.deafen();
       this.cards.destroy();
       this.sized.disconnect();
       this.themed.disconnect();

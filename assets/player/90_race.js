@@ -16,7 +16,7 @@
       this.sized = new ResizeObserver(() =>
         this.root.classList.toggle("ss-narrow", this.element.clientWidth < NARROW));
       this.sized.observe(element);
-      this.root.addEventListener("keydown", (event) => this.press(event));
+      this.deafen = S.listen(this.root, (event) => event.key === " " && this.toggle(), this.scrubber);
     }
 
     build() {
@@ -43,10 +43,11 @@
       this.lanes = S.el("div", { class: "ss-lanes" });
       const region = (label) => ({ tabindex: 0, role: "region", "aria-label": label });
       this.together = S.el("div", { class: "ss-scroll ss-aligned", ...region("Output tokens of all lanes") });
+      this.foot = S.el("footer", { class: "ss-foot" });
       this.results = S.el("div", { class: "ss-scroll", ...region("Results") });
       this.root = S.el("div", { class: "ss ss-race", role: "group", "aria-label": "Race", tabindex: -1 },
         S.el("div", { class: "ss-sticky" }, this.bar, this.legend), this.verdict, this.lanes, this.together,
-        this.results);
+        this.results, this.foot);
       this.element.replaceChildren(this.root);
     }
 
@@ -124,6 +125,7 @@
       if (changed.has("record")) for (const lane of this.list) lane.grow();
       if (changed.has("record")) {
         this.explain();
+        S.write(this.foot, S.footer(this.running.map((lane) => lane.record.play.header)));
         S.raceResults(this);
       }
       const { time, playing, aligned } = this.state;
@@ -152,9 +154,10 @@
     }
 
     toggle() {
-      if (!this.ready) return;
+      if (!this.ready) return false;
       const ended = this.state.time >= this.length;
       this.change({ playing: !this.state.playing, ...(ended && !this.state.playing ? { time: 0 } : {}) });
+      return true;
     }
 
     play() {
@@ -177,14 +180,9 @@
       requestAnimationFrame(tick);
     }
 
-    press(event) {
-      if (event.key !== " " || /^(BUTTON|SELECT|A)$/.test(event.target.tagName)) return;
-      event.preventDefault();
-      this.toggle();
-    }
-
     destroy() {
       this.destroyed = true;
+      this.deafen();
       cancelAnimationFrame(this.request);
       this.themed.disconnect();
       this.sized.disconnect();

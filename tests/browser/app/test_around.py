@@ -1,0 +1,213 @@
+"""Around the player on the real page: what stays in sight, who has the keys, drops, tabs and their addresses."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from app.examples import EXAMPLES
+
+from .conftest import Served
+from .test_page import run_to_the_end
+from .test_visitors import begin, nobody_is_left, slow
+
+__all__ = ["slow"]
+GOLDEN = Path(__file__).parents[2] / "golden"
+pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this process, and Gradio's parts warn
+NewPage = Callable[..., Any]
+PLAYER = "SpecscopeApp.viewers.player"
+DROP = """async ([selector, text]) => {
+  const files = new DataTransfer(), target = document.querySelector(selector);
+  files.items.add(new File([text], "run.jsonl"));
+  const send = (name) => {
+    const event = new DragEvent(name, { dataTransfer: files, bubbles: true, cancelable: true });
+    target.dispatchEvent(event);
+    return event.defaultPrevented;
+  };
+  const over = send("dragover"), told = document.querySelector(".app-drop").offsetHeight > 0;
+  return [over, told, send("drop"), document.querySelector(".app-drop").offsetHeight === 0];
+}"""
+
+
+def query(page: Any) -> dict[str, list[str]]:
+    return parse_qs(urlsplit(page.url).query)
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_transport_and_legend_stay_in_sight(new_page: NewPage, served: Served, width: int) -> None:
+    """Gradio hides what overflows its container, within which nothing could stick."""
+    page = served.open(new_page(width=width, height=700))
+    page.wait_for_selector("#run-go")
+    page.evaluate("scrollTo(0, document.querySelector('.ss-sticky').getBoundingClientRect().bottom + 100)")
+    top, legend = page.evaluate(
+        "['.ss-sticky', '.ss-legend'].map((part) => document.querySelector(part).getBoundingClientRect().top)"
+    )
+    assert top == 0 < legend < 250
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_run_that_was_started_with_the_mouse_has_the_keys(new_page: NewPage, served: Served) -> None:
+    """Once Space pressed Run again, and Home was for nobody."""
+    page = served.open(new_page())
+    page.fill("#run-length input", "24")
+    run_to_the_end(page)
+    run = page.evaluate("SpecscopeApp.viewers.told.run")
+    page.keyboard.press("Home")
+    page.wait_for_function(f"{PLAYER}.state.step === 0")
+    page.keyboard.press("Space")
+    page.wait_for_function(f"{PLAYER}.state.step > 0")
+    assert page.evaluate("SpecscopeApp.viewers.told.run") == run
+
+
+def test_keys_of_a_focused_button_are_its_own_and_the_rest_the_players(new_page: NewPage, served: Served) -> None:
+    page = served.open(new_page())
+    page.focus("#app-theme")
+    page.keyboard.press("Home")
+    page.wait_for_function(f"{PLAYER}.state.step === 0")
+    page.keyboard.press("Space")
+    page.wait_for_function("document.body.classList.contains('dark')")
+    assert not page.evaluate(f"{PLAYER}.state.playing")
+    page.get_by_role("tab", name="Run").focus()
+    page.keyboard.press("End")
+    page.focus("#run-prompt textarea")
+    page.keyboard.press("End")
+    assert page.evaluate(f"{PLAYER}.state.step") == 0
+
+
+def test_a_recording_that_was_opened_has_the_keys(new_page: NewPage, served: Served) -> None:
+    page = served.open(new_page())
+    page.focus(".app-recorded")
+    page.keyboard.press("Enter")
+    page.focus('.app-card[data-run="jacobi-defaults"]')
+    page.keyboard.press("Enter")
+    page.wait_for_function("SpecscopeApp.viewers.told.run === 'jacobi-defaults'")
+    page.keyboard.press("End")
+    page.wait_for_function(f"{PLAYER}.state.step === {PLAYER}.record.last")
+    page.keyboard.press("Home")
+    page.keyboard.press("Space")
+    page.wait_for_function(f"{PLAYER}.state.step > 0")
+    assert not page.evaluate("document.querySelector('.app-gallery').open")
+
+
+def test_a_race_is_played_with_space_and_tells_where_it_ran(new_page: NewPage, served: Served) -> None:
+    axe_core_python = pytest.importorskip("axe_core_python.sync_playwright")
+    page = served.open(new_page(height=1400), "?screen=race&methods=jacobi,lookahead&length=24&prompt=Monday%3A")
+    page.wait_for_function("document.querySelector('#race-length input')?.value === '24'")
+    page.click("#race-go")
+    page.wait_for_function("SpecscopeApp.races.ready && SpecscopeApp.races.state.time >= SpecscopeApp.races.length")
+    page.evaluate("SpecscopeApp.races.change({ speed: 0.001 })")
+    for plays in ("true", "false"):
+        page.keyboard.press("Space")
+        page.wait_for_function(f"SpecscopeApp.races.state.playing === {plays}")
+    foot = page.inner_text("#race .ss-foot").split(" · ")
+    header = page.evaluate("SpecscopeApp.races.list[0].record.play.header")
+    assert [foot.count(header[name]) for name in ("device", "dtype", "attention")] == [1] * 3
+    assert f"torch {header['versions']['torch']}" in foot[-1]
+    page.click("text=Align by token")  # the pointer stays on it
+    found = axe_core_python.Axe().run(page)
+    assert [each["id"] for each in found["violations"] if each["impact"] in ("serious", "critical")] == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_pressed_button_is_legible_under_the_pointer(new_page: NewPage, served: Served, theme: str) -> None:
+    page = served.open(new_page(), f"?__theme={theme}")
+    button = page.locator(".ss-toggle[aria-pressed=true]").first
+    looks = "(button) => [getComputedStyle(button).color, getComputedStyle(button).backgroundColor]"
+    before = button.evaluate(looks)
+    button.hover()
+    assert button.evaluate(looks) == before and before[0] != before[1]
+
+
+@pytest.mark.parametrize("where", [".app-name", "#run-go", ".ss-text"])
+def test_a_trace_can_be_dropped_anywhere_on_the_page(new_page: NewPage, served: Served, where: str) -> None:
+    page = served.open(new_page())
+    page.wait_for_selector("#run-go")
+    assert page.evaluate(DROP, [where, (GOLDEN / "medusa.jsonl").read_text()]) == [True] * 4
+    page.wait_for_function("SpecscopeApp.viewers.told.title === 'Your file'")
+    assert page.inner_text(".ss-title") == "Medusa"
+    page.evaluate(DROP, [where, "\0 no trace"])
+    page.wait_for_selector(".app-notice:not([hidden])")
+    assert page.inner_text(".ss-title") == "Medusa"
+
+
+def test_a_trace_that_is_dropped_on_the_race_is_shown(new_page: NewPage, served: Served) -> None:
+    page = served.open(new_page(), "?screen=race")
+    page.wait_for_selector("#race-go")
+    page.evaluate(DROP, ["#race-go", (GOLDEN / "medusa.jsonl").read_text()])
+    page.wait_for_selector(".ss-title:has-text('Medusa')", state="visible")
+
+
+def test_the_address_names_the_tab_that_is_seen(new_page: NewPage, served: Served) -> None:
+    page = served.open(new_page())
+    page.get_by_role("tab", name="Race").click()
+    page.wait_for_function("location.search === '?screen=race'")
+    page.reload()
+    page.wait_for_selector("#race-go", state="visible")
+    page.get_by_role("tab", name="Run").click()
+    page.wait_for_function("location.search.includes('run=lookahead')")
+    assert "screen" not in query(page)
+    page.get_by_role("tab", name="Race").click()
+    page.fill("#race-length input", "16")
+    page.click("#race-go")
+    page.wait_for_function("SpecscopeApp.races.ready")
+    assert query(page)["length"] == ["16"]
+    page.get_by_role("tab", name="Run").click()
+    page.keyboard.press("Home")
+    page.wait_for_function("location.search.includes('step=0')")
+    assert "screen" not in query(page)
+    page.get_by_role("tab", name="Race").click()
+    assert query(page)["screen"] == ["race"] and query(page)["length"] == ["16"]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+@pytest.mark.parametrize("screen", ["run", "race"])
+def test_every_example_is_opened_by_its_address(new_page: NewPage, served: Served, screen: str, example: str) -> None:
+    """Gradio looked one of the names up among its own translations, and warned."""
+    page = served.open(new_page(), f"?screen={screen}&example={example}")
+    label = EXAMPLES[example].label
+    page.wait_for_function(f"document.querySelector('#{screen}-example input')?.value === {label!r}")
+
+
+def test_the_preset_is_the_one_that_the_settings_are(new_page: NewPage, served: Served) -> None:
+    page = served.open(new_page(), "?method=lookahead&p.W=7&p.N=7&p.G=7")
+    shows = "(name) => document.querySelector('#p-lookahead-preset input')?.value === name"
+    page.wait_for_function(shows, arg="own settings")
+    page.click("#p-lookahead-preset input")
+    page.get_by_role("option", name="defaults").click()
+    page.wait_for_function(shows, arg="defaults")
+    width = page.locator("#p-lookahead-W input[type=number]").first
+    usual = width.input_value()
+    width.fill("7")
+    page.wait_for_function(shows, arg="own settings")
+    width.fill(usual)
+    page.wait_for_function(shows, arg="defaults")
+
+
+def test_a_phone_has_all_controls(new_page: NewPage, served: Served) -> None:
+    page = served.open(new_page(width=390, height=844))
+    jump = page.get_by_role("button", name="Next rejection")
+    assert not jump.is_visible()
+    page.get_by_role("button", name="More controls").click()
+    step = page.evaluate(f"{PLAYER}.state.step")
+    jump.click()
+    page.wait_for_function(f"{PLAYER}.state.step > {step}")
+    assert page.locator(".ss-find").is_visible() and page.get_by_text("Sub-steps").is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_run_looks_as_if_it_could_be_pressed_only_while_it_can(
+    new_page: NewPage, served: Served, slow: threading.Event
+) -> None:
+    page = served.open(new_page(), "?method=autoregressive&length=256&prompt=Monday%3A")
+    page.wait_for_function("document.querySelector('#run-length input')?.value === '256'")
+    begin(page)
+    assert page.get_attribute("#run-go", "aria-disabled") == "true"
+    page.click("#run-stop")
+    page.wait_for_function("document.querySelector('#run-go').getAttribute('aria-disabled') === 'false'")
+    slow.set()
+    nobody_is_left(served)
