@@ -20,7 +20,7 @@ from decoding.trace import parse_trace
 from viz.page import page
 from viz.play import MisfitError
 
-from .hosting import host
+from .hosting import host, spoken
 from .limits import LIMITS
 from .recordings import Recordings
 from .store import Kept, Store, new_id, pack, replay
@@ -108,7 +108,10 @@ class Answers:
         except (binascii.Error, ValueError):
             raise TraceError("the file did not arrive whole: drop it again") from None
         with self._store.reading:
-            trace = parse_trace(data, limits=LIMITS.files, allow_partial=True)
+            try:
+                trace = parse_trace(data, limits=LIMITS.files, allow_partial=True)
+            except TraceError as error:
+                raise TraceError(f"the file is no trace that can be shown ({error}): choose another one") from None
             if not trace.steps:
                 raise TraceError("this trace holds no steps: record a run first")
             run = new_id()
@@ -151,7 +154,7 @@ def _answer(make: Callable[[], Answer]) -> Answer:
     try:
         return make()
     except (SpecscopeError, MisfitError) as error:
-        return {"fault": str(error)[:500]}
+        return {"fault": spoken(str(error)[:500])}
     except Exception:
         _log.exception("an answer failed")
         return {"fault": "The server could not answer that: try again."}

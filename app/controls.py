@@ -67,7 +67,7 @@ def order(
         params=setting,
         sampling=find_sampling(_object("sampling", sampling)),
         prompt=check_prompt(prompt),
-        max_new_tokens=check_count("the length", whole(max_new_tokens), 1, LIMITS.new_tokens),
+        max_new_tokens=check_count("the number of new tokens", whole(max_new_tokens), 1, LIMITS.new_tokens),
         reference=check_reference(reference) if kind.takes_reference else "",
         compare=compare is True,
     )
@@ -104,7 +104,7 @@ def check_reference(text: object) -> str:
 
 def whole(value: object) -> object:
     """A whole number that came as text or as a float, as browsers send them; anything else as it is."""
-    if isinstance(value, float) and value.is_integer():
+    if isinstance(value, float) and value.is_integer() and abs(value) <= 2**53:
         return int(value)
     if isinstance(value, str) and len(value) <= 20 and value.strip().lstrip("-").isascii():
         try:

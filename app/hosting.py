@@ -17,4 +17,10 @@ def host(**told: Any) -> str:
 
 def fault(sentence: str) -> str:
     """Why nothing was begun; its own id tells it from the same sentence before."""
-    return host(run=new_id()) + stream.fault(f"{sentence[:1].upper()}{sentence[1:].rstrip('.')}.")
+    return host(run=new_id()) + stream.fault(spoken(sentence))
+
+
+def spoken(error: object) -> str:
+    """An error as a sentence of the page."""
+    text = str(error)
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."

@@ -13,6 +13,7 @@ from decoding.errors import SpecscopeError
 from viz import play as stream
 
 from .engines import Loading
+from .hosting import spoken
 from .line import Ticket
 
 if TYPE_CHECKING:
@@ -39,10 +40,10 @@ def guarded(pieces: Pieces) -> Pieces:
     try:
         yield from pieces
     except (SpecscopeError, stream.MisfitError) as error:
-        yield stream.fault(_sentence(str(error)))
+        yield stream.fault(spoken(error))
     except Exception:
         _log.exception("a run failed")
-        yield stream.fault(_sentence(_FAILED))
+        yield stream.fault(spoken(_FAILED))
 
 
 def turn(ticket: Ticket, cancel: threading.Event) -> Pieces:
@@ -63,7 +64,7 @@ def arrival(loading: Loading, cancel: threading.Event) -> Generator[str, None, E
         piece = ""
         if loading.what != told[0] or loading.share - told[1] >= 0.05:
             told = (loading.what, loading.share)
-            piece = stream.state("loading", _sentence(loading.what), round(loading.share, 3))
+            piece = stream.state("loading", spoken(loading.what), round(loading.share, 3))
         yield piece
         engine = loading.wait(_LOOK)
     return None if cancel.is_set() else engine
@@ -83,7 +84,3 @@ def bursts(run: Run, gap: float) -> Iterator[list[Step]]:
             yield gathered
             gathered, since = [], time.monotonic()
     yield gathered
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:].rstrip(".") + "."

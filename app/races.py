@@ -49,7 +49,9 @@ def start(runs: Runs, orders: Sequence[Order], tab: str, address: str) -> Iterat
     """Run the orders, which differ in method alone, and give the growing text of the race."""
     return runs.watch(
         f"{tab} race",
-        lambda race_id: host(run=race_id, address=address) + line("race", lanes=len(orders)),
+        lambda race_id: (
+            host(run=race_id, address=address) + line("race", labels=[order.method.label for order in orders])
+        ),
         lambda race_id, cancel: _race(_Race(runs, tab, cancel), orders),
     )
 

@@ -145,8 +145,10 @@ class Runs:
     ) -> Decoding:
         """The run itself, with its play; the caller closes."""
         prompt = engine.encode(order.prompt if isinstance(order.prompt, str) else list(order.prompt))
-        if len(prompt) > LIMITS.prompt_tokens:
-            raise ParamError(f"the prompt has {len(prompt)} tokens: shorten it to {LIMITS.prompt_tokens}")
+        context = engine.model.card.context
+        if len(prompt) > min(LIMITS.prompt_tokens, context - 1):
+            room = max(1, min(LIMITS.prompt_tokens, context - order.max_new_tokens))
+            raise ParamError(f"the prompt has {len(prompt)} tokens: shorten it to {room}")
         run = engine.decode(
             prompt,
             order.method,

@@ -13,7 +13,7 @@ from decoding.errors import ParamError, TraceError
 from . import server
 from .catalog import EMBEDDED, read_catalog
 from .events import QUICK
-from .hosting import host
+from .hosting import host, spoken
 from .house import House
 from .viewer import viewer as make_viewer
 
@@ -72,7 +72,10 @@ def _lives(house: House, page: gr.Blocks, viewer: gr.HTML) -> None:
             return shown
         state = parse(query, house.catalog)
         shown |= raced.show_state(state) if state.screen == "race" else form.show_state(state)
-        shown |= {tabs: gr.Tabs(selected=state.screen), viewer: _asked_run(house, state.run, state.wrong)}
+        wrong = state.wrong if state.screen == "run" else []  # each page says what is wrong with its own address
+        shown |= {tabs: gr.Tabs(selected=state.screen), viewer: _asked_run(house, state.run, wrong)}
+        if state.screen == "race" and state.wrong:
+            shown[raced.prompt.hint] = gr.update(value=_told(state.wrong), visible=True)
         return shown
 
     def compared(event: gr.EventData) -> dict[Any, Any]:
@@ -102,8 +105,12 @@ def _asked_run(house: House, run: str | None, wrong: list[str]) -> Any:
         except TraceError as error:
             wrong = [*wrong, str(error)]
     if wrong:
-        lines = host(notice=" ".join(f"{sentence.rstrip('.')}." for sentence in wrong[:_MOST_TOLD])) + lines
+        lines = host(notice=_told(wrong)) + lines
     return lines or gr.skip()
+
+
+def _told(wrong: list[str]) -> str:
+    return " ".join(spoken(sentence) for sentence in wrong[:_MOST_TOLD])
 
 
 def make_house(replay_only: bool, models: str | None, model: str | None) -> House:

@@ -131,6 +131,8 @@ def _convert(name: str, kind: type, value: object) -> object:
 
 def shown(value: object) -> str:
     """The beginning of a value, for a message; Python refuses to spell integers of thousands of digits."""
+    if value is None:
+        return "nothing"
     try:
         return repr(value)[:40] if isinstance(value, int | float) else repr(str(value)[:40])
     except ValueError:

@@ -39,7 +39,8 @@ class CutOffError(TraceError):
 
     def __init__(self, number: int) -> None:
         super().__init__(
-            f"the file is cut off at line {number}; read it with allow_partial=True for what stands before"
+            f"the file is cut off at line {number}; for what stands before, remove that line "
+            "or read the file with allow_partial=True"
         )
 
 

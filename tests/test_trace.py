@@ -266,7 +266,7 @@ def test_a_file_cut_at_any_byte() -> None:
             assert found.steps == whole.steps[: len(found.steps)]
             assert (found.summary is None) == (end < len(data) - 1)
         else:
-            with pytest.raises(TraceError, match=f"cut off at line {before + 1}; .*allow_partial=True"):
+            with pytest.raises(TraceError, match=f"cut off at line {before + 1}; .*remove that line .*allow_partial"):
                 parse_trace(cut)
             if before:
                 partial = parse_trace(cut, allow_partial=True)

@@ -27,6 +27,7 @@ TEXT, CHAT = "Text", "Chat"
 _OWN = "own settings"  # the name of settings that are no preset
 _SLIDES = 64  # a whole number with more values than this is typed, not slid
 _PROMPT = "What is the dish of Ablow?"
+_CUT = 10  # times what the server takes: a browser cuts without a word, and a text that is refused is told of
 _HOTTEST = 2.0  # the page's slider; the command line goes further
 
 
@@ -91,7 +92,7 @@ def _reference(prefix: str) -> gr.Textbox:
         info="Copied from beside the text: a source that the answer may quote",
         lines=2,
         max_lines=8,
-        max_length=LIMITS.reference_characters,
+        max_length=_CUT * LIMITS.reference_characters,
         elem_id=f"{prefix}-reference",
     )
 
@@ -140,11 +141,11 @@ class PromptControls:
             label="Text",
             lines=3,
             max_lines=10,
-            max_length=LIMITS.prompt_characters,
+            max_length=_CUT * LIMITS.prompt_characters,
             elem_id=f"{prefix}-prompt",
         )
         with gr.Group(visible=False, elem_classes="app-talk") as chat:
-            longest = LIMITS.message_characters
+            longest = _CUT * LIMITS.message_characters
             system = gr.Textbox(label="System prompt", max_lines=4, max_length=longest, elem_id=f"{prefix}-system")
             said = gr.Textbox(label="So far", lines=2, max_lines=10, interactive=False, elem_id=f"{prefix}-said")
             message = gr.Textbox(label="Message", lines=2, max_length=longest, elem_id=f"{prefix}-message")

@@ -175,7 +175,7 @@
     note() {
       const { record, state } = this.player;
       if (record.live && state.follow && this.root.offsetParent) this.moving = setTimeout(() => this.note(), NOTE_MS);
-      else if (this.told.address) note(this.root, this.told.address, this.player.place());
+      else if (this.told.address && record.play) note(this.root, this.told.address, this.player.place());
     }
 
     // On a phone the form stands below the player, whose foot may still be seen: a new run must not begin out of sight.

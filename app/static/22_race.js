@@ -11,7 +11,7 @@
     let known = {};
     const takes = () => growing((tail, anew) => {
       const [told, rest] = split(tail);
-      if (anew && race.list.length) race.reset();
+      if (anew) race.reset();
       known = anew ? told : { ...known, ...told };
       race.feed(rest);
       after.replaceChildren(...App.afterRace(known));

@@ -4,7 +4,7 @@
   const TAB = "#app-tabs [role=tab]";
 
   const address = {
-    run: () => App.addressOf(App.viewers.told.address ?? "", App.viewers.player.place()),
+    run: () => App.addressOf(App.viewers.player.record.play ? App.viewers.told.address ?? "" : "", App.viewers.player.place()),
     race: () => App.addressOf(App.races?.address ?? "screen=race", {}),
   };
 

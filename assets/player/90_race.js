@@ -55,24 +55,30 @@
     reset() {
       this.list = [];
       this.rest = "";
-      this.wanted = 0; // lanes that the host has announced
+      this.labels = []; // of the lanes that the host has announced
+      this.fault = "";
       this.state = { time: 0, playing: false, speed: Number(this.speed.value), aligned: false };
       this.lanes.replaceChildren();
       this.change({ record: true });
     }
 
-    // Whole lines, each with the number of its lane; {"kind":"race","lanes":3} may say how many are to come.
+    // Whole lines, each with the number of its lane; {"kind":"race","labels":[...]} may say which are to come.
     feed(text) {
       const lines = (this.rest + text).split("\n");
       this.rest = lines.pop();
       for (const line of lines) {
         if (!line.trim()) continue;
         const fields = JSON.parse(line);
-        if (fields.kind === "race") this.wanted = fields.lanes;
+        if (fields.kind === "race") this.announce(fields.labels);
         else if (fields.kind === "fault" && fields.lane === undefined) this.lose(fields.sentence);
         else this.lane(fields.lane ?? 0).record.take(fields);
       }
       this.change({ record: true });
+    }
+
+    announce(labels) {
+      this.labels = labels;
+      this.lane(labels.length - 1);
     }
 
     lane(number) {
@@ -94,12 +100,12 @@
     }
 
     get over() {
-      return this.list.length >= this.wanted && this.list.every((lane) => lane.over);
+      return this.list.every((lane) => lane.over);
     }
 
     // The race or its stream broke: what has not ended never will.
     lose(sentence) {
-      this.lane(Math.max(1, this.wanted, this.list.length) - 1);
+      if (!this.list.length) this.fault = sentence;
       for (const lane of this.list) if (!lane.over) lane.record.fail({ sentence });
       this.change({ record: true });
     }

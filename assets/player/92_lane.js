@@ -11,11 +11,11 @@
       this.times = []; // by step: when its tokens are written, in milliseconds from the start
       this.tokens = []; // {id, fate, step, span}
       this.seen = 0;
-      this.title = S.el("h3", {}, `Lane ${number + 1}`);
+      this.title = S.el("h3", {}, this.label);
       this.placed = S.el("span", { class: "ss-place" });
       this.pace = S.el("p", { class: "ss-quiet ss-pace" });
       this.text = S.el("div", {
-        class: "ss-text", tabindex: 0, role: "region", "aria-label": `Text of lane ${number + 1}`,
+        class: "ss-text", tabindex: 0, role: "region", "aria-label": `Text of ${this.label}`,
       });
       this.node = S.el("section", { class: "ss-card ss-lane", "data-lane": number },
         S.el("div", { class: "ss-card-head" }, this.title, this.placed), this.pace, this.text);
@@ -26,7 +26,7 @@
     }
 
     get label() {
-      return this.record.play?.header.label ?? `Lane ${this.number + 1}`;
+      return this.record.play?.header.label ?? this.race.labels[this.number] ?? `Lane ${this.number + 1}`;
     }
 
     // Whether the run came to its own end: one that was cut short wrote only a beginning, and won nothing by it.

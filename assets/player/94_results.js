@@ -9,7 +9,9 @@
     const lanes = race.running;
     race.results.replaceChildren();
     race.together.replaceChildren();
-    S.show(race.verdict, race.ready);
+    S.show(race.verdict, race.ready || Boolean(race.fault));
+    if (race.fault) S.write(race.verdict, race.fault);
+    race.verdict.dataset.tone = "broken";
     if (!race.ready) return;
     const outcome = S.compareLanes(lanes);
     S.write(race.verdict, outcome.say);

@@ -28,7 +28,7 @@ def race(runs: Runs, *names: str) -> list[dict[str, Any]]:
 
 def test_every_lane_is_told_whole_and_all_write_the_same(runs: Runs) -> None:
     told = race(runs, *NAMES)
-    assert told[1] == {"kind": "race", "lanes": 3} and told[-1]["done"]
+    assert told[1] == {"kind": "race", "labels": [METHODS[name].label for name in NAMES]} and told[-1]["done"]
     for (label, run), name in zip(told[-1]["runs"], NAMES, strict=True):
         kept = runs.store.get(run)
         assert label == METHODS[name].label and kept is not None and kept.trace.header.method == name

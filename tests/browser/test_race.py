@@ -30,7 +30,7 @@ def timed(trace: Trace, ms: float) -> Trace:
 
 def lines(traces: list[Trace]) -> str:
     """The lines of all lanes, in turn."""
-    told = [{"kind": "race", "lanes": len(traces)}]
+    told = [{"kind": "race", "labels": [f"Runner {i}" for i, _ in enumerate(traces)]}]
     for lane, trace in enumerate(traces):
         told += [json.loads(line) | {"lane": lane} for line in play.lines(trace).splitlines()]
     return "".join(json.dumps(line) + "\n" for line in told)
@@ -100,7 +100,7 @@ def test_outputs_that_differ_are_told_loudly(race: Callable[..., Shown]) -> None
 def test_a_race_waits_for_its_lanes_and_fits_a_phone(race: Callable[..., Shown]) -> None:
     """Nothing starts before all announced lanes are in; six hostile lanes stay inert and inside 390 pixels."""
     shown = race([timed(record("rest"), 10)], width=390, height=844)
-    shown.do("player.reset(); player.feed(given)", json.dumps({"kind": "race", "lanes": 6}) + "\n")
+    shown.do("player.reset(); player.feed(given)", json.dumps({"kind": "race", "labels": [*"abcdef"]}) + "\n")
     names = ("rest", "jacobi", "medusa", "kangaroo", "ngrammys", "lookahead")
     told = lines([timed(hostile(record(name)), 10) for name in names]).splitlines(keepends=True)[1:]
     shown.do("player.feed(given)", "".join(line for line in told if json.loads(line)["lane"] < 5))
@@ -132,7 +132,7 @@ def test_a_race_that_was_stopped_tells_what_its_ended_lanes_came_to(race: Callab
     assert cut.summary is not None
     cut = replace(cut, steps=cut.steps[:2], summary=replace(cut.summary, finish="cancelled"))
     shown = race([whole, other, cut])
-    told = [{"kind": "race", "lanes": 5}]
+    told = [{"kind": "race", "labels": [*"abcde"]}]
     told += [{"kind": "fault", "lane": lane, "sentence": "Stopped before its first step."} for lane in (3, 4)]
     shown.do("player.feed(given)", json.dumps(told[0]) + "\n")
     assert shown.run("player.ready") is False
@@ -170,8 +170,9 @@ def test_a_race_that_breaks_off_keeps_what_it_has(race: Callable[..., Shown]) ->
     fast, slow = timed(record("lookahead"), 40), timed(record("autoregressive"), 50)
     told = [line for line in lines([fast, slow]).splitlines() if '"kind": "end"' not in line or '"lane": 0' in line]
     shown = race([fast])
-    shown.do("player.reset(); player.feed(given)", "\n".join(told).replace('"lanes": 2', '"lanes": 3') + "\n")
-    assert shown.run("[player.ready, player.list.length]") == [False, 2]
+    shown.do("player.reset(); player.feed(given)", "\n".join(told).replace('"Runner 1"', '"Runner 1", "Third"') + "\n")
+    assert shown.run("[player.ready, player.list.length]") == [False, 3]
+    assert shown.text("[data-lane='2'] h3") == "Third"
     shown.do("player.lose('It broke.')")
     assert shown.run("[player.ready, player.list.map((lane) => lane.record.fault)]") == [
         True,

@@ -211,3 +211,35 @@ def test_run_looks_as_if_it_could_be_pressed_only_while_it_can(
     page.wait_for_function("document.querySelector('#run-go').getAttribute('aria-disabled') === 'false'")
     slow.set()
     nobody_is_left(served)
+
+
+def test_a_wrong_address_of_a_race_is_told_on_its_page(new_page: NewPage, served: Served) -> None:
+    page = served.open(new_page(), "?screen=race&methods=a,b,c")
+    page.wait_for_selector("#race :text('Methods in the address')", state="visible")
+
+
+def test_a_race_that_cannot_begin_says_why_in_its_verdict(new_page: NewPage, served: Served) -> None:
+    page = served.open(new_page(), "?screen=race&methods=jacobi,lookahead&length=16")
+    page.wait_for_function("document.querySelector('#race-length input')?.value === '16'")
+    page.fill("#race-length input", "")
+    page.click("#race-go")
+    page.wait_for_selector("#race .ss-verdict:has-text('The number of new tokens must be a whole number')")
+    assert page.locator("#race .ss-lane").count() == 0
+    page.fill("#race-length input", "16")
+    page.click("#race-go")
+    page.wait_for_function("SpecscopeApp.races.ready && SpecscopeApp.races.list.length === 2")
+    assert "lossless runs" in page.inner_text("#race .ss-verdict")
+
+
+def test_a_prompt_that_is_too_long_is_told_of_and_leaves_no_address(new_page: NewPage, served: Served) -> None:
+    """A browser that cuts a text says nothing; a run that never began cannot be found again."""
+    page = served.open(new_page())
+    page.fill("#run-prompt textarea", "x" * 9_000)
+    page.click("#run-go")
+    page.wait_for_selector(".ss-notice:has-text('The prompt has 9000 characters: shorten it to 8000.')")
+    page.fill("#run-prompt textarea", "x y " * 1_990)
+    page.click("#run-go")
+    page.wait_for_selector(".ss-notice:has-text('tokens: shorten it to')")
+    page.get_by_role("tab", name="Race").click()
+    page.get_by_role("tab", name="Run").click()
+    assert "run" not in query(page)

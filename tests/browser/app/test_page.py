@@ -120,7 +120,9 @@ def test_a_dropped_trace_is_shown_and_a_hostile_one_leaves_the_view(
     bad.write_text('{"kind":"header","schema":1')
     page.set_input_files(".app-bar input[type=file]", bad)
     page.wait_for_selector(".app-notice:not([hidden])")
-    assert page.inner_text(".app-notice") == "the file holds no whole line of a trace"
+    assert page.inner_text(".app-notice") == (
+        "The file is no trace that can be shown (the file holds no whole line of a trace): choose another one."
+    )
     assert shown(page) == before
     page.set_input_files(".app-bar input[type=file]", GOLDEN / "medusa.jsonl")
     page.wait_for_function("SpecscopeApp.viewers.told.title === 'Your file'")
