@@ -32,8 +32,10 @@ def base(story: Story) -> Figure:
         "line": {"width": 1.5, "color": "$rejected"},
     }
     data.append(_without_x(points("markers", marker=ticks_of_rejection)) | _listed("A guess was rejected", "legend"))
+    # A step's time reaches back from its point, so that the last one is as wide as all others.
+    ends: Trace = {"x0": 0.5, "line": {"width": 0, "shape": "vh"}}
     for phase in PHASES.values():
-        area = points("lines", stackgroup="time", yaxis="y2", line={"width": 0, "shape": "hvh"}, fillcolor=phase.colour)
+        area = points("lines", stackgroup="time", yaxis="y2", fillcolor=phase.colour, **ends)
         filled = {"shape": phase.pattern, "size": 6, "fgcolor": "$text", "bgcolor": phase.colour, "fgopacity": 0.5}
         data.append(_without_x(area) | {"fillpattern": filled, "hoverinfo": "none", **_listed(phase.label, "legend2")})
     data.append(points("text", yaxis="y3", textposition="middle right", textfont={"size": 11, "color": "$muted"}))

@@ -101,7 +101,7 @@
     listen() {
       this.gd.on("plotly_hover", (event) => this.point(event.points?.[0], event.event));
       this.gd.on("plotly_unhover", () => this.point());
-      this.gd.on("plotly_click", (event) => this.press(event.points?.[0]));
+      this.gd.on("plotly_click", (event) => this.press(event.points?.[0], event.event));
     }
 
     // Plotly does not know where cells are.
@@ -122,10 +122,16 @@
       else this.player.hover(-1);
     }
 
-    press(point) {
+    press(point, event) {
       const at = this.nodeAt(point);
       if (at >= 0) this.player.togglePin(this.player.state.step, at);
-      else if (this.view.grows && point) this.player.seek(Math.round(Number(point.x)));
+      else if (this.view.grows && point) this.player.seek(this.stepAt(event));
+    }
+
+    // The step that the pointer is on, which the nearest point need not be of.
+    stepAt({ clientX }) {
+      const { xaxis } = this.gd._fullLayout;
+      return Math.round(xaxis.p2d(clientX - this.gd.getBoundingClientRect().left - xaxis._offset));
     }
 
     // The node of the step under a point, -1 where it shows none.
