@@ -25,6 +25,19 @@ _NICE = 16  # a line holds a multiple of so many
 _SPARE = 64  # slots behind the longest text, for guesses
 _NAMED = 8  # chunks that have room for their names
 _HATCHES = {Fate.PROMPT: ".", Fate.REJECTED: "/", Fate.EXPLORED: "x", Fate.PROPOSED: "."}
+# What the slots under every trace of bars are, in a table.
+_WORDS = (
+    "free",
+    "read",
+    "not read: out of sight, or left by a rejected guess",
+    "unread text: written and kept",
+    "last token of the text: written and kept",
+    "window cells: written, then free again",
+    "guesses: written, not judged yet",
+    "accepted guesses: written and kept",
+    "rejected guesses: written, then free again",
+    "left by accepted guesses, which moved down",
+)
 # What a step's rows are before the target has judged, and what stands in their slots in the end.
 _FED = (Fate.PROMPT, Fate.ROOT, Fate.EXPLORED, Fate.PROPOSED)
 _LEFT = (Fate.ACCEPTED, Fate.REJECTED)  # explored cells stay as they are
@@ -53,7 +66,8 @@ def base(story: Story) -> Figure:
     y = axis(-0.9, lines - 0.3, down=True, showticklabels=True)
     y |= {"tickmode": "array", "tickvals": [*range(lines)], "ticktext": names}
     margin = {"l": 48, "r": 12, "t": 8, "b": 24}
-    return {"data": data, "layout": layout(70 + 28 * lines, x, y, margin=margin, barmode="overlay")}
+    figure = layout(70 + 28 * lines, x, y, margin=margin, barmode="overlay")
+    return {"data": data, "layout": figure, "table": {"kind": "slots", "words": _WORDS, "page": page}}
 
 
 def frame(story: Story, k: int) -> Patch:
@@ -194,5 +208,4 @@ VIEW = View(
     frame=frame,
     nodes=(None,) * 14,
     phases=(*("propose",) * 3, *("verify",) * 4, *("commit",) * 3, "verify", "propose", "commit", "verify"),
-    columns=(("Read, line", "data.1.y"), ("first slot of it", "data.1.base"), ("slots", "data.1.x")),
 )

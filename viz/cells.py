@@ -26,6 +26,14 @@ _FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "
 # What the pool did with an n-gram, as numbers of plotly's markers: a dot, a ring, a crossed ring.
 OUTCOMES = {"added": 0, "refreshed": 100, "evicted-oldest": 128}
 GONE, GAINED = 4, 117  # a cross for what was dropped, a star for what the target helped to make
+# The same signs in words, for tables.
+SIGNED = {
+    "0": "new",
+    "100": "refreshed",
+    "128": "new, the oldest of its key evicted",
+    f"{GONE}": "evicted",
+    f"{GAINED}": "helped by the target",
+}
 
 
 def packed(values: Sequence[float]) -> Value:
@@ -141,6 +149,16 @@ class Board:
             labels("middle right", "$text"),
             signs(9),
         ]
+
+    @staticmethod
+    def table(by: Literal["row", "column", "cell"], label: str, **more: Any) -> dict[str, Any]:
+        """How the player tells a board as a table: what a row of it is, and what its first column holds.
+
+        `more`: "split" is the column from which cells make rows of their own, and "sides" names both; "depth" adds
+        where a row begins, "told" what the words in a cell's column are; "signs" are traces of signs, "signed" the
+        meanings of their symbols; "total" is the trace of a number, "totals" what it counts.
+        """
+        return {"kind": "board", "by": by, "label": label, "signs": [6], "signed": SIGNED} | more
 
     def guess(self, place: int, x: float, y: float) -> None:
         """A node of the step that the target judges."""

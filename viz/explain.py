@@ -40,6 +40,8 @@ WORDS: dict[str, str] = {
     "above": "what stands above it in its own column ({cells})",
     "before": "the tokens in front of it in its own guess ({cells})",
     "itself": "itself",
+    "unread": "each of them the text from its beginning to itself",
+    "unread.window": "each of them at most {window} places: itself and those in front of it",
     "reason.root": "It is the last token of the text: what the target says here is written in any case.",
     "reason.row 0": "Row 0 is read like a text: every cell goes on from the one to its left.",
     "reason.column": "A column is one imagined sentence: row 0 leads up to it, and each later row goes on from the row "

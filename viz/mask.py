@@ -70,6 +70,7 @@ def base(story: Story) -> Figure:
     return {
         "data": [look | {"hoverinfo": "none"}, look | {"hoverinfo": "skip"}, hidden],
         "layout": layout(400, x, y, margin=margin, plot_bgcolor="$panel", barmode="overlay"),
+        "table": {"kind": "queries", "most": MOST},
     }
 
 
@@ -230,8 +231,10 @@ VIEW = View(
     phases=("propose", "propose", "propose"),
     columns=(
         ("Token", "nodes.token"),
-        ("Where from", "nodes.source"),
-        ("Hangs off node", "nodes.parent"),
+        ("Place", "nodes.place"),
         ("Fate", "nodes.fate"),
+        ("Sees", "nodes.sees"),
+        ("Where from", "nodes.source"),
+        ("Node", "nodes.number"),
     ),
 )

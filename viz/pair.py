@@ -77,7 +77,7 @@ def base(story: Story) -> Figure:
         "ranks": _RANKS,
     }
     told = {} if story.header.sampling.get("temperature") else {"look_for": _GREEDY}
-    return {"data": data, "layout": figure, "detail": detail, **told}
+    return {"data": data, "layout": figure, "detail": detail, "table": {"kind": "shares"}, **told}
 
 
 def frame(story: Story, k: int) -> Patch:
@@ -215,5 +215,4 @@ VIEW = View(
     shows=shows,
     nodes=("points", "points", None, None, None),
     phases=("verify", "propose", "propose", "accept", "accept"),
-    columns=(("Token", "data.2.text"), ("p", "data.0.x"), ("q", "data.2.customdata"), ("Node", "data.0.customdata")),
 )

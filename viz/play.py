@@ -198,7 +198,7 @@ def _made(where: str, what: str, make: Callable[[], _Made]) -> _Made:
 
 def _header(header: Header) -> dict[str, Any]:
     names = ("method", "device", "dtype", "attention", "record", "lossless", "window", "max_new_tokens", "slots")
-    told = scalars({name: getattr(header, name) for name in names})
+    told = scalars({name: getattr(header, name) for name in (*names, "prefill_chunk")})
     told |= {name: scalars(getattr(header, name)) for name in ("params", "sampling", "versions", "parts")}
     told |= {"label": LABELS.get(header.method, str(told["method"])), "prompt_length": len(header.prompt)}
     return told | {"model": _card(header.model), "draft": _card(header.draft), "end_tokens": header.end_tokens[:64]}

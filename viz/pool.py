@@ -61,10 +61,4 @@ VIEW = View(
     shows=shows,
     nodes=(*Board.nodes, "points", None, None, None, None),
     phases=(*Board.phases, "propose", "propose", "commit", "commit", "commit"),
-    columns=(
-        ("Guess", "data.0.text"),
-        ("Node", "data.0.customdata"),
-        ("Known before", "data.2.text"),
-        ("Learned", "data.3.text"),
-    ),
 )

@@ -40,7 +40,9 @@ def heads_base(header: Header) -> Figure:
     xaxis = axis(0.3, 6.7, side="top") | ticks(names)
     margin = {"l": 58, "r": 8, "t": 22, "b": 4, "pad": 2}
     figure = layout(round(PITCH * (_RANKS + 2.8)) + 26, xaxis, yaxis, margin=margin, yaxis3=lifted(yaxis))
-    return {"data": data, "layout": figure, "least": round(66 + wide * PITCH * 6), "label": "Heads and ranks"}
+    told = {"least": round(66 + wide * PITCH * 6), "label": "Heads and ranks"}
+    told["table"] = Board.table("cell", "Rank", column="Head", signed={"100": "the target's own token"})
+    return {"data": data, "layout": figure, **told}
 
 
 def heads(story: Story, k: int) -> Patch:
@@ -93,7 +95,9 @@ def confidence_base(header: Header) -> Figure:
     margin = {"l": 40, "r": 8, "t": 8, "b": 4, "pad": 2}
     figure = layout(260, axis(-0.4, gamma + 1.2), yaxis, margin=margin, yaxis3=lifted(yaxis, -0.08))
     name = "Confidence of the early exit" if header.method == "kangaroo" else "Confidence of the drafter"
-    return {"data": data, "layout": figure, "least": round(PITCH * (gamma + 1.6)) + 48, "label": name}
+    told = {"least": round(PITCH * (gamma + 1.6)) + 48, "label": name}
+    told["table"] = Board.table("column", "Guess", told="Confidence")
+    return {"data": data, "layout": figure, **told}
 
 
 def confidence(story: Story, k: int) -> Patch:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from decoding.types import JSON, Header, Step
 
 from . import panel
-from .cells import PITCH, WIDE, Board, axis, layout, lifted, line, points
+from .cells import PITCH, WIDE, Board, Trace, axis, layout, lifted, line, points
 from .narration import count
 from .palette import Fate
 from .story import Story, emitted_fates
@@ -18,16 +18,18 @@ _ROWS, _WIDEST = 24, 12  # rows shown, and tokens of a row
 _BEFORE = 2  # tokens shown in front of a match
 _ENDING = 4  # tokens shown of the ending that REST found
 _BRANCHES = 7  # rows shown of REST's tree
+_ABOVE = -0.8  # the upper edge of a board
 _NOW, _SAID = 2.4, 3.6  # rows of the text and of what the target wrote
 
 
-def _figure(left: float, right: float, rows: float, label: str, *, top: float = -0.8) -> Figure:
+def _figure(left: float, right: float, rows: float, label: str, table: Trace) -> Figure:
     """A board from `left` to `right`."""
     data = [*Board.traces(), points("markers"), line("$muted", 1.2, "dot"), *[points("markers") for _ in range(3)]]
-    height = round(PITCH * (rows - top)) + 16
-    yaxis = axis(top, rows, down=True)
+    height = round(PITCH * (rows - _ABOVE)) + 16
+    yaxis = axis(_ABOVE, rows, down=True)
     figure = layout(height, axis(left, right), yaxis, yaxis3=lifted(yaxis))
-    return {"data": data, "layout": figure, "least": round(WIDE * (right - left)) + 16, "label": label}
+    told = {"least": round(WIDE * (right - left)) + 16, "label": label, "table": table}
+    return {"data": data, "layout": figure, **told}
 
 
 # N-Grammys
@@ -40,7 +42,7 @@ def _deep(header: Header) -> int:
 def rows_base(header: Header) -> Figure:
     """The rows without a step."""
     rows = min(_ROWS, panel.setting(header, "k", 1, 32, 10))
-    return _figure(-4.3, _deep(header) + 3.6, rows + 0.8, "Rows of guesses")
+    return _figure(-4.3, _deep(header) + 3.6, rows + 0.8, "Rows of guesses", Board.table("row", "Strategy", depth=True))
 
 
 def rows(story: Story, k: int) -> Patch:
@@ -113,7 +115,7 @@ def _copied(header: Header) -> tuple[int, int]:
 def copies_base(header: Header) -> Figure:
     """The two places in the text without a step."""
     n, K = _copied(header)
-    return _figure(-n - _BEFORE - 2.9, K + 1.5, 4.5, "The copied place")
+    return _figure(-n - _BEFORE - 2.9, K + 1.5, 4.5, "The copied place", Board.table("row", "Text"))
 
 
 def copies(story: Story, k: int) -> Patch:
@@ -165,7 +167,8 @@ def _where(kind: str, place: int, n: int) -> str:
 def hits_base(header: Header) -> Figure:
     """The hits without a step."""
     deep = min(_WIDEST, panel.setting(header, "length", 1, 64, 10))
-    return _figure(-_ENDING - 0.6, deep + 3.4, _BRANCHES + 1.4, "Datastore hits")
+    table = Board.table("row", "Found", depth=True)
+    return _figure(-_ENDING - 0.6, deep + 3.4, _BRANCHES + 1.4, "Datastore hits", table)
 
 
 def hits(story: Story, k: int) -> Patch:

@@ -80,7 +80,8 @@ def base(header: Header) -> Figure:
     notes.append(note("after", -0.6, 0, "right"))
     figure = layout(height, axis(-2.1, wide), yaxis, annotations=notes, yaxis3=lifted(yaxis), **own)
     label = "Phrase pool" if header.method == "ouroboros" else "N-gram pool"
-    return {"data": data, "layout": figure, "least": round(WIDE * (wide + 2.1)) + 16, "label": label}
+    told = {"least": round(WIDE * (wide + 2.1)) + 16, "label": label, "table": _table(n)}
+    return {"data": data, "layout": figure, **told}
 
 
 def lookahead(story: Story, k: int) -> Patch:
@@ -138,6 +139,11 @@ def ouroboros(story: Story, k: int) -> Patch:
         board.outcome(words, n + _GAP + min(n + 1, len(phrase)) - 0.3, row + 1)
     board.outcome(f"refined {len(changed)}, inspired {len(inspired)}", n + _GAP - 0.5, 0)
     return {"data": [*board.patch(step), {}, {}, {}, *_sizes(story, k)]}
+
+
+def _table(n: int) -> Trace:
+    sides, total = ["held for the key", "learned"], {"total": _NOW, "totals": "N-grams held in all"}
+    return Board.table("row", "Since", split=n + _GAP - 1, sides=sides, signs=[6, _RIGHT], **total)
 
 
 def _width(header: Header) -> int:

@@ -13,7 +13,7 @@ from .story import Story, emitted_fates
 from .view import Figure, Patch, View
 
 _WRITTEN = ((Fate.ACCEPTED, "$accepted", ""), (Fate.CORRECTION, "$correction", "."), (Fate.BONUS, "$bonus", "-"))
-_TICK, _PREFILL = len(_WRITTEN), len(_WRITTEN) + 1 + len(PHASES)  # traces
+_PREFILL = len(_WRITTEN) + 1 + len(PHASES)  # trace
 _FROM: Phase = "accept"
 _TOP, _SPLIT = 0.92, 0.48  # of the figure's height: the upper half's top, and where the lower half ends
 
@@ -52,7 +52,7 @@ def base(story: Story) -> Figure:
     more |= {"showlegend": True, "legend": _legend(_TOP, "bottom"), "legend2": _legend(-0.12, "top")}
     margin = {"l": 52, "r": 8, "t": 4, "b": 64, "pad": 2}
     figure = layout(360, steps | {"anchor": "y2"}, tokens, margin=margin, **more)
-    return {"data": data, "layout": figure}
+    return {"data": data, "layout": figure, "table": {"kind": "steps"}}
 
 
 def frame(story: Story, k: int) -> Patch:
@@ -106,10 +106,4 @@ VIEW = View(
     grows=True,
     nodes=(None,) * (_PREFILL + 1),
     phases=(_FROM,) * (_PREFILL + 1),
-    columns=(
-        ("Accepted", "data.0.y"),
-        ("Correction", "data.1.y"),
-        ("Bonus", "data.2.y"),
-        *((f"{phase.label} ms", f"data.{_TICK + 1 + i}.y") for i, phase in enumerate(PHASES.values())),
-    ),
 )

@@ -85,7 +85,7 @@ def base(story: Story) -> Figure:
     least = 60 + 38 * (_deepest(story.header) + 1)  # pixels
     drawn = layout(height, x, y | {"tickvals": [], "ticktext": []}, margin=margin)
     ranked = {"look_for": f"{_LOOK_FOR} {_RANKED[method]}"} if method in _RANKED else {}
-    return {"least": least, "data": data, "layout": drawn, **ranked}
+    return {"least": least, "data": data, "layout": drawn, "table": {"kind": "branches"}, **ranked}
 
 
 def frame(story: Story, k: int) -> Patch:
@@ -238,6 +238,8 @@ VIEW = View(
     phases=(*("propose",) * 3, "accept", "accept", *("propose",) * 4, "accept", "propose"),
     columns=(
         ("Token", "nodes.token"),
+        ("Node", "nodes.number"),
+        ("Depth", "nodes.depth"),
         ("Hangs off node", "nodes.parent"),
         ("Where from", "nodes.source"),
         ("Fate", "nodes.fate"),

@@ -43,4 +43,5 @@ class View:
     # Per trace: the phase of the step from which it is seen.
     phases: tuple[Literal["propose", "verify", "accept", "commit"], ...] = ()
     # The view as a table: headings, and where a column is found: "nodes.token" of the step, "data.0.x" of the patch.
+    # Where rows are no such columns, the base has a "table" that says how the player reads them off the figure.
     columns: tuple[tuple[str, str], ...] = ()

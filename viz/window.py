@@ -16,6 +16,7 @@ from .cells import (
     CUT,
     OUTCOMES,
     PITCH,
+    SIGNED,
     SIZE,
     Trace,
     at,
@@ -32,7 +33,20 @@ from .cells import (
 from .encode import node
 from .story import Story
 from .view import Figure, Patch, View
-from .window_jacobi import ANSWERS, CURRENT, DIAGONALS, LEARNED, MARGIN, NOTE, PAST, ROOT, SIGNS, TRACES, traces
+from .window_jacobi import (
+    ANSWERS,
+    CURRENT,
+    DIAGONALS,
+    LEARNED,
+    MARGIN,
+    NOTE,
+    PAST,
+    ROOT,
+    SIGNS,
+    TRACES,
+    told_as_table,
+    traces,
+)
 
 _GUESSES = 4  # of the pool's guesses, beside the window
 _KEY = "● new in the pool  ○ known there  ⊗ new, and the oldest of its key went"
@@ -107,11 +121,15 @@ def _lookahead_base(header: Header) -> Figure:
     xaxis = axis(-0.7, W + N - 0.1, side="top") | ticks(places)
     least = 66 + PITCH * (W + N) if text else 600
     key = note(_KEY, W + N - 0.3, first - 0.8, "right")
+    told = {y: f"guess {y - first + 1} shown of the pool" for y in range(first, first + _GUESSES)}
+    told |= {N - 1 - age: f"age {age}" for age in range(1, N)} | {N - 1: "answers"}
+    table = told_as_table(told, "window cell") | {"ahead": True, "harvest": LEARNED, "signed": SIGNED}
     height = round(30 + PITCH * (N + _GUESSES + 1.4))
     return {
         "data": data,
         "layout": layout(height, xaxis, rows, margin=MARGIN, yaxis3=lifted(rows), annotations=[key]),
         "least": least,
+        "table": table,
     }
 
 
@@ -214,11 +232,5 @@ VIEW = View(
         "propose",
         "commit",
         "propose",
-    ),
-    columns=(
-        ("Window cell", "data.2.text"),
-        ("Node", "data.2.customdata"),
-        ("Answer", "data.6.text"),
-        ("Guess", "data.4.text"),
     ),
 )

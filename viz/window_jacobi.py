@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from decoding.types import Header, Role, Step
 
 from . import panel
 from .cells import PITCH, SIZE, Trace, at, axis, cells, labels, layout, lifted, line, packed, signs, texts, ticks
 from .encode import fates, pack
+from .narration import count
 from .palette import Fate
 from .story import Story, node_fates
 from .view import Figure, Patch
@@ -34,6 +37,15 @@ def traces(past: Trace, size: int, *, text: bool) -> list[Trace]:
     ]
 
 
+def told_as_table(rows: Mapping[int, str], past: str | None) -> Trace:
+    """How the player tells a window as a table: the names of its rows, and the cells of every trace.
+
+    Cells have the name that is given here or, with None, that of their fate.
+    """
+    kinds = [[ROOT, "root"], [PAST, past], [CURRENT, None], [ANSWERS, "the target's answer"]]
+    return {"kind": "cells", "cells": kinds, "rows": {str(y): name for y, name in rows.items()}}
+
+
 def _block(header: Header) -> int:
     return panel.setting(header, "n", 1, 128, 8)
 
@@ -55,8 +67,10 @@ def base(header: Header) -> Figure:
     yaxis = axis(-past - 0.7, 1.7, down=True) | ticks(rows)
     xaxis = axis(0, columns, side="top", showticklabels=True, dtick=2 if columns < 30 else 5, tickformat="d")
     figure = layout(round(30 + PITCH * (past + 2.4)), xaxis, yaxis, margin=MARGIN, yaxis3=lifted(yaxis))
+    told = {-age: count(age, "pass", "passes") + " ago" for age in range(1, past + 1)} | {0: "this pass", 1: "answers"}
     look_for = "What is left of the green line is settled: every pass moves it on by at least one place."
-    return {"data": data, "layout": figure, "least": 66 + PITCH * columns, "look_for": look_for}
+    more = {"least": 66 + PITCH * columns, "look_for": look_for, "table": told_as_table(told, None)}
+    return {"data": data, "layout": figure, **more}
 
 
 def frame(story: Story, k: int) -> Patch:

@@ -64,7 +64,7 @@
   };
 
   const texts = (ids, longest, scope) =>
-    Array.from(ids, (id) => (id < 0 ? "" : S.escape(S.cut(scope.text(id), longest))));
+    Array.from(ids, (id) => (id < 0 ? "" : S.escape(S.cut(scope.text(id), scope.whole ? 0 : longest))));
 
   // A column over the step's own nodes.
   const column = ({ node, from = 0, to, cut: longest }, scope) => {

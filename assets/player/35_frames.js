@@ -45,12 +45,28 @@
 
     // The plotly figure of a view at a step and phase.
     figure(view, k, phase, theme, pin) {
-      const at = S.PHASES.indexOf(phase);
-      const judged = at >= S.PHASES.indexOf("accept");
-      const base = this.base(view, theme);
+      const pinned = this.pinned(view, k, pin);
+      const patch = pinned ?? (view.grows ? this.growth(view, theme) : this.patch(view, k, S.judged({ phase }), theme));
+      return this.over(view, patch, phase, theme);
+    }
+
+    // The same of a view that does not grow, for words instead of a picture: no token's text is cut.
+    whole(view, k, phase, theme, pin) {
+      const encoded = this.record.steps[k]?.views?.[view.name] ?? null;
+      const scope = { ...this.scope(theme, S.judged({ phase }), k), whole: true };
+      return this.over(view, this.pinned(view, k, pin, true) ?? S.resolve(encoded, scope), phase, theme);
+    }
+
+    // What a view of the pinned node shows instead of what its frame says.
+    pinned(view, k, pin, whole = false) {
       const { detail } = view.base;
-      const pinned = detail && pin?.step === k ? S.pairPatch(this.record, detail, k, pin.node) : null;
-      const patch = pinned ?? (view.grows ? this.growth(view, theme) : this.patch(view, k, judged, theme));
+      return detail && pin?.step === k ? S.pairPatch(this.record, detail, k, pin.node, whole) : null;
+    }
+
+    // A patch over the view's base, without what is seen in later phases only.
+    over(view, patch, phase, theme) {
+      const at = S.PHASES.indexOf(phase);
+      const base = this.base(view, theme);
       const data = base.data.map((trace, i) => {
         const merged = S.overlay(trace, patch?.data?.[i]);
         const from = view.grows ? 0 : S.PHASES.indexOf(view.phases[i] ?? "propose");

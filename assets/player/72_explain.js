@@ -26,10 +26,11 @@
     chosen.slice(0, MOST_CELLS).map((node) => record.visible(nodes.token[node])).join(" ")
       + (chosen.length > MOST_CELLS ? words.cut : "");
 
-  S.explain = (record, k, node) => {
+  // What a node sees, and the reason; nothing where it is not known.
+  S.sees = (record, k, node) => {
     const nodes = record.nodes(k);
     const words = record.play.words?.mask;
-    if (!nodes || !words) return "";
+    if (!nodes || !words) return [];
     const { window } = record.play.header;
     const near = S.seenNodes(nodes, node, window).filter((other) => other !== 0 && other !== node);
     const [row, column] = cell(nodes.source[node]);
@@ -45,10 +46,15 @@
     let reason = isChain(nodes) ? "chain" : "guess";
     if (node === 0) reason = "root";
     else if (row >= 0) reason = row === 0 ? "row 0" : "column";
-    return S.fill(words.subject, {
-      token: record.visible(nodes.token[node]), id: nodes.token[node],
-      place: record.steps[k].start - 1 + nodes.depth[node],
-      parts: parts.join(words.join) + words.last + words.itself, reason: words[`reason.${reason}`],
+    return [parts.join(words.join) + words.last + words.itself, words[`reason.${reason}`]];
+  };
+
+  S.explain = (record, k, node) => {
+    const [parts, reason] = S.sees(record, k, node);
+    if (!parts) return "";
+    const { token, depth } = record.nodes(k);
+    return S.fill(record.play.words.mask.subject, {
+      token: record.visible(token[node]), id: token[node], place: record.steps[k].start - 1 + depth[node], parts, reason,
     });
   };
 }

@@ -73,7 +73,7 @@
   };
 
   // The patch of a pinned node, plain values; null where the alternatives are not known.
-  S.pairPatch = (record, detail, k, node) => {
+  S.pairPatch = (record, detail, k, node, whole) => {
     const nodes = record.nodes(k);
     const top = record.details.get(k);
     if (!nodes || !top?.length || node >= nodes.count) return null;
@@ -100,7 +100,7 @@
       customdata: drawn.map(([, token]) => place(token)),
     };
     data[detail.names] = {
-      y: rows.map((_, i) => i), text: rows.map(([token]) => S.escape(S.cut(record.visible(token), 14))),
+      y: rows.map((_, i) => i), text: rows.map(([token]) => S.escape(S.cut(record.visible(token), whole ? 0 : 14))),
       customdata: rows.map(([token]) => drafter.get(token) ?? null), // for the table
     };
     data[detail.marks] = {

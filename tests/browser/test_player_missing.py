@@ -130,14 +130,6 @@ def test_steps_that_are_not_loaded_are_not_said_to_have_nothing(thin: Shown) -> 
     assert "This step is not loaded yet." in thin.text("dialog[open]")
 
 
-def test_a_table_that_is_cut_says_so(show: Show) -> None:
-    """Rows that are left out for their number are counted."""
-    shown = show(record("lookahead"))
-    shown.do("Specscope.tableOf = () => ({ headings: ['A'], rows: [['1'], ['2']], count: 700 })")
-    shown.page.click("button[aria-label='Attention mask as a table']")
-    assert "The first 2 of 700 rows." in shown.text("dialog[open]")
-
-
 def test_charts_that_never_come_are_told_of_and_waited_for_no_longer(show: Show) -> None:
     """Text, numbers and keys go on without the charts' library."""
     shown = show(record("lookahead"), feed=False, step=None)
