@@ -1,7 +1,8 @@
 """The state of the page as the query of its address, and back. What an address says is as hostile as any input.
 
 screen=run|race (Gradio has a "page" of its own)   run=ID of a recording or of a run made here
-step, phase, view, node: a place in it   model, method, methods (of a race)
+step, phase, view, node: a place in it; the node behind the last one is the token that the target wrote itself
+model, method, methods (of a race)
 p.NAME: parameters that differ from their defaults   preset.METHOD: of a lane   length, temperature, top_k, ..., seed
 example=ID, or prompt=TEXT, or chat=JSON messages   reference=TEXT
 """

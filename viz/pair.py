@@ -31,6 +31,7 @@ WORDS = {
     "typical": "{fate}: p {p}, kept where it is typical enough",
     "explored": "a cell of the window: p {p}, read and never written",
     "none": "the root is no guess: these are the shares behind it",
+    "own": "no guess, but the target's own token: these are the shares at its place",
     "rank": "the target's choice here was guess {rank} of {count}",
     "missed": "the target's choice here was none of the {count} guessed",
     "liked": "the target's choice here was the drafter's {rank}, q {q}",

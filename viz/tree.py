@@ -59,7 +59,7 @@ def base(story: Story) -> Figure:
     own = _elbows("$text", 1.5, "dot") | {"mode": "lines+markers+text", "textposition": "top center"}
     wanted = MEANINGS[Fate.CORRECTION]
     mark = {"size": [0, 14], "opacity": 1, "line": {"width": 0}, "color": wanted.colour, "symbol": wanted.symbol}
-    own |= {"marker": mark, "textfont": small}
+    own |= {"marker": mark, "textfont": small, "hoverinfo": "none"}
     beneath = {"marker": {"size": 14, "opacity": 0}, "textposition": "bottom center"}
     data = [
         _elbows("$muted", 1),
@@ -234,7 +234,7 @@ VIEW = View(
     base=base,
     frame=frame,
     shows=shows,
-    nodes=(None, None, None, None, None, "points", "points", None, None, None, None),
+    nodes=(None, None, None, None, "own", "points", "points", None, None, None, None),
     phases=(*("propose",) * 3, "accept", "accept", *("propose",) * 4, "accept", "propose"),
     columns=(
         ("Token", "nodes.token"),

@@ -38,7 +38,8 @@ class View:
     grows: bool = False
     slides: bool = False  # its points have ids: slow play moves them from step to step
     # Per trace of a plot: "points" where customdata holds each point's node (-1: none), "rows" where the rows of a
-    # matrix are the step's nodes; None where the trace shows no nodes.
+    # matrix are the step's nodes, "own" where a line leads from a node to the token that the target wrote itself behind
+    # it; None where the trace shows no nodes.
     nodes: tuple[str | None, ...] = ()
     # Per trace: the phase of the step from which it is seen.
     phases: tuple[Literal["propose", "verify", "accept", "commit"], ...] = ()

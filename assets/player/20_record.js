@@ -10,6 +10,12 @@
     check: "judge", fault: "fail", state: "wait",
   };
 
+  // What is hovered or pinned: a node of a step, or the token that the target chose there itself.
+  S.spot = (step, node, own = false) => (own ? { step, node, own } : { step, node });
+
+  S.sameSpot = (one, other) =>
+    one?.step === other?.step && one?.node === other?.node && Boolean(one?.own) === Boolean(other?.own);
+
   S.Record = class {
     constructor() {
       this.reset();
@@ -171,11 +177,32 @@
       const path = nodes ? nodes.path : [];
       return step.emitted.map((token, place) => ({
         token,
+        place,
         fate: step.emitted_fates[place],
         node: path.length ? path[Math.min(place + 1, path.length - 1)] : -1,
         own: place + 1 >= path.length,
         position: step.start + place,
       }));
+    }
+
+    // The token that the target wrote itself, as `emitted` tells it; undefined where a step has none, or no nodes.
+    own(k) {
+      return this.emitted(k).find((each) => each.own && each.node >= 0);
+    }
+
+    // What a number means in a step: one of its nodes or, behind the last of them, the target's own token, which goes
+    // by the node that it was decided at; null where there is none.
+    spot(k, number) {
+      const nodes = this.nodes(k);
+      if (!nodes || !Number.isInteger(number) || number < 0 || number > nodes.count) return null;
+      if (number < nodes.count) return S.spot(k, number);
+      const own = this.own(k);
+      return own ? S.spot(k, own.node, true) : null;
+    }
+
+    // And the number that stands for it; null where the step's nodes are not known.
+    number({ step, node, own }) {
+      return own ? (this.nodes(step)?.count ?? null) : node;
     }
   };
 }

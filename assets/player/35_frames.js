@@ -60,7 +60,7 @@
     // What a view of the pinned node shows instead of what its frame says.
     pinned(view, k, pin, whole = false) {
       const { detail } = view.base;
-      return detail && pin?.step === k ? S.pairPatch(this.record, detail, k, pin.node, whole) : null;
+      return detail && pin?.step === k ? S.pairPatch(this.record, detail, k, pin, whole) : null;
     }
 
     // A patch over the view's base, without what is seen in later phases only.

@@ -60,7 +60,7 @@
       const at = `${state.step}/${state.phase}`;
       if (!this.view.base.detail || state.pin?.step !== state.step) return at;
       if (!record.details.has(state.step)) this.player.fetch.ask("detail", state.step);
-      return `${at}/${state.pin.node}/${record.details.has(state.step)}`;
+      return `${at}/${record.number(state.pin)}/${record.details.has(state.step)}`;
     }
 
     height() {
@@ -117,14 +117,14 @@
     }
 
     point(point, event) {
-      const at = this.nodeAt(point);
-      if (at >= 0) this.player.hover(this.player.state.step, at, event);
+      const at = this.spotAt(point);
+      if (at) this.player.hover(at.step, at.node, event, at.own);
       else this.player.hover(-1);
     }
 
     press(point, event) {
-      const at = this.nodeAt(point);
-      if (at >= 0) this.player.togglePin(this.player.state.step, at);
+      const at = this.spotAt(point);
+      if (at) this.player.togglePin(at.step, at.node, at.own);
       else if (this.view.grows && point) this.player.seek(this.stepAt(event));
     }
 
@@ -134,19 +134,21 @@
       return Math.round(xaxis.p2d(clientX - this.gd.getBoundingClientRect().left - xaxis._offset));
     }
 
-    // The node of the step under a point, -1 where it shows none.
-    nodeAt(point) {
-      if (!point || this.step !== this.player.state.step) return -1; // a live run's picture may be behind it
-      const node = this.givenNode(point);
-      const nodes = this.player.record.nodes(this.player.state.step);
-      return nodes && node >= 0 && node < nodes.count ? node : -1;
+    // What of the step a point shows: a node, or the target's own token; null where it shows neither.
+    spotAt(point) {
+      const { record, state } = this.player;
+      if (!point || this.step !== state.step) return null; // a live run's picture may be behind it
+      return record.spot(state.step, this.givenNumber(point));
     }
 
-    givenNode(point) {
+    givenNumber(point) {
+      const { record, state } = this.player;
       const kind = this.view.nodes[point.curveNumber];
       const known = this.figure.data[point.curveNumber]?.customdata;
       // Rows are nodes in order, unless the trace says which.
       if (kind === "rows") return Number(known ? known[point.pointNumber[0]] : point.pointNumber[0]);
+      // A line from the node where the target chose its own token to that token.
+      if (kind === "own") return point.pointNumber ? record.nodes(state.step)?.count : record.own(state.step)?.node;
       return kind === "points" ? Number(known?.[point.pointNumber] ?? -1) : -1;
     }
 

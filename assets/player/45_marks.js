@@ -26,9 +26,9 @@
       if (this.plot.view.grows) this.drawTime(layout);
       const nodes = record.nodes(state.step);
       if (!nodes) return;
-      if (state.pin?.step === state.step && state.pin.node < nodes.count) this.drawPin(nodes, state.pin.node);
+      if (state.pin?.step === state.step && state.pin.node < nodes.count) this.drawPin(nodes, state.pin);
       if (state.hover && state.hover.step === state.step) {
-        this.set("hovered", this.boxes(state.hover.node).map(outline).join(""));
+        this.set("hovered", this.boxes(state.hover.node, state.hover.own).map(outline).join(""));
       }
     }
 
@@ -37,16 +37,17 @@
     }
 
     // Everything that the pinned node does not see is dimmed.
-    drawPin(nodes, node) {
+    drawPin(nodes, { node, own }) {
+      const pinned = this.boxes(node, own);
       if (this.plot.view.base.detail) { // this view is about the pinned node, all of it
-        this.set("pinned", this.boxes(node).map(outline).join(""));
+        this.set("pinned", pinned.map(outline).join(""));
         return;
       }
       const seen = S.seenNodes(nodes, node, this.plot.player.record.play.header.window);
       const lit = this.plot.view.nodes.flatMap((kind, trace) =>
         kind === "rows" ? this.litCells(trace, node)
-          : kind === "points" ? seen.flatMap((other) => this.points(trace, other)) : []);
-      const pinned = this.boxes(node);
+          : kind === "points" ? seen.flatMap((other) => this.points(trace, other))
+            : kind === "own" && own ? pinned : []);
       const areas = [...new Map(lit.map((box) => [box.area.join(), box.area])).values()];
       this.set("veil", areas.map(rectangle).join("") + lit.map(outline).join(""));
       this.set("seen", lit.map(outline).join(""));
@@ -56,8 +57,12 @@
       this.svg.dataset.pinned = String(node);
     }
 
-    boxes(node) {
-      return this.plot.view.nodes.flatMap((kind, trace) => {
+    // Where a node is drawn; the target's own token there stands for it where a view draws that one too.
+    boxes(node, own = false) {
+      const { nodes } = this.plot.view;
+      const written = own ? nodes.flatMap((kind, trace) => (kind === "own" ? this.own(trace, node) : [])) : [];
+      if (written.length) return written;
+      return nodes.flatMap((kind, trace) => {
         if (kind === "rows") return this.row(trace, node);
         return kind === "points" ? this.points(trace, node) : [];
       });
@@ -79,15 +84,25 @@
       if (!axes || !given?.customdata || !given.x) return [];
       const found = [];
       for (let i = 0; i < given.customdata.length; i += 1) {
-        if (Number(given.customdata[i]) !== node) continue;
-        const size = (typeof given.marker?.size === "object" ? given.marker.size[i] : given.marker?.size) ?? 8;
-        const [left, top] = [axes.x._offset + axes.x.d2p(given.x[i]), axes.y._offset + axes.y.d2p(given.y[i])];
-        const half = Number(size) / 2 + 3;
-        if (Number.isFinite(left) && Number.isFinite(top)) {
-          found.push({ node, area: axes.area, x: left - half, y: top - half, w: 2 * half, h: 2 * half });
-        }
+        if (Number(given.customdata[i]) === node) found.push(...this.around(axes, given, i, node));
       }
       return found;
+    }
+
+    // Where the target's own token stands in a trace: the last point of a line that leads to it.
+    own(trace, node) {
+      const axes = this.axes(trace);
+      const given = this.plot.figure.data[trace];
+      return axes && given.x?.length ? this.around(axes, given, given.x.length - 1, node) : [];
+    }
+
+    // The box around a point; none where it is not in the picture.
+    around(axes, given, i, node) {
+      const size = (typeof given.marker?.size === "object" ? given.marker.size[i] : given.marker?.size) ?? 8;
+      const [left, top] = [axes.x._offset + axes.x.d2p(given.x[i]), axes.y._offset + axes.y.d2p(given.y[i])];
+      const half = Number(size) / 2 + 3;
+      if (!Number.isFinite(left) || !Number.isFinite(top)) return [];
+      return [{ node, area: axes.area, x: left - half, y: top - half, w: 2 * half, h: 2 * half }];
     }
 
     // The row of a node in a matrix, and its extent on the page.

@@ -138,20 +138,21 @@
       }
     }
 
-    // The spans of a node: the token that it became, and its ghost.
-    spansOf({ step, node }) {
+    // The spans of a node: the token that it became, and its ghost; or that of the target's own token there.
+    spansOf({ step, node, own = false }) {
       const { record, state } = this.player;
       const found = [];
       if (record.nodes(step)) {
         record.emitted(step).forEach((each, place) => {
-          if (!each.own && each.node === node) found.push(this.tokens[(this.ends[step - 1] ?? 0) + place]?.span);
+          const meant = each.own === own && each.node === node;
+          if (meant) found.push(this.tokens[(this.ends[step - 1] ?? 0) + place]?.span);
         });
       }
-      if (step === state.step) found.push(this.ghosts.querySelector(`[data-node="${Number(node)}"]`));
+      if (step === state.step && !own) found.push(this.ghosts.querySelector(`[data-node="${Number(node)}"]`));
       return found.filter(Boolean);
     }
 
-    // The step and node behind a span, and what is to be said of it.
+    // What a span stands for: a place of the prompt, or a node of a step, where one is known.
     at(target) {
       const span = target.closest?.(".ss-token");
       if (!span || !this.node.contains(span)) return null;
@@ -159,14 +160,14 @@
       if (span.dataset.node !== undefined) return { step: state.step, node: Number(span.dataset.node) };
       if (span.dataset.prompt !== undefined) return { prompt: Number(span.dataset.prompt) };
       const { step, place } = this.tokens[Number(span.dataset.at)];
-      const emitted = record.emitted(step)[place];
-      return { step, place, node: emitted.own ? -1 : emitted.node, answers: emitted.node };
+      const { node, own } = record.emitted(step)[place];
+      return { step, place, node, own };
     }
 
     over(event) {
       const at = this.at(event.target);
       if (!at) return;
-      if (at.prompt === undefined && at.node >= 0) this.player.hover(at.step, at.node, event);
+      if (at.prompt === undefined && at.node >= 0) this.player.hover(at.step, at.node, event, at.own);
       else this.player.tooltip.rows(this.player.detail.emittedRows(at), event);
     }
 
@@ -177,9 +178,8 @@
     click(event) {
       const at = this.at(event.target);
       if (!at || at.prompt !== undefined) return;
-      const node = at.node >= 0 ? at.node : at.answers;
-      if (node < 0) this.player.seek(at.step);
-      else this.player.togglePin(at.step, node);
+      if (at.node < 0) this.player.seek(at.step);
+      else this.player.togglePin(at.step, at.node, at.own);
     }
   };
 }

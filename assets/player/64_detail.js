@@ -34,18 +34,30 @@
       const pinned = state.pin && nodes && state.pin.node < nodes.count;
       S.show(this.chip, Boolean(state.pin));
       S.show(this.walk, Boolean(nodes));
-      if (pinned) this.drawNode(nodes);
+      if (pinned) this.drawPin(nodes, state.pin);
       else this.drawStep();
     }
 
-    drawNode(nodes) {
-      const { record, state } = this.player;
-      const { step, node } = state.pin;
-      S.write(this.title, `Node ${node} of step ${step}`);
-      S.write(this.chip, `Pinned ${quoted(record, nodes.token[node])} – press to release (Esc)`);
-      this.list.replaceChildren(...facts(this.rows(step, node, true)));
+    drawPin(nodes, pin) {
+      const { step, node, own } = pin;
+      S.write(this.title, own ? `Target's own token of step ${step}` : `Node ${node} of step ${step}`);
+      S.write(this.chip, `Pinned ${this.named(nodes, pin)} – press to release (Esc)`);
+      this.list.replaceChildren(...facts(this.about(pin, true)));
       S.write(this.why, this.player.explain(step, node));
-      this.drawBest(step, nodes, node);
+      this.drawBest(nodes, pin);
+    }
+
+    named(nodes, { step, node, own }) {
+      const { record } = this.player;
+      if (!own) return quoted(record, nodes.token[node]);
+      const words = `the target's own token after ${quoted(record, nodes.token[node])}`;
+      return this.judged(step) ? `${quoted(record, record.own(step).token)}, ${words}` : words;
+    }
+
+    // Whether what the target said of a step may be told.
+    judged(k) {
+      const { state } = this.player;
+      return k !== state.step || S.judged(state);
     }
 
     drawStep() {
@@ -58,12 +70,24 @@
       return this.list.replaceChildren(...facts(stepRows(step, S.judged(state))));
     }
 
-    // What is known of a node. Before the target has judged, nothing of its answers is told.
+    // What is known of what is hovered or pinned. Before the target has judged, nothing of its answers is told.
+    about({ step, node, own }, whole) {
+      if (!own) return this.rows(step, node, whole);
+      if (!this.judged(step)) return [["Token", "not chosen yet"], this.decided(step, node)];
+      return this.emittedRows({ step, place: this.player.record.own(step).place, node }, whole);
+    }
+
+    // Where the target chose a token itself.
+    decided(k, node) {
+      const { record } = this.player;
+      return ["Decided at", `${node ? `node ${node}` : "the root"}, ${quoted(record, record.nodes(k).token[node])}`];
+    }
+
     rows(k, node, whole) {
-      const { record, state } = this.player;
+      const { record } = this.player;
       const nodes = record.nodes(k);
       const step = record.steps[k];
-      const judged = k !== state.step || S.judged(state);
+      const judged = this.judged(k);
       const fate = this.player.fate(S.seenFate(nodes.fate[node], judged));
       const drawn = record.play.header?.sampling?.temperature > 0; // then the likeliest need not be what was written
       const rows = [["Token", record.visible(nodes.token[node])]];
@@ -83,7 +107,7 @@
     }
 
     // The same for a token that no guess brought: the prompt's, or the target's own.
-    emittedRows(at) {
+    emittedRows(at, whole = false) {
       const { record } = this.player;
       const fate = (code) => this.player.fate(code);
       if (at.prompt !== undefined) {
@@ -93,23 +117,24 @@
       }
       const step = record.steps[at.step];
       const id = step.emitted[at.place];
-      return [["Token", record.visible(id)], ["Fate", `${fate(step.emitted_fates[at.place]).label}, step ${at.step}`],
+      const { label, words } = fate(step.emitted_fates[at.place]);
+      return [["Token", record.visible(id)], ["Fate", whole ? `${label}: ${words}` : `${label}, step ${at.step}`],
+        ...(at.node >= 0 ? [this.decided(at.step, at.node)] : []),
         ["Token id", String(id)], ["Position", String(step.start + at.place)]];
     }
 
-    // What the target would have put in the node's place: asked for when a node is pinned.
-    drawBest(k, nodes, node) {
-      const { record, state } = this.player;
-      const parent = nodes.parent[node];
-      const judged = k !== state.step || S.judged(state);
+    // What the target would have put in the token's place: asked for when it is pinned.
+    drawBest(nodes, { step: k, node, own }) {
+      const { record } = this.player;
+      const [parent, token] = own ? [node, record.own(k).token] : [nodes.parent[node], nodes.token[node]];
       const best = record.details.get(k)?.[parent];
-      if (!judged || parent < 0 || record.play.header.record !== "full") return this.best.replaceChildren();
+      if (!this.judged(k) || parent < 0 || record.play.header.record !== "full") return this.best.replaceChildren();
       if (!record.details.has(k)) this.player.fetch.ask("detail", k);
       if (!best?.length) return this.best.replaceChildren();
       const rows = best.map(([id, p]) => {
         const bar = S.el("i", {});
         bar.style.width = `${(p * 100).toFixed(1)}%`;
-        return S.el("li", { class: id === nodes.token[node] ? "ss-same" : null },
+        return S.el("li", { class: id === token ? "ss-same" : null },
           S.el("span", { class: "ss-mono" }, record.visible(id)), S.el("b", {}, bar),
           S.el("span", {}, S.probability(p)));
       });
@@ -119,9 +144,10 @@
     step(direction) {
       const { record, state } = this.player;
       const k = state.pin?.step ?? state.step;
-      const { count } = record.nodes(k);
-      const node = state.pin ? (state.pin.node + direction + count) % count : direction > 0 ? 0 : count - 1;
-      this.player.pin(k, node);
+      const count = record.nodes(k).count + (record.own(k) ? 1 : 0);
+      const at = state.pin ? record.number(state.pin) : direction > 0 ? -1 : count;
+      const { node, own } = record.spot(k, (at + direction + count) % count);
+      this.player.pin(k, node, own);
     }
   };
 

@@ -73,12 +73,13 @@
   };
 
   // The patch of a pinned node, plain values; null where the alternatives are not known.
-  S.pairPatch = (record, detail, k, node, whole) => {
+  S.pairPatch = (record, detail, k, { node: pinned, own = false }, whole = false) => {
     const nodes = record.nodes(k);
     const top = record.details.get(k);
-    if (!nodes || !top?.length || node >= nodes.count) return null;
+    if (!nodes || !top?.length || pinned >= nodes.count) return null;
     const step = record.steps[k];
-    const parent = Math.max(0, nodes.parent[node]);
+    const parent = own ? pinned : Math.max(0, nodes.parent[pinned]);
+    const node = own ? 0 : pinned; // the target's own token is no guess
     const rivals = S.siblings(nodes, parent);
     const best = (record.laws.get(k)?.[parent] ?? []).slice(0, detail.ranks.length);
     const said = taken(step, nodes, parent);
@@ -91,7 +92,7 @@
     if (node) signs.push([1.1, row(nodes.token[node]), record.play.fates[nodes.fate[node]].symbol]);
     const most = Math.max(0, ...top[parent].map(([, p]) => p));
     const say = [
-      sentence(detail.words, record.play.header, step, nodes, node, most), rank(detail, nodes, rivals, said, best),
+      own ? detail.words.own : sentence(detail.words, record.play.header, step, nodes, node, most), rank(detail, nodes, rivals, said, best),
     ];
     const data = [];
     data[detail.target] = { x: rows.map(([, p]) => p), customdata: rows.map(([token]) => place(token)) };

@@ -179,24 +179,23 @@
       this.change({ follow: true, playing: false, step: this.record.last, phase: "commit" });
     }
 
-    hover(step, node, event) {
-      const next = step < 0 ? null : { step, node };
-      if (next) this.tooltip.rows(this.detail.rows(step, node, false), event);
+    // `own` means the token that the target chose itself at the node.
+    hover(step, node, event, own) {
+      const next = step < 0 ? null : S.spot(step, node, own);
+      if (next) this.tooltip.rows(this.detail.about(next, false), event);
       else this.tooltip.hide();
-      const { hover } = this.state;
-      if (next?.step !== hover?.step || next?.node !== hover?.node) this.change({ hover: next });
+      if (!S.sameSpot(next, this.state.hover)) this.change({ hover: next });
     }
 
-    pin(step, node) {
+    pin(step, node, own) {
       const { state } = this;
-      this.change({ pin: { step, node }, playing: false, follow: false,
+      this.change({ pin: S.spot(step, node, own), playing: false, follow: false,
         ...(step === state.step ? {} : { step, phase: "commit" }) });
     }
 
-    togglePin(step, node) {
-      const { pin } = this.state;
-      if (pin?.step === step && pin.node === node) this.release();
-      else this.pin(step, node);
+    togglePin(step, node, own) {
+      if (S.sameSpot(this.state.pin, S.spot(step, node, own))) this.release();
+      else this.pin(step, node, own);
     }
 
     release() {
@@ -207,7 +206,7 @@
 
     place() {
       const { step, phase, view, pin } = this.state;
-      return { step, phase, view, node: pin && pin.step === step ? pin.node : null };
+      return { step, phase, view, node: pin && pin.step === step ? this.record.number(pin) : null };
     }
 
     // Where the host or an address wants to be. Nothing in it is trusted; what is not there yet is waited for.
@@ -221,8 +220,8 @@
       this.cards.prepare();
       if (whole(step, this.record.last)) this.seek(step, S.PHASES.includes(phase) ? phase : "commit");
       if (typeof view === "string" && this.cards.buttons?.has(view)) this.cards.toggle(view, true);
-      const nodes = this.record.nodes(this.state.step);
-      if (nodes && whole(node, nodes.count - 1)) this.change({ pin: { step: this.state.step, node } });
+      const pin = this.record.spot(this.state.step, node);
+      if (pin) this.change({ pin });
     }
 
     tell(words) {

@@ -93,7 +93,7 @@ def test_a_pinned_node_is_told_as_python_tells_it(show: Callable[..., Shown], me
     ]
     shown.do(f"player.record.feed(given); player.seek({k})", shown.play.detail(k))
     code = f"""(() => {{ {PLAIN}; const view = player.record.view("pair");
-      return given.map((node) => plain(Specscope.pairPatch(player.record, view.base.detail, {k}, node))); }})()"""
+      return given.map((node) => plain(Specscope.pairPatch(player.record, view.base.detail, {k}, {{ node }}))); }})()"""
     for node, patch in zip(nodes, shown.run(code, [*nodes]), strict=True):
         wanted = expected(story, k, pair_detail(story, k, node))
         assert all({*part} <= {*other} for part, other in zip(wanted["data"], patch["data"], strict=True))
