@@ -25,6 +25,7 @@ from .check import told as checked
 from .lines import Strings, Values, ids_in, line, scalars, texts_line
 from .palette import MEANINGS, THEMES
 from .story import Story, branches, emitted_fates, node_fates
+from .tree_facts import inspired
 from .view import View
 from .views import VIEWS, WORDS
 
@@ -145,7 +146,11 @@ class Play:
         }
         if step.tokens:
             sampled = bool(self.story.header.sampling.get("temperature"))
-            told["nodes"] = self._strings.replace(_made(where, "nodes", lambda: _nodes(step, self._strings, sampled)))
+            nodes = _made(where, "nodes", lambda: _nodes(step, self._strings, sampled))
+            if sparks := _made(where, "tree", lambda: sorted(inspired(self.story, k))):
+                nodes["inspired"] = sparks
+                told["inspired"] = [place for place, node in enumerate(step.path[1:]) if node in sparks]
+            told["nodes"] = self._strings.replace(nodes)
         patches = {view.name: _made(where, view.name, partial(view.frame, self.story, k)) for view in self._views}
         told["views"] = {name: self._strings.replace(patch) for name, patch in patches.items() if patch}
         return told

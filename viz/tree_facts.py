@@ -106,6 +106,13 @@ def thinned(names: Sequence[tuple[int, _Named]]) -> list[tuple[int, _Named]]:
 
 def inspired(story: Story, k: int) -> set[int]:
     """The nodes of phrases that an earlier verification had inspired or refined (Ouroboros)."""
+    known: dict[int, set[int]] = story.sums.setdefault("inspired", {})
+    if k not in known:
+        known[k] = _inspired(story, k)
+    return known[k]
+
+
+def _inspired(story: Story, k: int) -> set[int]:
     step = story.steps[k]
     entries: dict[int, list[int]] = {}
     for node, source in enumerate(step.sources):

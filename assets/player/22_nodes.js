@@ -9,6 +9,7 @@
       token: part("token"), parent: part("parent"), fate: part("fate"), choice: part("choice"), p: part("p"),
       q: part("q"), source: Array.from(part("source") ?? [], (number) => record.string(number)),
     };
+    found.inspired = new Set(part("inspired") ?? []);
     found.count = found.token.length;
     found.depth = new Int16Array(found.count);
     found.children = Array.from({ length: found.count }, () => []);

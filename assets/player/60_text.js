@@ -12,8 +12,10 @@
     return UNSAFE.test(plain) || /^\p{M}/u.test(raw) ? record.visible(id) : raw.replace(/\n/g, "↵\n");
   };
 
-  S.tokenSpan = (record, id, fate) =>
-    S.el("span", { class: `ss-token ss-fate-${fate}` }, S.tokenText(record, id));
+  // What a token became and, beside that, whether the target had helped to make its guess.
+  S.tokenSpan = (record, id, fate, inspired = false) =>
+    S.el("span", { class: `ss-token ss-fate-${fate}${inspired ? ` ss-fate-${S.FATE.INSPIRED}` : ""}` },
+      S.tokenText(record, id));
 
   S.TextView = class {
     constructor(player) {
@@ -61,7 +63,8 @@
       const made = [];
       for (let k = this.ends.length; k <= record.last; k += 1) {
         record.steps[k].emitted.forEach((id, place) => {
-          const span = this.span(id, record.steps[k].emitted_fates[place], { at: this.tokens.length });
+          const { emitted_fates: fates, inspired } = record.steps[k];
+          const span = this.span(id, fates[place], { at: this.tokens.length }, inspired?.includes(place));
           span.hidden = true;
           this.tokens.push({ span, step: k, place });
           made.push(span);
@@ -72,8 +75,8 @@
       this.near();
     }
 
-    span(id, fate, data) {
-      const span = S.tokenSpan(this.player.record, id, fate);
+    span(id, fate, data, inspired) {
+      const span = S.tokenSpan(this.player.record, id, fate, inspired);
       Object.assign(span.dataset, data);
       return span;
     }
@@ -112,7 +115,8 @@
       const missed = patch.ghosts ? Array.from(S.unpack(patch.ghosts)) : [];
       const line = state.phase === "commit" ? missed : [...nodes.path.slice(1), ...missed];
       this.ghosts.replaceChildren(...line.map((node) => {
-        const span = S.tokenSpan(record, nodes.token[node], S.seenFate(nodes.fate[node], judged));
+        const fate = S.seenFate(nodes.fate[node], judged);
+        const span = S.tokenSpan(record, nodes.token[node], fate, nodes.inspired.has(node));
         span.dataset.node = node;
         return span;
       }));

@@ -92,7 +92,8 @@
       const drawn = record.play.header?.sampling?.temperature > 0; // then the likeliest need not be what was written
       const rows = [["Token", record.visible(nodes.token[node])]];
       rows.push(["Fate", whole ? `${fate.label}: ${fate.words}` : fate.label]);
-      rows.push(["Where from", S.sourceWords(record, nodes.source[node] ?? "")]);
+      const helped = nodes.inspired.has(node) ? ", inspired or refined" : "";
+      rows.push(["Where from", S.sourceWords(record, nodes.source[node] ?? "") + helped]);
       const parent = nodes.parent[node];
       if (judged && nodes.choice && parent >= 0 && nodes.choice[parent] !== nodes.token[node]) {
         rows.push([drawn ? "Target's likeliest" : "Target wanted", record.visible(nodes.choice[parent])]);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -9,7 +10,8 @@ import pytest
 
 from decoding import tree
 from tests.browser.conftest import Shown
-from tests.viz.records import METHODS, record
+from tests.viz.records import METHODS, parsed, record
+from viz import play
 from viz.explain import explain
 from viz.palette import DARK, LIGHT, Fate
 from viz.story import Story, emitted_fates, node_fates
@@ -342,3 +344,30 @@ def test_where_tokens_are_drawn_the_likeliest_is_not_called_what_the_target_want
     shown.do("player.pin(player.state.step, 1)")
     told = shown.text(".ss-facts")
     assert "Likeliest next" in told and "Target" not in told.replace("Target's likeliest", "")
+
+
+def helped() -> tuple[str, int, int]:
+    """The lines of a run in which the target helped to make a guess that it then accepted, the step, and the node."""
+    trace, lines = record("ouroboros"), parsed(play.lines(record("ouroboros")))
+    k = next(k for k, step in enumerate(trace.steps) if step.accepted)
+    node = trace.steps[k].path[1]
+    line = next(line for line in lines if line["kind"] == "step" and line["k"] == k)
+    line["nodes"]["inspired"], line["inspired"] = [node], [0]
+    return "".join(json.dumps(line) + "\n" for line in lines), k, node
+
+
+def test_a_guess_that_the_target_helped_to_make_is_told_in_the_text(show: Show) -> None:
+    """Its spark stands beside what became of it: both are seen."""
+    lines, k, node = helped()
+    shown = show(record("ouroboros"), feed=False, step=None, height=2400)
+    shown.do(f"player.feed(given); player.goto({{ step: {k} }})", lines)
+    at = sum(len(step.emitted) for step in record("ouroboros").steps[:k])
+    token = shown.page.locator(f".ss-text .ss-token[data-at='{at}']")
+    assert "ss-fate-2" in token.get_attribute("class") and "ss-fate-8" in token.get_attribute("class")
+    styles = 'getComputedStyle(given, "::before").content + getComputedStyle(given).textDecorationLine'
+    assert token.evaluate(f"(given) => {styles}") == '"✦"underline'
+    shown.do(f"player.seek({k}, 'propose')")
+    ghost = shown.page.locator(f".ss-ghosts [data-node='{node}']").get_attribute("class")
+    assert "ss-fate-0" in ghost and "ss-fate-8" in ghost
+    shown.do(f"player.pin({k}, {node})")
+    assert "inspired or refined" in shown.text(".ss-facts")

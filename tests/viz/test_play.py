@@ -15,6 +15,7 @@ from viz import encode, play
 from viz.lines import Values, ids_in, numbers, shortest
 from viz.play import MisfitError, Play, lines
 from viz.story import Story, node_fates
+from viz.tree_facts import inspired
 from viz.views import VIEWS
 
 from .records import METHODS, changed, expanded, hostile, parsed, record, strings_in
@@ -47,6 +48,17 @@ def test_the_stream_holds_the_record(method: str) -> None:
         known = [(mine, theirs) for mine, theirs in zip(p, step.p, strict=bool(p)) if theirs is not None]
         assert all(mine == pytest.approx(theirs, abs=1e-6) for mine, theirs in known)
     assert told[-1]["summary"]["new_tokens"] == len(trace.ids)
+
+
+def test_the_stream_tells_which_guesses_the_target_helped_to_make() -> None:
+    """The text marks them by the very fact by which the tree does."""
+    trace = record("ouroboros")
+    told = Story.of(trace)
+    assert any(inspired(told, k) for k in range(len(trace.steps)))
+    for k, line in enumerate(steps(lines(trace))):
+        assert set(line["nodes"].get("inspired", ())) == inspired(told, k)
+        written = {trace.steps[k].path[1:][place] for place in line.get("inspired", ())}
+        assert written == inspired(told, k) & set(trace.steps[k].path)
 
 
 @EVERY
