@@ -42,6 +42,15 @@ _WORDS = (
 _FED = (Fate.PROMPT, Fate.ROOT, Fate.EXPLORED, Fate.PROPOSED)
 _LEFT = (Fate.ACCEPTED, Fate.REJECTED)  # explored cells stay as they are
 _THICK, _THIN, _BELOW = 0.48, 0.1, 0.3
+_READ = {"colour": "$line"}
+_UNTOUCHED = {"colour": "$panel", "hatch": "x", "ink": "$line"}
+_MOVED = {"colour": "$faint", "hatch": "-", "ink": "$line"}
+_KEY = [
+    _READ | {"words": "read"},
+    _UNTOUCHED | {"words": "seen by no row: too old, or left by an earlier guess"},
+    _MOVED | {"words": "left by an accepted guess, which moved to the text"},
+    {"colour": "$text", "thin": True, "words": "overwritten"},
+]
 
 
 def base(story: Story) -> Figure:
@@ -51,10 +60,10 @@ def base(story: Story) -> Figure:
     signs = labels("middle right", "$text") | {"mode": "markers+text", "marker": marker}
     data = [
         _bars("$paper", line={"width": 1, "color": "$line"}) | _all(lines, page, story.header.slots),
-        _bars("$line"),
-        _bars("$panel", "x", "$line"),
+        _bars(**_READ),
+        _bars(**_UNTOUCHED),
         *(_bars(MEANINGS[fate].colour, _HATCHES.get(fate, "")) for fate in (*_FED, *_LEFT)),
-        _bars("$faint", "-", "$line"),
+        _bars(**_MOVED),
         _bars("$text") | {"width": _THIN},
         signs | {"text": ["window"]},
         signs | {"text": ["next"]},
@@ -67,7 +76,8 @@ def base(story: Story) -> Figure:
     y |= {"tickmode": "array", "tickvals": [*range(lines)], "ticktext": names}
     margin = {"l": 48, "r": 12, "t": 8, "b": 24}
     figure = layout(70 + 28 * lines, x, y, margin=margin, barmode="overlay")
-    return {"data": data, "layout": figure, "table": {"kind": "slots", "words": _WORDS, "page": page}}
+    table = {"kind": "slots", "words": _WORDS, "page": page}
+    return {"data": data, "layout": figure, "table": table, "key": _KEY}
 
 
 def frame(story: Story, k: int) -> Patch:

@@ -67,10 +67,14 @@ def base(story: Story) -> Figure:
     x = axis(-0.5, 0.5, side="top", showticklabels=True, tickangle=0)
     y = axis(-0.5, 0.5, down=True, showticklabels=True, showgrid=True, gridcolor="$line", ticklabelstandoff=4)
     margin = {"l": 84, "r": 8, "t": 24, "b": 8}
+    key = [{"colour": "$line", "words": "text that the row sees"}]
+    if story.header.window is not None:
+        key.append({"colour": "$panel", "hatch": "x", "ink": "$line", "words": "out of the sliding window"})
     return {
         "data": [look | {"hoverinfo": "none"}, look | {"hoverinfo": "skip"}, hidden],
         "layout": layout(400, x, y, margin=margin, plot_bgcolor="$panel", barmode="overlay"),
         "table": {"kind": "queries", "most": MOST},
+        "key": key,
     }
 
 

@@ -40,7 +40,8 @@ def heads_base(header: Header) -> Figure:
     xaxis = axis(0.3, 6.7, side="top") | ticks(names)
     margin = {"l": 58, "r": 8, "t": 22, "b": 4, "pad": 2}
     figure = layout(round(PITCH * (_RANKS + 2.8)) + 26, xaxis, yaxis, margin=margin, yaxis3=lifted(yaxis))
-    told = {"least": round(66 + wide * PITCH * 6), "label": "Heads and ranks"}
+    key = [{"symbol": "circle-open", "colour": "$text", "words": "a head's guess that was written"}]
+    told = {"least": round(66 + wide * PITCH * 6), "label": "Heads and ranks", "key": key}
     told["table"] = Board.table("cell", "Rank", column="Head", signed={"100": "the target's own token"})
     return {"data": data, "layout": figure, **told}
 

@@ -41,6 +41,7 @@ _HELD, _NEW = 9, 6  # n-grams shown of the key's, and of those learned
 _WIDEST = 8  # tokens shown of an n-gram
 _SAMPLES = 16  # points of the line of sizes
 _KEY, _LEARNED, _RIGHT, _SPARK, _NOW = 2, 3, 9, 10, 11  # traces
+_SIGNS = "● new  ○ known  ⊗ new, and the oldest went  ✕ went"
 _GAP = 5  # columns from the last token on the left to the first one on the right
 
 
@@ -75,13 +76,14 @@ def base(header: Header) -> Figure:
     own = {"xaxis2": axis(0, 1, range=None, autorange=True, anchor="y2", domain=[0.02, 0.9])}
     own["yaxis2"] = axis(0, 1, range=None, autorange=True, anchor="x2", domain=[0, share], rangemode="tozero")
     yaxis = axis(-0.8, rows + 1.2, down=True, domain=[share, 1])
-    key = "● new  ○ known  ⊗ new, and the oldest went" if header.method == "lookahead" else "☆ helped by the target"
+    key = _SIGNS if header.method == "lookahead" else "☆ helped by the target"
     notes = [note(key, right + n + 1.4, rows + 0.8, "right"), note("n-grams held in all", -2.0, rows + 0.8, "left")]
     notes.append(note("after", -0.6, 0, "right"))
     figure = layout(height, axis(-2.1, wide), yaxis, annotations=notes, yaxis3=lifted(yaxis), **own)
-    label = "Phrase pool" if header.method == "ouroboros" else "N-gram pool"
-    told = {"least": round(WIDE * (wide + 2.1)) + 16, "label": label, "table": _table(n)}
-    return {"data": data, "layout": figure, **told}
+    told: Figure = {"label": "N-gram pool", "table": _table(n)}
+    if header.method == "ouroboros":
+        told |= {"label": "Phrase pool", "draws": [Fate.INSPIRED]}
+    return {"data": data, "layout": figure, "least": round(WIDE * (wide + 2.1)) + 16, **told}
 
 
 def lookahead(story: Story, k: int) -> Patch:

@@ -85,7 +85,9 @@ def base(story: Story) -> Figure:
     least = 60 + 38 * (_deepest(story.header) + 1)  # pixels
     drawn = layout(height, x, y | {"tickvals": [], "ticktext": []}, margin=margin)
     ranked = {"look_for": f"{_LOOK_FOR} {_RANKED[method]}"} if method in _RANKED else {}
-    return {"least": least, "data": data, "layout": drawn, "table": {"kind": "branches"}, **ranked}
+    key = [{"sample": "word", "words": "what the target would have written instead of a wrong guess"}]
+    told = {"table": {"kind": "branches"}, "draws": [Fate.INSPIRED] if method == "ouroboros" else [], "key": key}
+    return {"least": least, "data": data, "layout": drawn, **told, **ranked}
 
 
 def frame(story: Story, k: int) -> Patch:

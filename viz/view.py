@@ -32,7 +32,9 @@ class View:
     label: str
     kind: Literal["plot", "text", "numbers"]
     look_for: str  # one line: what to look for
-    base: Callable[[Story], Figure]  # once: layout, axes, traces without their points
+    # Once: layout, axes, traces without their points. "draws" may hold fates that it draws though no node has them, for
+    # the legend, and "key" what it draws that is no fate: a colour, hatch and ink, a symbol or a sample, with words.
+    base: Callable[[Story], Figure]
     frame: Callable[[Story, int], Patch]  # step k: what changes
     shows: Callable[[Header], bool] = always  # whether a run has it
     grows: bool = False

@@ -70,6 +70,7 @@ def base(header: Header) -> Figure:
     told = {-age: count(age, "pass", "passes") + " ago" for age in range(1, past + 1)} | {0: "this pass", 1: "answers"}
     look_for = "What is left of the green line is settled: every pass moves it on by at least one place."
     more = {"least": 66 + PITCH * columns, "look_for": look_for, "table": told_as_table(told, None)}
+    more["draws"] = [Fate.EXPLORED]  # as which the answers are drawn
     return {"data": data, "layout": figure, **more}
 
 

@@ -1,4 +1,4 @@
-// The bar that moves through a run, and the legend below it. It stays in sight.
+// The bar that moves through a run. It stays in sight.
 {
   const S = (globalThis.Specscope ??= {});
   const SVG_TICKS = 1000; // the scrubber's width in the units of its ticks
@@ -130,48 +130,5 @@
   const PHASE_WORDS = {
     propose: "The method proposes guesses", verify: "The target reads them all in one pass",
     accept: "Guesses that are the target's own choice are accepted", commit: "The accepted tokens join the text",
-  };
-
-  S.legendItems = (fates, used) => fates.filter(({ code }) => used.has(code)).map((fate) =>
-    S.el("li", { title: fate.words }, S.symbol(fate.symbol, `var(--ss-${fate.colour.slice(1)})`),
-      S.el("span", { class: `ss-token ss-fate-${fate.code}` }, fate.label)));
-
-  // What every colour and sign means, for as much of it as the run has shown.
-  S.Legend = class {
-    constructor(player) {
-      this.player = player;
-      this.node = S.el("ul", { class: "ss-legend", "aria-label": "Legend" });
-      this.known = "";
-    }
-
-    update(changed) {
-      if (!changed.has("record") && !changed.has("theme")) return;
-      const { record, theme } = this.player;
-      if (!record.play) return;
-      const used = this.used();
-      const known = `${record.version}/${theme}/${[...used]}`;
-      if (this.known === known) return;
-      this.known = known;
-      this.node.replaceChildren(...S.legendItems(record.play.fates, used));
-    }
-
-    used() {
-      const { record, state } = this.player;
-      if (this.counted?.version !== record.version) {
-        this.counted = { version: record.version, upto: 0, used: new Set([S.FATE.PROMPT, S.FATE.ROOT]) };
-      }
-      const { used } = this.counted;
-      const count = (step) => {
-        if (step?.nodes) for (const fate of S.unpack(step.nodes.fate.fates)) used.add(fate);
-      };
-      for (; this.counted.upto <= record.last; this.counted.upto += 1) {
-        const step = record.steps[this.counted.upto];
-        for (const fate of step.emitted_fates) used.add(fate);
-        if (step.drafted) used.add(S.FATE.PROPOSED);
-        count(step);
-      }
-      count(record.steps[state.step]); // a thin one may have been filled since
-      return used;
-    }
   };
 }

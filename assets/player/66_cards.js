@@ -14,7 +14,8 @@
       this.waiting.hidden = true;
       const id = `ss-${view.name}-${player.number}`;
       this.node = S.el("section", { class: "ss-card", tabindex: -1, "data-view": view.name, "aria-labelledby": id },
-        this.head(id), S.el("p", { class: "ss-look" }, view.look_for), this.waiting, this.content.box);
+        this.head(id), S.el("p", { class: "ss-look" }, view.look_for), S.viewKey(view), this.waiting,
+        this.content.box);
       if (view.base.least) this.content.box.style.setProperty("--least", `${Number(view.base.least)}px`);
       this.onScreen = true;
     }

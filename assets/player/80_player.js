@@ -32,7 +32,7 @@
       this.cards = new S.Cards(this);
       this.status = new S.Status(this);
       this.help = new S.Help(this);
-      this.parts = [this.status, this.transport, this.legend, this.text, this.detail, this.cards];
+      this.parts = [this.status, this.transport, this.text, this.detail, this.cards, this.legend]; // of the open cards
       const words = S.el("section", { class: "ss-card ss-words", "aria-label": "Text" },
         this.status.textHead(), this.text.node);
       this.root = S.el("div", { class: "ss", role: "group", "aria-label": "Player", tabindex: -1 },

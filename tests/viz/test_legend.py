@@ -1,0 +1,79 @@
+"""Whatever a view draws is explained: as a token's fate in the legend, or in the view's own key."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+from typing import Any
+
+import pytest
+
+from tests.viz.engines import RUNS, plain, story
+from viz import cache
+from viz.palette import FATE_SCALE, LIGHT, MEANINGS, Fate
+from viz.story import Story, emitted_fates, node_fates
+from viz.views import VIEWS
+
+from .records import METHODS, record
+
+COLOURS = {meaning.colour: meaning.fate for meaning in MEANINGS}
+OWN_LEGEND = ("timeline", "pair")  # whose figures name their colours themselves
+
+
+def marked(look: dict[str, Any], trace: dict[str, Any]) -> set[Fate]:
+    """The fates that the points of a trace are drawn as; `look` is its marker with the names of colours in it."""
+    if not all(len(trace[side]) for side in "xyz" if side in trace):
+        return set()
+    if trace.get("type") == "heatmap":
+        return {Fate(int(code) - 1) for row in trace["z"] for code in row if 0 < code <= len(MEANINGS)}
+    if look.get("colorscale") == FATE_SCALE:
+        return {Fate(int(code)) for code in trace["marker"]["color"]}
+    return {COLOURS[look["color"]]} if look.get("color") in COLOURS else set()
+
+
+def told_by_nodes(told: Story) -> set[Fate]:
+    """What the legend has anyway."""
+    known = {Fate.PROMPT, Fate.ROOT, Fate.PROPOSED}
+    return known.union(*(node_fates(step) for step in told.steps), *map(emitted_fates, told.steps))
+
+
+def unexplained(told: Story, name: str) -> set[Fate]:
+    """The fates that a view draws in any step and the legend does not hold while it is open."""
+    base, found = VIEWS[name].base(told), set[Fate]()
+    for k, step in enumerate(told.steps):
+        patch = VIEWS[name].frame(told, k).get("data", ())
+        for before, after in zip_longest(base["data"], patch, fillvalue={}):
+            whole = {**before, **after, "marker": {**before.get("marker", {}), **after.get("marker", {})}}
+            found |= marked(whole["marker"], plain(whole, told, step))
+    return found - told_by_nodes(told) - set(base.get("draws", ()))
+
+
+def views(told: Story) -> list[str]:
+    plots = [name for name, view in VIEWS.items() if view.kind == "plot" and view.shows(told.header)]
+    return [name for name in plots if name not in OWN_LEGEND]
+
+
+@pytest.mark.parametrize(("family", "method"), RUNS)
+def test_every_fate_that_a_view_draws_is_in_the_legend(family: str, method: str) -> None:
+    told = story(family, method)
+    assert {name: unexplained(told, name) for name in views(told)} == {name: set() for name in views(told)}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_fate_of_a_recorded_run_is_in_the_legend(method: str) -> None:
+    told = Story.of(record(method))
+    assert {name: unexplained(told, name) for name in views(told)} == {name: set() for name in views(told)}
+
+
+def test_every_bar_of_the_cache_is_explained() -> None:
+    """Grey and striped bars are no fates: the view's own key tells what they are."""
+    base = cache.base(story("mistral", "lookahead"))
+    bars = [trace["marker"] for trace in base["data"][1:] if trace["type"] == "bar"]  # the first are the empty slots
+    looks = {(look["color"], look.get("pattern", {}).get("shape", "")) for look in bars if look["color"] not in COLOURS}
+    assert looks == {(item["colour"], item.get("hatch", "")) for item in base["key"]}
+    assert all(item["words"] and item["colour"][1:] in LIGHT for item in base["key"])
+
+
+def test_the_mask_explains_its_stripes_where_it_has_them() -> None:
+    for family, sliding in (("mistral", True), ("llama", False)):
+        words = " ".join(item["words"] for item in VIEWS["mask"].base(story(family, "jacobi"))["key"])
+        assert ("sliding window" in words) == sliding
