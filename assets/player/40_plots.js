@@ -7,6 +7,7 @@
   };
   const CLEAR = { paper_bgcolor: "#0000", plot_bgcolor: "#0000" }; // the squares of cells lie beneath
   const SLIDE_MS = 320;
+  const CHIP_ROOM = 56; // pixels below a chart on the full screen, for the chip that tells what is pinned
 
   S.Plot = class {
     constructor(player, view) {
@@ -64,7 +65,8 @@
     }
 
     height() {
-      if (this.box.closest(".ss-card.ss-filled")) return Math.max(240, this.box.parentElement.clientHeight - 96);
+      const card = this.box.closest(".ss-card.ss-filled");
+      if (card) return Math.max(240, card.clientHeight - this.box.offsetTop - CHIP_ROOM);
       return this.view.base.layout?.height ?? 320;
     }
 

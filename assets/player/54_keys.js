@@ -30,7 +30,7 @@
     c: (player) => player.on.compare?.(player.place()),
     "/": (player) => player.transport.find.input.focus(),
     "?": (player) => player.help.open(),
-    Escape: (player) => player.release(),
+    Escape: (player) => player.escape(),
   };
 
   const typed = (target) => target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);

@@ -29,7 +29,7 @@
         buttons.push(S.button("image", `Save ${view.label} as PNG`, () => save("png")),
           S.button("vector", `Save ${view.label} as SVG`, () => save("svg")));
       }
-      buttons.push(S.button("full", `${view.label} on the full screen`, () => S.fullScreen(this.node)),
+      buttons.push(S.button("full", `${view.label} on the full screen`, () => S.fullScreen(this.node, player)),
         S.button("close", `Close ${view.label}`, () => player.cards.toggle(view.name, false), {
           class: "ss-button ss-close",
         }));
@@ -171,6 +171,7 @@
 
     remove(name, card) {
       card.close();
+      S.unfill(card.node);
       this.seen.unobserve(card.node);
       this.sized.unobserve(card.node);
       card.node.remove();

@@ -1,4 +1,4 @@
-// A view as a picture and on the full screen; and the address of what is on the screen.
+// A view as a picture; and the address of what is on the screen.
 {
   const S = (globalThis.Specscope ??= {});
 
@@ -7,21 +7,6 @@
     const address = await plot.image(format);
     const name = `${player.record.play.header.method}-${plot.view.name}-step-${player.state.step}.${format}`;
     S.el("a", { href: address, download: name }).click();
-  };
-
-  // Where a browser has no full screen for elements, the card fills the window instead.
-  S.fullScreen = (node) => {
-    const filled = node.classList.contains("ss-filled");
-    if (document.fullscreenElement) return document.exitFullscreen();
-    if (filled || !node.requestFullscreen) return node.classList.toggle("ss-filled", !filled);
-    const left = () => {
-      if (document.fullscreenElement === node) return;
-      node.classList.remove("ss-filled");
-      document.removeEventListener("fullscreenchange", left);
-    };
-    node.classList.add("ss-filled");
-    document.addEventListener("fullscreenchange", left);
-    return node.requestFullscreen().catch(() => document.removeEventListener("fullscreenchange", left));
   };
 
   // The address goes to the clipboard, or where that is closed into a field to copy from.

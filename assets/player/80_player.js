@@ -200,8 +200,12 @@
 
     release() {
       this.tooltip.hide();
-      this.root.querySelector(".ss-filled")?.classList.remove("ss-filled");
       this.change({ pin: null, hover: null });
+    }
+
+    escape() {
+      S.leaveFull(this);
+      this.release();
     }
 
     place() {
