@@ -74,3 +74,16 @@ def test_a_view_that_is_closed_on_the_full_screen_gives_back_what_it_was_lent(sh
     assert shown.run('[...player.root.querySelectorAll(".ss-filled")].map((card) => card.dataset.view)') == ["timeline"]
     shown.press("Escape")
     assert shown.run(HOME) == home
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_a_cell_is_pinned_by_one_press_on_the_full_screen(show: Show, native: bool) -> None:
+    """Plotly sends a press of its own behind the browser's, which released at once what the first had pinned."""
+    shown, _ = filled(show, native, "window", "lookahead")
+    x, y = shown.run(NODE.replace("tree", "window"))
+    shown.page.mouse.move(x, y)
+    shown.wait("player.state.hover?.node === 1")
+    shown.page.mouse.click(x, y)
+    shown.wait("player.state.pin?.node === 1")
+    shown.do("void 0")
+    assert shown.run("player.state.pin") == {"step": 6, "node": 1}
