@@ -41,7 +41,7 @@ _HELD, _NEW = 9, 6  # n-grams shown of the key's, and of those learned
 _WIDEST = 8  # tokens shown of an n-gram
 _SAMPLES = 16  # points of the line of sizes
 _KEY, _LEARNED, _RIGHT, _SPARK, _NOW = 2, 3, 9, 10, 11  # traces
-_SIGNS = "● new  ○ known  ⊗ new, and the oldest went  ✕ went"
+_SIGNS = "● new  ○ known  ⊗ new for old  ✕ gone"
 _GAP = 5  # columns from the last token on the left to the first one on the right
 
 
