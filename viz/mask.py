@@ -172,8 +172,10 @@ def _above(story: Story, step: Step, left: Sequence[Column], rows: int) -> dict[
     if rows <= _LABELS:
         tokens = [(float(start + node), _token(story, token)) for node, token in enumerate(step.tokens[:rows])]
         return _ticks(labels + tokens, 0) | {"tickangle": -50}
-    groups = [(float(start + node), name) for node, name in _groups(story, step, rows)]
-    return _ticks(labels + groups, (start + rows) / 11)
+    groups = _groups(story, step, rows)
+    stops = [*(node for node, _ in groups[1:]), rows]
+    middles = [(start + (node + stop - 1) / 2, name) for (node, name), stop in zip(groups, stops, strict=True)]
+    return _ticks(labels + middles, (start + rows) / 11)
 
 
 def _beside(story: Story, step: Step, rows: int, unread: Sequence[range]) -> dict[str, Any]:
@@ -213,7 +215,7 @@ def _groups(story: Story, step: Step, rows: int) -> list[tuple[int, str]]:
             groups.append((node, f"row {at}"))
         elif at < 0 and (step.parents[node] in (0, -1) or step.parents[node] != node - 1):
             guesses += 1
-            groups.append((node, f"guess {guesses}"))
+            groups.append((node, "guess 1" if guesses == 1 else str(guesses)))
         row = at
     if guesses <= rows // 3:
         return groups

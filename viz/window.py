@@ -49,7 +49,7 @@ from .window_jacobi import (
 )
 
 _GUESSES = 4  # of the pool's guesses, beside the window
-_KEY = "● new in the pool  ○ known there  ⊗ new, and the oldest of its key went"
+_KEY = "pool: ● new  ○ known  ⊗ new for old"
 _LEGIBLE = 26  # columns beyond which cells hold no text
 
 
