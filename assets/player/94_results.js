@@ -10,12 +10,11 @@
     race.results.replaceChildren();
     race.together.replaceChildren();
     S.show(race.verdict, race.ready || Boolean(race.fault));
-    if (race.fault) S.write(race.verdict, race.fault);
-    race.verdict.dataset.tone = "broken";
-    if (!race.ready) return;
-    const outcome = S.compareLanes(lanes);
+    if (!race.ready && !race.fault) return;
+    const outcome = race.fault ? { tone: "broken", say: race.fault } : S.compareLanes(lanes);
     S.write(race.verdict, outcome.say);
     race.verdict.dataset.tone = outcome.tone;
+    if (race.fault) return;
     race.results.append(table(lanes));
     const words = "A column is an output token; a line in front of it begins a step.";
     race.together.append(S.el("p", { class: "ss-quiet" }, words), aligned(lanes));

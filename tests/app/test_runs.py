@@ -286,6 +286,22 @@ def test_a_prompt_that_does_not_fit_is_told(runs: Runs, monkeypatch: pytest.Monk
     assert last["kind"] == "fault" and last["sentence"].endswith("tokens: shorten it to 8.")
 
 
+def test_the_advice_to_shorten_a_prompt_is_right_at_once(runs: Runs) -> None:
+    """It named the page's own limit, and whoever followed it was told of the model's next."""
+    text, order = "x y " * 1_990, asked(method="autoregressive", params={})
+
+    def sentence(prompt: str) -> str:
+        last = lines(whole(runs.start(replace(order, prompt=prompt), "tab", "x=1")))[-1]
+        return str(last.get("sentence", ""))
+
+    engine = runs.engines.ask(TOY).wait(60)
+    assert engine is not None
+    room = int(sentence(text).removesuffix(".").rsplit(" ", 1)[1])
+    assert room == min(LIMITS.prompt_tokens, engine.model.card.context - order.max_new_tokens)
+    fitting = next(text[:n] for n in range(len(text), 0, -64) if len(engine.encode(text[:n])) <= room)
+    assert sentence(fitting) == ""
+
+
 def test_a_reference_is_copied_from(runs: Runs) -> None:
     document = whole(runs.start(asked(method="autoregressive", params={}), "tab", ""))
     ids = [token for line in lines(document) if line["kind"] == "step" for token in line["emitted"]]

@@ -40,8 +40,9 @@ def test_pressing_a_step_leads_to_it(show: Show) -> None:
           return [box.left + xaxis._offset + x, box.top + yaxis2._offset + y]; })()""",
             [step + share, height],
         )
+        shown.do("player.cards.cards.get('timeline').content.gd._hoverdata = undefined")
         shown.page.mouse.move(place[0] - 2, place[1])
         shown.page.mouse.move(*place)
-        shown.page.wait_for_timeout(100)  # plotly looks at the pointer 20 times a second
+        shown.wait("player.cards.cards.get('timeline').content.gd._hoverdata?.length")  # plotly saw the pointer
         shown.page.mouse.click(*place)
         shown.at(f"{step}/commit")

@@ -223,7 +223,8 @@ def test_a_race_that_cannot_begin_says_why_in_its_verdict(new_page: NewPage, ser
     page.wait_for_function("document.querySelector('#race-length input')?.value === '16'")
     page.fill("#race-length input", "")
     page.click("#race-go")
-    page.wait_for_selector("#race .ss-verdict:has-text('The number of new tokens must be a whole number')")
+    sentence = "The number of new tokens must be a whole number from 1 to 256, not nothing."
+    page.wait_for_selector(f"#race .ss-verdict:has-text('{sentence}')")
     assert page.locator("#race .ss-lane").count() == 0
     page.fill("#race-length input", "16")
     page.click("#race-go")
