@@ -1,12 +1,15 @@
-"""Who may use the engines now: one at a time, in the order of coming, and everybody sees their place."""
+"""Who may use the engines now: one at a time, clients in turn, and everybody sees their place."""
 
 from __future__ import annotations
 
 import threading
+from collections import Counter, OrderedDict
 from types import TracebackType
 from typing import Self
 
 from decoding.errors import SpecscopeError
+
+_REMEMBERED = 256  # clients
 
 
 class FullError(SpecscopeError):
@@ -14,45 +17,78 @@ class FullError(SpecscopeError):
 
 
 class Line:
-    """First come, first served."""
+    """Clients in turn; of one client, and of clients with equally many, first come, first served."""
 
-    def __init__(self, longest: int) -> None:
-        self._longest = longest
-        self._waiting: list[Ticket] = []  # the first of them has the engine
+    def __init__(self, longest: int, each: int | None = None) -> None:
+        self._longest, self._each = longest, longest if each is None else each
+        self._waiting: list[Ticket] = []  # in the order of coming; the one that has the engine among them
+        self._serving: Ticket | None = None
+        self._served: OrderedDict[str, int] = OrderedDict()  # by client: when it last had the engine, as a count
+        self._turns = 0
         self._moved = threading.Condition()
 
     def __len__(self) -> int:
         with self._moved:
             return len(self._waiting)
 
-    def join(self) -> Ticket:
-        """A place at the end; leave it in every case."""
+    def join(self, client: str = "") -> Ticket:
+        """A place; leave it in every case."""
         with self._moved:
             if len(self._waiting) > self._longest:
                 raise FullError(f"too many runs are waiting already ({self._longest}): try again in a minute")
-            ticket = Ticket(self)
+            if sum(ticket.client == client for ticket in self._waiting) > self._each:
+                raise FullError(
+                    f"too many runs from your address are waiting already ({self._each}): try again in a minute"
+                )
+            ticket = Ticket(self, client)
             self._waiting.append(ticket)
+            self._call()
             return ticket
 
     def place(self, ticket: Ticket, known: int, timeout: float) -> int:
         """How many stand in front, waiting up to `timeout` seconds for it to be fewer than `known`, or none."""
         with self._moved:
-            self._moved.wait_for(lambda: self._waiting.index(ticket) in {0, *range(known)}, timeout)
-            return self._waiting.index(ticket)
+            self._moved.wait_for(lambda: self._order().index(ticket) in {0, *range(known)}, timeout)
+            return self._order().index(ticket)
 
     def leave(self, ticket: Ticket) -> None:
         """Make room; a second time does nothing."""
         with self._moved:
             if ticket in self._waiting:
                 self._waiting.remove(ticket)
+                if self._serving is ticket:
+                    self._serving = None
+                self._call()
                 self._moved.notify_all()
+
+    def _call(self) -> None:
+        """The first has the engine from now on, whoever comes."""
+        if self._serving is not None or not self._waiting:
+            return
+        self._serving = self._order()[0]
+        self._turns += 1
+        self._served[self._serving.client] = self._turns
+        self._served.move_to_end(self._serving.client)
+        while len(self._served) > _REMEMBERED:
+            self._served.popitem(last=False)
+
+    def _order(self) -> list[Ticket]:
+        """Who has the engine, then everybody's first, everybody's second, and so on; who had it last comes last."""
+        rounds, places = Counter[str](), dict[Ticket, tuple[int, int, int]]()
+        for number, ticket in enumerate(self._waiting):
+            if ticket is self._serving:
+                places[ticket] = (-1, 0, 0)
+                continue
+            places[ticket] = (rounds[ticket.client], self._served.get(ticket.client, 0), number)
+            rounds[ticket.client] += 1
+        return sorted(self._waiting, key=places.__getitem__)
 
 
 class Ticket:
     """A place in the line; as a context it is left at the end."""
 
-    def __init__(self, line: Line) -> None:
-        self._line, self._known = line, 0
+    def __init__(self, line: Line, client: str) -> None:
+        self._line, self.client, self._known = line, client, 0
 
     def wait(self, timeout: float) -> int:
         """How many stand in front, at once when it changes or after `timeout` seconds: with none, the turn has come."""

@@ -46,3 +46,53 @@ def test_a_full_line_sends_away_at_once() -> None:
         line.join()
     tickets[0].leave()
     assert line.join().wait(0.0) == 2
+
+
+def test_clients_take_turns() -> None:
+    """One who asks for twenty runs delays another's first by one run, and not by twenty."""
+    line, served = Line(16, 8), list[str]()
+    loud = [line.join("loud") for _ in range(5)]
+    quiet = [line.join("quiet") for _ in range(2)]
+    late = line.join("late")
+    assert [ticket.wait(0.0) for ticket in quiet] == [1, 4] and late.wait(0.0) == 2
+    tickets = {**dict.fromkeys(loud, "loud"), **dict.fromkeys(quiet, "quiet"), late: "late"}
+    while tickets:
+        first = next(ticket for ticket in tickets if ticket.wait(0.0) == 0)
+        served.append(tickets.pop(first))
+        first.leave()
+    assert served == ["loud", "quiet", "late", "loud", "quiet", "loud", "loud", "loud"]
+
+
+def test_who_has_the_engine_keeps_it_whoever_comes() -> None:
+    line = Line(8, 8)
+    first = line.join("a")
+    first.leave()
+    again = line.join("a")
+    assert line.join("b").wait(0.0) == 1 and again.wait(0.0) == 0
+
+
+def test_whoever_comes_again_and_again_starves_nobody() -> None:
+    line, served = Line(8, 8), list[str]()
+    mine = [line.join("mine") for _ in range(3)]
+    other = line.join("other")
+    for _ in range(8):
+        first = next(ticket for ticket in [*mine, other] if ticket.wait(0.0) == 0)
+        served.append(first.client)
+        first.leave()
+        if first is other:
+            other = line.join("other")
+        else:
+            mine.remove(first)
+        if not mine:
+            break
+    assert served == ["mine", "other", "mine", "other", "mine"]
+
+
+def test_one_client_cannot_fill_the_line() -> None:
+    line = Line(16, 3)
+    loud = [line.join("loud") for _ in range(4)]
+    with pytest.raises(FullError, match=r"from your address are waiting already \(3\): try again"):
+        line.join("loud")
+    assert line.join("quiet").wait(0.0) == 1
+    loud[0].leave()
+    assert line.join("loud").wait(0.0) == 4
