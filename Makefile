@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt
 
-.PHONY: run demo test lint bench bench-page bench-gpu traces screenshots clean
+.PHONY: run demo test lint bench bench-page bench-gpu attack traces screenshots clean
 
 run: $(VENV)/ready  ## the page, on http://127.0.0.1:7860
 	@$(PY) -m app
@@ -30,6 +30,9 @@ bench-page: $(VENV)/dev-ready  ## speed of the page in a browser
 
 bench-gpu: $(VENV)/dev-ready  ## speed on a CUDA device, against transformers
 	$(PY) -m benchmarks.gpu
+
+attack: $(VENV)/dev-ready  ## what a hostile visitor can do to the others, measured
+	$(PY) -m tools.attack
 
 traces: $(VENV)/ready  ## the recorded runs of the page, anew
 	$(PY) -m app.traces

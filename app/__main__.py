@@ -10,6 +10,7 @@ if __package__ in (None, ""):  # started as a file: its folder stands on the pat
 
 import argparse
 import os
+import tempfile
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -31,6 +32,16 @@ def _parser() -> _Parser:
     parser.add_argument("--port", default=os.environ.get("GRADIO_SERVER_PORT", "7860"), help="default: %(default)s")
     parser.add_argument("--replay-only", action="store_true", help="recorded runs and dropped traces only: no model")
     parser.add_argument("--models", metavar="FILE", help="a TOML file of the models that visitors may choose from")
+    parser.add_argument(
+        "--allow-host",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="a name by which visitors reach the page, beside localhost and plain addresses; may be repeated",
+    )
+    parser.add_argument(
+        "--behind-proxy", action="store_true", help="a proxy stands in front: believe its X-Forwarded headers"
+    )
     parser.add_argument("--model", metavar="NAME", help=f"the one chosen at first (default: the first, or {TARGET})")
     return parser
 
@@ -42,15 +53,28 @@ def main(argv: Sequence[str] | None = None) -> int:
         port = _port(given.port)
         os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # read when gradio is imported
         os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+        from .gate.origin import Owner
+
+        owner = Owner.of(given.allow_host, given.behind_proxy, os.environ)
+        _find_temporary_folder()
         from .ui import serve
 
-        serve(given.host, port, replay_only=given.replay_only, models=given.models, model=given.model)
+        serve(given.host, port, replay_only=given.replay_only, models=given.models, model=given.model, owner=owner)
     except SpecscopeError as error:
         sys.stderr.write(f"specscope: {' '.join(str(error).split())}\n")
         return 2
     except KeyboardInterrupt:
         return 0
     return 0
+
+
+def _find_temporary_folder() -> None:
+    """Gradio asks for one when it is imported, although this page writes nothing there."""
+    try:
+        tempfile.gettempdir()
+    except OSError:
+        sys.stderr.write("specscope: no temporary folder can be written; name one with TMPDIR if something needs it\n")
+        tempfile.tempdir = os.sep
 
 
 def _port(text: str) -> int:

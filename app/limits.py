@@ -23,19 +23,36 @@ class Limits:
     race_seconds: float = 120.0  # for all the runs of a race together
     lanes: int = 6  # methods of a race: more do not fit side by side
     waiting: int = 16  # runs waiting for the engine: told at once to come back later, the next one loses less
+    waiting_each: int = 8  # of one client: a class behind one address gets a good part of the line, and not all of it
+    unread_seconds: float = 5.0  # without a reader, then a run ends: nobody waits for it, others do
     threads: int = 40  # of the server: every run that waits holds one
     stream_bytes: int = 900_000  # of one run in the page's component, which copies its value on every update
     # Seconds between two updates of the page: each takes time from the run that it tells of, most where two cores have
     # to serve the browser as well. Charts of a live run rest for half a second: there one picture is for all of it.
     live_gap: float = 0.2 if (os.cpu_count() or 1) > 2 else 0.5
-    sessions: int = 200  # browser tabs whose state is kept
+    # What is kept for visitors, and how much of it for one client: whoever has most makes room first.
+    sessions: int = 200  # browser tabs: the last answer, and what methods learnt from their texts
+    sessions_each: int = 50
     chats: int = 16  # conversations whose caches stay in memory between two turns
-    stored_bytes: int = 64 * 2**20  # packed records of live runs, to be looked at again; the oldest go first
+    chats_each: int = 8
+    stored_bytes: int = 64 * 2**20  # packed records of live runs and dropped files, to be looked at again
+    stored_bytes_each: int = 16 * 2**20
     stored_runs: int = 256
+    stored_runs_each: int = 64
     unpacked_runs: int = 6  # records held as objects, a few ten megabytes each
     models: int = 2  # engines in memory; the one unused for longest makes room
     upload_bytes: int = 4 * 2**20  # of a trace as it is sent, packed or not
-    body_bytes: int = 6 * 2**20  # of any request: such a trace as text, and some room
+    file_bytes: int = 6 * 2**20  # of a request that brings such a trace: it comes as text, a third larger
+    body_bytes: int = 256 * 2**10  # of any other request: a conversation as long as it may be takes a fifth of that
+    head_seconds: float = 10.0  # for the head of a request to arrive, from its first byte or the connection's beginning
+    body_seconds: float = 15.0  # for its body
+    file_seconds: float = 90.0  # for a trace: half a megabit per second
+    send_seconds: float = 30.0  # for a piece of an answer to be taken from the wire
+    patience: float = 10.0  # seconds that a request waits for a place beside others of its client
+    events_each: int = 16  # events of one client that are answered at once
+    calls_each: int = 4  # calls of functions: reading, replaying, exporting
+    connections: int = 2_000  # open at once, where the system allows as many files
+    connections_each: int = 400  # of one address, unless it is a proxy's: a page takes six
     address_characters: int = 18_000  # of a page address: a long prompt and a reference fit, a flood does not
     address_bytes: int = 56_000  # of it as it is sent, where most letters are three: the server reads 64 KB in all
     detail_steps: int = 4_096  # highest step that can be asked for

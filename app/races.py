@@ -19,7 +19,7 @@ from .controls import Order
 from .hosting import host
 from .limits import LIMITS
 from .pieces import Pieces, guarded, turn
-from .runs import Runs
+from .runs import RACE, Runs
 from .store import Kept, Proof, new_id
 
 _log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ def check_lanes(methods: object) -> tuple[str, ...]:
 def start(runs: Runs, orders: Sequence[Order], tab: str, address: str) -> Iterator[str]:
     """Run the orders, which differ in method alone, and give the growing text of the race."""
     return runs.watch(
-        f"{tab} race",
+        f"{tab}{RACE}",
         lambda race_id: (
             host(run=race_id, address=address) + line("race", labels=[order.method.label for order in orders])
         ),
@@ -58,7 +58,7 @@ def start(runs: Runs, orders: Sequence[Order], tab: str, address: str) -> Iterat
 
 def stop(runs: Runs, tab: str) -> None:
     """End a tab's race."""
-    runs.stop(f"{tab} race")
+    runs.stop(f"{tab}{RACE}")
 
 
 def first_difference(done: Sequence[tuple[Trace, Rescore]]) -> Difference | None:
@@ -98,7 +98,7 @@ class _Race:
 
 
 def _race(race: _Race, orders: Sequence[Order]) -> Pieces:
-    with race.runs.line.join() as ticket:
+    with race.runs.line.join(race.runs.client(race.tab)) as ticket:
         for piece in turn(ticket, race.cancel):
             yield in_lane(0, piece)
         race.until = time.monotonic() + LIMITS.race_seconds

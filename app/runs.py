@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from decoding.errors import ParamError
 from viz import play as stream
@@ -21,10 +20,12 @@ from viz.play import Play
 
 from .controls import Message, Order
 from .engines import Engines
+from .gate.presence import Presence
 from .hosting import host
 from .limits import LIMITS
 from .line import Line
 from .pieces import Pieces, arrival, bursts, guarded, led, turn
+from .shelf import Bound, Shelf
 from .store import Kept, Proof, Store, new_id
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from decoding.engine import Engine
     from decoding.run import Run
 
-_Kept = TypeVar("_Kept")
+RACE = " race"  # follows the name of a tab, whose race and run are two
 _BLINK = 0.1  # seconds: a shorter wait is over before a sentence about it has been read
 Decoding = Generator[str, None, "tuple[Run, Play]"]
 
@@ -47,14 +48,19 @@ class _Talk:
 class Runs:
     """All live runs of the server."""
 
-    def __init__(self, engines: Engines, store: Store, line: Line | None = None) -> None:
-        self.engines, self.store = engines, store
-        self.line = Line(LIMITS.waiting) if line is None else line  # an empty line counts as false
+    def __init__(
+        self, engines: Engines, store: Store, line: Line | None = None, presence: Presence | None = None
+    ) -> None:
+        self.engines, self.store, self._presence = engines, store, presence
+        self.line = Line(LIMITS.waiting, LIMITS.waiting_each) if line is None else line  # an empty one counts as false
         self._going: dict[str, threading.Event] = {}  # by the visitor's tab
-        self._talks: OrderedDict[str, _Talk] = OrderedDict()  # by tab
-        self._chats: OrderedDict[str, tuple[str, Chat]] = OrderedDict()  # by tab: model, and the caches of its turns
+        self._closed = False
+        tabs, tabs_each = Bound(LIMITS.sessions), Bound(LIMITS.sessions_each)
+        self._talks: Shelf[_Talk] = Shelf(tabs, tabs_each)  # by tab
+        # By tab: model, and the caches of its turns.
+        self._chats: Shelf[tuple[str, Chat]] = Shelf(Bound(LIMITS.chats), Bound(LIMITS.chats_each))
         # By tab: model, and what methods learnt from its texts. An engine serves many visitors: it must not keep that.
-        self._memories: OrderedDict[str, tuple[str, dict[str, Any]]] = OrderedDict()
+        self._memories: Shelf[tuple[str, dict[str, Any]]] = Shelf(tabs, tabs_each)
         self._paces: dict[str, float] = {}  # by model: seconds that a token of its last prompt took
 
     def start(self, order: Order, tab: str, address: str) -> Iterator[str]:
@@ -73,6 +79,9 @@ class Runs:
         While nothing new comes it is told again: between two tellings it is noticed that a visitor has left.
         """
         run_id, cancel, text, shown = new_id(), threading.Event(), "", 0.0
+        if self._closed:
+            yield opening(run_id) + stream.fault("The server is being stopped: try again in a minute.")
+            return
         if (before := self._going.get(tab)) is not None:
             before.set()
         self._going[tab] = cancel
@@ -81,6 +90,8 @@ class Runs:
             with closing(led(opening(run_id), guarded(make(run_id, cancel)))) as pieces:
                 for piece in pieces:
                     text += piece
+                    if self._left(tab):  # nobody waits for it, and others wait for the engine
+                        cancel.set()
                     if piece or time.monotonic() - shown >= LIMITS.live_gap:
                         yield text
                         shown = time.monotonic()
@@ -95,16 +106,26 @@ class Runs:
         if (cancel := self._going.get(tab)) is not None:
             cancel.set()
 
+    def close(self, seconds: float) -> bool:
+        """Begin no more runs, end those that go on after their step, and wait for that; whether all did."""
+        self._closed = True
+        until = time.monotonic() + seconds
+        while self._going and time.monotonic() < until:
+            for cancel in list(self._going.values()):
+                cancel.set()
+            time.sleep(0.02)
+        return not self._going
+
     def forget(self, tab: str) -> None:
         """A tab was closed."""
         self.stop(tab)
         self.renew(tab)
-        self._memories.pop(tab, None)
+        self._memories.pop(tab)
 
     def renew(self, tab: str) -> None:
         """A new conversation: a run that still answers in the old one goes on, and its answer is for nobody."""
-        self._talks.pop(tab, None)
-        self._chats.pop(tab, None)
+        self._talks.pop(tab)
+        self._chats.pop(tab)
 
     def answer(self, tab: str) -> tuple[tuple[Message, ...], str] | None:
         """What the last run of a tab was asked and what it wrote, once."""
@@ -113,6 +134,16 @@ class Runs:
             return None
         answer, talk.answer = talk.answer, None
         return answer
+
+    def client(self, tab: str) -> str:
+        """Whose a tab is."""
+        return "" if self._presence is None else self._presence.client(tab.removesuffix(RACE))
+
+    def _left(self, tab: str) -> bool:
+        """Whether nobody has read what a tab's run tells for some seconds."""
+        presence, session = self._presence, tab.removesuffix(RACE)
+        known = presence is not None and presence.knows(session)  # not where runs are started without a gate
+        return presence is not None and known and presence.away(session) > LIMITS.unread_seconds
 
     @property
     def going(self) -> int:
@@ -124,9 +155,9 @@ class Runs:
         if cancel.is_set():  # while it stood in the line
             return None
         loading = self.engines.ask(order.entry)
-        for tab, (model, _) in list(self._chats.items()):
+        for tab, (model, _) in self._chats.items():
             if model not in self.engines:  # it has made room, but for these caches
-                self._chats.pop(tab, None)
+                self._chats.pop(tab)
         engine = yield from arrival(loading, cancel)
         if engine is None:
             return None
@@ -183,8 +214,9 @@ class Runs:
 
     def _one(self, order: Order, tab: str, run_id: str, cancel: threading.Event) -> Pieces:
         talk = self._talks.get(tab) or _Talk()
-        _remember(self._talks, tab, talk, LIMITS.sessions)
-        with self.line.join() as ticket:
+        client = self.client(tab)
+        self._talks.put(client, tab, talk)
+        with self.line.join(client) as ticket:
             yield from turn(ticket, cancel)
             engine = yield from self.engine(order, cancel)
             if engine is None:
@@ -213,25 +245,18 @@ class Runs:
             return None
         from decoding.chat import Chat
 
-        model, chat = self._chats.get(tab, ("", None))
+        model, chat = self._chats.get(tab) or ("", None)
         if chat is None or model != order.entry.name or not any(m["role"] == "assistant" for m in order.prompt):
             chat = Chat()
-        _remember(self._chats, tab, (order.entry.name, chat), LIMITS.chats)
+        self._chats.put(self.client(tab), tab, (order.entry.name, chat))
         return chat
 
     def _memory(self, tab: str, order: Order) -> dict[str, Any]:
         """What methods learnt from a tab's texts with this model."""
-        model, memory = self._memories.get(tab, ("", {}))
+        model, memory = self._memories.get(tab) or ("", dict[str, Any]())
         memory = memory if model == order.entry.name else {}
-        _remember(self._memories, tab, (order.entry.name, memory), LIMITS.sessions)
+        self._memories.put(self.client(tab), tab, (order.entry.name, memory))
         return memory
-
-
-def _remember(kept: OrderedDict[str, _Kept], tab: str, value: _Kept, most: int) -> None:
-    kept[tab] = value
-    kept.move_to_end(tab)
-    while len(kept) > most:
-        kept.popitem(last=False)
 
 
 def _measured(engine: Engine, order: Order, run: Run, cancel: threading.Event) -> Generator[str, None, float | None]:

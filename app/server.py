@@ -1,18 +1,25 @@
-"""How the page is served: its own scripts and styles, and Gradio with everything off that the page does not need."""
+"""How the page is served: its own scripts and styles, and Gradio behind the gate, on a server with limits."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import gzip
 import hashlib
+import logging
 import os
 import socket
 import sys
+import threading
+import time
+from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import gradio as gr
+import uvicorn
+from fastapi import FastAPI
 from plotly.offline import get_plotlyjs
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -20,9 +27,15 @@ from starlette.routing import Route
 from decoding.errors import ParamError
 from viz.page import player_script, style
 
-from .doors import Doors
+from .gate.bodies import Shapes
+from .gate.connections import Connection, Doorman, raise_file_limit
+from .gate.gate import Gate
+from .gate.origin import Owner
+from .gate.presence import Presence
 from .limits import LIMITS
+from .sessions import calm, forget, sweep
 
+_log = logging.getLogger(__name__)
 _STATIC = Path(__file__).parent / "static"
 _FOREVER = "public, max-age=31536000, immutable"  # the address holds a hash of the content
 _FOLDER = "specscope"
@@ -90,51 +103,87 @@ def theme() -> gr.themes.Base:
     return made
 
 
-def launch(page: gr.Blocks, site: Site, host: str, port: int) -> Any:
+class Running:
+    """A server in a thread of its own."""
+
+    def __init__(self, page: gr.Blocks, site: Site, presence: Presence, owner: Owner) -> None:
+        self.page, self.presence = page, presence
+        app = FastAPI(lifespan=self._lifespan, docs_url=None, redoc_url=None, openapi_url=None, routes=[*site.routes()])
+        gr.mount_gradio_app(
+            app,
+            page,
+            path="/",
+            show_error=False,
+            max_file_size=LIMITS.upload_bytes,
+            enable_monitoring=False,
+            ssr_mode=False,
+            pwa=False,
+            mcp_server=False,
+            run_history=False,
+            footer_links=[],
+            allowed_paths=[],
+            theme=theme(),
+            head=site.head(),
+        )
+        forget(page)
+        calm(page)
+        self._app = Gate(app, Shapes.of(page), owner, presence)
+        self._proxied = owner.proxied
+
+    def start(self, host: str, port: int) -> None:
+        """Serve; raises ParamError where the address cannot be had."""
+        check_free(host, port)
+        most = raise_file_limit()
+        doorman = Doorman(most, most if self._proxied else LIMITS.connections_each)
+        config = uvicorn.Config(
+            self._app,
+            host=host.strip("[]"),
+            port=port,
+            http=partial(Connection, doorman=doorman, seconds=LIMITS.head_seconds),  # type: ignore[arg-type]
+            ws="none",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            timeout_graceful_shutdown=1,
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, name="server", daemon=True)
+        self._thread.start()
+        while not self._server.started:
+            if not self._thread.is_alive():
+                raise ParamError(f"cannot serve on {host}:{port}: choose another --host or --port")
+            time.sleep(0.01)
+
+    def stop(self, seconds: float = 3.0) -> bool:
+        """Take no more requests, end those under way; whether all of them did."""
+        self.page._queue.close()
+        self.page.is_running = False
+        self._loop.call_soon_threadsafe(self._app.close)
+        self._server.should_exit = True
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, app: FastAPI) -> AsyncIterator[None]:
+        self._loop = loop = asyncio.get_running_loop()
+        loop.set_exception_handler(
+            lambda _, told: _log.error("%s", told.get("message"), exc_info=told.get("exception"))
+        )
+        sweeping = asyncio.create_task(sweep(self.page, self.presence))
+        try:
+            yield
+        finally:
+            sweeping.cancel()
+
+
+def launch(page: gr.Blocks, site: Site, host: str, port: int, presence: Presence, owner: Owner) -> Running:
     """Serve the page from threads of its own; raises ParamError where the address cannot be had."""
-    check_free(host, port)
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     page.queue(max_size=LIMITS.waiting * 4, default_concurrency_limit=8, api_open=False)
-    calm(page)
-    return page.launch(
-        server_name=host,
-        server_port=port,
-        share=False,
-        show_error=False,
-        quiet=True,
-        prevent_thread_lock=True,
-        max_threads=LIMITS.threads,
-        max_file_size=LIMITS.upload_bytes,
-        state_session_capacity=LIMITS.sessions,
-        strict_cors=True,
-        enable_monitoring=False,
-        ssr_mode=False,
-        pwa=False,
-        mcp_server=False,
-        run_history=False,
-        footer_links=[],
-        allowed_paths=[],
-        theme=theme(),
-        head=site.head(),
-        app_kwargs={
-            "routes": site.routes(),
-            "middleware": [Middleware(Doors)],
-            "docs_url": None,
-            "redoc_url": None,
-            "openapi_url": None,
-        },
-    )
-
-
-def calm(page: gr.Blocks) -> None:
-    """Let Gradio's queue look for work less often: 800 looks a second took a twentieth of a core from an idle page.
-
-    Each look takes the interpreter from the engine. So does summing up its last events with pandas after each of them,
-    for a monitoring page that is off.
-    """
-    page._queue.sleep_when_free = 0.05  # seconds: what a press of Run may wait
-    page._queue.progress_update_sleep_when_free = 1.0  # for gr.Progress, which the page does not use
-    page._queue.ANAYLTICS_CACHE_FREQUENCY = sys.maxsize  # events between two such sums
+    running = Running(page, site, presence, owner)
+    running.start(host, port)
+    return running
 
 
 def say(sentence: str) -> None:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal
+import sys
+import threading
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -10,14 +14,17 @@ import gradio as gr
 
 from decoding.errors import ParamError, TraceError
 
-from . import server
+from . import log, server
 from .catalog import EMBEDDED, read_catalog
-from .events import QUICK
+from .events import QUICK, steady
+from .gate.origin import Owner
 from .hosting import host, spoken
 from .house import House
 from .viewer import viewer as make_viewer
 
 TITLE = "Specscope"
+_NOBODY = Owner()
+_LAST_STEP, _LAST_ANSWER = 2.5, 2.0  # seconds
 _MOST_TOLD = 3  # of what is wrong with an address: the rest is most often a consequence
 _HEAD = """<header class="app-header"><h1 class="app-name">Specscope</h1>
 <p class="app-motto">How a language model writes several tokens per step, and still exactly its own text.</p>
@@ -50,13 +57,14 @@ def _replays(house: House, page: gr.Blocks, viewer: gr.HTML) -> None:
     def opened(request: gr.Request) -> Any:
         return _asked_run(house, (request.query_params or {}).get("run"), [])
 
-    page.load(opened, None, viewer, **QUICK)
+    page.load(steady(opened), None, viewer, **QUICK)
 
 
 def _lives(house: House, page: gr.Blocks, viewer: gr.HTML) -> None:
     """The whole page."""
     from .address import parse
     from .pages import race, run
+    from .runs import RACE
     from .takeover import take
 
     with gr.Tabs(elem_id="app-tabs") as tabs:
@@ -80,7 +88,7 @@ def _lives(house: House, page: gr.Blocks, viewer: gr.HTML) -> None:
 
     def compared(event: gr.EventData) -> dict[Any, Any]:
         """The race of what is on the screen: its prompt, model, method and sampling."""
-        asked = event.address
+        asked = getattr(event, "address", "")
         state, remarks = take(house, dict(parse_qsl(asked)) if isinstance(asked, str) else {})
         shown: dict[Any, Any] = {tabs: gr.Tabs(selected="race")} | raced.show_state(state)
         if remarks:
@@ -89,11 +97,11 @@ def _lives(house: House, page: gr.Blocks, viewer: gr.HTML) -> None:
 
     def closed(request: gr.Request) -> None:
         house.runs.forget(str(request.session_hash))
-        house.runs.forget(f"{request.session_hash} race")
+        house.runs.forget(f"{request.session_hash}{RACE}")
 
-    page.load(opened, None, [tabs, viewer, *form.outputs, *raced.outputs], **QUICK)
-    viewer.race(compared, None, [tabs, *raced.outputs], **QUICK)
-    page.unload(closed)
+    page.load(steady(opened), None, [tabs, viewer, *form.outputs, *raced.outputs], **QUICK)
+    viewer.race(steady(compared), None, [tabs, *raced.outputs], **QUICK)
+    page.unload(steady(closed))
 
 
 def _asked_run(house: House, run: str | None, wrong: list[str]) -> Any:
@@ -121,17 +129,32 @@ def make_house(replay_only: bool, models: str | None, model: str | None) -> Hous
     return House(catalog, model or next(iter(catalog)), replay_only)
 
 
-def serve(host: str, port: int, *, replay_only: bool, models: str | None, model: str | None) -> None:
-    """Serve the page until interrupted; the first model is loaded meanwhile."""
+def serve(
+    host: str, port: int, *, replay_only: bool, models: str | None, model: str | None, owner: Owner = _NOBODY
+) -> None:
+    """Serve the page until a signal ends it; the first model is loaded meanwhile."""
+    log.begin()
     server.check_free(host, port)
+    ended = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
     house = make_house(replay_only, models, model)
     landing = house.recordings.landing
     site = server.Site(house.answers.recording(landing.id) if landing else "")
-    page = build(house)
-    server.launch(page, site, host, port)
+    running = server.launch(build(house), site, host, port, house.presence, owner)
     gc.collect()
     gc.freeze()  # what the server is made of stays: looking through it for garbage took a tenth of a run's time
     server.say(f"Specscope is at http://{host}:{port}")
     if not replay_only:
         house.runs.engines.ask(house.catalog[house.first])
-    page.block_thread()
+    ended.wait()
+    _end(house, running)
+
+
+def _end(house: House, running: server.Running) -> None:
+    """Runs end after the step that goes on, then the server: a thread inside torch must not outlive the interpreter."""
+    calm = house.replay_only or house.runs.close(_LAST_STEP)
+    if not running.stop(_LAST_ANSWER) or not calm:
+        server.say("Not everything could be ended in time.")
+    sys.stdout.flush()
+    os._exit(0)  # a model may still be loading

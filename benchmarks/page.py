@@ -30,7 +30,8 @@ from app.examples import EXAMPLES
 from decoding import load
 from decoding.trace import write_trace
 from decoding.types import Trace
-from tools.browser import DRAWN, PLAYER, ROOT, Server, browser, served
+from tools.browser import DRAWN, PLAYER, ROOT, browser, served
+from tools.page import Page
 from viz.play import Play
 
 from .measure import command, table
@@ -107,7 +108,7 @@ def stream_bytes(trace: Trace) -> int:
     return sum(len(line.encode()) for line in lines)
 
 
-def first_views(chromium: Any, server: Server) -> list[tuple[float, float]]:
+def first_views(chromium: Any, server: Page) -> list[tuple[float, float]]:
     """Seconds from a visitor's arrival to the text and to the charts."""
     found = []
     for _ in range(VISITS):
@@ -119,7 +120,7 @@ def first_views(chromium: Any, server: Server) -> list[tuple[float, float]]:
     return found
 
 
-def open_page(chromium: Any, server: Server, *, height: int) -> Any:
+def open_page(chromium: Any, server: Page, *, height: int) -> Any:
     """A visitor with an empty cache."""
     page = chromium.new_context(viewport={"width": 1280, "height": height}).new_page()
     page.set_default_timeout(120_000)
@@ -127,7 +128,7 @@ def open_page(chromium: Any, server: Server, *, height: int) -> Any:
     return page
 
 
-def replayed(chromium: Any, server: Server, trace: Path) -> dict[str, float]:
+def replayed(chromium: Any, server: Page, trace: Path) -> dict[str, float]:
     """A long run with mask, window, pool and tree on the screen: played, scrubbed, and visited at random."""
     page = open_page(chromium, server, height=2400)
     page.wait_for_function(SHOWN)
@@ -163,7 +164,7 @@ def usage(devtools: Any) -> dict[str, float]:
     return {metric["name"]: metric["value"] for metric in devtools.send("Performance.getMetrics")["metrics"]}
 
 
-def lived(chromium: Any, server: Server, method: str, rounds: int) -> list[tuple[float, float]]:
+def lived(chromium: Any, server: Page, method: str, rounds: int) -> list[tuple[float, float]]:
     """By round: milliseconds from the press of Run to the first step; tokens/s watched, in the command line's.
 
     A machine's speed drifts: a watched run is compared with the mean of the runs before and after it.

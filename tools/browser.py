@@ -1,20 +1,17 @@
-"""A headless browser, and the page as a process of its own on loopback."""
+"""A headless browser, and the page for it."""
 
 from __future__ import annotations
 
 import contextlib
 import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
+import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
+from .page import ROOT, Page, serving
+
+__all__ = ["DRAWN", "PLAYER", "ROOT", "browser", "find_chromium", "served"]
 PLAYER = "SpecscopeApp.viewers.player"
 DRAWN = (  # every chart that is not below the fold
     f"globalThis.Plotly && !{PLAYER}.cards.waiting && [...{PLAYER}.cards.cards.values()].every("
@@ -23,7 +20,6 @@ DRAWN = (  # every chart that is not below the fold
 # Where a script throws and catches, the driver's debugger has it parsed anew for its places unless they are kept: of
 # plotly that is a third of its loading, which no visitor waits for.
 _ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--js-flags=--expose-gc --no-enable-lazy-source-positions"]
-_PATIENCE = 120.0  # seconds for a server to come up
 
 
 def find_chromium() -> str | None:
@@ -43,37 +39,8 @@ def browser() -> Iterator[Any]:
         running.close()
 
 
-@dataclass(frozen=True)
-class Server:
-    """A running page: where, and how long it took to answer."""
-
-    address: str
-    seconds: float
-
-
 @contextlib.contextmanager
-def served(*flags: str) -> Iterator[Server]:
+def served(*flags: str) -> Iterator[Page]:
     """`python -m app` with these flags, on a free port, until the block ends."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    begin = time.perf_counter()
-    process = subprocess.Popen([sys.executable, "-m", "app", "--port", str(port), *flags], cwd=ROOT)
-    address = f"http://127.0.0.1:{port}/"
-    try:
-        while not _answers(address):
-            if process.poll() is not None or time.perf_counter() - begin > _PATIENCE:
-                raise RuntimeError("the page did not start: `python -m app` tells why")
-            time.sleep(0.02)
-        yield Server(address, time.perf_counter() - begin)
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def _answers(address: str) -> bool:
-    try:
-        with urllib.request.urlopen(address, timeout=10) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False
+    with tempfile.TemporaryDirectory() as folder, serving(Path(folder) / "log", *flags) as page:
+        yield page

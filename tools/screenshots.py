@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from .browser import DRAWN, PLAYER, ROOT, Server, browser, served
+from .browser import DRAWN, PLAYER, ROOT, browser, served
+from .page import Page
 
 FOLDER = ROOT / "docs" / "screenshots"
 THEMES = ("light", "dark")
@@ -54,7 +55,7 @@ def settle(page: Any) -> None:
     page.wait_for_function(DRAWN)
 
 
-def take(chromium: Any, server: Server, shot: Shot, theme: str, folder: Path) -> None:
+def take(chromium: Any, server: Page, shot: Shot, theme: str, folder: Path) -> None:
     """The picture of one view."""
     place = {"run": shot.run, "step": shot.step, "view": shot.view, "node": shot.node, "__theme": theme}
     query = urlencode({key: value for key, value in place.items() if value is not None})
@@ -65,7 +66,7 @@ def take(chromium: Any, server: Server, shot: Shot, theme: str, folder: Path) ->
     page.context.close()
 
 
-def take_pages(chromium: Any, server: Server, theme: str, folder: Path) -> None:
+def take_pages(chromium: Any, server: Page, theme: str, folder: Path) -> None:
     """The page as a visitor finds it, on a desk and on a phone; and a race that has been run."""
     for name, width, height in (("page", 1280, 1120), ("phone", 390, 844)):
         page = open_page(chromium, f"{server.address}?__theme={theme}", width, height)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +18,7 @@ from decoding.types import JSON
 from ..address import State
 from ..catalog import Entry
 from ..controls import Message, Prompt, presets, runnable, typed
-from ..events import QUICK
+from ..events import QUICK, steady
 from ..examples import EXAMPLES
 from ..limits import LIMITS
 
@@ -127,7 +128,7 @@ class PromptControls:
     said: gr.Textbox
     message: gr.Textbox
     fresh: gr.Button
-    history: gr.State
+    history: gr.Textbox  # the conversation so far as JSON: the page keeps it, and the server nothing
 
     @classmethod
     def build(cls, prefix: str) -> PromptControls:
@@ -150,7 +151,8 @@ class PromptControls:
             said = gr.Textbox(label="So far", lines=2, max_lines=10, interactive=False, elem_id=f"{prefix}-said")
             message = gr.Textbox(label="Message", lines=2, max_length=longest, elem_id=f"{prefix}-message")
             fresh = gr.Button("New conversation", size="sm", elem_id=f"{prefix}-fresh")
-        return cls(mode, example, hint, text, chat, system, said, message, fresh, gr.State([]))
+            history = gr.Textbox("[]", visible=False, elem_id=f"{prefix}-history")
+        return cls(mode, example, hint, text, chat, system, said, message, fresh, history)
 
     @property
     def fields(self) -> dict[str, Component]:
@@ -160,8 +162,8 @@ class PromptControls:
 
     @property
     def controls(self) -> list[Component]:
-        """What of it stands on the page."""
-        return [field for field in self.fields.values() if field is not self.history]
+        """The same as a list."""
+        return list(self.fields.values())
 
     def wire(self) -> None:
         """Text or conversation, and a new one."""
@@ -169,8 +171,8 @@ class PromptControls:
         def shown(mode: str) -> tuple[Any, Any]:
             return gr.update(visible=mode != CHAT), gr.update(visible=mode == CHAT)
 
-        self.mode.change(shown, self.mode, [self.text, self.chat], **QUICK)
-        self.fresh.click(lambda: ([], "", ""), None, [self.history, self.said, self.message], **QUICK)
+        self.mode.change(steady(shown), self.mode, [self.text, self.chat], **QUICK)
+        self.fresh.click(lambda: ("[]", "", ""), None, [self.history, self.said, self.message], **QUICK)
 
     def show(self, prompt: Prompt, example: str = "") -> Update:
         """Put a prompt into the controls."""
@@ -193,7 +195,8 @@ class PromptControls:
         return shown | {sampling.fields[key]: value for key, value in values.items()}
 
     def _chat(self, visible: bool, history: list[Message]) -> Update:
-        return {self.chat: gr.update(visible=visible), self.history: history, self.said: transcript(history)}
+        told = {self.history: json.dumps(history), self.said: transcript(history)}
+        return {self.chat: gr.update(visible=visible), **told}
 
     @property
     def outputs(self) -> list[Any]:
@@ -214,7 +217,18 @@ def prompt_of(values: Mapping[str, Any]) -> str | list[Message]:
     if not isinstance(message, str) or not message.strip():
         raise ParamError("write a message first")
     first = [{"role": "system", "content": system}] if isinstance(system, str) and system.strip() else []
-    return [*first, *(history if isinstance(history, list) else []), {"role": "user", "content": message}]
+    return [*first, *_turns(history), {"role": "user", "content": message}]
+
+
+def _turns(history: object) -> list[Any]:
+    """The turns before; whoever reads the prompt checks each."""
+    try:
+        told = json.loads(history) if isinstance(history, str) else []
+    except (ValueError, RecursionError):
+        told = None
+    if not isinstance(told, list):
+        raise ParamError("the conversation cannot be read: begin a new one")
+    return told
 
 
 def values_of(cls: type[Params], fields: Mapping[str, Component], given: Mapping[Any, Any]) -> dict[str, JSON]:

@@ -23,13 +23,12 @@ def pressed(
     button: gr.Button,
     controls: Sequence[gr.components.Component],
     start: Callable[..., Any],
-    history: gr.State,
     viewer: gr.HTML,
 ) -> Any:
-    """Have a button gather the controls, then start decoding with their values as text and with the conversation."""
+    """Have a button gather the controls, then start decoding with their values as one text."""
     form = gr.Textbox(visible=False)
     ready = button.click(None, list(controls), form, js=_GATHER, api_visibility="private")
-    return ready.then(start, [form, history], viewer, **DECODES)
+    return ready.then(start, form, viewer, **DECODES)
 
 
 def gathered(form: object, controls: Sequence[gr.components.Component]) -> dict[Any, Any]:

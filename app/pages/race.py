@@ -14,7 +14,7 @@ from decoding.sampling import Sampling
 from .. import address, races
 from ..address import State
 from ..controls import Order, order, preset, presets, runnable
-from ..events import QUICK
+from ..events import QUICK, steady
 from ..hosting import fault
 from ..house import House
 from ..limits import LIMITS
@@ -67,11 +67,11 @@ class RaceForm:
         """Events."""
         prompt = self.prompt
         prompt.wire()
-        self.methods.change(self.show_presets, self.methods, list(self.presets.values()), **QUICK)
-        self.model.change(self.show_model, [self.model, self.methods], self.methods, **QUICK)
+        self.methods.change(steady(self.show_presets), self.methods, list(self.presets.values()), **QUICK)
+        self.model.change(steady(self.show_model), [self.model, self.methods], self.methods, **QUICK)
         outputs = [*prompt.outputs, *self.sampling.fields.values()]
-        prompt.example.input(self.show_example, prompt.example, outputs, **QUICK)
-        pressed(self.run, self.inputs, self.start, prompt.history, self.viewer)
+        prompt.example.input(steady(self.show_example), prompt.example, outputs, **QUICK)
+        pressed(self.run, self.inputs, self.start, self.viewer)
         self.stop.click(self.end, None, None, **QUICK)
 
     def orders(self, given: dict[Any, Any]) -> list[Order]:
@@ -94,10 +94,10 @@ class RaceForm:
     def _params(self, name: str, given: dict[Any, Any]) -> dict[str, Any]:
         return preset(METHODS[name], given[self.presets[name]]) if name in self.presets else {}
 
-    def start(self, form: str, history: object, request: gr.Request) -> Iterator[str]:
+    def start(self, form: object, request: gr.Request) -> Iterator[str]:
         """A race, as the viewer's growing value."""
         try:
-            given = gathered(form, self.inputs) | {self.prompt.history: history}
+            given = gathered(form, self.inputs)
             orders = self.orders(given)
         except SpecscopeError as error:
             yield fault(str(error))

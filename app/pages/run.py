@@ -15,7 +15,7 @@ from decoding.sampling import Sampling
 from .. import address
 from ..address import State
 from ..controls import Order, named, order, preset, presets, runnable
-from ..events import QUICK
+from ..events import QUICK, steady
 from ..examples import EXAMPLES
 from ..hosting import fault
 from ..house import House
@@ -75,18 +75,18 @@ class RunForm:
         prompt = self.prompt
         prompt.wire()
         groups = [self.methods[name].group for name in self.methods]
-        self.method.change(self.show_method, self.method, groups, **QUICK)
-        self.model.change(self.show_model, [self.model, self.method], [self.method], **QUICK)
+        self.method.change(steady(self.show_method), self.method, groups, **QUICK)
+        self.model.change(steady(self.show_model), [self.model, self.method], [self.method], **QUICK)
         outputs = [*prompt.outputs, self.method, *self.sampling.fields.values()]
-        prompt.example.input(self.show_example, prompt.example, outputs, **QUICK)
+        prompt.example.input(steady(self.show_example), prompt.example, outputs, **QUICK)
         for method in self.methods.values():
             if method.preset is not None:
                 fields: list[Any] = list(method.fields.values())
-                method.preset.input(self.show_preset(method), method.preset, fields, **QUICK)
+                method.preset.input(steady(self.show_preset(method)), method.preset, fields, **QUICK)
                 changed = [field.input for field in fields]
                 settings = {name: list(values.values()) for name, values in presets(METHODS[method.name]).items()}
                 gr.on(changed, None, fields, method.preset, js=_NAMED % json.dumps(settings))
-        going = pressed(self.run, self.inputs, self.start, prompt.history, self.viewer)
+        going = pressed(self.run, self.inputs, self.start, self.viewer)
         talk = [prompt.history, prompt.said, prompt.message]
         going.then(self.answered, prompt.message, talk, **QUICK)
         for another in (prompt.fresh.click, prompt.example.input):
@@ -110,10 +110,10 @@ class RunForm:
             compare=given[self.compare],
         )
 
-    def start(self, form: str, history: object, request: gr.Request) -> Iterator[str]:
+    def start(self, form: object, request: gr.Request) -> Iterator[str]:
         """A live run, as the viewer's growing value."""
         try:
-            given = gathered(form, self.inputs) | {self.prompt.history: history}
+            given = gathered(form, self.inputs)
             wanted = self.order(given)
         except SpecscopeError as error:
             yield fault(str(error))
@@ -130,14 +130,14 @@ class RunForm:
         """Another conversation begins."""
         self.house.runs.renew(_tab(request))
 
-    def answered(self, message: str, request: gr.Request) -> Any:
+    def answered(self, message: object, request: gr.Request) -> Any:
         """The conversation goes on with the model's answer; what was typed since it was asked stays."""
         told = self.house.runs.answer(_tab(request))
         if told is None or not told[1].strip():
             return gr.skip(), gr.skip(), gr.skip()
         asked, answer = told
         said = [*(turn for turn in asked if turn["role"] != "system"), {"role": "assistant", "content": answer}]
-        return said, transcript(said), "" if message == asked[-1]["content"] else gr.skip()
+        return json.dumps(said), transcript(said), "" if message == asked[-1]["content"] else gr.skip()
 
     def show_method(self, name: str) -> list[Any]:
         """The chosen method's parameters."""

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from app import server, ui
+from app.gate.origin import Owner
 from app.house import House
 from tests.app.conftest import CATALOG, TOY
 
@@ -37,8 +38,9 @@ def served() -> Iterator[Served]:
     house = House(CATALOG, "toy")
     landing = house.recordings.landing
     assert landing is not None
-    page = ui.build(house)
-    server.launch(page, server.Site(house.answers.recording(landing.id)), "127.0.0.1", port)
+    site = server.Site(house.answers.recording(landing.id))
+    running = server.launch(ui.build(house), site, "127.0.0.1", port, house.presence, Owner())
     assert house.runs.engines.ask(TOY).wait(60) is not None
     yield Served(f"http://127.0.0.1:{port}/", house)
-    page.close(verbose=False)
+    house.runs.close(5.0)
+    running.stop()

@@ -1,0 +1,120 @@
+"""Where a request comes from: the host that it names, the page that made it, and the client that sent it.
+
+A name that the owner did not give may be another's that points here (DNS rebinding): its pages could then read this
+server. What a proxy says in headers is believed only where the owner says that there is one.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.types import Scope
+
+from decoding.errors import ParamError
+
+from .refused import RefusedError
+
+_HOST = re.compile(r"(?P<name>[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,252})|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252})")
+_OUTSIDE = "This request comes from another site's page: open this one instead."
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What is known of a request's way here."""
+
+    client: str  # stands for whoever shares an address
+    host: str  # as the visitor's browser names it
+    scheme: str
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """What the owner said about how the page is reached."""
+
+    hosts: frozenset[str] = frozenset()  # names beside localhost and plain addresses
+    any_host: bool = False  # on a public page: there is nothing that its visitors could not reach themselves
+    proxied: bool = False  # a proxy stands in front, and its headers tell the truth
+
+    @classmethod
+    def of(cls, hosts: Sequence[str], proxied: bool, environment: Mapping[str, str]) -> Owner:
+        """From the command line; a Space says by itself that it is one."""
+        for host in hosts:
+            if not _NAME.fullmatch(host):
+                raise ParamError(f"--allow-host takes a name such as specscope.example.org, not {host[:60]!r}")
+        space = "SPACE_ID" in environment
+        names = {host.lower() for host in hosts}
+        if space and (own := environment.get("SPACE_HOST", "").lower()):
+            names.add(own)
+        return cls(frozenset(names), any_host=space and not hosts, proxied=proxied or space)
+
+    def read(self, scope: Scope, headers: Headers) -> Origin:
+        """Where a request comes from; raises RefusedError where its host is none of ours."""
+        told = headers.getlist("host")
+        host, scheme = told[0] if len(told) == 1 else "", str(scope.get("scheme", "http"))
+        if self.proxied:
+            host = _first(headers.get("x-forwarded-host")) or host
+            scheme = "https" if _first(headers.get("x-forwarded-proto")) == "https" else scheme
+        parsed = _HOST.fullmatch(host)
+        if parsed is None:
+            raise RefusedError(400, "The request names no host.")
+        name = parsed["name"].lower()
+        if not (self.any_host or name in self.hosts or name == "localhost" or _is_address(name)):
+            raise RefusedError(421, "This server does not know that name: its owner can add it with --allow-host.")
+        return Origin(self._client(scope, headers), host.lower(), scheme)
+
+    def check_post(self, origin: Origin, headers: Headers) -> None:
+        """Raise RefusedError for a request that another site's page made a browser send."""
+        if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            raise RefusedError(403, _OUTSIDE)
+        told = headers.get("origin")
+        if told is not None:
+            try:
+                netloc = urlsplit(told).netloc.lower()
+            except ValueError:
+                netloc = ""
+            if netloc != origin.host and netloc not in self.hosts:
+                raise RefusedError(403, _OUTSIDE)
+        kind = headers.get("content-type", "").split(";")[0].strip().lower()
+        if kind != "application/json":  # a browser sends this one to another site only if that site agrees
+            raise RefusedError(415, "Only JSON is read here.")
+
+    def _client(self, scope: Scope, headers: Headers) -> str:
+        """The address of whoever asks; of an IPv6 address the part that a household or a machine is given."""
+        peer = (scope.get("client") or ("",))[0]
+        if self.proxied:
+            # Each proxy adds whom it heard from at the end: before the last public address anything may stand.
+            hops = [hop.strip() for hop in headers.get("x-forwarded-for", "").split(",")[-8:]]
+            peer = next((hop for hop in reversed(hops) if _is_public(hop)), peer)
+        try:
+            address = ipaddress.ip_address(peer)
+        except ValueError:
+            return "unknown"
+        if isinstance(address, ipaddress.IPv6Address):
+            mapped = address.ipv4_mapped
+            return str(mapped) if mapped else str(ipaddress.ip_network((address, 64), strict=False))
+        return str(address)
+
+
+def _first(value: str | None) -> str:
+    return (value or "").split(",")[0].strip().lower()
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+def _is_public(text: str) -> bool:
+    try:
+        return ipaddress.ip_address(text).is_global
+    except ValueError:
+        return False

@@ -1,0 +1,40 @@
+"""What browsers are told: load and run nothing but this server's own, keep no page, guess no types."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+
+_SCRIPT = re.compile(rb"<script(?![^>]*\ssrc=)[^>]*>(.*?)</script>", re.DOTALL)
+ALWAYS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"same-origin"),  # an address may hold a prompt
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+FOREVER = (b"cache-control", b"public, max-age=31536000, immutable")
+SHORTLY = (b"cache-control", b"public, max-age=300")
+NEVER = (b"cache-control", b"no-store")
+
+
+def content_policy(page: bytes) -> tuple[bytes, bytes]:
+    """For an HTML page as it is sent: its own inline scripts are named by their hashes, and no others run.
+
+    Gradio compiles the scripts of its components, which needs 'unsafe-eval'; its styles stand in the markup. Any site
+    may frame the page, as Spaces do.
+    """
+    hashes = [base64.b64encode(hashlib.sha256(script).digest()).decode() for script in _SCRIPT.findall(page)]
+    scripts = " ".join(["'self'", "'unsafe-eval'", *(f"'sha256-{digest}'" for digest in hashes)])
+    rules = [
+        "default-src 'self'",
+        f"script-src {scripts}",
+        "style-src 'self' 'unsafe-inline'",
+        "img-src 'self' data: blob:",
+        "font-src 'self' data:",
+        "connect-src 'self'",
+        "worker-src 'self' blob:",
+        "object-src 'none'",
+        "base-uri 'self'",
+        "form-action 'self'",
+    ]
+    return b"content-security-policy", "; ".join(rules).encode()

@@ -1,0 +1,52 @@
+"""The requests that the page and its scripts make. All others are refused, whatever Gradio would answer."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from enum import Enum, auto
+
+API = "/gradio_api"
+SESSION = r"[A-Za-z0-9_-]{1,64}"
+_FILE = r"[A-Za-z0-9_@-][A-Za-z0-9_.@-]*"
+_READ = frozenset({"GET", "HEAD"})
+
+
+class Kind(Enum):
+    """How a request is checked, and how it is answered."""
+
+    PAGE = auto()  # the page itself: the same for everybody
+    FILE = auto()  # a file of Gradio's: the same for everybody
+    OWN = auto()  # a file of ours
+    BEAT = auto()  # open as long as its tab is
+    EVENTS = auto()  # what the runs of a tab tell, as it comes
+    QUICK = auto()  # an event that only changes the page
+    RUN = auto()  # an event that decodes: it goes into the queue
+    CALL = auto()  # one of the functions that the page's scripts call
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A path with the methods that it is asked with."""
+
+    kind: Kind
+    path: re.Pattern[str]
+    methods: frozenset[str] = field(default=_READ)
+
+
+_POST, _GET = frozenset({"POST"}), frozenset({"GET"})
+ROUTES = (
+    Route(Kind.PAGE, re.compile("/")),
+    Route(Kind.FILE, re.compile(rf"/theme\.css|/favicon\.ico|/(?:assets|static)(?:/{_FILE})+")),
+    Route(Kind.OWN, re.compile(r"/specscope/[a-z]+")),
+    Route(Kind.BEAT, re.compile(rf"{API}/heartbeat/{SESSION}"), _GET),
+    Route(Kind.EVENTS, re.compile(rf"{API}/queue/data"), _GET),
+    Route(Kind.QUICK, re.compile(rf"{API}/run/predict"), _POST),
+    Route(Kind.RUN, re.compile(rf"{API}/queue/join"), _POST),
+    Route(Kind.CALL, re.compile(rf"{API}/component_server/"), _POST),
+)
+
+
+def find(path: str) -> Route | None:
+    """The route of a path."""
+    return next((route for route in ROUTES if route.path.fullmatch(path)), None)

@@ -1,0 +1,317 @@
+"""Plain requests to a real page: what the page sends is answered, and nothing else."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import re
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.limits import LIMITS
+from tools.page import API, Page, Visitor, serving
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "lookahead.jsonl"
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """Without a model: runs have tests of their own."""
+    with serving(tmp_path_factory.mktemp("page") / "log", "--replay-only") as running:
+        yield running
+
+
+@pytest.fixture
+def visitor(page: Page) -> Visitor:
+    return page.visitor()
+
+
+def test_the_page_and_its_files_are_answered(visitor: Visitor) -> None:
+    page = visitor.ask("GET", "/?run=lookahead&step=3")
+    assert page.status == 200 and "Specscope" in page.text
+    files = re.findall(r"\./(assets/[^\"]+)", page.text)
+    files += re.findall(r"specscope/[a-z]+\?[0-9a-f]+", visitor.read()["head"])
+    assert len(files) >= 6
+    for path in (*files, "theme.css?v=1"):
+        answer = visitor.ask("GET", f"/{path}")
+        assert answer.status == 200 and answer.text, path
+        assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"{API}/file=https://example.org/x.png",
+        f"{API}/file=/etc/passwd",
+        f"{API}/proxy=https://example.hf.space/x",
+        f"{API}/startup-events",
+        f"{API}/info",
+        f"{API}/app_id",
+        f"{API}/openapi.json",
+        f"{API}/queue/status",
+        f"{API}/upload_progress?upload_id=a",
+        f"{API}/deep_link?session_hash=a",
+        f"{API}/stream/a/b/1/playlist.m3u8",
+        f"{API}/call/start/abc",
+        f"{API}/custom_component/a/client/component/index.js",
+        f"{API}/vibe-code/",
+        f"{API}/heartbeat/{'a' * 65}",
+        f"{API}/heartbeat/a%0ab",
+        f"{API}/queue/data?session_hash={'a' * 65}",
+        f"{API}/queue/data?session_hash=unknown",
+        f"{API}/queue/data",
+        "/config",
+        "/monitoring",
+        "/manifest.json",
+        "/robots.txt",
+        "/pwa_icon",
+        "/login",
+        "/docs",
+        "/openapi.json",
+        "/svelte/x",
+        "/assets/../index.html",
+        "/assets/%2e%2e/index.html",
+        "/assets/..%2findex.html",
+        "/static/.env",
+        "/assets/no-such-file.js",
+        "/specscope/nothing",
+        "/run",
+        "/%00",
+    ],
+)
+def test_no_other_path_is_answered(visitor: Visitor, path: str) -> None:
+    answer = visitor.ask("GET", path)
+    assert answer.status in (404, 422) and answer.headers["content-type"].startswith("text/plain")
+    assert "Traceback" not in answer.text and len(answer.text) < 200
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/upload",
+        "/process_recording",
+        "/cancel",
+        "/reset",
+        "/stream/a",
+        "/stream/a/close",
+        "/call/start",
+        "/api/predict",
+        "/vibe-edit",
+        "/run-history/connect",
+        "/run/start",
+        "/component_server",
+    ],
+)
+def test_nothing_else_can_be_posted(visitor: Visitor, path: str) -> None:
+    assert visitor.post(path, {}).status == 404
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "POST"])
+def test_the_page_is_only_read(visitor: Visitor, method: str) -> None:
+    assert visitor.ask(method, "/", b"{}").status == 405
+
+
+def test_multipart_and_plain_text_are_refused(visitor: Visitor) -> None:
+    """One writes files before anybody reads them; the other is what any site can make a browser send."""
+    file = b'--x\r\nContent-Disposition: form-data; name="files"; filename="a"\r\n\r\nA\r\n--x--\r\n'
+    for kind in ('multipart/form-data; boundary="x"', "text/plain", "application/x-www-form-urlencoded", ""):
+        for path in ("/component_server/", "/run/predict", "/queue/join"):
+            assert visitor.ask("POST", API + path, file, Content_Type=kind).status == 415
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Origin": "https://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "http://127.0.0.1:1"}, 403),
+        ({"Origin": "http://[::1"}, 403),
+        ({"Sec_Fetch_Site": "cross-site"}, 403),
+        ({"Sec_Fetch_Site": "same-site"}, 403),
+        ({"Sec_Fetch_Site": "same-origin"}, 200),
+        ({}, 200),
+    ],
+)
+def test_other_sites_cannot_post(visitor: Visitor, headers: dict[str, str], status: int) -> None:
+    call = {"data": "x", "fn_name": "run_lives", "component_id": visitor.component("viewer"), "session_hash": "a"}
+    assert visitor.post("/component_server/", call, **headers).status == status
+    own = f"http://127.0.0.1:{visitor.port}"
+    assert visitor.post("/component_server/", call, Origin=own).status == 200
+    answer = visitor.ask("GET", "/", Origin="https://evil.example")
+    assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("evil.example", 421),
+        ("localhost.evil.example:7860", 421),
+        ("localhost:9999", 200),  # a tunnel
+        ("192.168.0.7:7860", 200),
+        ("[::1]:7860", 200),
+        ("", 400),
+        ("a b", 400),
+        ("x/../y", 400),
+        ("127.0.0.1@evil.example", 400),
+    ],
+)
+def test_a_name_that_the_owner_did_not_give_is_refused(visitor: Visitor, host: str, status: int) -> None:
+    """A page of that name could point it here and read what it likes."""
+    assert visitor.ask("GET", "/", Host=host).status == status
+
+
+def test_a_proxys_word_is_not_believed_unasked(visitor: Visitor) -> None:
+    root = visitor.read()["root"]
+    words = {"X_Forwarded_Host": "evil.example", "X_Forwarded_Proto": "https", "X_Forwarded_For": "9.9.9.9"}
+    told = visitor.ask("GET", "/", **words)
+    assert told.status == 200 and f'"root":"{root}"' in told.text and "evil.example" not in told.text
+
+
+def test_browsers_are_told_to_run_only_our_scripts(visitor: Visitor) -> None:
+    page = visitor.ask("GET", "/")
+    rules = dict(rule.strip().split(" ", 1) for rule in page.headers["content-security-policy"].split(";"))
+    assert page.headers["cache-control"] == "no-store"
+    assert rules["default-src"] == rules["connect-src"] == "'self'" and rules["object-src"] == "'none'"
+    assert "'unsafe-inline'" not in rules["script-src"] and "http" not in page.headers["content-security-policy"]
+    assert "frame-ancestors" not in rules and "x-frame-options" not in page.headers  # Spaces frame it
+    assert visitor.ask("GET", "/nothing").headers["x-content-type-options"] == "nosniff"
+
+
+def test_a_copy_that_a_browser_has_is_not_sent_again(visitor: Visitor) -> None:
+    path = re.findall(r"\./(assets/[^\"]+)", visitor.ask("GET", "/").text)[0]
+    first = visitor.ask("GET", f"/{path}")
+    assert "immutable" in first.headers["cache-control"]
+    again = visitor.ask("GET", f"/{path}", If_None_Match=first.headers["etag"])
+    assert (again.status, again.text) == (304, "")
+    head = visitor.ask("HEAD", "/")
+    assert head.status == 200 and head.text == "" and int(head.headers["content-length"]) > 10_000
+
+
+def events(visitor: Visitor) -> list[dict[str, Any]]:
+    return [each for each in visitor.read()["dependencies"] if each["backend_fn"]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"fn_index": 99_999},
+        {"fn_index": -1},
+        {"fn_index": "0"},
+        {"fn_index": True},
+        {"fn_index": None},
+        {"data": None},
+        {"data": [1, 2, 3, 4, 5, 6, 7, 8]},
+        {"data": {"path": "https://example.org/x.png"}},
+        {"session_hash": None},
+        {"session_hash": ""},
+        {"session_hash": "a" * 65},
+        {"session_hash": "a\nb"},
+        {"session_hash": 5},
+    ],
+)
+def test_an_event_of_another_shape_is_refused(visitor: Visitor, change: dict[str, Any]) -> None:
+    event = visitor.event(events(visitor)[0]["id"], [])
+    assert visitor.post("/run/predict", event).status == 200
+    assert visitor.post("/run/predict", event | change).status == 422
+    assert visitor.post("/queue/join", event).status == 422  # it is not of those that decode
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"nonsense", b"\xff\xfe", b"[" * 100_000, b'{"a":NaN}', b"1" * 5_000])
+def test_what_is_no_json_object_is_refused(visitor: Visitor, body: bytes) -> None:
+    for path in ("/run/predict", "/queue/join", "/component_server/"):
+        assert visitor.post(path, body).status in (400, 422)
+
+
+def test_keys_that_the_page_does_not_send_reach_nobody(visitor: Visitor) -> None:
+    """They change how Gradio handles an event: batches, tokens, events of others."""
+    more = {"batched": True, "oauth_token": "x", "simple_format": True, "event_id": "x", "trigger_id": 10**30}
+    event = visitor.event(events(visitor)[0]["id"], [], **more)
+    assert visitor.post("/run/predict", event).status == 200
+    assert visitor.post("/run/predict", event | {"event_data": [1], "trigger_id": "0"}).status == 200
+
+
+def test_bodies_are_bounded(visitor: Visitor) -> None:
+    """Nothing but a file may be large, and a large one is one text."""
+    event = visitor.event(events(visitor)[0]["id"], [])
+    large = json.dumps(event | {"more": "x" * LIMITS.body_bytes}).encode()
+    answer = visitor.post("/run/predict", large)
+    assert (answer.status, answer.text) == (413, "The request is larger than 256 KB: send less.")
+    call = {"fn_name": "run_lives", "component_id": visitor.component("viewer"), "session_hash": "a"}
+    for data in (["x" * 300_000], "x" * 300_000, [1] * 150_000):
+        answer = visitor.post("/component_server/", call | {"data": data})
+        assert answer.status == 413 and "Only a file may be larger than 256 KB" in answer.text
+    told = {"Content_Type": "application/json", "Content_Length": "10" * 20}
+    huge = visitor.ask("POST", f"{API}/component_server/", b"{}", **told)
+    assert huge.status in (400, 413) and "Traceback" not in huge.text
+
+
+def test_a_large_body_without_a_length_is_cut_off(visitor: Visitor) -> None:
+    line = visitor.connect()
+    line.putrequest("POST", f"{API}/run/predict")
+    for name, value in (("Content-Type", "application/json"), ("Transfer-Encoding", "chunked")):
+        line.putheader(name, value)
+    line.endheaders()
+    piece, status = b" " * 65_536, 0
+    try:
+        for _ in range(64):
+            line.send(b"%x\r\n%s\r\n" % (len(piece), piece))
+        status = line.getresponse().status
+    except ConnectionError:  # it was closed in the middle
+        status = 413
+    line.close()
+    assert status == 413
+
+
+def test_functions_are_called_by_their_names_only(visitor: Visitor) -> None:
+    component = visitor.component("viewer")
+    call = {"data": "x", "fn_name": "run_lives", "component_id": component, "session_hash": "a"}
+    assert visitor.post("/component_server/", call).json() == {"lives": False}
+    for change in (
+        {"fn_name": "__init__"},
+        {"fn_name": "postprocess"},
+        {"fn_name": None},
+        {"component_id": 0},
+        {"component_id": "x"},
+        {"component_id": None},
+        {"session_hash": "x" * 65},
+        {"data": {"path": "/etc/passwd"}},
+        {"data": [[1]]},
+    ):
+        assert visitor.post("/component_server/", call | change).status == 422
+
+
+def test_a_file_is_still_read(visitor: Visitor) -> None:
+    answer = visitor.call("open_trace", base64.b64encode(GOLDEN.read_bytes()).decode()).json()
+    assert '"kind":"play"' in answer["lines"]
+    noise = base64.b64encode(bytes(range(256)) * 8_000).decode()
+    assert "no trace that can be shown" in visitor.call("open_trace", noise).json()["fault"]
+
+
+def test_lines_of_the_log_cannot_be_forged_nor_fill_a_disk(tmp_path: Path) -> None:
+    with serving(tmp_path / "log", "--replay-only") as page:
+        visitor = page.visitor()
+        visitor.ask("GET", "/a%0aforged%0d%1b[31mred")
+        with socket.create_connection(("127.0.0.1", page.port)) as raw:
+            raw.sendall(b"nonsense\r\n\r\n")
+            raw.recv(1_000)
+        for _ in range(300):
+            visitor.ask("GET", "/flood" + "x" * 500)
+    told = page.log.read_text()
+    assert "\\nforged\\r\\x1b[31mred" in told and "Traceback" not in told and "\x1b" not in told
+    assert "Invalid HTTP request" in told  # other lines are told beside those of refused requests
+    assert not any(line.startswith("forged") for line in told.splitlines())
+    assert max(map(len, told.splitlines())) < 600 and len(told.splitlines()) < 100
+
+
+def test_http_10_and_keep_alive_are_spoken(page: Page) -> None:
+    line = http.client.HTTPConnection("127.0.0.1", page.port, timeout=30)
+    for _ in range(3):
+        line.request("GET", "/theme.css")
+        answer = line.getresponse()
+        assert answer.status == 200 and answer.read()
+    line.close()

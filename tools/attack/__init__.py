@@ -1,0 +1,1 @@
+"""What a hostile visitor can do to everybody else, measured: `make attack`."""

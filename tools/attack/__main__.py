@@ -1,0 +1,112 @@
+"""`python -m tools.attack`: what a hostile visitor can do to everybody else, measured.
+
+A server of its own on loopback, an attacker at 127.0.0.2, and two visitors at 127.0.0.1: one opens the page again and
+again and times it, the other runs a prompt during each attack. For every attack the table tells the page's p95 for
+the others, whether their run came to its end, what became of the server's memory, what was left on the disk, how much
+was logged, and the answers that no request may get. Everything is bounded in number and time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.page import Page, serving
+
+from .attacks import ATTACKS, Attack
+from .others import others
+
+_REST = 6.0  # seconds after an attack until memory is looked at: runs that nobody reads have ended
+
+
+@dataclass(frozen=True)
+class Result:
+    """What an attack did to the others."""
+
+    name: str
+    seconds: float
+    statuses: Counter[int]
+    p95_ms: float
+    finished: str  # runs of another visitor, of those begun
+    before: float  # megabytes
+    after: float
+    disk: int  # bytes
+    log: int
+
+    @property
+    def wrong(self) -> int:
+        """Answers that a request may not get."""
+        return sum(count for status, count in self.statuses.items() if status >= 500 and status != 503)
+
+
+def measure(page: Page, temporary: Path, attack: Callable[[Attack], None], scale: float) -> Result:
+    """One attack, beside two visitors."""
+    means = Attack(page, scale)
+    before, log, begin = page.megabytes, page.log.stat().st_size, time.monotonic()
+    with others(page) as beside:
+        attack(means)
+        seconds = time.monotonic() - begin
+        beside.stop()
+    time.sleep(_REST)
+    _settle(page)
+    return Result(
+        attack.__name__,
+        seconds,
+        means.statuses,
+        beside.p95_ms,
+        beside.finished,
+        before,
+        page.megabytes,
+        sum(file.stat().st_size for file in temporary.rglob("*") if file.is_file()),
+        page.log.stat().st_size - log,
+    )
+
+
+def _settle(page: Page) -> None:
+    """Another visitor's short run: what an attack left in caches of few entries gives way."""
+    page.visitor().run(60, run_length=8)
+
+
+def table(results: list[Result]) -> str:
+    """For people."""
+    heads = ["attack", "seconds", "answers", "page p95 of others, ms", "their runs", "memory, MB", "left on disk"]
+    heads += ["log, KB", "5xx"]
+    rows = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for each in results:
+        answers = ", ".join(f"{count} x {status or 'closed'}" for status, count in sorted(each.statuses.items()))
+        cells = [each.name.replace("_", " "), f"{each.seconds:.0f}", answers, f"{each.p95_ms:.0f}", each.finished]
+        cells += [f"{each.before:.0f} to {each.after:.0f}", str(each.disk), f"{each.log / 1024:.0f}", str(each.wrong)]
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def main() -> int:
+    """Attack, and tell."""
+    parser = argparse.ArgumentParser(prog="python -m tools.attack", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of requests (default: 1)")
+    parser.add_argument("--only", default="", help="attacks whose name holds this text")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        temporary = Path(folder) / "tmp"
+        temporary.mkdir()
+        with serving(Path(folder) / "log", TMPDIR=str(temporary)) as page:
+            for _ in range(3):
+                _settle(page)
+            results = []
+            for attack in ATTACKS:
+                if given.only in attack.__name__:
+                    results.append(measure(page, temporary, attack, given.scale))
+                    sys.stderr.write(table(results[-1:]).splitlines()[-1] + "\n")
+        log = (Path(folder) / "log").read_text()
+    sys.stdout.write(table(results) + f"\n\nTracebacks in the log: {log.count('Traceback')}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

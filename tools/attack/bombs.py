@@ -1,0 +1,58 @@
+"""Traces that are small as files and large as what they hold."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from typing import Any
+
+from tools.page import ROOT
+
+GOLDEN = ROOT / "tests" / "golden" / "lookahead.jsonl"
+
+
+def of_lists() -> str:
+    """A trace whose first step holds thirty megabytes of empty lists in a panel of no method."""
+    header, step = _lines()
+    step["panel"] = {"bomb": []}
+    text = (
+        json.dumps(header)
+        + "\n"
+        + json.dumps(step).replace('"bomb": []', '"bomb": [' + "[]," * 1_900_000 + "0]")
+        + "\n"
+    )
+    return base64.b64encode(gzip.compress(text.encode(), 9)).decode()
+
+
+def of_nodes() -> str:
+    """A trace of 2,048 steps of 700 nodes each."""
+    header, first = _lines()
+    token, start, lines = header["prompt"][-1], len(header["prompt"]), [json.dumps(header)]
+    count = 700
+    for index in range(2_048):
+        step = {
+            **first,
+            "index": index,
+            "start": start + index,
+            "pending": 0 if index else first["pending"],
+            "tokens": [token] * count,
+            "parents": [-1, *range(count - 1)],
+            "roles": [0, *[1] * (count - 1)],
+            "sources": [""] * count,
+            "path": [0],
+            "emitted": [token],
+            "accepted": 0,
+            "drafted": count - 1,
+            "fed": count + (0 if index else first["pending"]),
+            "panel": {},
+        }
+        step |= {name: [] for name in ("choices", "p", "q", "top", "draft_top") if name in first}
+        lines.append(json.dumps(step))
+    return base64.b64encode(gzip.compress("\n".join(lines).encode() + b"\n", 9)).decode()
+
+
+def _lines() -> tuple[Any, Any]:
+    """The header and the first step of an honest trace."""
+    lines = [json.loads(line) for line in GOLDEN.read_text().splitlines()]
+    return lines[0], next(line for line in lines if line["kind"] == "step")

@@ -1,0 +1,175 @@
+"""The page as a process of its own, and visitors who speak to it without a browser: plain requests, nothing added."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import secrets
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+API = "/gradio_api"
+_CONFIG = re.compile(r"window\.gradio_config = (\{.*?\});</script>", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str
+
+    def json(self) -> Any:
+        """As what it says."""
+        return json.loads(self.text)
+
+
+@dataclass
+class Visitor:
+    """Somebody with an address of this machine and a tab."""
+
+    port: int
+    source: str = "127.0.0.1"
+    session: str = field(default_factory=lambda: secrets.token_hex(6))
+    config: dict[str, Any] = field(default_factory=dict)
+
+    def connect(self, seconds: float = 30.0) -> http.client.HTTPConnection:
+        """A connection from this visitor's address."""
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=seconds, source_address=(self.source, 0))
+
+    def ask(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Answer:
+        """One request as it is: nothing is followed."""
+        with contextlib.closing(self.connect()) as line:
+            line.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+            answer = line.getresponse()
+            told = {name.lower(): value for name, value in answer.getheaders()}
+            return Answer(answer.status, told, answer.read().decode(errors="replace"))
+
+    def post(self, path: str, told: object, **headers: str) -> Answer:
+        """A request with JSON; text is sent as it is."""
+        body = told if isinstance(told, bytes) else json.dumps(told).encode()
+        return self.ask("POST", API + path, body, **{"Content_Type": "application/json", **headers})
+
+    def call(self, name: str, data: object) -> Answer:
+        """One of the functions that the page's scripts call."""
+        told = {"data": data, "fn_name": name, "component_id": self.component("viewer"), "session_hash": self.session}
+        return self.post("/component_server/", told)
+
+    def event(self, number: int, data: list[Any], **more: Any) -> dict[str, Any]:
+        """What an event is sent with."""
+        return {"data": data, "fn_index": number, "session_hash": self.session, "event_data": None, **more}
+
+    def join(self, button: str = "run-go", **changes: Any) -> Answer:
+        """Press Run or Race; `changes` are other values of controls, by their names on the page."""
+        pressed = self._pressed(button)
+        names = {each["id"]: each["props"].get("elem_id", "") for each in self.read()["components"]}
+        values = {each["id"]: each["props"].get("value") for each in self.read()["components"]}
+        form = [changes.get(names[control].replace("-", "_"), values[control]) for control in pressed["inputs"]]
+        after = next(each for each in self.read()["dependencies"] if each["trigger_after"] == pressed["id"])
+        return self.post("/queue/join", self.event(after["id"], [json.dumps({"values": form})]))
+
+    def stream(self, seconds: float = 60.0) -> Iterator[dict[str, Any]]:
+        """What the runs of this tab tell, until they are over."""
+        with contextlib.closing(self.connect(seconds)) as line:
+            line.request("GET", f"{API}/queue/data?session_hash={self.session}")
+            answer = line.getresponse()
+            assert answer.status == 200, answer.status
+            for raw in answer:
+                if raw.startswith(b"data: "):
+                    message = json.loads(raw[6:])
+                    yield message
+                    if message["msg"] == "close_stream":
+                        return
+
+    def run(self, seconds: float = 60.0, **changes: Any) -> str:
+        """Press Run and read all that it tells, as lines."""
+        joined = self.join(**changes)
+        assert joined.status == 200, joined.text
+        text = ""
+        for message in self.stream(seconds):
+            for value in message.get("output", {}).get("data") or []:
+                if isinstance(value, str):
+                    text = value
+                elif isinstance(value, list):  # changes of what was told before
+                    for action, _, tail in value:
+                        text = text + tail if action == "append" else tail if action == "replace" else text
+        return text
+
+    def component(self, elem_id: str) -> int:
+        """A component's number by its name on the page."""
+        return next(int(each["id"]) for each in self.read()["components"] if each["props"].get("elem_id") == elem_id)
+
+    def _pressed(self, button: str) -> Any:
+        """The event with which a button gathers the form."""
+        target = self.component(button)
+        return next(each for each in self.read()["dependencies"] if [target, "click"] in each["targets"] and each["js"])
+
+    def read(self) -> dict[str, Any]:
+        """What the page says of itself."""
+        if not self.config:
+            found = _CONFIG.search(self.ask("GET", "/").text)
+            assert found is not None, "the page tells no config"
+            self.config = json.loads(found[1])
+        return self.config
+
+
+@dataclass(frozen=True)
+class Page:
+    """A running page."""
+
+    port: int
+    seconds: float  # until it answered
+    process: subprocess.Popen[str]
+    log: Path
+
+    @property
+    def address(self) -> str:
+        """Where it is."""
+        return f"http://127.0.0.1:{self.port}/"
+
+    def visitor(self, source: str = "127.0.0.1") -> Visitor:
+        """Somebody who comes."""
+        return Visitor(self.port, source)
+
+    @property
+    def megabytes(self) -> float:
+        """Memory of the process, as Linux counts it."""
+        told = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.findall(r"VmRSS:\s+(\d+) kB", told)[0]) / 1024
+
+
+@contextlib.contextmanager
+def serving(log: Path, *flags: str, **environment: str) -> Iterator[Page]:
+    """`python -m app` with these flags, on a free port, until the block ends; what it says goes to a file."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    argv = [sys.executable, "-m", "app", "--port", str(port), *flags]
+    begin = time.perf_counter()
+    with log.open("w") as told:
+        process = subprocess.Popen(
+            argv, cwd=ROOT, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=told, text=True
+        )
+    with process:
+        assert process.stdout is not None
+        if "Specscope is at" not in process.stdout.readline():
+            raise RuntimeError(f"the page did not start: {log.read_text()[-2000:]}")
+        try:
+            yield Page(port, time.perf_counter() - begin, process, log)
+        finally:
+            process.terminate()
+            try:
+                process.wait(10)
+            except subprocess.TimeoutExpired:
+                process.kill()
