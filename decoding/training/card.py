@@ -18,6 +18,7 @@ from ..tasks import read_tasks
 from ..types import JSON
 from .machine import machine
 from .quality import Quality, measure, total
+from .saving import weight_bytes
 
 Tell = Callable[[str, float], None]
 Log = Sequence[Mapping[str, float]]
@@ -101,10 +102,9 @@ def quality_table(found: Mapping[str, Quality], dtype: str) -> str:
 
 def _size(engine: Engine, folder: Path) -> str:
     shape: Any = engine.model  # a decoder, as every model folder gives
-    bytes_of = (folder / "model.safetensors").stat().st_size
-    card = shape.card
+    card, size = shape.card, weight_bytes(folder)
     return (
-        f"## Size\n\n{card.parameters / 1e6:.2f} million parameters in bfloat16 ({bytes_of / 1e6:.1f} MB), Mistral "
+        f"## Size\n\n{card.parameters / 1e6:.2f} million parameters in bfloat16 ({size / 1e6:.1f} MB), Mistral "
         f"architecture, {_layers(shape.shape.layers)}, sliding window {shape.window}, context {card.context}, "
         f"byte-level BPE of {card.vocabulary} entries.\n"
     )

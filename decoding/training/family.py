@@ -18,6 +18,7 @@ from .card import write_cards
 from .checkpoint import LOG, damaged, read_log
 from .language.kinds import polishing_sample, training_sample
 from .plot import loss_plot
+from .saving import save_model
 from .suite import QUESTIONS, write_store, write_tasks
 from .tokenizer import CONTEXT, END, PAD, SIZE, START, train_tokenizer
 from .trainer import Recipe, Trainer
@@ -152,5 +153,5 @@ def _save(model: Any, tokenizer: Any, folder: Path) -> None:
     )
     for name in ("bos", "eos", "pad"):
         setattr(model.config, f"{name}_token_id", getattr(model.generation_config, f"{name}_token_id"))
-    copy.deepcopy(model).to(torch.bfloat16).save_pretrained(folder)
+    save_model(copy.deepcopy(model).to(torch.bfloat16), folder)
     tokenizer.save_pretrained(folder)

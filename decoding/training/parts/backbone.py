@@ -23,6 +23,7 @@ from ...model.loading import Digest, check_tensors, find_device, find_dtype
 from ...model.weights import assemble
 from ...text import Codec
 from ...types import JSON
+from ..saving import save_model
 from .conversations import Tell
 from .loop import memory_advice, seeded
 from .rows import Batch
@@ -144,7 +145,7 @@ class Backbone:
 
     def save(self, folder: Path, codec: Codec) -> None:
         """An ordinary transformers folder."""
-        self.model.save_pretrained(folder)
+        save_model(self.model, folder)
         codec.tokenizer.save_pretrained(folder)
 
 
