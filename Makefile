@@ -3,7 +3,7 @@ PYTHON ?= python3
 PIP_ARGS ?=
 VENV := .venv
 PY := $(VENV)/bin/python
-PIP := $(PY) -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c constraints.txt
+PIP := $(PY) -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c requirements.txt -c constraints.txt
 
 .PHONY: run demo test lint bench bench-page bench-gpu attack traces screenshots clean
 
