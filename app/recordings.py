@@ -1,20 +1,32 @@
-"""The recorded runs that come with the page: `python -m app.traces` makes them, the gallery shows them."""
+"""The recorded runs that come with the page: `python -m app.traces` makes them, the gallery shows them.
+
+What cannot be read is left out, with a sentence for the host: one damaged file must not keep the page from starting.
+"""
 
 from __future__ import annotations
 
+import gzip
 import json
+import logging
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from decoding.errors import SpecscopeError, TraceError
+from decoding.schema import from_json
 from decoding.trace import parse_trace
 from decoding.types import JSON
 
-from .store import Kept, Packed, Proof, replay
+from .store import ID, Kept, Packed, Proof, replay
 
 FOLDER = Path(__file__).parents[1] / "assets" / "traces"
 INDEX, LANDING = "index.json", "lookahead"
+_HEAD = 2**20  # bytes that a file's first line may have: its header, with the prompt
+_REMEDY = 'make the recorded runs anew with "make traces"'
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,18 +41,18 @@ class Recording:
     preset: str
     step: int  # where it stands when it is opened
     tokens_per_step: float
-    check: Mapping[str, Any] | None = None  # of the rescore
+    check: Mapping[str, JSON] | None = None  # of the rescore
     speedup: float | None = None  # against autoregressive decoding, measured together
 
 
 class Recordings:
-    """The recordings of a folder, in the order of its index."""
+    """The recordings of a folder that can be read, in the order of its index."""
 
     def __init__(self, folder: Path = FOLDER) -> None:
         self._folder = folder
-        rows = json.loads((folder / INDEX).read_text(encoding="utf-8")) if (folder / INDEX).is_file() else []
-        self._known = {row["id"]: Recording(**row) for row in rows}
+        self._known = {each.id: each for each in _listed(folder / INDEX) if self._begins(each.id)}
         self._lines = dict[str, str]()
+        self._broken = set[str]()  # found so when they were opened
 
     def __iter__(self) -> Iterator[Recording]:
         return iter(self._known.values())
@@ -49,32 +61,130 @@ class Recordings:
         """A recording by its id."""
         return self._known.get(run) if isinstance(run, str) else None
 
-    @property
+    @cached_property
     def landing(self) -> Recording | None:
-        """The one that the page opens with."""
-        return self.get(LANDING) or next(iter(self), None)
+        """The one that the page opens with: the first that can be replayed to its end."""
+        first = sorted(self, key=lambda each: each.id != LANDING)
+        return next((each for each in first if self._replays(each.id)), None)
 
     def packed(self, run: str) -> Packed | None:
-        """Its file and its proof."""
-        if run not in self._known:
+        """Its file and its proof; None where it is none of these, or its file cannot be read."""
+        if run not in self._known or run in self._broken:
             return None
         told = self._known[run]
-        return Packed((self._folder / f"{run}.jsonl.gz").read_bytes(), Proof(told.check, told.speedup))
+        try:
+            return Packed(self._file(run).read_bytes(), Proof(told.check, told.speedup))
+        except OSError as error:
+            self._leave_out(run, error.strerror or error)
+            return None
 
     def lines(self, run: str) -> str:
-        """What the player reads, made once."""
+        """What the player reads, made once; TraceError where the file is gone or damaged."""
         if run not in self._lines:
             packed = self.packed(run)
-            assert packed is not None
-            trace = parse_trace(packed.data)
-            play, lines = replay(trace, run)
-            self._lines[run] = lines + Kept(trace, play, packed.proof).end()
+            made = None if packed is None else self._made(run, packed)
+            if made is None:
+                raise TraceError(f"the recording {run!r} cannot be read on this server: choose another one")
+            self._lines[run] = made
         return self._lines[run]
 
     def gallery(self) -> list[dict[str, JSON]]:
         """What the page lists."""
         names = ("id", "title", "shows", "method", "label", "preset", "tokens_per_step")
-        return [{name: getattr(recording, name) for name in names} for recording in self]
+        return [{name: getattr(each, name) for name in names} for each in self if each.id not in self._broken]
+
+    def _file(self, run: str) -> Path:
+        return self._folder / f"{run}.jsonl.gz"
+
+    def _begins(self, run: str) -> bool:
+        """Whether the file is there and begins as a trace does: all that can be asked of every file at each start."""
+        try:
+            with gzip.open(self._file(run)) as file:
+                parse_trace(file.readline(_HEAD), allow_partial=True)
+        except (OSError, EOFError, zlib.error, TraceError) as error:
+            _warn(self._file(run), getattr(error, "strerror", None) or error)
+            return False
+        return True
+
+    def _replays(self, run: str) -> bool:
+        try:
+            return bool(self.lines(run))
+        except TraceError:
+            return False
+
+    def _made(self, run: str, packed: Packed) -> str | None:
+        """The lines of a file; None, and a word to the host, where it does not hold a whole run."""
+        try:
+            trace = parse_trace(packed.data)
+            if self._known[run].step >= len(trace.steps):
+                raise TraceError(f"{INDEX} opens it at a step that it has not")
+            play, lines = replay(trace, run)
+            return lines + Kept(trace, play, packed.proof).end()
+        except (SpecscopeError, ValueError) as error:  # ValueError: numbers that do not belong together
+            self._leave_out(run, error)
+            return None
+
+    def _leave_out(self, run: str, reason: object) -> None:
+        """Tell the host, once: anybody may ask for it again."""
+        self._broken.add(run)
+        _warn(self._file(run), reason)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    position: int
+    token: int
+    choice: int
+    margin: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    """What the page reads of a check; the class that makes them would bring torch."""
+
+    checked: int
+    exact: int
+    near_ties: int
+    violations: int
+    noise: float
+    places: tuple[_Place, ...]
+
+
+def _listed(index: Path) -> list[Recording]:
+    """The recordings that an index names, whole entries only."""
+    try:
+        rows = json.loads(index.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        _warn(index, error.strerror if isinstance(error, OSError) else "it is no JSON")
+        return []
+    if not isinstance(rows, list) or not rows:
+        _warn(index, "it is no list of recorded runs" if rows else "it lists no recorded runs")
+        return []
+    found = dict[str, Recording]()
+    for number, row in enumerate(rows, start=1):
+        try:
+            told = _entry(row, f"entry {number}")
+            if told.id in found:
+                raise TraceError(f"entry {number} has the id of an earlier one")
+            found[told.id] = told
+        except TraceError as error:
+            _warn(index, error)
+    return list(found.values())
+
+
+def _entry(row: Any, where: str) -> Recording:
+    told = from_json(Recording, row, where)
+    if not ID.fullmatch(told.id):
+        raise TraceError(f"{where} has an id that is no plain name")
+    if told.step < 0:
+        raise TraceError(f"{where} opens at a step below 0")
+    if told.check is not None:
+        from_json(_Check, dict(told.check), f"{where}.check")
+    return told
+
+
+def _warn(path: Path, reason: object) -> None:
+    _log.warning("%s is left out: %s; %s", path, reason, _REMEDY)
 
 
 def write_index(folder: Path, recordings: list[Recording]) -> None:

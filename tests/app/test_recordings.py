@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from app import traces
-from app.catalog import POCKET
+from app.catalog import EMBEDDED, POCKET
 from app.controls import presets, runnable
+from app.house import House
 from app.limits import LIMITS
-from app.recordings import LANDING, Recording, Recordings
+from app.recordings import FOLDER, INDEX, LANDING, Recording, Recordings
 from decoding import METHODS, load
+from decoding.errors import TraceError
 from decoding.trace import parse_trace
 from decoding.types import Timing, Trace
 
@@ -97,3 +106,170 @@ def test_lines_are_made_once() -> None:
 
 def test_what_is_not_a_recording_is_not_read() -> None:
     assert RECORDINGS.packed("../pocket/tasks") is None and RECORDINGS.get(7) is None
+
+
+class Folder:
+    """A copy of some recordings, to be spoilt, and what the host is told of it."""
+
+    def __init__(self, path: Path, log: pytest.LogCaptureFixture) -> None:
+        self.path, self._log = path, log
+        self.rows = [asdict(each) for each in ALL if each.id in SOME]
+        for each in SOME:
+            shutil.copy(FOLDER / f"{each}.jsonl.gz", path)
+        self.write()
+
+    def write(self) -> None:
+        (self.path / INDEX).write_text(json.dumps(self.rows))
+
+    def file(self, run: str) -> Path:
+        return self.path / f"{run}.jsonl.gz"
+
+    @property
+    def told(self) -> list[str]:
+        return [record.getMessage() for record in self._log.records]
+
+
+SOME = (LANDING, "autoregressive-defaults", "jacobi-defaults")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Folder:
+    return Folder(tmp_path, caplog)
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def replace_by_a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def holding(change: Callable[[bytes], bytes]) -> Callable[[Path], None]:
+    """Writes what becomes of a file's bytes."""
+
+    def spoil(path: Path) -> None:
+        path.write_bytes(change(path.read_bytes()))
+
+    return spoil
+
+
+BAD_FILES: dict[str, Callable[[Path], None]] = {
+    "gone": Path.unlink,
+    "a folder": replace_by_a_folder,
+    "empty": holding(lambda data: b""),
+    "no gzip": holding(lambda data: b"PK\x03\x04"),
+    "another gzip": holding(lambda data: gzip.compress(b"hello\n" * 9)),
+    "one long line": holding(lambda data: gzip.compress(b"[" * 2**22)),
+    "cut off": holding(lambda data: data[: len(data) // 2]),
+    "damaged": holding(lambda data: data[:900] + bytes(900)),
+    "spoilt behind its head": holding(lambda data: gzip.compress(gzip.decompress(data).split(b"\n")[0] + b"\n{}\n")),
+}
+
+
+@pytest.mark.parametrize("spoil", BAD_FILES.values(), ids=BAD_FILES)
+def test_the_page_comes_up_without_a_landing_run_that_is_broken(folder: Folder, spoil: Callable[[Path], None]) -> None:
+    spoil(folder.file(LANDING))
+    house = House(dict(EMBEDDED), recordings=Recordings(folder.path))
+    landing = house.recordings.landing
+    assert landing is not None and landing.id == "autoregressive-defaults"
+    assert [row["id"] for row in house.recordings.gallery()] == ["autoregressive-defaults", "jacobi-defaults"]
+    assert lines(house.answers.recording(landing.id))[-1]["kind"] == "end"
+    (told,) = folder.told
+    assert str(folder.file(LANDING)) in told and "make traces" in told and "\n" not in told and len(told) < 400
+    with pytest.raises(TraceError) as caught:
+        house.answers.opened(LANDING)
+    assert str(folder.path) not in str(caught.value)
+
+
+@pytest.mark.parametrize("spoil", BAD_FILES.values(), ids=BAD_FILES)
+def test_a_recording_that_breaks_later_is_a_sentence_to_the_visitor(
+    folder: Folder, spoil: Callable[[Path], None]
+) -> None:
+    """By its address, its steps and its downloads; the host is told once, however often it is asked for."""
+    run = "jacobi-defaults"
+    house = House(dict(EMBEDDED), recordings=Recordings(folder.path))
+    functions = {function.__name__: function for function in house.answers.functions()}
+    assert [row["id"] for row in house.recordings.gallery()] == list(SOME)
+    spoil(folder.file(run))
+    answers = [functions[name](asked) for name, asked in [("open_recording", run), ("run_detail", [run, 0])] * 2]
+    answers.append(functions["run_export"]([run, "csv"]))
+    for answer in answers:
+        assert set(answer) == {"fault"} and str(folder.path) not in answer["fault"]
+    assert "cannot be read on this server: choose another one" in answers[0]["fault"]
+    assert len(folder.told) == 1 and str(folder.file(run)) in folder.told[0]
+    assert run not in [row["id"] for row in house.recordings.gallery()]
+
+
+def test_a_page_without_any_recording_comes_up(folder: Folder) -> None:
+    for run in SOME:
+        folder.file(run).unlink()
+    house = House(dict(EMBEDDED), recordings=Recordings(folder.path))
+    assert house.recordings.landing is None and house.recordings.gallery() == [] and len(folder.told) == 3
+    code = (
+        "import sys; from pathlib import Path; from app.house import House; from app.recordings import Recordings\n"
+        "from app.ui import build; house = House(recordings=Recordings(Path(sys.argv[1])))\n"
+        "print('app-viewer' in str(build(house).config))"
+    )
+    env = {**os.environ, "GRADIO_ANALYTICS_ENABLED": "False"}
+    command = [sys.executable, "-c", code, str(folder.path)]
+    done = subprocess.run(command, cwd=FOLDER.parents[1], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True" and done.stderr.count("make traces") == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (None, "No such file"),
+        ("", "is no JSON"),
+        ("{", "is no JSON"),
+        ("\ud800", "is no JSON"),
+        ("[" * 10**5, "is no JSON"),
+        ("{}", "lists no recorded runs"),
+        ("[]", "lists no recorded runs"),
+        ('{"id": "lookahead"}', "is no list"),
+    ],
+)
+def test_an_index_that_cannot_be_read_is_told(folder: Folder, text: str | None, sentence: str) -> None:
+    index = folder.path / INDEX
+    if text is None:
+        index.unlink()
+    else:
+        index.write_text(text, encoding="utf-8", errors="surrogatepass")
+    recordings = Recordings(folder.path)
+    assert list(recordings) == [] and recordings.landing is None
+    (told,) = folder.told
+    assert sentence in told and str(index) in told and "make traces" in told and "\n" not in told
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"colour": "red"}, "entry 1 has the unknown key 'colour'"),
+        ({"id": "../pocket/tasks"}, "entry 1 has an id that is no plain name"),
+        ({"id": ""}, "entry 1 has an id that is no plain name"),
+        ({"id": 7}, "entry 1.id must be"),
+        ({"id": "autoregressive-defaults"}, "entry 2 has the id of an earlier one"),
+        ({"step": -1}, "entry 1 opens at a step below 0"),
+        ({"step": 10**6}, "opens it at a step that it has not"),
+        ({"title": None}, "entry 1.title must be"),
+        ({"tokens_per_step": "2"}, "entry 1.tokens_per_step must be"),
+        ({"speedup": "fast"}, "entry 1.speedup must be"),
+        ({"check": {"checked": 1}}, "entry 1.check.exact is missing"),
+    ],
+)
+def test_an_entry_that_is_wrong_is_left_out(folder: Folder, change: dict[str, Any], sentence: str) -> None:
+    folder.rows[0] |= change
+    folder.write()
+    recordings = Recordings(folder.path)
+    assert recordings.landing is not None and recordings.landing.id == "autoregressive-defaults"
+    (told,) = folder.told
+    assert sentence in told and str(folder.path) in told
+
+
+@pytest.mark.parametrize("row", [None, 7, "lookahead", [], {}])
+def test_what_is_no_entry_is_left_out(folder: Folder, row: Any) -> None:
+    folder.rows.append(row)
+    folder.write()
+    assert [each.id for each in Recordings(folder.path)] == list(SOME) and "entry 4" in folder.told[0]
