@@ -16,7 +16,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,7 @@ _REVISION = re.compile(r"[0-9a-f]{40}")
 _FILES = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"]
 _LARGEST_FILE = 2**20
 _PARTS = ("medusa", "kangaroo", "datastore")
+_SHIPPED = {*FOLDERS, "toy"}  # names that stand for models of this repository
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,23 @@ class Entry:
         draft = None if self.draft is None else _place(self.draft, self.draft_revision, tell)
         parts = {part: getattr(self, part) for part in _PARTS}
         where = _place(self.model, self.revision, tell)
-        return load(where, draft=draft, **parts, device=self.device, dtype=self.dtype, progress=tell)
+        engine = load(where, draft=draft, **parts, device=self.device, dtype=self.dtype, progress=tell)
+        self._name(engine)
+        return engine
+
+    def _name(self, engine: Engine) -> None:
+        """Put names on the cards that visitors may read: every record, download and footer shows them.
+
+        An engine calls what it was loaded from by its place: a folder of this machine, also of what the hub gave.
+        """
+        models = ((engine.model, self.model, self.name), (engine.draft, self.draft, f"{self.name} (draft)"))
+        for model, place, name in models:
+            if model is not None and place is not None and place not in _SHIPPED:
+                model.card = replace(model.card, name=place if _is_hub_id(place) else name)
+        for part in _PARTS:
+            if getattr(self, part) is not None:
+                made = engine.part(part)
+                made.about = f"{self.name} {made.about.rpartition(' ')[2]}"  # its hash stays
 
 
 POCKET = Entry(TARGET, TARGET)
@@ -131,17 +148,27 @@ def _entry(row: object, number: int) -> Entry:
 
 
 def _is_hub_id(place: str) -> bool:
-    return place not in FOLDERS and not Path(place).is_dir() and _HUB_ID.fullmatch(place) is not None
+    return place not in _SHIPPED and not _is_folder(place) and _HUB_ID.fullmatch(place) is not None
+
+
+def _is_folder(place: str) -> bool:
+    try:
+        return Path(place).is_dir()
+    except OSError:  # a name that no file system takes, or behind a folder that may not be read
+        return False
 
 
 def _place(place: str, revision: str | None, tell: Tell) -> str:
     """A folder as it is; a hub id's files at that very commit."""
-    if not _is_hub_id(place):
+    if place in _SHIPPED or _is_folder(place):
         return place
+    if revision is None:  # a folder that has gone since the catalog was read must not be looked for on the hub
+        raise ModelError(f"{place[:200]!r} is not a folder that can be read: correct the catalog, or bring it back")
     from huggingface_hub import snapshot_download
 
     tell(f"fetching {place}", 0.0)
     try:
         return str(snapshot_download(place, revision=revision, allow_patterns=_FILES))
-    except Exception:  # the hub's client passes on the errors of several network libraries
-        raise ModelError(f"the model {place!r} could not be fetched: try again later") from None
+    except Exception as error:  # the hub's client passes on the errors of several network libraries
+        reason = " ".join(str(error).split())[:300]
+        raise ModelError(f"the model {place!r} could not be fetched ({reason}): try again later") from None

@@ -24,7 +24,7 @@ class Loading:
 
     def __init__(self, entry: Entry, engine: Engine | None = None, method: str | None = None) -> None:
         self._entry, self._engine, self._method = entry, engine, method
-        self._error: SpecscopeError | None = None
+        self._error: ModelError | None = None
         self._done = threading.Event()
         self.what, self.share = f"loading {entry.name}", 0.0
         threading.Thread(target=self._load, name=f"loading {entry.name}", daemon=True).start()
@@ -48,13 +48,23 @@ class Loading:
             if self._method is not None:
                 engine.prepare(self._method, self._tell)
             self._engine = engine
-        except SpecscopeError as error:
-            self._error = error
-        except Exception:  # out of memory, a device that failed: the visitor gets a sentence, the host the whole story
+        except SpecscopeError as error:  # it names folders of the host
+            _log.warning("%s cannot be loaded: %s", self._entry.name, error)
+            self._error = self._sentence()
+        except Exception:  # out of memory, a device that failed
             _log.exception("loading %s failed", self._entry.name)
-            self._error = ModelError(f"{self._entry.name} cannot be loaded on this machine now: choose another model")
+            self._error = self._sentence()
         finally:
             self._done.set()
+
+    def _sentence(self) -> ModelError:
+        """What a visitor is told of a failure: the host's log has the reason, and a visitor could not mend it."""
+        if self._method is None:
+            return ModelError(f"{self._entry.name} cannot be loaded on this server now: choose another model")
+        return ModelError(
+            f"what {self._method} needs of {self._entry.name} cannot be loaded on this server now: "
+            "choose another method or model"
+        )
 
     def _tell(self, what: str, share: float) -> None:
         self.what, self.share = what, share
