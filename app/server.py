@@ -22,7 +22,7 @@ from fastapi import FastAPI
 from plotly.offline import get_plotlyjs
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
 
 from decoding.errors import ParamError
 from viz.page import player_script, style
@@ -125,6 +125,7 @@ class Running:
             theme=theme(),
             head=site.head(),
         )
+        page.app = next(route.app for route in app.routes if isinstance(route, Mount))  # type: ignore[assignment]
         forget(page)
         calm(page)
         self._app = Gate(app, Shapes.of(page), owner, presence)

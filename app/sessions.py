@@ -7,9 +7,10 @@ Here a form sends all that an event needs, and lines that nobody fetches are let
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import ctypes
 import math
 import sys
-from collections import OrderedDict
 from typing import Any
 
 import gradio as gr
@@ -19,6 +20,7 @@ from .gate.presence import Presence
 from .limits import LIMITS
 
 _LOOK = 1.0  # seconds between two looks for what nobody fetches
+_TRIM = 10  # looks between two times that memory is given back
 
 
 class Passing(SessionState):
@@ -58,11 +60,10 @@ class Forgetful(StateHolder):
 
 
 def forget(page: gr.Blocks) -> None:
-    """Have Gradio keep no state; the page's application must be there already."""
+    """Have Gradio keep no state; `page.app` must be the application that is served."""
     holder = Forgetful()  # type: ignore[no-untyped-call]
     holder.set_blocks(page)
     page.app.state_holder = holder
-    assert not holder.session_data and isinstance(holder.session_data, OrderedDict)
 
 
 def calm(page: gr.Blocks) -> None:
@@ -79,9 +80,20 @@ def calm(page: gr.Blocks) -> None:
 
 async def sweep(page: gr.Blocks, presence: Presence) -> None:
     """Let go, as long as the server runs, of what Gradio keeps for tabs that have left without fetching it."""
+    looks = 0
     while True:
         await asyncio.sleep(_LOOK)
         sweep_once(page, presence)
+        looks += 1
+        if looks % _TRIM == 0:
+            await asyncio.to_thread(give_memory_back)
+
+
+def give_memory_back() -> None:
+    """Give free memory back to the system: glibc keeps what many threads have freed, in pieces, for each of them."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):  # another C library
+            ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 def sweep_once(page: gr.Blocks, presence: Presence) -> None:

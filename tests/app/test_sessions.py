@@ -1,0 +1,149 @@
+"""What Gradio keeps of its visitors, in the page as it is served: nothing, however many they are."""
+
+from __future__ import annotations
+
+import gc
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+from gradio.blocks import BlocksConfig
+from gradio.state_holder import SessionState
+
+from app import server, ui
+from app.engines import Engines
+from app.gate.origin import Owner
+from app.gate.presence import Presence
+from app.house import House
+from app.limits import LIMITS
+from app.runs import Runs
+from app.sessions import sweep_once
+from app.store import Store
+from tools.page import Visitor
+
+from .conftest import CATALOG, asked
+
+pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this process, and Gradio's parts warn
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[tuple[server.Running, House, int]]:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    house = House(CATALOG, "toy")
+    assert house.runs.engines.ask(CATALOG["toy"]).wait(60) is not None
+    running = server.launch(ui.build(house), server.Site(""), "127.0.0.1", port, house.presence, Owner())
+    yield running, house, port
+    assert house.runs.close(5.0) and running.stop()
+
+
+def kept(running: server.Running) -> dict[str, int]:
+    """Everything in Gradio that could grow with visitors."""
+    page, queue = running.page, running.page._queue
+    sizes = {
+        name: len(value) for name, value in {**vars(queue), **vars(page.app), **vars(page)}.items() if sized(value)
+    }
+    gc.collect()
+    kinds = [type(each) for each in gc.get_objects()]
+    return sizes | {kind.__name__: kinds.count(kind) for kind in (SessionState, BlocksConfig)}
+
+
+def sized(value: object) -> bool:
+    return isinstance(value, dict | list | set)
+
+
+def visit(port: int, count: int) -> None:
+    """Visitors who change a control and run a prompt; every other one leaves before the end."""
+    config = Visitor(port).read()
+    quick = next(each for each in config["dependencies"] if each["api_name"] == "show_model")
+    for number in range(count):
+        visitor = Visitor(port, config=config)
+        assert visitor.post("/run/predict", visitor.event(quick["id"], ["toy", "lookahead"])).status == 200
+        if number % 2:
+            assert '"kind":"check"' in visitor.run(run_length=8)
+        else:
+            assert visitor.join(run_length=8).status == 200
+            next(visitor.stream())
+
+
+def test_nothing_grows_with_visitors(served: tuple[server.Running, House, int]) -> None:
+    running, house, port = served
+    visit(port, 4)
+    settle(running, house)
+    before = kept(running)
+    visit(port, 12)
+    settle(running, house)
+    grown = {name: size - before[name] for name, size in kept(running).items() if size > before[name]}
+    assert not grown
+    assert running.page.app.state_holder.session_data == {}
+
+
+def settle(running: server.Running, house: House) -> None:
+    """Until the last runs are over and what they left is swept."""
+    until = time.monotonic() + 20
+    while time.monotonic() < until and (house.runs.going or running.page._queue.event_ids_to_events):
+        time.sleep(0.02)
+    nobody = Presence()
+    sweep_once(running.page, nobody)
+    assert not running.page._queue.pending_messages_per_session and not running.page._queue.pending_event_ids_session
+
+
+def test_what_is_waited_for_is_not_swept(served: tuple[server.Running, House, int]) -> None:
+    running, _, _ = served
+    now = 0.0
+    presence, queue = Presence(lambda: now), running.page._queue
+    queue.pending_event_ids_session["tab"] = {"an event"}
+    presence.expect("tab", "client")
+    sweep_once(running.page, presence)
+    assert "tab" in queue.pending_event_ids_session
+    with presence.reading("tab"):
+        now = 100.0
+        sweep_once(running.page, presence)
+        assert "tab" in queue.pending_event_ids_session
+    now += LIMITS.unread_seconds + 1
+    sweep_once(running.page, presence)
+    assert "tab" not in queue.pending_event_ids_session
+
+
+def test_a_run_that_nobody_reads_ends(engines: Engines) -> None:
+    """It would hold the engine, and everybody in the line, for nobody."""
+    now = 0.0
+    presence = Presence(lambda: now)
+    runs = Runs(engines, Store(), presence=presence)
+    ahead = runs.line.join("another")
+    presence.expect("tab", "client")
+    going = runs.start(asked(), "tab", "")
+    with presence.reading("tab"):
+        next(going)
+        now = 100.0
+        next(going)
+    now += LIMITS.unread_seconds - 1
+    assert "fault" not in next(going)
+    now += 2
+    *_, last = going
+    assert "Stopped before the first step." in last and runs.going == 0
+    ahead.leave()
+    assert len(runs.line) == 0
+
+
+def test_a_server_that_is_being_stopped_begins_nothing(engines: Engines) -> None:
+    runs = Runs(engines, Store())
+    assert runs.close(1.0)
+    *_, last = runs.start(asked(), "tab", "")
+    assert "The server is being stopped: try again in a minute." in last and runs.going == 0
+
+
+def test_clients_stand_in_the_line_by_their_address(engines: Engines) -> None:
+    presence = Presence()
+    runs, held = Runs(engines, Store(), presence=presence), []
+    for number in range(LIMITS.waiting_each + 2):
+        presence.expect(f"tab{number}", "loud")
+        going = runs.start(asked(max_new_tokens=200), f"tab{number}", "")
+        held.append((going, next(going)))
+    assert "Too many runs from your address are waiting" in held[-1][1]
+    assert not any("Too many" in first for _, first in held[:-1])
+    for going, _ in held:
+        going.close()  # type: ignore[attr-defined]
+    assert len(runs.line) == 0
