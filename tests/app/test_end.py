@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from tools.page import API, serving
+from tools.page import API, ROOT, Visitor, serving
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -37,3 +40,25 @@ def test_a_second_signal_changes_nothing(tmp_path: Path) -> None:
             page.process.send_signal(signal.SIGINT)
         assert page.process.wait(10) == 0
     assert page.log.read_text() == ""
+
+
+def test_a_page_without_a_temporary_folder_says_so_and_comes_up() -> None:
+    """Gradio asks for one when it is imported, and a full or read-only disk has none."""
+    code = (
+        "import sys, tempfile; tempfile._candidate_tempdir_list = lambda: ['/proc/nothing']\n"
+        "from app.__main__ import main; sys.exit(main(sys.argv[1:]))"
+    )
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    argv = [sys.executable, "-c", code, "--replay-only", "--port", str(port)]
+    with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stderr is not None
+        try:
+            assert "Specscope is at" in process.stdout.readline()
+            assert Visitor(port).ask("GET", "/?run=lookahead").status == 200
+        finally:
+            process.terminate()
+        assert process.stderr.read() == (
+            "specscope: no temporary folder can be written; name one with TMPDIR if something needs it\n"
+        )

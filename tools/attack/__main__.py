@@ -19,10 +19,11 @@ from pathlib import Path
 
 from tools.page import Page, serving
 
-from .attacks import ATTACKS, Attack
+from .attacks import ATTACKS, Attack, cancelled_runs, long_sessions, mixed_nonsense, tiny_traces
+from .load import PAGES, RUNS, fifty_pages
 from .others import others
 
-_REST = 6.0  # seconds after an attack until memory is looked at: runs that nobody reads have ended
+_REST = 12.0  # seconds after an attack until memory is looked at: runs that nobody reads have ended, all is swept
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,15 @@ def measure(page: Page, temporary: Path, attack: Callable[[Attack], None], scale
     )
 
 
+def _warm_up(page: Page) -> None:
+    """What every server does on its first day: threads are started, and caches of a few entries filled."""
+    for attack in (long_sessions, tiny_traces, mixed_nonsense, cancelled_runs):
+        attack(Attack(page, 0.05))
+    for _ in range(3):
+        page.visitor().run(60, run_length=128)
+    time.sleep(_REST)
+
+
 def _settle(page: Page) -> None:
     """Another visitor's short run: what an attack left in caches of few entries gives way."""
     page.visitor().run(60, run_length=8)
@@ -96,15 +106,16 @@ def main() -> int:
         temporary = Path(folder) / "tmp"
         temporary.mkdir()
         with serving(Path(folder) / "log", TMPDIR=str(temporary)) as page:
-            for _ in range(3):
-                _settle(page)
+            _warm_up(page)
             results = []
             for attack in ATTACKS:
                 if given.only in attack.__name__:
                     results.append(measure(page, temporary, attack, given.scale))
                     sys.stderr.write(table(results[-1:]).splitlines()[-1] + "\n")
+            load = fifty_pages(page)
         log = (Path(folder) / "log").read_text()
-    sys.stdout.write(table(results) + f"\n\nTracebacks in the log: {log.count('Traceback')}\n")
+    sys.stdout.write(f"{table(results)}\n\nTracebacks in the log: {log.count('Traceback')}.\n")
+    sys.stdout.write(f"{PAGES} pages at once beside {RUNS} live runs: p95 {load:.0f} ms.\n")
     return 0
 
 
