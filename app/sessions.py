@@ -7,8 +7,6 @@ Here a form sends all that an event needs, and lines that nobody fetches are let
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import ctypes
 import math
 import sys
 from typing import Any
@@ -16,6 +14,7 @@ from typing import Any
 import gradio as gr
 from gradio.state_holder import SessionState, StateHolder
 
+from . import memory
 from .gate.presence import Presence
 from .limits import LIMITS
 
@@ -86,14 +85,7 @@ async def sweep(page: gr.Blocks, presence: Presence) -> None:
         sweep_once(page, presence)
         looks += 1
         if looks % _TRIM == 0:
-            await asyncio.to_thread(give_memory_back)
-
-
-def give_memory_back() -> None:
-    """Give free memory back to the system: glibc keeps what many threads have freed, in pieces, for each of them."""
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):  # another C library
-            ctypes.CDLL("libc.so.6").malloc_trim(0)
+            await asyncio.to_thread(memory.give_back)
 
 
 def sweep_once(page: gr.Blocks, presence: Presence) -> None:

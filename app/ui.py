@@ -14,7 +14,7 @@ import gradio as gr
 
 from decoding.errors import ParamError, TraceError
 
-from . import log, server
+from . import log, memory, server
 from .catalog import EMBEDDED, read_catalog
 from .events import QUICK, steady
 from .gate.origin import Owner
@@ -134,6 +134,7 @@ def serve(
 ) -> None:
     """Serve the page until a signal ends it; the first model is loaded meanwhile."""
     log.begin()
+    memory.few_heaps()
     server.check_free(host, port)
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -6,6 +6,7 @@ anybody else.
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from dataclasses import dataclass
 
@@ -17,7 +18,6 @@ from .refused import RefusedError, not_found
 
 _MOST_BYTES = 48 * 2**20  # Gradio's scripts and styles take 21 MB as they are; a page, of which hosts differ, 0.2
 _KEPT = (b"content-type", b"content-encoding", b"vary", b"etag", b"last-modified")
-_SECONDS = 10.0
 _Pairs = list[tuple[bytes, bytes]]
 
 
@@ -40,6 +40,7 @@ class Copies:
     def __init__(self, app: ASGIApp, most_bytes: int = _MOST_BYTES) -> None:
         self._app, self._most_bytes, self._bytes = app, most_bytes, 0
         self._kept: OrderedDict[tuple[str, ...], Copy] = OrderedDict()
+        self._coming = dict[tuple[str, ...], asyncio.Task[Copy]]()
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -47,11 +48,14 @@ class Copies:
     async def get(self, scope: Scope, headers: _Pairs, key: tuple[str, ...]) -> Copy:
         """The answer to a request without a query; `key` holds all that it depends on beside its path."""
         key = (scope["path"], _packing(headers), *key)
-        if (copy := self._kept.get(key)) is None:
-            copy = await self._fetch({**scope, "method": "GET", "query_string": b"", "headers": headers})
-            self._keep(key, copy)
-        self._kept.move_to_end(key)
-        return copy
+        if (copy := self._kept.get(key)) is not None:
+            self._kept.move_to_end(key)
+            return copy
+        if (coming := self._coming.get(key)) is None:  # many may ask at the same moment: it is made once
+            asked = {**scope, "method": "GET", "query_string": b"", "headers": headers}
+            coming = self._coming[key] = asyncio.create_task(self._fetch(asked))
+            coming.add_done_callback(lambda done: self._arrived(key, done))
+        return await asyncio.shield(coming)
 
     async def _fetch(self, scope: Scope) -> Copy:
         status, told, pieces = 0, list[tuple[bytes, bytes]](), list[bytes]()
@@ -70,10 +74,12 @@ class Copies:
             raise RefusedError(503, "The server could not answer that: try again.")
         return Copy([(name, value) for name, value in told if name.lower() in _KEPT], b"".join(pieces))
 
-    def _keep(self, key: tuple[str, ...], copy: Copy) -> None:
-        if key not in self._kept:
-            self._kept[key] = copy
-            self._bytes += len(copy.body)
+    def _arrived(self, key: tuple[str, ...], done: asyncio.Task[Copy]) -> None:
+        del self._coming[key]
+        if done.cancelled() or done.exception() is not None:
+            return
+        self._kept[key] = done.result()
+        self._bytes += len(self._kept[key].body)
         while self._bytes > self._most_bytes and len(self._kept) > 1:
             _, gone = self._kept.popitem(last=False)
             self._bytes -= len(gone.body)

@@ -1,0 +1,34 @@
+"""`make attack` in short: every attack with a few requests, and what the others must not notice. Times are measured
+by the long one only."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from tools.attack.attacks import ATTACKS, Attack
+from tools.attack.others import others
+from tools.page import serving
+
+
+def test_an_attacked_server_stays_up_private_and_fair(tmp_path: Path) -> None:
+    temporary, statuses = tmp_path / "tmp", dict[str, Counter[int]]()
+    temporary.mkdir()
+    with serving(tmp_path / "log", TMPDIR=str(temporary)) as page:
+        page.visitor().run(run_length=8)
+        with others(page) as beside:
+            for attack in ATTACKS:
+                means = Attack(page, 0.04)
+                attack(means)
+                statuses[attack.__name__] = means.statuses
+            beside.stop()
+        assert page.visitor().ask("GET", "/").status == 200 and page.process.poll() is None
+    log = (tmp_path / "log").read_text()
+    done, begun = beside.finished.split(" of ")
+    assert done == begun
+    assert not [status for each in statuses.values() for status in each if status >= 500 and status != 503], statuses
+    assert set(statuses["fetch_and_inject"]) == {404}
+    assert set(statuses["nested_bodies"]) <= {0, 413}
+    assert statuses["tiny_traces"].keys() == {200} and statuses["cancelled_runs"].keys() == {200}
+    assert not [path for path in temporary.rglob("*") if path.is_file()]
+    assert len(log) < 100_000 and "Traceback" not in log and "\nforged" not in log
