@@ -41,7 +41,12 @@ def histogram(steps: Sequence[Step]) -> tuple[int, ...]:
 
 def survival(counts: Sequence[int]) -> tuple[float, ...]:
     """Per-position acceptance rate of a histogram: entry i is the share of steps that accepted more than i guesses."""
-    return tuple(sum(counts[i + 1 :]) / sum(counts) for i in range(len(counts) - 1))
+    whole = left = sum(counts)
+    shares: list[float] = []
+    for count in counts[:-1]:
+        left -= count
+        shares.append(left / whole)
+    return tuple(shares)
 
 
 def written(steps: Iterable[Step]) -> Counter[int]:

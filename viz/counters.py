@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from itertools import pairwise
+from math import isfinite
 from operator import add
 from typing import Any, NamedTuple
 
@@ -12,11 +12,12 @@ from decoding import metrics
 from decoding.memory import memory
 from decoding.types import Header, Step
 
-from .story import Story, siblings
+from .story import Story, siblings_of
 from .view import Figure, Patch, View
 
 CTAR = (1, 2, 3, 4)
 PHASES = ("draft", "forward", "accept", "commit", "other")
+_KEPT = 32  # every how many steps sums are kept: of a long run all of them would take more than its record
 _BRANCHING = frozenset({"lookahead", "ngrammys", "medusa", "ouroboros", "rest"})
 
 
@@ -155,11 +156,8 @@ class Totals(NamedTuple):
 
 def numbers(story: Story, k: int) -> dict[str, Any]:
     """The value of every number after step k; None where nothing was measured."""
-    totals: list[Totals] = story.sums.setdefault("counters", [])
-    for step in story.steps[len(totals) : k + 1]:
-        one = Totals.of(story.header, step)
-        totals.append(totals[-1].plus(one) if totals else one)
-    (new, drafted, accepted, fed, hits, ranks), by_accepted, by_written, (*phases, total), seen, cached = totals[k]
+    totals = _totals(story, k)
+    (new, drafted, accepted, fed, hits, ranks), by_accepted, by_written, (*phases, total), seen, cached = totals
     first = story.steps[0]
     histogram = [by_accepted[guesses] for guesses in range(max(by_accepted) + 1)]
     return {
@@ -179,6 +177,24 @@ def numbers(story: Story, k: int) -> dict[str, Any]:
         "memory": _memory(story.header, cached),
         "new_tokens": new,
     }
+
+
+def _totals(story: Story, k: int) -> Totals:
+    """The sums up to step k: from the last of those that are kept, which are the newest and one of every few."""
+    kept: dict[int, Totals] = story.sums.setdefault("counters", {})
+    at = max((step for step in [*kept] if step <= k), default=-1)
+    total = kept.get(at)
+    for place in range(at + 1, k + 1):
+        one = Totals.of(story.header, story.steps[place])
+        total = total.plus(one) if total else one
+        if place % _KEPT == 0:
+            kept[place] = total
+    assert total is not None
+    if k == len(story.steps) - 1:
+        kept[k] = total
+        if at % _KEPT:
+            kept.pop(at, None)
+    return total
 
 
 def _bandwidth(header: Header, passes: int, seen: int, ms: float) -> float | None:
@@ -201,7 +217,8 @@ def _memory(header: Header, cached: int) -> int | None:
 
 def hit_ranks(step: Step) -> list[int]:
     """The place of every accepted guess among the different guesses for its place, from 1."""
-    return [siblings(step, above).index(node) + 1 for above, node in pairwise(step.path)]
+    behind = siblings_of(step, step.path[:-1])
+    return [[*rivals.values()].index(node) + 1 for rivals, node in zip(behind, step.path[1:], strict=True)]
 
 
 def base(story: Story) -> Figure:
@@ -232,6 +249,8 @@ def _short(value: Any) -> Any:
     """Five digits are more than the screen shows."""
     if isinstance(value, list):
         return [_short(part) for part in value]
+    if isinstance(value, float) and not isfinite(value):
+        return None  # a record from elsewhere may divide by next to nothing
     return float(f"{value:.5g}") if isinstance(value, float) else value
 
 

@@ -60,7 +60,7 @@ def _brought(story: Story, step: Step) -> str:
 
 
 def _quote(story: Story, tokens: Sequence[int]) -> str:
-    return visible.quoted("".join(story.text(token) for token in tokens))
+    return visible.quoted(visible.joined(story.text(token) for token in tokens))
 
 
 def _outcome(story: Story, step: Step) -> str:
@@ -123,7 +123,7 @@ def _share(p: float) -> str:
 
 def _ended(story: Story, step: Step) -> str:
     """Why the run ends here, as far as the step tells."""
-    if step.emitted[-1] in story.header.end_tokens:
+    if step.emitted[-1] in story.ends:
         return "The end of text ends the run."
     if step.start - len(story.header.prompt) + len(step.emitted) >= story.header.max_new_tokens:
         return "That is the last token asked for."

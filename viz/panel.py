@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from decoding.types import JSON, Header, Role, Step
 
+_LONGEST = 64  # tokens of an n-gram that are read: no pool holds longer ones
+_SOURCE = 48  # characters of a source whose numbers are read
 _LARGEST = 2**31  # token ids beyond it do not fit into a patch
 _OUTCOMES = ("added", "refreshed", "evicted-oldest")
 
@@ -31,9 +34,14 @@ def tokens(value: JSON, most: int = 512) -> list[int]:
     return given if all(type(token) is int and 0 <= token < _LARGEST for token in given) else []
 
 
-def rows(value: JSON, most: int = 512) -> list[list[int]]:
+def rows(value: JSON, most: int = 512, longest: int = 512) -> list[list[int]]:
     """Lists of token ids."""
-    return [tokens(row) for row in value[:most]] if isinstance(value, list) else []
+    return [tokens(row, longest) for row in value[:most]] if isinstance(value, list) else []
+
+
+def ngrams(value: JSON, most: int = 512) -> list[list[int]]:
+    """Lists of few token ids."""
+    return rows(value, most, _LONGEST)
 
 
 def events(value: JSON, most: int = 512) -> list[Event]:
@@ -41,7 +49,7 @@ def events(value: JSON, most: int = 512) -> list[Event]:
     read: list[Event] = []
     for item in value[:most] if isinstance(value, list) else ():
         if isinstance(item, list) and len(item) == 3 and isinstance(item[2], str) and item[2] in _OUTCOMES:
-            key, ngram = tokens(item[:1]), tokens(item[1])
+            key, ngram = tokens(item[:1]), tokens(item[1], _LONGEST)
             read += [Event(key[0], ngram, item[2])] if key and ngram else []
     return read
 
@@ -83,6 +91,11 @@ def setting(header: Header, name: str, least: int, most: int, default: int) -> i
     return min(most, max(least, value)) if type(value) is int else default
 
 
+def guessed(header: Header) -> int:
+    """Tokens of an n-gram that are guessed behind its key."""
+    return setting(header, "N", 3, 16, 5) - 1 - (header.params.get("drop_bonus") is True)
+
+
 def root(step: Step) -> int:
     """The last token of the text; -1 where no nodes are recorded."""
     return step.tokens[0] if step.tokens else -1
@@ -90,6 +103,11 @@ def root(step: Step) -> int:
 
 def detail(source: str) -> tuple[str, tuple[int, ...]]:
     """A source's kind and the numbers behind it: "pool:1,3" gives "pool" and (1, 3)."""
+    return _detail(source) if len(source) <= _SOURCE else (source.partition(":")[0], ())
+
+
+@lru_cache(maxsize=4096)
+def _detail(source: str) -> tuple[str, tuple[int, ...]]:
     kind, _, numbers = source.partition(":")
     parts = numbers.split(",") if numbers else []
     known = all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts)
@@ -100,7 +118,7 @@ class Nodes:
     """Finds the nodes of a step that hold what a panel speaks of."""
 
     def __init__(self, step: Step) -> None:
-        self._step = step
+        self._step, self._taken = step, frozenset(step.path)
         self._sources: dict[str, int] = {}
         self._children: dict[tuple[int, int], int] = {}
         self.below: dict[int, list[int]] = {}
@@ -121,3 +139,7 @@ class Nodes:
             nodes.append(named)
             above = named
         return nodes
+
+    def accepted(self, nodes: Iterable[int]) -> int:
+        """How many of some nodes were accepted; the root among them is no guess."""
+        return sum(node in self._taken for node in nodes if node > 0)

@@ -50,7 +50,7 @@ def heads(story: Story, k: int) -> Patch:
     """Every guess of every head that the tree uses; a ring around what was written."""
     step, board = story.steps[k], Board()
     chosen: dict[tuple[int, int], int] = {}
-    beyond = 0
+    beyond, taken = 0, frozenset(step.path)
     for node in range(1, len(step.tokens)):
         kind, place = panel.detail(step.sources[node])
         if kind != "medusa" or len(place) != 2:
@@ -59,7 +59,7 @@ def heads(story: Story, k: int) -> Patch:
         if rank >= _RANKS or head > _HEADS:
             beyond += 1
             continue
-        if (head, rank) not in chosen or node in step.path:
+        if (head, rank) not in chosen or node in taken:
             chosen[head, rank] = node
     for (head, rank), node in sorted(chosen.items()):
         board.guess(node, head, rank)

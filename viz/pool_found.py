@@ -64,7 +64,7 @@ def rows(story: Story, k: int) -> Patch:
             if node > 0 and node not in drawn:
                 drawn.add(node)
                 board.guess(node, x, y)
-        if count := sum(node in step.path for node in chain if node > 0):
+        if count := nodes.accepted(chain):
             board.outcome(f"{count} accepted", min(n, len(tokens)) + 0.7, y)
     return {"data": board.patch(step)}
 
@@ -138,12 +138,11 @@ def copies(story: Story, k: int) -> Patch:
         return {"data": board.patch(step)}
     kind, places = panel.detail(step.sources[1])
     place = places[0] if places else 0
-    source = list(story.header.reference) if kind == "reference" else story.ids[: step.start]
+    source, known = (story.header.reference, None) if kind == "reference" else (story.ids, step.start)
     board.outcome(_where(kind, place, n), left, 0)
     board.label("stood before", left - 0.4, 1)
-    for at in range(max(0, place - n - _BEFORE), min(place, len(source))):
-        if at - place + 1 >= left:
-            board.context(source[at], at - place + 1, 1, Fate.PROMPT)
+    for at in range(max(0, place - n - _BEFORE, place + left - 1), min(place, known or len(source))):
+        board.context(source[at], at - place + 1, 1, Fate.PROMPT)
     for x in list(guesses)[:K]:
         board.context(step.tokens[x], x, 1, Fate.PROMPT)
         board.guess(x, x, _NOW)
@@ -185,7 +184,7 @@ def hits(story: Story, k: int) -> Patch:
         words = f"{span} {'token' if span == 1 else 'tokens'} found at {found:,} {'place' if found == 1 else 'places'}"
         board.outcome(f"{words}, {panel.whole(step.panel.get('read')):,} read", 0.7, 0)
     leaves = _leaves(step)
-    most = _BRANCHES
+    most, taken = _BRANCHES, frozenset(step.path)
     for y, branch in enumerate(leaves[:most], start=1):
         depth = {node: x for x, node in branch}
         first = min(depth.values())
@@ -193,7 +192,7 @@ def hits(story: Story, k: int) -> Patch:
         for x, node in branch:
             if x <= deep:
                 board.guess(node, x, y)
-        if count := sum(node in step.path for node in depth):
+        if count := sum(node in taken for node in depth):
             board.outcome(f"{count} accepted", min(deep, branch[-1][0]) + 0.7, y)
     if len(leaves) > most:
         board.label(f"and {len(leaves) - most} more branches", 3.4, most + 1)

@@ -6,6 +6,7 @@ below how many n-grams it holds.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -51,6 +52,7 @@ class _Entry(NamedTuple):
     number: int
     ngram: list[int]
     nodes: list[int]
+    accepted: int
 
 
 def base(header: Header) -> Figure:
@@ -90,14 +92,14 @@ def lookahead(story: Story, k: int) -> Patch:
     """The n-grams of the step's root, and those that the window gave."""
     header, step, board = story.header, story.steps[k], Board()
     n, (_, new) = _width(header), _rows(header)
-    key, guesses = panel.root(step), panel.rows(step.panel.get("guesses"), 256)
+    key, guesses = panel.root(step), panel.ngrams(step.panel.get("guesses"), 256)
     events = panel.events(panel.part(step.panel.get("pool"), "inserted"))
     capacity = panel.setting(header, "G", 0, 256, 15)
     none = "nothing kept for it" if step.panel.get("phase") == "steady" else "not asked before the window is full"
     board.outcome(f"{len(guesses)} of {capacity} kept" if guesses else none, 0.7, 0)
     fates = _replayed(guesses, [event.ngram for event in events if event.key == key], capacity)
     for row, entry in enumerate(_chosen(header, step, guesses, 0), start=1):
-        _entry(board, step, entry, row, n)
+        _entry(board, entry, row, n)
         board.label(_since(story, k, key, entry.ngram), 0.4, row)
         if entry.number in fates:
             board.mark(fates[entry.number], n + 0.8, row)
@@ -124,12 +126,12 @@ def ouroboros(story: Story, k: int) -> Patch:
     if step.tokens:
         board.context(step.tokens[last], 0, 0, Fate.PROPOSED if last else Fate.ROOT, last)
     board.outcome(f"{len(drafted)} drafted in {len(passes)} passes: {' '.join(map(str, passes[:12]))}", 0.7, 0)
-    suffixes = panel.rows(step.panel.get("suffixes"), 64)
+    suffixes = panel.ngrams(step.panel.get("suffixes"), 64)
     for row, entry in enumerate(_chosen(header, step, suffixes, last, newest_first=True), start=1):
-        _entry(board, step, entry, row, n)
+        _entry(board, entry, row, n)
         board.label(_made(story, k, step.tokens[last] if step.tokens else -1, entry.ngram), 0.4, row)
     key = step.tokens[last] if step.tokens else -1
-    refined = panel.rows(step.panel.get("refined"), 64)
+    refined = panel.ngrams(step.panel.get("refined"), 64)
     changed = [[key, *after] for before, after in zip(suffixes, refined, strict=False) if before != after]
     inspired = [[event.key, *event.ngram] for event in panel.events(step.panel.get("inspired")) if event.new]
     for row, (words, phrase) in enumerate([("refined", p) for p in changed] + [("inspired", p) for p in inspired]):
@@ -166,28 +168,25 @@ def _chosen(
 ) -> list[_Entry]:
     """The newest n-grams, but the one of which most was accepted in any case."""
     nodes, most = panel.Nodes(step), _rows(header)[0]
-    entries = [_Entry(i, ngram, nodes.chain(ngram, above, i)) for i, ngram in enumerate(ngrams)]
+    fed = [nodes.chain(ngram, above, i) for i, ngram in enumerate(ngrams)]
+    entries = [_Entry(i, *pair, nodes.accepted(pair[1])) for i, pair in enumerate(zip(ngrams, fed, strict=True))]
     entries = entries if newest_first else entries[::-1]
-    best = max(entries, key=lambda entry: _agreed(step, entry), default=None)
+    best = max(entries, key=lambda entry: entry.accepted, default=None)
     chosen = entries[:most]
-    if best is not None and best not in chosen and _agreed(step, best):
+    if best is not None and best not in chosen and best.accepted:
         chosen[-1] = best
     return chosen
 
 
-def _agreed(step: Step, entry: _Entry) -> int:
-    return sum(place in step.path for place in entry.nodes if place > 0)
-
-
-def _entry(board: Board, step: Step, entry: _Entry, row: int, n: int) -> None:
+def _entry(board: Board, entry: _Entry, row: int, n: int) -> None:
     """An n-gram with the fate of every token that was fed."""
     for x, (token, place) in enumerate(zip(entry.ngram[:n], entry.nodes, strict=False), start=1):
         if place > 0:
             board.guess(place, x, row)
         else:
             board.context(token, x, row, Fate.PROPOSED)
-    if count := _agreed(step, entry):
-        board.outcome(f"{count} accepted", n + 1.1, row)
+    if entry.accepted:
+        board.outcome(f"{entry.accepted} accepted", n + 1.1, row)
 
 
 def _replayed(held: Sequence[list[int]], inserted: Sequence[list[int]], capacity: int) -> dict[int, int]:
@@ -212,15 +211,14 @@ def _replayed(held: Sequence[list[int]], inserted: Sequence[list[int]], capacity
 
 def _since(story: Story, k: int, key: int, ngram: list[int]) -> str:
     """When an n-gram was last put into the pool."""
-    for step, event in reversed(story.pool.get(key, ())):
-        if step < k and event.ngram[: len(ngram)] == ngram:
-            return f"step {step}"
-    return "prompt"
+    steps = story.pool.get((key, *ngram), [])
+    before = bisect_left(steps, k)
+    return f"step {steps[before - 1]}" if before else "prompt"
 
 
 def _made(story: Story, k: int, key: int, phrase: list[int]) -> str:
     """How a phrase came into the pool, as far as the record tells."""
-    step = learned(story, k).get((key, *phrase))
+    step = learned(story, k, (key, *phrase))
     if step is not None:
         return f"☆ step {step}"
     cold = k <= BACK and story.header.params.get("warm_start", "off") == "off"

@@ -7,7 +7,7 @@ same whether the run is still going on, has just ended, or comes from a file.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -16,6 +16,8 @@ from decoding.types import Header, Role, Step, Trace
 
 from . import panel
 from .palette import Fate
+
+_RECENT = 32  # steps whose facts are kept: more than a figure shows at once
 
 
 @dataclass(slots=True)
@@ -26,8 +28,9 @@ class Story:
     texts: dict[int, str] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     ids: list[int] = field(default_factory=list)  # prompt and everything emitted
-    # What went into the pool and in which step, by key, the oldest first.
-    pool: dict[int, list[tuple[int, panel.Event]]] = field(default_factory=lambda: defaultdict(list))
+    ends: frozenset[int] = field(init=False)  # tokens that end a text
+    # In which steps an n-gram went into the pool, by the key in front of it and as much of it as a guess holds.
+    pool: dict[tuple[int, ...], list[int]] = field(default_factory=lambda: defaultdict(list))
     # What a view adds up from step to step, by the view's name: a long run must not be counted anew for every step.
     sums: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
@@ -42,6 +45,7 @@ class Story:
 
     def __post_init__(self) -> None:
         self.ids.extend(self.header.prompt)
+        self.ends = frozenset(self.header.end_tokens)
 
     def tell(self, texts: Mapping[int, str]) -> None:
         """Learn display texts."""
@@ -51,8 +55,9 @@ class Story:
         """The next step."""
         self.steps.append(step)
         self.ids.extend(step.emitted)
+        length = panel.guessed(self.header)
         for event in panel.events(panel.part(step.panel.get("pool"), "inserted")):
-            self.pool[event.key].append((step.index, event))
+            self.pool[event.key, *event.ngram[:length]].append(step.index)
 
     def text(self, token: int | None) -> str:
         """A token's display text."""
@@ -64,7 +69,7 @@ def node_fates(step: Step) -> tuple[Fate, ...]:
     return _node_fates(step.tokens, step.parents, step.roles, step.path, step.choices, step.emitted)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=_RECENT)
 def _node_fates(
     tokens: tuple[int, ...],
     parents: tuple[int, ...],
@@ -93,7 +98,7 @@ def said(step: Step, node: int) -> int:
     return _said(step.tokens, step.parents, step.path, step.choices, step.emitted)[node]
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=_RECENT)
 def _said(
     tokens: tuple[int, ...],
     parents: tuple[int, ...],
@@ -112,13 +117,30 @@ def siblings(step: Step, node: int) -> list[int]:
     They hang off the node or off one with the same tokens before it: the engine walks those together. Of guesses with
     the same token the accepted one stands for all, else the first.
     """
+    return [*siblings_of(step, [node])[0].values()]
+
+
+def siblings_of(step: Step, nodes: Sequence[int]) -> list[Mapping[int, int]]:
+    """The guesses behind each of some nodes, by their tokens."""
     if not step.tokens:
-        return []
-    places, found = places_of(step), dict[int, int]()
-    for guess, (token, parent, role) in enumerate(zip(step.tokens, step.parents, step.roles, strict=True)):
-        if role is Role.VERIFY and places[parent] == places[node] and (token not in found or guess in step.path):
-            found[token] = guess
-    return [*found.values()]
+        return [{} for _ in nodes]
+    places, behind = places_of(step), _siblings(step.tokens, step.parents, step.roles, step.path)
+    return [behind.get(places[node], {}) for node in nodes]
+
+
+@lru_cache(maxsize=_RECENT)
+def _siblings(
+    tokens: tuple[int, ...], parents: tuple[int, ...], roles: tuple[Role, ...], path: tuple[int, ...]
+) -> dict[int, dict[int, int]]:
+    """For every place the guesses behind it, by their tokens."""
+    places, taken = _places(tokens, parents), set(path)
+    found: dict[int, dict[int, int]] = {}
+    for guess, (token, parent, role) in enumerate(zip(tokens, parents, roles, strict=True)):
+        if role is Role.VERIFY:
+            behind = found.setdefault(places[parent], {})
+            if token not in behind or guess in taken:
+                behind[token] = guess
+    return found
 
 
 def branches(step: Step) -> bool:
@@ -132,7 +154,7 @@ def places_of(step: Step) -> tuple[int, ...]:
     return _places(step.tokens, step.parents)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=_RECENT)
 def _places(tokens: tuple[int, ...], parents: tuple[int, ...]) -> tuple[int, ...]:
     known, places = dict[tuple[int, int], int](), list[int]()
     for node, (token, parent) in enumerate(zip(tokens, parents, strict=True)):

@@ -99,7 +99,8 @@ def frame(story: Story, k: int) -> Patch:
     guesses = [node for node, row in enumerate(known) if node and row is not None][:MOST]
     first, stop = guesses[0] if guesses else 1, guesses[-1] + 1 if guesses and guesses[-1] + 1 < len(known) else None
     changed: dict[str, Any] = {"yaxis": {"range": _room(known)}}
-    depth = max([tree.depths(step.parents)[node] for node in guesses], default=0)
+    depths = tree.depths(step.parents)
+    depth = max([depths[node] for node in guesses], default=0)
     if depth > _deepest(story.header):
         changed["xaxis"] = {"range": [-0.4, depth + 1.5]}
     if names := row_names(story, step, known):
@@ -175,7 +176,8 @@ def _answers(step: Step, guesses: Sequence[int]) -> dict[str, Any]:
 
 def _first_names(step: Step, guesses: Sequence[int]) -> dict[str, Any]:
     """The texts of the guesses that hang off the root."""
-    first = thinned([(rows(step)[node] or 0, node) for node in guesses if not step.parents[node]])
+    known = rows(step)
+    first = thinned([(known[node] or 0, node) for node in guesses if not step.parents[node]])
     return _at(step, [node for _, node in first]) | {
         "text": encode.tokens([step.tokens[node] for _, node in first]) | {"cut": _CUT}
     }

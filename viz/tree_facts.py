@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from decoding import tree
@@ -114,32 +116,47 @@ def inspired(story: Story, k: int) -> set[int]:
 
 def _inspired(story: Story, k: int) -> set[int]:
     step = story.steps[k]
+    if story.header.method != "ouroboros":
+        return set()
     entries: dict[int, list[int]] = {}
     for node, source in enumerate(step.sources):
         kind, numbers = panel.detail(source)
         if kind == "pool" and len(numbers) == 2:
             entries.setdefault(numbers[0], []).append(node)
-    if story.header.method != "ouroboros" or not entries:
+    if not entries:
         return set()
     trunk = next(iter(entries.values()))[0]
     key = step.tokens[step.parents[trunk]]
-    suffixes, made = panel.rows(panel.part(step.panel, "suffixes")), learned(story, k)
-    chosen = [i for i, phrase in enumerate(suffixes) if (key, *phrase) in made]
+    suffixes = panel.ngrams(panel.part(step.panel, "suffixes"))
+    chosen = [i for i, phrase in enumerate(suffixes) if learned(story, k, (key, *phrase)) is not None]
     return {node for entry in chosen for node in entries.get(entry, ())}
 
 
-def learned(story: Story, k: int) -> dict[tuple[int, ...], int]:
-    """The phrases that verifications before step k had inspired or refined, each behind its key, and in which step."""
-    known: list[list[tuple[int, ...]]] = story.sums.setdefault("learned", [])
-    known.extend(_learned(step) for step in story.steps[len(known) :])
-    recent = range(max(0, k - BACK), k)
-    return {phrase: story.steps[place].index for place in recent for phrase in known[place]}
+def learned(story: Story, k: int, phrase: tuple[int, ...]) -> int | None:
+    """The last step before k whose verification had inspired or refined a phrase, given behind its key."""
+    known: _Learned = story.sums.setdefault("learned", _Learned())
+    for step in story.steps[known.read :]:
+        for made in _learned(step):
+            known.steps.setdefault(made, []).append(step.index)
+        known.read += 1
+    steps = known.steps.get(phrase, [])
+    before = bisect_left(steps, k)
+    return steps[before - 1] if before and steps[before - 1] >= k - BACK else None
+
+
+@dataclass(slots=True)
+class _Learned:
+    """The steps in which a phrase was learned, as far as the steps were read."""
+
+    read: int = 0
+    steps: dict[tuple[int, ...], list[int]] = field(default_factory=dict)
 
 
 def _learned(step: Step) -> list[tuple[int, ...]]:
     """The phrases that are new by what the target said; one that it left as it was is not."""
     found = [(event.key, *event.ngram) for event in panel.events(step.panel.get("inspired")) if event.new]
-    before, refined = panel.rows(step.panel.get("suffixes")), panel.rows(step.panel.get("refined"))
+    before, refined = panel.ngrams(step.panel.get("suffixes")), panel.ngrams(step.panel.get("refined"))
     drafted = [node for node, source in enumerate(step.sources) if panel.detail(source)[0] == "draft"]
-    changed = [new for new in refined if new not in before]
+    held = set(map(tuple, before))
+    changed = [new for new in refined if tuple(new) not in held]
     return found + [(step.tokens[drafted[-1]], *phrase) for phrase in changed if drafted]

@@ -7,11 +7,13 @@ letters; and it may look like a tag.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import islice
 
 LONGEST_RAW = 200  # characters of a token in the running text
 LONGEST_SHOWN = 24  # characters of a token in a figure or a table
+LONGEST_QUOTED = 60  # characters of a text in a sentence
 _MARKS = 2  # marks on one letter that are drawn; more would cover the lines above
 _SIGNS = {" ": "·", "\n": "↵", "\t": "⇥", "\r": "␍", "\x7f": "␡"}
 # Letters and marks by their class, yet nothing is drawn for them.
@@ -26,9 +28,13 @@ def raw(text: str) -> str:
     return kept if len(kept) <= LONGEST_RAW else kept[: LONGEST_RAW - 1] + "…"
 
 
-@lru_cache(maxsize=4096)
 def shown(text: str, longest: int = LONGEST_SHOWN) -> str:
     """The text with everything visible, cut."""
+    return _shown(text[: 4 * longest + 1], longest)
+
+
+@lru_cache(maxsize=4096)
+def _shown(text: str, longest: int) -> str:
     return cut(_signs(text, _SIGNS, 4 * longest), longest)
 
 
@@ -37,7 +43,17 @@ def escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def quoted(text: str, longest: int = 60) -> str:
+def joined(texts: Iterable[str], most: int = 4 * LONGEST_QUOTED + 1) -> str:
+    """Texts in a row, as far as `quoted` looks at them: a thousand long ones would fill the memory."""
+    row = ""
+    for text in texts:
+        row += text[:most]
+        if len(row) >= most:
+            break
+    return row
+
+
+def quoted(text: str, longest: int = LONGEST_QUOTED) -> str:
     """The text in a sentence: spaces stay, and its direction ends with the quotation marks."""
     inner = cut(_signs(text, {**_SIGNS, " ": " "}, 4 * longest), longest)
     if any(unicodedata.bidirectional(char) in _RIGHT_TO_LEFT for char in inner):

@@ -70,8 +70,7 @@ def frame(story: Story, k: int) -> Patch:
 
 def _sizes(header: Header) -> tuple[int, int, int]:
     """W, N and the tokens of a guess."""
-    N = panel.setting(header, "N", 3, 16, 5)
-    return panel.setting(header, "W", 1, 256, 15), N, N - 1 - (header.params.get("drop_bonus") is True)
+    return panel.setting(header, "W", 1, 256, 15), panel.setting(header, "N", 3, 16, 5), panel.guessed(header)
 
 
 @lru_cache(maxsize=64)
@@ -190,11 +189,11 @@ def _harvest(step: Step, columns: int) -> list[int]:
 def _guesses(step: Step, length: int, data: list[Trace]) -> None:
     """The newest of the pool's guesses, the oldest on top as in the window, and what became of them."""
     known = panel.Nodes(step)
-    entries = enumerate(panel.rows(step.panel.get("guesses"), 256))
+    entries = enumerate(panel.ngrams(step.panel.get("guesses"), 256))
     chains = [known.chain(guess, 0, entry) for entry, guess in entries if len(guess) == length]
     shown = chains[-_GUESSES:]
-    best = max(chains, key=lambda chain: _agreed(chain, step), default=[])
-    if best not in shown and _agreed(best, step):
+    best = max(chains, key=known.accepted, default=[])
+    if best not in shown and known.accepted(best):
         shown[0] = best
     fed = [place for chain in shown for place in chain]
     if not fed or min(fed) < 0:
@@ -205,10 +204,6 @@ def _guesses(step: Step, length: int, data: list[Trace]) -> None:
     data[SIGNS] = {"x": xs, "marker": {"symbol": columns["symbol"]}}
     if len(chains) > len(shown):
         data[NOTE] = {"text": {"strings": [f"and {len(chains) - len(shown)} more in the pool"]}}
-
-
-def _agreed(chain: list[int], step: Step) -> int:
-    return sum(place in step.path for place in chain)
 
 
 VIEW = View(

@@ -297,9 +297,8 @@ def test_a_phrase_is_starred_where_the_target_made_it() -> None:
         for k, step in enumerate(trace.steps):
             data = drawn(trace, VIEW, k)["data"]
             labels = data[LABELS].get("text", [])
-            made = learned(story, k)
             key = step.tokens[step.sources.count("root") + sum(s[:6] == "draft:" for s in step.sources) - 1]
-            shown = [made.get((key, *phrase)) for phrase in step.panel["suffixes"][: len(labels)]]
+            shown = [learned(story, k, (key, *phrase)) for phrase in step.panel["suffixes"][: len(labels)]]
             assert [label if label[:1] == "☆" else None for label in labels] == [
                 None if step is None else f"☆ step {step}" for step in shown
             ]
@@ -310,11 +309,11 @@ def test_a_phrase_is_starred_where_the_target_made_it() -> None:
         suffixes = [[7, 8]]
         unchanged = changed(trace, 1, panel={**same.panel, "suffixes": suffixes, "refined": suffixes, "inspired": []})
         key = same.tokens[max(i for i, source in enumerate(same.sources) if source[:6] == "draft:")]
-        assert (key, 7, 8) not in learned(Story.of(unchanged), 2)
+        assert learned(Story.of(unchanged), 2, (key, 7, 8)) is None
         known = changed(trace, 1, panel={**same.panel, "inspired": [[key, [7, 8], "refreshed"]]})
-        assert (key, 7, 8) not in learned(Story.of(known), 2)
+        assert learned(Story.of(known), 2, (key, 7, 8)) is None
         fresh = changed(trace, 1, panel={**same.panel, "inspired": [[key, [7, 8], "added"]]})
-        assert learned(Story.of(fresh), 2)[key, 7, 8] == 1
+        assert learned(Story.of(fresh), 2, (key, 7, 8)) == 1
     assert "☆" in seen
 
 
