@@ -36,7 +36,7 @@ def scalars(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def ids_in(value: encode.Value) -> Iterator[int]:
     """The tokens whose texts a line uses."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         for name, part in value.items():
             if name in ("token", "choice", "tokens") and not isinstance(part, str):
                 yield from (token for token in numbers(part) if token >= 0)
@@ -49,7 +49,7 @@ def ids_in(value: encode.Value) -> Iterator[int]:
 
 def numbers(array: encode.Value) -> list[int]:
     """The numbers of an array, packed or plain."""
-    plain: list[int] = encode.unpack(array).tolist() if isinstance(array, Mapping) else array
+    plain: list[int] = encode.unpack(array).tolist() if isinstance(array, dict) else array
     return plain
 
 
@@ -69,21 +69,28 @@ def _begins_with_number(values: Sequence[encode.Value]) -> bool:
 
 
 class Strings:
-    """The run's table of strings: each is told once and then meant by its number."""
+    """The run's table of strings: each is told once and then meant by its number.
+
+    Once it is closed nothing more is told: what is not in it stands for itself.
+    """
 
     def __init__(self) -> None:
         self.known: dict[str, int] = {}
+        self.closed = False
         self._told = 0
 
-    def numbers(self, strings: Iterable[str]) -> encode.Value:
-        """The numbers of some strings."""
+    def numbers(self, given: Iterable[str]) -> encode.Value:
+        """The numbers of some strings; of a closed table the strings themselves where one of them is not in it."""
+        strings = [*given]
+        if self.closed and not self.known.keys() >= set(strings):
+            return strings
         numbers = [self.known.setdefault(string, len(self.known)) for string in strings]
         most = max(numbers, default=0)
         return shortest(encode.pack(numbers, "u1" if most < 2**8 else "u2" if most < 2**16 else "i4"))
 
     def replace(self, value: encode.Value) -> encode.Value:
         """A patch with numbers in the place of its lists of strings."""
-        if isinstance(value, Mapping):
+        if isinstance(value, dict):
             if isinstance(value.get("strings"), list | tuple):
                 return {"strings": self.numbers(value["strings"])}
             if "bdata" in value:
@@ -109,7 +116,7 @@ class Values:
 
     def replace(self, value: encode.Value) -> encode.Value:
         """A part of a step with {"same": number} in the place of what the table holds."""
-        if not isinstance(value, Mapping | list | tuple):
+        if not isinstance(value, dict | list | tuple):
             return value
         written = _write(value)
         if len(written) >= _SHORTEST:
@@ -119,7 +126,7 @@ class Values:
                 self._new.append(value)
                 return {"same": self._known.setdefault(written, len(self._known))}
             self._seen.add(hash(written))
-        if isinstance(value, Mapping):
+        if isinstance(value, dict):
             return {name: self.replace(part) for name, part in value.items()}
         return value if _begins_with_number(value) else [self.replace(part) for part in value]
 

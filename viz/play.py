@@ -7,7 +7,8 @@
     {"kind":"step", ...}       a step: its nodes, a sentence, and a patch for every view
     {"kind":"end", ...}        what came out
 
-Beyond the size that a browser is given at once steps are thin: their nodes and patches are asked for when needed.
+Beyond the size that a browser is given at once steps are thin: their nodes and patches are made and asked for when
+needed. What is asked for holds its own strings, since the table ends where the thin steps begin.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ class Play:
         self._strings, self._values, self._told = Strings(), Values(), set[int]()
         self._thin = False  # from the step on that did not fit
         self._views = [view for view in VIEWS.values() if _made("header", view.name, partial(view.shows, header))]
+        self._growing = [view for view in self._views if view.grows and view.kind == "plot"]
 
     def begin(self, texts: Mapping[int, str] | None = None) -> str:
         """The first lines; `texts` are display texts of the prompt's tokens."""
@@ -83,18 +85,17 @@ class Play:
         """The lines of the next step; `texts` are display texts of all tokens in it, its alternatives included."""
         self.story.tell(texts or {})
         _made(f"step {step.index}", "story", lambda: self.story.add(step))
-        told = self._step(step.index)
         if not self._thin:
+            told = self._step(step.index)
             parts = {name: self._values.replace(told[name]) for name in ("nodes", "views") if name in told}
             whole = self._values.line() + line("step", **told | parts)
             self._thin = self._cap is not None and self._size + len(whole) > self._cap
             if not self._thin:
                 return self._sized(self._strings.line() + self._texts({*step.emitted, *ids_in(told)}) + whole)
-        growing = {view.name for view in self._views if view.grows and view.kind == "plot"}
-        views = {name: patch for name, patch in told.pop("views").items() if name in growing}
-        told.pop("nodes", None)
-        thin = line("step", **told, thin=True, views=views)
-        return self._sized(self._strings.line() + self._texts({*step.emitted, *ids_in(views)}) + thin)
+        # The first step that is too large was made whole to find that out; none behind it is.
+        told = self._bare(step.index) | {"thin": True, "views": self._patches(step.index, self._growing)}
+        strings, self._strings.closed = self._strings.line(), True
+        return self._sized(strings + self._texts({*step.emitted, *ids_in(told["views"])}) + line("step", **told))
 
     def end(self, summary: Summary | None, check: Rescored | None = None, speedup: float | None = None) -> str:
         """The last line; the summary of a run that was torn off is None."""
@@ -135,6 +136,17 @@ class Play:
 
     def _step(self, k: int) -> dict[str, Any]:
         """Step k as its line holds it."""
+        step, told = self.story.steps[k], self._bare(k)
+        if step.tokens:
+            sampled = bool(self.story.header.sampling.get("temperature"))
+            nodes = _made(f"step {k}", "nodes", lambda: _nodes(step, self._strings, sampled))
+            if sparks := sorted(inspired(self.story, k)):
+                nodes["inspired"] = sparks
+            told["nodes"] = self._strings.replace(nodes)
+        return told | {"views": self._patches(k, self._views)}
+
+    def _bare(self, k: int) -> dict[str, Any]:
+        """Step k without its nodes and patches."""
         step, where, t = self.story.steps[k], f"step {k}", self.story.steps[k].timing
         told: dict[str, Any] = {
             "k": k,
@@ -144,16 +156,15 @@ class Play:
             "ms": [round(ms, 3) for ms in (t.draft_ms, t.forward_ms, t.accept_ms, t.commit_ms, t.total_ms)],
             "say": _made(where, "narration", lambda: narration.say(self.story, k)),
         }
-        if step.tokens:
-            sampled = bool(self.story.header.sampling.get("temperature"))
-            nodes = _made(where, "nodes", lambda: _nodes(step, self._strings, sampled))
-            if sparks := _made(where, "tree", lambda: sorted(inspired(self.story, k))):
-                nodes["inspired"] = sparks
-                told["inspired"] = [place for place, node in enumerate(step.path[1:]) if node in sparks]
-            told["nodes"] = self._strings.replace(nodes)
-        patches = {view.name: _made(where, view.name, partial(view.frame, self.story, k)) for view in self._views}
-        told["views"] = {name: self._strings.replace(patch) for name, patch in patches.items() if patch}
+        if sparks := _made(where, "tree", lambda: inspired(self.story, k)):
+            told["inspired"] = [place for place, node in enumerate(step.path[1:]) if node in sparks]
         return told
+
+    def _patches(self, k: int, views: Iterable[View]) -> dict[str, Any]:
+        """What step k changes in some views."""
+        where = f"step {k}"
+        patches = {view.name: _made(where, view.name, partial(view.frame, self.story, k)) for view in views}
+        return {name: self._strings.replace(patch) for name, patch in patches.items() if patch}
 
     def _check(self, check: Rescored | None) -> dict[str, Any] | None:
         return None if check is None else checked(check, self.story.header)

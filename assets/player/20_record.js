@@ -159,8 +159,9 @@
       return this.shown.get(id) ?? this.raw(id);
     }
 
-    string(number) {
-      return this.strings[number] ?? "";
+    // By its number in the table; what a step asked for later brings along stands for itself.
+    string(told) {
+      return typeof told === "string" ? told : (this.strings[told] ?? "");
     }
 
     // The columns of a step's nodes, with what follows from them; null for a step that carries none.

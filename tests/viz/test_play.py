@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from decoding.trace import read_trace
 from decoding.types import Trace
 from tests import families
 from tests.toys import counted_text, engine
@@ -16,6 +18,7 @@ from viz.lines import Values, ids_in, numbers, shortest
 from viz.play import MisfitError, Play, lines
 from viz.story import Story, node_fates
 from viz.tree_facts import inspired
+from viz.view import Patch, View
 from viz.views import VIEWS
 
 from .records import METHODS, changed, expanded, hostile, parsed, record, strings_in
@@ -25,6 +28,27 @@ EVERY = pytest.mark.parametrize("method", METHODS)
 
 def steps(lines: str) -> list[dict[str, Any]]:
     return [line for line in expanded(parsed(lines)) if line["kind"] == "step"]
+
+
+def known(told: list[dict[str, Any]]) -> list[str]:
+    """The table of strings that a stream tells."""
+    return [string for line in told if line["kind"] == "strings" for string in line["strings"]]
+
+
+def named(value: Any, table: list[str]) -> Any:
+    """Steps with strings in the place of their numbers."""
+    if isinstance(value, list):
+        return [named(part, table) for part in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        name: [
+            table[told] if type(told) is int else told for told in (part if isinstance(part, list) else numbers(part))
+        ]
+        if name in ("strings", "source")
+        else named(part, table)
+        for name, part in value.items()
+    }
 
 
 @EVERY
@@ -119,7 +143,7 @@ def test_steps_beyond_the_cap_are_thin_and_can_be_asked_for(method: str) -> None
     assert all(set(line["views"]) <= growing for line in thin)
     for line in thin:
         k = line["k"]
-        assert steps(capped.full(k)) == [whole[k]]
+        assert named(steps(capped.full(k)), known(told)) == named([whole[k]], known(parsed(lines(trace, cap=None))))
         kept = line.keys() - {"thin", "views"}
         assert {name: line[name] for name in kept} == {name: whole[k][name] for name in kept}
     texts = {int(token) for line in parsed(capped.full(thin[-1]["k"])) for token in line.get("texts", ())}
@@ -310,3 +334,61 @@ def test_a_story_of_a_whole_trace_is_the_growing_one() -> None:
     for step in trace.steps:
         player.step(step)
     assert player.story == Story.of(trace)
+
+
+def counted(player: Play) -> list[str]:
+    """The names of the views that are drawn from now on, a name for every patch."""
+    drawn = list[str]()
+
+    def watched(view: View) -> View:
+        def frame(story: Story, k: int) -> Patch:
+            drawn.append(view.name)
+            return view.frame(story, k)
+
+        return replace(view, frame=frame)
+
+    player._views = [watched(view) for view in player._views]
+    player._growing = [watched(view) for view in player._growing]
+    return drawn
+
+
+RECORDINGS = sorted((Path(__file__).parents[2] / "assets" / "traces").glob("*-defaults.jsonl.gz"))
+
+
+@pytest.mark.parametrize("path", RECORDINGS, ids=[path.name.split(".")[0] for path in RECORDINGS])
+def test_a_thin_step_costs_no_more_than_it_tells(path: Path) -> None:
+    """Once a run is thin, no view is drawn to be thrown away, and every line is the whole one without its nodes."""
+    trace = read_trace(path)
+    every = lines(trace, cap=None)
+    whole, names = steps(every), known(parsed(every))
+    player = Play(trace.header, cap=10_000)
+    told, drawn = known(parsed(player.begin(trace.texts))), counted(player)
+    growing = {name for name, view in VIEWS.items() if view.grows and view.kind == "plot"}
+    thin = 0
+    for step, full in zip(trace.steps, whole, strict=True):
+        drawn.clear()
+        piece = parsed(player.step(step))
+        told, line = told + known(piece), piece[-1]
+        if "thin" not in line:
+            continue
+        thin += 1
+        kept = {name: part for name, part in full.items() if name not in ("nodes", "views")}
+        views = {name: patch for name, patch in full["views"].items() if name in growing}
+        assert named(line, told) == named(kept | {"thin": True, "views": views}, names)
+        assert [*line] == [*kept, "thin", "views"]
+        if thin > 1:
+            assert set(drawn) == growing and not known(piece)
+    assert thin > len(trace.steps) // 2
+
+
+def test_a_step_asked_for_brings_the_strings_that_were_never_told() -> None:
+    """Answers come in any order and to several visitors, so no answer may count on another one."""
+    trace = record("lookahead")
+    first, second = (Play(trace.header, cap=5_000) for _ in range(2))
+    for player in (first, second):
+        told = known(parsed(player.begin(trace.texts) + "".join(player.step(step) for step in trace.steps)))
+    last = len(trace.steps) - 1
+    second.full(last - 1)
+    assert first.full(last) == second.full(last) == first.full(last)
+    names = steps(first.full(last))[0]["nodes"]["source"]
+    assert named({"source": names}, told)["source"] == list(trace.steps[last].sources)
