@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NoReturn
 
 from .errors import TraceError
 from .types import JSON
 
 _SNIPPET = 40
+_PIECE = 2**16  # bytes
 _ONE_KIND = bytes.maketrans(b"{}", b"[]")
+_BEGINNINGS = (b"[", b"{", b",", b":")  # outside of strings one stands before every value and key, or in an empty list
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 
 
@@ -18,9 +20,16 @@ class NotJsonError(TraceError):
     """Text that is no JSON: what a line cut off in the middle looks like, too."""
 
 
-def parse_object(line: bytes, where: str, depth: int) -> dict[str, JSON]:
-    """The object in `line`, whose values nest at most `depth` levels; `where` begins an error."""
-    if _deeper(line, depth + 2):  # around a value stand the field that holds it and the line's object
+def parse_object(
+    line: bytes, where: str, depth: int, count: Callable[[int], None] = lambda values: None
+) -> dict[str, JSON]:
+    """The object in `line`, whose values nest at most `depth` levels; `where` begins an error.
+
+    `count` is told how many values the line holds before any of them is built, and may refuse it by an error.
+    """
+    bare = _outside(line)
+    count(sum(map(bare.count, _BEGINNINGS)))
+    if _deeper(bare, depth + 2):  # around a value stand the field that holds it and the line's object
         raise TraceError(f"{where} nests lists or objects deeper than {depth} levels")
     try:
         data = json.loads(line.decode(), object_pairs_hook=_pairs, parse_constant=_constant)
@@ -51,9 +60,33 @@ def show(value: object) -> str:
     return text if len(text) <= _SNIPPET + 2 else text[:_SNIPPET] + "..."
 
 
-def _deeper(line: bytes, depth: int) -> bool:
+def values_in(value: JSON) -> int:
+    """How many values and keys a built one holds, counted as in a line: an empty list or object holds one."""
+    values, waiting = 0, [value]
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner, dict):
+            values += max(1, 2 * len(inner))
+            waiting.extend(inner.values())
+        elif isinstance(inner, list):
+            values += max(1, len(inner))
+            waiting.extend(inner)
+    return values
+
+
+def _outside(line: bytes) -> bytes:
+    """What stands outside of strings."""
+    plain = line.replace(rb"\\", b"").replace(rb"\"", b"")
+    found, inside = list[bytes](), False
+    for begin in range(0, len(plain), _PIECE):  # cut at all quotes at once, a line of them would take 40 times its size
+        parts = plain[begin : begin + _PIECE].split(b'"')
+        found.append(b"".join(parts[inside::2]))
+        inside ^= len(parts) % 2 == 0
+    return b"".join(found)
+
+
+def _deeper(bare: bytes, depth: int) -> bool:
     """Whether brackets outside of strings nest deeper: asked before the parser recurses into them."""
-    bare = b"".join(line.replace(rb"\\", b"").replace(rb"\"", b"").split(b'"')[::2])
     brackets = bare.translate(_ONE_KIND, _NO_BRACKETS)
     for _ in range(depth):
         outer = brackets.replace(b"[]", b"")  # peels the innermost level everywhere

@@ -23,6 +23,7 @@ from typing import IO, Self, TextIO
 from .errors import TraceError
 from .json_line import NotJsonError, parse_object, show
 from .schema import from_json, to_json
+from .trace_budget import Budget
 from .trace_lines import CutOffError, Limits, Readable, lines
 from .trace_rules import Progress, check_texts
 from .types import SCHEMA, Header, Step, Summary, Trace
@@ -146,7 +147,7 @@ class _Told:
     """What the lines told so far."""
 
     def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+        self._limits, self._budget = limits, Budget(limits)
         self._progress: Progress | None = None
         self._header: Header | None = None
         self._steps: list[Step] = []
@@ -156,7 +157,7 @@ class _Told:
     def take(self, line: bytes, number: int) -> None:
         """Add a line."""
         where = f"line {number}"
-        data = parse_object(line, where, self._limits.depth)
+        data = parse_object(line, where, self._limits.depth, lambda values: self._budget.line(values, number))
         kind = data.pop("kind", None)
         if kind not in ("header", "texts", "step", "summary"):
             raise TraceError(f"{where} must be of kind header, texts, step or summary, not {show(kind)}")
@@ -171,10 +172,13 @@ class _Told:
             texts = from_json(Texts, data, where).texts
             check_texts(self._texts, texts, f"{where}.texts")
             self._texts.update(texts)
+            self._budget.texts(texts.values(), len(self._texts), where)
         elif kind == "step":
-            step = from_json(Step, data, where)
             if len(self._steps) == self._limits.steps:
                 raise TraceError(f"{where} is one more than the {self._limits.steps} steps that are read")
+            self._budget.panel(data.get("panel"), len(self._steps), where)
+            step = from_json(Step, data, where)
+            self._budget.step(step, where)
             self._progress.add(step, self._limits.nodes, where)
             self._steps.append(step)
         else:
@@ -186,6 +190,7 @@ class _Told:
         """The whole."""
         if self._header is None:
             raise TraceError("the file holds no whole line of a trace")
+        self._budget.whole(self._steps, self._texts)
         return Trace(self._header, tuple(self._steps), self._summary, self._texts)
 
     def _begin(self, data: dict[str, object], where: str) -> None:
@@ -195,6 +200,7 @@ class _Told:
         if type(version) is int and version != SCHEMA:
             raise TraceError(f"{where} says written by version {show(version)}; this reader knows {SCHEMA}")
         self._header = from_json(Header, data, where)
+        self._budget.header(self._header, where)
         self._progress = Progress(self._header, where)
 
 

@@ -12,7 +12,7 @@ from typing import Protocol
 from .errors import TraceError
 from .schema import DEPTH
 
-_GZIP = b"\x1f\x8b"
+GZIP = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,16 @@ class Limits:
     steps: int = 20_000  # two hours of text at three steps a second: more than any screen scrubs through
     nodes: int = 4_096  # as many as the engine's largest step may have; drawing a mask takes its square
     depth: int = DEPTH  # inside a JSON value; the schema holds it down to this as well
+    # Values take up to 100 bytes each as objects, whatever they take in the file: an empty list takes three there.
+    line_values: int = 2**21  # a fully recorded step of 4,096 nodes has 200 thousand
+    total_values: int = 2**26  # about as many as the largest file of honest steps has
+    panel_values: int = 2**24  # in the panels of all steps: plain JSON, which the views go through again and again
+    total_nodes: int = 2**22  # of all steps
+    prompt: int = 2**20  # tokens of the prompt, of the reference and of the ends of text, each
+    texts: int = 2**20  # tokens that have a display text; the largest vocabularies have a quarter of that
+    text_characters: int = 2**26  # of these texts together
+    written_characters: int = 2**26  # of the text that the run wrote: a few long texts may come again and again
+    panels: frozenset[str] | None = None  # names that a panel may hold; None: any
 
 
 class Readable(Protocol):
@@ -47,7 +57,7 @@ class CutOffError(TraceError):
 def lines(file: Readable, limits: Limits) -> Iterator[bytes]:
     """The lines of a file, unpacked; never more than one of them, and never more than the limit, in memory."""
     raw = io.BufferedReader(_Raw(file))
-    packed = raw.peek(len(_GZIP)).startswith(_GZIP)  # by content: names lie, and file objects have none
+    packed = raw.peek(len(GZIP)).startswith(GZIP)  # by content: names lie, and file objects have none
     plain: io.BufferedIOBase = gzip.GzipFile(fileobj=raw) if packed else raw
     left, number = limits.total_bytes, 0
     while True:

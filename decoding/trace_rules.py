@@ -9,6 +9,8 @@ from . import tree
 from .errors import TraceError
 from .types import Header, Role, Step, Summary
 
+_LARGEST = 1e18  # of a count, an amount or a time: sums of it stay finite
+
 
 class Progress:
     """A run as told so far: knows what its next step must look like."""
@@ -22,6 +24,7 @@ class Progress:
         self._last = header.prompt[-1]
         self._steps = 0
         self._cut = False
+        self._unread = self._committed - 1  # tokens in front of the root that the next step may have to feed
 
     def add(self, step: Step, most_nodes: int, where: str) -> None:
         """Check the next step."""
@@ -30,8 +33,12 @@ class Progress:
         _check(not self._cut, f"{where} follows a step whose tokens were cut, which only the last step may have")
         _check_counts(step, where)
         _check_outcome(step, where)
+        most = self._unread
+        _check(step.pending <= most, f"{where}.pending must be at most {most}: all other tokens were read before")
         nodes = len(step.tokens)
         _check(nodes <= most_nodes, f"{where} has {nodes} nodes, more than the {most_nodes} allowed")
+        # A step without its nodes may have had as many, and no more.
+        _check(step.drafted <= most_nodes, f"{where}.drafted must be at most {most_nodes}, not {step.drafted}")
         _check_columns(step, where)
         if nodes:
             _check(step.tokens[0] == self._last, f"{where}.tokens[0] must be {self._last}, the last committed token")
@@ -40,6 +47,7 @@ class Progress:
         self._steps += 1
         self._committed += len(step.emitted)
         self._last = step.emitted[-1]
+        self._unread = len(step.emitted)
         self._cut = len(step.emitted) == step.accepted
 
     def finish(self, summary: Summary, where: str) -> None:
@@ -66,12 +74,13 @@ def _check(holds: bool, sentence: str) -> None:
 
 
 def _check_counts(record: object, where: str) -> None:
-    """Every single number of a record is a count, an amount or a time: none is negative."""
+    """Every single number of a record is a count, an amount or a time: none is negative, or beyond all measure."""
     assert dataclasses.is_dataclass(record)
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
         if isinstance(value, int | float):
             _check(value >= 0, f"{where}.{field.name} must not be negative")
+            _check(value <= _LARGEST, f"{where}.{field.name} must be at most {_LARGEST:g}")
         elif dataclasses.is_dataclass(value):
             _check_counts(value, f"{where}.{field.name}")
 
