@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import gzip
 import json
 import logging
 from collections.abc import Callable, Mapping
@@ -17,13 +18,15 @@ from decoding.errors import SpecscopeError, TraceError
 from decoding.export import perfetto, steps_csv, vllm
 from decoding.params import shown
 from decoding.trace import parse_trace
-from viz.page import page
+from decoding.trace_lines import GZIP
+from viz.page import TooLongError, page
 from viz.play import MisfitError
 
-from .hosting import host, spoken
+from .gate.presence import CLIENT
+from .hosting import CROWDED, host, spoken
 from .limits import LIMITS
 from .recordings import Recordings
-from .store import Kept, Store, new_id, pack, replay
+from .store import FAST, Kept, Store, new_id, pack, replay
 
 _log = logging.getLogger(__name__)
 Answer = dict[str, Any]
@@ -76,8 +79,7 @@ class Answers:
         told = self._recordings.get(run)
         assert told is not None
         about = {"run": run, "address": f"run={run}", "title": told.title, "shows": told.shows, "step": told.step}
-        with self._store.reading:
-            return host(**about) + self._recordings.lines(run)
+        return host(**about) + self._recordings.lines(run)  # ours, and soon read: it waits for no visitor's file
 
     def _line(self, asked: Any, what: str) -> Answer:
         run, k = _pair(asked)
@@ -116,9 +118,11 @@ class Answers:
                 raise TraceError("this trace holds no steps: record a run first")
             run = new_id()
             play, lines = replay(trace, run)
-            kept = Kept(trace, play)
-            self._store.put(run, kept)
-        return {"lines": host(run=run, address=f"run={run}", title="Your file") + lines + kept.end()}
+            kept = Kept(trace, play, file=data if data.startswith(GZIP) else gzip.compress(data, FAST, mtime=0))
+            crowded = self._store.put(run, kept, CLIENT.get())
+        notice = {"notice": CROWDED} if crowded else {}
+        about = {"run": run, "address": f"run={run}", "title": "Your file", **notice}
+        return {"lines": host(**about) + lines + kept.end()}
 
     def _kept(self, run: object) -> Kept:
         kept = self._store.get(run)
@@ -128,7 +132,8 @@ class Answers:
 
 
 def _html(kept: Kept, step: int | None) -> tuple[str, str]:
-    return "html", page(kept.trace, check=kept.proof.check, speedup=kept.proof.speedup, step=step)
+    proof = kept.proof
+    return "html", page(kept.trace, check=proof.check, speedup=proof.speedup, step=step, most=LIMITS.page_characters)
 
 
 _FORMS: Mapping[str, Callable[[Kept, int | None], tuple[str, str | bytes]]] = {
@@ -153,7 +158,7 @@ def _spell(data: bytes) -> str:
 def _answer(make: Callable[[], Answer]) -> Answer:
     try:
         return make()
-    except (SpecscopeError, MisfitError) as error:
+    except (SpecscopeError, MisfitError, TooLongError) as error:
         return {"fault": spoken(str(error)[:500])}
     except Exception:
         _log.exception("an answer failed")

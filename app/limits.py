@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from decoding.panels import KNOWN
 from decoding.trace import Limits as FileLimits
 
 
@@ -39,7 +40,9 @@ class Limits:
     stored_bytes_each: int = 16 * 2**20
     stored_runs: int = 256
     stored_runs_each: int = 64
-    unpacked_runs: int = 6  # records held as objects, a few ten megabytes each
+    unpacked_runs: int = 6  # records held as objects
+    unpacked_values: int = 2**21  # of these records together: some 70 MB, or one of the largest there are
+    page_characters: int = 16 * 2**20  # of a run as one HTML file: it is made whole, and opened by browsers
     models: int = 2  # engines in memory; the one unused for longest makes room
     upload_bytes: int = 4 * 2**20  # of a trace as it is sent, packed or not
     file_bytes: int = 6 * 2**20  # of a request that brings such a trace: it comes as text, a third larger
@@ -59,8 +62,26 @@ class Limits:
 
     @property
     def files(self) -> FileLimits:
-        """For a trace that a visitor drops: small enough to be drawn, and read in about a second."""
-        return FileLimits(line_bytes=2 * 2**20, total_bytes=32 * 2**20, steps=2_048, nodes=1_024)
+        """For a trace that a visitor drops: small enough to be drawn, and read and replayed in about two seconds.
+
+        The longest run with the largest steps that the page itself makes fits in, as long as it is fully recorded: of
+        a node some 25 values and 120 bytes, or twice that with a drafter's law.
+        """
+        return FileLimits(
+            line_bytes=2 * 2**20,
+            total_bytes=16 * 2**20,
+            steps=2_048,
+            nodes=1_024,
+            line_values=2**18,
+            total_values=2**21,
+            panel_values=300_000,  # of a node at most four, in the panels of Medusa
+            total_nodes=self.new_tokens * self.nodes,
+            prompt=2**17,
+            texts=2**17,
+            text_characters=2**20,
+            written_characters=2**20,
+            panels=KNOWN,
+        )
 
 
 LIMITS = Limits()

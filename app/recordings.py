@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import json
 import logging
+import threading
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -53,6 +54,7 @@ class Recordings:
         self._known = {each.id: each for each in _listed(folder / INDEX) if self._begins(each.id)}
         self._lines = dict[str, str]()
         self._broken = set[str]()  # found so when they were opened
+        self._making = threading.Lock()
 
     def __iter__(self) -> Iterator[Recording]:
         return iter(self._known.values())
@@ -81,11 +83,13 @@ class Recordings:
     def lines(self, run: str) -> str:
         """What the player reads, made once; TraceError where the file is gone or damaged."""
         if run not in self._lines:
-            packed = self.packed(run)
-            made = None if packed is None else self._made(run, packed)
-            if made is None:
-                raise TraceError(f"the recording {run!r} cannot be read on this server: choose another one")
-            self._lines[run] = made
+            with self._making:  # once, even where several ask at the same time
+                if run not in self._lines:
+                    packed = self.packed(run)
+                    made = None if packed is None else self._made(run, packed)
+                    if made is None:
+                        raise TraceError(f"the recording {run!r} cannot be read on this server: choose another one")
+                    self._lines[run] = made
         return self._lines[run]
 
     def gallery(self) -> list[dict[str, JSON]]:

@@ -21,7 +21,7 @@ from viz.play import Play
 from .controls import Message, Order
 from .engines import Engines
 from .gate.presence import Presence
-from .hosting import host
+from .hosting import CROWDED, host
 from .limits import LIMITS
 from .line import Line
 from .pieces import Pieces, arrival, bursts, guarded, led, turn
@@ -225,8 +225,9 @@ class Runs:
             chat = self._chat(tab, order)
             run, play = yield from self.decode(engine, order, tab, run_id, cancel, LIMITS.stream_bytes, chat)
             trace = run.trace
-            self.store.put(run_id, Kept(trace, play))  # first: whoever hears of the end may ask for details at once
-            yield play.end(run.summary)
+            # First: whoever hears of the end may ask for details at once.
+            crowded = self.store.put(run_id, Kept(trace, play), client)
+            yield (host(notice=CROWDED) if crowded else "") + play.end(run.summary)
             if not isinstance(order.prompt, str):
                 talk.answer = order.prompt, run.summary.text
             if not trace.steps:

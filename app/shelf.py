@@ -43,15 +43,14 @@ class Shelf(Generic[_Thing]):
     def __contains__(self, key: str) -> bool:
         return key in self._kept
 
-    def put(self, client: str, key: str, thing: _Thing, weight: int = 0) -> list[str]:
-        """Keep a thing; the keys of what made room for it, all the client's own or of whoever holds more."""
+    def put(self, client: str, key: str, thing: _Thing, weight: int = 0) -> dict[str, str]:
+        """Keep a thing; what made room for it, and whose it was: the client's own, or of whoever holds more."""
         with self._lock:
             self._kept[key] = _Kept(client, thing, weight)
             self._kept.move_to_end(key)
-            gone = list[str]()
+            gone = dict[str, str]()
             while (victim := self._victim(client, key)) is not None:
-                del self._kept[victim]
-                gone.append(victim)
+                gone[victim] = self._kept.pop(victim).client
             return gone
 
     def get(self, key: str) -> _Thing | None:

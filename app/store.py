@@ -10,21 +10,30 @@ import io
 import re
 import secrets
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from decoding.errors import TraceError
+from decoding.json_line import values_in
 from decoding.trace import parse_trace, write_trace
 from decoding.types import Trace
 from viz.play import Play
 
+from .gate.presence import CLIENT
 from .limits import LIMITS
+from .line import FullError, Line
+from .shelf import Bound, Shelf
 
 ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PATIENCE = 5.0  # seconds
-_FAST = 3  # of gzip: a third larger than the best, in a fifth of the time
+_READERS, _READERS_EACH = 24, 4  # who wait
+_WHOLE = Bound(LIMITS.stored_runs, LIMITS.stored_bytes)
+_EACH = Bound(LIMITS.stored_runs_each, LIMITS.stored_bytes_each)
+FAST = 3  # of gzip: a third larger than the best, in a fifth of the time
 
 
 def new_id() -> str:
@@ -36,7 +45,7 @@ def pack(trace: Trace) -> bytes:
     """A trace as the bytes of its packed file."""
     text = io.StringIO()
     write_trace(trace, text)
-    return gzip.compress(text.getvalue().encode("ascii"), _FAST, mtime=0)
+    return gzip.compress(text.getvalue().encode("ascii"), FAST, mtime=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +71,7 @@ class Kept:
     trace: Trace
     play: Play
     proof: Proof = Proof()
+    file: bytes | None = None  # packed, that the record came in
 
     def end(self) -> str:
         """The last of its lines."""
@@ -69,17 +79,26 @@ class Kept:
 
 
 class Reading:
-    """Reading and replaying records takes the interpreter for a while: one at a time, the others are soon told so."""
+    """Reading and replaying records takes the interpreter for a while: one at a time, clients in turn, and whoever
+    would wait for long is soon told so."""
 
     def __init__(self) -> None:
-        self._gate = threading.Semaphore(1)
+        self._line = Line(_READERS, _READERS_EACH)
 
-    def __enter__(self) -> None:
-        if not self._gate.acquire(timeout=_PATIENCE):
-            raise TraceError("the server is reading other records: try again in a moment")
-
-    def __exit__(self, *error: object) -> None:
-        self._gate.release()
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """The time to read, as long as the block takes."""
+        busy = TraceError("the server is reading other records: try again in a moment")
+        try:
+            ticket = self._line.join(CLIENT.get())
+        except FullError:
+            raise busy from None
+        with ticket:
+            until = time.monotonic() + _PATIENCE
+            while ticket.wait(max(0.0, until - time.monotonic())):
+                if time.monotonic() >= until:
+                    raise busy
+            yield
 
 
 def replay(trace: Trace, run: str | None) -> tuple[Play, str]:
@@ -89,82 +108,105 @@ def replay(trace: Trace, run: str | None) -> tuple[Play, str]:
 
 
 class Store:
-    """Bounded in runs and in bytes; what was not used for longest goes first. Safe from several threads.
+    """Bounded in runs and in bytes, for each client and in all. Safe from several threads.
 
-    `find` knows packed records that are kept elsewhere; `reading` is for whoever else reads or replays records.
+    `find` knows packed records that are kept elsewhere.
     """
 
     def __init__(
         self,
         find: Callable[[str], Packed | None] = lambda run: None,
-        most_runs: int = LIMITS.stored_runs,
-        most_bytes: int = LIMITS.stored_bytes,
+        whole: Bound = _WHOLE,
+        each: Bound = _EACH,
     ) -> None:
-        self._find, self._most_runs, self._most_bytes = find, most_runs, most_bytes
-        self.reading = Reading()
+        self._find = find
+        self._reading = Reading()
+        self._finding = threading.Lock()
         self.telling = set[str]()  # runs and races, by id, whose lines are on the way to a page
-        self._packed: OrderedDict[str, Packed] = OrderedDict()
+        self._packed: Shelf[Packed] = Shelf(whole, each)
         self._open: OrderedDict[str, Kept] = OrderedDict()
+        self._sizes = dict[str, int]()  # of those, in values
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._packed)
 
     @property
+    def reading(self) -> AbstractContextManager[None]:
+        """For whoever reads or replays what visitors brought."""
+        return self._reading.turn()
+
+    @property
     def unpacked(self) -> int:
         """Records that are held as objects now."""
         return len(self._open)
 
-    def put(self, run: str, kept: Kept) -> None:
-        """Keep a run."""
-        packed = Packed(pack(kept.trace), kept.proof)
+    def put(self, run: str, kept: Kept, client: str = "") -> bool:
+        """Keep a client's run; whether runs of the same client made room for it."""
+        packed = Packed(pack(kept.trace) if kept.file is None else kept.file, kept.proof)
         with self._lock:
-            self._packed[run] = packed
-            while len(self._packed) > 1 and (
-                len(self._packed) > self._most_runs
-                or sum(len(each.data) for each in self._packed.values()) > self._most_bytes
-            ):
-                gone, _ = self._packed.popitem(last=False)
-                self._open.pop(gone, None)
+            gone = self._packed.put(client, run, packed, len(packed.data))
+            for each in gone:
+                self._open.pop(each, None)
             self._remember(run, kept)
+            return client in gone.values()
 
     def prove(self, run: str, proof: Proof) -> None:
         """Keep what was found out about a run, as long as the run."""
         with self._lock:
-            if run in self._packed:
-                self._packed[run] = replace(self._packed[run], proof=proof)
+            if (packed := self._packed.get(run)) is not None:
+                self._packed.change(run, replace(packed, proof=proof))
             if run in self._open:
                 self._open[run] = replace(self._open[run], proof=proof)
 
     def get(self, run: object) -> Kept | None:
-        """A run by its id; None: unknown, or gone. Raises TraceError while too much else is being read."""
+        """A run by its id; None: unknown, or gone. Raises TraceError while too much else is being read.
+
+        What is kept elsewhere does not wait for what visitors brought: it is small, and one at a time is read here too.
+        """
         if not isinstance(run, str) or not ID.fullmatch(run):
             return None
         kept = self._opened(run)
-        packed = None if kept else self._packed.get(run) or self._find(run)
+        own = None if kept else self._packed.get(run)
+        packed = None if kept else own or self._find(run)
         if packed is None:
             return kept
-        with self.reading:
+        with self.reading if own else self._finding:
             return self._opened(run) or self._unpack(run, packed)
 
     def _opened(self, run: str) -> Kept | None:
         with self._lock:
-            if run in self._packed:
-                self._packed.move_to_end(run)
+            self._packed.get(run)  # it counts as used
             if run in self._open:
                 self._open.move_to_end(run)
             return self._open.get(run)
 
     def _unpack(self, run: str, packed: Packed) -> Kept:
-        trace = parse_trace(packed.data)
+        trace = parse_trace(packed.data, allow_partial=True)  # a file may have come cut off
         play, _ = replay(trace, run)
         with self._lock:
-            kept = Kept(trace, play, self._packed.get(run, packed).proof)
+            kept = Kept(trace, play, (self._packed.get(run) or packed).proof)
             self._remember(run, kept)
         return kept
 
     def _remember(self, run: str, kept: Kept) -> None:
         self._open[run] = kept
         self._open.move_to_end(run)
-        while len(self._open) > LIMITS.unpacked_runs:
-            self._open.popitem(last=False)
+        sizes = {each: self._sizes[each] for each in self._open if each in self._sizes}
+        self._sizes = sizes | {run: _values(kept.trace)}
+        while len(self._open) > LIMITS.unpacked_runs or (
+            len(self._open) > 1 and sum(self._sizes.values()) > LIMITS.unpacked_values
+        ):
+            gone, _ = self._open.popitem(last=False)
+            del self._sizes[gone]
+
+
+def _values(trace: Trace) -> int:
+    """About how many values a record holds as objects."""
+    header = trace.header
+    values = sum(map(len, (header.prompt, header.reference, header.end_tokens))) + 3 * len(trace.texts)
+    values += sum(values_in(part) for part in (header.params, header.sampling, header.versions, header.parts))
+    for step in trace.steps:
+        values += 7 * len(step.tokens) + len(step.emitted) + 3 * sum(map(len, step.top))
+        values += 4 * sum(map(len, step.draft_top)) + values_in(step.panel)
+    return values

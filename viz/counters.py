@@ -205,6 +205,11 @@ def _bandwidth(header: Header, passes: int, seen: int, ms: float) -> float | Non
     return (passes * card.pass_bytes + seen * card.token_bytes) / (ms / 1000) / roof
 
 
+def held(story: Story) -> int | None:
+    """Bytes that the models and their caches take in the end."""
+    return _memory(story.header, max(memory(story.header, [step], 0).slots for step in story.steps))
+
+
 def _memory(header: Header, cached: int) -> int | None:
     """Bytes that the models and their caches take."""
     held = 0

@@ -54,6 +54,10 @@ _PAGE = """<!doctype html>
 """
 
 
+class TooLongError(ValueError):
+    """A run that makes a larger page than was asked for."""
+
+
 def write_html(
     trace: Trace,
     path: str | PathLike[str],
@@ -66,10 +70,23 @@ def write_html(
     Path(path).write_text(page(trace, check=check, speedup=speedup, step=step), encoding="utf-8")
 
 
-def page(trace: Trace, *, check: Rescored | None = None, speedup: float | None = None, step: int | None = None) -> str:
-    """The replay as a text."""
+def page(
+    trace: Trace,
+    *,
+    check: Rescored | None = None,
+    speedup: float | None = None,
+    step: int | None = None,
+    most: int | None = None,
+) -> str:
+    """The replay as a text. Raises TooLongError where the run takes more than `most` characters."""
     play = Play(trace.header, cap=None)
-    lines = [play.begin(trace.texts), *(play.step(told) for told in trace.steps)]
+    lines = [play.begin(trace.texts)]
+    size = len(lines[0])
+    for told in trace.steps:
+        lines.append(play.step(told))
+        size += len(lines[-1])
+        if most is not None and size > most:
+            raise TooLongError("this run is too long for one page: download its trace instead")
     lines += [play.end(trace.summary, check, speedup), play.details()]
     scripts = [get_plotlyjs(), player_script(), _START]
     hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)

@@ -102,8 +102,7 @@ class Play:
         numbers = {} if summary is None else asdict(summary)
         numbers.pop("text", None)  # it stands in the steps
         finish = "torn" if summary is None else summary.finish[:40]
-        steps = len(self.story.steps)
-        memory = counters.numbers(self.story, steps - 1)["memory"] if steps else None
+        memory = counters.held(self.story) if self.story.steps else None
         return line("end", finish=finish, summary=numbers, memory=memory, check=self._check(check), speedup=speedup)
 
     def late(self, check: Rescored | None = None, speedup: float | None = None) -> str:

@@ -28,7 +28,7 @@ TEXT, CHAT = "Text", "Chat"
 _OWN = "own settings"  # the name of settings that are no preset
 _SLIDES = 64  # a whole number with more values than this is typed, not slid
 _PROMPT = "What is the dish of Ablow?"
-_CUT = 10  # times what the server takes: a browser cuts without a word, and a text that is refused is told of
+_CUT = 3  # times what the server takes: a browser cuts without a word, and a text that is refused is told of
 _HOTTEST = 2.0  # the page's slider; the command line goes further
 
 

@@ -35,12 +35,12 @@
   };
 
   // What a race leaves: its address, and every run of it to be looked at step by step.
-  App.afterRace = ({ address, runs }) => {
+  App.afterRace = ({ address, runs, notice }) => {
     const link = { on: { link: () => addressOf(address, {}) }, place: () => ({}), root: App.races.root,
       tell: (said) => { copy.textContent = said; } };
     const copy = el("button", { type: "button", class: "app-button", onclick: () => Specscope.copyLink(link) }, "Copy link");
     const open = (runs ?? []).map(([label, run]) =>
       el("a", { class: "app-button", href: addressOf(`run=${run}`, {}), target: "_blank" }, `Open ${label}`));
-    return address ? [copy, ...open] : [];
+    return address ? [copy, ...open, ...(notice ? [el("span", { class: "app-shows" }, notice)] : [])] : [];
   };
 }

@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 from collections import deque
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,7 @@ def test_a_live_runs_proof_and_speedup_are_kept_with_it(functions: dict[str, Ask
 def test_one_record_is_read_at_a_time(functions: dict[str, Asked], house: House, run: str, monkeypatch: Any) -> None:
     monkeypatch.setattr("app.store._PATIENCE", 0.01)
     data = spell((GOLDEN / "lookahead.jsonl").read_bytes())
-    calls = [("open_recording", run), ("open_recording", LANDING), ("run_export", [run, "html"]), ("open_trace", data)]
+    calls = [("open_recording", run), ("run_export", [run, "html"]), ("open_trace", data)]
     with house.store.reading:
         for name, argument in calls:
             assert "try again in a moment" in functions[name](argument)["fault"]
@@ -120,6 +121,41 @@ def test_a_dropped_trace_is_shown_and_kept(functions: dict[str, Asked], house: H
     assert torn[-1]["finish"] == "torn"
 
 
+def nodes(step: dict[str, Any], count: int) -> dict[str, Any]:
+    """A step with a chain of so many nodes, of which nothing was accepted."""
+    columns = {"tokens": [step["tokens"][0], *[9] * (count - 1)], "parents": [*range(-1, count - 1)]}
+    columns |= {"roles": [0, *[1] * (count - 1)], "sources": ["root", *["draft:1"] * (count - 1)], "path": [0]}
+    outcome = {"emitted": [step["tokens"][0]], "accepted": 0, "drafted": count - 1, "fed": count, "pending": 0}
+    return step | columns | outcome | {"choices": [], "p": [], "q": [], "top": [], "draft_top": [], "panel": {}}
+
+
+def packed(header: dict[str, Any], steps: list[dict[str, Any]]) -> str:
+    """A dropped file of a header and some steps, each of which writes one token."""
+    first = len(header["prompt"])
+    told = [step | {"index": k, "start": first + k} for k, step in enumerate(steps)]
+    return spell(gzip.compress("".join(json.dumps(line) + "\n" for line in (header, *told)).encode(), 1))
+
+
+def bombs() -> dict[str, str]:
+    """Small files that would take most of a machine."""
+    golden = [json.loads(line) for line in (GOLDEN / "lookahead.jsonl").read_text().splitlines()]
+    header, step = golden[0], next(line for line in golden if line["kind"] == "step")
+    small = nodes({**step, "tokens": [header["prompt"][-1]]}, 2)
+    return {
+        "values, more than the 262144 allowed": packed(header, [small | {"panel": {"rows": [[]] * 400_000}}]),
+        "more than the 2097152 values allowed, at line": packed(
+            header, [small | {"top": [[[1, 0.5]] * 40_000, []]}] * 20
+        ),
+        "panel of step 1 holds 'wormhole', which no method writes: take it out": packed(
+            header, [small, small | {"panel": {"wormhole": [1]}}]
+        ),
+        "more than the 300000 values allowed for all panels": packed(
+            header, [small | {"panel": {"rows": [1] * 10**5}}] * 6
+        ),
+        "more than the 65536 nodes read of all steps: record fewer": packed(header, [nodes(small, 700)] * 94),
+    }
+
+
 def hostile() -> list[tuple[str, str]]:
     golden = (GOLDEN / "lookahead.jsonl").read_text().splitlines()
     header, step = json.loads(golden[0]), json.loads(golden[6])
@@ -136,6 +172,50 @@ def hostile() -> list[tuple[str, str]]:
         ("a huge id", spell("\n".join([*golden[:6], json.dumps({**step, "emitted": [2**80]}), ""]).encode())),
         ("another version", spell(json.dumps({**header, "schema": 999}).encode() + b"\n")),
     ]  # fmt: skip
+
+
+BOMBS = bombs()
+
+
+@pytest.mark.parametrize("sentence", BOMBS)
+def test_a_bomb_is_refused_at_once(functions: dict[str, Asked], house: House, sentence: str) -> None:
+    """A few kilobytes that took hundreds of megabytes, or the gate for twenty seconds."""
+    answer = functions["open_trace"](BOMBS[sentence])
+    assert sentence in answer["fault"] and len(answer["fault"]) <= 500
+    assert len(house.store) == 0
+
+
+def test_the_largest_run_of_the_page_itself_can_be_dropped(functions: dict[str, Asked], house: House) -> None:
+    """As many steps as it writes tokens, each as large as it may be and with all that a full record holds."""
+    golden = [json.loads(line) for line in (GOLDEN / "lookahead.jsonl").read_text().splitlines()]
+    header, first = golden[0], next(line for line in golden if line["kind"] == "step")
+    count, shares = LIMITS.nodes, [0.123456] * (LIMITS.nodes - 1)
+    step = nodes({**first, "tokens": [header["prompt"][-1]]}, count)
+    best = [[token, 0.123456] for token in range(5)]
+    step |= {"choices": [9] * count, "p": [None, *shares], "q": [None, *shares], "top": [best] * count}
+    step |= {"draft_top": [[[*row, 0.1] for row in best]] * 64 + [[]] * (count - 64)}
+    sent = packed(header, [step] * LIMITS.new_tokens)
+    told = functions["open_trace"](sent)["lines"]
+    assert len(told) < 2 * LIMITS.stream_bytes
+    assert (
+        "nodes read of all steps" in functions["open_trace"](packed(header, [step] * (LIMITS.new_tokens + 1)))["fault"]
+    )
+
+
+def test_a_recording_waits_for_no_visitors_file(functions: dict[str, Asked], house: House, monkeypatch: Any) -> None:
+    """Also one that nobody has opened before: what comes with the page is small, and known to be harmless."""
+    monkeypatch.setattr("app.store._PATIENCE", 0.01)
+    with house.store.reading:
+        for run in (LANDING, "jacobi-defaults"):
+            assert "lines" in functions["open_recording"](run)
+            assert "lines" in functions["run_step"]([run, 0]) and "lines" in functions["run_detail"]([run, 0])
+
+
+def test_a_dropped_file_that_is_too_long_for_one_page_says_so(functions: dict[str, Asked], monkeypatch: Any) -> None:
+    run = lines(functions["open_trace"](spell((GOLDEN / "lookahead.jsonl").read_bytes()))["lines"])[0]["run"]
+    assert "text" in functions["run_export"]([run, "html"])
+    monkeypatch.setattr("app.answers.LIMITS", replace(LIMITS, page_characters=20_000))
+    assert "too long for one page: download its trace" in functions["run_export"]([run, "html"])["fault"]
 
 
 @pytest.mark.parametrize(("name", "sent"), hostile(), ids=[name for name, _ in hostile()])

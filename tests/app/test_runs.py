@@ -162,7 +162,7 @@ def test_a_closed_tab_frees_the_engine_and_the_line(runs: Runs, monkeypatch: pyt
 
 def test_several_visitors_take_turns_and_see_their_place(engines: Engines, monkeypatch: pytest.MonkeyPatch) -> None:
     runs, served = Runs(engines, Store(), Line(4)), list[str]()
-    monkeypatch.setattr(runs.store, "put", lambda run, kept: served.append(run))
+    monkeypatch.setattr(runs.store, "put", lambda run, kept, client: served.append(run))
     first = runs.start(asked(), "one", "")
     while "step" not in kinds(next(first)):
         pass

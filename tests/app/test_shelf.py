@@ -27,15 +27,15 @@ def test_where_all_is_full_whoever_holds_most_makes_room() -> None:
     for number in range(5):
         kept.put("loud", f"l{number}", "x")
     kept.put("quiet", "q0", "x")
-    assert kept.put("new", "n0", "x") == ["l0"] and kept.put("quiet", "q1", "x") == ["l1"]
-    assert kept.put("loud", "l5", "x") == ["l2"]
+    assert kept.put("new", "n0", "x") == {"l0": "loud"} and kept.put("quiet", "q1", "x") == {"l1": "loud"}
+    assert kept.put("loud", "l5", "x") == {"l2": "loud"}
 
 
 def test_weights_count_and_the_newest_stays() -> None:
     kept = shelf()
-    assert kept.put("one", "heavy", "x", 90) == []  # alone it is above the share, and there is nothing else to go
-    assert kept.put("two", "a", "x", 30) == ["heavy"]
-    assert kept.put("two", "b", "x", 30) == [] and kept.put("two", "c", "x", 30) == ["a"]
+    assert kept.put("one", "heavy", "x", 90) == {}  # alone it is above the share, and there is nothing else to go
+    assert kept.put("two", "a", "x", 30) == {"heavy": "one"}
+    assert kept.put("two", "b", "x", 30) == {} and kept.put("two", "c", "x", 30) == {"a": "two"}
 
 
 def test_what_was_used_outlives_what_was_not() -> None:
@@ -43,7 +43,7 @@ def test_what_was_used_outlives_what_was_not() -> None:
     for key in "ab":
         kept.put("one", key, key)
     assert kept.get("a") == "a"
-    assert kept.put("one", "c", "c") == ["b"]
+    assert kept.put("one", "c", "c") == {"b": "one"}
     kept.change("a", "another")
     kept.change("gone", "x")
     assert kept.pop("a") == "another" and kept.pop("a") is None and kept.get("a") is None and len(kept) == 1

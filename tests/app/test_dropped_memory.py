@@ -1,0 +1,102 @@
+"""What the worst files that pass the page's limits take of the machine, measured in a process of its own."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.limits import LIMITS
+
+from .test_answers import GOLDEN, nodes
+
+Lines = list[dict[str, Any]]
+ROOT = Path(__file__).parents[2]
+MEASURE = """
+import base64, pathlib, sys
+from app.house import House
+
+def peak():
+    # Not what getrusage says: that begins with the peak of the process that started this one.
+    status = pathlib.Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
+
+def opened(path):
+    return functions["open_trace"](base64.b64encode(pathlib.Path(path).read_bytes()).decode())
+
+functions = {function.__name__: function for function in House().answers.functions()}
+opened(sys.argv[1])
+before = peak()
+answer = opened(sys.argv[2])
+assert "lines" in answer, answer
+print(peak() - before)
+"""
+
+
+def plain() -> tuple[dict[str, Any], dict[str, Any]]:
+    """A header, and a step with two nodes."""
+    golden = [json.loads(line) for line in (GOLDEN / "lookahead.jsonl").read_text().splitlines()]
+    step = next(line for line in golden if line["kind"] == "step")
+    return golden[0], nodes({**step, "tokens": [golden[0]["prompt"][-1]]}, 2)
+
+
+def largest_steps() -> Lines:
+    """As many nodes as may be, each with all that a full record holds."""
+    header, small = plain()
+    step, count = nodes(small, LIMITS.nodes), LIMITS.nodes
+    step |= {"choices": [9] * count, "p": [None, *[0.123456] * (count - 1)]}
+    step |= {"top": [[[1000 + token, 0.123456] for token in range(5)]] * count}
+    return [header, *[step] * LIMITS.new_tokens]
+
+
+def most_alternatives() -> Lines:
+    """As many values as may be, in a few nodes."""
+    header, small = plain()
+    best = [[1000 + token % 60_000, 0.125] for token in range(80_000)]
+    return [header, *[small | {"p": [None, 0.5], "top": [best, []]}] * 8]
+
+
+def most_panels() -> Lines:
+    """Lists of one number, the largest of values for what they take in a file."""
+    header, small = plain()
+    return [header, *[small | {"panel": {"rows": [[1]] * 70_000}}] * 2, *most_alternatives()[1:7]]
+
+
+def most_texts() -> Lines:
+    """A display text for every token that may have one, of characters that are long as JSON."""
+    header, small = plain()
+    told = [{str(token): "\u202e" * 7 for token in range(first, first + 16_384)} for first in range(0, 2**17, 16_384)]
+    texts: Lines = [{"kind": "texts", "texts": each} for each in told]
+    return [header | {"prompt": [*range(2**17 - 1), header["prompt"][-1]]}, *texts, small]
+
+
+def longest_strings() -> Lines:
+    """Strings that Python holds with four bytes for every character."""
+    header, small = plain()
+    return [header, *[small | {"sources": ["root", "\U0001f600" + "a" * 1_900_000]}] * 7]
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak is read where Linux tells it")
+@pytest.mark.parametrize("make", [largest_steps, most_alternatives, most_panels, most_texts, longest_strings])
+def test_a_dropped_file_takes_less_than_150_megabytes(make: Callable[[], Lines], tmp_path: Path) -> None:
+    """Reading, replaying and answering together; one file is read at a time."""
+    lines, k = list[str](), 0
+    for line in make():
+        if line["kind"] == "header":
+            first = len(line["prompt"])
+        elif line["kind"] == "step":
+            line = line | {"index": k, "start": first + k}
+            k += 1
+        lines.append(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
+    file = tmp_path / "dropped.gz"
+    file.write_bytes(gzip.compress("".join(lines).encode(), 1))
+    assert file.stat().st_size < LIMITS.upload_bytes
+    command = [sys.executable, "-c", MEASURE, str(GOLDEN / "lookahead.jsonl"), str(file)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert 20 < float(done.stdout) < 150
