@@ -61,13 +61,13 @@ class Gate:
         except RefusedError as refused:
             if not begun:
                 _log.info("refused (%d): %s %s", refused.status, scope["method"], scope["path"])
-                await refused.response()(scope, receive, told)
+                await refused.response(scope["method"])(scope, receive, told)
         except TimeoutError:
             _log.info("nobody reads the answer to %s %s", scope["method"], scope["path"])
         except Exception:
             _log.exception("no answer to %s %s", scope["method"], scope["path"])
             if not begun:
-                await _FAILED.response()(scope, receive, told)
+                await _FAILED.response(scope["method"])(scope, receive, told)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)

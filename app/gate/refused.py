@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 
 class RefusedError(Exception):
@@ -12,11 +12,14 @@ class RefusedError(Exception):
         super().__init__(sentence)
         self.status, self.sentence = status, sentence
 
-    def response(self) -> Response:
-        """What the visitor gets. The connection ends with it: a body may still be on its way."""
+    def response(self, method: str) -> Response:
+        """What the visitor gets; the page shows the detail of a refused post. A body may still be on its way: the
+        connection ends."""
         headers = {"Connection": "close", "Cache-Control": "no-store"}
         if self.status in (429, 503):
             headers["Retry-After"] = "5"
+        if method == "POST":
+            return JSONResponse({"detail": self.sentence}, self.status, headers)
         return PlainTextResponse(self.sentence, self.status, headers)
 
 

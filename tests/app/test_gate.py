@@ -240,7 +240,7 @@ def test_bodies_are_bounded(visitor: Visitor) -> None:
     event = visitor.event(events(visitor)[0]["id"], [])
     large = json.dumps(event | {"more": "x" * LIMITS.body_bytes}).encode()
     answer = visitor.post("/run/predict", large)
-    assert (answer.status, answer.text) == (413, "The request is larger than 256 KB: send less.")
+    assert (answer.status, answer.json()) == (413, {"detail": "The request is larger than 256 KB: send less."})
     call = {"fn_name": "run_lives", "component_id": visitor.component("viewer"), "session_hash": "a"}
     for data in (["x" * 300_000], "x" * 300_000, [1] * 150_000):
         answer = visitor.post("/component_server/", call | {"data": data})

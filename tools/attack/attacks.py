@@ -6,6 +6,7 @@ import base64
 import concurrent.futures
 import contextlib
 import http.client
+import json
 import socket
 import time
 from collections import Counter
@@ -101,6 +102,19 @@ def trace_bombs(attack: Attack) -> None:
     attack.many(12, lambda n: attack.visitor().call("open_trace", files[n % 2]).status, 4)
 
 
+def largest_files(attack: Attack) -> None:
+    """The largest traces that are read, and what can be made of them, again and again."""
+    file = bombs.of_nodes(256, 256)
+
+    def drop(number: int) -> int:
+        tab = attack.visitor()
+        dropped = tab.call("open_trace", file)
+        run = json.loads(dropped.json().get("lines", "{}").split("\n")[0]).get("run", "")
+        return max(dropped.status, tab.call("run_export", [run, ("html", "perfetto", "csv")[number % 3]]).status)
+
+    attack.many(24, drop, 6)
+
+
 def unread_races(attack: Attack) -> None:
     """Races that nobody reads."""
     attack.many(20, lambda n: attack.visitor().join("race-go").status)
@@ -180,6 +194,7 @@ ATTACKS: tuple[Callable[[Attack], None], ...] = (
     long_sessions,
     files_on_disk,
     trace_bombs,
+    largest_files,
     unread_races,
     tiny_traces,
     cancelled_runs,

@@ -25,17 +25,17 @@ def of_lists() -> str:
     return base64.b64encode(gzip.compress(text.encode(), 9)).decode()
 
 
-def of_nodes() -> str:
-    """A trace of 2,048 steps of 700 nodes each."""
+def of_nodes(steps: int = 2_048, count: int = 700) -> str:
+    """A trace of so many steps with so many nodes each; the numbers given are more than the page reads."""
     header, first = _lines()
     token, start, lines = header["prompt"][-1], len(header["prompt"]), [json.dumps(header)]
-    count = 700
-    for index in range(2_048):
+    for index in range(steps):
+        pending = 0 if index else first["pending"]
         step = {
             **first,
             "index": index,
             "start": start + index,
-            "pending": 0 if index else first["pending"],
+            "pending": pending,
             "tokens": [token] * count,
             "parents": [-1, *range(count - 1)],
             "roles": [0, *[1] * (count - 1)],
@@ -44,7 +44,7 @@ def of_nodes() -> str:
             "emitted": [token],
             "accepted": 0,
             "drafted": count - 1,
-            "fed": count + (0 if index else first["pending"]),
+            "fed": count + pending,
             "panel": {},
         }
         step |= {name: [] for name in ("choices", "p", "q", "top", "draft_top") if name in first}
