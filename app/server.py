@@ -37,7 +37,6 @@ from .sessions import calm, forget, sweep
 
 _log = logging.getLogger(__name__)
 _STATIC = Path(__file__).parent / "static"
-_FOREVER = "public, max-age=31536000, immutable"  # the address holds a hash of the content
 _FOLDER = "specscope"
 
 
@@ -81,7 +80,7 @@ class Site:
         if name not in self._files:
             return Response("There is no such file.", status_code=404, media_type="text/plain")
         kind, _, packed = self._files[name]
-        headers = {"Cache-Control": _FOREVER, "X-Content-Type-Options": "nosniff", "Vary": "Accept-Encoding"}
+        headers = {"Vary": "Accept-Encoding"}
         if "gzip" in request.headers.get("accept-encoding", ""):
             return Response(packed, media_type=kind, headers=headers | {"Content-Encoding": "gzip"})
         return Response(gzip.decompress(packed), media_type=kind, headers=headers)

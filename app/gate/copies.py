@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from starlette.datastructures import Headers
@@ -17,6 +18,7 @@ from .bodies import replayed
 from .refused import RefusedError, not_found
 
 _MOST_BYTES = 48 * 2**20  # Gradio's scripts and styles take 21 MB as they are; a page, of which hosts differ, 0.2
+PACKINGS = ("br", "gzip")
 _KEPT = (b"content-type", b"content-encoding", b"vary", b"etag", b"last-modified")
 _Pairs = list[tuple[bytes, bytes]]
 
@@ -90,7 +92,7 @@ def _packing(headers: _Pairs) -> str:
     return Headers(raw=headers).get("accept-encoding", "")
 
 
-def packing(headers: Headers) -> str:
-    """The best of what a browser offers."""
+def packing(headers: Headers, known: Sequence[str] = PACKINGS) -> str:
+    """The best of what a browser offers and is known here."""
     offered = {part.split(";")[0].strip() for part in headers.get("accept-encoding", "").lower().split(",")}
-    return next((name for name in ("br", "gzip") if name in offered), "identity")
+    return next((name for name in known if name in offered), "identity")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from urllib.parse import parse_qsl
 
 from starlette.datastructures import Headers
@@ -12,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..limits import LIMITS
 from . import bodies, policy
 from .bodies import Shapes
-from .copies import Copies, packing
+from .copies import PACKINGS, Copies, packing
 from .crowd import Crowd
 from .origin import Origin, Owner
 from .presence import CLIENT, Presence
@@ -83,9 +84,10 @@ class Gate:
             await self._get(scope, self._listening(receive), send, route, origin)
 
     async def _get(self, scope: Scope, receive: Receive, send: Send, route: Route, origin: Origin) -> None:
-        clean = {**scope, "headers": _pairs(origin, Headers(scope=scope))}
-        if route.kind in (Kind.PAGE, Kind.FILE):
-            await self._copy(clean, send, route, origin, Headers(scope=scope))
+        asked = Headers(scope=scope)
+        clean = {**scope, "headers": _pairs(origin, asked, ("gzip",) if route.kind is Kind.OWN else PACKINGS)}
+        if route.kind in (Kind.PAGE, Kind.FILE, Kind.OWN):
+            await self._copy(clean, send, route, origin, asked)
         elif route.kind is Kind.EVENTS:
             session = bodies.check_session(dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("session_hash"))
             if not self._presence.knows(session):
@@ -116,7 +118,8 @@ class Gate:
     async def _copy(self, scope: Scope, send: Send, route: Route, origin: Origin, asked: Headers) -> None:
         page = route.kind is Kind.PAGE
         copy = await self._copies.get(scope, scope["headers"], (origin.scheme, origin.host) if page else ())
-        caching = policy.NEVER if page else policy.FOREVER if "/assets/" in scope["path"] else policy.SHORTLY
+        hashed = route.kind is Kind.OWN or scope["path"].startswith("/assets/")  # another content, another address
+        caching = policy.NEVER if page else policy.FOREVER if hashed else policy.SHORTLY
         headers = [*copy.headers, caching]
         if page:
             headers.append(await self._policy(scope, origin))
@@ -155,10 +158,10 @@ class Gate:
             await self._app({**scope, "headers": pairs}, bodies.replayed(body), send)
 
 
-def _pairs(origin: Origin, headers: Headers) -> _Pairs:
+def _pairs(origin: Origin, headers: Headers, packings: Sequence[str] = PACKINGS) -> _Pairs:
     """The headers that Gradio gets: no cookie, no origin that it would allow, no proxy's word but what was checked."""
     return [
         (b"host", origin.host.encode()),
         (b"x-forwarded-proto", origin.scheme.encode()),
-        (b"accept-encoding", packing(headers).encode()),
+        (b"accept-encoding", packing(headers, packings).encode()),
     ]

@@ -182,6 +182,16 @@ def test_browsers_are_told_to_run_only_our_scripts(visitor: Visitor) -> None:
     assert visitor.ask("GET", "/nothing").headers["x-content-type-options"] == "nosniff"
 
 
+@pytest.mark.parametrize(("offered", "packed"), [("gzip, deflate, br", "gzip"), ("gzip", "gzip"), ("identity", None)])
+def test_our_own_files_come_packed_and_are_kept_for_good(visitor: Visitor, offered: str, packed: str | None) -> None:
+    """Charts' library alone is 4.6 MB: to unpack it for each who asks would stop everybody else."""
+    path = re.findall(r"specscope/plotly\?[0-9a-f]+", visitor.read()["head"])[0]
+    answer = visitor.ask("GET", f"/{path}", Accept_Encoding=offered)
+    assert answer.status == 200 and answer.headers.get("content-encoding") == packed
+    assert "immutable" in answer.headers["cache-control"] and answer.headers["vary"] == "Accept-Encoding"
+    assert answer.headers["content-type"].startswith("text/javascript")
+
+
 def test_a_copy_that_a_browser_has_is_not_sent_again(visitor: Visitor) -> None:
     path = re.findall(r"\./(assets/[^\"]+)", visitor.ask("GET", "/").text)[0]
     first = visitor.ask("GET", f"/{path}")
