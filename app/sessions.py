@@ -7,7 +7,7 @@ Here a form sends all that an event needs, and lines that nobody fetches are let
 from __future__ import annotations
 
 import asyncio
-import math
+import logging
 import sys
 from typing import Any
 
@@ -18,6 +18,7 @@ from . import memory
 from .gate.presence import Presence
 from .limits import LIMITS
 
+_log = logging.getLogger(__name__)
 _LOOK = 1.0  # seconds between two looks for what nobody fetches
 _TRIM = 10  # looks between two times that memory is given back
 
@@ -82,7 +83,10 @@ async def sweep(page: gr.Blocks, presence: Presence) -> None:
     looks = 0
     while True:
         await asyncio.sleep(_LOOK)
-        sweep_once(page, presence)
+        try:
+            sweep_once(page, presence)
+        except Exception:  # without sweeping memory would fill: the next look may find another state
+            _log.exception("a sweep failed")
         looks += 1
         if looks % _TRIM == 0:
             await asyncio.to_thread(memory.give_back)
@@ -94,11 +98,9 @@ def sweep_once(page: gr.Blocks, presence: Presence) -> None:
     going = {event.session_hash for event in queue.event_ids_to_events.values()}
     kept = {*queue.pending_messages_per_session, *queue.pending_event_ids_session}
     for session in kept - going:
-        away = presence.away(session)
-        if away > LIMITS.unread_seconds or away == math.inf:
+        if presence.away(session) > LIMITS.unread_seconds:
             queue.pending_messages_per_session.pop(session, None)
             queue.pending_event_ids_session.pop(session, None)
-    page.app.iterators_to_reset.clear()
     for event_id in [name for name, iterator in page.app.iterators.items() if iterator is None]:
         if event_id not in queue.event_ids_to_events:
             page.app.iterators.pop(event_id, None)

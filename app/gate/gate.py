@@ -33,8 +33,8 @@ class Gate:
         self._copies = Copies(app)
         self._policies: dict[bytes, tuple[bytes, bytes]] = {}
         self._quick = Crowd(LIMITS.events_each, 256, LIMITS.patience)
-        self._closing = asyncio.Event()
         self._calls = Crowd(LIMITS.calls_each, 64, LIMITS.patience)
+        self._closing = asyncio.Event()
 
     def close(self) -> None:
         """End the streams, which would never end by themselves; called in the server's loop."""
