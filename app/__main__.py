@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         port = _port(given.port)
         os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # read when gradio is imported
         os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-        from .gate.origin import Owner
+        from .middleware.origin import Owner
 
         owner = Owner.of(given.allow_host, given.behind_proxy, os.environ)
         _find_temporary_folder()

@@ -22,9 +22,9 @@ from decoding.trace_lines import GZIP
 from viz.page import TooLongError, page
 from viz.play import MisfitError
 
-from .gate.presence import CLIENT
-from .hosting import CROWDED, host, spoken
+from .hosting import EVICTED, host, spoken
 from .limits import LIMITS
+from .middleware.session_tracker import CLIENT
 from .recordings import Recordings
 from .store import FAST, Kept, Store, new_id, pack, replay
 
@@ -119,8 +119,8 @@ class Answers:
             run = new_id()
             play, lines = replay(trace, run)
             kept = Kept(trace, play, file=data if data.startswith(GZIP) else gzip.compress(data, FAST, mtime=0))
-            crowded = self._store.put(run, kept, CLIENT.get())
-        notice = {"notice": CROWDED} if crowded else {}
+            evicted = self._store.put(run, kept, CLIENT.get())
+        notice = {"notice": EVICTED} if evicted else {}
         about = {"run": run, "address": f"run={run}", "title": "Your file", **notice}
         return {"lines": host(**about) + lines + kept.end()}
 

@@ -35,8 +35,8 @@ DECODES: dict[str, Any] = {
 }
 
 
-def steady(handler: Callable[..., Any]) -> Callable[..., Any]:
-    """A handler that changes nothing where the values sent are none that the page could send."""
+def tolerant(handler: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a handler: invalid values, which the page itself never sends, change nothing."""
 
     @functools.wraps(handler)
     def handle(*values: Any) -> Any:

@@ -10,7 +10,7 @@ from viz import play as stream
 from .limits import LIMITS
 from .store import new_id
 
-CROWDED = (
+EVICTED = (
     f"Your oldest run made room for this one: of each visitor {LIMITS.stored_runs_each} are kept, and "
     f"{LIMITS.stored_bytes_each >> 20} MB. Download those that you want to keep."
 )

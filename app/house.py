@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from .answers import Answers
 from .catalog import EMBEDDED, POCKET, Entry, choose
-from .gate.presence import Presence
+from .middleware.session_tracker import SessionTracker
 from .recordings import Recordings
 from .store import Store
 
@@ -27,7 +27,7 @@ class House:
     recordings: Recordings = field(default_factory=Recordings)
     store: Store = field(init=False)
     answers: Answers = field(init=False)
-    presence: Presence = field(default_factory=Presence)
+    tracker: SessionTracker = field(default_factory=SessionTracker)
 
     def __post_init__(self) -> None:
         choose(self.catalog, self.first)
@@ -40,4 +40,4 @@ class House:
         from .engines import Engines
         from .runs import Runs
 
-        return Runs(Engines(self.catalog), self.store, presence=self.presence)
+        return Runs(Engines(self.catalog), self.store, tracker=self.tracker)

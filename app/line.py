@@ -1,4 +1,4 @@
-"""Who may use the engines now: one at a time, clients in turn, and everybody sees their place."""
+"""The run queue: one run at a time, clients take turns, and everybody sees their position."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class FullError(SpecscopeError):
 
 
 class Line:
-    """Clients in turn; of one client, and of clients with equally many, first come, first served."""
+    """Round-robin over clients; first come, first served among the runs of one client."""
 
     def __init__(self, longest: int, each: int | None = None) -> None:
         self._longest, self._each = longest, longest if each is None else each
@@ -62,7 +62,7 @@ class Line:
                 self._moved.notify_all()
 
     def _call(self) -> None:
-        """The first has the engine from now on, whoever comes."""
+        """Give the free engine to the first in the queue."""
         if self._serving is not None or not self._waiting:
             return
         self._serving = self._order()[0]
@@ -73,7 +73,10 @@ class Line:
             self._served.popitem(last=False)
 
     def _order(self) -> list[Ticket]:
-        """Who has the engine, then everybody's first, everybody's second, and so on; who had it last comes last."""
+        """The running one, then the first run of each client, then the second of each, and so on.
+
+        Within a round the client that was served longest ago comes first.
+        """
         rounds, places = Counter[str](), dict[Ticket, tuple[int, int, int]]()
         for number, ticket in enumerate(self._waiting):
             if ticket is self._serving:

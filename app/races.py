@@ -16,7 +16,7 @@ from viz import play as stream
 from viz.lines import line
 
 from .controls import Order
-from .hosting import CROWDED, host
+from .hosting import EVICTED, host
 from .limits import LIMITS
 from .pieces import Pieces, guarded, turn
 from .runs import RACE, Runs
@@ -94,7 +94,7 @@ class _Race:
     cancel: threading.Event
     until: float = 0.0  # by the monotonic clock
     done: list[tuple[Trace, Rescore]] = field(default_factory=list)
-    crowded: bool = False  # earlier runs of the visitor made room for these
+    evicted: bool = False  # earlier runs of the visitor made room for these
     kept: list[tuple[str, str]] = field(default_factory=list)  # a method's label, and the id to look at its run by
 
 
@@ -109,7 +109,7 @@ def _race(race: _Race, orders: Sequence[Order]) -> Pieces:
         parted = first_difference(race.done)
         if parted is not None and parted.margin is None:
             _log.error("%s and %s write different tokens from new token %d on", *parted.methods, parted.at)
-        yield host(done=True, runs=race.kept, **({"notice": CROWDED} if race.crowded else {}))
+        yield host(done=True, runs=race.kept, **({"notice": EVICTED} if race.evicted else {}))
 
 
 def _lane(race: _Race, order: Order) -> Pieces:
@@ -125,7 +125,7 @@ def _lane(race: _Race, order: Order) -> Pieces:
     # Thin steps: a race shows texts and times.
     run, play = yield from runs.decode(engine, order, race.tab, run_id, race.cancel, 0, seconds=seconds)
     trace = run.trace
-    race.crowded |= runs.store.put(run_id, Kept(trace, play), runs.client(race.tab))
+    race.evicted |= runs.store.put(run_id, Kept(trace, play), runs.client(race.tab))
     yield play.end(run.summary)
     if trace.steps:
         check = engine.rescore(trace)

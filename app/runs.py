@@ -20,12 +20,12 @@ from viz.play import Play
 
 from .controls import Message, Order
 from .engines import Engines
-from .gate.presence import Presence
-from .hosting import CROWDED, host
+from .hosting import EVICTED, host
 from .limits import LIMITS
 from .line import Line
+from .middleware.session_tracker import SessionTracker
 from .pieces import Pieces, arrival, bursts, guarded, led, turn
-from .shelf import Bound, Shelf
+from .quota_cache import Quota, QuotaCache
 from .store import Kept, Proof, Store, new_id
 
 if TYPE_CHECKING:
@@ -49,18 +49,18 @@ class Runs:
     """All live runs of the server."""
 
     def __init__(
-        self, engines: Engines, store: Store, line: Line | None = None, presence: Presence | None = None
+        self, engines: Engines, store: Store, line: Line | None = None, tracker: SessionTracker | None = None
     ) -> None:
-        self.engines, self.store, self._presence = engines, store, presence
+        self.engines, self.store, self._tracker = engines, store, tracker
         self.line = Line(LIMITS.waiting, LIMITS.waiting_each) if line is None else line  # an empty one counts as false
         self._going: dict[str, threading.Event] = {}  # by the visitor's tab
         self._closed = False
-        tabs, tabs_each = Bound(LIMITS.sessions), Bound(LIMITS.sessions_each)
-        self._talks: Shelf[_Talk] = Shelf(tabs, tabs_each)  # by tab
+        tabs, tabs_each = Quota(LIMITS.sessions), Quota(LIMITS.sessions_each)
+        self._talks: QuotaCache[_Talk] = QuotaCache(tabs, tabs_each)  # by tab
         # By tab: model, and the caches of its turns.
-        self._chats: Shelf[tuple[str, Chat]] = Shelf(Bound(LIMITS.chats), Bound(LIMITS.chats_each))
+        self._chats: QuotaCache[tuple[str, Chat]] = QuotaCache(Quota(LIMITS.chats), Quota(LIMITS.chats_each))
         # By tab: model, and what methods learnt from its texts. An engine serves many visitors: it must not keep that.
-        self._memories: Shelf[tuple[str, dict[str, Any]]] = Shelf(tabs, tabs_each)
+        self._memories: QuotaCache[tuple[str, dict[str, Any]]] = QuotaCache(tabs, tabs_each)
         self._paces: dict[str, float] = {}  # by model: seconds that a token of its last prompt took
 
     def start(self, order: Order, tab: str, address: str) -> Iterator[str]:
@@ -107,7 +107,7 @@ class Runs:
             cancel.set()
 
     def close(self, seconds: float) -> bool:
-        """Begin no more runs, end those that go on after their step, and wait for that; whether all did."""
+        """Start no more runs and cancel those in progress; returns whether all ended in time."""
         self._closed = True
         until = time.monotonic() + seconds
         while self._going and time.monotonic() < until:
@@ -136,14 +136,14 @@ class Runs:
         return answer
 
     def client(self, tab: str) -> str:
-        """Whose a tab is."""
-        return "" if self._presence is None else self._presence.client(tab.removesuffix(RACE))
+        """The client that a tab belongs to."""
+        return "" if self._tracker is None else self._tracker.client(tab.removesuffix(RACE))
 
     def _left(self, tab: str) -> bool:
-        """Whether nobody has read what a tab's run tells for some seconds."""
-        presence, session = self._presence, tab.removesuffix(RACE)
-        known = presence is not None and presence.knows(session)  # not where runs are started without a gate
-        return presence is not None and known and presence.away(session) > LIMITS.unread_seconds
+        """Whether nobody has read the events of a tab for some seconds."""
+        tracker, session = self._tracker, tab.removesuffix(RACE)
+        known = tracker is not None and tracker.knows(session)  # not without the request filter
+        return tracker is not None and known and tracker.away(session) > LIMITS.unread_seconds
 
     @property
     def going(self) -> int:
@@ -226,8 +226,8 @@ class Runs:
             run, play = yield from self.decode(engine, order, tab, run_id, cancel, LIMITS.stream_bytes, chat)
             trace = run.trace
             # First: whoever hears of the end may ask for details at once.
-            crowded = self.store.put(run_id, Kept(trace, play), client)
-            yield (host(notice=CROWDED) if crowded else "") + play.end(run.summary)
+            evicted = self.store.put(run_id, Kept(trace, play), client)
+            yield (host(notice=EVICTED) if evicted else "") + play.end(run.summary)
             if not isinstance(order.prompt, str):
                 talk.answer = order.prompt, run.summary.text
             if not trace.steps:

@@ -1,4 +1,4 @@
-"""How the page is served: its own scripts and styles, and Gradio behind the gate, on a server with limits."""
+"""How the page is served: its own scripts and styles, and Gradio behind the request filter, on a limited uvicorn."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from starlette.routing import Mount, Route
 from decoding.errors import ParamError
 from viz.page import player_script, style
 
-from .gate.bodies import Shapes
-from .gate.connections import Connection, Doorman, raise_file_limit
-from .gate.gate import Gate
-from .gate.origin import Owner
-from .gate.presence import Presence
+from .gradio_state import disable_session_state, poll_less, sweep
 from .limits import LIMITS
-from .sessions import calm, forget, sweep
+from .middleware.bodies import Shapes
+from .middleware.connections import Connection, ConnectionLimit, raise_file_limit
+from .middleware.origin import Owner
+from .middleware.request_filter import RequestFilter
+from .middleware.session_tracker import SessionTracker
 
 _log = logging.getLogger(__name__)
 _STATIC = Path(__file__).parent / "static"
@@ -103,10 +103,10 @@ def theme() -> gr.themes.Base:
 
 
 class Running:
-    """A server in a thread of its own."""
+    """The page on a uvicorn server in a thread of its own."""
 
-    def __init__(self, page: gr.Blocks, site: Site, presence: Presence, owner: Owner) -> None:
-        self.page, self.presence = page, presence
+    def __init__(self, page: gr.Blocks, site: Site, tracker: SessionTracker, owner: Owner) -> None:
+        self.page, self.tracker = page, tracker
         app = FastAPI(lifespan=self._lifespan, docs_url=None, redoc_url=None, openapi_url=None, routes=[*site.routes()])
         gr.mount_gradio_app(
             app,
@@ -125,21 +125,21 @@ class Running:
             head=site.head(),
         )
         page.app = next(route.app for route in app.routes if isinstance(route, Mount))  # type: ignore[assignment]
-        forget(page)
-        calm(page)
-        self._app = Gate(app, Shapes.of(page), owner, presence)
+        disable_session_state(page)
+        poll_less(page)
+        self._app = RequestFilter(app, Shapes.of(page), owner, tracker)
         self._proxied = owner.proxied
 
     def start(self, host: str, port: int) -> None:
         """Serve; raises ParamError where the address cannot be had."""
         check_free(host, port)
         most = raise_file_limit()
-        doorman = Doorman(most, most if self._proxied else LIMITS.connections_each)
+        limit = ConnectionLimit(most, most if self._proxied else LIMITS.connections_each)
         config = uvicorn.Config(
             self._app,
             host=host.strip("[]"),
             port=port,
-            http=partial(Connection, doorman=doorman, seconds=LIMITS.head_seconds),  # type: ignore[arg-type]
+            http=partial(Connection, limit=limit, seconds=LIMITS.head_seconds),  # type: ignore[arg-type]
             ws="none",
             log_config=None,
             access_log=False,
@@ -156,7 +156,7 @@ class Running:
             time.sleep(0.01)
 
     def stop(self, seconds: float = 3.0) -> bool:
-        """Take no more requests, end those under way; whether all of them did."""
+        """Stop accepting requests and end those in progress; returns whether all ended in time."""
         self.page._queue.close()
         self.page.is_running = False
         self._loop.call_soon_threadsafe(self._app.close)
@@ -170,18 +170,18 @@ class Running:
         loop.set_exception_handler(
             lambda _, told: _log.error("%s", told.get("message"), exc_info=told.get("exception"))
         )
-        sweeping = asyncio.create_task(sweep(self.page, self.presence))
+        sweeping = asyncio.create_task(sweep(self.page, self.tracker))
         try:
             yield
         finally:
             sweeping.cancel()
 
 
-def launch(page: gr.Blocks, site: Site, host: str, port: int, presence: Presence, owner: Owner) -> Running:
+def launch(page: gr.Blocks, site: Site, host: str, port: int, tracker: SessionTracker, owner: Owner) -> Running:
     """Serve the page from threads of its own; raises ParamError where the address cannot be had."""
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     page.queue(max_size=LIMITS.waiting * 4, default_concurrency_limit=8, api_open=False)
-    running = Running(page, site, presence, owner)
+    running = Running(page, site, tracker, owner)
     running.start(host, port)
     return running
 

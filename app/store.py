@@ -23,16 +23,16 @@ from decoding.trace import parse_trace, write_trace
 from decoding.types import Trace
 from viz.play import Play
 
-from .gate.presence import CLIENT
 from .limits import LIMITS
 from .line import FullError, Line
-from .shelf import Bound, Shelf
+from .middleware.session_tracker import CLIENT
+from .quota_cache import Quota, QuotaCache
 
 ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _PATIENCE = 5.0  # seconds
 _READERS, _READERS_EACH = 24, 4  # who wait
-_WHOLE = Bound(LIMITS.stored_runs, LIMITS.stored_bytes)
-_EACH = Bound(LIMITS.stored_runs_each, LIMITS.stored_bytes_each)
+_WHOLE = Quota(LIMITS.stored_runs, LIMITS.stored_bytes)
+_EACH = Quota(LIMITS.stored_runs_each, LIMITS.stored_bytes_each)
 FAST = 3  # of gzip: a third larger than the best, in a fifth of the time
 
 
@@ -116,14 +116,14 @@ class Store:
     def __init__(
         self,
         find: Callable[[str], Packed | None] = lambda run: None,
-        whole: Bound = _WHOLE,
-        each: Bound = _EACH,
+        whole: Quota = _WHOLE,
+        each: Quota = _EACH,
     ) -> None:
         self._find = find
         self._reading = Reading()
         self._finding = threading.Lock()
         self.telling = set[str]()  # runs and races, by id, whose lines are on the way to a page
-        self._packed: Shelf[Packed] = Shelf(whole, each)
+        self._packed: QuotaCache[Packed] = QuotaCache(whole, each)
         self._open: OrderedDict[str, Kept] = OrderedDict()
         self._sizes = dict[str, int]()  # of those, in values
         self._lock = threading.Lock()

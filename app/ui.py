@@ -14,12 +14,12 @@ import gradio as gr
 
 from decoding.errors import ParamError, TraceError
 
-from . import log, memory, server
+from . import log, malloc, server
 from .catalog import EMBEDDED, read_catalog
-from .events import QUICK, steady
-from .gate.origin import Owner
+from .events import QUICK, tolerant
 from .hosting import host, spoken
 from .house import House
+from .middleware.origin import Owner
 from .viewer import viewer as make_viewer
 
 TITLE = "Specscope"
@@ -57,7 +57,7 @@ def _replays(house: House, page: gr.Blocks, viewer: gr.HTML) -> None:
     def opened(request: gr.Request) -> Any:
         return _asked_run(house, (request.query_params or {}).get("run"), [])
 
-    page.load(steady(opened), None, viewer, **QUICK)
+    page.load(tolerant(opened), None, viewer, **QUICK)
 
 
 def _lives(house: House, page: gr.Blocks, viewer: gr.HTML) -> None:
@@ -99,9 +99,9 @@ def _lives(house: House, page: gr.Blocks, viewer: gr.HTML) -> None:
         house.runs.forget(str(request.session_hash))
         house.runs.forget(f"{request.session_hash}{RACE}")
 
-    page.load(steady(opened), None, [tabs, viewer, *form.outputs, *raced.outputs], **QUICK)
-    viewer.race(steady(compared), None, [tabs, *raced.outputs], **QUICK)
-    page.unload(steady(closed))
+    page.load(tolerant(opened), None, [tabs, viewer, *form.outputs, *raced.outputs], **QUICK)
+    viewer.race(tolerant(compared), None, [tabs, *raced.outputs], **QUICK)
+    page.unload(tolerant(closed))
 
 
 def _asked_run(house: House, run: str | None, wrong: list[str]) -> Any:
@@ -133,8 +133,8 @@ def serve(
     host: str, port: int, *, replay_only: bool, models: str | None, model: str | None, owner: Owner = _NOBODY
 ) -> None:
     """Serve the page until a signal ends it; the first model is loaded meanwhile."""
-    log.begin()
-    memory.few_heaps()
+    log.configure()
+    malloc.limit_arenas()
     server.check_free(host, port)
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -142,7 +142,7 @@ def serve(
     house = make_house(replay_only, models, model)
     landing = house.recordings.landing
     site = server.Site(house.answers.recording(landing.id) if landing else "")
-    running = server.launch(build(house), site, host, port, house.presence, owner)
+    running = server.launch(build(house), site, host, port, house.tracker, owner)
     gc.collect()
     gc.freeze()  # what the server is made of stays: looking through it for garbage took a tenth of a run's time
     server.say(f"Specscope is at http://{host}:{port}")

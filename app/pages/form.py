@@ -18,7 +18,7 @@ from decoding.types import JSON
 from ..address import State
 from ..catalog import Entry
 from ..controls import Message, Prompt, presets, runnable, typed
-from ..events import QUICK, steady
+from ..events import QUICK, tolerant
 from ..examples import EXAMPLES
 from ..limits import LIMITS
 
@@ -171,7 +171,7 @@ class PromptControls:
         def shown(mode: str) -> tuple[Any, Any]:
             return gr.update(visible=mode != CHAT), gr.update(visible=mode == CHAT)
 
-        self.mode.change(steady(shown), self.mode, [self.text, self.chat], **QUICK)
+        self.mode.change(tolerant(shown), self.mode, [self.text, self.chat], **QUICK)
         self.fresh.click(lambda: ("[]", "", ""), None, [self.history, self.said, self.message], **QUICK)
 
     def show(self, prompt: Prompt, example: str = "") -> Update:

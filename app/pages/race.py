@@ -14,7 +14,7 @@ from decoding.sampling import Sampling
 from .. import address, races
 from ..address import State
 from ..controls import Order, order, preset, presets, runnable
-from ..events import QUICK, steady
+from ..events import QUICK, tolerant
 from ..hosting import fault
 from ..house import House
 from ..limits import LIMITS
@@ -67,10 +67,10 @@ class RaceForm:
         """Events."""
         prompt = self.prompt
         prompt.wire()
-        self.methods.change(steady(self.show_presets), self.methods, list(self.presets.values()), **QUICK)
-        self.model.change(steady(self.show_model), [self.model, self.methods], self.methods, **QUICK)
+        self.methods.change(tolerant(self.show_presets), self.methods, list(self.presets.values()), **QUICK)
+        self.model.change(tolerant(self.show_model), [self.model, self.methods], self.methods, **QUICK)
         outputs = [*prompt.outputs, *self.sampling.fields.values()]
-        prompt.example.input(steady(self.show_example), prompt.example, outputs, **QUICK)
+        prompt.example.input(tolerant(self.show_example), prompt.example, outputs, **QUICK)
         pressed(self.run, self.inputs, self.start, self.viewer)
         self.stop.click(self.end, None, None, **QUICK)
 

@@ -15,7 +15,7 @@ from decoding.sampling import Sampling
 from .. import address
 from ..address import State
 from ..controls import Order, named, order, preset, presets, runnable
-from ..events import QUICK, steady
+from ..events import QUICK, tolerant
 from ..examples import EXAMPLES
 from ..hosting import fault
 from ..house import House
@@ -75,14 +75,14 @@ class RunForm:
         prompt = self.prompt
         prompt.wire()
         groups = [self.methods[name].group for name in self.methods]
-        self.method.change(steady(self.show_method), self.method, groups, **QUICK)
-        self.model.change(steady(self.show_model), [self.model, self.method], [self.method], **QUICK)
+        self.method.change(tolerant(self.show_method), self.method, groups, **QUICK)
+        self.model.change(tolerant(self.show_model), [self.model, self.method], [self.method], **QUICK)
         outputs = [*prompt.outputs, self.method, *self.sampling.fields.values()]
-        prompt.example.input(steady(self.show_example), prompt.example, outputs, **QUICK)
+        prompt.example.input(tolerant(self.show_example), prompt.example, outputs, **QUICK)
         for method in self.methods.values():
             if method.preset is not None:
                 fields: list[Any] = list(method.fields.values())
-                method.preset.input(steady(self.show_preset(method)), method.preset, fields, **QUICK)
+                method.preset.input(tolerant(self.show_preset(method)), method.preset, fields, **QUICK)
                 changed = [field.input for field in fields]
                 settings = {name: list(values.values()) for name, values in presets(METHODS[method.name]).items()}
                 gr.on(changed, None, fields, method.preset, js=_NAMED % json.dumps(settings))

@@ -179,7 +179,7 @@ BOMBS = bombs()
 
 @pytest.mark.parametrize("sentence", BOMBS)
 def test_a_bomb_is_refused_at_once(functions: dict[str, Asked], house: House, sentence: str) -> None:
-    """A few kilobytes that took hundreds of megabytes, or the gate for twenty seconds."""
+    """A few kilobytes that took hundreds of megabytes, or the reading queue for twenty seconds."""
     answer = functions["open_trace"](BOMBS[sentence])
     assert sentence in answer["fault"] and len(answer["fault"]) <= 500
     assert len(house.store) == 0

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from app.gate.connections import Connection, Doorman, raise_file_limit
+from app.middleware.connections import Connection, ConnectionLimit, raise_file_limit
 
 _SECONDS = 0.3
 
@@ -25,7 +25,7 @@ async def hello(scope: Any, receive: Any, send: Any) -> None:
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    kind: Any = partial(Connection, doorman=Doorman(4, 3), seconds=_SECONDS)
+    kind: Any = partial(Connection, limit=ConnectionLimit(4, 3), seconds=_SECONDS)
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(hello, http=kind, ws="none", lifespan="off", log_config=None, timeout_keep_alive=60)
     server = uvicorn.Server(config)

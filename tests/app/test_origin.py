@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from starlette.datastructures import Headers
 
-from app.gate.origin import Origin, Owner
-from app.gate.refused import RefusedError
+from app.middleware.errors import RequestError
+from app.middleware.origin import Origin, Owner
 from decoding.errors import ParamError
 
 SPACE = {"SPACE_ID": "org/space", "SPACE_HOST": "Org-Space.hf.space"}
@@ -54,7 +54,7 @@ def test_a_proxy_names_host_and_scheme() -> None:
     owner = Owner.of(["page.example.org"], True, {})
     origin = read(owner, x_forwarded_host="page.example.org", x_forwarded_proto="https,http")
     assert (origin.host, origin.scheme) == ("page.example.org", "https")
-    with pytest.raises(RefusedError, match="does not know that name"):
+    with pytest.raises(RequestError, match="does not know that name"):
         read(owner, x_forwarded_host="evil.example")
 
 
@@ -63,7 +63,7 @@ def test_a_space_is_recognised_and_reached_by_whatever_name() -> None:
     assert owner.proxied and owner.any_host and owner.hosts == {"org-space.hf.space"}
     assert read(owner, host="anything.example").host == "anything.example"
     strict = Owner.of(["page.example.org"], False, SPACE)
-    with pytest.raises(RefusedError):
+    with pytest.raises(RequestError):
         read(strict, host="anything.example")
 
 
@@ -72,7 +72,7 @@ def test_a_space_may_post_to_itself_behind_a_name_that_its_proxy_hides() -> None
     kind = {"content-type": "application/json"}
     origin = read(owner, host="10.0.0.1:7860")
     owner.check_post(origin, Headers(kind | {"origin": "https://org-space.hf.space"}))
-    with pytest.raises(RefusedError, match="another site"):
+    with pytest.raises(RequestError, match="another site"):
         owner.check_post(origin, Headers(kind | {"origin": "https://evil.hf.space"}))
 
 

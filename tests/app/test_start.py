@@ -123,10 +123,10 @@ def test_the_whole_page_has_its_forms_and_events() -> None:
 def test_the_queue_is_calmed_by_names_that_it_has() -> None:
     code = """
 import gradio
-from app.sessions import calm
+from app.gradio_state import poll_less
 page = gradio.Blocks(analytics_enabled=False).queue()
 before = dict(vars(page._queue))
-calm(page)
+poll_less(page)
 print(sorted(name for name, value in vars(page._queue).items() if value != before.get(name) and value != before[name]))
 """
     told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.limits import LIMITS
-from app.shelf import Bound
+from app.quota_cache import Quota
 from app.store import ID, Kept, Packed, Proof, Store, _values, new_id, pack, replay
 from decoding.errors import TraceError
 from decoding.json_line import parse_object
@@ -38,7 +38,7 @@ def test_ids_are_long_and_differ() -> None:
 
 
 def test_it_stays_within_its_bounds_and_the_oldest_goes_first(trace: Trace) -> None:
-    store = Store(whole=Bound(3), each=Bound(3))
+    store = Store(whole=Quota(3), each=Quota(3))
     for run in "abcd":
         store.put(run, kept(trace))
     assert len(store) == 3
@@ -46,7 +46,7 @@ def test_it_stays_within_its_bounds_and_the_oldest_goes_first(trace: Trace) -> N
     assert store.get("b") is not None  # used, so it outlives c
     store.put("e", kept(trace))
     assert store.get("c") is None and store.get("b") is not None
-    small = Store(each=Bound(9, 2 * len(pack(trace))))
+    small = Store(each=Quota(9, 2 * len(pack(trace))))
     for run in "abc":
         small.put(run, kept(trace))
     assert len(small) == 2
@@ -138,7 +138,7 @@ def test_a_file_is_kept_as_it_came(trace: Trace, monkeypatch: pytest.MonkeyPatch
     """Packing a large record anew takes as long as reading it; one that was cut off is read as far as it goes."""
     data = gzip.compress(GOLDEN.read_bytes()[:-200])
     cut = parse_trace(data, allow_partial=True)
-    store = Store(whole=Bound(2))
+    store = Store(whole=Quota(2))
     monkeypatch.setattr("app.store.pack", None)
     store.put("cut", replace(kept(cut), file=data))
     monkeypatch.setattr("app.store.LIMITS", replace(LIMITS, unpacked_runs=0))

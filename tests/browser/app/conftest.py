@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from app import server, ui
-from app.gate.origin import Owner
 from app.house import House
+from app.middleware.origin import Owner
 from tests.app.conftest import CATALOG, TOY
 
 
@@ -39,7 +39,7 @@ def served() -> Iterator[Served]:
     landing = house.recordings.landing
     assert landing is not None
     site = server.Site(house.answers.recording(landing.id))
-    running = server.launch(ui.build(house), site, "127.0.0.1", port, house.presence, Owner())
+    running = server.launch(ui.build(house), site, "127.0.0.1", port, house.tracker, Owner())
     assert house.runs.engines.ask(TOY).wait(60) is not None
     yield Served(f"http://127.0.0.1:{port}/", house)
     house.runs.close(5.0)

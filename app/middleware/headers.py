@@ -1,4 +1,4 @@
-"""What browsers are told: load and run nothing but this server's own, keep no page, guess no types."""
+"""Response headers: content security policy, caching, no content sniffing."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ NEVER = (b"cache-control", b"no-store")
 
 
 def content_policy(page: bytes) -> tuple[bytes, bytes]:
-    """For an HTML page as it is sent: its own inline scripts are named by their hashes, and no others run.
+    """The content security policy of an HTML page; its inline scripts are allowed by their hashes.
 
-    Gradio compiles the scripts of its components, which needs 'unsafe-eval'; its styles stand in the markup. Any site
-    may frame the page, as Spaces do.
+    Gradio compiles the scripts of its components, which needs 'unsafe-eval', and writes inline styles. Any site may
+    frame the page, as Spaces do.
     """
     hashes = [base64.b64encode(hashlib.sha256(script).digest()).decode() for script in _SCRIPT.findall(page)]
     scripts = " ".join(["'self'", "'unsafe-eval'", *(f"'sha256-{digest}'" for digest in hashes)])

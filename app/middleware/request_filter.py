@@ -1,4 +1,4 @@
-"""Checks every request before Gradio sees it, and every answer before a browser does."""
+"""The request filter: checks every request before Gradio handles it, and sets headers of every response."""
 
 from __future__ import annotations
 
@@ -11,37 +11,38 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..limits import LIMITS
-from . import bodies, policy
+from . import bodies
+from . import headers as policy
 from .bodies import Shapes
-from .copies import PACKINGS, Copies, packing
-from .crowd import Crowd
+from .concurrency import ClientConcurrency
+from .errors import RequestError, not_found
 from .origin import Origin, Owner
-from .presence import CLIENT, Presence
-from .refused import RefusedError, not_found
+from .response_cache import ENCODINGS, ResponseCache, encoding
 from .routes import Kind, Route, find
+from .session_tracker import CLIENT, SessionTracker
 
 _log = logging.getLogger(__name__)
-_FAILED = RefusedError(500, "The server could not answer that: try again.")
+_FAILED = RequestError(500, "The server could not answer that: try again.")
 _Pairs = list[tuple[bytes, bytes]]
 
 
-class Gate:
-    """Stands in front of an application."""
+class RequestFilter:
+    """ASGI middleware around an application."""
 
-    def __init__(self, app: ASGIApp, shapes: Shapes, owner: Owner, presence: Presence) -> None:
-        self._app, self._shapes, self._owner, self._presence = app, shapes, owner, presence
-        self._copies = Copies(app)
+    def __init__(self, app: ASGIApp, shapes: Shapes, owner: Owner, tracker: SessionTracker) -> None:
+        self._app, self._shapes, self._owner, self._tracker = app, shapes, owner, tracker
+        self._cache = ResponseCache(app)
         self._policies: dict[bytes, tuple[bytes, bytes]] = {}
-        self._quick = Crowd(LIMITS.events_each, 256, LIMITS.patience)
-        self._calls = Crowd(LIMITS.calls_each, 64, LIMITS.patience)
+        self._quick = ClientConcurrency(LIMITS.events_each, 256, LIMITS.patience)
+        self._calls = ClientConcurrency(LIMITS.calls_each, 64, LIMITS.patience)
         self._closing = asyncio.Event()
 
     def close(self) -> None:
-        """End the streams, which would never end by themselves; called in the server's loop."""
+        """End the event streams, which have no end of their own; call it in the event loop."""
         self._closing.set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or say in a sentence why not."""
+        """Handle a request, or respond with one sentence that says why not."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
@@ -49,26 +50,26 @@ class Gate:
             return
         begun = False
 
-        async def told(message: Message) -> None:
+        async def checked_send(message: Message) -> None:
             nonlocal begun
             begun = True
             if message["type"] == "http.response.start":
                 message["headers"] = [*message["headers"], *policy.ALWAYS]
-            async with asyncio.timeout(LIMITS.send_seconds):  # of a stream that nobody takes from the wire
+            async with asyncio.timeout(LIMITS.send_seconds):  # for a client that stopped reading
                 await send(message)
 
         try:
-            await self._answer(scope, receive, told)
-        except RefusedError as refused:
+            await self._answer(scope, receive, checked_send)
+        except RequestError as refused:
             if not begun:
                 _log.info("refused (%d): %s %s", refused.status, scope["method"], scope["path"])
-                await refused.response(scope["method"])(scope, receive, told)
+                await refused.response(scope["method"])(scope, receive, checked_send)
         except TimeoutError:
             _log.info("nobody reads the answer to %s %s", scope["method"], scope["path"])
         except Exception:
             _log.exception("no answer to %s %s", scope["method"], scope["path"])
             if not begun:
-                await _FAILED.response(scope["method"])(scope, receive, told)
+                await _FAILED.response(scope["method"])(scope, receive, checked_send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
@@ -76,7 +77,7 @@ class Gate:
         if (route := find(scope["path"])) is None:
             raise not_found()
         if scope["method"] not in route.methods:
-            raise RefusedError(405, f"This is asked for with {' or '.join(sorted(route.methods))}.")
+            raise RequestError(405, f"This is asked for with {' or '.join(sorted(route.methods))}.")
         if "POST" in route.methods:
             self._owner.check_post(origin, headers)
             await self._post(scope, receive, send, route, origin)
@@ -85,56 +86,56 @@ class Gate:
 
     async def _get(self, scope: Scope, receive: Receive, send: Send, route: Route, origin: Origin) -> None:
         asked = Headers(scope=scope)
-        clean = {**scope, "headers": _pairs(origin, asked, ("gzip",) if route.kind is Kind.OWN else PACKINGS)}
+        clean = {**scope, "headers": _pairs(origin, asked, ("gzip",) if route.kind is Kind.OWN else ENCODINGS)}
         if route.kind in (Kind.PAGE, Kind.FILE, Kind.OWN):
-            await self._copy(clean, send, route, origin, asked)
+            await self._cached(clean, send, route, origin, asked)
         elif route.kind is Kind.EVENTS:
             session = bodies.check_session(dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("session_hash"))
-            if not self._presence.knows(session):
+            if not self._tracker.knows(session):
                 raise not_found()
-            with self._presence.reading(session):
+            with self._tracker.reading(session):
                 await self._app({**clean, "query_string": f"session_hash={session}".encode()}, receive, send)
         else:
             await self._app(clean, receive, send)
 
     def _listening(self, receive: Receive) -> Receive:
-        """What comes of a request without a body: that its visitor leaves, or that the server is being stopped."""
+        """A receive function for requests without a body: it reports a disconnect when the server stops, too."""
 
-        async def hear() -> Message:
+        async def receive_or_close() -> Message:
             ended = asyncio.create_task(self._closing.wait())
             message = asyncio.ensure_future(receive())
             try:
                 await asyncio.wait({ended, message}, return_when=asyncio.FIRST_COMPLETED)
                 if not message.done():
                     return {"type": "http.disconnect"}
-                told = message.result()
-                return {**told, "body": b"", "more_body": False} if told["type"] == "http.request" else told
+                event = message.result()
+                return {**event, "body": b"", "more_body": False} if event["type"] == "http.request" else event
             finally:
                 ended.cancel()
                 message.cancel()
 
-        return hear
+        return receive_or_close
 
-    async def _copy(self, scope: Scope, send: Send, route: Route, origin: Origin, asked: Headers) -> None:
+    async def _cached(self, scope: Scope, send: Send, route: Route, origin: Origin, asked: Headers) -> None:
         page = route.kind is Kind.PAGE
-        copy = await self._copies.get(scope, scope["headers"], (origin.scheme, origin.host) if page else ())
-        hashed = route.kind is Kind.OWN or scope["path"].startswith("/assets/")  # another content, another address
+        cached = await self._cache.get(scope, scope["headers"], (origin.scheme, origin.host) if page else ())
+        hashed = route.kind is Kind.OWN or scope["path"].startswith("/assets/")  # the address changes with the content
         caching = policy.NEVER if page else policy.FOREVER if hashed else policy.SHORTLY
-        headers = [*copy.headers, caching]
+        headers = [*cached.headers, caching]
         if page:
             headers.append(await self._policy(scope, origin))
-        if copy.tag and asked.get("if-none-match", "").encode() == copy.tag:
+        if cached.tag and asked.get("if-none-match", "").encode() == cached.tag:
             await send({"type": "http.response.start", "status": 304, "headers": headers})
             await send({"type": "http.response.body", "body": b""})
             return
-        headers.append((b"content-length", str(len(copy.body)).encode()))
+        headers.append((b"content-length", str(len(cached.body)).encode()))
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else copy.body})
+        await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else cached.body})
 
     async def _policy(self, scope: Scope, origin: Origin) -> tuple[bytes, bytes]:
-        """The page's policy; its hashes are those of the page as it is unpacked."""
+        """The page's content security policy; it hashes the uncompressed page."""
         plain = [(name, value) for name, value in scope["headers"] if name != b"accept-encoding"]
-        page = await self._copies.get(scope, [*plain, (b"accept-encoding", b"identity")], (origin.scheme, origin.host))
+        page = await self._cache.get(scope, [*plain, (b"accept-encoding", b"identity")], (origin.scheme, origin.host))
         if page.body not in self._policies:
             self._policies = {page.body: policy.content_policy(page.body)}
         return self._policies[page.body]
@@ -142,7 +143,7 @@ class Gate:
     async def _post(self, scope: Scope, receive: Receive, send: Send, route: Route, origin: Origin) -> None:
         call = route.kind is Kind.CALL
         most, seconds = (LIMITS.file_bytes, LIMITS.file_seconds) if call else (LIMITS.body_bytes, LIMITS.body_seconds)
-        async with (self._calls if call else self._quick).place(origin.client):
+        async with (self._calls if call else self._quick).slot(origin.client):
             headers = Headers(scope=scope)
             body = await bodies.read(receive, headers.get("content-length"), most, seconds)
             if call:
@@ -151,17 +152,17 @@ class Gate:
                 queued = route.kind is Kind.RUN
                 body, session = bodies.check_event(body, self._shapes.runs if queued else self._shapes.quick)
                 if queued:
-                    self._presence.expect(session, origin.client)
+                    self._tracker.expect(session, origin.client)
             CLIENT.set(origin.client)
             pairs = _pairs(origin, headers)
             pairs += [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
             await self._app({**scope, "headers": pairs}, bodies.replayed(body), send)
 
 
-def _pairs(origin: Origin, headers: Headers, packings: Sequence[str] = PACKINGS) -> _Pairs:
-    """The headers that Gradio gets: no cookie, no origin that it would allow, no proxy's word but what was checked."""
+def _pairs(origin: Origin, headers: Headers, encodings: Sequence[str] = ENCODINGS) -> _Pairs:
+    """The headers that Gradio sees: no cookies, no Origin (it would send CORS headers), checked proxy headers."""
     return [
         (b"host", origin.host.encode()),
         (b"x-forwarded-proto", origin.scheme.encode()),
-        (b"accept-encoding", packing(headers, packings).encode()),
+        (b"accept-encoding", encoding(headers, encodings).encode()),
     ]

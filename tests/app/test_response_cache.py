@@ -9,9 +9,9 @@ import pytest
 from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
-from app.gate.copies import Copies, packing
-from app.gate.crowd import Crowd
-from app.gate.refused import RefusedError
+from app.middleware.concurrency import ClientConcurrency
+from app.middleware.errors import RequestError
+from app.middleware.response_cache import ResponseCache, encoding
 
 
 class Counted:
@@ -34,7 +34,7 @@ def scope(path: str) -> dict[str, Any]:
 
 def test_many_who_ask_at_once_get_what_is_made_once() -> None:
     app = Counted()
-    copies = Copies(app)
+    copies = ResponseCache(app)
 
     async def ask() -> None:
         found = await asyncio.gather(*(copies.get(scope("/a"), [], ()) for _ in range(50)))
@@ -49,7 +49,7 @@ def test_many_who_ask_at_once_get_what_is_made_once() -> None:
 
 def test_what_was_not_asked_for_longest_goes_first() -> None:
     app = Counted(length=40)
-    copies = Copies(app, most_bytes=100)
+    copies = ResponseCache(app, most_bytes=100)
 
     async def ask() -> None:
         for path in "abacab":
@@ -61,8 +61,8 @@ def test_what_was_not_asked_for_longest_goes_first() -> None:
 
 @pytest.mark.parametrize(("status", "refused"), [(404, 404), (403, 404), (500, 503), (307, 503)])
 def test_only_answers_are_kept(status: int, refused: int) -> None:
-    copies = Copies(Counted(status))
-    with pytest.raises(RefusedError) as caught:
+    copies = ResponseCache(Counted(status))
+    with pytest.raises(RequestError) as caught:
         asyncio.run(copies.get(scope("/a"), [], ()))
     assert caught.value.status == refused and len(copies) == 0
 
@@ -71,15 +71,15 @@ def test_only_answers_are_kept(status: int, refused: int) -> None:
     ("told", "chosen"),
     [("gzip, deflate, br, zstd", "br"), ("gzip;q=1.0", "gzip"), ("", "identity"), ("x" * 5_000, "identity")],
 )
-def test_a_packing_is_one_of_three(told: str, chosen: str) -> None:
-    assert packing(Headers({"accept-encoding": told})) == chosen
+def test_a_encoding_is_one_of_three(told: str, chosen: str) -> None:
+    assert encoding(Headers({"accept-encoding": told})) == chosen
 
 
 def test_places_are_for_each_client_and_taken_in_turn() -> None:
-    crowd, here, most = Crowd(2, 3, 5.0), list[int](), list[int]()
+    limit, here, most = ClientConcurrency(2, 3, 5.0), list[int](), list[int]()
 
     async def work(client: str, number: int) -> None:
-        async with crowd.place(client):
+        async with limit.slot(client):
             here.append(number)
             most.append(len(here))
             await asyncio.sleep(0.01)
@@ -90,22 +90,22 @@ def test_places_are_for_each_client_and_taken_in_turn() -> None:
         return await asyncio.gather(*loud, return_exceptions=True)
 
     told = asyncio.run(all_of_them())
-    refused = [each for each in told if isinstance(each, RefusedError)]
+    refused = [each for each in told if isinstance(each, RequestError)]
     assert len(refused) == 3 and {each.status for each in refused} == {429} and max(most) == 2
-    assert len(crowd) == 0
+    assert len(limit) == 0
 
 
 def test_a_place_that_does_not_come_is_not_waited_for_for_ever() -> None:
-    crowd = Crowd(1, 3, 0.01)
+    limit = ClientConcurrency(1, 3, 0.01)
 
     async def hold() -> None:
-        async with crowd.place("one"):
-            async with crowd.place("another"):
+        async with limit.slot("one"):
+            async with limit.slot("another"):
                 pass
-            with pytest.raises(RefusedError, match="from your address at once"):
-                async with crowd.place("one"):
+            with pytest.raises(RequestError, match="from your address at once"):
+                async with limit.slot("one"):
                     pass
-        async with crowd.place("one"):
+        async with limit.slot("one"):
             pass
 
     asyncio.run(hold())

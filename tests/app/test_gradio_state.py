@@ -13,12 +13,12 @@ from gradio.state_holder import SessionState
 
 from app import server, ui
 from app.engines import Engines
-from app.gate.origin import Owner
-from app.gate.presence import Presence
+from app.gradio_state import sweep_once
 from app.house import House
 from app.limits import LIMITS
+from app.middleware.origin import Owner
+from app.middleware.session_tracker import SessionTracker
 from app.runs import Runs
-from app.sessions import sweep_once
 from app.store import Store
 from tools.page import Visitor
 
@@ -34,7 +34,7 @@ def served() -> Iterator[tuple[server.Running, House, int]]:
         port = int(free.getsockname()[1])
     house = House(CATALOG, "toy")
     assert house.runs.engines.ask(CATALOG["toy"]).wait(60) is not None
-    running = server.launch(ui.build(house), server.Site(""), "127.0.0.1", port, house.presence, Owner())
+    running = server.launch(ui.build(house), server.Site(""), "127.0.0.1", port, house.tracker, Owner())
     yield running, house, port
     assert house.runs.close(5.0) and running.stop()
 
@@ -85,7 +85,7 @@ def settle(running: server.Running, house: House) -> None:
     until = time.monotonic() + 20
     while time.monotonic() < until and (house.runs.going or running.page._queue.event_ids_to_events):
         time.sleep(0.02)
-    nobody = Presence()
+    nobody = SessionTracker()
     sweep_once(running.page, nobody)
     assert not running.page._queue.pending_messages_per_session and not running.page._queue.pending_event_ids_session
 
@@ -93,29 +93,29 @@ def settle(running: server.Running, house: House) -> None:
 def test_what_is_waited_for_is_not_swept(served: tuple[server.Running, House, int]) -> None:
     running, _, _ = served
     now = 0.0
-    presence, queue = Presence(lambda: now), running.page._queue
+    tracker, queue = SessionTracker(lambda: now), running.page._queue
     queue.pending_event_ids_session["tab"] = {"an event"}
-    presence.expect("tab", "client")
-    sweep_once(running.page, presence)
+    tracker.expect("tab", "client")
+    sweep_once(running.page, tracker)
     assert "tab" in queue.pending_event_ids_session
-    with presence.reading("tab"):
+    with tracker.reading("tab"):
         now = 100.0
-        sweep_once(running.page, presence)
+        sweep_once(running.page, tracker)
         assert "tab" in queue.pending_event_ids_session
     now += LIMITS.unread_seconds + 1
-    sweep_once(running.page, presence)
+    sweep_once(running.page, tracker)
     assert "tab" not in queue.pending_event_ids_session
 
 
 def test_a_run_that_nobody_reads_ends(engines: Engines) -> None:
     """It would hold the engine, and everybody in the line, for nobody."""
     now = 0.0
-    presence = Presence(lambda: now)
-    runs = Runs(engines, Store(), presence=presence)
+    tracker = SessionTracker(lambda: now)
+    runs = Runs(engines, Store(), tracker=tracker)
     ahead = runs.line.join("another")
-    presence.expect("tab", "client")
+    tracker.expect("tab", "client")
     going = runs.start(asked(), "tab", "")
-    with presence.reading("tab"):
+    with tracker.reading("tab"):
         next(going)
         now = 100.0
         next(going)
@@ -136,10 +136,10 @@ def test_a_server_that_is_being_stopped_begins_nothing(engines: Engines) -> None
 
 
 def test_clients_stand_in_the_line_by_their_address(engines: Engines) -> None:
-    presence = Presence()
-    runs, held = Runs(engines, Store(), presence=presence), []
+    tracker = SessionTracker()
+    runs, held = Runs(engines, Store(), tracker=tracker), []
     for number in range(LIMITS.waiting_each + 2):
-        presence.expect(f"tab{number}", "loud")
+        tracker.expect(f"tab{number}", "loud")
         going = runs.start(asked(max_new_tokens=200), f"tab{number}", "")
         held.append((going, next(going)))
     assert "Too many runs from your address are waiting" in held[-1][1]

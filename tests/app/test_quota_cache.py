@@ -7,11 +7,11 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.shelf import Bound, Shelf
+from app.quota_cache import Quota, QuotaCache
 
 
-def shelf(things: int = 6, each: int = 4, weight: int = 100, weight_each: int = 60) -> Shelf[str]:
-    return Shelf(Bound(things, weight), Bound(each, weight_each))
+def shelf(things: int = 6, each: int = 4, weight: int = 100, weight_each: int = 60) -> QuotaCache[str]:
+    return QuotaCache(Quota(things, weight), Quota(each, weight_each))
 
 
 def test_a_visitor_beyond_the_share_loses_the_oldest_of_their_own() -> None:
@@ -19,7 +19,7 @@ def test_a_visitor_beyond_the_share_loses_the_oldest_of_their_own() -> None:
     kept.put("quiet", "q", "theirs")
     gone = [key for number in range(100) for key in kept.put("loud", f"l{number}", "x")]
     assert gone == [f"l{number}" for number in range(96)]
-    assert kept.get("q") == "theirs" and kept.owner("l99") == "loud"
+    assert kept.get("q") == "theirs" and kept.get("l99") == "x"
 
 
 def test_where_all_is_full_whoever_holds_most_makes_room() -> None:
@@ -49,12 +49,24 @@ def test_what_was_used_outlives_what_was_not() -> None:
     assert kept.pop("a") == "another" and kept.pop("a") is None and kept.get("a") is None and len(kept) == 1
 
 
-@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 9), st.integers(0, 50)), max_size=60))
+def test_a_heavy_entry_makes_room_from_others_where_its_client_has_none() -> None:
+    kept = shelf(things=9, each=9)
+    assert kept.put("a", "a", "x", 50) == {} and kept.put("b", "b", "x", 40) == {}
+    assert kept.put("c", "c", "x", 90) == {"a": "a", "b": "b"}
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 9), st.integers(0, 80)), max_size=60))
 def test_bounds_hold_whatever_comes(puts: list[tuple[str, int, int]]) -> None:
     kept = shelf()
     for client, number, weight in puts:
-        before = {key: kept.owner(key) for key, _ in kept.items()}
-        gone = kept.put(client, f"{client}{number}", "x", weight)
-        held = Counter(kept.owner(key) for key, _ in kept.items())
-        assert len(kept) <= 6 and max(held.values()) <= 4 and f"{client}{number}" in kept
-        assert all(before[key] == client or held[before[key]] + 1 >= held[client] for key in gone)
+        newest = f"{client}{number}"
+        before = dict(kept.items())
+        gone = kept.put(client, newest, f"{weight}", weight)
+        held = {key: (key[0], int(value)) for key, value in kept.items()}
+        counts = Counter(owner for owner, _ in held.values())
+        assert newest in kept and set(before) - set(held) == set(gone) - {newest}
+        assert len(held) <= 6 and max(counts.values()) <= 4
+        assert len(held) == 1 or sum(weight for _, weight in held.values()) <= 100
+        for each in "abc":
+            own = [weight for owner, weight in held.values() if owner == each]
+            assert len(own) <= 1 or sum(own) <= 60

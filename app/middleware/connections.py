@@ -1,4 +1,4 @@
-"""Connections that cost little: not too many, none that says nothing, none that takes for ever to ask."""
+"""Limits on TCP connections: their number, in all and for each address, and the time for a request head."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ROOM = 200  # file descriptors for everything else
 
 
 def raise_file_limit() -> int:
-    """Allow as many open files as the system lets this process have; how many connections fit."""
+    """Raise RLIMIT_NOFILE where the system allows it; returns how many connections fit."""
     try:
         import resource
     except ImportError:  # not on Windows, which has no such limit
@@ -32,29 +32,29 @@ def raise_file_limit() -> int:
     return LIMITS.connections if soft == resource.RLIM_INFINITY else max(16, min(LIMITS.connections, soft - _ROOM))
 
 
-class Doorman:
-    """Counts the connections of each address."""
+class ConnectionLimit:
+    """Counts open connections, in all and of each address."""
 
     def __init__(self, most: int, each: int) -> None:
         self._most, self._each = most, each
         self._open = Counter[str]()
 
     def enter(self, address: str) -> bool:
-        """Whether one more fits; if so it is counted."""
+        """Count one more if it fits; returns whether it does."""
         if self._open.total() >= self._most or self._open[address] >= self._each:
             return False
         self._open[address] += 1
         return True
 
     def leave(self, address: str) -> None:
-        """One less."""
+        """Count one less."""
         self._open[address] -= 1
         if self._open[address] <= 0:
             del self._open[address]
 
 
 class Connection(H11Protocol):
-    """uvicorn's connection with a doorman, and with so much time for the head of a request."""
+    """uvicorn's connection with a limit, and with so much time for the head of a request."""
 
     def __init__(
         self,
@@ -63,52 +63,52 @@ class Connection(H11Protocol):
         app_state: dict[str, object],
         _loop: asyncio.AbstractEventLoop | None = None,
         *,
-        doorman: Doorman,
+        limit: ConnectionLimit,
         seconds: float,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self._doorman, self._seconds = doorman, seconds
+        self._limit, self._seconds = limit, seconds
         self._address = ""
-        self._late: asyncio.TimerHandle | None = None
+        self._timeout: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Keep it, or end it at once."""
+        """Accept or abort."""
         peer = transport.get_extra_info("peername")
         address = str(peer[0]) if peer else "unknown"
         super().connection_made(transport)
-        if self._doorman.enter(address):
+        if self._limit.enter(address):
             self._address = address
-            self._watch()
+            self._update_timeout()
         else:
             transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is over."""
+        """Release the slot."""
         if self._address:
-            self._doorman.leave(self._address)
+            self._limit.leave(self._address)
             self._address = ""
-        self._unwatch()
+        self._cancel_timeout()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """More of a request."""
+        """Start or stop the timeout."""
         super().data_received(data)
-        self._watch()
+        self._update_timeout()
 
     def on_response_complete(self) -> None:
-        """The next request may come."""
+        """Start or stop the timeout for the next request."""
         super().on_response_complete()
-        self._watch()
+        self._update_timeout()
 
-    def _watch(self) -> None:
-        """Between the first byte of a request's head and its last no more than some seconds may pass."""
+    def _update_timeout(self) -> None:
+        """Run the timeout from the first byte of a request head to its last."""
         asking = self.conn.their_state is h11.IDLE and self.timeout_keep_alive_task is None
         if not asking:
-            self._unwatch()
-        elif self._late is None:
-            self._late = self.loop.call_later(self._seconds, self.transport.abort)
+            self._cancel_timeout()
+        elif self._timeout is None:
+            self._timeout = self.loop.call_later(self._seconds, self.transport.abort)
 
-    def _unwatch(self) -> None:
-        if self._late is not None:
-            self._late.cancel()
-            self._late = None
+    def _cancel_timeout(self) -> None:
+        if self._timeout is not None:
+            self._timeout.cancel()
+            self._timeout = None

@@ -1,20 +1,20 @@
-"""Why a request is not answered: a status and one sentence that says what to change."""
+"""Error responses: a status and one sentence that says what to change."""
 
 from __future__ import annotations
 
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 
-class RefusedError(Exception):
-    """Ends the handling of a request."""
+class RequestError(Exception):
+    """Stops handling a request."""
 
     def __init__(self, status: int, sentence: str) -> None:
         super().__init__(sentence)
         self.status, self.sentence = status, sentence
 
     def response(self, method: str) -> Response:
-        """What the visitor gets; the page shows the detail of a refused post. A body may still be on its way: the
-        connection ends."""
+        """The HTTP response. The page displays the "detail" of a rejected POST. The connection is closed, because a
+        body may still be arriving."""
         headers = {"Connection": "close", "Cache-Control": "no-store"}
         if self.status in (429, 503):
             headers["Retry-After"] = "5"
@@ -23,6 +23,6 @@ class RefusedError(Exception):
         return PlainTextResponse(self.sentence, self.status, headers)
 
 
-def not_found() -> RefusedError:
-    """For every path that the page does not use."""
-    return RefusedError(404, "There is no such page.")
+def not_found() -> RequestError:
+    """For every path that is not in the allow-list."""
+    return RequestError(404, "There is no such page.")

@@ -1,7 +1,6 @@
-"""Answers that are the same for everybody, kept as they were first given: the page, and the files that it loads.
+"""Cache of responses that are the same for everybody: the page and the files that it loads.
 
-Gradio puts the page together anew for each visitor, and packs each file for each: with many of both it had no time for
-anybody else.
+Gradio renders the page for each visitor and compresses each file for each request, on the event loop.
 """
 
 from __future__ import annotations
@@ -15,51 +14,51 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Scope
 
 from .bodies import replayed
-from .refused import RefusedError, not_found
+from .errors import RequestError, not_found
 
 _MOST_BYTES = 48 * 2**20  # Gradio's scripts and styles take 21 MB as they are; a page, of which hosts differ, 0.2
-PACKINGS = ("br", "gzip")
+ENCODINGS = ("br", "gzip")
 _KEPT = (b"content-type", b"content-encoding", b"vary", b"etag", b"last-modified")
 _Pairs = list[tuple[bytes, bytes]]
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
-    """An answer."""
+class Cached:
+    """A response."""
 
     headers: _Pairs
     body: bytes
 
     @property
     def tag(self) -> bytes:
-        """What a browser names to ask whether its own copy is still the same."""
+        """The entity tag."""
         return dict(self.headers).get(b"etag", b"")
 
 
-class Copies:
-    """Bounded in bytes; what was not asked for longest goes first."""
+class ResponseCache:
+    """An LRU cache, bounded in bytes."""
 
     def __init__(self, app: ASGIApp, most_bytes: int = _MOST_BYTES) -> None:
         self._app, self._most_bytes, self._bytes = app, most_bytes, 0
-        self._kept: OrderedDict[tuple[str, ...], Copy] = OrderedDict()
-        self._coming = dict[tuple[str, ...], asyncio.Task[Copy]]()
+        self._kept: OrderedDict[tuple[str, ...], Cached] = OrderedDict()
+        self._pending = dict[tuple[str, ...], asyncio.Task[Cached]]()
 
     def __len__(self) -> int:
         return len(self._kept)
 
-    async def get(self, scope: Scope, headers: _Pairs, key: tuple[str, ...]) -> Copy:
-        """The answer to a request without a query; `key` holds all that it depends on beside its path."""
-        key = (scope["path"], _packing(headers), *key)
-        if (copy := self._kept.get(key)) is not None:
+    async def get(self, scope: Scope, headers: _Pairs, key: tuple[str, ...]) -> Cached:
+        """The response to a request without its query; `key` holds what it depends on beside path and encoding."""
+        key = (scope["path"], _encoding(headers), *key)
+        if (cached := self._kept.get(key)) is not None:
             self._kept.move_to_end(key)
-            return copy
-        if (coming := self._coming.get(key)) is None:  # many may ask at the same moment: it is made once
+            return cached
+        if (pending := self._pending.get(key)) is None:  # concurrent requests share one fetch
             asked = {**scope, "method": "GET", "query_string": b"", "headers": headers}
-            coming = self._coming[key] = asyncio.create_task(self._fetch(asked))
-            coming.add_done_callback(lambda done: self._arrived(key, done))
-        return await asyncio.shield(coming)
+            pending = self._pending[key] = asyncio.create_task(self._fetch(asked))
+            pending.add_done_callback(lambda done: self._store(key, done))
+        return await asyncio.shield(pending)
 
-    async def _fetch(self, scope: Scope) -> Copy:
+    async def _fetch(self, scope: Scope) -> Cached:
         status, told, pieces = 0, list[tuple[bytes, bytes]](), list[bytes]()
 
         async def send(message: Message) -> None:
@@ -73,11 +72,11 @@ class Copies:
         if status in (403, 404):
             raise not_found()
         if status != 200:
-            raise RefusedError(503, "The server could not answer that: try again.")
-        return Copy([(name, value) for name, value in told if name.lower() in _KEPT], b"".join(pieces))
+            raise RequestError(503, "The server could not answer that: try again.")
+        return Cached([(name, value) for name, value in told if name.lower() in _KEPT], b"".join(pieces))
 
-    def _arrived(self, key: tuple[str, ...], done: asyncio.Task[Copy]) -> None:
-        del self._coming[key]
+    def _store(self, key: tuple[str, ...], done: asyncio.Task[Cached]) -> None:
+        del self._pending[key]
         if done.cancelled() or done.exception() is not None:
             return
         self._kept[key] = done.result()
@@ -87,12 +86,12 @@ class Copies:
             self._bytes -= len(gone.body)
 
 
-def _packing(headers: _Pairs) -> str:
-    """How an answer may be packed: one of three, whatever else a browser offers."""
+def _encoding(headers: _Pairs) -> str:
+    """The content encoding asked for: one of three."""
     return Headers(raw=headers).get("accept-encoding", "")
 
 
-def packing(headers: Headers, known: Sequence[str] = PACKINGS) -> str:
-    """The best of what a browser offers and is known here."""
+def encoding(headers: Headers, known: Sequence[str] = ENCODINGS) -> str:
+    """The best content encoding that a browser accepts."""
     offered = {part.split(";")[0].strip() for part in headers.get("accept-encoding", "").lower().split(",")}
     return next((name for name in known if name in offered), "identity")

@@ -1,4 +1,4 @@
-"""The requests that the page and its scripts make. All others are refused, whatever Gradio would answer."""
+"""Allow-list of requests: those that the page and its scripts make. Every other path is answered with 404."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class Kind(Enum):
     PAGE = auto()  # the page itself: the same for everybody
     FILE = auto()  # a file of Gradio's: the same for everybody
     OWN = auto()  # a file of ours
-    BEAT = auto()  # open as long as its tab is
-    EVENTS = auto()  # what the runs of a tab tell, as it comes
+    HEARTBEAT = auto()  # open as long as its tab is
+    EVENTS = auto()  # server-sent events of a tab's runs
     QUICK = auto()  # an event that only changes the page
-    RUN = auto()  # an event that decodes: it goes into the queue
-    CALL = auto()  # one of the functions that the page's scripts call
+    RUN = auto()  # an event that decodes: it joins the queue
+    CALL = auto()  # a server function called by the page's scripts
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A path with the methods that it is asked with."""
+    """A path pattern and its HTTP methods."""
 
     kind: Kind
     path: re.Pattern[str]
@@ -39,7 +39,7 @@ ROUTES = (
     Route(Kind.PAGE, re.compile("/")),
     Route(Kind.FILE, re.compile(rf"/theme\.css|/favicon\.ico|/(?:assets|static)(?:/{_FILE})+")),
     Route(Kind.OWN, re.compile(r"/specscope/[a-z]+")),
-    Route(Kind.BEAT, re.compile(rf"{API}/heartbeat/{SESSION}"), _GET),
+    Route(Kind.HEARTBEAT, re.compile(rf"{API}/heartbeat/{SESSION}"), _GET),
     Route(Kind.EVENTS, re.compile(rf"{API}/queue/data"), _GET),
     Route(Kind.QUICK, re.compile(rf"{API}/run/predict"), _POST),
     Route(Kind.RUN, re.compile(rf"{API}/queue/join"), _POST),

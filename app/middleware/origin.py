@@ -1,7 +1,7 @@
-"""Where a request comes from: the host that it names, the page that made it, and the client that sent it.
+"""Host, Origin and client address of a request.
 
-A name that the owner did not give may be another's that points here (DNS rebinding): its pages could then read this
-server. What a proxy says in headers is believed only where the owner says that there is one.
+An unknown host name may belong to another site and point here (DNS rebinding); that site could then read this server.
+X-Forwarded headers are trusted only where the owner says that a proxy sets them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from starlette.types import Scope
 
 from decoding.errors import ParamError
 
-from .refused import RefusedError
+from .errors import RequestError
 
 _HOST = re.compile(r"(?P<name>[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,252})|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,252})")
@@ -26,24 +26,24 @@ _OUTSIDE = "This request comes from another site's page: open this one instead."
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What is known of a request's way here."""
+    """Where a request comes from."""
 
-    client: str  # stands for whoever shares an address
-    host: str  # as the visitor's browser names it
+    client: str  # the address, or the /64 network of an IPv6 address
+    host: str  # as the browser names it
     scheme: str
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """What the owner said about how the page is reached."""
+    """The owner's settings: how the page is reached."""
 
     hosts: frozenset[str] = frozenset()  # names beside localhost and plain addresses
-    any_host: bool = False  # on a public page: there is nothing that its visitors could not reach themselves
-    proxied: bool = False  # a proxy stands in front, and its headers tell the truth
+    any_host: bool = False  # for a public page, where DNS rebinding reaches nothing that is not public
+    proxied: bool = False  # a proxy sets the X-Forwarded headers
 
     @classmethod
     def of(cls, hosts: Sequence[str], proxied: bool, environment: Mapping[str, str]) -> Owner:
-        """From the command line; a Space says by itself that it is one."""
+        """From the command line; a Space is recognised by its environment."""
         for host in hosts:
             if not _NAME.fullmatch(host):
                 raise ParamError(f"--allow-host takes a name such as specscope.example.org, not {host[:60]!r}")
@@ -54,41 +54,41 @@ class Owner:
         return cls(frozenset(names), any_host=space and not hosts, proxied=proxied or space)
 
     def read(self, scope: Scope, headers: Headers) -> Origin:
-        """Where a request comes from; raises RefusedError where its host is none of ours."""
-        told = headers.getlist("host")
-        host, scheme = told[0] if len(told) == 1 else "", str(scope.get("scheme", "http"))
+        """Parse a request's origin; raises RequestError for an unknown host."""
+        hosts = headers.getlist("host")
+        host, scheme = hosts[0] if len(hosts) == 1 else "", str(scope.get("scheme", "http"))
         if self.proxied:
             host = _first(headers.get("x-forwarded-host")) or host
             scheme = "https" if _first(headers.get("x-forwarded-proto")) == "https" else scheme
         parsed = _HOST.fullmatch(host)
         if parsed is None:
-            raise RefusedError(400, "The request names no host.")
+            raise RequestError(400, "The request names no host.")
         name = parsed["name"].lower()
         if not (self.any_host or name in self.hosts or name == "localhost" or _is_address(name)):
-            raise RefusedError(421, "This server does not know that name: its owner can add it with --allow-host.")
+            raise RequestError(421, "This server does not know that name: its owner can add it with --allow-host.")
         return Origin(self._client(scope, headers), host.lower(), scheme)
 
     def check_post(self, origin: Origin, headers: Headers) -> None:
-        """Raise RefusedError for a request that another site's page made a browser send."""
+        """Raise RequestError for a POST that another site made a browser send."""
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-            raise RefusedError(403, _OUTSIDE)
-        told = headers.get("origin")
-        if told is not None:
+            raise RequestError(403, _OUTSIDE)
+        sender = headers.get("origin")
+        if sender is not None:
             try:
-                netloc = urlsplit(told).netloc.lower()
+                netloc = urlsplit(sender).netloc.lower()
             except ValueError:
                 netloc = ""
             if netloc != origin.host and netloc not in self.hosts:
-                raise RefusedError(403, _OUTSIDE)
+                raise RequestError(403, _OUTSIDE)
         kind = headers.get("content-type", "").split(";")[0].strip().lower()
-        if kind != "application/json":  # a browser sends this one to another site only if that site agrees
-            raise RefusedError(415, "Only JSON is read here.")
+        if kind != "application/json":  # browsers send it across sites only after a CORS preflight
+            raise RequestError(415, "Only JSON is read here.")
 
     def _client(self, scope: Scope, headers: Headers) -> str:
-        """The address of whoever asks; of an IPv6 address the part that a household or a machine is given."""
+        """The client's address; an IPv6 address is cut to the /64 network that one customer holds."""
         peer = (scope.get("client") or ("",))[0]
         if self.proxied:
-            # Each proxy adds whom it heard from at the end: before the last public address anything may stand.
+            # Each proxy appends its peer. What stands before the last public address may be forged.
             hops = [hop.strip() for hop in headers.get("x-forwarded-for", "").split(",")[-8:]]
             peer = next((hop for hop in reversed(hops) if _is_public(hop)), peer)
         try:

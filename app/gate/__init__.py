@@ -1,1 +1,0 @@
-"""What stands between the network and Gradio: nothing gets in but what the page and its scripts send."""
