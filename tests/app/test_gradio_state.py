@@ -20,6 +20,7 @@ from app.middleware.origin import Owner
 from app.middleware.session_tracker import SessionTracker
 from app.runs import Runs
 from app.store import Store
+from tests.event_loops import discard_event_loops
 from tools.page import Visitor
 
 from .conftest import CATALOG, asked
@@ -35,8 +36,10 @@ def served() -> Iterator[tuple[server.Running, House, int]]:
     house = House(CATALOG, "toy")
     assert house.runs.engines.ask(CATALOG["toy"]).wait(60) is not None
     running = server.launch(ui.build(house), server.Site(""), "127.0.0.1", port, house.tracker, Owner())
+    discard_event_loops()
     yield running, house, port
     assert house.runs.close(5.0) and running.stop()
+    discard_event_loops()
 
 
 def kept(running: server.Running) -> dict[str, int]:
