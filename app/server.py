@@ -180,6 +180,7 @@ class Running:
 def launch(page: gr.Blocks, site: Site, host: str, port: int, tracker: SessionTracker, owner: Owner) -> Running:
     """Serve the page from threads of its own; raises ParamError where the address cannot be had."""
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+    page.max_threads = LIMITS.threads
     page.queue(max_size=LIMITS.waiting * 4, default_concurrency_limit=8, api_open=False)
     running = Running(page, site, tracker, owner)
     running.start(host, port)

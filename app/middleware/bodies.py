@@ -114,10 +114,11 @@ def check_event(body: bytes, known: Mapping[int, Event]) -> tuple[bytes, str]:
     return json.dumps(clean).encode(), session
 
 
-def check_call(body: bytes, calls: Mapping[int, frozenset[str]]) -> tuple[bytes, str]:
-    """Check a call of a server function; returns its body and the function's name."""
+def check_call(body: bytes, calls: Mapping[int, frozenset[str]]) -> None:
+    """Check a call of a server function."""
+    too_large = RequestError(413, f"Only a file may be larger than {_size(LIMITS.body_bytes)}: send less.")
     if len(body) > LIMITS.body_bytes and sum(map(body.count, (b",", b"[", b"{"))) > _STRUCTURE:
-        raise RequestError(413, f"Only a file may be larger than {_size(LIMITS.body_bytes)}: send less.")
+        raise too_large
     parsed = _parse(body)
     component, name, data = parsed.get("component_id"), parsed.get("fn_name"), parsed.get("data")
     if type(component) is not int or not isinstance(name, str) or name not in calls.get(component, ()):
@@ -126,8 +127,7 @@ def check_call(body: bytes, calls: Mapping[int, frozenset[str]]) -> tuple[bytes,
     if not _is_value(data):
         raise RequestError(422, _MISFIT)
     if name != _FILE_CALL and len(body) > LIMITS.body_bytes:
-        raise RequestError(413, f"Only a file may be larger than {_size(LIMITS.body_bytes)}: send less.")
-    return body, name
+        raise too_large
 
 
 def check_session(session: str | None) -> str:

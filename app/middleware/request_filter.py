@@ -147,7 +147,7 @@ class RequestFilter:
             headers = Headers(scope=scope)
             body = await bodies.read(receive, headers.get("content-length"), most, seconds)
             if call:
-                body, _ = bodies.check_call(body, self._shapes.calls)
+                bodies.check_call(body, self._shapes.calls)
             else:
                 queued = route.kind is Kind.RUN
                 body, session = bodies.check_event(body, self._shapes.runs if queued else self._shapes.quick)

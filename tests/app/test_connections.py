@@ -24,8 +24,9 @@ async def hello(scope: Any, receive: Any, send: Any) -> None:
 
 
 @pytest.fixture
-def port() -> Iterator[int]:
-    kind: Any = partial(Connection, limit=ConnectionLimit(4, 3), seconds=_SECONDS)
+def port(request: pytest.FixtureRequest) -> Iterator[int]:
+    seconds = getattr(request, "param", _SECONDS)
+    kind: Any = partial(Connection, limit=ConnectionLimit(4, 3), seconds=seconds)
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(hello, http=kind, ws="none", lifespan="off", log_config=None, timeout_keep_alive=60)
     server = uvicorn.Server(config)
@@ -66,18 +67,25 @@ def answers(line: socket.socket) -> bool:
 def test_a_request_that_does_not_come_ends_the_connection(port: int, beginning: bytes) -> None:
     """Else it is held for ever; and each letter must not buy more time."""
     with connect(port) as line:
+        begin = time.monotonic()
         line.sendall(beginning)
-        more = threading.Timer(_SECONDS / 2, line.sendall, [b"a"])
-        more.start()
-        assert _SECONDS * 0.5 < closed_after(line) < _SECONDS * 5
-        more.join()
+        line.settimeout(_SECONDS / 10)
+        with contextlib.suppress(ConnectionError):
+            for _ in range(100):  # more time in all than the request has
+                line.sendall(b"a" if beginning else b"")
+                with contextlib.suppress(TimeoutError):
+                    assert line.recv(1) == b""
+                    break
+            else:
+                pytest.fail("the connection is still open")
+        assert time.monotonic() - begin > _SECONDS * 0.5
 
 
 def test_so_does_the_second_request_of_a_connection(port: int) -> None:
     with connect(port) as line:
         assert answers(line)
         line.sendall(b"GET / HTT")
-        assert _SECONDS * 0.5 < closed_after(line) < _SECONDS * 5
+        assert closed_after(line) > _SECONDS * 0.5
 
 
 def test_a_connection_between_two_requests_is_kept(port: int) -> None:
@@ -91,16 +99,22 @@ def test_a_connection_between_two_requests_is_kept(port: int) -> None:
         assert answers(line)
 
 
+@pytest.mark.parametrize("port", [60.0], indirect=True)  # so that it is their number that ends connections
 def test_one_address_cannot_take_all_connections(port: int) -> None:
     held = [connect(port) for _ in range(3)]
-    assert closed_after(connect(port)) < _SECONDS / 2
+    closed_after(connect(port))
     with connect(port, "127.0.0.2") as other:
         assert answers(other)
-        assert closed_after(connect(port, "127.0.0.3")) < _SECONDS / 2  # the server has no more than four
+        closed_after(connect(port, "127.0.0.3"))  # the server has no more than four
     for line in held:
-        closed_after(line)
-    with connect(port) as again:
-        assert answers(again)
+        assert answers(line)
+        line.close()
+    for _ in range(100):  # the server hears of closed connections when it comes to them
+        with connect(port) as again, contextlib.suppress(ConnectionError):
+            if answers(again):
+                break
+    else:
+        pytest.fail("no connection became free")
 
 
 def test_files_are_left_for_everything_else() -> None:
