@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from tools.attack.attacks import ATTACKS, Attack
-from tools.attack.others import others
+from tools.attack.others import Others
 from tools.page import serving
 
 
@@ -16,12 +16,12 @@ def test_an_attacked_server_stays_up_private_and_fair(tmp_path: Path) -> None:
     temporary.mkdir()
     with serving(tmp_path / "log", TMPDIR=str(temporary)) as page:
         page.visitor().run(run_length=8)
-        with others(page) as beside:
-            for attack in ATTACKS:
-                means = Attack(page, 0.04)
-                attack(means)
-                statuses[attack.__name__] = means.statuses
-            beside.stop()
+        beside = Others(page)
+        for attack in ATTACKS:
+            means = Attack(page, 0.04)
+            attack(means)
+            statuses[attack.__name__] = means.statuses
+        beside.stop()
         assert page.visitor().ask("GET", "/").status == 200 and page.process.poll() is None
     log = (tmp_path / "log").read_text()
     done, begun = beside.finished.split(" of ")

@@ -11,8 +11,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..limits import LIMITS
-from . import bodies
-from . import headers as policy
+from . import bodies, response_headers
 from .bodies import Shapes
 from .concurrency import ClientConcurrency
 from .errors import RequestError, not_found
@@ -54,7 +53,7 @@ class RequestFilter:
             nonlocal begun
             begun = True
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *policy.ALWAYS]
+                message["headers"] = [*message["headers"], *response_headers.ALWAYS]
             async with asyncio.timeout(LIMITS.send_seconds):  # for a client that stopped reading
                 await send(message)
 
@@ -120,7 +119,7 @@ class RequestFilter:
         page = route.kind is Kind.PAGE
         cached = await self._cache.get(scope, scope["headers"], (origin.scheme, origin.host) if page else ())
         hashed = route.kind is Kind.OWN or scope["path"].startswith("/assets/")  # the address changes with the content
-        caching = policy.NEVER if page else policy.FOREVER if hashed else policy.SHORTLY
+        caching = response_headers.NEVER if page else response_headers.FOREVER if hashed else response_headers.SHORTLY
         headers = [*cached.headers, caching]
         if page:
             headers.append(await self._policy(scope, origin))
@@ -137,7 +136,7 @@ class RequestFilter:
         plain = [(name, value) for name, value in scope["headers"] if name != b"accept-encoding"]
         page = await self._cache.get(scope, [*plain, (b"accept-encoding", b"identity")], (origin.scheme, origin.host))
         if page.body not in self._policies:
-            self._policies = {page.body: policy.content_policy(page.body)}
+            self._policies = {page.body: response_headers.content_policy(page.body)}
         return self._policies[page.body]
 
     async def _post(self, scope: Scope, receive: Receive, send: Send, route: Route, origin: Origin) -> None:

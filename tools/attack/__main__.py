@@ -21,7 +21,7 @@ from tools.page import Page, serving
 
 from .attacks import ATTACKS, Attack, cancelled_runs, long_sessions, mixed_nonsense, tiny_traces
 from .load import PAGES, RUNS, fifty_pages
-from .others import others
+from .others import Others
 
 _REST = 12.0  # seconds after an attack until memory is looked at: runs that nobody reads have ended, all is swept
 
@@ -50,10 +50,10 @@ def measure(page: Page, temporary: Path, attack: Callable[[Attack], None], scale
     """One attack, beside two visitors."""
     means = Attack(page, scale)
     before, log, begin = page.megabytes, page.log.stat().st_size, time.monotonic()
-    with others(page) as beside:
-        attack(means)
-        seconds = time.monotonic() - begin
-        beside.stop()
+    beside = Others(page)
+    attack(means)
+    seconds = time.monotonic() - begin
+    beside.stop()
     time.sleep(_REST)
     _settle(page)
     return Result(

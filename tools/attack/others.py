@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import multiprocessing
 import statistics
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 from tools.page import Page, Visitor
@@ -23,6 +21,7 @@ class Others:
         self._process = multiprocessing.Process(target=_watch, args=(page.port, self._end, self._told), daemon=True)
         self._process.start()
         self.p95_ms, self.finished = 0.0, ""
+        time.sleep(0.5)  # until both have come
 
     def stop(self) -> None:
         """Let the run that goes on come to its end, and hear how it was."""
@@ -31,13 +30,6 @@ class Others:
         self._process.join()
         self.p95_ms = 1000 * (statistics.quantiles(times, n=20)[-1] if len(times) > 1 else times[0])
         self.finished = f"{done} of {begun}"
-
-
-@contextlib.contextmanager
-def others(page: Page) -> Iterator[Others]:
-    beside = Others(page)
-    time.sleep(0.5)
-    yield beside
 
 
 def _watch(port: int, end: Any, told: Any) -> None:
