@@ -35,7 +35,7 @@ attack: $(VENV)/dev-ready  ## what a hostile visitor can do to the others, measu
 	$(PY) -m tools.attack
 
 traces: $(VENV)/ready  ## the recorded runs of the page, anew
-	$(PY) -m app.traces
+	$(PY) -m app.record_gallery
 
 screenshots: $(VENV)/dev-ready  ## the README's pictures of the page, anew
 	$(PY) -m tools.screenshots

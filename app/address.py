@@ -26,7 +26,7 @@ from .catalog import Entry, choose
 from .controls import Order, Prompt, check_prompt, check_reference, named, presets, whole
 from .examples import EXAMPLES
 from .limits import LIMITS
-from .store import ID
+from .trace_store import ID
 
 SCREENS, PHASES = ("run", "race"), ("propose", "verify", "accept", "commit")
 _VIEW = re.compile(r"[a-z_]{1,24}")

@@ -8,7 +8,7 @@ from typing import Any
 from viz import play as stream
 
 from .limits import LIMITS
-from .store import new_id
+from .trace_store import new_id
 
 EVICTED = (
     f"Your oldest run made room for this one: of each visitor {LIMITS.stored_runs_each} are kept, and "

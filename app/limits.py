@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 
 from decoding.panels import KNOWN
-from decoding.trace import Limits as FileLimits
+from decoding.trace.file import Limits as FileLimits
 
 
 @dataclass(frozen=True, slots=True)

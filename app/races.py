@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 
 from decoding.errors import ParamError
 from decoding.params import shown
-from decoding.rescore import Rescore
+from decoding.trace.rescore import Rescore
 from decoding.types import Trace
 from viz import play as stream
 from viz.lines import line
@@ -18,9 +18,9 @@ from viz.lines import line
 from .controls import Order
 from .hosting import EVICTED, host
 from .limits import LIMITS
-from .pieces import Pieces, guarded, turn
-from .runs import RACE, Runs
-from .store import Kept, Proof, new_id
+from .live_runs import RACE, Runs
+from .streaming import Pieces, guarded, turn
+from .trace_store import Kept, Proof, new_id
 
 _log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""The recorded runs that come with the page: `python -m app.traces` makes them, the gallery shows them.
+"""The recorded runs that come with the page: `python -m app.record_gallery` makes them, the gallery shows them.
 
 What cannot be read is left out, with a sentence for the host: one damaged file must not keep the page from starting.
 """
@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from decoding.errors import SpecscopeError, TraceError
-from decoding.schema import from_json
-from decoding.trace import parse_trace
+from decoding.trace.file import parse_trace
+from decoding.trace.schema import from_json
 from decoding.types import JSON
 
-from .store import ID, Kept, Packed, Proof, replay
+from .trace_store import ID, Kept, Packed, Proof, replay
 
 FOLDER = Path(__file__).parents[1] / "assets" / "traces"
 INDEX, LANDING = "index.json", "lookahead"

@@ -18,8 +18,8 @@ from . import log, malloc, server
 from .catalog import EMBEDDED, read_catalog
 from .events import QUICK, tolerant
 from .hosting import host, spoken
-from .house import House
 from .middleware.origin import Owner
+from .state import House
 from .viewer import viewer as make_viewer
 
 TITLE = "Specscope"
@@ -63,9 +63,9 @@ def _replays(house: House, page: gr.Blocks, viewer: gr.HTML) -> None:
 def _lives(house: House, page: gr.Blocks, viewer: gr.HTML) -> None:
     """The whole page."""
     from .address import parse
+    from .live_runs import RACE
     from .pages import race, run
-    from .runs import RACE
-    from .takeover import take
+    from .race_from_run import take
 
     with gr.Tabs(elem_id="app-tabs") as tabs:
         with gr.Tab("Run", id="run", elem_id="run"):

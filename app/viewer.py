@@ -10,8 +10,8 @@ from typing import Any
 
 import gradio as gr
 
-from .house import House
 from .limits import LIMITS
+from .state import House
 
 
 def viewer(house: House) -> gr.HTML:

@@ -16,9 +16,9 @@ from typing import Any
 import torch
 import transformers
 
+from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.model.decoder import Decoder
-from decoding.text import Codec
 
 from .measure import engine_ms, engine_steps, in_turn, publish, ratio, step_ms, table, transformers_ms
 

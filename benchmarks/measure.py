@@ -12,10 +12,10 @@ from typing import Any
 
 import torch
 
+from decoding.bench.peers import Stopwatch
 from decoding.engine import Engine
 from decoding.methods import Context, Method
 from decoding.params import Params, param
-from decoding.peers import Stopwatch
 from decoding.tree import Builder
 from decoding.types import Draft, Step, Verdict
 

@@ -16,13 +16,13 @@ from pathlib import Path
 import torch
 
 from decoding import embedded, load
-from decoding.bench import as_prompt
+from decoding.bench.methods import as_prompt
 from decoding.engine import Engine
 from decoding.methods import METHODS
 from decoding.parts.building import build_store
-from decoding.tasks import read_tasks
-from decoding.training.suite import write_store
+from decoding.prompts.tasks import read_tasks
 from decoding.types import Step
+from lab.pocket.suite import write_store
 
 from .measure import command, table
 

@@ -28,7 +28,7 @@ import torch
 
 from app.examples import EXAMPLES
 from decoding import load
-from decoding.trace import write_trace
+from decoding.trace.file import write_trace
 from decoding.types import Trace
 from tools.browser import DRAWN, PLAYER, ROOT, browser, served
 from tools.page import Page

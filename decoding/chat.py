@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
 
-from .lending import Lender
 from .model.session import Model, Session
+from .session_pool import Lender
 
 
 class Chat:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from .chat import Chat
+from .codec import Codec, Message
 from .errors import ParamError
-from .lending import Lender
 from .methods import Method
 from .model.session import Model, Tell
 from .parts import Part, Parts
@@ -29,10 +29,10 @@ from .request import (
     find_method,
     find_sampling,
 )
-from .rescore import Rescore, rescore
 from .run import Run
 from .sampling import Sampling
-from .text import Codec, Message
+from .session_pool import Lender
+from .trace.rescore import Rescore, rescore
 from .types import JSON, Summary, Trace
 
 Prompt = str | Sequence[int] | Sequence[Message]

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from .codec import Codec
 from .embedded import DRAFTER, DTYPE, FOLDERS, PARTS
 from .engine import Engine
 from .errors import ModelError
 from .model.resized import Resized
 from .model.session import Model
 from .parts import Parts
-from .text import Codec
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

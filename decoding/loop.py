@@ -11,15 +11,16 @@ from typing import Any
 
 import torch
 
-from . import accept, record
+from . import accept
 from .clock import Clock
+from .codec import Codec
 from .errors import ParamError
 from .methods import Context
 from .model.session import ExitSession, Model, Reading, Session, Tell, catch_up
 from .request import Request
 from .sampling import Sampler, likeliest
 from .stops import Stops
-from .text import Codec
+from .trace import columns as record
 from .tree import after_chain, depths, paths
 from .types import Draft, Role, Step, Verdict
 

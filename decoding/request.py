@@ -13,8 +13,8 @@ from .errors import ParamError
 from .methods import METHODS, Method
 from .params import Params, shown
 from .parts import Part
-from .record import LEVELS
 from .sampling import Sampling
+from .trace.columns import LEVELS
 from .types import JSON
 
 _MOST_STOPS, _LONGEST_STOP = 16, 256

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
 
-from .bandwidth import read_bandwidth
 from .chat import Chat
-from .lending import Lender
+from .codec import Codec
 from .loop import Loop
-from .metrics import summarise
+from .model.bandwidth import read_bandwidth
 from .model.session import ExitSession, Model, Session, Tell
 from .request import Request
+from .session_pool import Lender
 from .stops import trim
-from .text import Codec
+from .trace.metrics import summarise
 from .types import Header, Step, Summary, Trace
 
 

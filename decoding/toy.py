@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from .codec import Codec
 from .engine import Engine
 from .model.session import Tell
 from .model.table import TableModel, counted
 from .parts import Part, Parts
-from .tasks import Task
-from .text import Codec
+from .prompts.tasks import Task
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.model.decoder import Decoder
 from decoding.parts import Parts
@@ -14,7 +15,6 @@ from decoding.parts.adapter import Adapter, AdapterConfig
 from decoding.parts.datastore import Store
 from decoding.parts.heads import Heads, HeadWeights
 from decoding.parts.tables import build
-from decoding.text import Codec
 from tests.toy_store import open_store
 
 LONG = [1.0 + 0.7 * i for i in range(4)]

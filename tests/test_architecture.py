@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-LIBRARY = sorted(ROOT.glob("decoding/**/*.py"))
-PARTS = ("decoding", "viz", "app", "benchmarks", "tools", "tests")
+ENGINE = sorted(ROOT.glob("decoding/**/*.py"))
+LIBRARY = [*ENGINE, *sorted(ROOT.glob("lab/**/*.py"))]
+PARTS = ("decoding", "lab", "viz", "app", "benchmarks", "tools", "tests")
 SOURCES = [path for part in PARTS for path in ROOT.glob(f"{part}/**/*.py")]
 SCRIPTS = sorted(p for p in [*ROOT.glob("assets/*/*"), *ROOT.glob("app/static/*")] if p.suffix in (".js", ".css"))
 METHOD_FILES = [p for p in ROOT.glob("decoding/methods/*.py") if p.stem not in ("__init__", "base")]
@@ -83,10 +84,23 @@ def test_the_engine_knows_no_screen(path: Path) -> None:
     assert not tops & {"app", "viz", "gradio", "plotly", "tests", "benchmarks"}
 
 
+@pytest.mark.parametrize("path", [path for path in ENGINE if "cli" not in path.parts], ids=name)
+def test_the_engine_needs_no_laboratory(path: Path) -> None:
+    """What trains the embedded family and measures the papers' claims is for the command line: no run waits for it."""
+    assert "lab" not in {module.split(".")[0] for module in imports(path)}
+
+
 @pytest.mark.parametrize("path", sorted(ROOT.glob("viz/**/*.py")), ids=name)
 def test_views_know_only_the_record(path: Path) -> None:
     """A view that reaches into the engine could not replay a trace without a model."""
-    known = {"decoding.types", "decoding.tree", "decoding.memory", "decoding.metrics", "numpy", "numpy.typing"}
+    known = {
+        "decoding.types",
+        "decoding.tree",
+        "decoding.trace.cache_slots",
+        "decoding.trace.metrics",
+        "numpy",
+        "numpy.typing",
+    }
     known |= {"plotly.graph_objects", "plotly.offline"} if path.stem in ("notebook", "page") else set()
     tops = {module: module.split(".")[0] for module in imports(path)}
     foreign = {module for module, top in tops.items() if top != "viz" and top not in sys.stdlib_module_names}

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from decoding.methods import METHODS
-from decoding.trace import read_trace, write_trace
+from decoding.trace.file import read_trace, write_trace
 from decoding.types import Timing, Trace
 from tests.toys import SETTINGS, counted_text, engine
 

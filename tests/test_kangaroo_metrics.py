@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from decoding.codec import Codec
 from decoding.engine import Engine
-from decoding.metrics import compression_rate, consistent_acceptance, summarise, survival, written
-from decoding.text import Codec
+from decoding.trace.metrics import compression_rate, consistent_acceptance, summarise, survival, written
 from decoding.types import Step, Timing
 from tests.toys import correlated, counted_text
 

@@ -15,12 +15,12 @@ import transformers
 
 from decoding import METHODS, Engine, load
 from decoding.embedded import DRAFTER, FOLDERS, MEDUSA_2, PROMPT, STORE, TARGET, TASKS
-from decoding.tasks import Task, read_tasks
-from decoding.training.family import FULL
-from decoding.training.language.kinds import KINDS, held_out
-from decoding.training.language.sample import Sample, Turn
-from decoding.training.quality import measure, total
-from decoding.training.suite import write_store, write_tasks
+from decoding.prompts.tasks import Task, read_tasks
+from lab.pocket.family import FULL
+from lab.pocket.language.kinds import KINDS, held_out
+from lab.pocket.language.sample import Sample, Turn
+from lab.pocket.quality import measure, total
+from lab.pocket.suite import write_store, write_tasks
 
 # The share of right answers that the family promises, by kind.
 PROMISED = {

@@ -9,15 +9,15 @@ import pytest
 import torch
 
 from decoding.chat import Chat
+from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.errors import ModelError, ParamError
 from decoding.methods import METHODS, Method
 from decoding.methods.autoregressive import Autoregressive
 from decoding.model.decoder import Decoder
 from decoding.model.table import TableModel
-from decoding.record import detail
 from decoding.sampling import likeliest
-from decoding.text import Codec
+from decoding.trace.columns import detail
 from decoding.tree import Builder
 from tests.families import tiny
 from tests.toys import engine, hashed, parts_of

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.errors import ModelError, ParamError
 from decoding.methods import METHODS
@@ -23,7 +24,6 @@ from decoding.model.session import Tell
 from decoding.model.table import TableModel, TableSession
 from decoding.parts import Part, Parts
 from decoding.parts.tables import load_tables
-from decoding.text import Codec
 from decoding.types import Draft, Role, Verdict
 from tests.families import machine as with_parts
 from tests.toys import correlated, cycle, engine, hashed, plain

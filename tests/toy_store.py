@@ -8,11 +8,11 @@ from tempfile import TemporaryDirectory
 
 import torch
 
+from decoding.codec import Codec
 from decoding.model.table import TableModel
 from decoding.parts.building import write_store
 from decoding.parts.datastore import Store, fingerprint, load_store
 from decoding.sampling import draw
-from decoding.text import Codec
 
 DOCUMENTS, LENGTH = 8, 40
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.methods import METHODS
 from decoding.model.table import TableModel, counted
 from decoding.parts import Parts
-from decoding.text import Codec
 
 # Every method must stand here: `test_lossless` fails for one that does not.
 SETTINGS: Mapping[str, Sequence[Mapping[str, Any]]] = {

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from decoding.memory import Memory, Use, chunks, memory
+from decoding.trace.cache_slots import Memory, Use, chunks, memory
 from decoding.types import Header, Role, Step
 
 from .cells import axis, labels, layout

@@ -8,8 +8,8 @@ from math import isfinite
 from operator import add
 from typing import Any, NamedTuple
 
-from decoding import metrics
-from decoding.memory import memory
+from decoding.trace import metrics
+from decoding.trace.cache_slots import memory
 from decoding.types import Header, Step
 
 from .story import Story, siblings_of

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from decoding import tree
-from decoding.memory import chunks
+from decoding.trace.cache_slots import chunks
 from decoding.types import Header, Step
 
 from . import encode, visible

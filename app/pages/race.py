@@ -16,11 +16,11 @@ from ..address import State
 from ..controls import Order, order, preset, presets, runnable
 from ..events import QUICK, tolerant
 from ..hosting import fault
-from ..house import House
 from ..limits import LIMITS
+from ..state import House
 from ..viewer import race_viewer
 from .form import PromptControls, SamplingControls, Update, prompt_of, values_of
-from .gather import gathered, pressed
+from .form_values import gathered, pressed
 
 _USUAL = ("autoregressive", "lookahead", "draft_model", "prompt_lookup")
 

@@ -18,19 +18,10 @@ from ..controls import Order, named, order, preset, presets, runnable
 from ..events import QUICK, tolerant
 from ..examples import EXAMPLES
 from ..hosting import fault
-from ..house import House
 from ..limits import LIMITS
-from .form import (
-    MethodControls,
-    PromptControls,
-    SamplingControls,
-    Update,
-    chosen,
-    prompt_of,
-    transcript,
-    values_of,
-)
-from .gather import gathered, pressed
+from ..state import House
+from .form import MethodControls, PromptControls, SamplingControls, Update, chosen, prompt_of, transcript, values_of
+from .form_values import gathered, pressed
 
 # Which preset some values are, if any. The browser knows: values that a server would refuse are just no preset.
 _NAMED = """(...values) => {

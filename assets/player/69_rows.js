@@ -3,7 +3,7 @@
   const S = (globalThis.Specscope ??= {});
   const MOST_CHUNKS = 400;
 
-  // The places of a step's unread tokens, chunk by chunk: the counterpart of chunks in decoding/memory.py.
+  // The places of a step's unread tokens, chunk by chunk: the counterpart of chunks in decoding/trace/cache_slots.py.
   const chunks = ({ play, steps }, k) => {
     const root = steps[k].start - 1;
     const size = Math.max(1, play.header.prefill_chunk, Math.ceil(steps[k].pending / MOST_CHUNKS));

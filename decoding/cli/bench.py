@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .. import embedded
-from ..bench import bench
+from ..bench.methods import bench
+from ..bench.peers import find_peers
 from ..errors import ParamError
 from ..methods import METHODS
-from ..peers import find_peers
-from ..tasks import Task, read_tasks
+from ..prompts.tasks import Task, read_tasks
 from ..toy import NOTE, TASKS
 from ..types import JSON
 from .arguments import add_json_flag, add_model_flags, check_place, clean, load_engine, pairs, whole

@@ -10,12 +10,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from lab.papers.claims import Paper
+from lab.papers.measure import Variant
+
 from .. import embedded
-from ..checks.claims import Paper
-from ..checks.measure import Variant
 from ..engine import Engine
 from ..errors import ParamError
-from ..tasks import Task
+from ..prompts.tasks import Task
 from .arguments import add_json_flag, add_model_flags, check_place, clean, load_engine, whole
 from .bench import read_questions
 from .paint import Paint, one_line
@@ -48,9 +49,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Measure, judge and write."""
-    from ..checks.claims import examine
-    from ..checks.measure import Lab, ask
-    from ..checks.page import conditions, document, page
+    from lab.papers.claims import examine
+    from lab.papers.measure import Lab, ask
+    from lab.papers.page import conditions, document, page
 
     limit = whole("--limit", arguments.limit, 1, 100_000)
     budget = whole("--max-new-tokens", arguments.max_new_tokens, 1, 1_000_000)
@@ -91,7 +92,7 @@ def _flags(arguments: argparse.Namespace) -> list[str]:
 
 def _papers(text: str | None) -> list[Paper]:
     """The papers of these names, in our order."""
-    from ..checks import PAPERS
+    from lab.papers import PAPERS
 
     names = list(PAPERS) if text is None else [name.strip() for name in clean(text).split(",") if name.strip()]
     for name in names:
@@ -121,7 +122,7 @@ def _one_bench(tasks: list[Task]) -> list[Task]:
 
 def _variants(arguments: argparse.Namespace, engine: Engine, progress: Progress) -> dict[str, Variant]:
     """The engines that ablations need: those that the flags name, and stores of the embedded family's text."""
-    from ..checks.variants import adapters, joint, stores
+    from lab.papers.variants import adapters, joint, stores
 
     found: dict[str, Variant] = {}
     if arguments.kangaroo_variants is not None:

@@ -8,7 +8,7 @@ import sys
 from dataclasses import asdict
 
 from ..embedded import suite
-from ..tasks import read_tasks
+from ..prompts.tasks import read_tasks
 from .arguments import add_json_flag, add_model_flags, clean, load_engine, whole
 from .paint import Paint, one_line
 from .progress import Progress
@@ -28,7 +28,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Measure and report."""
-    from ..training.quality import measure, total
+    from lab.pocket.quality import measure, total
 
     limit = None if arguments.limit is None else whole("--limit", arguments.limit, 1, 100_000)
     tasks = read_tasks(suite() if arguments.tasks is None else clean(arguments.tasks), limit)

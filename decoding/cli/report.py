@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..rescore import Rescore
+from ..trace.rescore import Rescore
 from ..types import Header, Step, Summary
 from .paint import Paint, one_line
 

@@ -12,11 +12,11 @@ from .. import embedded, toy
 from ..engine import Engine, Prompt
 from ..errors import ParamError
 from ..methods import METHODS
-from ..metrics import survival
 from ..request import LARGEST_STEP
-from ..rescore import Rescore
 from ..run import Run
 from ..trace import TraceWriter
+from ..trace.metrics import survival
+from ..trace.rescore import Rescore
 from ..types import JSON, Header, Step
 from .arguments import (
     add_json_flag,

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..text import Codec
+from ..codec import Codec
 from ..types import Step
 from .paint import kind_of
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ..errors import ParamError
-from ..export import perfetto, steps_csv, vllm
 from ..trace import read_trace
+from ..trace.export import perfetto, steps_csv, vllm
 from ..types import Trace
 from .arguments import add_json_flag, check_place, clean
 from .paint import Paint, one_line

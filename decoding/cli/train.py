@@ -68,7 +68,7 @@ def _train_family(arguments: argparse.Namespace) -> int:
     """Train, with a bar; stopped and called again, it goes on."""
     import transformers
 
-    from ..training.family import PLANS, train_family
+    from lab.pocket.family import PLANS, train_family
 
     transformers.logging.disable_progress_bar()  # its bars for single files would tear ours
 

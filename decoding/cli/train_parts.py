@@ -19,7 +19,7 @@ from .arguments import add_json_flag, clean, whole
 from .progress import Progress
 
 if TYPE_CHECKING:
-    from ..training.parts.runs import Job
+    from lab.training.runs import Job
 
 HELP_MEDUSA = "train Medusa heads: behind a frozen model, or together with it"
 HELP_KANGAROO = "train a Kangaroo adapter behind the first layers of a frozen model"
@@ -63,9 +63,9 @@ def add_kangaroo_flags(parser: argparse.ArgumentParser) -> None:
 
 def train_medusa(arguments: argparse.Namespace) -> int:
     """Train heads, with a bar; stopped and called again, it goes on."""
-    from ..training.parts import runs
-    from ..training.parts.backbone import Lora
-    from ..training.parts.medusa import SCHEDULES, HeadSettings, Joint
+    from lab.training import runs
+    from lab.training.backbone import Lora
+    from lab.training.medusa import SCHEDULES, HeadSettings, Joint
 
     rate = _rate(arguments, "medusa")
     joint = None
@@ -89,8 +89,9 @@ def train_medusa(arguments: argparse.Namespace) -> int:
 
 def train_kangaroo(arguments: argparse.Namespace) -> int:
     """Train an adapter, with a bar; stopped and called again, it goes on."""
+    from lab.training import runs
+
     from ..parts.adapter import ARCHITECTURES
-    from ..training.parts import runs
 
     architecture = _choice("--architecture", arguments.architecture, tuple(ARCHITECTURES))
     layer = None if arguments.exit_layer is None else whole("--exit-layer", arguments.exit_layer, 1, 4096)
@@ -126,8 +127,8 @@ def _add_common_flags(parser: argparse.ArgumentParser) -> None:
 
 def _job(arguments: argparse.Namespace) -> Job:
     """What both trainings are told alike."""
-    from ..training.parts.distill import Answering
-    from ..training.parts.runs import Job
+    from lab.training.distill import Answering
+    from lab.training.runs import Job
 
     model, out = clean(arguments.model), Path(clean(arguments.out))
     if model == "toy":
@@ -170,7 +171,7 @@ def _run(arguments: argparse.Namespace, train: Callable[[Progress], dict[str, JS
     """Train with a bar, and print what came of it."""
     import transformers
 
-    from ..training.parts.loop import memory_advice
+    from lab.training.loop import memory_advice
 
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()  # its bars for single files would tear ours

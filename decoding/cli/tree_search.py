@@ -6,7 +6,7 @@ import argparse
 import json
 import sys
 
-from ..bench import bench
+from ..bench.methods import bench
 from ..errors import ParamError
 from ..parts.heads import Guesser
 from ..parts.medusa_tree import expected, grow

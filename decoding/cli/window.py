@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..text import Codec
+from ..codec import Codec
 from ..tree import closure
 from ..types import Role, Step
 from .paint import Paint, one_line

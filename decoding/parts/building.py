@@ -18,10 +18,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from ..conversations import read_line
+from ..codec import Codec
 from ..errors import ParamError
 from ..model.session import Tell
-from ..text import Codec
+from ..prompts.conversations import read_line
 from .datastore import DIGEST, FORMAT, HEADER, VERSION, digest, fingerprint
 from .suffixes import sort_suffixes
 

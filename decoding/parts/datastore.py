@@ -18,8 +18,8 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
+from ..codec import Codec
 from ..errors import ModelError
-from ..text import Codec
 from .suffixes import Suffixes, cut_behind, frequent
 
 FORMAT, VERSION = "specscope datastore", "1"

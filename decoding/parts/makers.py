@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from ..codec import Codec
 from ..embedded import PARTS
 from ..model.decoder import Decoder
 from ..model.session import Tell
-from ..text import Codec
 from .base import Maker, Part
 
 _MARKS = 16  # in front of a text, at most

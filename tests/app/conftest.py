@@ -9,10 +9,10 @@ import pytest
 
 from app.catalog import Entry
 from app.controls import Order, order
-from app.engines import Engines
-from app.house import House
-from app.runs import Runs
-from app.store import Store
+from app.live_runs import Runs
+from app.model_pool import Engines
+from app.state import House
+from app.trace_store import Store
 
 TOY = Entry("toy", "toy", draft="toy")
 CATALOG = {"toy": TOY}

@@ -14,13 +14,13 @@ import pytest
 
 from app.limits import LIMITS
 
-from .test_answers import GOLDEN, nodes
+from .test_server_calls import GOLDEN, nodes
 
 Lines = list[dict[str, Any]]
 ROOT = Path(__file__).parents[2]
 MEASURE = """
 import base64, pathlib, sys
-from app.house import House
+from app.state import House
 
 def peak():
     # Not what getrusage says: that begins with the peak of the process that started this one.

@@ -12,14 +12,14 @@ from gradio.blocks import BlocksConfig
 from gradio.state_holder import SessionState
 
 from app import server, ui
-from app.engines import Engines
 from app.gradio_state import sweep_once
-from app.house import House
 from app.limits import LIMITS
+from app.live_runs import Runs
 from app.middleware.origin import Owner
 from app.middleware.session_tracker import SessionTracker
-from app.runs import Runs
-from app.store import Store
+from app.model_pool import Engines
+from app.state import House
+from app.trace_store import Store
 from tests.event_loops import discard_event_loops
 from tools.page import Visitor
 

@@ -16,8 +16,8 @@ import pytest
 
 from app.catalog import Entry, read_catalog
 from app.controls import order
-from app.house import House
-from app.store import Kept
+from app.state import House
+from app.trace_store import Kept
 from decoding import load
 from decoding.embedded import DRAFTER, FOLDERS, PARTS, TARGET
 from decoding.errors import ModelError, ParamError

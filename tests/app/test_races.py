@@ -10,10 +10,10 @@ import pytest
 
 from app import races
 from app.limits import LIMITS
-from app.runs import Runs
+from app.live_runs import Runs
 from decoding import METHODS, load
 from decoding.errors import ParamError
-from decoding.rescore import Place, Rescore
+from decoding.trace.rescore import Place, Rescore
 from decoding.types import Trace
 
 from .conftest import TABLES, asked, lines
@@ -45,7 +45,7 @@ def test_every_lane_is_told_whole_and_all_write_the_same(runs: Runs) -> None:
 
 
 def test_stopping_ends_the_lanes_that_are_left(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.runs.LIMITS", replace(LIMITS, live_gap=0.0))  # every step is seen
+    monkeypatch.setattr("app.live_runs.LIMITS", replace(LIMITS, live_gap=0.0))  # every step is seen
     orders = [asked(method=name, params={}, max_new_tokens=200) for name in NAMES]
     text = ""
     for text in races.start(runs, orders, "tab", ""):

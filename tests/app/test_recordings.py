@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 
-from app import traces
+from app import record_gallery
 from app.catalog import EMBEDDED, POCKET
 from app.controls import presets, runnable
-from app.house import House
 from app.limits import LIMITS
 from app.recordings import FOLDER, INDEX, LANDING, Recording, Recordings
+from app.state import House
 from decoding import METHODS, load
 from decoding.errors import TraceError
-from decoding.trace import parse_trace
+from decoding.trace.file import parse_trace
 from decoding.types import Timing, Trace
 
 from .conftest import lines
@@ -88,9 +88,9 @@ def test_the_page_opens_on_lookahead_at_a_step_worth_seeing() -> None:
 @pytest.mark.parametrize("name", [LANDING, "prompt-lookup-defaults"])
 def test_the_recipe_makes_them_again(name: str) -> None:
     """Anything but the times is the same: a recording cannot be prettier than the engine."""
-    recipe = next(recipe for recipe in traces.recipes() if recipe.id == name)
+    recipe = next(recipe for recipe in record_gallery.recipes() if recipe.id == name)
     engine = load("pocket", device="cpu", dtype="float32")
-    recording, trace = traces.record(engine, recipe)
+    recording, trace = record_gallery.record(engine, recipe)
     packed, known = RECORDINGS.packed(name), RECORDINGS.get(name)
     assert packed is not None and known is not None
     made, kept = without_times(trace), without_times(parse_trace(packed.data))
@@ -208,7 +208,7 @@ def test_a_page_without_any_recording_comes_up(folder: Folder) -> None:
     house = House(dict(EMBEDDED), recordings=Recordings(folder.path))
     assert house.recordings.landing is None and house.recordings.gallery() == [] and len(folder.told) == 3
     code = (
-        "import sys; from pathlib import Path; from app.house import House; from app.recordings import Recordings\n"
+        "import sys; from pathlib import Path; from app.state import House; from app.recordings import Recordings\n"
         "from app.ui import build; house = House(recordings=Recordings(Path(sys.argv[1])))\n"
         "print('app-viewer' in str(build(house).config))"
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from decoding.trace import read_trace
+from decoding.trace.file import read_trace
 
 from .conftest import Shown
 

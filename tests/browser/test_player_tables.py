@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from decoding import tree
-from decoding.memory import Use, chunks, memory
+from decoding.trace.cache_slots import Use, chunks, memory
 from decoding.types import Role, Step, Trace
 from tests.browser.conftest import Shown
 from tests.viz.records import HOSTILE, METHODS, hostile, record, timed

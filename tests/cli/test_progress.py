@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from decoding import load
-from decoding.bench import bench
+from decoding.bench.methods import bench
 from decoding.cli import progress
 from decoding.cli.main import main
-from decoding.tasks import Task
+from decoding.prompts.tasks import Task
 
 from .conftest import Command
 

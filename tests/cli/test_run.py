@@ -14,7 +14,7 @@ from decoding.cli import rescore
 from decoding.cli.paint import visible
 from decoding.cli.run import _Screen
 from decoding.cli.stream import Pieces, Stream
-from decoding.trace import read_trace, write_trace
+from decoding.trace.file import read_trace, write_trace
 from decoding.types import Step, Timing
 from tests.test_load import save
 

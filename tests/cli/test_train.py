@@ -10,9 +10,9 @@ import pytest
 import transformers
 
 from decoding.cli.main import main
-from decoding.training.checkpoint import read_log
-from decoding.training.family import SMOKE
-from decoding.training.language.kinds import KINDS
+from lab.pocket.family import SMOKE
+from lab.pocket.language.kinds import KINDS
+from lab.training.checkpoint import read_log
 
 from .conftest import Command
 

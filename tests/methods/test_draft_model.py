@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 import torch
 
+from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.methods.base import Context
 from decoding.methods.draft_model import DraftModel, DraftModelParams
 from decoding.model.table import TableModel, TableSession
 from decoding.sampling import Sampler, Sampling
-from decoding.text import Codec
 from decoding.types import Draft, Verdict
 from tests.toys import correlated, cycle, engine, hashed, plain
 

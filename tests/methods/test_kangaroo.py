@@ -15,6 +15,7 @@ import torch
 from scipy.stats import chi2
 
 from decoding import accept
+from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.methods.base import Context
@@ -24,7 +25,6 @@ from decoding.model.table import TableModel
 from decoding.parts import Parts
 from decoding.parts.adapter import ARCHITECTURES, Adapter, AdapterConfig, AdapterSession
 from decoding.sampling import Sampler, Sampling
-from decoding.text import Codec
 from decoding.types import Draft, Verdict
 from tests.families import tiny
 from tests.toy_adapter import ToyAdapter, ToySession, make

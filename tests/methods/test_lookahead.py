@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.methods.lookahead import Lookahead, LookaheadParams
 from decoding.sampling import Sampling
-from decoding.text import Codec
 from decoding.tree import closure, depths
 from decoding.types import JSON, Role, Verdict
 

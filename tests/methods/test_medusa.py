@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 
+from decoding.codec import Codec
 from decoding.engine import Engine, Result
 from decoding.errors import ParamError
 from decoding.methods.base import Context
@@ -17,7 +18,6 @@ from decoding.model.table import TableModel
 from decoding.parts import Parts
 from decoding.parts.medusa_tree import default
 from decoding.sampling import Sampler, Sampling
-from decoding.text import Codec
 from decoding.tree import path_to
 from decoding.types import JSON, Draft, Role, Verdict
 from tests.toy_heads import ToyHeads, make

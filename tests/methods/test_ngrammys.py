@@ -16,6 +16,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.methods.autoregressive import Autoregressive
@@ -25,7 +26,6 @@ from decoding.model.table import TableModel
 from decoding.parts import Parts
 from decoding.parts.tables import Tables
 from decoding.sampling import Sampler, Sampling
-from decoding.text import Codec
 from decoding.tree import check, depths, path_to
 from decoding.types import JSON, Draft, Role, Verdict
 from tests.toy_tables import make

@@ -11,13 +11,13 @@ import pytest
 import torch
 
 from decoding import drafting
+from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.methods.ouroboros import Ouroboros, OuroborosParams
 from decoding.model.table import TableModel, TableSession
 from decoding.pools import NgramPool
 from decoding.sampling import Sampling
-from decoding.text import Codec
 from decoding.tree import depths
 from decoding.types import Draft, Verdict
 from tests import test_distribution as laws

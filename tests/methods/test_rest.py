@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 
+from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.methods.base import Context
@@ -19,7 +20,6 @@ from decoding.model.table import TableModel
 from decoding.parts import Parts
 from decoding.parts.datastore import Store
 from decoding.sampling import Sampler, Sampling
-from decoding.text import Codec
 from decoding.tree import path_to
 from decoding.types import JSON, Draft, Role
 from tests.toy_store import make, open_store

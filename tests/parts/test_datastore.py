@@ -15,14 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
+from decoding.codec import Codec
 from decoding.errors import ModelError, ParamError
 from decoding.parts import building
 from decoding.parts.building import Built, build_store, write_store
 from decoding.parts.datastore import DIGEST, HEADER, Found, digest, fingerprint, load_store
 from decoding.parts.suffixes import frequent
-from decoding.text import Codec
 from decoding.toy import toy
-from decoding.training.parts.conversations import Conversation, read_conversations
+from lab.training.conversations import Conversation, read_conversations
 from tests.toy_store import open_store
 
 NOBODY = fingerprint(Codec())  # of tests whose ids belong to no tokenizer

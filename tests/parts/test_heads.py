@@ -14,13 +14,13 @@ from safetensors.torch import load_file, save_file
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
+from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.errors import ModelError
 from decoding.methods.medusa import Medusa
 from decoding.model.decoder import Decoder
 from decoding.parts import Parts
 from decoding.parts.heads import Heads, HeadWeights, features, load_heads, save_heads
-from decoding.text import Codec
 from tests.families import tiny
 
 FILE = "medusa_lm_head.safetensors"

@@ -9,8 +9,8 @@ import pytest
 from transformers import PreTrainedTokenizerFast
 
 from decoding import load
+from decoding.codec import Codec
 from decoding.parts.makers import _head
-from decoding.text import Codec
 from tests import families
 
 WORDS = ("<pad>", "<s>", "</s>", "<user>", "<bot>", *(f"w{index}" for index in range(62)))

@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from decoding.metrics import summarise
-from decoding.trace import read_trace
+from decoding.trace.file import read_trace
+from decoding.trace.metrics import summarise
 from decoding.types import Step, Timing, Trace
 
 METHODS = (

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from decoding import metrics
+from decoding.trace import metrics
 from decoding.types import Role, Step, Timing
 from tests.toys import counted_text, engine
 from viz import check, counters, encode, text

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from decoding.trace import read_trace
+from decoding.trace.file import read_trace
 from decoding.types import Trace
 from tests import families
 from tests.toys import counted_text, engine

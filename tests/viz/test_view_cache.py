@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from decoding.memory import Use, memory
+from decoding.trace.cache_slots import Use, memory
 from decoding.types import Role
 from tests.viz.engines import RUNS, drawn, story
 from viz import cache

@@ -11,9 +11,9 @@ import pytest
 import torch
 
 from decoding import tree
-from decoding.memory import chunks
 from decoding.model.cache import Cache
 from decoding.model.step import _span
+from decoding.trace.cache_slots import chunks
 from decoding.types import Header, Role, Step
 from tests.viz.engines import RUNS, drawn, plain, story
 from tests.viz.records import HOSTILE

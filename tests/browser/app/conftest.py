@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from app import server, ui
-from app.house import House
 from app.middleware.origin import Owner
+from app.state import House
 from tests.app.conftest import CATALOG, TOY
 
 

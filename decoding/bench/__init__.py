@@ -1,0 +1,1 @@
+"""Measures methods and peers side by side."""

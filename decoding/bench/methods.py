@@ -1,0 +1,210 @@
+"""Methods side by side on the same prompts, in one process and in turn, each against autoregressive decoding.
+
+A machine's speed drifts; measured in turn, prompt by prompt, every method meets the same drift. The time of the
+first step, which reads the prompt, is kept apart: speed is that of all later steps, by the wall clock.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from ..engine import Engine, Prompt
+from ..errors import ParamError
+from ..methods import METHODS
+from ..prompts.tasks import Task
+from ..request import check_count, find_method
+from ..types import JSON
+
+_WARM_UP = 16  # tokens of each method's first, unmeasured run
+_BASE = "autoregressive"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One run."""
+
+    ids: tuple[int, ...]
+    steps: int
+    prefill_seconds: float  # the first step
+    decode_seconds: float  # all later steps
+    decode_tokens: int  # written by them
+
+
+# (prompt ids, budget of new tokens, ids that end the text) -> one run
+Runner = Callable[[Sequence[int], int, frozenset[int]], Measured]
+
+
+@dataclass(slots=True)
+class Entry:
+    """A method or a peer, and its runs so far."""
+
+    name: str
+    params: Mapping[str, JSON]
+    runner: Runner
+    runs: list[Measured] = field(default_factory=list)
+
+    @property
+    def speed(self) -> float | None:
+        """Tokens per second, prefill excluded."""
+        seconds = sum(run.decode_seconds for run in self.runs)
+        return sum(run.decode_tokens for run in self.runs) / seconds if seconds > 0 else None
+
+    @property
+    def step_seconds(self) -> float | None:
+        """Mean time of a step, prefill excluded."""
+        steps = sum(run.steps - 1 for run in self.runs)
+        return sum(run.decode_seconds for run in self.runs) / steps if steps else None
+
+    @property
+    def prefill_seconds(self) -> float:
+        """Mean time of the step that reads the prompt."""
+        return sum(run.prefill_seconds for run in self.runs) / len(self.runs)
+
+
+def bench(
+    engine: Engine,
+    tasks: Sequence[Task],
+    methods: Sequence[str],
+    *,
+    params: Mapping[str, Mapping[str, JSON]] | None = None,
+    peers: Mapping[str, Runner] | None = None,
+    max_new_tokens: int = 128,
+    ignore_end: bool = False,
+    progress: Callable[[str, float], None] | None = None,
+) -> dict[str, JSON]:
+    """Measure greedy decoding: the report that `bench --json` prints. `params` holds settings by method.
+
+    Autoregressive decoding always runs, as the base of the comparison, and its answers go into a later turn's
+    prompt for all. Turns that do not fit the model's context are left out for all and named under "skipped".
+    """
+    budget = check_count("max_new_tokens", max_new_tokens, 1, 1_000_000)
+    ends = frozenset[int]() if ignore_end else engine.codec.end_tokens
+    base = Entry(_BASE, {}, _runner(engine, _BASE, {}))
+    rows = [base, *_entries(engine, [name for name in methods if name != _BASE], params or {})]
+    rivals = [Entry(name, {}, runner) for name, runner in (peers or {}).items()]
+    entries, skipped, tell = [*rows, *rivals], list[JSON](), progress or (lambda what, share: None)
+    kinds = list[str]()  # of the turns measured
+    for number, task in enumerate(tasks):
+        chat: list[tuple[str, str]] = []
+        for turn, question in enumerate(task.turns, start=1):
+            chat.append(("user", question))
+            ids = engine.encode(as_prompt(engine, chat))
+            if len(ids) + budget > engine.model.card.context:
+                skipped.append({"question": task.id, "turn": turn, "prompt_tokens": len(ids)})
+                break  # later turns are longer still
+            if not base.runs:
+                for entry in entries:
+                    tell(f"warming up {entry.name}", 0.0)
+                    if entry.name in METHODS:
+                        engine.prepare(entry.name, tell)
+                    entry.runner(ids, min(_WARM_UP, budget), ends)
+            for index, entry in enumerate(entries):
+                turns = turn - 1 + index / len(entries)
+                tell(f"measuring {entry.name}", (number + turns / len(task.turns)) / len(tasks))
+                entry.runs.append(entry.runner(ids, budget, ends))
+            kinds.append(task.category)
+            chat.append(("assistant", engine.codec.continuation(ids, base.runs[-1].ids)))
+    if not base.runs:
+        raise ParamError(f"no prompt leaves room for {budget} new tokens: lower max_new_tokens or use other tasks")
+    questions = len(tasks) - sum(left_out["turn"] == 1 for left_out in skipped)
+    report = _report(engine, rows, rivals)
+    for row, entry in zip(report["rows"], rows, strict=True):
+        row |= {"questions": questions, "by_category": _by_category(entry, kinds)}
+    return report | {"skipped": skipped}
+
+
+def _entries(engine: Engine, names: Sequence[str], params: Mapping[str, Mapping[str, JSON]]) -> list[Entry]:
+    """The methods to measure, each with its settings checked."""
+    for name in (*names, *params):
+        find_method(name)
+    if strangers := sorted(params.keys() - set(names)):
+        raise ParamError(f"there are settings for {', '.join(strangers)}, which is not among the methods measured")
+    entries = []
+    for name in dict.fromkeys(names):
+        settings = find_method(name).Params.parse(params.get(name, {}))
+        entries.append(Entry(name, settings.to_json(), _runner(engine, name, settings.to_json())))
+    return entries
+
+
+def _runner(engine: Engine, method: str, params: Mapping[str, JSON]) -> Runner:
+    def run(ids: Sequence[int], budget: int, ends: frozenset[int]) -> Measured:
+        begin = time.perf_counter()
+        running = engine.decode(ids, method, params, None, budget, end_tokens=sorted(ends), record="off")
+        first = next(running)
+        middle = time.perf_counter()
+        later = list(running)
+        end = time.perf_counter()
+        tokens = sum(len(step.emitted) for step in later)
+        emitted = (*first.emitted, *(token for step in later for token in step.emitted))
+        return Measured(emitted, 1 + len(later), middle - begin, end - middle if later else 0.0, tokens)
+
+    return run
+
+
+def as_prompt(engine: Engine, chat: Sequence[tuple[str, str]]) -> Prompt:
+    """Roles and texts as the model reads them: through its own template, or line by line where it has none."""
+    if engine.codec.tokenizer is None or not engine.codec.tokenizer.chat_template:
+        return "\n".join(text for _, text in chat)
+    return [{"role": role, "content": text} for role, text in chat]
+
+
+def _report(engine: Engine, rows: list[Entry], rivals: list[Entry]) -> dict[str, JSON]:
+    base = rows[0]
+    return {
+        "device": str(engine.model.device),
+        "dtype": str(engine.model.dtype).removeprefix("torch."),
+        "attention": engine.model.attention,
+        "threads": torch.get_num_threads(),
+        "model": engine.model.card.name,
+        "draft": engine.draft.card.name if engine.draft else None,
+        "rows": [_row(entry, base) for entry in rows],
+        "peers": [
+            {
+                "name": rival.name,
+                "tokens_per_second": rival.speed,
+                "speedup_vs_autoregressive": _ratio(rival.speed, base.speed),
+                "prefill_seconds": rival.prefill_seconds,
+                "identical_to_autoregressive": _same(rival, base),
+            }
+            for rival in rivals
+        ],
+    }
+
+
+def _row(entry: Entry, base: Entry) -> dict[str, Any]:
+    tokens = sum(len(run.ids) for run in entry.runs)
+    return {
+        "method": entry.name,
+        "params": dict(entry.params),
+        "turns": len(entry.runs),
+        "new_tokens": tokens,
+        "steps": sum(run.steps for run in entry.runs),
+        "mean_acceptance_length": tokens / sum(run.steps for run in entry.runs),
+        "tokens_per_second": entry.speed,
+        "speedup_vs_autoregressive": _ratio(entry.speed, base.speed),
+        "step_cost": _ratio(entry.step_seconds, base.step_seconds),
+        "prefill_seconds": entry.prefill_seconds,
+        "identical_to_autoregressive": _same(entry, base),
+    }
+
+
+def _by_category(entry: Entry, kinds: Sequence[str]) -> dict[str, float]:
+    """Tokens per step of every kind of question: one kind with long answers decides the mean over all tokens."""
+    tokens, steps = dict.fromkeys(kinds, 0), dict.fromkeys(kinds, 0)
+    for kind, run in zip(kinds, entry.runs, strict=True):
+        tokens[kind] += len(run.ids)
+        steps[kind] += run.steps
+    return {kind: tokens[kind] / steps[kind] for kind in tokens}
+
+
+def _same(entry: Entry, base: Entry) -> bool:
+    return [run.ids for run in entry.runs] == [run.ids for run in base.runs]
+
+
+def _ratio(above: float | None, below: float | None) -> float | None:
+    return above / below if above is not None and below else None

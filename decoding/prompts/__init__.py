@@ -1,0 +1,1 @@
+"""Reads prompt sets and conversations from files."""

@@ -1,0 +1,82 @@
+"""Prompt sets: Spec-Bench's question format, and plain JSON lines with a prompt or turns each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import ParamError
+from .conversations import read_object
+
+_MOST_BYTES = 64 * 2**20
+_MOST_LINES = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A question of one or more turns, and its reference answers where the file has some."""
+
+    id: int | str
+    category: str
+    turns: tuple[str, ...]
+    reference: tuple[str, ...] = ()
+
+
+def read_tasks(path: str | Path, limit: int | None = None) -> tuple[Task, ...]:
+    """The tasks of a JSON-lines file, at most `limit` of them; every line that is read must be a task."""
+    tasks: list[Task] = []
+    for number, line in enumerate(_lines(Path(path)), start=1):
+        if limit is not None and len(tasks) == limit:
+            break
+        if number > _MOST_LINES:
+            raise ParamError(f"{path}: more than {_MOST_LINES:,} lines: split the file")
+        if line.strip():
+            try:
+                tasks.append(_task(line, number))
+            except ParamError as error:
+                raise ParamError(f"{path}, line {number}: {error}") from None
+    if not tasks:
+        raise ParamError(f"{path} holds no tasks: write one JSON object a line, with a prompt or turns")
+    return tuple(tasks)
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    try:
+        with path.open("rb") as file:
+            data = file.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise ParamError(f"cannot read {path}: {error.strerror}") from None
+    if len(data) > _MOST_BYTES:
+        raise ParamError(f"{path} is larger than {_MOST_BYTES // 2**20} MB: split the file")
+    yield from data.split(b"\n")
+
+
+def _task(line: bytes, number: int) -> Task:
+    """One line's task; `number` is its id where the line has none."""
+    data = read_object(line, "a prompt or turns")
+    if "turns" not in data and "prompt" not in data:
+        raise ParamError('has neither "turns" nor "prompt"')
+    turns = _texts(data, "turns") if "turns" in data else _texts({"prompt": [data["prompt"]]}, "prompt")
+    if not turns:
+        raise ParamError("turns must hold at least one text")
+    name, category = data.get("question_id", number), data.get("category", "prompt")
+    if type(name) not in (int, str):
+        raise ParamError("question_id must be a whole number or a text")
+    if not isinstance(category, str):
+        raise ParamError("category must be a text")
+    return Task(name, category, turns, _texts(data, "reference"))
+
+
+def _texts(data: dict[str, Any], key: str) -> tuple[str, ...]:
+    """A list of texts; empty where the key is missing or null."""
+    values = data.get(key)
+    if values is None and key == "reference":
+        return ()
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        kind = "a text" if key == "prompt" else "a list of texts"
+        raise ParamError(f"{key} must be {kind}")
+    if key != "reference" and not all(value.strip() for value in values):
+        raise ParamError(f"{key} holds an empty text")
+    return tuple(values)

@@ -1,0 +1,69 @@
+"""How much of a file that may be hostile has been read: each amount is refused as soon as it is too large.
+
+Bytes say little about what a file costs. Packed, a megabyte of empty lists takes a kilobyte, and as objects 25.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from ..errors import TraceError
+from ..types import JSON, Header, Step
+from .json_line import show, values_in
+from .lines import Limits
+
+
+class Budget:
+    """What the lines held so far."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._values = self._panels = self._nodes = self._characters = 0
+
+    def line(self, values: int, number: int) -> None:
+        """A line with so many values, before it is parsed."""
+        most, self._values = self._limits.line_values, self._values + values
+        _check(values <= most, f"line {number} holds {values} values, more than the {most} allowed")
+        most = self._limits.total_values
+        _check(self._values <= most, f"the file holds more than the {most} values allowed, at line {number}")
+
+    def header(self, header: Header, where: str) -> None:
+        """The lists of a header, of which some views have to draw every token."""
+        for name in ("prompt", "reference", "end_tokens", "stop"):
+            length, most = len(getattr(header, name)), self._limits.prompt
+            _check(length <= most, f"{where}.{name} has {length} entries, more than the {most} allowed")
+
+    def texts(self, new: Iterable[str], known: int, where: str) -> None:
+        """Some display texts, with which so many tokens have one."""
+        self._characters += sum(map(len, new))
+        most = self._limits.texts
+        _check(known <= most, f"{where} is about more than the {most} tokens whose texts are read")
+        most = self._limits.text_characters
+        _check(self._characters <= most, f"{where} makes more than the {most} characters allowed for all texts")
+
+    def panel(self, panel: JSON, number: int, where: str) -> None:
+        """A step's panel as it stands in the file."""
+        names = panel if isinstance(panel, dict) and self._limits.panels is not None else {}
+        for name in names:
+            known = self._limits.panels is None or name in self._limits.panels
+            advice = "take it out of the file, or record the run again"
+            _check(known, f"{where}.panel of step {number} holds {show(name)}, which no method writes: {advice}")
+        most, self._panels = self._limits.panel_values, self._panels + values_in(panel)
+        _check(self._panels <= most, f"{where}.panel makes more than the {most} values allowed for all panels")
+
+    def step(self, step: Step, where: str) -> None:
+        """A step; one whose nodes were not recorded counts by what it wrote."""
+        most, self._nodes = self._limits.total_nodes, self._nodes + max(len(step.tokens), len(step.emitted))
+        advice = "record fewer tokens, or with smaller settings"
+        _check(self._nodes <= most, f"{where} makes more than the {most} nodes read of all steps: {advice}")
+
+    def whole(self, steps: Iterable[Step], texts: Mapping[int, str]) -> None:
+        """All steps, once all texts are known."""
+        most = self._limits.written_characters
+        written = sum(len(texts.get(token, "")) for step in steps for token in step.emitted)
+        _check(written <= most, f"the run's text has {written} characters, more than the {most} allowed")
+
+
+def _check(holds: bool, sentence: str) -> None:
+    if not holds:
+        raise TraceError(sentence)

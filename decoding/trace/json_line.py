@@ -1,0 +1,111 @@
+"""An untrusted line of bytes -> a JSON object; refuses everything that JSON readers disagree about."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import NoReturn
+
+from ..errors import TraceError
+from ..types import JSON
+
+_SNIPPET = 40
+_PIECE = 2**16  # bytes
+_ONE_KIND = bytes.maketrans(b"{}", b"[]")
+_BEGINNINGS = (b"[", b"{", b",", b":")  # outside of strings one stands before every value and key, or in an empty list
+_NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
+
+
+class NotJsonError(TraceError):
+    """Text that is no JSON: what a line cut off in the middle looks like, too."""
+
+
+def parse_object(
+    line: bytes, where: str, depth: int, count: Callable[[int], None] = lambda values: None
+) -> dict[str, JSON]:
+    """The object in `line`, whose values nest at most `depth` levels; `where` begins an error.
+
+    `count` is told how many values the line holds before any of them is built, and may refuse it by an error.
+    """
+    bare = _outside(line)
+    count(sum(map(bare.count, _BEGINNINGS)))
+    if _deeper(bare, depth + 2):  # around a value stand the field that holds it and the line's object
+        raise TraceError(f"{where} nests lists or objects deeper than {depth} levels")
+    try:
+        data = json.loads(line.decode(), object_pairs_hook=_pairs, parse_constant=_constant)
+    except TraceError as error:
+        raise TraceError(f"{where} {error}") from None
+    except UnicodeDecodeError as error:
+        raise NotJsonError(f"{where} is not UTF-8 at byte {error.start + 1}") from None
+    except json.JSONDecodeError as error:
+        raise NotJsonError(f"{where} is not JSON at character {error.pos + 1}: {error.msg}") from None
+    except ValueError:  # the interpreter's own limit, without which converting digits takes quadratic time
+        raise TraceError(f"{where} holds a number with too many digits") from None
+    if not isinstance(data, dict):
+        raise TraceError(f"{where} must be a JSON object, not {show(data)}")
+    return data
+
+
+def show(value: object) -> str:
+    """A value for an error sentence: short, with control characters visible."""
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    if isinstance(value, list | tuple):
+        return "a list"
+    if isinstance(value, Mapping):
+        return "an object"
+    if isinstance(value, int) and value.bit_length() > 64:
+        return "a huge number"
+    text = repr(value[: _SNIPPET + 1] if isinstance(value, str) else value)
+    return text if len(text) <= _SNIPPET + 2 else text[:_SNIPPET] + "..."
+
+
+def values_in(value: JSON) -> int:
+    """How many values and keys a built one holds, counted as in a line: an empty list or object holds one."""
+    values, waiting = 0, [value]
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner, dict):
+            values += max(1, 2 * len(inner))
+            waiting.extend(inner.values())
+        elif isinstance(inner, list):
+            values += max(1, len(inner))
+            waiting.extend(inner)
+    return values
+
+
+def _outside(line: bytes) -> bytes:
+    """What stands outside of strings."""
+    plain = line.replace(rb"\\", b"").replace(rb"\"", b"")
+    found, inside = list[bytes](), False
+    for begin in range(0, len(plain), _PIECE):  # cut at all quotes at once, a line of them would take 40 times its size
+        parts = plain[begin : begin + _PIECE].split(b'"')
+        found.append(b"".join(parts[inside::2]))
+        inside ^= len(parts) % 2 == 0
+    return b"".join(found)
+
+
+def _deeper(bare: bytes, depth: int) -> bool:
+    """Whether brackets outside of strings nest deeper: asked before the parser recurses into them."""
+    brackets = bare.translate(_ONE_KIND, _NO_BRACKETS)
+    for _ in range(depth):
+        outer = brackets.replace(b"[]", b"")  # peels the innermost level everywhere
+        if len(outer) == len(brackets):  # nothing left, or brackets without a partner
+            return brackets.count(b"[") > depth
+        brackets = outer
+    return bool(brackets)
+
+
+def _pairs(pairs: list[tuple[str, JSON]]) -> dict[str, JSON]:
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        seen = set[str]()
+        for name, _ in pairs:
+            if name in seen:
+                raise TraceError(f"holds the key {show(name)} twice")
+            seen.add(name)
+    return data
+
+
+def _constant(name: str) -> NoReturn:
+    raise TraceError(f"holds {name}, which is no JSON number")

@@ -1,0 +1,73 @@
+"""Numbers of a run, under the names that users know from vLLM."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+
+from ..types import Step, Summary, Timing
+
+
+def summarise(steps: Sequence[Step], finish: str, text: str) -> Summary:
+    """All the numbers of a run."""
+    new_tokens = sum(len(step.emitted) for step in steps)
+    drafted = sum(step.drafted for step in steps)
+    later = steps[1:]
+    seconds = sum(step.timing.total_ms for step in later) / 1000
+    return Summary(
+        finish=finish,
+        text=text,
+        new_tokens=new_tokens,
+        steps=len(steps),
+        mean_acceptance_length=compression_rate(written(steps)),
+        draft_acceptance_rate=sum(step.accepted for step in steps) / drafted if drafted else None,
+        acceptance_histogram=histogram(steps),
+        fed_per_token=sum(step.fed for step in steps) / new_tokens if new_tokens else 0.0,
+        prefill_seconds=steps[0].timing.total_ms / 1000 if steps else 0.0,
+        decode_seconds=seconds,
+        tokens_per_second=sum(len(step.emitted) for step in later) / seconds if seconds > 0 else None,
+        timing=add(step.timing for step in later),
+    )
+
+
+def histogram(steps: Sequence[Step]) -> tuple[int, ...]:
+    """Entry j counts the steps that accepted exactly j guesses."""
+    counts = [0] * (max((step.accepted for step in steps), default=-1) + 1)
+    for step in steps:
+        counts[step.accepted] += 1
+    return tuple(counts)
+
+
+def survival(counts: Sequence[int]) -> tuple[float, ...]:
+    """Per-position acceptance rate of a histogram: entry i is the share of steps that accepted more than i guesses."""
+    whole = left = sum(counts)
+    shares: list[float] = []
+    for count in counts[:-1]:
+        left -= count
+        shares.append(left / whole)
+    return tuple(shares)
+
+
+def written(steps: Iterable[Step]) -> Counter[int]:
+    """The list S of the Kangaroo paper as counts: how many passes of the target wrote n tokens."""
+    return Counter(len(step.emitted) for step in steps)
+
+
+def compression_rate(counts: Mapping[int, int]) -> float:
+    """CR of the Kangaroo paper, equation 1: tokens written per pass of the target, the mean acceptance length."""
+    return sum(tokens * passes for tokens, passes in counts.items()) / (sum(counts.values()) or 1)
+
+
+def consistent_acceptance(counts: Mapping[int, int], w: int) -> float:
+    """CTAR(w) of the Kangaroo paper, equation 2: the share of passes that wrote more than w tokens.
+
+    So it is the chance that w guesses in a row come true; a last step that was cut counts what it wrote.
+    """
+    return sum(passes for tokens, passes in counts.items() if tokens > w) / (sum(counts.values()) or 1)
+
+
+def add(timings: Iterable[Timing]) -> Timing:
+    """The sum of many timings."""
+    columns = zip(*([getattr(t, f.name) for f in fields(Timing)] for t in timings), strict=True)
+    return Timing(*(round(sum(column), 4) for column in columns))

@@ -1,0 +1,121 @@
+"""The oracle: one plain pass over prompt and output tells whether every emitted token is the target's own choice.
+
+It shares nothing with the loop that wrote the tokens but the model itself: no tree, no draft, no acceptance rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from ..errors import ParamError
+from ..model.session import Model, Session, Tell, catch_up
+from ..sampling import Sampler, Sampling, likeliest
+from ..session_pool import Lender
+from ..types import Trace
+
+ROWS = 256  # rows per reading
+_LEAST_NOISE = 1e-5
+_PROBE = 16  # tokens on which rounding noise between step shapes is measured
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An emitted token that is not the plain pass's choice."""
+
+    position: int  # among the new tokens
+    token: int
+    choice: int
+    margin: float  # by how much the choice's logit exceeds the token's
+
+
+@dataclass(frozen=True, slots=True)
+class Rescore:
+    """The outcome. Greedy runs: every token against the likeliest one. Sampled runs: every token must be possible."""
+
+    checked: int
+    exact: int
+    near_ties: int  # within the noise that this device and dtype show between step shapes
+    violations: int
+    noise: float  # that noise, measured, in logits
+    places: tuple[Place, ...]
+
+
+@torch.inference_mode()
+def rescore(trace: Trace, model: Model, lender: Lender, tell: Tell | None = None) -> Rescore:
+    """Check a run's tokens."""
+    prompt, ids = trace.header.prompt, trace.ids
+    text = [*prompt, *ids]
+    if not prompt or not 0 <= min(text) <= max(text) < model.card.vocabulary or len(text) > model.card.context:
+        raise ParamError(f"this trace was not written by {model.card.name}: load the model that its header names")
+    sampler = Sampler(Sampling.parse(trace.header.sampling), model.card.vocabulary, model.device, prompt)
+    session, places = lender.borrow(model, len(text), ROWS), list[Place]()
+    try:
+        noise = max(_LEAST_NOISE, _shape_noise(session, text, len(prompt)))
+        for first, logits in plain_passes(session, text, len(prompt)):
+            places += _judge(ids, first, logits, sampler)
+            if tell is not None:
+                tell("checking the text", (first + len(logits)) / len(ids))
+    finally:
+        lender.give_back(model, session)
+    near = sum(place.margin <= noise for place in places)
+    return Rescore(len(ids), len(ids) - len(places), near, len(places) - near, noise, tuple(places))
+
+
+def plain_passes(
+    session: Session, text: Sequence[int], prompt_length: int
+) -> Iterator[tuple[int, torch.Tensor]]:  # (R, V)
+    """Logits in front of the new tokens: the first one's index among them, and a row for each that follows."""
+    begun, last = prompt_length, len(text) - 1
+    if session.seam is not None and prompt_length <= session.seam < last:
+        yield from _pass(session, text[: session.seam], begun, prompt_length)
+        begun = session.seam + 1  # from here on the text is read anew, in its other way
+    yield from _pass(session, text[:last], begun, prompt_length)
+
+
+def _pass(
+    session: Session, text: Sequence[int], begun: int, prompt_length: int
+) -> Iterator[tuple[int, torch.Tensor]]:  # (R, V)
+    """Read `text` as one that was begun with `begun` tokens, and give the logits at the last of these and behind."""
+    session.reset(begun)
+    for start in range(0, len(text), ROWS):
+        rows = text[start : start + ROWS]
+        skip = min(len(rows), max(0, begun - 1 - start))
+        logits = session.read(rows, tuple(range(-1, len(rows) - 1)), skip=skip).logits
+        session.commit(range(len(rows)))
+        if len(logits):
+            yield start + skip + 1 - prompt_length, logits
+
+
+def _shape_noise(session: Session, text: Sequence[int], prompt_length: int) -> float:
+    """How far a logit may move between step shapes: four times what it does at the text's end, read at once and alone.
+
+    A few tokens may happen to agree to the last bit, so it counts as moved by one rounding of the largest at least.
+    """
+    rows = text[-_PROBE:]
+    session.reset(prompt_length)
+    catch_up(session, text[: -len(rows)], room=0, chunk=ROWS)
+    together = session.read(rows, tuple(range(-1, len(rows) - 1))).logits
+    alone = []
+    for token in rows:
+        alone.append(session.read([token], (-1,)).logits[0])
+        session.commit([0])
+    moved = float((together.double() - torch.stack(alone).double()).abs().max())
+    rounding = torch.finfo(together.dtype).eps / 2 * float(together.abs().max())
+    return 4 * max(moved, rounding)
+
+
+def _judge(ids: Sequence[int], first: int, logits: torch.Tensor, sampler: Sampler) -> Iterator[Place]:
+    """Those of the new tokens from `first` on that the rows of logits do not choose."""
+    logits = sampler.penalise(logits, [ids[:row] for row in range(first, first + len(logits))])
+    for row, (choice, scores) in enumerate(zip(likeliest(logits), logits, strict=True), start=first):
+        token = ids[row]
+        if sampler.sampling.greedy:
+            fine, best = token == choice, scores[choice]
+        else:
+            allowed = sampler.probabilities(scores) > 0
+            fine, best = bool(allowed[token]), scores[allowed].min()
+        if not fine:
+            yield Place(row, token, choice, round(float(best) - float(scores[token]), 6))

@@ -1,0 +1,147 @@
+"""What holds between the lines of every trace beyond their types: a file that breaks it was not written by a run."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+
+from .. import tree
+from ..errors import TraceError
+from ..types import Header, Role, Step, Summary
+
+_LARGEST = 1e18  # of a count, an amount or a time: sums of it stay finite
+
+
+class Progress:
+    """A run as told so far: knows what its next step must look like."""
+
+    def __init__(self, header: Header, where: str) -> None:
+        _check_counts(header, where)
+        _check(bool(header.prompt), f"{where}.prompt must hold at least one token")
+        _check_ids(header.prompt, f"{where}.prompt")
+        self._committed = len(header.prompt)
+        self._prompt_length = self._committed
+        self._last = header.prompt[-1]
+        self._steps = 0
+        self._cut = False
+        self._unread = self._committed - 1  # tokens in front of the root that the next step may have to feed
+
+    def add(self, step: Step, most_nodes: int, where: str) -> None:
+        """Check the next step."""
+        _check(step.index == self._steps, f"{where}.index must be {self._steps}, not {step.index}")
+        _check(step.start == self._committed, f"{where}.start must be {self._committed}, not {step.start}")
+        _check(not self._cut, f"{where} follows a step whose tokens were cut, which only the last step may have")
+        _check_counts(step, where)
+        _check_outcome(step, where)
+        most = self._unread
+        _check(step.pending <= most, f"{where}.pending must be at most {most}: all other tokens were read before")
+        nodes = len(step.tokens)
+        _check(nodes <= most_nodes, f"{where} has {nodes} nodes, more than the {most_nodes} allowed")
+        # A step without its nodes may have had as many, and no more.
+        _check(step.drafted <= most_nodes, f"{where}.drafted must be at most {most_nodes}, not {step.drafted}")
+        _check_columns(step, where)
+        if nodes:
+            _check(step.tokens[0] == self._last, f"{where}.tokens[0] must be {self._last}, the last committed token")
+            _check_tree(step, where)
+            _check_path(step, where)
+        self._steps += 1
+        self._committed += len(step.emitted)
+        self._last = step.emitted[-1]
+        self._unread = len(step.emitted)
+        self._cut = len(step.emitted) == step.accepted
+
+    def finish(self, summary: Summary, where: str) -> None:
+        """Check the end of the run."""
+        _check_counts(summary, where)
+        written = self._committed - self._prompt_length
+        _check(summary.steps == self._steps, f"{where}.steps must be {self._steps}, not {summary.steps}")
+        _check(summary.new_tokens == written, f"{where}.new_tokens must be {written}, not {summary.new_tokens}")
+        _check_shares([summary.draft_acceptance_rate], f"{where}.draft_acceptance_rate")
+        negative = any(count < 0 for count in summary.acceptance_histogram)
+        _check(not negative, f"{where}.acceptance_histogram must not hold negative counts")
+
+
+def check_texts(known: Mapping[int, str], texts: Mapping[int, str], where: str) -> None:
+    """Check that display texts belong to token ids and contradict none given before."""
+    _check_ids(texts, where)
+    for token, text in texts.items():
+        _check(known.get(token, text) == text, f"{where} gives token {token} a second, different text")
+
+
+def _check(holds: bool, sentence: str) -> None:
+    if not holds:
+        raise TraceError(sentence)
+
+
+def _check_counts(record: object, where: str) -> None:
+    """Every single number of a record is a count, an amount or a time: none is negative, or beyond all measure."""
+    assert dataclasses.is_dataclass(record)
+    for field in dataclasses.fields(record):
+        value = getattr(record, field.name)
+        if isinstance(value, int | float):
+            _check(value >= 0, f"{where}.{field.name} must not be negative")
+            _check(value <= _LARGEST, f"{where}.{field.name} must be at most {_LARGEST:g}")
+        elif dataclasses.is_dataclass(value):
+            _check_counts(value, f"{where}.{field.name}")
+
+
+def _check_ids(tokens: Iterable[int], where: str) -> None:
+    _check(min(tokens, default=0) >= 0, f"{where} must not hold negative token ids")
+
+
+def _check_shares(shares: Iterable[float | None], where: str) -> None:
+    fine = all(share is None or 0.0 <= share <= 1.0 for share in shares)
+    _check(fine, f"{where} must hold probabilities from 0 to 1")
+
+
+def _check_outcome(step: Step, where: str) -> None:
+    """What is known of a step even where its nodes were not recorded."""
+    _check_ids(step.emitted, f"{where}.emitted")
+    most = step.accepted + 1
+    fine = max(1, step.accepted) <= len(step.emitted) <= most
+    _check(fine, f"{where}.emitted must hold the {step.accepted} accepted tokens and one more, unless it was cut")
+    _check(step.accepted <= step.drafted, f"{where}.accepted must not exceed the {step.drafted} drafted guesses")
+    _check(step.pending < step.start, f"{where}.pending must be less than start, which counts the root too")
+    _check(step.fed > step.pending, f"{where}.fed must count the root behind {step.pending} pending tokens")
+
+
+def _check_columns(step: Step, where: str) -> None:
+    nodes = len(step.tokens)
+    for name in ("parents", "roles", "sources", "choices", "p", "q", "top", "draft_top"):
+        length = len(getattr(step, name))
+        optional = length == 0 and name in ("choices", "p", "q", "top", "draft_top")
+        _check(length == nodes or optional, f"{where}.{name} has {length} entries for {nodes} nodes")
+    _check(bool(step.path) == bool(nodes), f"{where}.path must begin at node 0 and be empty where there are no nodes")
+    _check_ids(step.tokens, f"{where}.tokens")
+    _check_ids(step.choices, f"{where}.choices")
+    _check_ids((token for best in step.top for token, _ in best), f"{where}.top")
+    _check_ids((token for best in step.draft_top for token, _, _ in best), f"{where}.draft_top")
+    _check_shares(step.p, f"{where}.p")
+    _check_shares(step.q, f"{where}.q")
+    _check_shares((share for best in step.top for _, share in best), f"{where}.top")
+    _check_shares((share for best in step.draft_top for _, *both in best for share in both), f"{where}.draft_top")
+
+
+def _check_tree(step: Step, where: str) -> None:
+    try:
+        tree.check(step.parents)
+    except ValueError as error:
+        raise TraceError(f"{where}.parents is no tree: {error}") from None
+    single = step.roles[0] is Role.ROOT and step.roles.count(Role.ROOT) == 1
+    _check(single, f"{where}.roles must give node 0, and no other, the role {int(Role.ROOT)} of the root")
+    guesses = step.roles.count(Role.VERIFY)
+    _check(step.drafted == guesses, f"{where}.drafted must be {guesses}, the nodes to verify, not {step.drafted}")
+
+
+def _check_path(step: Step, where: str) -> None:
+    _check(step.path[0] == 0, f"{where}.path must begin at node 0")
+    above = 0
+    for node in step.path[1:]:
+        _check(0 < node < len(step.tokens), f"{where}.path names node {node}, which does not exist")
+        _check(step.parents[node] == above, f"{where}.path must go from node to child, but {node} is none of {above}")
+        _check(step.roles[node] is Role.VERIFY, f"{where}.path holds node {node}, which is no guess to verify")
+        above = node
+    guesses = len(step.path) - 1
+    _check(step.accepted == guesses, f"{where}.accepted must be {guesses} by its path, not {step.accepted}")
+    agree = step.emitted[:guesses] == tuple(step.tokens[node] for node in step.path[1:])
+    _check(agree, f"{where}.emitted must begin with the tokens of the accepted path")

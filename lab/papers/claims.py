@@ -1,0 +1,191 @@
+"""What a paper found, what is measured here, and the verdict that code draws from the numbers alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from decoding.errors import SpecscopeError
+
+if TYPE_CHECKING:
+    from .measure import Lab
+
+# One number is more than another where it is at least this share above it. The second is for numbers that clock or
+# chance have a part in (on a few thousand sampled tokens chance alone moves them by some two per cent), and for
+# differences, which are small against the numbers that they come from.
+CLEAR, ROUGH = 0.01, 0.03
+
+Cell = str | float | None
+Tell = Callable[[str, float], None]
+
+
+class UnmeasuredError(SpecscopeError):
+    """A claim cannot be measured here; the message says why, as the end of a sentence."""
+
+
+class Verdict(StrEnum):
+    """What came of a claim."""
+
+    HOLDS = "holds"
+    PARTLY = "holds in part"
+    FAILS = "does not hold here"
+    UNMEASURED = "not measured"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Measured numbers. The first cell of a row names it; `facts` are numbers that belong to no row."""
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    facts: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def names(self) -> list[str]:
+        """Of the rows."""
+        return [str(row[0]) for row in self.rows]
+
+    def beside(self, head: str, numbers: Mapping[str, float]) -> Table:
+        """The same with one more column, of numbers by the rows' names: those that the paper has."""
+        rows = tuple((*row, numbers.get(name)) for name, row in zip(self.names, self.rows, strict=True))
+        return Table((*self.heads, head), rows, self.facts)
+
+    def number(self, row: str, head: str) -> float:
+        """One cell."""
+        return dict(zip(self.names, self.column(head), strict=True))[row]
+
+    def column(self, head: str) -> list[float]:
+        """All cells under a head, which must be numbers."""
+        place = self.heads.index(head, 1)
+        cells = [row[place] for row in self.rows]
+        numbers = [cell for cell in cells if isinstance(cell, int | float)]
+        assert len(numbers) == len(cells), f"{head} holds what is no number"
+        return numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One thing that a claim says: its numbers in words that fit either outcome, and whether they bear it out."""
+
+    says: str
+    holds: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict, and the sentence that explains it."""
+
+    verdict: Verdict
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Something that a paper found, and how it is put to the test."""
+
+    place: str  # table, figure, equation or section
+    title: str
+    found: str  # by the paper
+    measured: str  # here
+    rule: str  # by which `judge` decides
+    take: Callable[[Lab], Table]
+    judge: Callable[[Table], Judgement]
+
+
+@dataclass(frozen=True, slots=True)
+class Paper:
+    """A paper and its claims."""
+
+    name: str
+    title: str
+    citation: str
+    claims: tuple[Claim, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What came of a claim; the table is None where nothing was measured."""
+
+    paper: Paper
+    claim: Claim
+    table: Table | None
+    judgement: Judgement
+
+
+def examine(lab: Lab, papers: Iterable[Paper], tell: Tell) -> list[Finding]:
+    """Measure and judge every claim; one that cannot be measured says why and stops no other."""
+    asked = [(paper, claim) for paper in papers for claim in paper.claims]
+    findings = []
+    for number, (paper, claim) in enumerate(asked):
+
+        def hear(share: float, what: str = f"{paper.title}: {claim.title}", number: int = number) -> None:
+            tell(what, (number + min(share, 1.0)) / len(asked))
+
+        hear(0.0)
+        lab.tell = hear
+        try:
+            table = claim.take(lab)
+        except SpecscopeError as error:
+            findings.append(Finding(paper, claim, None, Judgement(Verdict.UNMEASURED, _sentence(str(error)))))
+        else:
+            findings.append(Finding(paper, claim, table, claim.judge(table)))
+    return findings
+
+
+def weigh(*parts: Part, lead: str = "", remark: str = "") -> Judgement:
+    """All parts bear the claim out: it holds. Some do: it holds in part. None does: it does not hold here."""
+    right, wrong = ("; ".join(part.says for part in parts if part.holds is side) for side in (True, False))
+    if not wrong:
+        verdict, says = Verdict.HOLDS, right
+    elif not right:
+        verdict, says = Verdict.FAILS, wrong
+    else:
+        verdict, says = Verdict.PARTLY, f"as in the paper, {right}; unlike it, {wrong}"
+    return Judgement(verdict, _sentence("; ".join(text for text in (lead, says, remark) if text)))
+
+
+def is_more(a: float, b: float, margin: float = CLEAR) -> bool:
+    """Whether `a` is clearly more than `b`."""
+    return a > b and a >= b * (1 + margin)
+
+
+def more(what: str, a: float, than: str, b: float, margin: float = CLEAR) -> Part:
+    """That `a`, the number of `what`, is clearly more than `b`, that of `than`."""
+    return Part(f"{what} comes to {a:.3f} against {b:.3f} of {than}", is_more(a, b, margin))
+
+
+def faster(what: str, a: float, than: str, b: float) -> Part:
+    """That `what` is clearly faster than `than`, both in multiples of autoregressive decoding's speed."""
+    return Part(f"{what} runs at {a:.2f} times the autoregressive speed, {than} at {b:.2f}", is_more(a, b, ROUGH))
+
+
+def beats(table: Table, head: str, margin: float = CLEAR) -> Judgement:
+    """Whether the first row has clearly more under a head than each of the others."""
+    (first, *others), (best, *numbers) = table.names, table.column(head)
+    parts = (
+        Part(f"{name} comes to {number:.3f}", is_more(best, number, margin))
+        for name, number in zip(others, numbers, strict=True)
+    )
+    return weigh(*parts, lead=f"{first} comes to {best:.3f}")  # in front: behind "unlike it" it would read as one
+
+
+def rises(what: str, values: Sequence[float], margin: float = CLEAR) -> Part:
+    """That numbers clearly rise from first to last, and nowhere clearly fall between."""
+    steady = not any(is_more(before, after, margin) for before, after in zip(values, values[1:], strict=False))
+    return Part(_run(what, values), steady and is_more(values[-1], values[0], margin))
+
+
+def falls(what: str, values: Sequence[float], margin: float = CLEAR) -> Part:
+    """That numbers clearly fall from first to last, and nowhere clearly rise between."""
+    return Part(_run(what, values), rises(what, values[::-1], margin).holds)
+
+
+def _run(what: str, values: Sequence[float]) -> str:
+    return f"{what} comes to {', '.join(f'{value:.3f}' for value in values)}"
+
+
+def _sentence(text: str) -> str:
+    """With a capital, unless it begins with a name such as k=5."""
+    return f"{text[0].upper() if text.split()[0].isalpha() else text[0]}{text[1:]}."

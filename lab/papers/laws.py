@@ -1,0 +1,69 @@
+"""How well a drafter's law fits the target's, read off the models themselves, token by token of the target's texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import torch
+
+from decoding.model.session import Model
+from decoding.sampling import Sampler, Sampling, likeliest
+from decoding.trace.rescore import ROWS, plain_passes
+
+from .claims import UnmeasuredError
+from .measure import Lab
+
+
+@dataclass(slots=True)
+class Overlap:
+    """Lists over the tokens of every answer."""
+
+    betas: list[list[float]] = field(default_factory=list)  # chance that a draft is accepted here: sum of min(p, q)
+    chances: list[list[float]] = field(default_factory=list)  # the same, given the token that was written in the end
+
+    @property
+    def alpha(self) -> float:
+        """The mean chance of acceptance."""
+        every = [beta for answer in self.betas for beta in answer]
+        return sum(every) / len(every)
+
+    @property
+    def correlation(self) -> float:
+        """Of the chances of neighbouring tokens; 0 where they do not vary."""
+        mean = self.alpha
+        pairs = [((a - mean), (b - mean)) for answer in self.betas for a, b in zip(answer, answer[1:], strict=False)]
+        spread = (sum(a * a for a, _ in pairs) * sum(b * b for _, b in pairs)) ** 0.5
+        return sum(a * b for a, b in pairs) / spread if spread > 0 else 0.0
+
+
+def overlap(lab: Lab, temperature: float) -> Overlap:
+    """Both laws along the answers that the target itself writes at this temperature."""
+    engine = lab.engine
+    if engine.draft is None:
+        raise UnmeasuredError(f"draft_model needs {engine.lacks('draft_model')}")
+    found = Overlap()
+    for number, question in enumerate(lab.questions):
+        lab.tell(number / len(lab.questions))
+        sampling = Sampling(temperature=temperature, seed=number)
+        answer = engine.generate(question.ids, sampling=sampling, max_new_tokens=lab.budget, record="off").ids
+        sampler = Sampler(sampling, engine.model.card.vocabulary, engine.model.device, ())
+        p, q = (_laws(model, question.ids, answer, sampler) for model in (engine.model, engine.draft))
+        if sampling.greedy:  # a draft is the likeliest token, and accepted where it is the target's
+            agreed = [float(a == b) for a, b in zip(likeliest(p), likeliest(q), strict=True)]
+            found.betas.append(agreed)
+            found.chances.append(agreed)
+        else:
+            rows = torch.arange(len(answer), device=p.device)
+            tokens = torch.tensor(answer, device=p.device)
+            found.betas.append(torch.minimum(p, q).sum(-1).tolist())
+            found.chances.append((q[rows, tokens] / p[rows, tokens]).clamp_max(1.0).tolist())
+    return found
+
+
+@torch.inference_mode()
+def _laws(model: Model, prompt: Sequence[int], answer: Sequence[int], sampler: Sampler) -> torch.Tensor:  # (n, V)
+    """What a model says in front of every token of an answer."""
+    text = [*prompt, *answer]
+    passes = plain_passes(model.open(len(text), ROWS), text, len(prompt))
+    return torch.cat([sampler.probabilities(logits) for _, logits in passes])

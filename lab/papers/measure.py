@@ -1,0 +1,282 @@
+"""Runs of settings over the same questions. Each is made once: claims that ask for the same numbers share them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from decoding.bench.methods import as_prompt
+from decoding.engine import Engine
+from decoding.errors import ParamError
+from decoding.prompts.tasks import Task
+from decoding.run import Run
+from decoding.trace.metrics import compression_rate, consistent_acceptance, written
+from decoding.types import JSON, Step, Trace
+
+from .claims import Cell, Table, UnmeasuredError
+
+TOKENS, PASSES, ROWS, SPEED, MEAN = "tokens/step", "target passes", "rows/token", "speed", "mean of kinds"
+_WARM_UP = 16  # tokens that a setting writes before it is timed
+_RESCORED = 200  # differing answers that are read again
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A prompt, and what autoregressive decoding answers greedily."""
+
+    kind: str
+    ids: tuple[int, ...]
+    answer: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A method with its settings, and where it runs. Make one with `using`."""
+
+    method: str
+    params: tuple[tuple[str, JSON], ...]
+    temperature: float
+    variant: str  # of the lab's engines; "" for its own
+    alone: bool  # on a new engine, which remembers no other run; for methods that need no parts
+    order: tuple[int, ...]  # of the questions; () as they come
+
+
+def using(
+    method: str,
+    *,
+    temperature: float = 0.0,
+    variant: str = "",
+    alone: bool = False,
+    order: Iterable[int] = (),
+    **params: JSON,
+) -> Setting:
+    """A setting in short."""
+    return Setting(method, tuple(sorted(params.items())), temperature, variant, alone, tuple(order))
+
+
+PLAIN = using("autoregressive")
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """An engine that differs from the lab's own in one part, and how."""
+
+    part: str
+    engine: Engine
+    facts: Mapping[str, JSON]
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a setting did over all questions. Rows and seconds leave out the first steps, which read the prompts."""
+
+    written: dict[str, Counter[int]] = field(default_factory=dict)  # by kind of question: steps that wrote n tokens
+    drafted: int = 0
+    accepted: int = 0
+    later: int = 0  # tokens written behind the first steps
+    rows: int = 0
+    seconds: float = 0.0
+    answers: int = 0
+    same: int = 0  # of them, those that are autoregressive decoding's own
+
+    def add(self, question: Question, steps: Sequence[Step]) -> None:
+        """Count a run."""
+        self.written.setdefault(question.kind, Counter()).update(written(steps))
+        self.drafted += sum(step.drafted for step in steps)
+        self.accepted += sum(step.accepted for step in steps)
+        for step in steps[1:]:
+            self.later += len(step.emitted)
+            self.rows += step.fed
+            self.seconds += step.timing.total_ms / 1000
+        self.answers += 1
+        self.same += tuple(token for step in steps for token in step.emitted) == question.answer
+
+    def lengths(self, kinds: Collection[str] = ()) -> Counter[int]:
+        """How many steps wrote n tokens, on questions of these kinds or on all."""
+        return sum((counts for kind, counts in self.written.items() if not kinds or kind in kinds), Counter[int]())
+
+    def per_step(self, *kinds: str) -> float:
+        """Tokens per step: the paper's S, compression rate or tokens per call."""
+        return compression_rate(self.lengths(kinds))
+
+    def consistent(self, w: int, *kinds: str) -> float:
+        """The Kangaroo paper's CTAR(w): the share of steps that wrote more than w tokens."""
+        return consistent_acceptance(self.lengths(kinds), w)
+
+    @property
+    def steps(self) -> int:
+        """Steps, which are passes of the target."""
+        return self.lengths().total()
+
+    @property
+    def acceptance(self) -> float:
+        """The share of guesses that were accepted."""
+        return self.accepted / max(1, self.drafted)
+
+    @property
+    def speed(self) -> float:
+        """Tokens per second."""
+        return self.later / self.seconds if self.seconds > 0 else 0.0
+
+
+class Lab:
+    """An engine, questions, and the runs made so far."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        questions: Sequence[Question],
+        budget: int,
+        variants: Mapping[str, Variant] | None = None,
+    ) -> None:
+        self.engine, self.questions, self.budget, self.variants = engine, tuple(questions), budget, dict(variants or {})
+        self.tell: Callable[[float], None] = lambda share: None
+        self._tallies: dict[Setting, Tally] = {}
+        self._races: dict[tuple[Setting, ...], list[Tally]] = {}
+        self._different: dict[Setting, list[Trace]] = {}  # answers that should be autoregressive decoding's and are not
+
+    @property
+    def kinds(self) -> list[str]:
+        """Of the questions."""
+        return list(dict.fromkeys(question.kind for question in self.questions))
+
+    @property
+    def identical(self) -> tuple[int, int]:
+        """Of all greedy answers by guessing methods on the lab's own model: those that are its own, and all."""
+        greedy = [tally for setting, tally in self._tallies.items() if self._writes_the_same(setting)]
+        return sum(tally.same for tally in greedy), sum(tally.answers for tally in greedy)
+
+    def rescore(self) -> tuple[int, int]:
+        """Read the others again in plain passes, or some where they are many: how many, and how many hold violations.
+
+        In those that hold none, every token is the target's choice or as good as tied with it.
+        """
+        others = [trace for traces in self._different.values() for trace in traces]
+        some = others[:: -(-len(others) // _RESCORED) or 1]
+        violated = 0
+        for number, trace in enumerate(some):
+            self.tell(number / len(some))
+            violated += self.engine.rescore(trace).violations > 0
+        return len(some), violated
+
+    def find_kind(self, *names: str) -> str:
+        """The first of these kinds that there are questions of."""
+        for name in names:
+            if name in self.kinds:
+                return name
+        raise UnmeasuredError(f"there are no questions of the kind {names[0]!r}")
+
+    def tally(self, *settings: Setting) -> list[Tally]:
+        """What settings wrote and read. Clocks do not count here: the runs may have been made at different times."""
+        missing = tuple(setting for setting in dict.fromkeys(settings) if setting not in self._tallies)
+        self._run(missing)
+        return [self._tallies[setting] for setting in settings]
+
+    def race(self, *settings: Setting) -> list[Tally]:
+        """Settings against each other and the clock, in turn question by question: all meet the same drift."""
+        if settings not in self._races:
+            engines = {setting: self._checked(setting) for setting in settings}
+            for setting in settings:
+                if not setting.alone:  # its memory must stay empty
+                    self._decode(engines[setting], setting, 0, min(_WARM_UP, self.budget))
+            self._races[settings] = self._run(settings)
+        return self._races[settings]
+
+    def watch(self, setting: Setting, see: Callable[[Question, list[Step]], None]) -> Tally:
+        """Run a setting and show every run's steps with their record, which is not kept."""
+        self._run((setting,), "light", see)
+        return self._tallies[setting]
+
+    def _run(
+        self,
+        settings: Sequence[Setting],
+        record: str = "off",
+        see: Callable[[Question, list[Step]], None] = lambda question, steps: None,
+    ) -> list[Tally]:
+        engines, tallies = [self._checked(setting) for setting in settings], [Tally() for _ in settings]
+        different: dict[Setting, list[Trace]] = {setting: [] for setting in settings}
+        for turn in range(len(self.questions)):
+            for index, (setting, engine, tally) in enumerate(zip(settings, engines, tallies, strict=True)):
+                self.tell((turn + index / len(settings)) / len(self.questions))
+                number = setting.order[turn] if setting.order else turn
+                run = self._decode(engine, setting, number, self.budget, record)
+                tally.add(self.questions[number], run.steps)
+                see(self.questions[number], run.steps)
+                if run.ids != self.questions[number].answer and self._writes_the_same(setting):
+                    different[setting].append(run.trace)
+        self._tallies |= zip(settings, tallies, strict=True)
+        self._different |= different
+        return tallies
+
+    def _decode(self, engine: Engine, setting: Setting, number: int, budget: int, record: str = "off") -> Run:
+        """One question, to the end; when sampling, its number is the seed."""
+        sampling = {"temperature": setting.temperature, "seed": number}
+        ids = self.questions[number].ids
+        run = engine.decode(ids, setting.method, dict(setting.params), sampling, budget, record=record)
+        for _ in run:
+            pass
+        return run
+
+    def _writes_the_same(self, setting: Setting) -> bool:
+        """Whether its answers should be autoregressive decoding's: greedy ones by guessing, on the lab's own model."""
+        return setting.temperature == 0.0 and setting != PLAIN and self._engine(setting).model is self.engine.model
+
+    def _checked(self, setting: Setting) -> Engine:
+        engine = self._engine(setting)
+        if missing := engine.lacks(setting.method):
+            raise UnmeasuredError(f"{setting.method} needs {missing}")
+        return engine
+
+    def _engine(self, setting: Setting) -> Engine:
+        if setting.alone:
+            return Engine(self.engine.model, self.engine.codec, self.engine.draft)
+        return self.variants[setting.variant].engine if setting.variant else self.engine
+
+
+def ask(engine: Engine, tasks: Sequence[Task], budget: int, tell: Callable[[float], None]) -> list[Question]:
+    """Every turn of every task, answered greedily; later turns' prompts hold the answers. What is too long is left."""
+    questions: list[Question] = []
+    for number, task in enumerate(tasks):
+        chat: list[tuple[str, str]] = []
+        for turn in task.turns:
+            tell(number / len(tasks))
+            chat.append(("user", turn))
+            ids = tuple(engine.encode(as_prompt(engine, chat)))
+            if len(ids) + budget > engine.model.card.context:
+                break
+            answer = engine.generate(ids, max_new_tokens=budget, record="off").ids
+            chat.append(("assistant", engine.codec.continuation(ids, answer)))
+            questions.append(Question(task.category, ids, answer))
+    if not questions:
+        raise ParamError(f"no question leaves room for {budget} new tokens: lower --max-new-tokens")
+    return questions
+
+
+def listed(what: str, tallies: Mapping[str, Tally], base: Tally | None = None) -> Table:
+    """A row for every tally; with the `base` that it raced against, its speed in multiples of that one's."""
+    rows: list[tuple[Cell, ...]] = []
+    for name, tally in tallies.items():
+        row = (name, tally.per_step(), tally.steps, tally.rows / max(1, tally.later))
+        rows.append(row if base is None else (*row, tally.speed / base.speed if base.speed else 0.0))
+    return Table((what, TOKENS, PASSES, ROWS, *([] if base is None else [SPEED])), tuple(rows))
+
+
+def compared(lab: Lab, what: str, settings: Mapping[str, Setting]) -> Table:
+    """Settings by what they wrote and read."""
+    return listed(what, dict(zip(settings, lab.tally(*settings.values()), strict=True)))
+
+
+def raced(lab: Lab, what: str, settings: Mapping[str, Setting]) -> Table:
+    """Settings against the clock as well, beside autoregressive decoding."""
+    base, *tallies = lab.race(PLAIN, *settings.values())
+    return listed(what, dict(zip(settings, tallies, strict=True)), base)
+
+
+def by_kind(lab: Lab, what: str, settings: Mapping[str, Setting]) -> Table:
+    """Tokens per step on every kind of question, and their mean."""
+    rows: list[tuple[Cell, ...]] = []
+    for name, tally in zip(settings, lab.tally(*settings.values()), strict=True):
+        values = [tally.per_step(kind) for kind in lab.kinds]
+        rows.append((name, sum(values) / len(values), *values))
+    return Table((what, MEAN, *lab.kinds), tuple(rows))

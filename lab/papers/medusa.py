@@ -1,0 +1,171 @@
+"""Medusa: Cai et al., 2024, arXiv 2401.10774."""
+
+from __future__ import annotations
+
+from decoding.types import JSON
+
+from .claims import ROUGH, Claim, Judgement, Paper, Part, Table, UnmeasuredError, falls, is_more, more, rises, weigh
+from .measure import SPEED, TOKENS, Lab, Setting, compared, raced, using
+
+USUAL = using("medusa")
+CHAIN = using("medusa", tree="given", paths="0;0,0;0,0,0;0,0,0,0;0,0,0,0,0")  # the best guesses only
+
+_GROWN = (16, 63, 128, 255)  # guesses of sparse trees
+_DENSE = ("16,15", "6,5,7", "4,3,4,4", "3,3,3,2,2")  # guesses of each head: 256, 246, 256 and 201 together
+_SPARSE = "sparse, 63"
+_TEMPERATURES = (0.25, 0.5, 0.75, 1.0)
+_EPSILONS = (0.01, 0.05, 0.09, 0.15, 0.25)
+_USUAL_TEMPERATURE = 0.7
+_TYPICAL, _LOSSLESS = "typical", "lossless"
+
+
+def count_heads(lab: Lab) -> int:
+    """How many heads there are, which is how many of their guesses a step accepts at most; two at least."""
+    if missing := lab.engine.lacks("medusa"):
+        raise UnmeasuredError(f"medusa needs {missing}")
+    count: int = lab.engine.part("medusa").count
+    if count < 2:
+        raise UnmeasuredError("this needs two Medusa heads at least")
+    return count
+
+
+def _trees(lab: Lab) -> Table:
+    heads = count_heads(lab)
+    fitting = [sizes for sizes in _DENSE if len(sizes.split(",")) <= heads]  # a deeper one would be cut
+    dense = {f"dense, {sizes}": using("medusa", tree="cartesian", sizes=sizes) for sizes in fitting}
+    return compared(lab, "tree", {_SPARSE: USUAL} | dense)
+
+
+def judge_trees(table: Table) -> Judgement:
+    """The small sparse tree beats the dense ones' mean, and the best of them."""
+    sparse = table.number(_SPARSE, TOKENS)
+    dense = {name: table.number(name, TOKENS) for name in table.names if name != _SPARSE}
+    best = max(dense, key=lambda name: dense[name])
+    return weigh(
+        more("the sparse tree", sparse, "the dense ones' mean", sum(dense.values()) / len(dense)),
+        more("the sparse tree", sparse, f"the best of them, {best}", dense[best]),
+    )
+
+
+def _sizes(lab: Lab) -> Table:
+    return raced(lab, "guesses", {str(size): using("medusa", size=size) for size in _GROWN})
+
+
+def judge_sizes(table: Table) -> Judgement:
+    """Larger trees save few steps more, and are slower."""
+    tokens, speed = table.column(TOKENS), table.column(SPEED)
+    steady = Part(
+        f"tokens per step go from {tokens[1]:.3f} with {table.names[1]} guesses to {tokens[-1]:.3f} with "
+        f"{table.names[-1]}",
+        not is_more(tokens[1], tokens[-1]),
+    )
+    return weigh(steady, falls(f"the speed from {table.names[1]} guesses on", speed[1:], ROUGH))
+
+
+def _temperatures(lab: Lab) -> Table:
+    kinds: dict[str, dict[str, JSON]] = {_TYPICAL: {"acceptance": "typical"}, _LOSSLESS: {}}
+    settings = [
+        using("medusa", temperature=temperature, **params) for temperature in _TEMPERATURES for params in kinds.values()
+    ]
+    values = iter(tally.per_step() for tally in lab.tally(*settings))
+    rows = tuple((f"{temperature}", next(values), next(values)) for temperature in _TEMPERATURES)
+    return Table(("temperature", *kinds), rows)
+
+
+def judge_temperatures(table: Table) -> Judgement:
+    """Typical acceptance gains with the temperature; what keeps the law loses."""
+    return weigh(
+        rises("typical acceptance, the temperature rising,", table.column(_TYPICAL), ROUGH),
+        falls("lossless acceptance, the temperature rising,", table.column(_LOSSLESS), ROUGH),
+    )
+
+
+def _thresholds(lab: Lab) -> Table:
+    def at(**params: JSON) -> Setting:
+        return using("medusa", temperature=_USUAL_TEMPERATURE, **params)
+
+    typical = {
+        f"typical, {epsilon}": at(acceptance="typical", epsilon=epsilon, delta=round(epsilon**0.5, 4))
+        for epsilon in _EPSILONS
+    }
+    return compared(lab, "epsilon", {_LOSSLESS: at()} | typical)
+
+
+def judge_thresholds(table: Table) -> Judgement:
+    """A higher threshold accepts less; the lowest accepts more than sampling does."""
+    typical = table.column(TOKENS)[1:]
+    return weigh(
+        falls("typical acceptance, epsilon rising,", typical, ROUGH),
+        more("the lowest epsilon", typical[0], "lossless sampling", table.number(_LOSSLESS, TOKENS), ROUGH),
+    )
+
+
+def _joint(lab: Lab) -> Table:
+    found = [name for name, variant in lab.variants.items() if variant.part == "medusa-2"]
+    if not found:
+        raise UnmeasuredError("Medusa-2 changes the model too: name what `train medusa` made of both with --medusa-2")
+    return compared(lab, "heads", {"Medusa-1": USUAL, "Medusa-2": using("medusa", variant=found[0])})
+
+
+def judge_joint(table: Table) -> Judgement:
+    """Heads that learnt together with their model guess better."""
+    two, one = table.number("Medusa-2", TOKENS), table.number("Medusa-1", TOKENS)
+    return weigh(more("Medusa-2", two, "Medusa-1", one))
+
+
+PAPER = Paper(
+    "medusa",
+    "Medusa",
+    "Cai et al. 2024, arXiv 2401.10774",
+    (
+        Claim(
+            "Figure 6a",
+            "a sparse tree beats a much larger dense one",
+            "A tree of 64 nodes, grown where the heads are right most often, has a better acceleration rate than dense "
+            "trees of 256.",
+            "The default tree of 63 guesses against full products of 201 to 256, none of more heads than there are: "
+            "that many guesses of each head.",
+            "The sparse tree gives more tokens per step than the dense ones' mean, and than the best of them.",
+            _trees,
+            judge_trees,
+        ),
+        Claim(
+            "Figure 6b",
+            "larger trees are slower",
+            "With more nodes the acceleration rate stays about the same, and the speed falls.",
+            f"Sparse trees of {', '.join(map(str, _GROWN))} guesses, raced against autoregressive decoding.",
+            f"From {_GROWN[1]} guesses on, tokens per step do not fall, and the speed does.",
+            _sizes,
+            judge_sizes,
+        ),
+        Claim(
+            "Section 3.3.1",
+            "typical acceptance rises with the temperature",
+            "Rejection sampling accepts less at higher temperatures; typical acceptance accepts more.",
+            f"Medusa at temperatures {', '.join(map(str, _TEMPERATURES))}: tokens per step of typical acceptance, with "
+            "epsilon 0.09 and delta 0.3, and of lossless acceptance. Both draw a step's last token, which the paper "
+            "takes greedily.",
+            "With the temperature, tokens per step rise under typical acceptance, and fall under lossless acceptance.",
+            _temperatures,
+            judge_temperatures,
+        ),
+        Claim(
+            "Figure 7",
+            "a higher epsilon accepts less",
+            "As epsilon rises from 0.01 to 0.25, quality rises and the acceleration rate falls.",
+            f"Medusa at temperature {_USUAL_TEMPERATURE}, delta the root of epsilon. Quality is not judged here.",
+            "Tokens per step fall with epsilon, and the lowest epsilon gives more than lossless sampling.",
+            _thresholds,
+            judge_thresholds,
+        ),
+        Claim(
+            "Figure 4a, Table 2",
+            "training heads and model together guesses better",
+            "Medusa-2, whose model learns with the heads, is faster than Medusa-1, whose model is frozen.",
+            "Both on the same questions, each with its own model and its own sparse tree.",
+            "Medusa-2 gives more tokens per step than Medusa-1.",
+            _joint,
+            judge_joint,
+        ),
+    ),
+)

@@ -1,0 +1,208 @@
+"""N-Grammys: Stewart et al., 2024, arXiv 2411.03786."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from decoding.types import JSON, Step
+
+from .claims import ROUGH, Claim, Judgement, Paper, Part, Table, beats, faster, is_more, more, rises, weigh
+from .lookahead import BALANCED
+from .measure import MEAN, SPEED, TOKENS, Lab, Question, by_kind, compared, raced, using
+
+USUAL = using("ngrammys", k=10, w=10)
+
+_RANKS = (1, 5, 25)
+_STRATEGIES: dict[str, dict[str, JSON]] = {
+    "unigram": {"strategy": "unigram"},
+    "bigram": {"strategy": "bigram"},
+    "extended, w=2": {"strategy": "extended", "w": 2},
+    "extended, w=3": {"strategy": "extended", "w": 3},
+}
+_KS, _WS = (1, 5, 10, 25), (2, 6, 10)
+_TAIL = 3  # ranks behind this one are the tail
+_HALF = 0.5
+_ROWS, _WON, _LENGTH, _SHORT, _LATE, _WHOLE = (
+    "rows/step",
+    "steps won",
+    "accepted when won",
+    "of 1 or 2 tokens",
+    f"rank above {_TAIL}",
+    "kinds with a whole row",
+)
+
+
+def _name(what: str, k: int) -> str:
+    return f"{what}, k={k}"
+
+
+def _strategies(lab: Lab) -> Table:
+    settings = {
+        _name(what, k): using("ngrammys", k=k, **params) for what, params in _STRATEGIES.items() for k in _RANKS
+    }
+    return compared(lab, "guesses", settings)
+
+
+def judge_strategies(table: Table) -> Judgement:
+    """More ranks give more; bigrams beat unigrams; the second token adds more than the third."""
+    value = {what: [table.number(_name(what, k), TOKENS) for k in _RANKS] for what in _STRATEGIES}
+    most = {what: values[-1] for what, values in value.items()}
+    two, three = most["extended, w=2"] - most["bigram"], most["extended, w=3"] - most["extended, w=2"]
+    return weigh(
+        rises(f"the bigram with k {', '.join(map(str, _RANKS))}", value["bigram"]),
+        more(f"the bigram with k={_RANKS[-1]}", most["bigram"], "the unigram", most["unigram"]),
+        more("w=2", most["extended, w=2"], "w=1", most["bigram"]),
+        Part(f"the second token adds {two:+.3f} and the third {three:+.3f}", is_more(two, three, ROUGH)),
+    )
+
+
+def _cell(k: int, w: int) -> str:
+    return f"k={k}, w={w}"
+
+
+def _grid(lab: Lab) -> Table:
+    return raced(lab, "setting", {_cell(k, w): using("ngrammys", k=k, w=w) for k in _KS for w in _WS})
+
+
+def judge_grid(table: Table) -> Judgement:
+    """Both k and w add tokens per step, and the largest setting is not the fastest."""
+    tokens = {(k, w): table.number(_cell(k, w), TOKENS) for k in _KS for w in _WS}
+    speeds = {name: table.number(name, SPEED) for name in table.names}
+    best, largest = max(speeds, key=lambda name: speeds[name]), _cell(_KS[-1], _WS[-1])
+    return weigh(
+        rises(f"w={_WS[-1]} with k {', '.join(map(str, _KS))}", [tokens[k, _WS[-1]] for k in _KS]),
+        rises(f"k={_KS[-1]} with w {', '.join(map(str, _WS))}", [tokens[_KS[-1], w] for w in _WS]),
+        faster(f"the fastest setting, {best},", speeds[best], f"the largest, {largest},", speeds[largest]),
+    )
+
+
+def _rivals(lab: Lab) -> Table:
+    rivals = {"Lookahead (5, 15, 15)": BALANCED}
+    if lab.engine.lacks("rest") is None:
+        rivals["REST"] = using("rest")
+    return by_kind(lab, "method", {"N-Grammys (10, 10)": USUAL} | rivals)
+
+
+def judge_rivals(table: Table) -> Judgement:
+    """N-Grammys gives more than each rival in the mean of all kinds."""
+    return beats(table, MEAN)
+
+
+def _queries(lab: Lab) -> Table:
+    return compared(lab, "query", {"q=1": USUAL} | {f"q={q}": using("ngrammys", k=10, w=10, q=q) for q in (2, 3)})
+
+
+def judge_queries(table: Table) -> Judgement:
+    """Longer queries find less."""
+    return beats(table, TOKENS)
+
+
+class _Winners:
+    """What became of the rows of each strategy."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.counts = {strategy: Counter[str]() for strategy in ("context", "bigram")}
+        self.whole: dict[str, set[str]] = {"context": set(), "bigram": set()}  # kinds where a whole row was accepted
+
+    def see(self, question: Question, steps: list[Step]) -> None:
+        """Count a run."""
+        for step in steps:
+            rows, winner = step.panel.get("rows", []), step.panel.get("winner")
+            self.steps += 1
+            for row in rows:
+                self.counts[row["strategy"]]["rows"] += 1
+            if winner is None:
+                continue
+            strategy = rows[winner]["strategy"]
+            rank = 1 + (winner if strategy == "context" else rows[winner]["rank"])  # among its own kind
+            count = self.counts[strategy]
+            count.update(won=1, accepted=step.accepted, short=step.accepted <= 2, late=rank > _TAIL)
+            if step.accepted == dict(USUAL.params)["w"]:
+                self.whole[strategy].add(question.kind)
+
+
+def _ablation(lab: Lab) -> Table:
+    winners = _Winners()
+    lab.watch(USUAL, winners.see)
+    rows = []
+    for strategy, count in winners.counts.items():
+        won = max(1, count["won"])
+        shares = (count["accepted"] / won, count["short"] / won, count["late"] / won)
+        rows.append((strategy, count["rows"] / winners.steps, count["won"], *shares, len(winners.whole[strategy])))
+    return Table(("rows from", _ROWS, _WON, _LENGTH, _SHORT, _LATE, _WHOLE), tuple(rows), {"kinds": len(lab.kinds)})
+
+
+def judge_ablation(table: Table) -> Judgement:
+    """Context rows reach further; bigram rows are short and win from further down; whole rows occur everywhere."""
+    deep, flat = (table.number(row, _LATE) for row in ("bigram", "context"))
+    short, whole, kinds = table.number("bigram", _SHORT), table.number("context", _WHOLE), table.facts["kinds"]
+    return weigh(
+        more("a won context row", table.number("context", _LENGTH), "a bigram row", table.number("bigram", _LENGTH)),
+        Part(f"{short:.0%} of the won bigram rows are of one or two tokens", short >= _HALF),
+        Part(f"{deep:.0%} of them and {flat:.0%} of the context's stood behind rank {_TAIL}", is_more(deep, flat)),
+        Part(f"whole context rows were accepted on {whole:.0f} of {kinds:.0f} kinds of questions", whole == kinds),
+    )
+
+
+PAPER = Paper(
+    "ngrammys",
+    "N-Grammys",
+    "Stewart et al. 2024, arXiv 2411.03786",
+    (
+        Claim(
+            "Figure 2",
+            "the model's own n-grams are worth verifying many at once",
+            "Tokens per call grow with the ranks k that are tried; the bigram beats the unigram; a second token along "
+            "the bigram adds to it, a third little more.",
+            f"Unigram, bigram, and the bigram extended to 2 and 3 tokens, with k {', '.join(map(str, _RANKS))}.",
+            f"The bigram rises with k; at k={_RANKS[-1]} it beats the unigram, w=2 beats it, and the third token adds "
+            "less than the second.",
+            _strategies,
+            judge_strategies,
+        ),
+        Claim(
+            "Figures 3 and 5",
+            "the largest batch is not the fastest",
+            "Tokens per call grow with k and with w, but so does the cost of a call: the fastest setting lies between.",
+            f"The mixed strategy with k {', '.join(map(str, _KS))} and w {', '.join(map(str, _WS))}, raced against "
+            "autoregressive decoding.",
+            f"Tokens per step rise with k at w={_WS[-1]} and with w at k={_KS[-1]}, and another setting is faster than "
+            "the largest.",
+            _grid,
+            judge_grid,
+        ),
+        Claim(
+            "Figure 4",
+            "context rows reach far, bigram rows are robust",
+            "Bigram rows bring one or two tokens, from ranks far down as well; context rows reach further, whole rows "
+            "of ten tokens on every task.",
+            "The mixed strategy with (k, w) = (10, 10): the longest accepted row of every step, the source it came "
+            "from, and its rank among the rows of that source.",
+            "Won context rows are longer; at least half of the won bigram rows are of 1 or 2 tokens; more of them than "
+            f"of the context's stood behind rank {_TAIL}; whole context rows are accepted on every kind of question.",
+            _ablation,
+            judge_ablation,
+        ),
+        Claim(
+            "Table 1",
+            "without training, more than Lookahead and REST",
+            "With (k, w) = (10, 10) a 7B model runs faster than with Lookahead and REST on chat and mathematics, and a "
+            "little slower on code.",
+            "Tokens per step of N-Grammys, Lookahead and REST by kind of question; REST is left out where there is no "
+            "datastore.",
+            "N-Grammys' mean over the kinds is more than that of each rival.",
+            _rivals,
+            judge_rivals,
+        ),
+        Claim(
+            "Footnote 2",
+            "a query of one token is best",
+            "Queries of two and three tokens give fewer tokens per call for all models.",
+            "The mixed strategy with (k, w) = (10, 10) and queries of 1, 2 and 3 tokens.",
+            "One token gives more tokens per step than two and than three.",
+            _queries,
+            judge_queries,
+        ),
+    ),
+)

@@ -1,0 +1,206 @@
+"""Ouroboros: Zhao et al., 2024, arXiv 2402.13720."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+
+from decoding.types import JSON, Step
+
+from .claims import ROUGH, Claim, Judgement, Paper, Part, Table, UnmeasuredError, faster, is_more, more, rises, weigh
+from .lookahead import BALANCED
+from .measure import SPEED, TOKENS, Lab, Question, compared, raced, using
+
+_SIZES: dict[str, JSON] = {"gamma": 8, "N": 5, "W": 8, "G": 8}
+_BARE, _INSPIRED, _SUFFIXES, _BOTH, _REFINED, _WHOLE = (
+    "drafting alone",
+    "inspiration",
+    "suffixes",
+    "suffixes, inspiration",
+    "suffixes, refinement",
+    "all three",
+)
+_ABLATION: dict[str, dict[str, JSON]] = {
+    _BARE: {"K": 0, "inspire": False, "refine": "never"},
+    _INSPIRED: {"K": 0, "inspire": True, "refine": "never"},
+    _SUFFIXES: {"K": 3, "inspire": False, "refine": "never"},
+    _BOTH: {"K": 3, "inspire": True, "refine": "never"},
+    _REFINED: {"K": 3, "inspire": False, "refine": "always"},
+    _WHOLE: {"K": 3, "inspire": True, "refine": "always"},
+}
+_KS = (0, 1, 3, 6, 12)
+_LONG = 20  # gamma of the paper's Table 1
+_MATCHES, _PREFIX = "matching tokens", "common prefix"
+_COLD, _GROUPED, _TURNS, _SHUFFLED = "cold", "warm, kind by kind", "warm, kinds in turn", "warm, shuffled"
+_SPECULATIVE, _LOOKAHEAD, _OUROBOROS, _WARM = "speculative decoding", "Lookahead", "Ouroboros", "Ouroboros, warm"
+_THEIRS = "tokens/s in the paper"
+_FOUND_3 = dict(zip(_ABLATION, (49.90, 48.90, 55.92, 56.97, 57.23, 58.18), strict=True))
+_FOUND_4 = {_COLD: 32.68, _GROUPED: 36.00, _TURNS: 35.36, _SHUFFLED: 35.39}
+
+
+def _agreement(lab: Lab) -> Table:
+    matches, prefixes, drafts = 0, 0, 0
+
+    def see(question: Question, steps: list[Step]) -> None:
+        nonlocal matches, prefixes, drafts
+        for step in steps:
+            if step.drafted == _LONG:
+                drafts += 1
+                prefixes += step.accepted
+                matches += sum(token == said for token, said in zip(step.tokens[1:], step.choices, strict=False))
+
+    lab.watch(using("draft_model", gamma=_LONG), see)
+    if drafts == 0:
+        raise UnmeasuredError(f"no answer was long enough for a draft of {_LONG} tokens")
+    return Table(("drafts", _PREFIX, _MATCHES), ((f"{drafts:,}", prefixes / drafts, matches / drafts),))
+
+
+def judge_agreement(table: Table) -> Judgement:
+    """Target and drafter agree at more places than in front of the first mistake."""
+    [matches], [prefix] = table.column(_MATCHES), table.column(_PREFIX)
+    return weigh(more(f"of {_LONG} drafted tokens the number that match", matches, "the common prefix", prefix))
+
+
+def _overall(lab: Lab) -> Table:
+    settings = {
+        _SPECULATIVE: using("draft_model", gamma=_SIZES["gamma"]),
+        _LOOKAHEAD: BALANCED,
+        _OUROBOROS: using("ouroboros", **_SIZES, **_ABLATION[_WHOLE]),
+        _WARM: using("ouroboros", alone=True, warm_start="across", **_SIZES, **_ABLATION[_WHOLE]),
+    }
+    return raced(lab, "method", settings)
+
+
+def judge_overall(table: Table) -> Judgement:
+    """Ouroboros is faster than what it is made of, and warm faster still."""
+    speed = {name: table.number(name, SPEED) for name in table.names}
+    tokens, fewer = table.number(_OUROBOROS, TOKENS), table.number(_SPECULATIVE, TOKENS)
+    return weigh(
+        more("a step of Ouroboros", tokens, "speculative decoding with the same gamma", fewer),
+        *(faster(_OUROBOROS, speed[_OUROBOROS], name, speed[name]) for name in (_SPECULATIVE, _LOOKAHEAD)),
+        faster(_OUROBOROS, speed[_OUROBOROS], "autoregressive decoding", 1.0),
+        faster("a warm start", speed[_WARM], "a cold one", speed[_OUROBOROS]),
+    )
+
+
+def _ablation(lab: Lab) -> Table:
+    settings = {name: using("ouroboros", **_SIZES, **params) for name, params in _ABLATION.items()}
+    return raced(lab, "parts", settings).beside(_THEIRS, _FOUND_3)
+
+
+def judge_ablation(table: Table) -> Judgement:
+    """Suffixes add, and with them inspiration and refinement do."""
+    pairs = ((_SUFFIXES, _BARE), (_BOTH, _SUFFIXES), (_WHOLE, _REFINED), (_REFINED, _SUFFIXES), (_WHOLE, _BOTH))
+    value = {name: table.number(name, TOKENS) for name in table.names}
+    return weigh(*(more(f'"{rich}"', value[rich], f'"{poor}"', value[poor]) for rich, poor in pairs))
+
+
+def _suffixes(lab: Lab) -> Table:
+    return raced(lab, "setting", {f"K={K}": using("ouroboros", K=K, **_SIZES) for K in _KS})
+
+
+def judge_suffixes(table: Table) -> Judgement:
+    """More suffixes save steps, and neither none nor the most are the fastest."""
+    speeds = table.column(SPEED)
+    best = speeds.index(max(speeds))
+    told = (
+        f"the fastest, {table.names[best]}, runs at {speeds[best]:.2f} times the autoregressive speed, "
+        + " and ".join(f"{table.names[end]} at {speeds[end]:.2f}" for end in (0, -1))
+    )
+    return weigh(
+        rises(f"K {', '.join(map(str, _KS))}", table.column(TOKENS)),
+        Part(told, all(is_more(speeds[best], speeds[end], ROUGH) for end in (0, -1))),
+    )
+
+
+def _orders(kinds: Sequence[str]) -> dict[str, list[int]]:
+    """Orders of questions of these kinds: kind by kind, one of each in turn, and shuffled."""
+    places = list(dict.fromkeys(kinds))
+    seen = [kinds[:number].count(kind) for number, kind in enumerate(kinds)]
+    numbers = range(len(kinds))
+    return {
+        _GROUPED: sorted(numbers, key=lambda number: places.index(kinds[number])),
+        _TURNS: sorted(numbers, key=lambda number: (seen[number], places.index(kinds[number]))),
+        _SHUFFLED: Random(0).sample(numbers, len(kinds)),
+    }
+
+
+def _locality(lab: Lab) -> Table:
+    whole = {**_SIZES, **_ABLATION[_WHOLE]}
+    settings = {_COLD: using("ouroboros", **whole)}
+    for name, order in _orders([question.kind for question in lab.questions]).items():
+        settings[name] = using("ouroboros", alone=True, order=order, warm_start="across", **whole)
+    return compared(lab, "start", settings).beside(_THEIRS, _FOUND_4)
+
+
+def judge_locality(table: Table) -> Judgement:
+    """A warm start helps in any order; the order matters, but less."""
+    cold, grouped, shuffled = (table.number(name, TOKENS) for name in (_COLD, _GROUPED, _SHUFFLED))
+    order, warmth = abs(grouped - shuffled), shuffled - cold
+    return weigh(
+        more("warm and kind by kind, a step", grouped, "a cold start", cold),
+        more("warm and shuffled, a step", shuffled, "a cold start", cold),
+        more("kind by kind, a step", grouped, "shuffled kinds", shuffled),
+        Part(f"the order changes a step by {order:.3f}, the warm start by {warmth:.3f}", is_more(warmth, order, ROUGH)),
+    )
+
+
+PAPER = Paper(
+    "ouroboros",
+    "Ouroboros",
+    "Zhao et al. 2024, arXiv 2402.13720",
+    (
+        Claim(
+            "Table 1",
+            "much of a rejected draft is right",
+            "At many more places of a draft the target says the same than in the common prefix alone.",
+            f"Draft model with gamma {_LONG}: means over all full drafts. Behind a mistake the target goes on from the "
+            "draft, not from its own text.",
+            "More tokens match than the common prefix holds.",
+            _agreement,
+            judge_agreement,
+        ),
+        Claim(
+            "Table 2, Figure 4",
+            "drafting by phrases is faster",
+            "Ouroboros is faster than speculative and Lookahead decoding, and a warm start makes it faster still.",
+            f"Ouroboros with gamma {_SIZES['gamma']}, N=5, W=G=8 and K=3, cold and warm; speculative decoding with "
+            "the same gamma; Lookahead (5, 15, 15); raced against autoregressive decoding.",
+            "Ouroboros gives more tokens per step than speculative decoding; it is faster than that, than Lookahead "
+            "and than autoregressive decoding; and faster warm than cold.",
+            _overall,
+            judge_overall,
+        ),
+        Claim(
+            "Table 3",
+            "suffixes, inspiration and refinement all help",
+            "Each part speeds decoding up: suffixes most, inspiration and refinement where there are suffixes.",
+            "Ouroboros without a warm start, its parts switched on one by one. Judged by tokens per step, which no "
+            "clock blurs; without suffixes inspiration can save passes of the drafter only.",
+            "Suffixes give more tokens per step than drafting alone; inspiration and refinement add to suffixes, each "
+            "with and without the other.",
+            _ablation,
+            judge_ablation,
+        ),
+        Claim(
+            "Figure 5",
+            "there is a best number of suffixes",
+            "Fewer or more suffixes than the best number are slower.",
+            f"Ouroboros with K {', '.join(map(str, _KS))}, raced against autoregressive decoding.",
+            "Tokens per step rise with K, and the fastest K is neither the smallest nor the largest.",
+            _suffixes,
+            judge_suffixes,
+        ),
+        Claim(
+            "Table 4",
+            "a warm start helps, whatever came before",
+            "Phrases of earlier texts speed decoding up, most where questions of one kind follow each other, but the "
+            "order matters less than the warm start itself.",
+            "Ouroboros cold, and warm over the same questions in three orders, each from an empty pool.",
+            "Warm gives more tokens per step than cold in both orders, kind by kind more than shuffled, and the order "
+            "changes less than the warm start does.",
+            _locality,
+            judge_locality,
+        ),
+    ),
+)

@@ -1,0 +1,194 @@
+"""Findings as a page for people and as JSON for scripts."""
+
+from __future__ import annotations
+
+import html
+import re
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from textwrap import fill
+
+import torch
+
+from decoding.types import JSON
+
+from .claims import CLEAR, ROUGH, Cell, Finding, Table, Verdict
+from .measure import Lab
+
+_WIDTH, _LONGEST = 118, 80  # letters of a line of prose, and of a cell
+
+_INTRO = f"""\
+Every claim below was put to the test on a small model, and every verdict was computed from the numbers beside it by
+the rule that stands there. "More" means more by at least {CLEAR:.0%}, or by {ROUGH:.0%} where the clock decides,
+texts are sampled or differences are compared; a run of numbers rises or falls where the last differs from the first
+by that much and none between turns back by it. A claim that does not hold here may hold where it was made: a small
+model's answers are short and easily guessed, and a step of it spends its time on other things than one of a large
+model."""
+
+_TERMS = """\
+Tokens per step count the target's own token, so autoregressive decoding writes 1; a step is a pass of the target.
+Rows per token are the tokens fed to the target for every token written, the prompts left out. Speed is in multiples of
+autoregressive decoding's, both timed in turn on every question, the prompts left out: it alone changes from run to
+run and from machine to machine."""
+
+
+def conditions(lab: Lab, flags: Sequence[str] = ()) -> dict[str, JSON]:
+    """What was measured on: a model, a machine, and questions; and the flags that asked for it."""
+    engine, header = lab.engine, lab.engine.decode(lab.questions[0].ids, max_new_tokens=1).header
+    same, answers = lab.identical
+    rescored, violated = lab.rescore()
+    return {
+        "flags": list(flags),
+        "model": engine.model.card.name,
+        "parameters": engine.model.card.parameters,
+        "draft": engine.draft.card.name if engine.draft else None,
+        "device": header.device,
+        "dtype": header.dtype,
+        "attention": header.attention,
+        "threads": torch.get_num_threads(),
+        "versions": dict(header.versions),
+        "questions": len(lab.questions),
+        "kinds": lab.kinds,
+        "tokens": sum(len(question.answer) for question in lab.questions),
+        "max_new_tokens": lab.budget,
+        "answers": answers,
+        "identical_answers": same,
+        "rescored_answers": rescored,
+        "answers_with_violations": violated,
+    }
+
+
+def document(findings: Sequence[Finding], measured: Mapping[str, JSON]) -> dict[str, JSON]:
+    """Everything, for scripts."""
+    return {**measured, "claims": [_entry(finding) for finding in findings]}
+
+
+def page(findings: Sequence[Finding], measured: Mapping[str, JSON]) -> str:
+    """Everything, for people, in Markdown."""
+    counts = Counter(finding.judgement.verdict for finding in findings)
+    numbers = "; ".join(f"{verdict}: {counts[verdict]}" for verdict in Verdict if counts[verdict])
+    blocks = [
+        f"# What the papers found, on {_plain(measured['model'])}",
+        f"This page is written by `python -m decoding {_plain(shlex.join(['paper-checks', *measured['flags']]))}`.",
+        _INTRO,
+        _head(measured),
+        _TERMS,
+        f"Claims: {len(findings)}. {numbers.capitalize()}.",
+        _summary(findings),
+    ]
+    for paper, group in groupby(findings, key=lambda finding: finding.paper):
+        blocks += [f"## {paper.title}", f"{paper.citation}."]
+        before: list[Table] = []
+        for finding in group:
+            blocks += _section(finding, finding.table in before)
+            before += [finding.table] if finding.table else []
+    return "\n\n".join(_wrapped(block) for block in blocks) + "\n"
+
+
+def _head(measured: Mapping[str, JSON]) -> str:
+    """One sentence on what was measured, and one on whether all methods wrote the same."""
+    versions = ", ".join(f"{name} {version}" for name, version in measured["versions"].items())
+    threads = "1 thread" if measured["threads"] == 1 else f"{measured['threads']} threads"
+    drafter = f", drafter {_plain(measured['draft'])}" if measured["draft"] else ""
+    size = f" ({measured['parameters']:,} parameters)" if measured["parameters"] else ""
+    kinds = ", ".join(map(_plain, measured["kinds"]))
+    text = (
+        f"Measured: {_plain(measured['model'])}{size}{drafter}; {measured['dtype']} on {_plain(measured['device'])}, "
+        f"{threads}, attention {_plain(measured['attention'])}; {_plain(versions)}; {measured['questions']} prompts "
+        f"({kinds}), answered greedily with {measured['tokens']:,} tokens, at most {measured['max_new_tokens']} each."
+    )
+    return text + _same(measured)
+
+
+def _same(measured: Mapping[str, JSON]) -> str:
+    """Whether the methods wrote what autoregressive decoding writes, and what is wrong where they did not."""
+    answers, same = measured["answers"], measured["identical_answers"]
+    if not answers:
+        return ""
+    text = f" Of {answers:,} greedy answers by the methods, {same:,} are autoregressive decoding's to the last token"
+    if answers == same:
+        return f"{text}."
+    rescored, violated = measured["rescored_answers"], measured["answers_with_violations"]
+    return (
+        f"{text}; of the {answers - same:,} others, {rescored:,} were checked against plain passes of the target: in "
+        f"{rescored - violated:,} every token is its choice or as near to it as rounding reaches, in {violated:,} some "
+        "token is neither."
+    )
+
+
+def _summary(findings: Sequence[Finding]) -> str:
+    rows = [
+        f"| {finding.paper.title} | {finding.claim.place} | {finding.claim.title} | {finding.judgement.verdict} |"
+        for finding in findings
+    ]
+    return "\n".join(["| paper | place | claim | verdict |", "|---|---|---|---|", *rows])
+
+
+def _section(finding: Finding, shown: bool) -> list[str]:
+    """A claim; `shown` says that its table stands above already."""
+    claim, judgement = finding.claim, finding.judgement
+    blocks = [f"### {claim.place}: {claim.title}", f"The paper: {claim.found}", f"Here: {claim.measured}"]
+    if shown:
+        blocks.append("The numbers are those above.")
+    elif finding.table is not None:
+        blocks.append(_grid(finding.table))
+        if finding.table.facts:
+            facts = (f"{name} {_shown(value)}" for name, value in finding.table.facts.items())
+            blocks.append(f"Besides: {', '.join(facts)}.")
+    verdict = judgement.verdict.capitalize()
+    return [*blocks, f"**{verdict}.** {_plain(judgement.says)}", f"The rule: {claim.rule}"]
+
+
+def _grid(table: Table) -> str:
+    """The numbers as a Markdown table."""
+    lines = [
+        "| " + " | ".join(_plain(head[:_LONGEST]) for head in table.heads) + " |",
+        "|---" + "|---:" * (len(table.heads) - 1) + "|",
+        *("| " + " | ".join(_plain(_shown(cell)[:_LONGEST]) for cell in row) + " |" for row in table.rows),
+    ]
+    return "\n".join(lines)
+
+
+def _shown(cell: Cell) -> str:
+    if cell is None:
+        return "-"
+    if isinstance(cell, str):
+        return cell
+    return f"{cell:,}" if isinstance(cell, int) else f"{cell:,.3f}"
+
+
+def _plain(text: str) -> str:
+    """A text from outside as one line that means nothing to Markdown or HTML: kinds come from files of tasks."""
+    line = html.escape(" ".join(str(text).split()), quote=False)
+    return line.replace("|", "\\|").replace("`", "'").replace("[", "\\[")
+
+
+def _wrapped(block: str) -> str:
+    """Prose in lines of ordinary length; tables and headings as they are."""
+    if block.startswith(("|", "#")):
+        return block
+    text = fill(block, _WIDTH, break_long_words=False, break_on_hyphens=False)
+    return re.sub(r"^(\d*)([-+*>.)])(?=\s)", r"\1\\\2", text, flags=re.MULTILINE)  # else a list, or a quotation
+
+
+def _entry(finding: Finding) -> dict[str, JSON]:
+    claim, table = finding.claim, finding.table
+    return {
+        "paper": finding.paper.name,
+        "place": claim.place,
+        "title": claim.title,
+        "found": claim.found,
+        "measured": claim.measured,
+        "rule": claim.rule,
+        "table": None
+        if table is None
+        else {
+            "heads": list(table.heads),
+            "rows": [[round(cell, 6) if isinstance(cell, float) else cell for cell in row] for row in table.rows],
+            "facts": {name: round(value, 6) for name, value in table.facts.items()},
+        },
+        "verdict": finding.judgement.verdict.value,
+        "says": finding.judgement.says,
+    }

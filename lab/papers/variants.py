@@ -1,0 +1,69 @@
+"""Engines that differ from the one at hand in a trained or built part: what ablations compare."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from decoding.engine import Engine
+from decoding.errors import ParamError
+from decoding.loader import load
+from decoding.model.decoder import Decoder
+from decoding.parts import Part, Parts
+
+from .claims import Tell
+from .measure import Variant
+
+_MOST = 32  # adapters of a folder
+_SHARES = {"a sixteenth": 16, "a quarter": 4, "all": 1}  # of a text, as what it is divided by
+
+
+def adapters(engine: Engine, folder: Path) -> dict[str, Variant]:
+    """A variant for every adapter in a folder of folders."""
+    from decoding.parts.adapter import load_adapter
+
+    model = engine.model
+    if not isinstance(model, Decoder):
+        raise ParamError(f"{model.card.name} is a table, which has no place for adapters: leave them out")
+    if not folder.is_dir():
+        raise ParamError(f"--kangaroo-variants must name a folder of folders, not {str(folder)[:200]!r}")
+    places = sorted(path.parent for path in folder.glob("*/config.json"))
+    if not 0 < len(places) <= _MOST:
+        raise ParamError(f"{str(folder)[:200]!r} holds {len(places)} adapters: --kangaroo-variants takes 1 to {_MOST}")
+    found = {}
+    for place in places:
+        adapter = load_adapter(str(place), model)
+        facts = {"exit_layer": adapter.layer, "architecture": adapter.config.architecture}
+        found[f"kangaroo {place.name}"] = Variant("kangaroo", _with(engine, "kangaroo", adapter), facts)
+    return found
+
+
+def joint(engine: Engine, folder: Path, tell: Tell) -> dict[str, Variant]:
+    """Medusa-2: the model that learnt together with its heads, and those; computed like the engine's model."""
+    if not (folder / "backbone").is_dir():
+        raise ParamError(f"--medusa-2 must name what `train medusa` made with the model, not {str(folder)[:200]!r}")
+    device, dtype = str(engine.model.device), str(engine.model.dtype).removeprefix("torch.")
+    both = load(str(folder / "backbone"), medusa=str(folder), device=device, dtype=dtype, progress=tell)
+    return {"medusa-2": Variant("medusa-2", both, {})}
+
+
+def stores(engine: Engine, text: Path, tell: Tell) -> dict[str, Variant]:
+    """Datastores of growing shares of a text, one document a line."""
+    from decoding.parts.building import build_store
+    from decoding.parts.datastore import fingerprint, load_store
+
+    documents = text.read_text(encoding="utf-8").splitlines(keepends=True)
+    found = {}
+    with TemporaryDirectory() as folder:  # an open store no longer needs its file's name
+        for name, part in _SHARES.items():
+            tell(f"building datastores: {name}", 1 / (1 + part))
+            source, out = Path(folder) / f"{part}.jsonl", Path(folder) / f"{part}.safetensors"
+            source.write_text("".join(documents[: len(documents) // part]), encoding="utf-8")
+            build_store([source], engine.codec, out)
+            store = load_store(out, fingerprint(engine.codec), engine.model.card.vocabulary)
+            found[name] = Variant("datastore", _with(engine, "datastore", store), {})
+    return found
+
+
+def _with(engine: Engine, name: str, part: Part) -> Engine:
+    return Engine(engine.model, engine.codec, engine.draft, Parts({name: lambda tell: part}))

@@ -1,0 +1,259 @@
+"""The model behind heads and adapters: frozen, or learning through LoRA, with its original still inside."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import warnings
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from decoding.codec import Codec
+from decoding.errors import ModelError
+from decoding.model.config import Shape, read_shape
+from decoding.model.files import TensorFiles, find_folder, read_config
+from decoding.model.loading import Digest, check_tensors, find_device, find_dtype
+from decoding.model.weights import assemble
+from decoding.types import JSON
+
+from .conversations import Tell
+from .loop import memory_advice, seeded
+from .rows import Batch
+from .saving import save_model
+
+_SHORT = 512  # tokens up to which plain products are the fastest attention on a CPU, and small
+_NEEDS_CUDA = (
+    "--quantise needs a CUDA device and bitsandbytes: pip install bitsandbytes on a machine that has one, or leave "
+    "it out"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Lora:
+    """How the model learns beside its heads; the paper's numbers."""
+
+    rank: int = 32
+    alpha: int = 16
+    dropout: float = 0.05
+
+
+class Reading(NamedTuple):
+    """What the model made of a batch."""
+
+    final: Tensor  # (lines, length, H) behind the final norm
+    entering: Tensor | None  # of the same shape: what entered the layer that was asked about, not normed
+
+
+class Backbone:
+    """A transformers model of the Llama family."""
+
+    def __init__(self, model: Any, name: str, *, quantised: bool = False, card_hash: str = "") -> None:
+        self.model, self.name, self.quantised = model.eval().requires_grad_(False), name, quantised
+        self.card_hash = card_hash  # by which the engine knows the model's folder; empty where it came from none
+        self.shape: Shape = _shape(model.config)
+        weight = model.get_input_embeddings().weight
+        self.device: torch.device = weight.device
+        self.dtype: torch.dtype = weight.dtype
+        self.hash = _fingerprint(model)
+        self._lora: Any = None
+
+    def read(self, batch: Batch, *, learning: bool = False, layer: int | None = None) -> Reading:
+        """Run the model; gradients reach the adapter where it is learning."""
+        entering: list[Tensor] = []
+        inner = self.model.model
+        hook: Any = None
+        if layer is not None:
+            place = inner.layers[layer] if layer < len(inner.layers) else inner.norm
+            hook = place.register_forward_pre_hook(lambda module, inputs: entering.append(inputs[0]))
+        self.model.train(learning)
+        try:
+            with torch.set_grad_enabled(learning), self.cast():
+                # Without a mask, transformers keeps the rows of a line apart by their positions.
+                found = inner(input_ids=batch.ids, position_ids=batch.positions, use_cache=False)
+        finally:
+            if hook is not None:
+                hook.remove()
+        return Reading(found.last_hidden_state, entering[0] if entering else None)
+
+    def logits(self, hidden: Tensor) -> Tensor:  # (..., H) behind the final norm -> (..., V) in float32
+        """The model's output layer."""
+        with self.cast():
+            logits: Tensor = self.model.get_output_embeddings()(hidden)
+        return logits.float()
+
+    def cast(self) -> AbstractContextManager[Any]:
+        """Products in bfloat16 where the model is in it, also of weights that learn in float32."""
+        if self.dtype != torch.bfloat16:
+            return nullcontext()
+        return torch.autocast(self.device.type, torch.bfloat16)
+
+    @property
+    def adapted(self) -> dict[str, nn.Parameter]:
+        """The weights of the LoRA adapter, by name."""
+        return {name: weight for name, weight in self.model.named_parameters() if weight.requires_grad}
+
+    def adapt(self, lora: Lora, seed: int) -> None:
+        """Put a LoRA adapter beside every linear layer; the output layer's only where it is not the embedding too."""
+        targets = {name for name, module in self.model.named_modules() if isinstance(module, nn.Linear)}
+        if self.model.config.tie_word_embeddings:  # merged, it would change what the tokens mean at the entrance
+            targets.discard("lm_head")
+        config = _peft().LoraConfig(
+            r=lora.rank, lora_alpha=lora.alpha, lora_dropout=lora.dropout, target_modules=sorted(targets), bias="none"
+        )
+        with seeded(f"{seed}/lora", self.device):
+            self._lora = _adapted(self.model, config)
+
+    @contextmanager
+    def original(self) -> Iterator[None]:
+        """Inside, the model is what it was before it learnt: its adapter is switched off."""
+        with nullcontext() if self._lora is None else self._lora.disable_adapter():
+            yield
+
+    def unquantised(self) -> Backbone:
+        """The model in the weights that what is learnt will be merged into; itself where these are its own."""
+        return Backbone(self._opened_anew().to(self.device), self.name) if self.quantised else self
+
+    def merge(self) -> None:
+        """Make what was learnt part of the plain weights."""
+        if self._lora is None:
+            return
+        if self.quantised:
+            self.model = self._merged_anew()
+            self.quantised = False
+        else:
+            self.model = self._lora.merge_and_unload()
+        self._lora = None
+        self.model.eval().requires_grad_(False)
+
+    def _merged_anew(self) -> Any:
+        """The adapter on the unquantised weights: rounding a quantised sum would lose most of what was learnt."""
+        peft = _peft()
+        fresh = _adapted(self._opened_anew(), self._lora.peft_config["default"])
+        learnt = peft.get_peft_model_state_dict(self._lora, save_embedding_layers=False)  # what was learnt, not more
+        peft.set_peft_model_state_dict(fresh, learnt)
+        return fresh.merge_and_unload().to(self.device)
+
+    def _opened_anew(self) -> Any:
+        return _open(self.name, torch.bfloat16, "sdpa")
+
+    def save(self, folder: Path, codec: Codec) -> None:
+        """An ordinary transformers folder."""
+        save_model(self.model, folder)
+        codec.tokenizer.save_pretrained(folder)
+
+
+def load_backbone(
+    name: str, *, device: str, dtype: str | None, length: int, quantised: bool, tell: Tell
+) -> tuple[Backbone, Codec]:
+    """A model of the Llama family and its tokenizer, from a folder, the hub, or the embedded family."""
+    where = find_device(device)
+    kind = find_dtype(dtype, where)
+    if kind not in (torch.float32, torch.bfloat16):
+        raise ModelError("heads and adapters are trained with models in float32 or bfloat16: leave --dtype out")
+    if quantised and (where.type != "cuda" or find_spec("bitsandbytes") is None):
+        raise ModelError(_NEEDS_CUDA)
+    folder = find_folder(name, tell)
+    raw, config = read_config(folder)
+    shape = read_shape(config)
+    with TensorFiles(folder) as files:  # transformers would fill what is missing with chance
+        tied = shape.tied and "lm_head.weight" not in files.shapes
+        check_tensors(shape, tied, files.shapes)
+        known = _card_hash(raw, shape, tied, files)
+    if length > shape.reach:
+        raise ModelError(f"--length {length} exceeds the model's context of {shape.reach}: shorten it")
+    codec = _codec(folder)
+    attention = "eager" if where.type == "cpu" and length <= _SHORT else "sdpa"
+    tell("reading weights", 0.5)
+    with memory_advice("for the model", "name a smaller one, or on a GPU add --quantise"):
+        model = _open(name, kind, attention, where) if quantised else _open(name, kind, attention).to(where)
+    return Backbone(model, name, quantised=quantised, card_hash=known), codec
+
+
+def _card_hash(raw: dict[str, JSON], shape: Shape, tied: bool, files: TensorFiles) -> str:
+    """The hash on the card of the decoder that these files make: they are asked for as then, but none is kept."""
+    digest = Digest(raw)
+
+    def get(name: str) -> Tensor:
+        tensor = files.get(name)
+        digest.add(name, tensor)
+        return tensor.to("meta")
+
+    assemble(shape, get, tied, lambda share: None)
+    return digest.hex
+
+
+def _open(name: str, dtype: torch.dtype, attention: str, quantised_on: torch.device | None = None) -> Any:
+    import transformers
+
+    folder = find_folder(name, lambda what, share: None)
+    more: dict[str, Any] = {}
+    if quantised_on is not None:
+        more["quantization_config"] = transformers.BitsAndBytesConfig(
+            load_in_4bit=True,
+            bnb_4bit_quant_type="nf4",
+            bnb_4bit_use_double_quant=True,
+            bnb_4bit_compute_dtype=dtype,
+        )
+        more["device_map"] = {"": quantised_on}
+    try:
+        return transformers.AutoModelForCausalLM.from_pretrained(
+            folder,
+            dtype=dtype,
+            attn_implementation=attention,
+            use_safetensors=True,
+            local_files_only=True,
+            trust_remote_code=False,
+            **more,
+        )
+    except (OSError, ValueError, KeyError, TypeError, ImportError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ModelError(f"transformers cannot open the model in {str(folder)!r}: {reason}") from None
+
+
+def _codec(folder: Path) -> Codec:
+    """The tokenizer and the ends of a text, read as the engine reads them."""
+    from decoding.loader import load_codec
+
+    codec = load_codec(folder)
+    if codec.tokenizer is None:
+        raise ModelError(f"{str(folder)!r} has no tokenizer: training needs one to read conversations")
+    return codec
+
+
+def _peft() -> Any:
+    try:
+        return import_module("peft")
+    except ImportError:
+        raise ModelError("training the model itself needs LoRA: pip install peft") from None
+
+
+def _adapted(model: Any, config: Any) -> Any:
+    """The model inside an adapter, by which it is changed in place."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # peft asks transformers by names that will go
+        return _peft().get_peft_model(model, config)
+
+
+def _shape(config: Any) -> Shape:
+    """The sizes; a quantised model's are those of the weights it was made from."""
+    plain = copy.deepcopy(config)
+    if getattr(plain, "quantization_config", None) is not None:
+        del plain.quantization_config
+    return read_shape(plain)
+
+
+def _fingerprint(model: nn.Module) -> str:
+    """Tells models apart, not more: a few numbers of every weight."""
+    digest = hashlib.sha256()
+    for name, weight in model.named_parameters():
+        digest.update(f"{name} {list(weight.shape)}".encode())
+        digest.update(weight.detach().flatten()[:64].to("cpu").float().numpy().tobytes())
+    return digest.hexdigest()[:16]

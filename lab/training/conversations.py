@@ -1,0 +1,125 @@
+"""Conversations to learn from, out of a file of JSON lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from zlib import crc32
+
+from decoding.errors import ParamError
+from decoding.prompts.conversations import FORMS, read_line
+
+Tell = Callable[[str, float], None]
+
+_LONGEST_LINE = 8 * 2**20  # bytes
+_MOST_BYTES = 8 * 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """What a user asks, turn by turn, and the answers as far as there are any; or a plain text, learnt whole."""
+
+    prompts: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
+    system: str = ""
+    text: str = ""
+
+    def messages(self, turn: int, answers: Sequence[str] | None = None) -> list[dict[str, str]]:
+        """The chat up to the prompt of that turn, which is to be answered next; `answers` in place of its own."""
+        given = self.answers if answers is None else answers
+        chat = [{"role": "system", "content": self.system}] if self.system else []
+        for index, prompt in enumerate(self.prompts[: turn + 1]):
+            chat.append({"role": "user", "content": prompt})
+            if index < turn:
+                chat.append({"role": "assistant", "content": given[index]})
+        return chat
+
+
+def read_conversations(path: str | Path, tell: Tell) -> list[Conversation]:
+    """All conversations of a file of JSON lines; ParamError names the first line that is none, and counts the rest."""
+    found: list[Conversation] = []
+    bad: list[str] = []
+    for number, line, share in _lines(Path(path)):
+        if number % 500 == 1:
+            tell("reading conversations", share)
+        if line.strip():
+            try:
+                found.append(_conversation(line))
+            except ParamError as error:
+                bad.append(f"line {number}: {error}")
+    if bad:
+        others = f" (and {len(bad) - 1} more such lines)" if len(bad) > 1 else ""
+        raise ParamError(f"{path}, {bad[0]}{others}")
+    if not found:
+        raise ParamError(f"{path} holds no conversations: write one JSON object a line, with {FORMS}")
+    return found
+
+
+def split(conversations: Sequence[Conversation]) -> tuple[list[Conversation], list[Conversation]]:
+    """Those to learn from, and about a twentieth, at most 200, to measure with.
+
+    A checksum of the first words decides, so that conversations which begin alike stay on one side.
+    """
+    begins = [crc32((one.text or one.prompts[0]).encode()) for one in conversations]
+    order = sorted(set(begins))
+    if len(order) < 2:
+        raise ParamError("two conversations with different first prompts are the least to learn from: add some")
+    held_out = set(order[: min(200, max(1, len(order) // 20))])
+    learnt = [one for one, begin in zip(conversations, begins, strict=True) if begin not in held_out]
+    return learnt, [one for one, begin in zip(conversations, begins, strict=True) if begin in held_out]
+
+
+def write_line(conversation: Conversation, index: int) -> str:
+    """A line that `read_conversations` reads; `index` says which conversation of the source it answers."""
+    messages = conversation.messages(len(conversation.answers) - 1)
+    messages.append({"role": "assistant", "content": conversation.answers[-1]})
+    return json.dumps({"index": index, "messages": messages}) + "\n"
+
+
+def _lines(path: Path) -> Iterator[tuple[int, bytes, float]]:
+    """The lines with their numbers, and the share of the file that is read with each."""
+    try:
+        size = path.stat().st_size
+        if size > _MOST_BYTES:
+            raise ParamError(f"{path} is larger than {_MOST_BYTES // 2**30} GB: split the file")
+        with path.open("rb") as file:
+            number, read = 0, 0
+            while line := file.readline(_LONGEST_LINE + 1):
+                number, read = number + 1, read + len(line)
+                if len(line) > _LONGEST_LINE:
+                    raise ParamError(f"{path}, line {number}: is longer than {_LONGEST_LINE // 2**20} MB: split it")
+                yield number, line, read / max(1, size)
+    except (OSError, ValueError) as error:
+        if isinstance(error, ParamError):
+            raise
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ParamError(f"cannot read {path}: {reason}") from None
+
+
+def _conversation(line: bytes) -> Conversation:
+    """One line, stricter than what was read: an answer is learnt as the assistant's to what the user asked."""
+    found = read_line(line)
+    if isinstance(found, str):
+        return Conversation(text=_filled("a text", found))
+    system = found.pop(0)["content"] if found and found[0]["role"] == "system" else ""
+    if found and found[0]["role"] == "assistant":  # some collections cut long conversations, not all at a question
+        del found[0]
+    roles = [message["role"] for message in found]
+    prompts_alone = set(roles) == {"user"}  # whose answers are still to come
+    if not prompts_alone and any(role != ("user", "assistant")[place % 2] for place, role in enumerate(roles)):
+        raise ParamError("the messages must be an optional system message, then user and assistant in turns")
+    if not roles:
+        raise ParamError("holds no prompt of a user")
+    return Conversation(
+        tuple(_filled("a prompt", message["content"]) for message in found if message["role"] == "user"),
+        tuple(_filled("an answer", message["content"]) for message in found if message["role"] == "assistant"),
+        system,
+    )
+
+
+def _filled(what: str, text: str) -> str:
+    if not text.strip():
+        raise ParamError(f"{what} is empty: leave its line out")
+    return text

@@ -1,0 +1,149 @@
+"""Self-distillation's data: the model's own answers to prompts, as JSON lines to learn from.
+
+Section 3.3.2 of the Medusa paper. Conversations of several turns are asked turn by turn, each behind the model's own
+earlier answers. An answer that does not end is left out, with all that would have come behind it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from os import SEEK_END
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import torch
+
+from decoding.codec import Codec
+from decoding.errors import ParamError
+from decoding.types import JSON
+
+from .backbone import Backbone
+from .conversations import Conversation, Tell, write_line
+from .loop import memory_advice, seeded
+from .rows import Writer
+
+_LEAST_ROOM = 16  # tokens that an answer must have
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """How answers are drawn."""
+
+    temperature: float = 0.3  # 0: the likeliest token
+    at_once: int = 32  # conversations
+    length: int = 2048  # tokens of prompt and answer together
+    seed: int = 1
+
+
+def write_answers(
+    backbone: Backbone, codec: Codec, prompts: Sequence[Conversation], path: Path, answering: Answering, tell: Tell
+) -> None:
+    """Answer all prompts into `path`; stopped and called again, it goes on behind the last full batch."""
+    prompts = [one for one in prompts if one.prompts]
+    if not prompts:
+        raise ParamError("--self-distill needs prompts to answer, not plain texts")
+    asked = crc32(repr([(one.system, one.prompts) for one in prompts]).encode(errors="replace"))
+    about: dict[str, JSON] = {"model": backbone.hash, "prompts": asked, **asdict(answering)}
+    del about["at_once"]  # where the memory has ended, fewer at once go on
+    state = path.with_suffix(".state.json")
+    done, size = _resume(state, about)
+    writer = Writer(codec, answering.length)
+    with path.open("ab") as file, memory_advice(f"for {answering.at_once} answers at once", "lower --answers-at-once"):
+        file.truncate(size)
+        file.seek(0, SEEK_END)
+        while done < len(prompts):
+            tell("the model answers the prompts", done / len(prompts))
+            part = prompts[done : done + answering.at_once]
+            with seeded(f"{answering.seed}/{done}", backbone.device):
+                answered = _answer(backbone, codec, writer, part, answering)
+            for index, conversation in enumerate(answered, start=done):
+                if conversation.answers:
+                    file.write(write_line(conversation, index).encode())
+            file.flush()
+            done += len(part)
+            fresh = state.with_suffix(".new")
+            fresh.write_text(json.dumps({"about": about, "done": done, "size": file.tell()}), encoding="utf-8")
+            fresh.replace(state)
+
+
+def _resume(state: Path, about: dict[str, JSON]) -> tuple[int, int]:
+    """How many prompts are answered, and the bytes of their answers."""
+    if not state.is_file():
+        return 0, 0
+    try:
+        found = json.loads(state.read_text(encoding="utf-8"))
+        done, size = int(found["done"]), int(found["size"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise ParamError(f"{state} is damaged: delete it to answer the prompts anew") from None
+    if found.get("about") != about:
+        raise ParamError(f"{state} is of another model, other prompts or settings: delete it, or name another folder")
+    return done, size
+
+
+def _answer(
+    backbone: Backbone, codec: Codec, writer: Writer, prompts: Sequence[Conversation], answering: Answering
+) -> list[Conversation]:
+    """Every conversation with the model's answers, as many turns as ended."""
+    answers: list[list[str]] = [[] for _ in prompts]
+    for turn in range(max(len(one.prompts) for one in prompts)):
+        ids: dict[int, list[int]] = {}
+        for at, one in enumerate(prompts):
+            if turn < len(one.prompts) and len(answers[at]) == turn and (turn == 0 or writer.has_template):
+                prompt = writer.prompt(one, turn, answers[at])
+                if len(prompt) <= answering.length * 3 // 4 - _LEAST_ROOM:  # a long one would take the others' room
+                    ids[at] = prompt
+        if not ids:
+            break
+        for at, text in zip(ids, _generate(backbone, codec, list(ids.values()), answering), strict=True):
+            if text.strip():
+                answers[at].append(text)
+    return [
+        replace(one, prompts=one.prompts[: len(own)], answers=tuple(own))
+        for one, own in zip(prompts, answers, strict=True)
+    ]
+
+
+@torch.no_grad()
+def _generate(backbone: Backbone, codec: Codec, prompts: list[list[int]], answering: Answering) -> list[str]:
+    """The answers to prompts of ids; empty where one does not end."""
+    from transformers import GenerationConfig
+
+    longest = max(map(len, prompts))
+    ends = sorted(codec.end_tokens)
+    pad = ends[0] if ends else 0
+    ids = torch.tensor([[pad] * (longest - len(one)) + one for one in prompts], device=backbone.device)
+    seen = torch.tensor([[0] * (longest - len(one)) + [1] * len(one) for one in prompts], device=backbone.device)
+    sampled = {"do_sample": True, "temperature": answering.temperature, "top_k": 0, "top_p": 1.0}
+    config = GenerationConfig(
+        max_new_tokens=answering.length - longest,
+        eos_token_id=ends or None,
+        pad_token_id=pad,
+        **(sampled if answering.temperature > 0 else {"do_sample": False}),
+    )
+    backbone.model.eval()
+    with _own_law(backbone.model):
+        rows = backbone.model.generate(ids, attention_mask=seen, generation_config=config)[:, longest:].tolist()
+    texts = []
+    for row in rows:
+        end = next((place for place, token in enumerate(row) if token in codec.end_tokens), None)
+        texts.append("" if ends and end is None else codec.decode(row[:end]))
+    return texts
+
+
+@contextmanager
+def _own_law(model: Any) -> Iterator[None]:
+    """Inside, the model has no settings for generation: transformers takes from them all that a call leaves open.
+
+    Penalties, cut-offs and suppressed tokens would give answers that the model itself, as it is drafted for, does not.
+    """
+    from transformers import GenerationConfig
+
+    usual, model.generation_config = model.generation_config, GenerationConfig()
+    try:
+        yield
+    finally:
+        model.generation_config = usual

@@ -1,0 +1,143 @@
+"""A Kangaroo adapter as it learns, behind a shallow part of a frozen model.
+
+From the hidden state with which the token at place t leaves layer l, the adapter guesses what the whole model says at
+the same place: soft cross-entropy against the model's distribution, and no regression of features (equation 3 of
+the paper). Its draft logits are the model's own output layer over what it makes of that state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from decoding.errors import ParamError
+from decoding.parts.adapter import AdapterConfig, forward_rows, save_adapter
+from decoding.types import JSON
+
+from .backbone import Backbone
+from .loop import Group, seeded
+from .measures import overlap, rank_of
+from .rows import Batch
+
+_LOGITS = 2**22  # in memory at a time
+_SPREAD = 0.02  # of fresh weights
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterSettings:
+    """What the adapter is, and how it learns."""
+
+    exit_layer: int
+    architecture: str = "kangaroo"
+    rate: float = 3e-4
+
+
+def usual_exit(layers: int) -> int:
+    """The paper's choice, scaled: behind layer 2 of 32, behind layer 3 of 40."""
+    return max(1, round(layers / 14))
+
+
+class Kangaroo:
+    """An adapter on a backbone, as the loop's learner."""
+
+    distances = 1
+
+    def __init__(self, backbone: Backbone, settings: AdapterSettings, seed: int) -> None:
+        if not 1 <= settings.exit_layer <= backbone.shape.layers:
+            raise ParamError(f"--exit-layer must be from 1 to the model's {backbone.shape.layers} layers")
+        self.backbone, self.settings, self.device = backbone, settings, backbone.device
+        self.config = AdapterConfig.fit(backbone.shape, settings.exit_layer, settings.architecture)
+        self._weights = self._fresh(seed)
+        self.groups: Mapping[str, Group] = {"adapter": Group(self._weights, settings.rate)}
+        self.about: Mapping[str, JSON] = {"kind": "kangaroo", "model": backbone.hash, **asdict(settings)}
+
+    def _fresh(self, seed: int) -> dict[str, nn.Parameter]:
+        """Weights to start from: the model's own last norm and head, and parts that add nothing yet.
+
+        So the first guess is what the model would say if it ended at the exit.
+        """
+        model, weights = self.backbone.model, dict[str, nn.Parameter]()
+        with seeded(f"{seed}/adapter", self.device):
+            for name, size in self.config.tensors(self.backbone.shape.hidden, self.backbone.shape.vocabulary).items():
+                if name == "norm.weight":
+                    start = model.model.norm.weight
+                elif name == "lm_head.weight":
+                    start = model.get_output_embeddings().weight
+                elif name.endswith("norm.weight"):
+                    start = torch.ones(size)
+                elif name in ("self_attn.o_proj.weight", "mlp.down_proj.weight"):
+                    start = torch.zeros(size)
+                else:
+                    start = torch.randn(size) * _SPREAD
+                weights[name] = nn.Parameter(start.detach().to(self.device, torch.float32, copy=True))
+        return weights
+
+    def learn(self, batch: Batch, counts: Tensor, share: float) -> dict[str, float]:
+        """Leave the gradients of a batch."""
+        made, final, _ = self._read(batch)
+        total, gradients = 0.0, []
+        for begin in range(0, len(made), self._rows):
+            piece = slice(begin, begin + self._rows)
+            hidden = made[piece].detach().requires_grad_()  # a leaf: only one piece's logits are ever in memory
+            with torch.no_grad():
+                wanted = self.backbone.logits(final[piece]).softmax(-1)
+            loss = functional.cross_entropy(self._logits(hidden), wanted, reduction="sum") / counts[0]
+            loss.backward()  # type: ignore[no-untyped-call]
+            gradients.append(hidden.grad)
+            total += float(loss.detach())
+        if gradients:
+            reached = torch.cat([gradient for gradient in gradients if gradient is not None])
+            made.backward(reached)  # type: ignore[no-untyped-call]
+        return {"loss": total}
+
+    @property
+    def _rows(self) -> int:
+        return max(1, _LOGITS // self.backbone.shape.vocabulary)
+
+    def _read(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:  # (N, H), (N, H), (N,)
+        """What adapter and model have at the places whose next token is learnt, and that token."""
+        places, labels = batch.labels(1)
+        final, entering = self.backbone.read(batch, layer=self.config.exit_layer)
+        assert entering is not None
+        with self.backbone.cast():
+            mask = batch.visible(self.config.window)
+            made = forward_rows(self.config, self._weights, entering, batch.positions, mask)
+        return made.flatten(0, 1)[places], final.flatten(0, 1)[places], labels[:, 0]
+
+    def _logits(self, made: Tensor) -> Tensor:  # (N, H) -> (N, V)
+        if "lm_head.weight" not in self._weights:
+            return self.backbone.logits(made)
+        with self.backbone.cast():
+            return functional.linear(made, self._weights["lm_head.weight"]).float()
+
+    @torch.no_grad()
+    def measure(self, batches: Sequence[Batch]) -> dict[str, JSON]:
+        """The loss; how often the adapter's one to five likeliest tokens hold the model's greedy choice; and how
+        likely a token drawn from its distribution would be accepted, the sum of min(p, q).
+        """
+        sums: dict[str, Any] = {"loss": 0.0, "acceptance": 0.0, "ranks": torch.zeros(5), "count": 0}
+        for batch in batches:
+            made, final, _ = self._read(batch.to(self.device))
+            pieces = (torch.split(rows, self._rows) for rows in (made, final))
+            for draft, target in zip(*pieces, strict=True):
+                logits, wanted = self._logits(draft), self.backbone.logits(target)
+                p = wanted.softmax(-1)
+                sums["loss"] += float(functional.cross_entropy(logits, p, reduction="sum"))
+                sums["acceptance"] += overlap(logits, p)
+                ranks = rank_of(logits, wanted.argmax(-1))
+                sums["ranks"] += torch.bincount(ranks.clamp(max=5), minlength=6)[:5].cpu()
+                sums["count"] += len(draft)
+        count = max(1, sums["count"])
+        top = (sums["ranks"].cumsum(0) / count).tolist()
+        return {"heads": [{"loss": sums["loss"] / count, "top": top, "acceptance": sums["acceptance"] / count}]}
+
+    def save(self, folder: Path) -> None:
+        """Write the adapter in the model's dtype, with the model that it belongs to."""
+        config = replace(self.config, base_model=self.backbone.name, base_hash=self.backbone.card_hash)
+        save_adapter(folder, config, {name: w.detach().to(self.backbone.dtype) for name, w in self._weights.items()})

@@ -1,0 +1,149 @@
+"""A whole training in one call: the model, the data, the learning, and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from decoding.codec import Codec
+from decoding.embedded import TARGET
+from decoding.errors import ParamError
+from decoding.loader import load
+from decoding.prompts.tasks import Task, read_tasks
+from decoding.types import JSON
+
+from ..pocket.quality import measure, total
+from .backbone import Backbone, load_backbone
+from .checkpoint import LOG
+from .conversations import Tell, read_conversations
+from .distill import Answering, write_answers
+from .kangaroo import AdapterSettings, Kangaroo, usual_exit
+from .loop import Learner, Loop, Recipe
+from .measures import agreement, measure_model
+from .medusa import HeadSettings, Medusa
+from .report import write_report
+from .rows import Batch, Writer, smaller
+from .sources import FileSource, Generated, Source, language_prompts
+
+LANGUAGE = "language"  # in place of a file: the embedded family's own, drawn without end
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What to train from, where to put it, and how long it may take."""
+
+    model: str
+    out: Path
+    data: str | None = None  # a file, or LANGUAGE
+    self_distill: bool = False
+    answering: Answering | None = None  # how, where the model answers the prompts itself
+    answers: int = 4096  # prompts of the language to answer
+    steps: int | None = None
+    epochs: float = 2.0  # of a file, where no steps are given
+    lines: int = 8
+    at_once: int | None = None
+    length: int = 2048
+    warm_up: int = 40
+    seed: int = 1
+    device: str = "cpu"
+    dtype: str | None = None
+    quantised: bool = False
+    tasks: Path | None = None  # questions of the embedded family, to judge a model that learns before and after
+
+    @property
+    def work(self) -> Path:
+        """Where what is needed to go on is kept."""
+        return self.out / "training"
+
+
+def train_medusa(job: Job, settings: HeadSettings, tell: Tell) -> dict[str, JSON]:
+    """Heads, and with `settings.joint` a model that learnt with them in the folder `backbone`; what they are like."""
+    tasks = () if settings.joint is None or job.tasks is None else read_tasks(job.tasks)
+    backbone, codec = _open(job, tell)
+    source = _source(job, backbone, codec, tell)
+    learner = Medusa(backbone, settings, job.seed)
+    used = _learn(job, learner, source, tell)
+    tell("measuring", 1.0)
+    held_out = _held_out(job, source)
+    with backbone.original():
+        before, old = measure_model(backbone if settings.joint is None else backbone.unquantised(), held_out)
+    if settings.joint is not None:
+        backbone.merge()
+        backbone.save(job.out / "backbone", codec)
+    after, new = measure_model(backbone, held_out)
+    final = learner.measure(held_out)
+    model: dict[str, Any] = {"before": before, "after": after, "agreement": agreement(old, new)}
+    learner.save(job.out, "backbone" if settings.joint is not None else job.model, final["accuracies"])
+    if tasks:
+        model["before"]["questions"] = _questions(backbone, job.model, tasks, tell)
+        model["after"]["questions"] = _questions(backbone, str(job.out / "backbone"), tasks, tell)
+    write_report(job.out, job.model, used, job.work / LOG, final, backbone.device, model)
+    return {**final, "backbone": model}
+
+
+def train_kangaroo(job: Job, layer: int | None, architecture: str, rate: float, tell: Tell) -> dict[str, JSON]:
+    """An adapter behind that layer, or behind the one that the paper would choose; what it is like."""
+    backbone, codec = _open(job, tell)
+    source = _source(job, backbone, codec, tell)
+    settings = AdapterSettings(layer or usual_exit(backbone.shape.layers), architecture, rate)
+    learner = Kangaroo(backbone, settings, job.seed)
+    used = _learn(job, learner, source, tell)
+    tell("measuring", 1.0)
+    final = learner.measure(_held_out(job, source))
+    learner.save(job.out)
+    write_report(job.out, job.model, used, job.work / LOG, final, backbone.device)
+    return {**final}
+
+
+def _open(job: Job, tell: Tell) -> tuple[Backbone, Codec]:
+    job.work.mkdir(parents=True, exist_ok=True)
+    return load_backbone(
+        job.model, device=job.device, dtype=job.dtype, length=job.length, quantised=job.quantised, tell=tell
+    )
+
+
+def _source(job: Job, backbone: Backbone, codec: Codec, tell: Tell) -> Source:
+    """Where the job's batches come from; the model may have to answer first."""
+    data = job.data or (LANGUAGE if job.model == TARGET else None)
+    if data is None:
+        raise ParamError("name the conversations to learn from with --data FILE, one JSON object a line")
+    if data == LANGUAGE and not job.self_distill:
+        vocabulary = backbone.shape.vocabulary
+        return Generated(codec.tokenizer, vocabulary, lines=job.lines, length=job.length, seed=job.seed)
+    path = Path(data)
+    if job.self_distill:
+        prompts = language_prompts(job.answers, job.seed) if data == LANGUAGE else read_conversations(path, tell)
+        path = job.work / "answers.jsonl"
+        write_answers(backbone, codec, prompts, path, job.answering or Answering(length=job.length), tell)
+    return FileSource(
+        read_conversations(path, tell),
+        Writer(codec, job.length),
+        codec.tokenizer,
+        backbone.shape.vocabulary,
+        lines=job.lines,
+        length=job.length,
+        seed=job.seed,
+        tell=tell,
+    )
+
+
+def _learn(job: Job, learner: Learner, source: Source, tell: Tell) -> Mapping[str, JSON]:
+    """Train to the end; every setting that had a part in it."""
+    steps = job.steps or (source.steps(job.epochs) if isinstance(source, FileSource) else 800)
+    recipe = Recipe(steps, job.lines, job.length, job.warm_up)
+    Loop(recipe, learner, source, job.work, job.seed, at_once=job.at_once).run(tell)
+    return {**learner.about, **source.about, **asdict(recipe), "seed": job.seed}
+
+
+def _held_out(job: Job, source: Source) -> list[Batch]:
+    """What to measure with, no more of it in memory than when learning."""
+    return smaller(source.held_out, job.at_once or job.lines)
+
+
+def _questions(backbone: Backbone, model: str, tasks: Sequence[Task], tell: Tell) -> Mapping[str, float]:
+    """The share of right answers to the embedded family's questions, by kind; computed as it was learnt."""
+    dtype = str(backbone.dtype).removeprefix("torch.")  # named, or a name and a folder would be given different ones
+    found = measure(load(model, device=str(backbone.device), dtype=dtype), tasks, tell)
+    return {**{kind: quality.share for kind, quality in found.items()}, "all": total(found).share}

@@ -1,0 +1,369 @@
+"""Live runs: what they stream, how they end, and what they leave behind."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from app import races
+from app.limits import LIMITS
+from app.live_runs import Runs
+from app.model_pool import Engines
+from app.run_queue import Line
+from app.streaming import bursts
+from app.trace_store import Store
+from decoding import METHODS
+from decoding.chat import Chat
+from decoding.loop import Loop
+from decoding.run import Run
+from viz.play import Play
+
+from .conftest import TABLES, TOY, asked, kinds, lines
+
+
+@pytest.fixture(autouse=True)
+def every_piece_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No pause between two updates, so that a test sees each of them."""
+    monkeypatch.setattr("app.live_runs.LIMITS", replace(LIMITS, live_gap=0.0))
+
+
+def whole(texts: Iterator[str]) -> str:
+    return deque(texts, maxlen=1).pop()
+
+
+def test_the_text_only_grows_and_ends_with_its_proof(runs: Runs) -> None:
+    """Gradio sends tails of a text that grows, and the whole of one that changes."""
+    before = ""
+    for text in runs.start(asked(), "tab", "x=1"):
+        assert text.startswith(before) and text.endswith("\n")
+        before = text
+    told = lines(before)
+    assert told[0]["kind"] == "host" and told[0]["address"] == f"x=1&run={told[0]['run']}"
+    order = [kind for kind in kinds(before) if kind not in TABLES]
+    steps = order.count("step")
+    assert order == ["host", "state", "play", *["step"] * steps, "end", "check"]
+    end = next(line for line in told if line["kind"] == "end")
+    assert end["finish"] == "length" and end["summary"]["new_tokens"] == 24 and end["summary"]["steps"] == steps
+    check = told[-1]["check"]
+    assert check["checked"] == 24 and check["exact"] == 24 and told[-1]["speedup"] is None
+    kept = runs.store.get(told[0]["run"])
+    assert kept is not None and len(kept.trace.steps) == steps and kept.trace.header.record == "full"
+    assert runs.going == 0 and len(runs.line) == 0
+
+
+def test_steps_are_told_in_bursts(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work between two passes slows the next pass."""
+    monkeypatch.setattr("app.live_runs.LIMITS", replace(LIMITS, live_gap=1e6))
+    monkeypatch.setattr("app.streaming._SOON", 0.0)
+    seen = list[int]()
+    told = Play.step
+
+    def step(play: Play, step: Any, *texts: Any) -> str:
+        seen.append(len(play.story.steps))
+        return told(play, step, *texts)
+
+    monkeypatch.setattr(Play, "step", step)
+    original, passes = Loop.turn, list[int]()
+
+    def turn(loop: Loop, index: int) -> Any:
+        passes.append(len(seen))
+        return original(loop, index)
+
+    monkeypatch.setattr(Loop, "turn", turn)
+    text = whole(runs.start(asked(), "tab", ""))
+    steps = kinds(text).count("step")
+    assert steps > 3 and len(seen) == steps
+    assert passes[:steps] == [0, *[1] * (steps - 1)], "a step was told between two passes"
+
+
+@pytest.mark.parametrize(
+    ("pace", "told"),
+    [(0.03, [[0, 1, 2, 3], [4, 5, 6, 7, 8, 9, 10]]), (0.15, [[0], [1, 2], [3, 4], [5, 6], [7, 8], [9, 10]])],
+)
+def test_the_first_steps_are_told_together_where_they_come_soon(
+    monkeypatch: pytest.MonkeyPatch, pace: float, told: list[list[int]]
+) -> None:
+    """A fast run is slowed the most at its beginning; of a slow one the first step is seen as early as it can be."""
+    now = 0.0
+    monkeypatch.setattr("app.streaming.time", SimpleNamespace(monotonic=lambda: now))
+
+    def run() -> Iterator[int]:
+        nonlocal now
+        for step in range(11):
+            now += pace
+            yield step
+
+    assert [steps for steps in bursts(run(), 0.2) if steps] == told  # type: ignore[arg-type, comparison-overlap]
+
+
+@pytest.mark.parametrize(("pace", "told"), [(1.0, True), (0.0, False)])
+def test_the_reading_of_a_prompt_is_told_where_it_takes_a_while(runs: Runs, pace: float, told: bool) -> None:
+    """Each update costs the page a picture: a wait that is over at once needs no sentence."""
+    runs._paces["toy"] = pace  # seconds for a token
+    first = next(runs.start(asked(), "tab", ""))
+    assert kinds(first)[:2] == ["host", "state"] if told else "step" in kinds(first)
+
+
+def test_the_pace_of_reading_is_that_of_the_last_run(runs: Runs) -> None:
+    end = next(line for line in lines(whole(runs.start(asked(), "tab", ""))) if line["kind"] == "end")
+    assert 0 < runs._paces["toy"] < end["summary"]["prefill_seconds"]
+
+
+def test_a_measured_speedup_comes_where_it_was_asked_for(runs: Runs) -> None:
+    last = lines(whole(runs.start(asked(compare=True), "tab", "")))[-1]
+    assert last["kind"] == "check" and last["speedup"] > 0
+    plain = lines(whole(runs.start(asked(method="autoregressive", params={}, compare=True), "tab", "")))
+    assert plain[-1]["speedup"] is None  # of the baseline against itself there is nothing to measure
+
+
+def test_stop_acts_within_one_step(runs: Runs) -> None:
+    steps = 0
+    going = runs.start(asked(method="autoregressive", params={}, max_new_tokens=200), "tab", "")
+    for text in going:
+        steps = kinds(text).count("step")
+        if steps == 3:
+            runs.stop("tab")
+    assert steps <= 4
+    end = next(line for line in lines(text) if line["kind"] == "end")
+    assert end["finish"] == "cancelled" and end["summary"]["steps"] == steps
+    assert kinds(text)[-1] == "check"  # what was written is proven all the same
+
+
+def test_a_closed_tab_frees_the_engine_and_the_line(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Closing is what Gradio does to the generator of a tab that has gone."""
+    made = list[Any]()
+    usual = Run.__init__
+
+    def noted(self: Run, *arguments: Any) -> None:
+        usual(self, *arguments)
+        made.append(weakref.ref(self))
+
+    monkeypatch.setattr(Run, "__init__", noted)
+    going = runs.start(asked(method="autoregressive", params={}, max_new_tokens=200), "tab", "")
+    while "step" not in kinds(next(going)):
+        pass
+    assert runs.going == 1 and len(runs.line) == 1
+    run = made[0]()
+    going.close()
+    assert run.finish == "cancelled"
+    assert runs.going == 0 and len(runs.line) == 0 and len(runs.store) == 0
+    del run, going
+    gc.collect()
+    assert made[0]() is None
+
+
+def test_several_visitors_take_turns_and_see_their_place(engines: Engines, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs, served = Runs(engines, Store(), Line(4)), list[str]()
+    monkeypatch.setattr(runs.store, "put", lambda run, kept, client: served.append(run))
+    first = runs.start(asked(), "one", "")
+    while "step" not in kinds(next(first)):
+        pass
+    second, third = runs.start(asked(), "two", ""), runs.start(asked(), "three", "")
+    for _ in range(2):
+        waiting = [lines(next(second))[-1], lines(next(third))[-1]]
+    assert [line["sentence"] for line in waiting] == ["1 run is before yours.", "2 runs are before yours."]
+    assert {line["what"] for line in waiting} == {"queued"}
+    first.close()
+    ended = dict[str, str]()
+
+    def finish(name: str, texts: Iterator[str]) -> None:
+        text = whole(texts)
+        ended[name] = text
+
+    threads = [threading.Thread(target=finish, args=each) for each in (("three", third), ("two", second))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert served == [lines(ended[name])[0]["run"] for name in ("two", "three")]
+    assert "1 run is before yours." in ended["three"] and kinds(ended["three"])[-1] == "check"
+
+
+def test_a_run_stopped_in_the_line_never_starts(engines: Engines, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs, started = Runs(engines, Store()), list[Any]()
+    first = runs.start(asked(method="autoregressive", params={}), "one", "")
+    while "step" not in kinds(next(first)):
+        pass
+    monkeypatch.setattr(Runs, "decode", lambda *order: started.append(order))
+    second = runs.start(asked(), "two", "")
+    while "queued" not in next(second):
+        pass
+    runs.stop("two")
+    assert lines(whole(second))[-1] == {"kind": "fault", "sentence": "Stopped before the first step."}
+    assert not started and len(runs.line) == 1
+    first.close()
+
+
+def test_details_can_be_asked_for_as_soon_as_the_end_is_told(runs: Runs) -> None:
+    for text in runs.start(asked(), "tab", ""):
+        if "end" in kinds(text):
+            assert runs.store.get(lines(text)[0]["run"]) is not None
+
+
+def test_a_conversation_does_not_keep_a_dropped_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its caches belong to the model's engine, and a visitor may leave the tab open for days."""
+    made, usual = list[Any](), Chat.__init__
+
+    def noted(self: Chat) -> None:
+        usual(self)
+        made.append(weakref.ref(self))
+
+    monkeypatch.setattr(Chat, "__init__", noted)
+    catalog = {name: replace(TOY, name=name) for name in ("toy", "other")}
+    runs = Runs(Engines(catalog, most=1), Store())
+    whole(runs.start(asked(prompt=[{"role": "user", "content": "On which days is the sea rough?"}]), "tab", ""))
+    assert len(made) == 1 and made[0]() is not None
+    whole(runs.start(replace(asked(), entry=catalog["other"]), "another tab", ""))
+    gc.collect()
+    assert made[0]() is None and "toy" not in runs.engines
+
+
+def test_one_more_than_may_wait_is_told_so(engines: Engines) -> None:
+    runs = Runs(engines, Store(), Line(1))
+    first, second = runs.start(asked(), "one", ""), runs.start(asked(), "two", "")
+    for going in (first, second):
+        next(going), next(going)
+    sentence = "Too many runs are waiting already (1): try again in a minute."
+    assert lines(whole(runs.start(asked(), "three", "")))[-1] == {"kind": "fault", "sentence": sentence}
+    first.close(), second.close()
+
+
+def test_whoever_leaves_the_line_makes_room(engines: Engines) -> None:
+    runs = Runs(engines, Store())
+    first, second, third = (runs.start(asked(), name, "") for name in ("one", "two", "three"))
+    for going in (first, second, third):
+        next(going), next(going)
+    second.close()
+    assert len(runs.line) == 2
+    first.close()
+    assert kinds(whole(third))[-1] == "check"
+
+
+def test_a_second_run_of_a_tab_ends_its_first(runs: Runs) -> None:
+    first = runs.start(asked(method="autoregressive", params={}, max_new_tokens=200), "tab", "")
+    while "step" not in kinds(next(first)):
+        pass
+    second = runs.start(asked(), "tab", "")
+    next(second)
+    ended = lines(whole(first))
+    assert next(line for line in ended if line["kind"] == "end")["finish"] == "cancelled"
+    assert kinds(whole(second))[-1] == "check"
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (RuntimeError("CUDA out of memory at /home/someone/secret.py"), "The run failed on this machine: try again"),
+        (MemoryError(), "The run failed on this machine"),
+    ],
+)
+def test_a_failure_is_one_sentence_without_a_stack_trace(
+    runs: Runs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception, sentence: str
+) -> None:
+    def fail(self: Any, draft: Any, verdict: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(METHODS["lookahead"], "observe", fail)
+    last = lines(whole(runs.start(asked(), "tab", "")))[-1]
+    assert last["kind"] == "fault" and last["sentence"].startswith(sentence)
+    assert "secret" not in last["sentence"] and "a run failed" in caplog.text
+    assert runs.going == 0 and len(runs.line) == 0
+    monkeypatch.undo()
+    assert kinds(whole(runs.start(asked(), "tab", "")))[-1] == "check"  # the next one runs as ever
+
+
+def test_a_prompt_that_does_not_fit_is_told(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.live_runs.LIMITS", replace(LIMITS, prompt_tokens=8))
+    last = lines(whole(runs.start(asked(prompt="tide " * 20), "tab", "")))[-1]
+    assert last["kind"] == "fault" and last["sentence"].endswith("tokens: shorten it to 8.")
+
+
+def test_the_advice_to_shorten_a_prompt_is_right_at_once(runs: Runs) -> None:
+    """It named the page's own limit, and whoever followed it was told of the model's next."""
+    text, order = "x y " * 1_990, asked(method="autoregressive", params={})
+
+    def sentence(prompt: str) -> str:
+        last = lines(whole(runs.start(replace(order, prompt=prompt), "tab", "x=1")))[-1]
+        return str(last.get("sentence", ""))
+
+    engine = runs.engines.ask(TOY).wait(60)
+    assert engine is not None
+    room = int(sentence(text).removesuffix(".").rsplit(" ", 1)[1])
+    assert room == min(LIMITS.prompt_tokens, engine.model.card.context - order.max_new_tokens)
+    fitting = next(text[:n] for n in range(len(text), 0, -64) if len(engine.encode(text[:n])) <= room)
+    assert sentence(fitting) == ""
+
+
+def test_a_reference_is_copied_from(runs: Runs) -> None:
+    document = whole(runs.start(asked(method="autoregressive", params={}), "tab", ""))
+    ids = [token for line in lines(document) if line["kind"] == "step" for token in line["emitted"]]
+    engine = runs.engines.ask(TOY).wait(60)
+    assert engine is not None
+    text = "".join(engine.codec.piece(token) for token in ids)
+    order = asked(method="prompt_lookup", params={}, reference=asked().prompt + text)
+    end = next(line for line in lines(whole(runs.start(order, "tab", ""))) if line["kind"] == "end")
+    plain = next(
+        line for line in lines(whole(runs.start(replace(order, reference=""), "tab", ""))) if line["kind"] == "end"
+    )
+    assert end["summary"]["steps"] < plain["summary"]["steps"]
+
+
+def test_a_conversation_keeps_its_cache_from_turn_to_turn(runs: Runs) -> None:
+    turns = [{"role": "user", "content": "On which days is the sea rough?"}]
+    first = lines(whole(runs.start(asked(prompt=turns), "tab", "")))
+    begun = next(line for line in first if line["kind"] == "step")
+    assert begun["pending"] == begun["start"] - 1  # all of it was read
+    prompt, answer = runs.answer("tab") or ((), "")
+    assert prompt == tuple(turns) and answer and runs.answer("tab") is None
+    turns += [{"role": "assistant", "content": answer}, {"role": "user", "content": "And on Friday?"}]
+    later = lines(whole(runs.start(asked(prompt=turns), "tab", "")))
+    step = next(line for line in later if line["kind"] == "step")
+    assert 0 < step["pending"] < step["start"] - 1 - len(turns[0]["content"].split())
+    other = lines(whole(runs.start(asked(prompt=turns), "another tab", "")))
+    step = next(line for line in other if line["kind"] == "step")
+    assert step["pending"] == step["start"] - 1  # nobody gets at another visitor's cache
+    runs.forget("tab")
+    again = lines(whole(runs.start(asked(prompt=turns), "tab", "")))
+    step = next(line for line in again if line["kind"] == "step")
+    assert step["pending"] == step["start"] - 1
+
+
+def test_what_a_method_learns_from_a_visitor_stays_with_that_visitor(runs: Runs) -> None:
+    """The engine is everybody's: its own memory would show one visitor's phrases in another one's record."""
+    order = asked(method="ouroboros", params={"warm_start": "across"})
+
+    def known(texts: Iterator[str]) -> int:
+        """Phrases in the pool after the first step."""
+        run = next(line["run"] for line in lines(whole(texts)) if line["kind"] == "play")
+        kept = runs.store.get(run)
+        assert kept is not None
+        entries: int = kept.trace.steps[0].panel["pool"]["entries"]
+        return entries
+
+    alone = known(runs.start(order, "tab", ""))
+    assert known(runs.start(order, "another tab", "")) == alone
+    assert known(runs.start(order, "tab", "")) > alone
+    assert known(races.start(runs, [order], "tab", "")) > alone == known(races.start(runs, [order], "third tab", ""))
+    runs.forget("tab")
+    assert known(runs.start(order, "tab", "")) == alone
+
+
+def test_an_answer_in_an_abandoned_conversation_is_for_nobody(runs: Runs) -> None:
+    turns = [{"role": "user", "content": "On which days is the sea rough?"}]
+    for since in ("line", "step"):
+        going = runs.start(asked(prompt=turns), "tab", "")
+        text = next(going)
+        while since == "step" and "step" not in kinds(text):
+            text = next(going)
+        runs.renew("tab")
+        assert kinds(whole(going))[-1] == "check" and runs.answer("tab") is None
+    whole(runs.start(asked(prompt=turns), "tab", ""))
+    assert runs.answer("tab") is not None

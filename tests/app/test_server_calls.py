@@ -1,0 +1,260 @@
+"""What a page's scripts may ask the server for, with anything as the argument."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections import deque
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from app.limits import LIMITS
+from app.recordings import LANDING
+from app.server_calls import Asked
+from app.state import House
+from decoding.trace.file import parse_trace, read_trace
+
+from .conftest import asked, lines
+from .test_controls import ANYTHING
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+@pytest.fixture
+def functions(house: House) -> dict[str, Asked]:
+    return {function.__name__: function for function in house.answers.functions()}
+
+
+@pytest.fixture
+def run(house: House) -> str:
+    return str(lines(deque(house.runs.start(asked(), "tab", "x=1"), maxlen=1).pop())[0]["run"])
+
+
+def spell(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def test_a_step_and_its_details_come_again(functions: dict[str, Asked], run: str) -> None:
+    step = lines(functions["run_step"]([run, 2])["lines"])[-1]
+    assert step["kind"] == "step" and step["k"] == 2 and step["nodes"]
+    detail = lines(functions["run_detail"]([run, 2])["lines"])[-1]
+    assert detail["kind"] == "detail" and detail["k"] == 2 and detail["top"][0]
+
+
+@pytest.mark.parametrize("name", ["run_step", "run_detail", "run_export", "open_recording", "open_trace"])
+@given(argument=ANYTHING)
+def test_anything_is_answered_with_a_sentence(house: House, name: str, argument: object) -> None:
+    answer = {function.__name__: function for function in house.answers.functions()}[name](argument)
+    assert answer.keys() == {"fault"} and "Traceback" not in answer["fault"] and len(answer["fault"]) <= 500
+
+
+@pytest.mark.parametrize("k", [-1, 10_000, True, 1.0, "1", None, 2**70, [1]])
+def test_only_steps_of_the_run_are_answered(functions: dict[str, Asked], run: str, k: object) -> None:
+    assert functions["run_step"]([run, k]).keys() == {"fault"}
+
+
+def test_another_visitors_run_needs_its_id(functions: dict[str, Asked], run: str) -> None:
+    for guess in (run[:-1], run.lower() + "x", "", "lookahead.jsonl", "../lookahead"):
+        assert "no longer kept" in functions["run_step"]([guess, 0])["fault"]
+
+
+@pytest.mark.parametrize("form", ["trace", "html", "perfetto", "csv", "vllm"])
+@pytest.mark.parametrize("recorded", [False, True])
+def test_every_export_is_what_its_name_says(
+    functions: dict[str, Asked], house: House, run: str, form: str, recorded: bool
+) -> None:
+    run = LANDING if recorded else run
+    answer = functions["run_export"]([run, form])
+    kept = house.store.get(run)
+    assert kept is not None and answer["name"].startswith("specscope-lookahead-")
+    if form == "trace":
+        assert parse_trace(base64.b64decode(answer["bytes"])) == kept.trace
+    elif form == "csv":
+        assert answer["text"].count("\n") == len(kept.trace.steps) + 1
+    elif form == "html":
+        assert answer["text"].startswith("<!doctype html>") and answer["type"] == "text/html"
+    else:
+        assert isinstance(json.loads(answer["text"]), dict)
+    assert "fault" in functions["run_export"]([run, "exe"])
+
+
+def proof_in(lines_of: str) -> dict[str, Any]:
+    return next(json.loads(line) for line in lines_of.splitlines() if line.startswith('{"kind":"end"'))
+
+
+def test_a_live_runs_proof_and_speedup_are_kept_with_it(functions: dict[str, Asked], house: House) -> None:
+    told = lines(deque(house.runs.start(asked(compare=True), "tab", ""), maxlen=1).pop())
+    run, last = told[0]["run"], told[-1]
+    assert last["kind"] == "check" and last["speedup"] > 0
+    page = functions["run_export"]([run, "html"])["text"].replace(r"\u003c", "<")
+    for found in (
+        proof_in(functions["open_recording"](run)["lines"]),
+        proof_in(page[page.index('id="lines">') + 11 :]),
+    ):
+        assert (found["check"], found["speedup"]) == (last["check"], last["speedup"])
+
+
+def test_one_record_is_read_at_a_time(functions: dict[str, Asked], house: House, run: str, monkeypatch: Any) -> None:
+    monkeypatch.setattr("app.trace_store._PATIENCE", 0.01)
+    data = spell((GOLDEN / "lookahead.jsonl").read_bytes())
+    calls = [("open_recording", run), ("run_export", [run, "html"]), ("open_trace", data)]
+    with house.store.reading:
+        for name, argument in calls:
+            assert "try again in a moment" in functions[name](argument)["fault"]
+        assert "lines" in functions["run_step"]([run, 0])  # what is at hand waits for nobody
+    assert all("fault" not in functions[name](argument) for name, argument in calls)
+
+
+def test_a_dropped_trace_is_shown_and_kept(functions: dict[str, Asked], house: House) -> None:
+    data = (GOLDEN / "lookahead.jsonl").read_bytes()
+    for sent in (data, gzip.compress(data)):
+        told = lines(functions["open_trace"](spell(sent))["lines"])
+        assert told[0]["kind"] == "host" and told[-1]["kind"] == "end"
+        kept = house.store.get(told[0]["run"])
+        assert kept is not None and kept.trace == read_trace(GOLDEN / "lookahead.jsonl")
+    torn = lines(functions["open_trace"](spell(data[: len(data) // 2]))["lines"])
+    assert torn[-1]["finish"] == "torn"
+
+
+def nodes(step: dict[str, Any], count: int) -> dict[str, Any]:
+    """A step with a chain of so many nodes, of which nothing was accepted."""
+    columns = {"tokens": [step["tokens"][0], *[9] * (count - 1)], "parents": [*range(-1, count - 1)]}
+    columns |= {"roles": [0, *[1] * (count - 1)], "sources": ["root", *["draft:1"] * (count - 1)], "path": [0]}
+    outcome = {"emitted": [step["tokens"][0]], "accepted": 0, "drafted": count - 1, "fed": count, "pending": 0}
+    return step | columns | outcome | {"choices": [], "p": [], "q": [], "top": [], "draft_top": [], "panel": {}}
+
+
+def packed(header: dict[str, Any], steps: list[dict[str, Any]]) -> str:
+    """A dropped file of a header and some steps, each of which writes one token."""
+    first = len(header["prompt"])
+    told = [step | {"index": k, "start": first + k} for k, step in enumerate(steps)]
+    return spell(gzip.compress("".join(json.dumps(line) + "\n" for line in (header, *told)).encode(), 1))
+
+
+def bombs() -> dict[str, str]:
+    """Small files that would take most of a machine."""
+    golden = [json.loads(line) for line in (GOLDEN / "lookahead.jsonl").read_text().splitlines()]
+    header, step = golden[0], next(line for line in golden if line["kind"] == "step")
+    small = nodes({**step, "tokens": [header["prompt"][-1]]}, 2)
+    return {
+        "values, more than the 262144 allowed": packed(header, [small | {"panel": {"rows": [[]] * 400_000}}]),
+        "more than the 2097152 values allowed, at line": packed(
+            header, [small | {"top": [[[1, 0.5]] * 40_000, []]}] * 20
+        ),
+        "panel of step 1 holds 'wormhole', which no method writes: take it out": packed(
+            header, [small, small | {"panel": {"wormhole": [1]}}]
+        ),
+        "more than the 300000 values allowed for all panels": packed(
+            header, [small | {"panel": {"rows": [1] * 10**5}}] * 6
+        ),
+        "more than the 65536 nodes read of all steps: record fewer": packed(header, [nodes(small, 700)] * 94),
+    }
+
+
+def hostile() -> list[tuple[str, str]]:
+    golden = (GOLDEN / "lookahead.jsonl").read_text().splitlines()
+    header, step = json.loads(golden[0]), json.loads(golden[6])
+    return [
+        ("nothing", ""),
+        ("no base64", "<script>"),
+        ("a picture", spell(b"\x89PNG\r\n\x1a\n" + bytes(64))),
+        ("a bomb", spell(gzip.compress(bytes(64 * 2**20)))),
+        ("damaged gzip", spell(b"\x1f\x8b\x08" + bytes(64))),
+        ("deep", spell(b"[" * 100_000)),
+        ("no steps", spell((golden[0] + "\n").encode())),
+        ("another kind", spell(json.dumps({**header, "kind": "exec"}).encode() + b"\n")),
+        ("a cycle", spell("\n".join([*golden[:6], json.dumps({**step, "parents": [0] * 12}), ""]).encode())),
+        ("a huge id", spell("\n".join([*golden[:6], json.dumps({**step, "emitted": [2**80]}), ""]).encode())),
+        ("another version", spell(json.dumps({**header, "schema": 999}).encode() + b"\n")),
+    ]  # fmt: skip
+
+
+BOMBS = bombs()
+
+
+@pytest.mark.parametrize("sentence", BOMBS)
+def test_a_bomb_is_refused_at_once(functions: dict[str, Asked], house: House, sentence: str) -> None:
+    """A few kilobytes that took hundreds of megabytes, or the reading queue for twenty seconds."""
+    answer = functions["open_trace"](BOMBS[sentence])
+    assert sentence in answer["fault"] and len(answer["fault"]) <= 500
+    assert len(house.store) == 0
+
+
+def test_the_largest_run_of_the_page_itself_can_be_dropped(functions: dict[str, Asked], house: House) -> None:
+    """As many steps as it writes tokens, each as large as it may be and with all that a full record holds."""
+    golden = [json.loads(line) for line in (GOLDEN / "lookahead.jsonl").read_text().splitlines()]
+    header, first = golden[0], next(line for line in golden if line["kind"] == "step")
+    count, shares = LIMITS.nodes, [0.123456] * (LIMITS.nodes - 1)
+    step = nodes({**first, "tokens": [header["prompt"][-1]]}, count)
+    best = [[token, 0.123456] for token in range(5)]
+    step |= {"choices": [9] * count, "p": [None, *shares], "q": [None, *shares], "top": [best] * count}
+    step |= {"draft_top": [[[*row, 0.1] for row in best]] * 64 + [[]] * (count - 64)}
+    sent = packed(header, [step] * LIMITS.new_tokens)
+    told = functions["open_trace"](sent)["lines"]
+    assert len(told) < 2 * LIMITS.stream_bytes
+    assert (
+        "nodes read of all steps" in functions["open_trace"](packed(header, [step] * (LIMITS.new_tokens + 1)))["fault"]
+    )
+
+
+def test_a_recording_waits_for_no_visitors_file(functions: dict[str, Asked], house: House, monkeypatch: Any) -> None:
+    """Also one that nobody has opened before: what comes with the page is small, and known to be harmless."""
+    monkeypatch.setattr("app.trace_store._PATIENCE", 0.01)
+    with house.store.reading:
+        for run in (LANDING, "jacobi-defaults"):
+            assert "lines" in functions["open_recording"](run)
+            assert "lines" in functions["run_step"]([run, 0]) and "lines" in functions["run_detail"]([run, 0])
+
+
+def test_a_dropped_file_that_is_too_long_for_one_page_says_so(functions: dict[str, Asked], monkeypatch: Any) -> None:
+    run = lines(functions["open_trace"](spell((GOLDEN / "lookahead.jsonl").read_bytes()))["lines"])[0]["run"]
+    assert "text" in functions["run_export"]([run, "html"])
+    monkeypatch.setattr("app.server_calls.LIMITS", replace(LIMITS, page_characters=20_000))
+    assert "too long for one page: download its trace" in functions["run_export"]([run, "html"])["fault"]
+
+
+@pytest.mark.parametrize(("name", "sent"), hostile(), ids=[name for name, _ in hostile()])
+def test_a_hostile_file_is_one_sentence(functions: dict[str, Asked], house: House, name: str, sent: str) -> None:
+    answer = functions["open_trace"](sent)
+    assert answer.keys() == {"fault"} and 10 < len(answer["fault"]) <= 500 and "\n" not in answer["fault"]
+    assert len(house.store) == 0
+
+
+def test_a_panel_changed_by_hand_is_one_sentence(functions: dict[str, Asked]) -> None:
+    """A method's panel is free JSON: the reader lets it through, and the views must not."""
+    golden = [json.loads(line) for line in (GOLDEN / "lookahead.jsonl").read_text().splitlines()]
+    for panel in ({"rows": "x", "pool": [[[]]]}, {"rows": [[None]], "guesses": {"a": 1}, "phase": []}):
+        told = [{**line, "panel": panel} if line["kind"] == "step" else line for line in golden]
+        answer = functions["open_trace"](spell("".join(json.dumps(line) + "\n" for line in told).encode()))
+        assert "fault" not in answer or "Traceback" not in answer["fault"]
+        assert not answer.get("fault", "").startswith("The server could not")
+
+
+def test_a_file_larger_than_allowed_is_not_even_read(functions: dict[str, Asked]) -> None:
+    assert "larger than 4 MB" in functions["open_trace"]("A" * (LIMITS.upload_bytes * 2))["fault"]
+
+
+def test_hostile_texts_leave_as_data(functions: dict[str, Asked]) -> None:
+    """What a token says reaches the page inside JSON strings of plain ASCII, and no file name."""
+    evil = "<img src=x onerror=alert(1)>`${alert(2)}`</script>\u202e\u200b=cmd()"
+    golden = [json.loads(line) for line in (GOLDEN / "lookahead.jsonl").read_text().splitlines()]
+    for line in golden:
+        if line["kind"] == "texts":
+            line["texts"] = {token: f"{evil}{token}" for token in line["texts"]}
+        if line["kind"] == "header":
+            line["method"] = line["model"]["name"] = f"../{evil}"
+    opened: Any = functions["open_trace"](spell("".join(json.dumps(line) + "\n" for line in golden).encode()))
+    assert opened["lines"].isascii()
+    run = lines(opened["lines"])[0]["run"]
+    for form in ("csv", "perfetto", "vllm", "html"):
+        answer = functions["run_export"]([run, form])
+        assert all(letter.isalnum() or letter in "-._" for letter in answer["name"])
+        if form != "html":
+            assert answer["text"].isascii()
+        else:
+            assert "<img src=x onerror" not in answer["text"]

@@ -1,0 +1,175 @@
+"""The page and the command: names from files of tasks cannot spoil it, and one call writes all of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from decoding.cli import paper_checks
+from decoding.cli.arguments import Parser
+from decoding.cli.progress import Progress
+from decoding.embedded import MEDUSA_2, PARTS
+from decoding.engine import Engine
+from decoding.errors import ParamError
+from decoding.toy import toy
+from lab.papers import PAPERS, measure, variants
+from lab.papers.claims import Finding, Table, Verdict, more, weigh
+from lab.papers.kangaroo import MATHS
+from lab.papers.measure import PLAIN, using
+from lab.papers.page import conditions, document, page
+from tests.toys import counted_text, engine
+
+from .conftest import make_lab
+
+HOSTILE = "a|b <script>\n# c [d](e) `f` " + "g" * 900
+
+
+def run(*argv: str) -> int:
+    """The command on the toy."""
+    parser, threads = Parser(), torch.get_num_threads()
+    paper_checks.add_flags(parser)
+    try:
+        return paper_checks.main(parser.parse_args(["--model", "toy", *argv]))
+    finally:
+        torch.set_num_threads(threads)
+
+
+def test_names_from_files_mean_nothing_to_markdown() -> None:
+    paper = PAPERS["lookahead"]
+    claim = paper.claims[-1]
+    table = Table(("setting", HOSTILE), ((HOSTILE, 1.5),), {"x": 0.25})
+    found = Finding(paper, claim, table, weigh(more(HOSTILE, 1.0, "b", 2.0)))
+    text = page([found], conditions(make_lab(engine(counted_text()), 4, kinds=(HOSTILE,))))
+    assert "<script" not in text and "\n# c" not in text and "](e)" not in text.replace("\\[d](e)", "")
+    [row] = [line for line in text.splitlines() if line.endswith(" | 1.500 |")]
+    assert row.startswith("| a\\|b &lt;script&gt; # c \\[d](e) 'f' g") and len(row) < 130
+    assert "Besides: x 0.250." in text and "**Does not hold here.**" in text
+
+
+def test_prose_never_becomes_a_list() -> None:
+    """A line that the wrapping begins with a minus or a number would."""
+    paper, claim = PAPERS["speculative"], PAPERS["speculative"].claims[0]
+    words = "a - b + c 1. d * e > f "
+    for shift in range(12):
+        found = Finding(paper, claim, None, weigh(more("x" * shift + " " + words * 30, 2.0, "y", 1.0)))
+        text = page([found], conditions(make_lab(engine(counted_text()), 2, kinds=("a",))))
+        assert not re.search(r"^([-+*>]|\d+[.)])\s", text, flags=re.MULTILINE)
+
+
+def test_the_command_writes_page_and_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One question of every kind: what can be measured is, and the rest says why not."""
+    out = tmp_path / "checks.md"
+    flags = ["--limit", "1", "--max-new-tokens", "5", "--out", str(out), "--only", "medusa, speculative,jacobi"]
+    assert run(*flags, "--json") == 0
+    data = json.loads(capsys.readouterr().out)
+    assert {claim["paper"] for claim in data["claims"]} == {"jacobi", "speculative", "medusa"}
+    assert data["model"] == "toy" and data["questions"] == 8 and data["threads"] == 1
+    verdicts = {claim["title"]: claim["verdict"] for claim in data["claims"]}
+    assert verdicts["a sparse tree beats a much larger dense one"] == Verdict.UNMEASURED
+    assert verdicts["it hardly saves steps"] in {Verdict.HOLDS, Verdict.PARTLY, Verdict.FAILS}
+    text = out.read_text(encoding="utf-8")
+    assert text.startswith("# What the papers found, on toy\n") and "## Jacobi decoding" in text
+    asked = "--model toy --only 'medusa, speculative,jacobi' --limit 1 --max-new-tokens 5"
+    assert f"This page is written by `python -m decoding paper-checks {asked}`." in " ".join(text.split())
+    assert "Medusa needs Medusa heads" in text and "## Lookahead" not in text
+    blocks = {
+        str(row[0]): row[1] for claim in data["claims"] if claim["paper"] == "jacobi" for row in claim["table"]["rows"]
+    }
+    assert blocks["block of 4"] >= 1.0 and f"| block of 4 | {blocks['block of 4']:.3f} |" in text
+    assert run(*flags[:-1], "jacobi") == 0
+    assert re.search(r"Jacobi decoding: it hardly saves steps\nsaved in .*checks.md\n$", capsys.readouterr().out)
+
+
+def test_pocket_brings_the_model_that_learnt_with_its_heads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without it one claim of the page would be lost by forgetting a flag."""
+    monkeypatch.setattr(variants, "joint", lambda engine, folder, tell: {str(folder): None})
+    monkeypatch.setattr(variants, "stores", lambda engine, text, tell: {})
+    parser = Parser()
+    paper_checks.add_flags(parser)
+    for flags, found in (([], [str(PARTS[MEDUSA_2]["medusa"])]), (["--medusa-2", "b"], ["b"]), (["--model", "m"], [])):
+        assert list(paper_checks._variants(parser.parse_args(flags), toy(), Progress())) == found
+
+
+@pytest.mark.parametrize("violations", [0, 1])
+def test_the_page_tells_what_is_wrong_with_answers_that_differ(
+    monkeypatch: pytest.MonkeyPatch, violations: int
+) -> None:
+    """A cause that nobody measured must not be named."""
+    lab = make_lab(engine(counted_text()), 6)
+    lab.questions = tuple(replace(question, answer=(0,)) for question in lab.questions)
+    lab.tally(using("prompt_lookup"), using("jacobi"), using("prompt_lookup", temperature=1.0), PLAIN)
+    if violations:
+        real = Engine.rescore
+        monkeypatch.setattr(Engine, "rescore", lambda self, trace: replace(real(self, trace), violations=1))
+    text = " ".join(page([], conditions(lab)).split())
+    wrong = 6 * violations
+    assert "Of 6 greedy answers by the methods, 0 are autoregressive decoding's to the last token; of the 6" in text
+    assert f"others, 6 were checked against plain passes of the target: in {6 - wrong} every token" in text
+    assert f"rounding reaches, in {wrong} some token is neither." in text
+
+
+def test_many_differing_answers_are_checked_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "_RESCORED", 4)
+    lab = make_lab(engine(counted_text()), 2)
+    lab.questions = tuple(replace(question, answer=(0,)) for question in lab.questions)
+    lab.tally(*(using("prompt_lookup", K=K) for K in range(1, 4)))
+    assert lab.identical == (0, 9) and lab.rescore() == (3, 0)
+
+
+def test_kinds_of_mt_bench_are_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As in the papers: eight kinds of ten questions would outweigh the others, and none of them would be chat."""
+    names = ["writing", "roleplay", "reasoning", "math", "coding", "extraction", "stem", "humanities", "math_reasoning"]
+    for kinds, told in ((names, ["mt_bench", "math_reasoning"]), (["coding", "math"], ["coding", "math"])):
+        file = tmp_path / "questions.jsonl"
+        file.write_text("".join(json.dumps({"category": kind, "turns": ["Every evening"]}) + "\n" for kind in kinds))
+        flags = ["--tasks", str(file), "--max-new-tokens", "2", "--out", str(tmp_path / "a.md"), "--only", "jacobi"]
+        assert run(*flags, "--json") == 0
+        assert json.loads(capsys.readouterr().out)["kinds"] == told
+        assert " --tasks questions.jsonl" in (tmp_path / "a.md").read_text(encoding="utf-8"), "it tells where files lie"
+    lab = make_lab(engine(counted_text()), 2, kinds=("mt_bench", "math", "math_reasoning"))
+    assert lab.find_kind(*MATHS) == "math_reasoning"
+
+
+@pytest.mark.parametrize(
+    ("argv", "reason"),
+    [
+        (["--only", "telepathy"], "--only knows jacobi, lookahead"),
+        (["--only", ","], "--only must name some of"),
+        (["--only", "jacobi", "--out", "docs/../docs/paper_checks.md"], "name another file for some of them"),
+        (["--limit", "0"], "--limit must be from 1"),
+        (["--max-new-tokens", "many"], "must be a whole number"),
+        (["--out", "/no/such/folder/page.md"], "folder that exists"),
+        (["--tasks", "/no/such/file"], "cannot read"),
+        (["--kangaroo-variants", "."], "is a table"),
+        (["--medusa-2", "."], "--medusa-2 must name"),
+        (["--max-new-tokens", "999999"], "lower --max-new-tokens"),
+    ],
+    ids=range(10),
+)
+def test_nonsense_ends_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, argv: list[str], reason: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "docs").mkdir()
+    with pytest.raises(ParamError, match=re.escape(reason)):
+        run("--out", "page.md", *argv)
+    assert not (tmp_path / "page.md").exists()
+
+
+def test_json_holds_every_number() -> None:
+    paper, claim = PAPERS["jacobi"], PAPERS["jacobi"].claims[0]
+    table = Table(("a", "b"), (("x", 1.23456789), ("y", None), ("z", 3)), {"c": 0.5})
+    [entry] = document([Finding(paper, claim, table, weigh(more("x", 2, "y", 1)))], {})["claims"]
+    assert entry["table"] == {
+        "heads": ["a", "b"],
+        "rows": [["x", 1.234568], ["y", None], ["z", 3]],
+        "facts": {"c": 0.5},
+    }
+    assert entry["verdict"] == "holds" and entry["rule"] == claim.rule

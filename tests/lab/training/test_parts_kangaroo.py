@@ -1,0 +1,132 @@
+"""A Kangaroo adapter in training: aligned with the model it drafts for, and read again as it was trained."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from decoding.errors import ParamError
+from decoding.model.decoder import Decoder
+from decoding.parts.adapter import ARCHITECTURES, load_adapter
+from lab.training.backbone import Backbone
+from lab.training.kangaroo import AdapterSettings, Kangaroo, usual_exit
+from lab.training.rows import Batch
+
+from .test_parts_medusa import Kill, MakeBackbone, shaken, train, weights_of
+
+
+def by_hand(learner: Kangaroo, batch: Batch, folder: Path, shift: int = 0) -> tuple[float, float, float]:
+    """Loss, top-1 agreement and expected acceptance, row by row, with the adapter as the engine runs it."""
+    model = learner.backbone.model
+    learner.save(folder)
+    adapter = load_adapter(str(folder), Decoder.from_transformers(model))
+    losses, right, accepted = list[float](), list[bool](), list[float]()
+    for ids, positions, learnt in zip(batch.ids, batch.positions, batch.learnt, strict=True):
+        begins = [*(positions == 0).nonzero().flatten().tolist(), len(ids)]
+        for begin, end in pairwise(begins):
+            with torch.no_grad():
+                found = model(input_ids=ids[None, begin:end], output_hidden_states=True)
+            session = adapter.open(64, 64)
+            made = session.read(found.hidden_states[adapter.layer][0])
+            for t in range(end - begin - 1 - shift):
+                if learnt[begin + t + 1]:
+                    draft, target = session.logits(made[t]), found.logits[0, t + shift].softmax(-1)
+                    losses.append(float(cross_entropy(draft, target)))
+                    right.append(bool(draft.argmax() == target.argmax()))
+                    accepted.append(float(torch.minimum(draft.softmax(-1), target).sum()))
+    return sum(losses) / len(losses), sum(right) / len(right), sum(accepted) / len(accepted)
+
+
+@pytest.mark.parametrize(
+    ("family", "layer", "architecture"),
+    [
+        ("llama", 1, "kangaroo"),
+        ("mistral", 2, "kangaroo"),
+        ("qwen3", 2, "kangaroo_head"),
+        ("llama", 2, "transformer"),
+        ("llama", 1, "mlp_only"),
+    ],
+)
+def test_the_adapter_learns_the_models_own_law_at_the_same_place(
+    backbone: MakeBackbone, batch: Batch, tmp_path: Path, family: str, layer: int, architecture: str
+) -> None:
+    """Measured on packed rows, and by hand on each alone with the engine's adapter. The control is off by one."""
+    assert architecture in ARCHITECTURES
+    learner = Kangaroo(backbone(family), AdapterSettings(layer, architecture), seed=1)
+    shaken(learner)
+    few = next(batch.parts(2))
+    loss, right, accepted = by_hand(learner, few, tmp_path)
+    (found,) = learner.measure([few])["heads"]
+    assert found["loss"] == pytest.approx(loss, rel=1e-3)
+    assert found["top"][0] == pytest.approx(right, abs=1e-6)
+    assert found["acceptance"] == pytest.approx(accepted, rel=1e-3)
+    assert learner.learn(few, few.counts(1), 0.0)["loss"] == pytest.approx(loss, rel=1e-3)
+    assert abs(by_hand(learner, few, tmp_path, shift=1)[0] - loss) > 1e-2 * loss
+
+
+def test_an_untaught_adapter_says_what_the_model_would_if_it_ended_there(backbone: MakeBackbone, batch: Batch) -> None:
+    """Behind the last layer, that is what the model says: everything would be accepted."""
+    learner = Kangaroo(backbone(), AdapterSettings(3), seed=1)
+    (found,) = learner.measure([batch])["heads"]
+    assert found["top"][0] == 1.0 and found["acceptance"] == pytest.approx(1.0, abs=1e-4)
+
+
+def test_an_adapter_learns_and_its_model_stays_as_it_is(backbone: MakeBackbone, batch: Batch, tmp_path: Path) -> None:
+    model = backbone()
+    before = {name: weight.clone() for name, weight in model.model.state_dict().items()}
+    learner = Kangaroo(model, AdapterSettings(1, rate=0.01), seed=1)
+    (start,) = learner.measure([batch])["heads"]
+    losses = train(learner, batch, tmp_path)
+    (end,) = learner.measure([batch])["heads"]
+    assert sum(losses[-5:]) < sum(losses[:5]) - 1.0, "towards the entropy of the model's own law, below which none goes"
+    assert end["acceptance"] > start["acceptance"] + 0.05
+    assert all(torch.equal(weight, before[name]) for name, weight in model.model.state_dict().items())
+
+
+def test_a_model_in_bfloat16_teaches_almost_the_same(backbone: MakeBackbone, batch: Batch, tmp_path: Path) -> None:
+    exact = train(Kangaroo(backbone(), AdapterSettings(1), seed=1), batch, tmp_path / "exact", steps=12)
+    model = Backbone(backbone().model.to(torch.bfloat16), "llama")
+    rounded = train(Kangaroo(model, AdapterSettings(1), seed=1), batch, tmp_path / "rounded", steps=12)
+    assert rounded == pytest.approx(exact, rel=0.03)
+
+
+def test_a_killed_training_goes_on_to_the_same_weights(backbone: MakeBackbone, batch: Batch, tmp_path: Path) -> None:
+    def learner() -> Kangaroo:
+        return Kangaroo(backbone(), AdapterSettings(1), seed=1)
+
+    whole, resumed = learner(), learner()
+    train(whole, batch, tmp_path / "whole", steps=6)
+    with pytest.raises(Kill):
+        train(learner(), batch, tmp_path / "killed", steps=6, tells=iter([None] * 2), keep=0.0)
+    train(resumed, batch, tmp_path / "killed", steps=6)
+    assert all(torch.equal(a, b) for a, b in zip(weights_of(whole), weights_of(resumed), strict=True))
+
+
+def test_pieces_small_enough_for_the_memory_change_nothing(
+    backbone: MakeBackbone, batch: Batch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = list[list[Tensor]]()
+    for at_once, logits in ((len(batch.ids), 2**22), (1, 300 * 3)):
+        monkeypatch.setattr("lab.training.kangaroo._LOGITS", logits)
+        learner = Kangaroo(backbone(), AdapterSettings(1), seed=1)
+        shaken(learner)
+        for part in batch.parts(at_once):
+            learner.learn(part, batch.counts(1), 0.0)
+        found.append([w.grad for w in learner.groups["adapter"].weights.values() if w.grad is not None])
+    assert len(found[0]) == 6
+    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(*found, strict=True))
+
+
+def test_the_exit_is_where_the_paper_has_it() -> None:
+    assert [usual_exit(layers) for layers in (1, 6, 32, 40)] == [1, 1, 2, 3]
+
+
+@pytest.mark.parametrize("layer", [0, 4])
+def test_an_exit_that_the_model_does_not_have_is_refused(backbone: MakeBackbone, layer: int) -> None:
+    with pytest.raises(ParamError, match="from 1 to the model's 3 layers"):
+        Kangaroo(backbone(), AdapterSettings(layer), seed=1)

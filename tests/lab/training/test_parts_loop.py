@@ -1,0 +1,218 @@
+"""The loop that heads and adapters share: rates, checkpoints, and what it says when it cannot go on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from decoding.errors import ModelError, ParamError
+from lab.training.checkpoint import read_log
+from lab.training.curves import Panel, plot
+from lab.training.loop import Group, Loop, Recipe, memory_advice, rate_share, seeded
+from lab.training.report import panels, write_report
+from lab.training.rows import Batch
+
+from .test_parts_medusa import Fixed
+
+RECIPE = Recipe(steps=24, lines=2, length=4, warm_up=4)
+
+
+class Line:
+    """Learns one number."""
+
+    about: Mapping[str, Any] = {"kind": "line"}
+    distances = 1
+    device = torch.device("cpu")
+
+    def __init__(self, error: Exception | None = None, size: float = 1.0) -> None:
+        self.measured: list[int] = []
+        self.weight, self.error, self.size = nn.Parameter(torch.tensor([5.0])), error, size
+        self.groups = {"line": Group({"weight": self.weight}, rate=0.2)}
+
+    def learn(self, batch: Batch, counts: Tensor, share: float) -> dict[str, float]:
+        if self.error is not None and share > 0.5:
+            raise self.error
+        loss = self.weight.square().sum() * self.size * len(batch.ids) / 2
+        loss.backward()
+        return {"loss": float(loss.detach())}
+
+    def measure(self, batches: Sequence[Batch]) -> dict[str, Any]:
+        self.measured += [len(batch.ids) for batch in batches]
+        return {"heads": [{"loss": float(self.weight.detach()), "top": [0.1, 0.2, 0.3, 0.4, 0.5], "acceptance": 0.5}]}
+
+
+def batch() -> Batch:
+    ids = torch.arange(8).view(2, 4)
+    return Batch(ids, torch.arange(4).expand(2, 4), ids % 4 > 0)
+
+
+def loop(folder: Path, learner: Line | None = None, recipe: Recipe = RECIPE, seed: int = 1, **options: Any) -> Loop:
+    return Loop(recipe, learner or Line(), Fixed(batch()), folder, seed, **options)
+
+
+def quiet(what: str, share: float) -> None:
+    """Hears nothing."""
+
+
+def test_the_rate_rises_and_falls_as_half_a_cosine() -> None:
+    shares = [rate_share(step, Recipe(100, 1, 1, warm_up=10)) for step in range(100)]
+    assert shares[0] == pytest.approx(0.1, rel=0.01) and shares[9] > 0.95
+    assert shares[50] == pytest.approx(0.5) and 0 < shares[99] < 0.001
+    resting = [rate_share(step, Recipe(100, 1, 1, warm_up=10), start=0.5) for step in range(100)]
+    assert resting[50] == pytest.approx(0.1, rel=0.01) and resting[75] == pytest.approx(0.5)
+
+
+def test_every_step_is_logged_and_some_are_measured(tmp_path: Path) -> None:
+    heard: list[tuple[str, float]] = []
+    loop(tmp_path).run(lambda what, share: heard.append((what, share)))
+    log = read_log(tmp_path / "log.jsonl")
+    assert [entry["step"] for entry in log] == list(range(1, 25))
+    assert log[-1]["loss"] < log[0]["loss"] and log[-1]["tokens"] == 24 * 8
+    assert sum("held_out" in entry for entry in log) == 12 and "held_out" in log[-1]
+    assert heard[-1][1] == 1.0 and "min left" in heard[-1][0]
+
+
+def test_a_finished_training_is_not_trained_again(tmp_path: Path) -> None:
+    loop(tmp_path).run(quiet)
+    again = Line()
+    loop(tmp_path, again, at_once=1).run(quiet)
+    assert float(again.weight.detach()) != 5.0, "the weights came back"
+    assert len(read_log(tmp_path / "log.jsonl")) == 24
+
+
+def test_lines_at_once_change_nothing(tmp_path: Path) -> None:
+    one, other = Line(), Line()
+    loop(tmp_path / "a", one).run(quiet)
+    loop(tmp_path / "b", other, at_once=1).run(quiet)
+    assert torch.equal(one.weight, other.weight)
+    assert set(one.measured) == {2} and set(other.measured) == {1}, "measuring takes no more memory than learning"
+    assert sum(one.measured) == sum(other.measured)
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"seed": 2}, "another seed"),
+        ({"recipe": Recipe(25, 2, 4, 4)}, "another recipe"),
+        ({"learner": type("Other", (Line,), {"about": {"kind": "curve"}})()}, "another model or settings"),
+    ],
+)
+def test_a_checkpoint_of_another_training_is_refused(tmp_path: Path, change: dict[str, Any], reason: str) -> None:
+    loop(tmp_path).run(quiet)
+    with pytest.raises(ParamError, match=f"is of {reason}: delete it"):
+        loop(tmp_path, **change).run(quiet)
+
+
+def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
+    from safetensors.torch import save_file
+
+    loop(tmp_path).run(quiet)
+    path = tmp_path / "checkpoint.safetensors"
+    for content in (b"", b"no checkpoint", path.read_bytes()[:-3]):
+        path.write_bytes(content)
+        with pytest.raises(ParamError, match="is damaged"):
+            loop(tmp_path).run(quiet)
+    about = {"training": loop(tmp_path)._about, "count": {"step": 1, "seconds": 1.0, "tokens": 8}}
+    for tensors in (
+        {},
+        {"weight/line/weight": torch.zeros(7, 7)},
+        {"weight/line/weight": torch.zeros(1), "optimizer/x/y": torch.zeros(1)},
+    ):
+        save_file(tensors, path, {"about": json.dumps(about)})
+        with pytest.raises(ParamError, match="is damaged"):
+            loop(tmp_path).run(quiet)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory"),
+        MemoryError(),
+        RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 7 bytes."),
+    ],
+)
+def test_where_the_memory_ends_one_sentence_says_what_to_do(tmp_path: Path, error: Exception) -> None:
+    """And what was learnt so far is there when it goes on."""
+    advice = r"with 2 lines of 4 tokens at once: halve --at-once.*goes on.*anew in another folder.*--length.*--quantise"
+    with pytest.raises(ModelError, match=advice):
+        loop(tmp_path, Line(error), keep=0.0).run(quiet)
+    resumed = loop(tmp_path, at_once=1)
+    resumed.run(quiet)
+    assert [entry["step"] for entry in read_log(tmp_path / "log.jsonl")] == list(range(1, 25))
+
+
+def test_other_errors_are_no_matter_of_memory(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="a bug"):
+        loop(tmp_path, Line(RuntimeError("a bug"))).run(quiet)
+    with pytest.raises(ModelError, match="for this: eat less"), memory_advice("for this", "eat less"):
+        raise MemoryError
+
+
+def test_a_training_that_explodes_says_so_and_keeps_its_last_checkpoint(tmp_path: Path) -> None:
+    with pytest.raises(ParamError, match="no number any more at step 1: lower the rates"):
+        loop(tmp_path, Line(size=float("inf"))).run(quiet)
+    assert not (tmp_path / "checkpoint.safetensors").exists()
+
+
+def test_a_log_that_was_cut_off_is_read_up_to_the_cut(tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text('{"step": 1}\n{"step": 2}\n{"st')
+    assert [entry["step"] for entry in read_log(tmp_path / "log.jsonl")] == [1, 2]
+    assert read_log(tmp_path / "missing") == []
+    (tmp_path / "log.jsonl").write_text('{"step": 1}\n[]\n')
+    assert len(read_log(tmp_path / "log.jsonl")) == 1
+
+
+FINAL = {"heads": [{"loss": 1.0, "top": [0.1] * 5, "acceptance": 0.5}]}
+
+
+def test_a_log_that_does_not_tell_of_the_whole_training_is_refused(tmp_path: Path) -> None:
+    """The card must not say less than was done, and a damaged file ends in no traceback."""
+    settings, path = {"kind": "kangaroo", "steps": 24}, tmp_path / "log.jsonl"
+    loop(tmp_path).run(quiet)
+    write_report(tmp_path, "org/base", settings, path, FINAL, torch.device("cpu"))
+    card, lines = (tmp_path / "README.md").read_text(), path.read_text().splitlines()
+    assert "24 steps" in card and f"{torch.get_num_threads()} thread" in card
+    for content in (
+        *("", "no log", '{"step": 24}', "\n".join([*lines[:9], "{", *lines[10:]])),
+        '{"step": 24, "tokens": "many", "seconds": 1, "loss": 1}',
+        '{"step": 24, "tokens": 5, "seconds": 1, "loss": "low"}',
+        '{"step": 24, "tokens": 5, "seconds": 1, "loss": 1, "held_out": {"heads": [{}]}}',
+        f'{{"step": 24, "tokens": 1{"0" * 400}, "seconds": 1, "loss": 1}}',
+    ):
+        path.write_text(content)
+        with pytest.raises(ParamError, match=r"log\.jsonl is damaged: delete checkpoint\.safetensors beside it"):
+            write_report(tmp_path, "org/base", settings, path, FINAL, torch.device("cpu"))
+        assert (tmp_path / "README.md").read_text() == card
+    path.unlink()
+    with pytest.raises(ParamError, match="is damaged"):
+        write_report(tmp_path, "org/base", settings, path, FINAL, torch.device("cpu"))
+
+
+def test_chance_is_of_the_seed_inside_and_untouched_outside() -> None:
+    before = torch.get_rng_state()
+    with seeded("1/2", torch.device("cpu")):
+        one = torch.rand(3)
+    with seeded("1/2", torch.device("cpu")):
+        again = torch.rand(3)
+    with seeded("1/3", torch.device("cpu")):
+        other = torch.rand(3)
+    assert torch.equal(one, again) and not torch.equal(one, other)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_curves_show_every_head(tmp_path: Path) -> None:
+    loop(tmp_path).run(quiet)
+    log = read_log(tmp_path / "log.jsonl")
+    drawn = list(panels(log))
+    assert [panel.title for panel in drawn][-1] == "held out: top-5 accuracy" and len(drawn) == 8
+    picture = plot(drawn)
+    assert picture.startswith("<svg") and picture.count("<polyline") == 8
+    assert plot(list(panels([]))).endswith("</svg>\n")
+    hostile = plot([Panel("<b>", {"<i>": [(1.0, 2.0), (2.0, float("nan"))]})])
+    assert "<b>" not in hostile and "<i>" not in hostile and "nan" not in hostile
