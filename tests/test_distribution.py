@@ -18,7 +18,8 @@ import pytest
 import torch
 from scipy.stats import chi2
 
-from decoding import accept, drafting, sampling
+from decoding import accept, sampling
+from decoding.drafting import drafter as drafting
 from decoding.methods import METHODS
 from decoding.methods.autoregressive import Autoregressive
 from decoding.model.table import TableModel

@@ -25,4 +25,7 @@ METHODS: dict[str, type[Method]] = {
     "rest": Rest,
 }
 
-__all__ = ["METHODS", "Context", "Method"]
+# The names in the panels, for whoever reads a file that may hold anything in them.
+PANEL_NAMES = frozenset(name for method in METHODS.values() for name in method.Panel.__annotations__)
+
+__all__ = ["METHODS", "PANEL_NAMES", "Context", "Method"]

@@ -6,12 +6,14 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 from .. import params
-from ..model.session import ExitSession, Session
-from ..sampling import Sampler
 from ..types import JSON, Draft, Verdict
+
+if TYPE_CHECKING:
+    from ..model.session import ExitSession, Session
+    from ..sampling import Sampler
 
 
 @dataclass(slots=True)
@@ -40,6 +42,10 @@ class Context:
         return self.max_new_tokens - (len(self.text) - self.prompt_length)
 
 
+class EmptyPanel(TypedDict):
+    """The panel of a method that has nothing to show."""
+
+
 class Method(ABC):
     """One decoding method of one run."""
 
@@ -47,6 +53,9 @@ class Method(ABC):
     label: ClassVar[str]
     paper: ClassVar[str]
     Params: ClassVar[type[params.Params]]
+    # A TypedDict of what `panel` returns, total=False, since a step need not fill every key. All of it is JSON, so what
+    # is declared as a tuple is a list when the program runs, as it is in a file.
+    Panel: ClassVar[type] = EmptyPanel
     # Capabilities of the engine ("hidden", "early_exit") and parts it must have been loaded with ("draft_model", ...).
     needs: ClassVar[frozenset[str]] = frozenset()
     takes_reference: ClassVar[bool] = False  # whether it can copy from a document beside the text

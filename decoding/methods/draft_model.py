@@ -20,17 +20,17 @@ Differs from the paper
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypedDict
 
-import torch
-
-from ..drafting import next_token
 from ..model.session import catch_up
 from ..params import Params, param
 from ..tree import Builder
-from ..types import JSON, Draft, Verdict
+from ..types import Draft, Verdict
 from .base import Context, Method
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,13 @@ class DraftModelParams(Params):
     )
 
 
+class DraftModelPanel(TypedDict, total=False):
+    """How sure the drafter was."""
+
+    confidence: list[float]  # the probability of its likeliest token, for every token drafted; empty without threshold
+    threshold: float
+
+
 class DraftModel(Method):
     """A small model writes ahead."""
 
@@ -54,6 +61,7 @@ class DraftModel(Method):
     label = "Draft model"
     paper = "Leviathan et al. 2023, arXiv 2211.17192; Chen et al. 2023, arXiv 2302.01318"
     Params = DraftModelParams
+    Panel = DraftModelPanel
     needs = frozenset({"draft_model"})
 
     def __init__(self, context: Context, params: DraftModelParams) -> None:
@@ -77,12 +85,16 @@ class DraftModel(Method):
         agreed = length - len(verdict.emitted) + len(verdict.path) - 1
         self._session.rewind(min(self._session.length, agreed, length - 1))  # L5
 
-    def panel(self) -> Mapping[str, JSON]:
+    def panel(self) -> DraftModelPanel:
         """How sure the drafter was of its likeliest token at every token it wrote, where a threshold asks for it."""
         return {"confidence": self._confidence, "threshold": self._params.threshold}
 
     def _write(self, count: int) -> tuple[list[int], list[torch.Tensor | None]]:
         """Up to `count` tokens and the laws behind them, which greedy drafting tells for the record alone."""
+        import torch
+
+        from ..drafting.drafter import next_token
+
         context, session, sampler = self._context, self._session, self._context.sampler
         room = session.largest_step // 2
         catch_up(session, context.text[session.length : -1], room, session.largest_step, context.interrupted)

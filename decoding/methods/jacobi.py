@@ -23,12 +23,12 @@ Differs from the paper
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypedDict
 
 from ..params import Params, param
 from ..tree import Builder
-from ..types import JSON, Draft, Verdict
+from ..types import Draft, Verdict
 from .base import Context, Method
 
 
@@ -50,6 +50,14 @@ class JacobiParams(Params):
         return self.n + 1
 
 
+class JacobiPanel(TypedDict, total=False):
+    """An iteration on the block."""
+
+    guesses: list[int]  # the block as fed
+    answers: list[int]  # what the target says behind the root and behind every guess
+    settled: int | None  # guesses that were right; None before the target has answered
+
+
 class Jacobi(Method):
     """Refine a block of guesses until it is what the target would write."""
 
@@ -57,12 +65,13 @@ class Jacobi(Method):
     label = "Jacobi"
     paper = "Song et al. 2021, arXiv 2002.03629; Santilli et al. 2023, arXiv 2305.10427"
     Params = JacobiParams
+    Panel = JacobiPanel
 
     def __init__(self, context: Context, params: JacobiParams) -> None:
         self._context, self._params = context, params
         self._guesses = [self._refill() for _ in range(params.n)]  # L1
         self._ages = [0] * params.n  # iterations that have worked on each guess's place
-        self._panel: dict[str, JSON] = {}
+        self._panel: JacobiPanel = {}
 
     def propose(self) -> Draft:
         """The root and the block as a chain."""
@@ -79,7 +88,7 @@ class Jacobi(Method):
         worked_on = [*self._ages, 0][settled + 1 :]  # the last answer is for a place that was not guessed yet
         self._ages = [*(age + 1 for age in worked_on), *([0] * settled)]
 
-    def panel(self) -> Mapping[str, JSON]:
+    def panel(self) -> JacobiPanel:
         """The block as fed, the target's answers from the root on, and how many guesses they settled."""
         return self._panel
 

@@ -28,17 +28,20 @@ Differs from the paper
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, TypedDict
 
-import torch
-
-from ..drafting import next_token
 from ..params import Params, param
-from ..parts.adapter import Adapter
 from ..tree import Builder
-from ..types import JSON, Draft, Verdict
+from ..types import Draft, Verdict
 from .base import Context, Method
+
+if TYPE_CHECKING:
+    import torch
+
+    from ..parts.adapter import Adapter
+
+Stop = Literal["start", "budget", "interrupted", "end", "gamma", "unsure", ""]  # "start": the prompt comes first
 
 _CHUNK = 256  # rows that the adapter reads at once of a long prompt
 
@@ -58,6 +61,15 @@ class KangarooParams(Params):
     )
 
 
+class KangarooPanel(TypedDict, total=False):
+    """How far the first layers wrote."""
+
+    exit_layer: int  # l
+    eta: float
+    confidence: list[float]  # the largest probability behind every token drafted; empty where eta is 0
+    stopped: Stop
+
+
 class Kangaroo(Method):
     """The target's first layers and an adapter write ahead."""
 
@@ -65,9 +77,12 @@ class Kangaroo(Method):
     label = "Kangaroo"
     paper = "Liu et al. 2024, arXiv 2404.18911"
     Params = KangarooParams
+    Panel = KangarooPanel
     needs = frozenset({"early_exit", "kangaroo"})
 
     def __init__(self, context: Context, params: KangarooParams) -> None:
+        import torch
+
         assert context.target is not None
         adapter: Adapter = context.parts["kangaroo"]
         self._context, self._params, self._target, self._layer = context, params, context.target, adapter.layer
@@ -76,7 +91,7 @@ class Kangaroo(Method):
         self._stored = 0  # tokens that the target had stored after the last step
         self._unread = torch.empty(0)  # (n, H) hidden states of the last of them, which the adapter has not read
         self._confidence: list[float] = []
-        self._stopped = ""
+        self._stopped: Stop = ""
 
     def propose(self) -> Draft:
         """The root and a chain written by the first layers, with the hidden states behind them."""
@@ -94,6 +109,8 @@ class Kangaroo(Method):
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
         """Make the adapter's text the committed one, and keep what it has yet to read."""
+        import torch
+
         target, adapter = self._target, self._adapter
         fresh = target.tapped()
         anew = target.length - len(fresh) < self._stored  # the engine has read the text from its beginning again
@@ -104,10 +121,14 @@ class Kangaroo(Method):
         if self._context.remaining > 1:  # the time that a prompt takes belongs to the step that has read it
             self._catch_up()
 
-    def panel(self) -> Mapping[str, JSON]:
+    def panel(self) -> KangarooPanel:
         """How sure the drafter was at every token it wrote, where eta asks for it, and why it stopped."""
-        shown = {"exit_layer": self._layer, "eta": self._params.eta}
-        return {**shown, "confidence": self._confidence, "stopped": self._stopped}
+        return {
+            "exit_layer": self._layer,
+            "eta": self._params.eta,
+            "confidence": self._confidence,
+            "stopped": self._stopped,
+        }
 
     def _catch_up(self) -> bool:
         """Let the adapter read until one row at most is left, which it reads with the root; False if interrupted."""
@@ -119,6 +140,10 @@ class Kangaroo(Method):
 
     def _write(self, count: int) -> tuple[list[int], list[torch.Tensor | None], torch.Tensor]:
         """Up to `count` tokens, the laws behind them, and the hidden states of the root and of all of them."""
+        import torch
+
+        from ..drafting.drafter import next_token
+
         context, sampler, eta = self._context, self._context.sampler, self._params.eta
         tokens, laws = list[int](), list[torch.Tensor | None]()
         entries = [self._target.enter(context.text[-1:], self._layer)]  # L1
@@ -139,7 +164,7 @@ class Kangaroo(Method):
 
     def _stop(self, tokens: list[int], count: int) -> bool:
         """Whether to stop behind these drafts; notes why."""
-        reasons = {
+        reasons: dict[Stop, bool] = {
             "end": tokens[-1] in self._context.end_tokens,
             "gamma": len(tokens) == self._params.gamma,
             "budget": len(tokens) == count,

@@ -28,13 +28,15 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, TypedDict
 
+from ..drafting.ngram_pool import NgramPool, Outcome
 from ..params import Params, param
-from ..pools import NgramPool
 from ..tree import Builder
 from ..types import JSON, Draft, Role, Verdict
 from .base import Context, Method
+
+Phase = Literal["prefill", "fill", "steady"]
 
 _LIKE = "As in the reference code: "
 
@@ -69,6 +71,25 @@ class LookaheadParams(Params):
         return max(filling, (self.N - 1) * (self.W + self.G) - self.G * self.drop_bonus)
 
 
+class LookaheadPool(TypedDict, total=False):
+    """What the pool learned, and how much it holds now."""
+
+    inserted: list[tuple[int, list[int], Outcome]]  # first token, the tokens behind it, what became of them
+    keys: int  # tokens that have an n-gram
+    entries: int  # n-grams
+
+
+class LookaheadPanel(TypedDict, total=False):
+    """The window, the guesses and the pool."""
+
+    phase: Phase
+    rows: list[list[int]]  # the window as fed
+    new: list[int]  # what the target says at the end of every column
+    key: int  # c
+    guesses: list[list[int]]
+    pool: LookaheadPool
+
+
 class Lookahead(Method):
     """Keep a window of Jacobi trajectories and a pool of their n-grams."""
 
@@ -76,6 +97,7 @@ class Lookahead(Method):
     label = "Lookahead"
     paper = "Fu et al. 2024, arXiv 2402.02057"
     Params = LookaheadParams
+    Panel = LookaheadPanel
 
     def __init__(self, context: Context, params: LookaheadParams) -> None:
         self._context, self._params, self._pool = context, params, NgramPool(params.G)
@@ -83,7 +105,7 @@ class Lookahead(Method):
         self._ends: list[int] = []  # the node at the end of every column
         self._history: deque[int] = deque(maxlen=params.N)  # the end of the text, where it is pooled
         self._inserted: list[JSON] = []
-        self._panel: dict[str, JSON] = {}
+        self._panel: LookaheadPanel = {}
         self._pool_text(context.text)
 
     def propose(self) -> Draft:
@@ -96,7 +118,7 @@ class Lookahead(Method):
         for r, row in enumerate(rows[1:], start=1):
             cells = enumerate(zip(row, self._ends, strict=True))
             self._ends = [tree.add(token, end, f"window:{r},{i}", Role.EXPLORE) for i, (token, end) in cells]
-        phase = "steady" if len(rows) == params.N - 1 else "fill" if len(rows) > 1 else "prefill"
+        phase: Phase = "steady" if len(rows) == params.N - 1 else "fill" if len(rows) > 1 else "prefill"
         length = params.N - 1 - params.drop_bonus  # the bonus behind a shorter guess is its own last token
         guesses = [[*ngram[:length]] for ngram in self._pool.guesses(root)] if phase == "steady" else []
         for entry, guess in enumerate(guesses):  # L3
@@ -123,10 +145,10 @@ class Lookahead(Method):
             self._rows = [row[hits:] + [self._from_prompt() for _ in row[:hits]] for row in moved]
         self._pool_text(emitted[-1:] * len(emitted) if params.repeat_history and greedy else emitted)
 
-    def panel(self) -> Mapping[str, JSON]:
+    def panel(self) -> LookaheadPanel:
         """The window as fed, the target's answers behind it, the guesses, and what the pool learned."""
-        pool = {"inserted": self._inserted, "keys": self._pool.keys, "entries": self._pool.entries}
-        return self._panel | {"pool": pool}
+        pool: LookaheadPool = {"inserted": self._inserted, "keys": self._pool.keys, "entries": self._pool.entries}
+        return {**self._panel, "pool": pool}
 
     def _insert(self, key: int, *ngram: int) -> None:
         if outcome := self._pool.insert(key, ngram):

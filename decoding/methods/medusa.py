@@ -28,16 +28,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
-
-import torch
+from typing import TYPE_CHECKING, ClassVar, Literal, TypedDict, cast
 
 from ..params import Params, param
-from ..parts.heads import Guesser
 from ..parts.medusa_tree import Tree, default, given, product
 from ..tree import Builder
 from ..types import JSON, Draft, Verdict
 from .base import Context, Method
+
+if TYPE_CHECKING:
+    import torch
+
+    from ..parts.heads import Guesser
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,23 @@ class MedusaParams(Params):
         given(self.paths)
 
 
+class MedusaTypical(TypedDict):
+    """The bounds of typical acceptance, where it decides."""
+
+    epsilon: float
+    delta: float
+
+
+class MedusaPanel(TypedDict, total=False):
+    """The heads' guesses and their fate."""
+
+    tree: Literal["sparse", "cartesian", "given"]
+    heads: int  # K
+    nodes: list[tuple[int, int, bool]]  # of every guess: its head, its rank there, and whether it was accepted
+    hits: list[int | None]  # of every token written that a head guessed at: its rank there, None where it had none
+    typical: MedusaTypical
+
+
 class Medusa(Method):
     """Several heads guess several tokens ahead."""
 
@@ -98,6 +117,7 @@ class Medusa(Method):
     label = "Medusa"
     paper = "Cai et al. 2024, arXiv 2401.10774"
     Params = MedusaParams
+    Panel = MedusaPanel
     needs = frozenset({"hidden", "medusa"})
 
     def __init__(self, context: Context, params: MedusaParams) -> None:
@@ -109,7 +129,7 @@ class Medusa(Method):
         self._hidden: torch.Tensor | None = None  # L2
         self._guesses: list[list[int]] = []  # of every head, the best first
         self._nodes: list[list[JSON]] = []  # head, rank and whether it was accepted, of every guess of the step
-        self._hits: list[JSON] = []
+        self._hits: list[int | None] = []
 
     def propose(self) -> Draft:
         """The root and the heads' guesses, combined as the tree says."""
@@ -140,10 +160,12 @@ class Medusa(Method):
         pairs = zip(self._guesses, verdict.emitted, strict=False)
         self._hits = [guesses.index(token) if token in guesses else None for guesses, token in pairs]
 
-    def panel(self) -> Mapping[str, JSON]:
+    def panel(self) -> MedusaPanel:
         """Head, rank and fate of every guess; and for every token written the rank at which its head had it, if so."""
         params = self._params
-        panel: dict[str, JSON] = {"tree": params.tree, "heads": self._count, "nodes": self._nodes, "hits": self._hits}
+        tree = cast(Literal["sparse", "cartesian", "given"], params.tree)
+        nodes: JSON = self._nodes
+        panel: MedusaPanel = {"tree": tree, "heads": self._count, "nodes": nodes, "hits": self._hits}
         if params.typical is not None and not self._context.sampler.sampling.greedy:
             panel["typical"] = {"epsilon": params.epsilon, "delta": params.delta}
         return panel

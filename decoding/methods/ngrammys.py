@@ -30,17 +30,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from heapq import nlargest
 from itertools import islice
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal, TypedDict
 
 from ..params import Params, param
-from ..parts.tables import RANKINGS, Tables
+from ..parts.rankings import RANKINGS
 from ..tree import Builder
 from ..types import JSON, Draft, Verdict
 from .base import Context, Method
 
+if TYPE_CHECKING:
+    from ..parts.tables import Tables
+
 _LATEST, _SHOWN = 4096, 32  # occurrences looked at, so that no text makes a step slow, and those in the panel
 _STRATEGIES = ("mixed", "context", "extended", "bigram", "unigram")
-Row = tuple[tuple[int, ...], list[str], dict[str, JSON]]  # tokens, sources of those in front of a chain, facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,34 @@ class NGrammysParams(Params):
         return 1 + self.k * self.depth
 
 
+class NGrammysRow(TypedDict, total=False):
+    """A row: where it comes from, and its tokens."""
+
+    strategy: Literal["context", "bigram", "unigram"]
+    count: int  # context: how often it occurs
+    place: int  # context: where it occurred last
+    rank: int  # bigram, unigram: of its first token
+    p: float  # bigram: probability of its first token
+    tokens: list[int]
+
+
+class NGrammysPanel(TypedDict, total=False):
+    """The rows, and what was looked at for them."""
+
+    k: int
+    w: int
+    winner: int | None  # the first row that holds what was accepted; None where nothing was
+    query: list[int]  # the text's last q tokens
+    matches: int  # earlier occurrences of the query
+    places: list[int]  # behind the latest of them
+    nodes: int  # of the tree, the root included
+    unmerged: int  # of a tree that merges no beginnings
+    rows: list[NGrammysRow]
+
+
+Row = tuple[tuple[int, ...], list[str], NGrammysRow]  # tokens, sources of those in front of a chain, facts
+
+
 class NGrammys(Method):
     """Verify the best n-grams of context and model together."""
 
@@ -81,13 +111,15 @@ class NGrammys(Method):
     label = "N-Grammys"
     paper = "Stewart et al. 2024, arXiv 2411.03786"
     Params = NGrammysParams
+    Panel = NGrammysPanel
     needs = frozenset({"tables"})
 
     def __init__(self, context: Context, params: NGrammysParams) -> None:
         self._context, self._params = context, params
         self._tables: Tables = context.parts["tables"]  # L1
         self._places: dict[tuple[int, ...], list[int]] = {}  # behind any q tokens of the text that others follow
-        self._indexed, self._panel = params.q, dict[str, JSON]()
+        self._indexed = params.q
+        self._panel: NGrammysPanel = {}
 
     def propose(self) -> Draft:
         """The root and up to k rows below it."""
@@ -97,7 +129,7 @@ class NGrammys(Method):
         self._indexed = max(self._indexed, len(text))
         width = min(params.depth, context.remaining - 1, context.largest_step - 1)
         self._panel = {"k": params.k, "w": width, "winner": None}
-        rows, tree = dict[tuple[int, ...], dict[str, JSON]](), Builder(text[-1])
+        rows, tree = dict[tuple[int, ...], NGrammysRow](), Builder(text[-1])
         fresh = (row for row in self._candidates(width) if row[0] not in rows)
         for tokens, sources, facts in islice(fresh, params.k) if width > 0 else ():
             rows[tokens] = {**facts, "tokens": [*tokens]}
@@ -113,7 +145,7 @@ class NGrammys(Method):
         fitting = (i for i, row in enumerate(self._panel["rows"]) if row["tokens"][: len(taken)] == taken)
         self._panel["winner"] = next(fitting, None) if taken else None
 
-    def panel(self) -> Mapping[str, JSON]:
+    def panel(self) -> NGrammysPanel:
         """The rows with where they come from, the query's matches, what merging saves, the longest accepted row."""
         return self._panel
 
@@ -123,7 +155,7 @@ class NGrammys(Method):
             yield from self._from_context(width)
         if strategy == "unigram":
             for rank, token in enumerate(tables.unigrams(self._params.ranking)):
-                yield (token,), [f"unigram:{rank}"], {"strategy": strategy, "rank": rank}
+                yield (token,), [f"unigram:{rank}"], {"strategy": "unigram", "rank": rank}
         elif strategy != "context":
             for rank, (token, p) in enumerate(tables.bigrams(self._context.text[-1])):  # L4
                 tokens = self._grown((token,), width)

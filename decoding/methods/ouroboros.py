@@ -32,16 +32,15 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from operator import ne
-from typing import ClassVar
+from typing import ClassVar, TypedDict
 
-from ..drafting import LookaheadDrafter, Written, before_end, largest_pass
+from ..drafting.ngram_pool import NEW, NgramPool, Outcome, remembered
+from ..drafting.window import before_end, largest_pass
 from ..params import Params, param
-from ..pools import NEW, NgramPool, remembered
 from ..tree import Builder, path_to
 from ..types import JSON, Draft, Verdict
 from .base import Context, Method
 
-_COUNTS = ("prompt", "window", "inspired", "refined", "draft_accepted", "suffix_accepted", "passes")
 _DRAFT = "By Lookahead's window and phrases, by phrases without a window, or token by token"
 _REFINE = "Correct suffixes: always, after full acceptance (as the reference code), or never"
 _WARM = "Begin with no phrases, those of the prompt, or those of earlier runs"
@@ -74,6 +73,36 @@ class OuroborosParams(Params):
         return max(1 + self.gamma + self.K * (self.N - 1), largest_pass(window, self.N, self.G))
 
 
+class OuroborosPool(TypedDict):
+    """How much the pool holds."""
+
+    keys: int  # tokens that have a phrase
+    entries: int  # phrases
+
+
+class OuroborosCounts(TypedDict):
+    """Sums over the run so far."""
+
+    prompt: int  # phrases taken from the prompt
+    window: int  # phrases learned from the drafter's window
+    inspired: int
+    refined: int
+    draft_accepted: int  # accepted tokens of the drafter
+    suffix_accepted: int  # accepted tokens of phrases behind its draft
+    passes: int  # of the drafter
+
+
+class OuroborosPanel(TypedDict, total=False):
+    """How the draft was written and lengthened, and what was learned from the target's answers."""
+
+    passes: list[int]  # tokens that each pass of the drafter wrote
+    suffixes: list[list[int]]  # phrases behind the draft
+    refined: list[list[int]]  # what became of them
+    inspired: list[tuple[int, list[int], Outcome]]  # first token, the tokens behind it, what became of them
+    pool: OuroborosPool
+    counts: OuroborosCounts
+
+
 class Ouroboros(Method):
     """Draft and lengthen with phrases that the target inspires."""
 
@@ -81,9 +110,12 @@ class Ouroboros(Method):
     label = "Ouroboros"
     paper = "Zhao et al. 2024, arXiv 2402.13720"
     Params = OuroborosParams
+    Panel = OuroborosPanel
     needs = frozenset({"draft_model"})
 
     def __init__(self, context: Context, params: OuroborosParams) -> None:
+        from ..drafting.drafter import LookaheadDrafter, Written
+
         self._context, self._params, self._counts, self._written = context, params, Counter[str](), Written()
         across = params.warm_start == "across"
         self._pool = remembered(context.memory, params.N, params.G) if across else NgramPool(params.G)  # L1
@@ -92,7 +124,7 @@ class Ouroboros(Method):
         W = params.W if params.drafting == "lookahead" else 0
         self._drafter = LookaheadDrafter(context, self._pool, W, params.N, guess=params.drafting != "plain")
         self._branches: list[tuple[tuple[int, ...], int]] = []  # a phrase, and the node at its end
-        self._panel: dict[str, JSON] = {}
+        self._panel: OuroborosPanel = {}
 
     def propose(self) -> Draft:
         """The drafter's chain, and behind it the branches."""
@@ -124,10 +156,19 @@ class Ouroboros(Method):
             self._refine(draft, verdict.argmax)  # L7
         self._counts.update(draft_accepted=kept, suffix_accepted=accepted - kept)
 
-    def panel(self) -> Mapping[str, JSON]:
+    def panel(self) -> OuroborosPanel:
         """What the passes wrote, suffixes and what became of them, phrases learned, and counts over the run."""
-        pool = {"keys": self._pool.keys, "entries": self._pool.entries}
-        return self._panel | {"pool": pool, "counts": {name: self._counts[name] for name in _COUNTS}}
+        pool: OuroborosPool = {"keys": self._pool.keys, "entries": self._pool.entries}
+        counts: OuroborosCounts = {
+            "prompt": self._counts["prompt"],
+            "window": self._counts["window"],
+            "inspired": self._counts["inspired"],
+            "refined": self._counts["refined"],
+            "draft_accepted": self._counts["draft_accepted"],
+            "suffix_accepted": self._counts["suffix_accepted"],
+            "passes": self._counts["passes"],
+        }
+        return {**self._panel, "pool": pool, "counts": counts}
 
     def _inspire(self, drafted: tuple[int, ...], first: int, answers: tuple[int, ...]) -> None:
         longest = self._params.N - 1
@@ -138,7 +179,8 @@ class Ouroboros(Method):
             if end - start >= min(self._params.shortest, longest):
                 outcome = self._pool.insert(drafted[start], answers[start:end])
                 self._counts["inspired"] += outcome in NEW
-                self._panel["inspired"].append([drafted[start], [*answers[start:end]], outcome])
+                phrase: JSON = [drafted[start], [*answers[start:end]], outcome]
+                self._panel["inspired"].append(phrase)
 
     def _refine(self, draft: Draft, answers: tuple[int, ...]) -> None:
         gamma, phrases, refined = len(self._written.tokens), [phrase for phrase, _ in self._branches], []

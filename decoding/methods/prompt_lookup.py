@@ -21,10 +21,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypedDict
 
+from ..drafting.suffix_index import SuffixIndex
 from ..errors import ParamError
-from ..lookup import SuffixIndex
 from ..params import Params, param
 from ..tree import Builder
 from ..types import JSON, Draft, Verdict
@@ -73,6 +73,14 @@ class PromptLookupParams(Params):
             raise ParamError(f"min_ngram must be at most max_ngram ({self.max_ngram}), not {self.min_ngram}")
 
 
+class PromptLookupPanel(TypedDict, total=False):
+    """The match; nothing where there was none."""
+
+    n: int  # tokens that matched
+    ending: list[int]
+    copied_from: str  # the first guess's source
+
+
 class PromptLookup(Method):
     """Copy what followed the same ending before."""
 
@@ -80,6 +88,7 @@ class PromptLookup(Method):
     label = "Prompt lookup"
     paper = "Saxena 2023, github.com/apoorvumang/prompt-lookup-decoding; LLMA, arXiv 2304.04487"
     Params = PromptLookupParams
+    Panel = PromptLookupPanel
     takes_reference = True
 
     def __init__(self, context: Context, params: PromptLookupParams) -> None:
@@ -87,7 +96,7 @@ class PromptLookup(Method):
         self._own = SuffixIndex(params.min_ngram, params.max_ngram)
         self._reference = SuffixIndex(params.min_ngram, params.max_ngram)
         self._reference.update(context.reference)
-        self._matched: dict[str, JSON] = {}
+        self._matched: PromptLookupPanel = {}
 
     def propose(self) -> Draft:
         """The root and a copied chain."""
@@ -109,7 +118,7 @@ class PromptLookup(Method):
     def observe(self, draft: Draft, verdict: Verdict) -> None:
         """Nothing to learn: the text is the memory."""
 
-    def panel(self) -> Mapping[str, JSON]:
+    def panel(self) -> PromptLookupPanel:
         """The ending that matched, and where."""
         return self._matched
 

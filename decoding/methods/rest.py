@@ -24,15 +24,17 @@ Differs from the paper
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypedDict
 
 from ..errors import ParamError
 from ..params import Params, param
-from ..parts.datastore import Store
 from ..tree import Builder
 from ..types import JSON, Draft, Verdict
 from .base import Context, Method
+
+if TYPE_CHECKING:
+    from ..parts.datastore import Store
 
 _SHOWN = 8  # guesses that the panel tells the counts of
 
@@ -57,6 +59,17 @@ class RestParams(Params):
             raise ParamError(f"shortest must be at most longest ({self.longest}), not {self.shortest}")
 
 
+class RestPanel(TypedDict, total=False):
+    """What was found, and the commonest of it; nothing where no guess was wanted."""
+
+    span: int  # tokens of the text's end that were found
+    ending: list[int]  # those tokens
+    hits: int  # places where they stand
+    read: int  # places read
+    nodes: int  # guesses
+    top: list[tuple[list[int], int]]  # the first guesses, each with its prefix, and how often it stands there
+
+
 class Rest(Method):
     """Retrieve what followed the same words elsewhere."""
 
@@ -64,12 +77,13 @@ class Rest(Method):
     label = "REST"
     paper = "He et al. 2023, arXiv 2311.08252"
     Params = RestParams
+    Panel = RestPanel
     needs = frozenset({"datastore"})
 
     def __init__(self, context: Context, params: RestParams) -> None:
         self._context, self._params = context, params
         self._store: Store = context.parts["datastore"]
-        self._panel: dict[str, JSON] = {}
+        self._panel: RestPanel = {}
 
     def propose(self) -> Draft:
         """The root, and below it what most often follows the end of the text in the datastore."""
@@ -86,19 +100,20 @@ class Rest(Method):
         kept = found.prefixes(most, context.end_tokens)  # L3
         for prefix, count in kept:
             nodes[prefix] = tree.add(prefix[-1], nodes[prefix[:-1]], f"datastore:{count}")  # L4
+        top: JSON = [[list(prefix), count] for prefix, count in kept[:_SHOWN]]
         self._panel = {
             "span": found.span,
             "ending": context.text[len(context.text) - found.span :],
             "hits": found.hits,
             "read": found.ways.shape[1],
             "nodes": len(kept),
-            "top": [[list(prefix), count] for prefix, count in kept[:_SHOWN]],
+            "top": top,
         }
         return tree.draft()  # L5
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
         """Nothing to learn: the datastore stays as it is."""
 
-    def panel(self) -> Mapping[str, JSON]:
+    def panel(self) -> RestPanel:
         """How much of the text was found and where, and the commonest continuations with their counts."""
         return self._panel

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
-
-import torch
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from ..types import ModelCard
+
+if TYPE_CHECKING:
+    import torch
 
 Tell = Callable[[str, float], None]  # hears what is going on and which share of it is done
 

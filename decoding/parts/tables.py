@@ -25,8 +25,7 @@ from ..errors import ModelError
 from ..model.decoder import Decoder, DecoderSession
 from ..model.session import Model, Session, Tell
 from ..sampling import ranked
-
-RANKINGS = ("distance", "product")  # of unigrams: by the paper's text, by the code in its appendix
+from .rankings import RANKINGS
 
 _FORMAT = 2  # of a cache file; raised whenever tables are made in another way
 _TOP, _LENGTH = 32, 16  # what is loaded for every model: followers of a token, links of a chain

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import torch
 
-from decoding import drafting
 from decoding.codec import Codec
+from decoding.drafting import drafter as drafting
+from decoding.drafting.ngram_pool import NgramPool
 from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.methods.ouroboros import Ouroboros, OuroborosParams
 from decoding.model.table import TableModel, TableSession
-from decoding.pools import NgramPool
 from decoding.sampling import Sampling
 from decoding.tree import depths
 from decoding.types import Draft, Verdict

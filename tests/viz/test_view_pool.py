@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from decoding.pools import NgramPool
+from decoding.drafting.ngram_pool import NgramPool
 from decoding.types import Role, Trace
 from tests.toys import SETTINGS, counted_text, engine, title
 from viz.cells import GONE

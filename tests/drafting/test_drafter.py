@@ -8,13 +8,14 @@ from collections.abc import Iterable, Sequence
 import pytest
 import torch
 
-from decoding import drafting
-from decoding.drafting import LookaheadDrafter, Written, before_end, largest_pass
+from decoding.drafting import drafter as drafting
+from decoding.drafting.drafter import LookaheadDrafter, Written
+from decoding.drafting.ngram_pool import NgramPool
+from decoding.drafting.window import before_end, largest_pass
 from decoding.methods.base import Context
 from decoding.methods.lookahead import Lookahead
 from decoding.model.session import Reading
 from decoding.model.table import TableModel, TableSession
-from decoding.pools import NgramPool
 from decoding.sampling import Sampler, Sampling, likeliest
 from tests.methods.loop import Drive
 from tests.toys import cycle, hashed, plain, prompt_for, toy

@@ -7,22 +7,22 @@ neither the window nor the pool can change what is written, only the number of p
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import torch
 
-from . import accept
-from .model.session import catch_up
-from .pools import NEW, NgramPool
-from .sampling import draw, likeliest
-from .tree import Builder, after_chain, paths
-from .types import Draft, Role
+from .. import accept
+from ..model.session import catch_up
+from ..sampling import draw, likeliest
+from ..tree import Builder, after_chain, paths
+from ..types import Draft, Role
+from .ngram_pool import NEW, NgramPool
+from .window import before_end
 
 if TYPE_CHECKING:
-    from .methods.base import Context
+    from ..methods.base import Context
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,17 +33,6 @@ class Written:
     laws: tuple[torch.Tensor | None, ...] = ()  # the drafter's, of every token; None where nobody asks for it
     passes: tuple[int, ...] = ()  # tokens that each pass of the drafter wrote
     learned: int = 0  # n-grams that the window gave to the pool and that it did not hold
-
-
-def largest_pass(W: int, N: int, G: int) -> int:
-    """Rows of the drafter's largest pass: the window, G guesses, and the tokens that an n-gram put behind the text."""
-    window = max((row + 1) * (W + N - 2 - row) for row in range(N - 1)) if W else 1
-    return window + G * (N - 1) + N
-
-
-def before_end(tokens: Sequence[int], ends: Collection[int]) -> tuple[int, ...]:
-    """The tokens in front of an end of text: as a guess it is wasted, since its parent's row writes it for free."""
-    return tuple(takewhile(lambda token: token not in ends, tokens))
 
 
 def next_token(context: Context, logits: torch.Tensor) -> tuple[int, torch.Tensor | None]:  # (1, V), penalised

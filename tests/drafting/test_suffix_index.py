@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decoding.lookup import SuffixIndex
+from decoding.drafting.suffix_index import SuffixIndex
 
 texts = st.lists(st.integers(0, 2), max_size=40)
 

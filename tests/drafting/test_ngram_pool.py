@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decoding.pools import NgramPool, remembered
+from decoding.drafting.ngram_pool import NgramPool, remembered
 
 Insertion = tuple[int, tuple[int, ...]]
 INSERTIONS = st.lists(
