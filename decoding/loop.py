@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import threading
 import time
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,14 +13,18 @@ import torch
 from . import accept
 from .clock import Clock
 from .codec import Codec
+from .drafting.drafter import Drafter
+from .drafting.early_exit import EarlyExit
 from .errors import ParamError
 from .methods import Context
-from .model.session import ExitSession, Model, Reading, Session, Tell, catch_up
+from .model.seam import Seam
+from .model.session import ExitSession, Model, Reading, Session, Tell
+from .model.tree_reader import TreeReader
 from .request import Request
 from .sampling import Sampler, likeliest
 from .stops import Stops
 from .trace import columns as record
-from .tree import after_chain, depths, paths
+from .tree import paths
 from .types import Draft, Role, Step, Verdict
 
 
@@ -39,16 +42,15 @@ class Loop:
         tell: Tell | None,
     ) -> None:
         self._request, self._device, self._session = request, model.device, session
-        self._tell = tell
-        # Tokens up to which the text is read as it was begun; None once, or if, that does not matter.
-        self._seam = session.seam if session.seam is not None and len(request.prompt) <= session.seam else None
+        self._seam = Seam(session, len(request.prompt))
+        self._chunk = min(request.prefill_chunk, request.largest_step)
+        self._reader = TreeReader(session, self._chunk, tell)
         # It must not know this object: a method that asks it would keep the caches from being freed with the run.
         interrupted = self._interrupted = partial(_interruption, cancel, time.monotonic() + request.time_budget)
         written = partial(codec.continuation, request.prompt)  # a first token's leading space counts too
         self._stops = Stops(request.max_new_tokens, request.end_tokens, request.stop, written)
         self._sampler = Sampler(request.sampling, model.card.vocabulary, model.device, request.prompt)
         self._text = list(request.prompt)
-        target = session if isinstance(session, ExitSession) else None
         self._context = Context(
             text=self._text,
             prompt_length=len(request.prompt),
@@ -56,8 +58,6 @@ class Loop:
             sampler=self._sampler,
             end_tokens=request.end_tokens,
             largest_step=request.largest_step,
-            draft=draft,
-            target=target,
             parts=request.parts,
             memory=request.memory,
             reference=request.reference,
@@ -65,6 +65,8 @@ class Loop:
             random=random.Random(request.sampling.seed),
             detailed=request.record == "full",
         )
+        self._context.draft = Drafter(draft, self._context) if draft is not None else None
+        self._context.target = EarlyExit(session, self._context) if isinstance(session, ExitSession) else None
         self._method = request.method(self._context, request.params)
 
     @torch.inference_mode()
@@ -74,7 +76,7 @@ class Loop:
             return None, reason
         clock, start = Clock(self._device), len(self._text)
         with clock.phase("draft"):
-            draft = self._within_seam(self._method.propose())
+            draft = self._seam.fit(self._method.propose(), start)
         stored = self._session.length
         with clock.forward():
             reading = self._read(draft)
@@ -97,33 +99,13 @@ class Loop:
 
     def _read(self, draft: Draft) -> Reading | None:
         """Feed the tokens that the cache lacks, then the tree; None if the run was interrupted between two chunks."""
-        text, session, chunk = self._text, self._session, self._request.prefill_chunk
         nodes, largest = len(draft.tokens), self._request.largest_step
         if nodes > largest:
             raise ParamError(f"a draft of {nodes} tokens exceeds the {largest} that a step holds: ask for fewer")
-        room = min(chunk, largest - nodes)
-        interrupted = self._context.interrupted
-        catch_up(session, text[session.length : -1], room, min(chunk, largest), interrupted, self._tell)
-        pending = text[session.length : -1]
-        if len(pending) > room:
+        pending, room = self._text[self._session.length : -1], min(self._chunk, largest - nodes)
+        if not self._reader.catch_up(pending, room, self._context.interrupted):
             return None
-        if draft.entry is not None and not pending:
-            assert isinstance(session, ExitSession)
-            return session.resume(draft.tokens, draft.parents, *draft.entry)
-        parents = after_chain(len(pending), draft.parents) if pending else draft.parents
-        return session.read([*pending, *draft.tokens], parents, skip=len(pending))
-
-    def _within_seam(self, draft: Draft) -> Draft:
-        """Where the text outgrows the way it is read, read it anew; before that, accept no guess from beyond."""
-        if self._seam is None:
-            return draft
-        if len(self._text) > self._seam:
-            self._session.reset(len(self._text))
-            self._seam = None
-            return replace(draft, entry=None)
-        deepest = self._seam - len(self._text)
-        nodes = zip(draft.roles, depths(draft.parents), strict=True)
-        return replace(draft, roles=tuple(role if depth <= deepest else Role.EXPLORE for role, depth in nodes))
+        return self._reader.read(draft)
 
     def _penalised(self, draft: Draft, logits: torch.Tensor) -> torch.Tensor:  # (T, V)
         """The logits after the repetition penalty, which counts every node's own path."""
@@ -149,9 +131,7 @@ class Loop:
 
     def _commit(self, verdict: Verdict) -> None:
         """Store every emitted token but the last, which is the next root, and note them all."""
-        pending = len(self._text) - 1 - self._session.length
-        rows = verdict.path[: len(verdict.emitted)]
-        self._session.commit([*range(pending), *(pending + node for node in rows)])
+        self._reader.commit(verdict.path[: len(verdict.emitted)])
         self._text.extend(verdict.emitted)
         self._sampler.extend(verdict.emitted)
 

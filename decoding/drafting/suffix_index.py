@@ -25,9 +25,13 @@ class SuffixIndex:
                     self._places.setdefault(tuple(text[place - n : place]), []).append(place)
         self._size = len(text)
 
+    def places(self, ending: Sequence[int]) -> Sequence[int]:
+        """The places behind all occurrences of `ending` that an indexed token follows, the first one first."""
+        return self._places.get(tuple(ending), ())
+
     def find(self, ending: Sequence[int], *, latest: bool, room: int = 1) -> int | None:
         """The first or last place behind an occurrence of `ending` that at least `room` indexed tokens follow."""
-        places = self._places.get(tuple(ending), [])
+        places = self.places(ending)
         fitting = bisect_right(places, self._size - room)
         if fitting == 0:
             return None

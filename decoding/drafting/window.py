@@ -1,15 +1,75 @@
-"""The window of Lookahead decoding: Jacobi iterations on a few rows, whose columns are n-grams."""
+"""The window of Lookahead decoding (Fu et al., 2024, arXiv 2402.02057): Jacobi iterations whose columns are n-grams.
+
+The window grows from one row to N-1. Row 0 is a chain behind the root, which stands in its column 0; cell i of row 1
+hangs off column i of that chain, a cell of a later row off the cell above. So every column is a sentence, and what the
+model says at its end is the column's next token.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import takewhile
+
+from ..tree import Builder
+from ..types import Role
+
+
+class Window:
+    """W columns of up to N-1 rows; no list of `rows` ever changes once it stands there."""
+
+    def __init__(self, W: int, N: int, refill: Callable[[], int]) -> None:
+        """`refill` gives tokens for places that nothing has been computed for."""
+        self._N, self._refill = N, refill
+        self._ends: list[int] = []  # the node at the end of every column
+        self.rows = [[refill() for _ in range(W + N - 3)]]
+
+    @property
+    def full(self) -> bool:
+        """Whether its columns are long enough to be harvested."""
+        return len(self.rows) == self._N - 1
+
+    def put(self, tree: Builder) -> None:
+        """Hang the window below the root of a tree."""
+        first, *later = self.rows
+        ends = [0]
+        for i, token in enumerate(first, start=1):
+            ends.append(tree.add(token, ends[-1], f"window:0,{i}", Role.EXPLORE))
+        for r, row in enumerate(later, start=1):
+            cells = enumerate(zip(row, ends, strict=True))
+            ends = [tree.add(token, above, f"window:{r},{i}", Role.EXPLORE) for i, (token, above) in cells]
+        self._ends = ends
+
+    def answers(self, argmax: Sequence[int]) -> list[int]:
+        """What the model says at the end of every column, of all that it says at the nodes of the tree."""
+        return [argmax[end] for end in self._ends]
+
+    def columns(self, root: int, new: Sequence[int]) -> Iterator[tuple[int, ...]]:
+        """The n-grams of a full window: in every column the chain's token, the cells below it and the answer."""
+        first, *later = self.rows
+        return zip([root, *first], *later, new, strict=True)
+
+    def move(self, new: list[int]) -> None:
+        """Append the answers as a row; a full window drops its first row, and all of it moves on by a column."""
+        if self.full:
+            self.rows = [self.rows[1][1:], *self.rows[2:], new]
+        else:
+            self.rows = [*(row[1:] for row in self.rows), new[1:]]
+
+    def drop(self, columns: int) -> None:
+        """Move on by more columns, refilled at the end of every row."""
+        self.rows = [row[columns:] + [self._refill() for _ in row[:columns]] for row in self.rows]
+
+
+def largest_window(W: int, N: int) -> int:
+    """Nodes of the largest window, the root included: a full one, or a filling one that is narrower than tall."""
+    return max((row + 1) * (W + N - 2 - row) for row in range(N - 1))
 
 
 def largest_pass(W: int, N: int, G: int) -> int:
-    """Rows of the drafter's largest pass: the window, G guesses, and the tokens that an n-gram put behind the text."""
-    window = max((row + 1) * (W + N - 2 - row) for row in range(N - 1)) if W else 1
-    return window + G * (N - 1) + N
+    """Rows of a drafter's largest pass: the window (none where W is 0), G guesses, and the n-gram that a pass before
+    put behind the text.
+    """
+    return (largest_window(W, N) if W else 1) + G * (N - 1) + N
 
 
 def before_end(tokens: Sequence[int], ends: Collection[int]) -> tuple[int, ...]:

@@ -12,7 +12,8 @@ from .. import params
 from ..types import JSON, Draft, Verdict
 
 if TYPE_CHECKING:
-    from ..model.session import ExitSession, Session
+    from ..drafting.drafter import Drafter
+    from ..drafting.early_exit import EarlyExit
     from ..sampling import Sampler
 
 
@@ -26,20 +27,29 @@ class Context:
     sampler: Sampler  # shapes a drafter's logits exactly as the target's
     end_tokens: frozenset[int] = frozenset()
     largest_step: int = 128  # nodes that fit into one step
-    draft: Session | None = None  # the draft model, for methods that need "draft_model"
-    target: ExitSession | None = None  # the target, for methods that need "early_exit"
+    draft: Drafter | None = None  # the draft model, for methods that need "draft_model"
+    target: EarlyExit | None = None  # the target's first layers, for methods that need "early_exit"
     parts: Mapping[str, Any] = field(default_factory=dict)  # what else the method needs, by the names in `needs`
     reference: Sequence[int] = ()  # a document to copy from beside the text
     interrupted: Callable[[], bool] = lambda: False  # asked inside long drafting loops
     random: random.Random = field(default_factory=lambda: random.Random(0))  # for choices that cannot touch the output
     # What the method keeps from run to run, where its settings ask for it: an engine has one dictionary per method.
     memory: dict[str, Any] = field(default_factory=dict)
-    detailed: bool = False  # whether the record keeps a drafter's laws, which greedy drafts could do without
+    detailed: bool = False  # whether the record keeps every q, which greedy drafts could do without
 
     @property
     def remaining(self) -> int:
         """Tokens still to be written: drafting more than one fewer is wasted."""
         return self.max_new_tokens - (len(self.text) - self.prompt_length)
+
+    @property
+    def room(self) -> int:
+        """Guesses one behind the other that can still be written and that fit into a step behind the root."""
+        return min(self.remaining, self.largest_step) - 1
+
+    def from_prompt(self) -> int:
+        """A random token of the prompt."""
+        return self.text[self.random.randrange(self.prompt_length)]
 
 
 class EmptyPanel(TypedDict):

@@ -95,5 +95,5 @@ class Jacobi(Method):
     def _refill(self) -> int:
         context = self._context
         if self._params.refill == "prompt":
-            return context.text[context.random.randrange(context.prompt_length)]
+            return context.from_prompt()
         return context.text[-1] if self._params.refill == "last" else 0

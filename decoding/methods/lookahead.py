@@ -31,9 +31,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, TypedDict
 
 from ..drafting.ngram_pool import NgramPool, Outcome
+from ..drafting.window import Window, largest_window
 from ..params import Params, param
 from ..tree import Builder
-from ..types import JSON, Draft, Role, Verdict
+from ..types import JSON, Draft, Verdict
 from .base import Context, Method
 
 Phase = Literal["prefill", "fill", "steady"]
@@ -67,8 +68,7 @@ class LookaheadParams(Params):
     @property
     def nodes(self) -> int:
         """Nodes of the largest step: a full one, or one on the way if the window is narrower than tall."""
-        filling = max((row + 1) * (self.W + self.N - 2 - row) for row in range(self.N - 1))
-        return max(filling, (self.N - 1) * (self.W + self.G) - self.G * self.drop_bonus)
+        return max(largest_window(self.W, self.N), (self.N - 1) * (self.W + self.G) - self.G * self.drop_bonus)
 
 
 class LookaheadPool(TypedDict, total=False):
@@ -101,8 +101,7 @@ class Lookahead(Method):
 
     def __init__(self, context: Context, params: LookaheadParams) -> None:
         self._context, self._params, self._pool = context, params, NgramPool(params.G)
-        self._rows = [[self._from_prompt() for _ in range(params.W + params.N - 3)]]  # L1
-        self._ends: list[int] = []  # the node at the end of every column
+        self._window = Window(params.W, params.N, context.from_prompt)  # L1
         self._history: deque[int] = deque(maxlen=params.N)  # the end of the text, where it is pooled
         self._inserted: list[JSON] = []
         self._panel: LookaheadPanel = {}
@@ -110,39 +109,33 @@ class Lookahead(Method):
 
     def propose(self) -> Draft:
         """The window and the guesses for the last token."""
-        rows, root, params = self._rows, self._context.text[-1], self._params
-        tree, chain = Builder(root), [0]
-        for i, token in enumerate(rows[0], start=1):  # L2
-            chain.append(tree.add(token, chain[-1], f"window:0,{i}", Role.EXPLORE))
-        self._ends = chain
-        for r, row in enumerate(rows[1:], start=1):
-            cells = enumerate(zip(row, self._ends, strict=True))
-            self._ends = [tree.add(token, end, f"window:{r},{i}", Role.EXPLORE) for i, (token, end) in cells]
-        phase: Phase = "steady" if len(rows) == params.N - 1 else "fill" if len(rows) > 1 else "prefill"
+        root, params, window = self._context.text[-1], self._params, self._window
+        tree = Builder(root)
+        window.put(tree)  # L2
         length = params.N - 1 - params.drop_bonus  # the bonus behind a shorter guess is its own last token
-        guesses = [[*ngram[:length]] for ngram in self._pool.guesses(root)] if phase == "steady" else []
+        guesses = [[*ngram[:length]] for ngram in self._pool.guesses(root)] if window.full else []
         for entry, guess in enumerate(guesses):  # L3
             sources = [f"pool:{entry},{i}" for i in range(length)]
             tree.chain(guess, sources, merge=params.layout == "merged")
-        self._panel = {"phase": phase, "rows": rows, "new": [], "key": root, "guesses": guesses}
+        phase: Phase = "steady" if window.full else "fill" if len(window.rows) > 1 else "prefill"
+        self._panel = {"phase": phase, "rows": window.rows, "new": [], "key": root, "guesses": guesses}
         self._inserted = []
         return tree.draft()
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
         """Harvest the trajectories and move the window."""
-        context, params, rows = self._context, self._params, self._rows
-        greedy, emitted = context.sampler.sampling.greedy, verdict.emitted
-        new = self._panel["new"] = [verdict.argmax[end] for end in self._ends]  # L4
-        if len(rows) < params.N - 1:
-            self._rows = [*(row[1:] for row in rows), new[1:]]  # L5
+        params, window, emitted = self._params, self._window, verdict.emitted
+        greedy = self._context.sampler.sampling.greedy
+        new = self._panel["new"] = window.answers(verdict.argmax)  # L4
+        if not window.full:
+            window.move(new)  # L5
         else:
-            for column in zip([draft.tokens[0], *rows[0]], *rows[1:], new, strict=True):
+            for column in window.columns(draft.tokens[0], new):
                 self._insert(*column)  # L6
-            banned = context.end_tokens if params.replace_end and not greedy else ()
-            hits = len(emitted) - 1 if params.shift == "hits" else 0
-            new = [self._from_prompt() if token in banned else token for token in new]
-            moved = [rows[1][1:], *rows[2:], new]  # L7
-            self._rows = [row[hits:] + [self._from_prompt() for _ in row[:hits]] for row in moved]
+            banned = self._context.end_tokens if params.replace_end and not greedy else ()
+            window.move([self._context.from_prompt() if token in banned else token for token in new])  # L7
+            if params.shift == "hits":
+                window.drop(len(emitted) - 1)
         self._pool_text(emitted[-1:] * len(emitted) if params.repeat_history and greedy else emitted)
 
     def panel(self) -> LookaheadPanel:
@@ -159,6 +152,3 @@ class Lookahead(Method):
             self._history.append(token)
             if len(self._history) == self._params.N:
                 self._insert(*self._history)
-
-    def _from_prompt(self) -> int:
-        return self._context.text[self._context.random.randrange(self._context.prompt_length)]

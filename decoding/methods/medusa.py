@@ -17,7 +17,7 @@ Algorithm
   K               heads
   s               guesses per head in a Cartesian tree: s1 + s1 s2 + ... nodes
   epsilon, delta  bounds of typical acceptance
-  p, H(p)         the target's law after temperature and filters, and its entropy
+  p, H(p)         the target's distribution after temperature and filters, and its entropy
 
 Differs from the paper
   Under typical acceptance too, the token behind the accepted path is drawn from p: the paper takes the likeliest.
@@ -136,7 +136,7 @@ class Medusa(Method):
         context, shape = self._context, self._tree
         tree = Builder(context.text[-1])
         self._guesses, self._nodes, self._hits = [], [], []
-        deepest = min(self._count, context.remaining - 1)
+        deepest = min(self._count, context.room)
         if self._hidden is None or deepest < 1:
             return tree.draft()
         self._guesses = self._heads.top(self._hidden, max(shape.ranks) + 1)[: self._count]  # L3

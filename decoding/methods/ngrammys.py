@@ -32,6 +32,7 @@ from heapq import nlargest
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Literal, TypedDict
 
+from ..drafting.suffix_index import SuffixIndex
 from ..params import Params, param
 from ..parts.rankings import RANKINGS
 from ..tree import Builder
@@ -117,19 +118,16 @@ class NGrammys(Method):
     def __init__(self, context: Context, params: NGrammysParams) -> None:
         self._context, self._params = context, params
         self._tables: Tables = context.parts["tables"]  # L1
-        self._places: dict[tuple[int, ...], list[int]] = {}  # behind any q tokens of the text that others follow
-        self._indexed = params.q
+        self._index = SuffixIndex(params.q, params.q)
         self._panel: NGrammysPanel = {}
 
     def propose(self) -> Draft:
         """The root and up to k rows below it."""
-        context, params, text = self._context, self._params, self._context.text
-        for place in range(self._indexed, len(text)):
-            self._places.setdefault(tuple(text[place - params.q : place]), []).append(place)
-        self._indexed = max(self._indexed, len(text))
-        width = min(params.depth, context.remaining - 1, context.largest_step - 1)
+        context, params = self._context, self._params
+        self._index.update(context.text)
+        width = min(params.depth, context.room)
         self._panel = {"k": params.k, "w": width, "winner": None}
-        rows, tree = dict[tuple[int, ...], NGrammysRow](), Builder(text[-1])
+        rows, tree = dict[tuple[int, ...], NGrammysRow](), Builder(context.text[-1])
         fresh = (row for row in self._candidates(width) if row[0] not in rows)
         for tokens, sources, facts in islice(fresh, params.k) if width > 0 else ():
             rows[tokens] = {**facts, "tokens": [*tokens]}
@@ -150,30 +148,45 @@ class NGrammys(Method):
         return self._panel
 
     def _candidates(self, width: int) -> Iterator[Row]:
-        strategy, tables = self._params.strategy, self._tables
+        """Rows in the order of their rank."""
+        strategy = self._params.strategy
         if strategy in ("mixed", "context"):
             yield from self._from_context(width)
+        if strategy in ("mixed", "extended", "bigram"):
+            yield from self._from_bigram(width)
         if strategy == "unigram":
-            for rank, token in enumerate(tables.unigrams(self._params.ranking)):
-                yield (token,), [f"unigram:{rank}"], {"strategy": "unigram", "rank": rank}
-        elif strategy != "context":
-            for rank, (token, p) in enumerate(tables.bigrams(self._context.text[-1])):  # L4
-                tokens = self._grown((token,), width)
-                yield tokens, [f"bigram:{rank}"], {"strategy": "bigram", "rank": rank, "p": round(p, 6)}
+            yield from self._from_unigram()
 
     def _from_context(self, width: int) -> Iterator[Row]:
-        text, query, ends = self._context.text, self._context.text[-self._params.q :], self._context.end_tokens
-        places, found = self._places.get(tuple(query), []), dict[tuple[int, ...], list[int]]()  # L2
-        self._panel |= {"query": query, "matches": len(places), "places": places[-_SHOWN:]}
+        """What followed the query before, the most frequent first."""
+        context, text = self._context, self._context.text
+        query = text[-self._params.q :]
+        places = self._index.places(query)  # L2
+        self._panel |= {"query": query, "matches": len(places), "places": [*places[-_SHOWN:]]}
+        found = dict[tuple[int, ...], list[int]]()  # a row -> the places that hold it
         for place in places[-_LATEST:]:
-            row = tuple(text[place : place + width])
-            if len(row) == width or self._params.tail == "bigram":
-                done = len(row) == width and ends.isdisjoint(row)
-                found.setdefault(row if done else self._grown(row, width), []).append(place)
-        for tokens, behind in nlargest(self._params.k, found.items(), lambda row: (len(row[1]), row[1][-1])):  # L3
-            copied = range(behind[-1], min(behind[-1] + len(tokens), len(text)))
-            sources = [f"{'prompt' if at < self._context.prompt_length else 'output'}:{at}" for at in copied]
-            yield tokens, sources, {"strategy": "context", "count": len(behind), "place": behind[-1]}
+            copied = tuple(text[place : place + width])
+            if len(copied) == width and context.end_tokens.isdisjoint(copied):
+                found.setdefault(copied, []).append(place)
+            elif len(copied) == width or self._params.tail == "bigram":
+                found.setdefault(self._grown(copied, width), []).append(place)
+        ranked = nlargest(self._params.k, found.items(), lambda row: (len(row[1]), row[1][-1]))  # L3
+        for tokens, behind in ranked:
+            latest = behind[-1]
+            copies = range(latest, min(latest + len(tokens), len(text)))
+            sources = [f"{'prompt' if at < context.prompt_length else 'output'}:{at}" for at in copies]
+            yield tokens, sources, {"strategy": "context", "count": len(behind), "place": latest}
+
+    def _from_bigram(self, width: int) -> Iterator[Row]:
+        """What the model says follows the last token, the likeliest first."""
+        for rank, (token, p) in enumerate(self._tables.bigrams(self._context.text[-1])):  # L4
+            facts: NGrammysRow = {"strategy": "bigram", "rank": rank, "p": round(p, 6)}
+            yield self._grown((token,), width), [f"bigram:{rank}"], facts
+
+    def _from_unigram(self) -> Iterator[Row]:
+        """What the model says follows nothing at all."""
+        for rank, token in enumerate(self._tables.unigrams(self._params.ranking)):
+            yield (token,), [f"unigram:{rank}"], {"strategy": "unigram", "rank": rank}
 
     def _grown(self, tokens: tuple[int, ...], width: int) -> tuple[int, ...]:
         """Tokens extended along the bigram, up to an end of text."""

@@ -21,7 +21,7 @@ Algorithm
 
 Differs from the paper
   Inspired phrases may be shorter than N: a rejected part seldom holds a match of the N-1 tokens that the paper asks.
-  Sampling is ours: every token drafted is an exact draw from the drafter's law, every branch a point mass.
+  Sampling is ours: every token drafted is an exact draw from the drafter's distribution, every branch a point mass.
   Refined phrases that became equal are kept once. A phrase is fed only as far as the draft or the text can go.
   Ours as well: drafting without window or phrases, and a warm start from the prompt.
 """
@@ -29,15 +29,15 @@ Differs from the paper
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from operator import ne
 from typing import ClassVar, TypedDict
 
+from ..drafting.chain import Chain
 from ..drafting.ngram_pool import NEW, NgramPool, Outcome, remembered
-from ..drafting.window import before_end, largest_pass
+from ..drafting.window import Window, before_end, largest_pass
 from ..params import Params, param
-from ..tree import Builder, path_to
+from ..tree import path_to
 from ..types import JSON, Draft, Verdict
 from .base import Context, Method
 
@@ -114,40 +114,44 @@ class Ouroboros(Method):
     needs = frozenset({"draft_model"})
 
     def __init__(self, context: Context, params: OuroborosParams) -> None:
-        from ..drafting.drafter import LookaheadDrafter, Written
-
-        self._context, self._params, self._counts, self._written = context, params, Counter[str](), Written()
+        assert context.draft is not None
+        self._context, self._params, self._drafter = context, params, context.draft
+        self._counts = Counter[str]()
         across = params.warm_start == "across"
         self._pool = remembered(context.memory, params.N, params.G) if across else NgramPool(params.G)  # L1
         if params.warm_start == "prompt":
             self._counts["prompt"] = self._pool.insert_text(context.text, params.N)
-        W = params.W if params.drafting == "lookahead" else 0
-        self._drafter = LookaheadDrafter(context, self._pool, W, params.N, guess=params.drafting != "plain")
+        self._window = Window(params.W, params.N, context.from_prompt) if params.drafting == "lookahead" else None
+        self._chain = Chain()
         self._branches: list[tuple[tuple[int, ...], int]] = []  # a phrase, and the node at its end
         self._panel: OuroborosPanel = {}
 
     def propose(self) -> Draft:
         """The drafter's chain, and behind it the branches."""
         context, params = self._context, self._params
-        count = min(params.gamma, context.remaining - 1, context.largest_step - 1)
-        written = self._written = self._drafter.write(count)  # L2
-        tokens, tree, self._branches = written.tokens, Builder(context.text[-1]), []
-        last = tree.chain(tokens, [f"draft:{i}" for i in range(1, len(tokens) + 1)])
-        fits = min(params.K, (context.largest_step - len(tree)) // (params.N - 1))
-        ended = not tokens or tokens[-1] in context.end_tokens
-        newest = () if ended else self._pool.guesses(tokens[-1])[::-1][:fits]
-        for entry, phrase in enumerate(newest):  # L3
+        count = min(params.gamma, context.room)
+        self._chain, passes = self._drafter.write(count, self._guesses, self._window, self._harvest)  # L2
+        tokens = self._chain.tokens
+        tree = self._chain.tree(context.text[-1], "draft")
+        self._branches = []
+        suffixes = self._suffixes(context.largest_step - len(tree))
+        for entry, phrase in enumerate(suffixes):  # L3
             fed = before_end(phrase[: context.remaining - 1 - len(tokens)], context.end_tokens)
-            end = tree.chain(fed, [f"pool:{entry},{i}" for i in range(len(fed))], last, merge=True)
+            sources = [f"pool:{entry},{i}" for i in range(len(fed))]
+            end = tree.chain(fed, sources, len(tokens), merge=True)
             self._branches.append((phrase, end))
-        suffixes = [[*phrase] for phrase in newest]
-        self._panel = {"passes": [*written.passes], "suffixes": suffixes, "refined": [], "inspired": []}
-        self._counts.update(window=written.learned, passes=len(written.passes))
-        return tree.draft(q=(None, *written.laws, *[None] * (len(tree) - len(tokens) - 1)))  # L4
+        self._panel = {
+            "passes": passes,
+            "suffixes": [[*phrase] for phrase in suffixes],
+            "refined": [],
+            "inspired": [],
+        }
+        self._counts["passes"] += len(passes)
+        return self._chain.draft(tree)  # L4
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
         """Learn phrases from what the target said."""
-        accepted, gamma = len(verdict.path) - 1, len(self._written.tokens)
+        accepted, gamma = len(verdict.path) - 1, len(self._chain)
         kept = min(accepted, gamma)
         self._drafter.forget()  # L5
         if self._params.inspire and kept < gamma:
@@ -158,35 +162,61 @@ class Ouroboros(Method):
 
     def panel(self) -> OuroborosPanel:
         """What the passes wrote, suffixes and what became of them, phrases learned, and counts over the run."""
-        pool: OuroborosPool = {"keys": self._pool.keys, "entries": self._pool.entries}
-        counts: OuroborosCounts = {
-            "prompt": self._counts["prompt"],
-            "window": self._counts["window"],
-            "inspired": self._counts["inspired"],
-            "refined": self._counts["refined"],
-            "draft_accepted": self._counts["draft_accepted"],
-            "suffix_accepted": self._counts["suffix_accepted"],
-            "passes": self._counts["passes"],
+        counts = self._counts
+        return {
+            **self._panel,
+            "pool": {"keys": self._pool.keys, "entries": self._pool.entries},
+            "counts": {
+                "prompt": counts["prompt"],
+                "window": counts["window"],
+                "inspired": counts["inspired"],
+                "refined": counts["refined"],
+                "draft_accepted": counts["draft_accepted"],
+                "suffix_accepted": counts["suffix_accepted"],
+                "passes": counts["passes"],
+            },
         }
-        return {**self._panel, "pool": pool, "counts": counts}
+
+    def _guesses(self, token: int) -> tuple[tuple[int, ...], ...]:
+        """The phrases that the drafter guesses behind a token."""
+        return () if self._params.drafting == "plain" else self._pool.guesses(token)
+
+    def _harvest(self, column: Sequence[int]) -> None:
+        """Put an n-gram of the drafter's window into the pool."""
+        outcome = self._pool.insert(column[0], tuple(column[1:]))
+        self._counts["window"] += outcome in NEW
+
+    def _suffixes(self, room: int) -> list[tuple[int, ...]]:
+        """The newest phrases of the last draft token, the newest first, as far as `room` nodes hold whole ones."""
+        params, tokens = self._params, self._chain.tokens
+        if not tokens or tokens[-1] in self._context.end_tokens:
+            return []
+        fits = min(params.K, room // (params.N - 1))
+        return [*reversed(self._pool.guesses(tokens[-1]))][:fits]
 
     def _inspire(self, drafted: tuple[int, ...], first: int, answers: tuple[int, ...]) -> None:
+        """Learn a phrase from every place on from `first` where draft and target agree long enough."""
         longest = self._params.N - 1
+        shortest = min(self._params.shortest, longest)
         for start in range(first, len(drafted)):
             end = start  # the target agrees with what was drafted from start to end, end excluded
             while end < min(start + longest, len(drafted)) and drafted[end] == answers[end - 1]:
                 end += 1
-            if end - start >= min(self._params.shortest, longest):
-                outcome = self._pool.insert(drafted[start], answers[start:end])
+            if end - start >= shortest:
+                key, phrase = drafted[start], answers[start:end]
+                outcome = self._pool.insert(key, phrase)
                 self._counts["inspired"] += outcome in NEW
-                phrase: JSON = [drafted[start], [*answers[start:end]], outcome]
-                self._panel["inspired"].append(phrase)
+                entry: JSON = [key, [*phrase], outcome]
+                self._panel["inspired"].append(entry)
 
     def _refine(self, draft: Draft, answers: tuple[int, ...]) -> None:
-        gamma, phrases, refined = len(self._written.tokens), [phrase for phrase, _ in self._branches], []
+        """Put the target's words in the place of the branches' phrases."""
+        gamma = len(self._chain)
+        phrases, refined = [phrase for phrase, _ in self._branches], list[tuple[int, ...]]()
         for phrase, end in self._branches:
-            said = tuple(answers[node] for node in path_to(draft.parents, end)[gamma:])[: len(phrase)]
+            branch = path_to(draft.parents, end)[gamma:]  # the last draft token, and what was fed of the phrase
+            said = tuple(answers[node] for node in branch)[: len(phrase)]
             refined.append(said + phrase[len(said) :])  # what was not fed stays
         self._pool.replace(draft.tokens[gamma], phrases, refined[::-1])
-        self._counts["refined"] += sum(map(ne, phrases, refined))
+        self._counts["refined"] += sum(old != new for old, new in zip(phrases, refined, strict=True))
         self._panel["refined"] = [[*phrase] for phrase in refined]

@@ -104,7 +104,7 @@ class PromptLookup(Method):
         self._own.update(text)
         tree = Builder(text[-1])
         self._matched = {}
-        count = min(self._params.K, context.remaining - 1, context.largest_step - 1)
+        count = min(self._params.K, context.room)
         for n in range(min(self._params.max_ngram, len(text)), self._params.min_ngram - 1, -1):  # L1
             tokens, sources = self._copy(tuple(text[-n:]), count)  # L2
             if tokens:

@@ -19,7 +19,7 @@ Differs from the paper
   Its reference code reads the first k places in the order of token ids, joins one document to the next, keeps
   about half of the c guesses, and drafts an arbitrary token where nothing is found. Here places are spread, documents
   end where they end, all c guesses are verified, and nothing found means nothing drafted. Under sampling it draws once
-  per path of the tree, which changes the output's law; here the engine verifies, and that law is the target's.
+  per path of the tree, which changes the output's distribution; here the engine verifies, and it is the target's.
 """
 
 from __future__ import annotations
@@ -89,10 +89,10 @@ class Rest(Method):
         """The root, and below it what most often follows the end of the text in the datastore."""
         context, params = self._context, self._params
         tree, nodes = Builder(context.text[-1]), dict[tuple[int, ...], int]({(): 0})
-        length = min(params.length, context.remaining - 1)
+        length = min(params.length, context.room)
         most = min(params.c, context.largest_step - 1)
         self._panel = {}
-        if length < 1 or most < 1:
+        if length < 1:
             return tree.draft()
         found = self._store.continuations(
             context.text, params.longest, params.shortest, length, params.matches

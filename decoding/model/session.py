@@ -105,8 +105,8 @@ def catch_up(
     chunk: int,
     interrupted: Callable[[], bool] = lambda: False,
     tell: Tell | None = None,
-) -> None:
-    """Store `tokens` in chunks until at most `room` of them are left, to be read together with a draft.
+) -> Sequence[int]:
+    """Store `tokens` in chunks until at most `room` of them are left, to be read together with a draft; return those.
 
     An interrupted run stops between two chunks; what was stored stays.
     """
@@ -118,3 +118,4 @@ def catch_up(
         fed += len(part)
         if tell is not None:
             tell("reading the prompt", fed / len(tokens))
+    return tokens[fed:]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import pytest
 import torch
 
 from decoding.drafting import drafter as drafting
-from decoding.drafting.drafter import LookaheadDrafter, Written
-from decoding.drafting.ngram_pool import NgramPool
-from decoding.drafting.window import before_end, largest_pass
+from decoding.drafting.drafter import Drafter
+from decoding.drafting.ngram_pool import NEW, NgramPool
+from decoding.drafting.window import Window, before_end, largest_pass
 from decoding.methods.base import Context
 from decoding.methods.lookahead import Lookahead
 from decoding.model.session import Reading
@@ -36,6 +37,16 @@ class Counting(TableSession):
         return super().read(tokens, parents, skip)
 
 
+@dataclass(frozen=True)
+class Written:
+    """What the drafter wrote behind a text."""
+
+    tokens: tuple[int, ...] = ()
+    laws: tuple[torch.Tensor | None, ...] = ()
+    passes: tuple[int, ...] = ()
+    learned: int = 0  # n-grams that the window gave to the pool and that it did not hold
+
+
 class Bench:
     """A drafter at work on a text that grows as it would in a run."""
 
@@ -54,18 +65,34 @@ class Bench:
         self.session = Counting(model, largest_step)
         sampling = sampling or Sampling()
         self.sampler = Sampler(sampling, model.card.vocabulary, torch.device("cpu"), prompt)
-        self.context = Context([*prompt], len(prompt), 999, self.sampler, frozenset(ends), draft=self.session)
+        self.context = Context([*prompt], len(prompt), 999, self.sampler, frozenset(ends))
         self.context.random = random.Random(7)
         self.pool = NgramPool(G)
-        self.drafter = LookaheadDrafter(self.context, self.pool, W, N, guess=guess)
+        self.drafter = Drafter(self.session, self.context)
+        self.window = Window(W, N, self.context.from_prompt) if W else None
+        self._guess = guess
 
     def write(self, count: int) -> Written:
         """Draft, and hold the session to what it must then store."""
-        written = self.drafter.write(count)
+        written = self.draft(count)
         assert sum(written.passes) == len(written.tokens) == len(written.laws) <= count
         if written.tokens:
             assert self.session._text == [*self.context.text, *written.tokens[:-1]]
         return written
+
+    def draft(self, count: int) -> Written:
+        """Draft with the pool's guesses, which grow by the window's harvest."""
+        learned = 0
+
+        def guesses(token: int) -> tuple[tuple[int, ...], ...]:
+            return self.pool.guesses(token) if self._guess else ()
+
+        def harvest(column: Sequence[int]) -> None:
+            nonlocal learned
+            learned += self.pool.insert(column[0], tuple(column[1:])) in NEW
+
+        chain, passes = self.drafter.write(count, guesses, self.window, harvest)
+        return Written(tuple(chain.tokens), tuple(chain.q), tuple(passes), learned)
 
     def accept(self, tokens: Sequence[int]) -> None:
         """Commit what the target said."""
@@ -136,8 +163,8 @@ def test_the_window_is_lookaheads() -> None:
         run = Drive(Lookahead, model, prompt, W=W, N=N, G=G)
         bench = Bench(model, prompt, W=W, N=N, G=G)
         bench.context.random = random.Random(0)
-        bench.drafter = LookaheadDrafter(bench.context, bench.pool, W, N)
-        bench.context.interrupted = lambda bench=bench: len(bench.session.rows) >= 40  # type: ignore[misc]
+        bench.window = Window(W, N, bench.context.from_prompt)
+        bench.drafter.interrupted = lambda bench=bench: len(bench.session.rows) >= 40  # type: ignore[misc]
         written = bench.write(900)
         turns = [run.turn() for _ in range(40)]
         assert [len(turn.verdict.emitted) for turn in turns] == [*written.passes]
@@ -216,8 +243,8 @@ def test_an_interruption_keeps_what_was_written() -> None:
     for limit in range(1, 8):
         bench = Bench(hashed(9, 2, 1), range(40), W=0, guess=False, largest_step=16)
         reads = bench.session.rows
-        bench.context.interrupted = lambda reads=reads, limit=limit: len(reads) >= limit  # type: ignore[misc]
-        written = bench.drafter.write(9)
+        bench.drafter.interrupted = lambda reads=reads, limit=limit: len(reads) >= limit  # type: ignore[misc]
+        written = bench.draft(9)
         assert len(reads) == limit
         assert len(written.tokens) == len(written.laws) == max(0, limit - 2), "the prompt takes two readings"
 

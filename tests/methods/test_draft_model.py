@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from decoding.codec import Codec
+from decoding.drafting.drafter import Drafter
 from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.methods.base import Context
@@ -28,7 +29,7 @@ class Watched(DraftModel):
     def observe(self, draft: Draft, verdict: Verdict) -> None:
         """The stored text must be the committed one."""
         super().observe(draft, verdict)
-        session, text = self._session, self._context.text
+        session, text = self._drafter.session, self._context.text
         assert isinstance(session, TableSession)
         assert session._text == text[: session.length], "the drafter's cache holds a rejected token"
         unread = len(text) - session.length
@@ -54,8 +55,9 @@ def proposal(gamma: int = 4, drafter: TableModel = TARGET, remaining: int = 99, 
     params = DraftModelParams(gamma=gamma, threshold=settings.pop("threshold", 0.0))
     ends = settings.pop("end_tokens", frozenset())
     sampler = Sampler(Sampling(**settings), 9, torch.device("cpu"), (1, 2))
-    session = drafter.open(64, 64)
-    return DraftModel(Context([1, 2], 2, remaining, sampler, ends, draft=session), params).propose()
+    context = Context([1, 2], 2, remaining, sampler, ends)
+    context.draft = Drafter(drafter.open(64, 64), context)
+    return DraftModel(context, params).propose()
 
 
 def test_a_greedy_draft_is_the_drafters_text_without_laws() -> None:

@@ -16,10 +16,12 @@ from scipy.stats import chi2
 
 from decoding import accept
 from decoding.codec import Codec
+from decoding.drafting.chain import Chain
+from decoding.drafting.early_exit import EarlyExit
 from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.methods.base import Context
-from decoding.methods.kangaroo import Kangaroo, KangarooParams
+from decoding.methods.kangaroo import Kangaroo, KangarooParams, Stop
 from decoding.model.decoder import Decoder, DecoderSession
 from decoding.model.table import TableModel
 from decoding.parts import Parts
@@ -57,11 +59,11 @@ class Watched(Kangaroo):
     def observe(self, draft: Draft, verdict: Verdict) -> None:
         """Read and unread states together must be those of the stored text."""
         super().observe(draft, verdict)
-        session, text = self._adapter, self._context.text
+        session, text = self._drafter.adapter, self._context.text
         assert isinstance(session, ToySession)
         assert session.text == text[: session.length], "the adapter holds a rejected token"
         unread = len(text) - 1 - session.length
-        assert len(self._unread) == unread
+        assert len(self._drafter.unread) == unread
         if draft.entry is not None:
             drafted = len(draft.tokens) - 1
             assert unread == (len(verdict.emitted) - 1 == drafted), "one short after full acceptance, else complete"
@@ -160,7 +162,8 @@ def ready(adapter: ToyAdapter, model: TableModel = TARGET, prompt: Sequence[int]
     session = model.open(512, 64)
     sampler = Sampler(sampling, model.card.vocabulary, torch.device("cpu"), prompt)
     remaining = known.pop("remaining", 99)
-    context = Context([*prompt], len(prompt), remaining + 1, sampler, largest_step=largest, target=session, **known)
+    context = Context([*prompt], len(prompt), remaining + 1, sampler, largest_step=largest, **known)
+    context.target = EarlyExit(session, context)
     context.parts = {"kangaroo": adapter}
     method = Watched(context, KangarooParams(**settings))
     root = method.propose()
@@ -264,8 +267,7 @@ def test_a_step_without_drafts_leaves_its_state_to_be_read_later() -> None:
     """A token that the adapter never reads would leave a hole in its text."""
     stop: list[int] = []
     method = ready(make(TARGET), eta=0.0, interrupted=lambda: bool(stop))
-    context, session = method._context, method._context.target
-    assert session is not None
+    context, session = method._context, method._drafter.session
     stop.append(1)
     for unread in (1, 2):
         root = method.propose()
@@ -275,7 +277,7 @@ def test_a_step_without_drafts_leaves_its_state_to_be_read_later() -> None:
         written = plain(TARGET, context.text, 1)
         context.text.extend(written)
         method.observe(root, Verdict((0,), written, written))
-        assert len(method._unread) == unread
+        assert len(method._drafter.unread) == unread
     stop.clear()
     assert len(method.propose().tokens) == 7 and context.parts["kangaroo"].sessions[-1].reads[:3] == [2, 2, 1]
 
@@ -295,7 +297,7 @@ def test_a_long_prompt_is_read_in_portions_between_which_it_can_be_interrupted()
     assert len(method.propose().tokens) == 3 and adapter.sessions[-1].reads[6:] == [1, 1]
     method = ready(adapter, prompt=prompt, interrupted=interrupted)
     assert len(method.propose().tokens) == 1 and adapter.sessions[-1].reads == [64, 64]
-    assert len(method._unread) == 360 - 128
+    assert len(method._drafter.unread) == 360 - 128
 
 
 def test_no_prompt_is_read_for_drafts_that_cannot_be() -> None:
@@ -311,10 +313,10 @@ def test_a_run_is_cancelled_between_two_drafts() -> None:
     cancel = threading.Event()
 
     class Slow(Watched):
-        def _stop(self, tokens: list[int], count: int) -> bool:
-            if len(tokens) == 3:
+        def _stop(self, chain: Chain, count: int) -> Stop:
+            if len(chain) == 3:
                 cancel.set()
-            return super()._stop(tokens, count)
+            return super()._stop(chain, count)
 
     run = engine(TARGET, make(TARGET, 1.0)).decode(
         (1, 2), Slow, {"gamma": 64, "eta": 0.0}, max_new_tokens=99, cancel=cancel

@@ -12,6 +12,7 @@ import torch
 
 from decoding.codec import Codec
 from decoding.drafting import drafter as drafting
+from decoding.drafting.drafter import Drafter
 from decoding.drafting.ngram_pool import NgramPool
 from decoding.engine import Engine
 from decoding.errors import ParamError
@@ -67,7 +68,7 @@ class Duel(Drive):
             largest_step=largest_step,
             end_tokens=end_tokens,
         )
-        self.context.draft = drafter.open(8192, max(256, settings.nodes))
+        self.context.draft = Drafter(drafter.open(8192, max(256, settings.nodes)), self.context)
         self.context.max_new_tokens = budget
         self.context.memory = {} if memory is None else memory
         self.method = Ouroboros(self.context, settings)
@@ -217,7 +218,7 @@ class Watched(Ouroboros):
     def observe(self, draft: Draft, verdict: Verdict) -> None:
         """The stored text must be the committed one, the pool within its bounds."""
         super().observe(draft, verdict)
-        session, text, params = self._context.draft, self._context.text, self._params
+        session, text, params = self._drafter.session, self._context.text, self._params
         assert isinstance(session, TableSession)
         assert session._text == text[: session.length], "the drafter's cache holds a rejected token"
         assert len(text) - session.length <= params.N + 1 or len(draft.tokens) == 1
@@ -262,7 +263,7 @@ def test_nothing_is_drafted_behind_the_budget() -> None:
         turn = run.turn()
         assert max(depths(turn.draft.parents)) == min(budget - 1, 4 + 3)
         assert len(turn.verdict.emitted) == min(budget, 4 + 4)
-        assert run.context.draft is not None and (run.context.draft.length > 0) == (budget > 1)
+        assert run.context.draft is not None and (run.context.draft.session.length > 0) == (budget > 1)
 
 
 def test_a_small_step_is_respected() -> None:
@@ -276,7 +277,8 @@ def test_a_cancelled_run_stops_drafting() -> None:
     """The drafter asks between two passes; what it has written until then is a draft like any other."""
     run = Duel(cycle(9), cycle(9), range(9), gamma=40, drafting="plain")
     asked = iter(range(100))
-    run.context.interrupted = lambda: next(asked) >= 7
+    assert run.context.draft is not None
+    run.context.draft.interrupted = lambda: next(asked) >= 7
     assert run.turn().draft.tokens == (8, *plain(cycle(9), range(9), 7))
     cancel = threading.Event()
     steps = engine(cycle(9)).decode(tuple(range(9)), Ouroboros, max_new_tokens=900, cancel=cancel)
