@@ -31,6 +31,8 @@ def test_the_index_finds_what_a_scan_finds(
             found = scanned(text, ending, room) if shortest <= len(ending) <= shortest + more else []
             assert index.find(ending, latest=True, room=room) == (found[-1] if found else None)
             assert index.find(ending, latest=False, room=room) == (found[0] if found else None)
+            known = scanned(text, ending, 1) if shortest <= len(ending) <= shortest + more else []
+            assert [*index.places(ending)] == known
 
 
 def test_an_ending_that_never_occurred_is_not_found() -> None:
