@@ -118,15 +118,15 @@ class Loop:
         sampler, argmax = self._sampler, likeliest(logits)
         position, thresholds = len(self._text) - len(self._request.prompt), self._request.params.typical
 
-        def law(nodes: Any) -> torch.Tensor:  # one node or several
+        def p(nodes: Any) -> torch.Tensor:  # of one node or several
             return sampler.probabilities(logits[nodes])
 
         if sampler.sampling.greedy:
             path, emitted = accept.walk(draft, accept.greedy(argmax))
         elif thresholds is not None:
-            path, emitted = accept.typical(draft, law, sampler.draws, position, *thresholds)
+            path, emitted = accept.typical(draft, p, sampler.draws, position, *thresholds)
         else:
-            path, emitted = accept.walk(draft, accept.sampled(draft, law, sampler.draws, position))
+            path, emitted = accept.walk(draft, accept.sampled(draft, p, sampler.draws, position))
         return Verdict(path, emitted, tuple(argmax), hidden[path[-1]] if "hidden" in self._method.needs else None)
 
     def _commit(self, verdict: Verdict) -> None:

@@ -20,7 +20,9 @@ Algorithm
 
 Differs from the paper
   The paper's G bounds a step's guesses; here, as in the reference code, what the pool keeps for each token.
-  Layout "merged" is an experiment of ours, shift "hits" (refilled from the prompt) one of the reference code.
+  Layout "merged" is an experiment of ours, shift "hits" one of the reference code.
+  What the window lacks comes from the prompt: in the reference code later refills come from the output too, and with
+  several ends of text it keeps only the first one out of the window.
 """
 
 from __future__ import annotations
@@ -62,7 +64,14 @@ class LookaheadParams(Params):
         "7B on A100": {"W": 15, "N": 5, "G": 15},
         "13B on A100": {"W": 10, "N": 5, "G": 10},
         "34B on A100": {"W": 7, "N": 5, "G": 7},
-        "minimal.py": {"W": 20, "N": 7, "G": 20, "prompt_as_reference": True},
+        "minimal.py": {
+            "W": 20,
+            "N": 7,
+            "G": 20,
+            "prompt_as_reference": True,
+            "drop_bonus": True,
+            "repeat_history": True,
+        },
     }
 
     @property

@@ -59,7 +59,7 @@ class MedusaParams(Params):
     acceptance: str = param(
         "lossless",
         label="Acceptance",
-        help="Typical acceptance takes more guesses, but changes the law of sampled text",
+        help="Typical acceptance takes more guesses, but changes the distribution of sampled text",
         choices=("lossless", "typical"),
     )
     epsilon: float = param(0.09, label="Typical: bound", symbol="ε", help="A token above it passes", min=0.0, max=1.0)

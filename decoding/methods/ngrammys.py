@@ -19,6 +19,7 @@ Differs from the paper
   Its batch repeats the context for every row; a tree has it once, and layout "trie" merges equal beginnings too.
   Its bigram is what follows a token alone. Where the vocabulary is small, ours is the mean over texts that the model
   writes itself, one from every token: about a lone one, a model that learnt only answers says little (parts/tables.py).
+  A model that begins every text with certain marks has read them in front of each token of its tables.
   No row is verified twice: the next candidate takes its place, while there is one. A copy that meets the text's end
   goes on along the bigram; tail "full" leaves it out, as the appendix's code does. That code ranks unigrams by an inner
   product, the text by a distance. The other way to extend a bigram, by the model's own greedy text, is left out.

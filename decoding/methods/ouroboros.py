@@ -24,6 +24,10 @@ Differs from the paper
   Sampling is ours: every token drafted is an exact draw from the drafter's distribution, every branch a point mass.
   Refined phrases that became equal are kept once. A phrase is fed only as far as the draft or the text can go.
   Ours as well: drafting without window or phrases, and a warm start from the prompt.
+  The reference code differs more than its sizes, which a preset gives. A phrase that matches whole, in the drafter's
+  pass or behind its draft, loses the word behind it. Inspired phrases are of N-1 tokens, may begin at the first wrong
+  one, and need not agree with the target in the token they follow. A drafter that starts warm guesses phrases only once
+  its window is full. Behind a rejection it refines for a few sizes alone, by accident (K 3 with N 4).
 """
 
 from __future__ import annotations
@@ -62,7 +66,7 @@ class OuroborosParams(Params):
     warm_start: str = param("off", label="Warm start", help=_WARM, choices=("off", "prompt", "across"))
 
     presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
-        "reference code": {"gamma": 4, "N": 7, "W": 20, "G": 20, "shortest": 6, "refine": "accepted"},
+        "reference sizes": {"gamma": 4, "N": 7, "W": 20, "G": 20, "shortest": 6, "refine": "accepted"},
         "HumanEval": {"gamma": 12, "N": 7, "W": 20, "G": 20, "shortest": 6},
     }
 

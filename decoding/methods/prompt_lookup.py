@@ -14,7 +14,9 @@ Algorithm
 
 Differs from the paper
   Of several occurrences the latest is copied, which suits chat, and a copy that reaches the text's end goes on into
-  itself, as in Lempel-Ziv 77, so a short loop is drafted in full. The presets give the original rules.
+  itself, as in Lempel-Ziv 77, so a short loop is drafted in full. The presets give the original rules but for one: the
+  reference code also skips a match whose copy would begin inside the ending itself. With tail "full" that can only
+  happen where K is at most n, so never with its own settings.
 """
 
 from __future__ import annotations

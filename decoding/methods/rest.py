@@ -16,10 +16,11 @@ Algorithm
   c             guesses per step
 
 Differs from the paper
-  Its reference code reads the first k places in the order of token ids, joins one document to the next, keeps
-  about half of the c guesses, and drafts an arbitrary token where nothing is found. Here places are spread, documents
-  end where they end, all c guesses are verified, and nothing found means nothing drafted. Under sampling it draws once
-  per path of the tree, which changes the output's distribution; here the engine verifies, and it is the target's.
+  Its reference code reads the first k places in the order of token ids, joins one document to the next, keeps about
+  half of the guesses, also where it finds fewer than c (15 of 27), and drafts an arbitrary token where it finds none.
+  Here places are spread, documents end where they end, all guesses up to c are verified, and nothing found means
+  nothing drafted. Under sampling it draws once per path of the tree, which changes the output's distribution; here the
+  engine verifies, and it is the target's.
 """
 
 from __future__ import annotations

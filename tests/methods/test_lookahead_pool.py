@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from decoding.methods.lookahead import LookaheadParams
 from decoding.sampling import Sampling
 from decoding.types import JSON
 
@@ -201,6 +202,19 @@ def test_replacing_ends_touches_only_ends_of_the_new_row() -> None:
                 assert cell == answer or (answer == END and cell in PROMPT)
                 replaced += cell != answer
     assert replaced > 20
+
+
+def test_the_preset_of_minimal_py_steps_as_that_script() -> None:
+    """It pools the text, but greedy with its last token repeated, and never writes the word behind a full match."""
+    preset = LookaheadParams.presets["minimal.py"]
+    full = 0
+    for seed in range(4):
+        run = drive(seed, order=1, **preset).until(80)
+        replay(run, 7, 20, text=True, repeated=True, dropped=True)
+        lengths = [len(turn.verdict.emitted) for turn in run.turns]
+        assert max(lengths) <= 6
+        full += lengths.count(6)
+    assert full > 3
 
 
 def test_all_quirks_together_still_replay() -> None:
