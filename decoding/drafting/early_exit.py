@@ -16,13 +16,16 @@ from .drafter import Writer
 if TYPE_CHECKING:
     from ..methods.base import Context
     from ..model.session import ExitSession
-    from ..parts.adapter import Adapter
+    from ..parts.adapter import Adapter, AdapterSession
 
 _CHUNK = 256  # rows that the adapter reads at once of a long prompt
 
 
 class EarlyExit(Writer):
-    """Writes ahead with the layers in front of `layer` and an adapter."""
+    """Writes ahead with the layers in front of `layer` and an adapter; `attach` says which."""
+
+    layer: int
+    adapter: AdapterSession
 
     def __init__(self, session: ExitSession, context: Context) -> None:
         super().__init__(context)
