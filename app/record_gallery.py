@@ -118,9 +118,9 @@ def record(engine: Engine, recipe: Recipe) -> tuple[Recording, Trace]:
     example = EXAMPLES[recipe.example]
     prompt = example.prompt or list(example.messages)
     warm = _TYPICAL if recipe.params.get("acceptance") == "typical" else {}
-    asked = {"sampling": {**example.sampling, **warm}, "max_new_tokens": recipe.length}
-    done = engine.generate(prompt, recipe.method, params=recipe.params, record="full", **asked)
-    plain = engine.generate(prompt, "autoregressive", record="off", **asked)
+    sampling = {**example.sampling, **warm}
+    done = engine.generate(prompt, recipe.method, recipe.params, sampling, recipe.length, record="full")
+    plain = engine.generate(prompt, "autoregressive", None, sampling, recipe.length, record="off")
     ours, theirs = done.summary.tokens_per_second, plain.summary.tokens_per_second
     recording = Recording(
         id=recipe.id,

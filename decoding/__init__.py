@@ -1,4 +1,4 @@
-"""Specscope's engine: token ids in, steps out.
+"""Specscope's engine: token ids in, steps out. All that a script, a notebook or a method of one's own needs is here.
 
 from decoding import load
 engine = load("pocket")
@@ -10,21 +10,75 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .errors import ModelError, ParamError, SpecscopeError, TraceError
+from .errors import ModelError, OptionError, ParamError, SpecscopeError, TraceError
 
 if TYPE_CHECKING:
     from .chat import Chat
     from .engine import Engine, Result
     from .loader import load
-    from .methods import METHODS
+    from .methods import METHODS, Context, Method
+    from .params import Params, param
+    from .request import DecodeOptions
+    from .run import Run
+    from .sampling import Sampling
+    from .trace import read_trace, write_trace
+    from .trace.rescore import Rescore
+    from .tree import Builder
+    from .types import Draft, Role, Step, Summary, Trace, Verdict
 
-__all__ = ["METHODS", "Chat", "Engine", "ModelError", "ParamError", "Result", "SpecscopeError", "TraceError", "load"]
+__all__ = [
+    "METHODS",
+    "Builder",
+    "Chat",
+    "Context",
+    "DecodeOptions",
+    "Draft",
+    "Engine",
+    "Method",
+    "ModelError",
+    "OptionError",
+    "ParamError",
+    "Params",
+    "Rescore",
+    "Result",
+    "Role",
+    "Run",
+    "Sampling",
+    "SpecscopeError",
+    "Step",
+    "Summary",
+    "Trace",
+    "TraceError",
+    "Verdict",
+    "load",
+    "param",
+    "read_trace",
+    "write_trace",
+]
 
-# What brings torch is imported when it is asked for: a screen that replays records does without it.
-_LATER = {"Chat": ".chat", "Engine": ".engine", "Result": ".engine", "load": ".loader", "METHODS": ".methods"}
+# Imported when it is asked for: most of it brings torch, which a screen that replays records does without.
+_LATER = {
+    ".chat": ("Chat",),
+    ".engine": ("Engine", "Result"),
+    ".loader": ("load",),
+    ".methods": ("METHODS", "Context", "Method"),
+    ".params": ("Params", "param"),
+    ".request": ("DecodeOptions",),
+    ".run": ("Run",),
+    ".sampling": ("Sampling",),
+    ".trace": ("read_trace", "write_trace"),
+    ".trace.rescore": ("Rescore",),
+    ".tree": ("Builder",),
+    ".types": ("Draft", "Role", "Step", "Summary", "Trace", "Verdict"),
+}
+_MODULES = {name: module for module, names in _LATER.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_LATER[name], __name__), name)
+    return getattr(import_module(_MODULES[name], __name__), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -2,44 +2,21 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
-from .chat import Chat
-from .codec import Codec, Message
+from .codec import Codec
 from .errors import ParamError
 from .methods import Method
-from .model.session import Model, Tell
-from .parts import Part, Parts
-from .request import (
-    Request,
-    check_chunk,
-    check_count,
-    check_ends,
-    check_event,
-    check_memory,
-    check_record,
-    check_reference,
-    check_room,
-    check_seconds,
-    check_step,
-    check_stops,
-    find_method,
-    find_sampling,
-)
+from .model.session import Model
+from .parts import Parts
+from .request import DecodeOptions, Prompt, build_request, check_count, find_method
 from .run import Run
 from .sampling import Sampling
 from .session_pool import Lender
 from .trace.rescore import Rescore, rescore
 from .types import JSON, Summary, Trace
-
-Prompt = str | Sequence[int] | Sequence[Message]
-
-
-class _StoppedError(Exception):
-    """The caller has had enough while a part was being made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +34,9 @@ class Engine:
 
     def __init__(self, model: Model, codec: Codec, draft: Model | None = None, parts: Parts | None = None) -> None:
         self.model, self.codec, self.draft = model, codec, draft
-        self._parts = parts or Parts()
-        self._memory: dict[str, Any] = {}  # by method
-        self._lender = Lender()
+        self.parts = parts or Parts()
+        self.memory: dict[str, Any] = {}  # what methods learn for later runs, by method
+        self.lender = Lender()
 
     def encode(self, prompt: Prompt, name: str = "prompt") -> list[int]:
         """Ids of a text, of a chat through the model's own template, or of ids themselves, checked."""
@@ -84,82 +61,41 @@ class Engine:
         params: Mapping[str, JSON] | None = None,
         sampling: Mapping[str, JSON] | Sampling | None = None,
         max_new_tokens: int = 128,
-        *,
-        stop: Sequence[str] = (),
-        end_tokens: Sequence[int] | None = None,
-        reference: Prompt | None = None,
-        record: str = "light",
-        prefill_chunk: int | None = None,
-        time_budget: float = float("inf"),
-        cancel: threading.Event | None = None,
-        progress: Callable[[str, float], None] | None = None,
-        chat: Chat | None = None,
-        memory: dict[str, Any] | None = None,
+        **options: Unpack[DecodeOptions],
     ) -> Run:
         """Start a run: iterate over it for its steps. All arguments are checked here, before the first step.
 
-        `reference` is a document that copying methods look in beside the text; `end_tokens` replaces the model's
-        own ends of text; `prefill_chunk` is the number of prompt tokens per pass; setting `cancel` ends the run;
-        `progress` hears how much of a long prompt has been read; a `chat` keeps the caches for the next turn.
-        `memory`, a dict of yours, keeps what methods learn for later runs of this engine; without it the chat does, or
-        the engine itself: a server gives every user another one.
+        `params` are the method's settings by name, `sampling` those of `Sampling`; `DecodeOptions` names the rest.
         """
-        kind = find_method(method)
-        if missing := self.lacks(kind):
-            raise ParamError(f"{kind.name} needs {missing}")
-        ids = self.encode(prompt)
-        setting = kind.Params.parse({} if params is None else params)
-        chunk = check_chunk(prefill_chunk, self.model.window)
-        request = Request(
-            method=kind,
-            params=setting,
-            sampling=find_sampling(sampling),
-            prompt=tuple(ids),
-            max_new_tokens=check_room(len(ids), max_new_tokens, self.model.card.context),
-            stop=check_stops(stop),
-            end_tokens=check_ends(end_tokens, self.codec.end_tokens, self.model.card.vocabulary),
-            reference=check_reference(kind, () if reference is None else self.encode(reference, "reference")),
-            record=check_record(record),
-            prefill_chunk=chunk,
-            largest_step=max(min(chunk, len(ids)), check_step(kind.name, setting.nodes)),
-            time_budget=check_seconds(time_budget),
-            memory=check_memory(memory, self._memory if chat is None else chat.memory, kind),
-            parts=self._parts_of(kind, event := check_event(cancel), progress),
-        )
-        return Run(request, self.model, self.draft, self.codec, self._lender, event, progress, chat)
-
-    def _parts_of(self, method: type[Method], stop: threading.Event, progress: Tell | None) -> dict[str, Part]:
-        """What a method needs, made now where it is not yet there; nothing once the run is to be stopped."""
-
-        def tell(what: str, share: float) -> None:
-            if stop.is_set():
-                raise _StoppedError
-            if progress is not None:
-                progress(what, share)
-
-        try:
-            return self._parts.take(method.needs, tell)
-        except _StoppedError:
-            return {}
+        request = build_request(self, prompt, method, params, sampling, max_new_tokens, options)
+        return Run(request, self.model, self.draft, self.codec, self.lender)
 
     def lacks(self, method: str | type[Method]) -> str | None:
         """What this engine lacks to run a method, and how to get it; None where it can run it."""
-        return self._parts.missing(find_method(method).needs, has_draft=self.draft is not None)
+        return self.parts.missing(find_method(method).needs, has_draft=self.draft is not None)
 
     def prepare(self, method: str | type[Method], progress: Callable[[str, float], None]) -> None:
         """Make now what a method needs and what its first run would otherwise wait for."""
-        self._parts.take(find_method(method).needs, progress)
+        self.parts.take(find_method(method).needs, progress)
 
     def part(self, name: str, progress: Callable[[str, float], None] | None = None) -> Any:
         """One of the parts that this engine was loaded with, by the name in a method's `needs`."""
         needs = frozenset({name})
-        if missing := self._parts.missing(needs, has_draft=False):
+        if missing := self.parts.missing(needs, has_draft=False):
             raise ParamError(f"this engine lacks {missing}")
-        return self._parts.take(needs, progress or (lambda what, share: None))[name]
+        return self.parts.take(needs, progress or (lambda what, share: None))[name]
 
-    def generate(self, prompt: Prompt, method: str | type[Method] = "autoregressive", **options: Any) -> Result:
+    def generate(
+        self,
+        prompt: Prompt,
+        method: str | type[Method] = "autoregressive",
+        params: Mapping[str, JSON] | None = None,
+        sampling: Mapping[str, JSON] | Sampling | None = None,
+        max_new_tokens: int = 128,
+        **options: Unpack[DecodeOptions],
+    ) -> Result:
         """Run to the end; takes what `decode` takes."""
-        run = self.decode(prompt, method, **options)
+        run = self.decode(prompt, method, params, sampling, max_new_tokens, **options)
         for _ in run:
             pass
         return Result(run.summary.text, run.ids, run.trace, run.summary)
@@ -168,4 +104,4 @@ class Engine:
         """Check every emitted token of a run against one plain pass over its text."""
         if not isinstance(trace, Trace):
             raise ParamError("give a trace: a result's, or one from decoding.trace.read_trace")
-        return rescore(trace, self.model, self._lender, progress)
+        return rescore(trace, self.model, self.lender, progress)

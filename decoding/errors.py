@@ -1,9 +1,17 @@
-"""Every error a user can cause, each carrying one sentence that says what to change.
+"""Every error that a user can meet, as one tree. Each carries one sentence that says what to change.
 
-SpecscopeError
-├── ParamError    a method parameter, sampling setting, prompt or flag is out of bounds
-├── ModelError    a model folder, id or pair of models cannot be used
-└── TraceError    a trace file is damaged, of another version, or hostile
+SpecscopeError (a ValueError)
+├── ParamError            a method parameter, sampling setting, prompt or flag cannot be used
+│   └── OptionError       a keyword that `decode` and `generate` do not have (a TypeError too)
+├── ModelError            a model folder, id or pair of models cannot be used
+├── TraceError            a trace file is damaged, of another version, or hostile
+│   ├── NotJsonError      a line of it is not JSON                           decoding/trace/json_line.py
+│   ├── CutOffError       it ends in the middle of a line                    decoding/trace/lines.py
+│   ├── MisfitError       it holds other than what the views read            viz
+│   └── TooLongError      it makes a larger HTML page than was asked for     viz
+├── UnmeasuredError       a paper's finding cannot be measured here          lab/papers/claims.py
+├── FullError             too many runs wait for the engine already          app/run_queue.py
+└── RequestError          the server refuses an HTTP request, with a status  app/middleware/errors.py
 """
 
 
@@ -15,9 +23,13 @@ class ParamError(SpecscopeError):
     """A value that the user chose cannot be used."""
 
 
+class OptionError(ParamError, TypeError):
+    """A keyword that there is not: Python itself would call that a TypeError."""
+
+
 class ModelError(SpecscopeError):
     """A model, or a pair of models, cannot be used."""
 
 
 class TraceError(SpecscopeError):
-    """A trace cannot be read."""
+    """A trace cannot be read or shown."""

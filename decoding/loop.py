@@ -18,7 +18,7 @@ from .drafting.early_exit import EarlyExit
 from .errors import ParamError
 from .methods import Context
 from .model.seam import Seam
-from .model.session import ExitSession, Model, Reading, Session, Tell
+from .model.session import ExitSession, Model, Reading, Session
 from .model.tree_reader import TreeReader
 from .request import Request
 from .sampling import Sampler, likeliest
@@ -31,22 +31,13 @@ from .types import Draft, Role, Step, Verdict
 class Loop:
     """The state of a run between two steps."""
 
-    def __init__(
-        self,
-        request: Request,
-        model: Model,
-        session: Session,
-        draft: Session | None,
-        codec: Codec,
-        cancel: threading.Event,
-        tell: Tell | None,
-    ) -> None:
+    def __init__(self, request: Request, model: Model, session: Session, draft: Session | None, codec: Codec) -> None:
         self._request, self._device, self._session = request, model.device, session
         self._seam = Seam(session, len(request.prompt))
         self._chunk = min(request.prefill_chunk, request.largest_step)
-        self._reader = TreeReader(session, self._chunk, tell)
+        self._reader = TreeReader(session, self._chunk, request.progress)
         # It must not know this object: a method that asks it would keep the caches from being freed with the run.
-        interrupted = self._interrupted = partial(_interruption, cancel, time.monotonic() + request.time_budget)
+        interrupted = self._interrupted = partial(_interruption, request.cancel, time.monotonic() + request.time_budget)
         written = partial(codec.continuation, request.prompt)  # a first token's leading space counts too
         self._stops = Stops(request.max_new_tokens, request.end_tokens, request.stop, written)
         self._sampler = Sampler(request.sampling, model.card.vocabulary, model.device, request.prompt)

@@ -1,21 +1,29 @@
-"""What a user asks an engine for, checked before anything starts."""
+"""What a user asks an engine for: its options, and the one place that makes a checked request of them."""
 
 from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import isabstract
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from .errors import ParamError
+from .chat import Chat
+from .codec import Message
+from .errors import OptionError, ParamError
 from .methods import METHODS, Method
+from .model.session import Tell
 from .params import Params, shown
-from .parts import Part
+from .parts import Part, Parts
 from .sampling import Sampling
 from .trace.columns import LEVELS
 from .types import JSON
+
+if TYPE_CHECKING:
+    from .engine import Engine
+
+Prompt = str | Sequence[int] | Sequence[Message]
 
 _MOST_STOPS, _LONGEST_STOP = 16, 256
 _CHUNK = 512  # tokens of a prompt per pass, where no sliding window asks for fewer
@@ -42,6 +50,91 @@ class Request:
     time_budget: float  # seconds
     parts: Mapping[str, Part]  # that the method needs, beside a drafter
     memory: dict[str, Any]  # what the method keeps from run to run
+    cancel: threading.Event  # ends the run once it is set
+    progress: Tell | None
+    chat: Chat | None
+
+
+class DecodeOptions(TypedDict, total=False):
+    """The keywords of `decode` and `generate` beside the prompt, the method and its settings; all may be left out."""
+
+    stop: Sequence[str]  # texts that end the run where one of them is written
+    end_tokens: Sequence[int] | None  # ids that end it, instead of the model's own ends of text
+    reference: Prompt | None  # a document that copying methods look in beside the text
+    record: str  # "off", "light" (the default) or "full": how much of every step is recorded
+    prefill_chunk: int | None  # tokens of the prompt that are read in one pass
+    time_budget: float  # seconds after which the run ends
+    cancel: threading.Event | None  # set it, from any thread, to end the run
+    progress: Callable[[str, float], None] | None  # hears what is read or made before the first step, and its share
+    chat: Chat | None  # keeps the caches for the next turn of a conversation
+    # A dict of yours that keeps what methods learn for later runs of this engine; without it the chat does, or the
+    # engine itself: a server gives every user another one.
+    memory: dict[str, Any] | None
+
+
+class _StoppedError(Exception):
+    """The caller has had enough while a part was being made."""
+
+
+def build_request(
+    engine: Engine,
+    prompt: Prompt,
+    method: str | type[Method],
+    params: Mapping[str, JSON] | None,
+    sampling: Mapping[str, JSON] | Sampling | None,
+    max_new_tokens: int,
+    options: DecodeOptions,
+) -> Request:
+    """Check all that was asked for, then make the parts that the method needs where they are not there yet."""
+    _check_options(options)
+    kind = find_method(method)
+    if missing := engine.lacks(kind):
+        raise ParamError(f"{kind.name} needs {missing}")
+    card, reference, chat = engine.model.card, options.get("reference"), options.get("chat")
+    ids = engine.encode(prompt)
+    setting = kind.Params.parse({} if params is None else params)
+    chunk = check_chunk(options.get("prefill_chunk"), engine.model.window)
+    cancel, progress = check_event(options.get("cancel")), options.get("progress")
+    return Request(
+        method=kind,
+        params=setting,
+        sampling=find_sampling(sampling),
+        prompt=tuple(ids),
+        max_new_tokens=check_room(len(ids), max_new_tokens, card.context),
+        stop=check_stops(options.get("stop", ())),
+        end_tokens=check_ends(options.get("end_tokens"), engine.codec.end_tokens, card.vocabulary),
+        reference=check_reference(kind, () if reference is None else engine.encode(reference, "reference")),
+        record=check_record(options.get("record", "light")),
+        prefill_chunk=chunk,
+        largest_step=max(min(chunk, len(ids)), check_step(kind.name, setting.nodes)),
+        time_budget=check_seconds(options.get("time_budget", math.inf)),
+        memory=check_memory(options.get("memory"), engine.memory if chat is None else chat.memory, kind),
+        parts=_take_parts(engine.parts, kind, cancel, progress),
+        cancel=cancel,
+        progress=progress,
+        chat=chat,
+    )
+
+
+def _check_options(options: Mapping[str, object]) -> None:
+    known = DecodeOptions.__optional_keys__
+    if unknown := sorted(options.keys() - known):
+        raise OptionError(f"there is no option {shown(unknown[0])}; known ones: {', '.join(sorted(known))}")
+
+
+def _take_parts(parts: Parts, method: type[Method], cancel: threading.Event, progress: Tell | None) -> dict[str, Part]:
+    """What a method needs, made now where it is not yet there; nothing once the run is to be stopped."""
+
+    def tell(what: str, share: float) -> None:
+        if cancel.is_set():
+            raise _StoppedError
+        if progress is not None:
+            progress(what, share)
+
+    try:
+        return parts.take(method.needs, tell)
+    except _StoppedError:
+        return {}
 
 
 def find_method(name: object) -> type[Method]:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import platform
-import threading
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
 
-from .chat import Chat
 from .codec import Codec
 from .loop import Loop
 from .model.bandwidth import read_bandwidth
-from .model.session import ExitSession, Model, Session, Tell
+from .model.session import ExitSession, Model, Session
 from .request import Request
 from .session_pool import Lender
 from .stops import trim
@@ -32,24 +30,14 @@ class _Progress:
 class Run(Iterator[Step]):
     """A run: iterate over its steps. At any time `summary` and `trace` tell what happened so far."""
 
-    def __init__(
-        self,
-        request: Request,
-        model: Model,
-        draft: Model | None,
-        codec: Codec,
-        lender: Lender,
-        cancel: threading.Event,
-        tell: Tell | None,
-        chat: Chat | None = None,
-    ) -> None:
+    def __init__(self, request: Request, model: Model, draft: Model | None, codec: Codec, lender: Lender) -> None:
         self.request = request
         self.header = _header(request, model, draft)
+        self._codec = codec
         # What is cancelled already may lack the parts that it was waiting for, so no later change of mind revives it.
-        self._codec, self._cancel = codec, cancel
-        self._progress = _Progress(finish="cancelled" if cancel.is_set() else None)
+        self._progress = _Progress(finish="cancelled" if request.cancel.is_set() else None)
         # The generator must not know this object: a run that is dropped half-way is then freed, and with it closed.
-        self._generator = _steps(request, model, draft, codec, lender, cancel, tell, self._progress, chat)
+        self._generator = _steps(request, model, draft, codec, lender, self._progress)
 
     def __next__(self) -> Step:
         return next(self._generator)
@@ -60,7 +48,7 @@ class Run(Iterator[Step]):
 
     def cancel(self) -> None:
         """End the run after the step that is going on; callable from any thread."""
-        self._cancel.set()
+        self.request.cancel.set()
 
     @property
     def steps(self) -> list[Step]:
@@ -98,22 +86,14 @@ class Run(Iterator[Step]):
 
 
 def _steps(
-    request: Request,
-    model: Model,
-    draft: Model | None,
-    codec: Codec,
-    lender: Lender,
-    cancel: threading.Event,
-    tell: Tell | None,
-    progress: _Progress,
-    chat: Chat | None,
+    request: Request, model: Model, draft: Model | None, codec: Codec, lender: Lender, progress: _Progress
 ) -> Generator[Step, None, None]:
     """The run itself; it holds its sessions from the first step to the last."""
     if progress.finish is not None:
         return
     held = list[tuple[str, Model, Session]]()
-    if "early_exit" in request.method.needs:
-        chat = None  # what reads along in front of a layer must see the whole text
+    # What reads along in front of a layer must see the whole text.
+    chat = None if "early_exit" in request.method.needs else request.chat
 
     def borrow(use: str, lent: Model) -> Session:
         prompt, room = request.prompt, len(request.prompt) + request.max_new_tokens
@@ -127,7 +107,7 @@ def _steps(
 
     try:
         drafter = borrow("draft", draft) if draft and "draft_model" in request.method.needs else None
-        loop = Loop(request, model, borrow("target", model), drafter, codec, cancel, tell)
+        loop = Loop(request, model, borrow("target", model), drafter, codec)
         while progress.finish is None:
             step, progress.finish = loop.turn(len(progress.steps))
             if step is not None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar, TypeVarTuple
 import numpy as np
 import numpy.typing as npt
 
+from .errors import ParamError
 from .types import Draft, Role
 
 if TYPE_CHECKING:
@@ -24,12 +25,12 @@ _Mask = TypeVar("_Mask")
 
 
 def check(parents: Sequence[int]) -> None:
-    """Raise ValueError unless `parents` is a tree whose only root is node 0."""
+    """Raise ParamError unless `parents` is a tree whose only root is node 0."""
     if not parents or parents[0] != -1:
-        raise ValueError("a tree's first node must be its root, with parent -1")
+        raise ParamError("a tree's first node must be its root, with parent -1")
     for node, parent in enumerate(parents[1:], start=1):
         if not 0 <= parent < node:
-            raise ValueError(f"node {node} of a tree must hang off an earlier node, not off {parent}")
+            raise ParamError(f"node {node} of a tree must hang off an earlier node, not off {parent}")
 
 
 def is_chain(parents: Sequence[int]) -> bool:

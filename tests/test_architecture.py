@@ -98,6 +98,7 @@ def test_the_engine_needs_no_laboratory(path: Path) -> None:
 def test_views_know_only_the_record(path: Path) -> None:
     """A view that reaches into the engine could not replay a trace without a model."""
     known = {
+        "decoding.errors",
         "decoding.types",
         "decoding.tree",
         "decoding.trace.cache_slots",

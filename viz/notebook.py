@@ -8,6 +8,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from decoding.errors import ParamError
 from decoding.types import Trace
 
 from . import counters, encode, text, visible
@@ -43,7 +44,7 @@ def figure(
     drawing = _Drawing(trace, name, theme, check, speedup)
     k = drawing.last if step is None else step
     if not 0 <= k <= drawing.last:
-        raise ValueError(f"step must be between 0 and {drawing.last}, the last one of this trace, not {step}")
+        raise ParamError(f"step must be between 0 and {drawing.last}, the last one of this trace, not {step}")
     told = drawing.told(k, node)
     drawn = drawing.picture(k, node)
     layout = drawing.framed(drawn["layout"], f", step {k}" + ("" if node is None else f", node {node}"), told)
@@ -77,18 +78,18 @@ class _Drawing:
         self, trace: Trace, name: str, theme: str, check: Rescored | None, speedup: float | None = None
     ) -> None:
         if theme not in THEMES:
-            raise ValueError(f"there is no theme {theme[:40]!r}: choose one of {', '.join(THEMES)}")
+            raise ParamError(f"there is no theme {theme[:40]!r}: choose one of {', '.join(THEMES)}")
         if name not in VIEWS:
-            raise ValueError(f"there is no view {name[:40]!r}: choose one of {', '.join(VIEWS)}")
+            raise ParamError(f"there is no view {name[:40]!r}: choose one of {', '.join(VIEWS)}")
         self.view, self._colours, self._check, self._speedup = VIEWS[name], THEMES[theme], check, speedup
         if not self.view.shows(trace.header):
-            raise ValueError(
+            raise ParamError(
                 f"a run of {trace.header.method[:40]} has nothing to show here: choose another than {name}"
             )
         self._story = Story.of(trace)
         self.last = len(self._story.steps) - 1
         if self.last < 0:
-            raise ValueError("this trace holds no step: record a run first")
+            raise ParamError("this trace holds no step: record a run first")
         self._shown = {token: visible.shown(words) for token, words in self._story.texts.items()}
         self._base = self.view.base(Story(trace.header, dict(trace.texts)))
 
@@ -97,10 +98,10 @@ class _Drawing:
         if node is None:
             return []
         if self.view.name not in ("pair", "mask"):
-            raise ValueError(f'{self.view.name} shows no single node: choose "pair" or "mask"')
+            raise ParamError(f'{self.view.name} shows no single node: choose "pair" or "mask"')
         last = len(self._story.steps[k].tokens) - 1
         if not 0 <= node <= last:
-            raise ValueError(f"node must be between 0 and {last}, the last one of step {k}, not {node}")
+            raise ParamError(f"node must be between 0 and {last}, the last one of step {k}, not {node}")
         return textwrap.wrap(explain(self._story, k, node), _LINE) if self.view.name == "mask" else []
 
     def picture(self, k: int, node: int | None = None) -> Figure:

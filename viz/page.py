@@ -11,6 +11,7 @@ from pathlib import Path
 
 from plotly.offline import get_plotlyjs
 
+from decoding.errors import TraceError
 from decoding.types import Trace
 
 from .check import Rescored
@@ -54,7 +55,7 @@ _PAGE = """<!doctype html>
 """
 
 
-class TooLongError(ValueError):
+class TooLongError(TraceError):
     """A run that makes a larger page than was asked for."""
 
 

@@ -18,6 +18,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any, TypeVar
 
+from decoding.errors import TraceError
 from decoding.types import Header, ModelCard, Step, Summary, Trace
 
 from . import counters, encode, narration, sources
@@ -47,7 +48,7 @@ LABELS = {
 _Made = TypeVar("_Made")
 
 
-class MisfitError(ValueError):
+class MisfitError(TraceError):
     """A record in a trace's form that does not hold what the views read, as one changed by hand."""
 
 

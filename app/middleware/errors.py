@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
+from decoding.errors import SpecscopeError
 
-class RequestError(Exception):
+
+class RequestError(SpecscopeError):
     """Stops handling a request."""
 
     def __init__(self, status: int, sentence: str) -> None:

@@ -13,11 +13,11 @@ from typing import Any
 
 import torch
 
-from ..engine import Engine, Prompt
+from ..engine import Engine
 from ..errors import ParamError
 from ..methods import METHODS
 from ..prompts.tasks import Task
-from ..request import check_count, find_method
+from ..request import Prompt, check_count, find_method
 from ..types import JSON
 
 _WARM_UP = 16  # tokens of each method's first, unmeasured run

@@ -9,10 +9,10 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from .. import embedded, toy
-from ..engine import Engine, Prompt
+from ..engine import Engine
 from ..errors import ParamError
 from ..methods import METHODS
-from ..request import LARGEST_STEP
+from ..request import LARGEST_STEP, Prompt
 from ..run import Run
 from ..trace import TraceWriter
 from ..trace.metrics import survival

@@ -39,7 +39,7 @@ def test_it_tells_what_a_fresh_reading_of_the_text_puts_there(
     trace = result.trace  # type: ignore[attr-defined]
     assert trace.header.window == 16 and trace.header.slots == 16 + 2 * 24
     told = memory(trace.header, trace.steps, len(trace.steps) - 1)
-    session = engine._lender.borrow(engine.model, 1, 1)
+    session = engine.lender.borrow(engine.model, 1, 1)
     stored = sum(len(step.emitted) for step in trace.steps) + len(PROMPT) - 1
     assert sorted(place for place in told.holds if place >= 0)[-16:] == list(range(stored - 16, stored))
     assert isinstance(session, DecoderSession) and session.cache.slots == trace.header.slots

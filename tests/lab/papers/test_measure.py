@@ -108,7 +108,7 @@ def test_an_engine_of_ones_own_remembers_its_own_runs_only(lab: Lab) -> None:
     assert one.written == again.written
     backwards, _ = lab.tally(using("ouroboros", alone=True, order=(2, 1, 0), **warm), cold)
     assert list(backwards.written) == list(KINDS)[::-1]
-    assert all(not kept for kept in lab.engine._memory.values())
+    assert all(not kept for kept in lab.engine.memory.values())
     sizes: list[int] = []
     lab.watch(
         using("ouroboros", alone=True, **warm),

@@ -144,7 +144,7 @@ def test_stores_of_several_sizes_are_made_of_a_text(tmp_path: Path) -> None:
     found = stores(main, text, lambda what, share: None)
     assert list(found) == ["a sixteenth", "a quarter", "all"]
     hits = [
-        variant.engine._parts.take(frozenset({"datastore"}), lambda *_: None)["datastore"]  # type: ignore[attr-defined]
+        variant.engine.parts.take(frozenset({"datastore"}), lambda *_: None)["datastore"]  # type: ignore[attr-defined]
         .continuations(main.codec.encode("keeper lights"), 4, 1, 2, 100)
         .hits
         for variant in found.values()

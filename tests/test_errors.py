@@ -1,0 +1,88 @@
+"""One tree of errors: who catches SpecscopeError has caught all that is said to a user."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from decoding import errors
+from decoding.errors import OptionError, ParamError, SpecscopeError
+
+ROOT = Path(__file__).parent.parent
+SOURCES = sorted(path for part in ("decoding", "lab", "viz", "app") for path in ROOT.glob(f"{part}/**/*.py"))
+
+# No user meets these: what raises them is what catches them.
+INTERNAL = {"RefusedError": "the evaluator of pocket's Python answers calls an answer wrong with it"}
+
+
+def module(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def defined() -> dict[str, type[BaseException]]:
+    """All classes of errors in the packages, by name."""
+    found: dict[str, type[BaseException]] = {}
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef) and any(
+                re.search(r"(Error|Exception)$", ast.unparse(base)) for base in node.bases
+            ):
+                assert node.name not in found, f"{node.name} is defined twice"
+                found[node.name] = getattr(importlib.import_module(module(path)), node.name)
+    return found
+
+
+DEFINED = defined()
+PUBLIC = {name: kind for name, kind in DEFINED.items() if name[0] != "_" and name not in INTERNAL}
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_error_is_in_the_tree(name: str) -> None:
+    """An error outside it becomes "the run failed on this machine", or a traceback, wherever it is not expected."""
+    assert issubclass(PUBLIC[name], SpecscopeError)
+    assert issubclass(PUBLIC[name], ValueError), "scripts have caught it as one"
+
+
+def test_what_is_internal_exists_and_stays_out_of_the_tree() -> None:
+    """A stale exemption would let the next error of that name pass."""
+    for name in INTERNAL:
+        assert not issubclass(DEFINED[name], SpecscopeError)
+    for name, kind in DEFINED.items():
+        assert name[0] != "_" or not issubclass(kind, SpecscopeError), f"{name} is private, but said to users"
+
+
+def test_the_docstring_draws_the_tree_as_it_is() -> None:
+    """The drawing is the only place where all of them can be seen."""
+    drawn, above = {}, list[str]()
+    for line in inspect.getdoc(errors).splitlines():  # type: ignore[union-attr]  # it has one
+        if parsed := re.match(r"((?:[│ ]   )*)(?:[├└]── )?([A-Z]\w+Error)\b", line):
+            depth = len(parsed[1]) // 4 + ("──" in line)
+            drawn[parsed[2]] = above[depth - 1] if depth else "ValueError"
+            above[depth:] = [parsed[2]]
+    assert drawn == {name: kind.__bases__[0].__name__ for name, kind in PUBLIC.items()}
+
+
+@pytest.mark.parametrize("path", [path for path in SOURCES if path.parts[-3:-1] != ("pocket", "language")], ids=module)
+def test_nothing_raises_a_bare_error(path: Path) -> None:
+    """A plain ValueError is a bug's; a user's mistake has a class of its own."""
+    allowed = {
+        "_constant",  # the JSON reader's hook: the caller makes the sentence
+        "pack",  # of training rows: a recipe of ours that cannot work
+    }
+    for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) and function.name not in allowed:
+            for node in ast.walk(function):
+                if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+                    raised = ast.unparse(node.exc.func)
+                    assert raised not in ("ValueError", "TypeError", "RuntimeError", "Exception"), function.name
+
+
+def test_an_option_error_is_a_type_error_too() -> None:
+    """Python raises that for an unknown keyword, and scripts may expect it."""
+    assert issubclass(OptionError, TypeError) and issubclass(OptionError, ParamError)
