@@ -1,118 +1,101 @@
-"""What people import, and how the options of a run are typed."""
+"""The [project] table: what pip reads before it installs a checkout, and what is there once it has."""
 
 from __future__ import annotations
 
-import ast
-import inspect
+import json
+import os
+import site
 import subprocess
 import sys
-import typing
+import tomllib
+import venv
+from email import message_from_string
 from pathlib import Path
+from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from setuptools import build_meta, find_packages
 
-import decoding
-import viz
-from decoding import DecodeOptions, Engine, OptionError, ParamError
-from tests.toys import cycle, engine
+from decoding import __version__
 
-ROOT = Path(__file__).parent.parent
-SNIPPET = """
-from decoding import DecodeOptions, Engine, Result, Run
+from .space import ROOT, front_matter
+from .test_requirements import direct, pins, read
 
-def right(engine: Engine) -> Run:
-    return engine.decode("a", "jacobi", {}, None, 5, stop=["b"], record="full")
-
-def right_too(engine: Engine, options: DecodeOptions) -> Result:
-    return engine.generate("a", sampling={"temperature": 1.0}, **options)
-
-def misspelt(engine: Engine) -> None:
-    engine.generate("a", recrod="full")
-
-def misspelt_too(engine: Engine) -> None:
-    engine.decode("a", max_tokens=5)
-
-def mistyped(engine: Engine) -> None:
-    engine.generate("a", time_budget="long")
-"""
-
-UNREAD = """
-[mypy-torch.*,numpy.*,transformers.*,tokenizers.*,safetensors.*,huggingface_hub.*]
-follow_imports = skip
-ignore_missing_imports = True
-"""
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+TABLE = PROJECT["project"]
+WANTED = {canonicalize_name(Requirement(text).name): Requirement(text) for text in TABLE["dependencies"]}
+INSTALLED = ("decoding", "lab", "viz", "app")
 
 
-@pytest.mark.parametrize("package", [decoding, viz], ids=["decoding", "viz"])
-def test_the_public_names_are_there_and_sorted(package: typing.Any) -> None:
-    """Constants, then classes, then functions, each by the alphabet: where a reader looks for them."""
-    names = package.__all__
-    assert names == sorted(set(names), key=lambda name: (not name.isupper(), not name[0].isupper(), name))
-    for name in names:
-        assert getattr(package, name) is not None
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        package.nothing  # noqa: B018
+def test_the_dependencies_are_those_of_a_space() -> None:
+    """Two lists of the same things drift apart."""
+    assert list(WANTED) == [canonicalize_name(requirement.name) for requirement in direct()]
 
 
-def test_type_checkers_see_the_names_that_are_imported_late() -> None:
-    """They read the imports below TYPE_CHECKING, the interpreter a table: one that differs is a name that is not."""
-    source = ast.parse(Path(decoding.__file__).read_text(encoding="utf-8"))
-    (late,) = (node for node in source.body if isinstance(node, ast.If))
-    seen = {(alias.name, f".{node.module}") for node in late.body for alias in node.names}  # type: ignore[attr-defined]
-    assert seen == {(name, module) for module, names in decoding._LATER.items() for name in names}
-    errors = {name for name in decoding.__all__ if name.endswith("Error")}
-    assert {name for name, _ in seen} | errors == set(decoding.__all__)
+@pytest.mark.parametrize("name", WANTED)
+def test_every_dependency_admits_the_version_that_is_tested(name: str) -> None:
+    """And says from which on it is believed to do: an older one would be found out by a traceback."""
+    assert WANTED[name].specifier.contains(pins("requirements.txt")[name])
+    assert any(bound.operator == ">=" for bound in WANTED[name].specifier)
 
 
-def test_a_notebook_completes_the_names() -> None:
-    """It asks for them before any is imported."""
-    assert dir(decoding) == decoding.__all__
+def test_the_python_is_that_of_the_other_tools() -> None:
+    """ruff, mypy, the Space and pip each ask in a file of their own."""
+    asked = TABLE["requires-python"].removeprefix(">=")
+    assert PROJECT["tool"]["ruff"]["target-version"] == f"py{asked.replace('.', '')}"
+    assert PROJECT["tool"]["mypy"]["python_version"] == front_matter()["python_version"] == asked
 
 
-def test_a_method_needs_nothing_but_decoding() -> None:
-    """One import line begins a file of one's own."""
-    for name in ("Method", "Context", "Builder", "Params", "param", "Draft", "Verdict", "Role"):
-        assert name in decoding.__all__
+def test_all_packages_are_found_and_no_others() -> None:
+    """Tests, tools and benchmarks stay in the checkout: their names are everybody's."""
+    found = find_packages(str(ROOT), include=PROJECT["tool"]["setuptools"]["packages"]["find"]["include"])
+    folders = {path.parent for part in INSTALLED for path in ROOT.glob(f"{part}/**/*.py")}
+    assert sorted(found) == sorted(".".join(path.relative_to(ROOT).parts) for path in folders)
 
 
-def test_errors_and_records_can_be_imported_without_torch() -> None:
-    """A script that reads traces should not wait for it."""
-    code = "import sys; from decoding import TraceError, read_trace, Trace, Step; print('torch' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A folder that pip may write its notes into, with this repository's files in it."""
+    folder = tmp_path / "checkout"
+    folder.mkdir()
+    for name in (*INSTALLED, "assets", "pyproject.toml", "README.md", "LICENSE", "requirements-dev.txt"):
+        (folder / name).symlink_to(ROOT / name)
+    return folder
 
 
-def test_decode_and_generate_take_the_same() -> None:
-    """One of them would else fall behind."""
-    one, other = (inspect.signature(function).parameters for function in (Engine.decode, Engine.generate))
-    assert one == other
-    assert one["options"].annotation == "Unpack[DecodeOptions]"
-    assert not one.keys() & DecodeOptions.__optional_keys__ and not DecodeOptions.__required_keys__
-
-
-@pytest.mark.parametrize("wrong", [{"recrod": "full"}, {"max_tokens": 5, "stop": "a"}])
-def test_an_unknown_option_is_refused_with_a_sentence(wrong: dict[str, typing.Any]) -> None:
-    """A keyword that is swallowed is a setting that somebody believes in."""
-    machine = engine(cycle(5))
-    for function in (machine.decode, machine.generate):
-        with pytest.raises(OptionError, match="there is no option '(recrod|max_tokens)'; known ones: cancel, chat, "):
-            function((1,), **wrong)
-    assert issubclass(OptionError, TypeError) and issubclass(OptionError, ParamError)
+def test_the_metadata_is_what_the_table_promises(
+    checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As pip asks for it, with the version and the extra that stand elsewhere."""
+    monkeypatch.chdir(checkout)
+    folder = build_meta.prepare_metadata_for_build_wheel(str(tmp_path))
+    told = message_from_string((tmp_path / folder / "METADATA").read_text(encoding="utf-8"))
+    assert (told["Name"], told["Version"], told["Requires-Python"]) == ("specscope", __version__, ">=3.11")
+    needs = [Requirement(text) for text in told.get_all("Requires-Dist", [])]
+    assert {str(need) for need in needs if need.marker is None} == {str(need) for need in WANTED.values()}
+    for need in needs:
+        if need.marker is not None:
+            assert need.marker.evaluate({"extra": "dev"}) and not need.marker.evaluate({"extra": ""})
+    dev = {(canonicalize_name(need.name), str(need.specifier)) for need in needs if need.marker is not None}
+    assert dev == {(canonicalize_name(need.name), str(need.specifier)) for need in read("requirements-dev.txt")}
 
 
 @pytest.mark.slow
-def test_a_type_checker_finds_a_misspelt_option(tmp_path: Path) -> None:
-    """`**options: Any` would take anything."""
-    (tmp_path / "script.py").write_text(SNIPPET)
-    (tmp_path / "mypy.ini").write_text("[mypy]\nfollow_imports = silent\n" + UNREAD)
-    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache")]
-    done = subprocess.run(
-        [*command, "--config-file", str(tmp_path / "mypy.ini"), str(tmp_path / "script.py")],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    errors = [line.split("script.py:")[1] for line in done.stdout.splitlines() if "error:" in line]
-    assert [error.split(":")[0] for error in errors] == ["11", "14", "17"], done.stdout
-    assert 'Unexpected keyword argument "recrod"' in errors[0] and '"max_tokens"' in errors[1]
-    assert 'incompatible type "str"; expected "float"' in errors[2]
+def test_an_editable_install_works_from_any_folder(checkout: Path, tmp_path: Path) -> None:
+    """`pip install -e .` is what people type first in a clone."""
+    venv.create(tmp_path / "env", with_pip=False)
+    binaries = tmp_path / "env" / ("Scripts" if os.name == "nt" else "bin")
+    (home,) = (tmp_path / "env").rglob("site-packages")
+    (home / "borrowed.pth").write_text("\n".join(site.getsitepackages()))  # torch and the rest, installed already
+    pip = [sys.executable, "-m", "pip", "--python", str(binaries / "python"), "install", "--quiet", "--no-index"]
+    run: dict[str, Any] = {"capture_output": True, "text": True, "check": True}
+    subprocess.run([*pip, "--no-deps", "--no-build-isolation", "-e", str(checkout)], cwd=tmp_path, **run)
+
+    code = "import decoding.embedded, viz, app, lab; print(decoding.__file__, decoding.embedded.TASKS.is_file())"
+    done = subprocess.run([str(binaries / "python"), "-c", code], cwd=tmp_path, **run)
+    place, has_assets = done.stdout.split()
+    assert Path(place).samefile(ROOT / "decoding" / "__init__.py") and has_assets == "True"
+    done = subprocess.run([str(binaries / "specscope"), "methods", "--json"], cwd=tmp_path, **run)
+    assert json.loads(done.stdout)[0]["name"] == "autoregressive"
