@@ -5,7 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c requirements.txt -c constraints.txt
 
-.PHONY: run demo test lint bench bench-page bench-gpu attack traces screenshots clean
+.PHONY: run demo test lint bench bench-page bench-gpu attack traces screenshots api clean
 
 run: $(VENV)/ready  ## the page, on http://127.0.0.1:7860
 	@$(PY) -m app
@@ -39,6 +39,9 @@ traces: $(VENV)/ready  ## the recorded runs of the page, anew
 
 screenshots: $(VENV)/dev-ready  ## the README's pictures of the page, anew
 	$(PY) -m tools.screenshots
+
+api: $(VENV)/ready  ## docs/api.md, anew from the code
+	@$(PY) -m tools.api_docs
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

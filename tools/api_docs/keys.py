@@ -1,0 +1,83 @@
+"""The keys of the commands' JSON, from what they print about the toy model."""
+
+from __future__ import annotations
+
+import io
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from decoding.cli.main import main
+
+from .markdown import code, table
+
+_INTRO = """\
+One JSON object (of `methods`: a list of them) and nothing else on stdout. These keys stay; more may be added. `[]`
+stands for every item of a list, `.` for a key of an object; `null` may stand where a run has nothing to tell.
+Every other command that has `--json` prints one object as well. An error is one line on stderr and exit code 2.
+
+"""
+# Objects whose keys belong to a method, a model or a file of tasks.
+_FREE = {"params", "sampling", "presets", "parts", "versions", "not_lossless", "by_category"}
+_TYPES = {str: "text", bool: "true or false", int: "number", float: "number", type(None): "null"}
+
+
+def section(title: str) -> str:
+    """The keys of the commands that scripts call most."""
+    threads = torch.get_num_threads()
+    with tempfile.TemporaryDirectory() as folder:
+        trace = str(Path(folder, "run.jsonl"))
+        toy = ["--model", "toy", "--max-new-tokens", "8"]
+        calls = {
+            "methods": [],
+            "run": ["--method", "draft_model", "--trace", trace, *toy],
+            "bench": ["--limit", "1", "--methods", "autoregressive,jacobi", "--out", str(Path(folder, "b.json")), *toy],
+            "rescore": [trace],
+            "trace export": [trace, "--format", "csv", "--out", str(Path(folder, "steps.csv"))],
+        }
+        parts = [_entry(name, _printed([*name.split(), *arguments])) for name, arguments in calls.items()]
+    torch.set_num_threads(threads)  # the toy takes one
+    return f"## {title}\n\n" + _INTRO + "".join(parts)
+
+
+def _printed(arguments: list[str]) -> Any:
+    out, complaint = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(complaint):
+        status = main([*arguments, "--json"])
+    if status:
+        raise RuntimeError(f"{' '.join(arguments)}: {complaint.getvalue()}")
+    return json.loads(out.getvalue())
+
+
+def _entry(name: str, told: Any) -> str:
+    kinds: dict[str, list[str]] = {}
+    for path, kind in _paths(told):
+        if kind not in kinds.setdefault(path, []):
+            kinds[path].append(kind)
+    rows = [
+        (code(path), " or ".join(kind for kind in found if kind != "null") or "null") for path, found in kinds.items()
+    ]
+    return f"### `{name} --json`\n\n" + table(("key", "type"), rows)
+
+
+def _paths(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
+    """Every key below a value with its type."""
+    if isinstance(value, dict):
+        if path:
+            yield path, "object"
+        if path.rpartition(".")[2] not in _FREE:
+            for key, inner in value.items():
+                yield from _paths(inner, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        if path:
+            yield path, "list"
+        for inner in value:
+            if isinstance(inner, dict):
+                yield from ((f"{path}[].{key}".removeprefix("[]."), kind) for key, kind in _paths(inner))
+    else:
+        yield path, _TYPES[type(value)]
