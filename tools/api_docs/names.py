@@ -52,7 +52,7 @@ def _entry(name: str, value: Any) -> str:
 
 
 def _constructor(name: str, kind: type) -> str:
-    return "" if kind.__init__ is object.__init__ else _block(_signature(name, kind.__init__, bound=True))
+    return _block(_signature(name, vars(kind)["__init__"], bound=True)) if "__init__" in vars(kind) else ""
 
 
 def _block(text: str) -> str:
@@ -147,7 +147,7 @@ def _signature(name: str, function: Any, *, bound: bool = False, wrap: bool = Tr
     for place, one in enumerate(given):
         if one.kind is one.KEYWORD_ONLY and (not place or given[place - 1].kind is one.POSITIONAL_OR_KEYWORD):
             pieces.append("*")
-        star = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
+        star = "*" if one.kind is one.VAR_POSITIONAL else "**" if one.kind is one.VAR_KEYWORD else ""
         kind = "" if one.annotation is one.empty else f": {one.annotation}"
         pieces.append(f"{star}{one.name}{kind}{_value(one.default)}")
         if one.kind is one.POSITIONAL_ONLY and (place + 1 == len(given) or given[place + 1].kind is not one.kind):
