@@ -19,8 +19,7 @@ from decoding.params import shown
 from decoding.trace.export import perfetto, steps_csv, vllm
 from decoding.trace.file import parse_trace
 from decoding.trace.lines import GZIP
-from viz.page import TooLongError, page
-from viz.play import MisfitError
+from viz.page import page
 
 from .hosting import EVICTED, host, spoken
 from .limits import LIMITS
@@ -158,7 +157,7 @@ def _spell(data: bytes) -> str:
 def _answer(make: Callable[[], Answer]) -> Answer:
     try:
         return make()
-    except (SpecscopeError, MisfitError, TooLongError) as error:
+    except SpecscopeError as error:
         return {"fault": spoken(str(error)[:500])}
     except Exception:
         _log.exception("an answer failed")

@@ -39,7 +39,7 @@ def guarded(pieces: Pieces) -> Pieces:
     """The same pieces; an error becomes a sentence, never a stack trace on the page."""
     try:
         yield from pieces
-    except (SpecscopeError, stream.MisfitError) as error:
+    except SpecscopeError as error:
         yield stream.fault(spoken(error))
     except Exception:
         _log.exception("a run failed")
