@@ -25,7 +25,8 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 
 from decoding.errors import ParamError
-from viz.page import player_script, style
+from viz.page import style
+from viz.scripts import join
 
 from .gradio_state import disable_session_state, poll_less, sweep
 from .limits import LIMITS
@@ -44,11 +45,9 @@ class Site:
     """The files that the page loads from its own server, each packed once and then cached by browsers for good."""
 
     def __init__(self, landing: str) -> None:
-        own = [file.read_text(encoding="utf-8") for file in sorted(_STATIC.glob("*.js"))]
-        script = "\n".join([player_script(), *own])
         sheet = style() + "\n" + (_STATIC / "app.css").read_text(encoding="utf-8")
         contents = {
-            "player": ("text/javascript", script),
+            "player": ("text/javascript", join(_STATIC / "page.js")),
             "style": ("text/css", sheet),
             "landing": ("application/x-ndjson", landing),
             "plotly": ("text/javascript", get_plotlyjs()),

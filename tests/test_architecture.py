@@ -18,7 +18,10 @@ ENGINE = sorted(ROOT.glob("decoding/**/*.py"))
 LIBRARY = [*ENGINE, *sorted(ROOT.glob("lab/**/*.py"))]
 PARTS = ("decoding", "lab", "viz", "app", "benchmarks", "tools", "tests")
 SOURCES = [path for part in PARTS for path in ROOT.glob(f"{part}/**/*.py")]
-SCRIPTS = sorted(p for p in [*ROOT.glob("assets/*/*"), *ROOT.glob("app/static/*")] if p.suffix in (".js", ".css"))
+SCRIPT_FOLDERS = ("assets/player", "assets/style", "app/static")
+SCRIPTS = sorted(
+    p for folder in SCRIPT_FOLDERS for p in ROOT.glob(f"{folder}/**/*") if p.suffix in (".js", ".ts", ".css")
+)
 METHOD_FILES = [p for p in ROOT.glob("decoding/methods/*.py") if p.stem not in ("__init__", "base")]
 
 # What a method file may know beside the standard library: never a device, a cache, a tokenizer or another method.

@@ -17,24 +17,12 @@ from decoding.types import Trace
 from .check import Rescored
 from .palette import DARK, LIGHT
 from .play import LABELS, Play
+from .scripts import join
 
 _ASSETS = Path(__file__).parent.parent / "assets"
 _BODY = f"""
 body {{ margin: 0; padding: 12px; background: {LIGHT["paper"]}; }}
 body.dark {{ background: {DARK["paper"]}; color-scheme: dark; }}
-"""
-_START = """
-"use strict";
-{
-  const asked = JSON.parse(document.getElementById("asked").textContent);
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const dress = () => document.body.classList.toggle("dark", dark.matches);
-  dress();
-  dark.addEventListener("change", dress);
-  const player = new Specscope.Player(document.getElementById("specscope"), { source: null, on: {} });
-  player.feed(document.getElementById("lines").textContent);
-  if (asked.step !== null) player.goto({ step: asked.step });
-}
 """
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -89,7 +77,7 @@ def page(
         if most is not None and size > most:
             raise TooLongError("this run is too long for one page: download its trace instead")
     lines += [play.end(trace.summary, check, speedup), play.details()]
-    scripts = [get_plotlyjs(), player_script(), _START]
+    scripts = [get_plotlyjs(), join(_ASSETS / "player" / "offline.js")]
     hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
     label = LABELS.get(trace.header.method, trace.header.method)
     return _PAGE.format(
@@ -104,18 +92,9 @@ def page(
     )
 
 
-def player_script() -> str:
-    """The player's scripts, joined in the order of their names."""
-    return _joined("player/*.js")
-
-
 def style() -> str:
     """The page's style sheets, joined in the order of their names."""
-    return _joined("style/*.css")
-
-
-def _joined(pattern: str) -> str:
-    return "\n".join(file.read_text(encoding="utf-8") for file in sorted(_ASSETS.glob(pattern)))
+    return "\n".join(file.read_text(encoding="utf-8") for file in sorted(_ASSETS.glob("style/*.css")))
 
 
 def inert(text: str) -> str:

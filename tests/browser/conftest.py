@@ -1,4 +1,4 @@
-"""A real browser, and a bare page on loopback that holds nothing but plotly.js and the player."""
+"""A real browser, and a bare page on loopback that holds nothing but plotly.js, the player and what tests look into."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ import plotly
 import pytest
 
 from decoding.types import Trace
-from viz.page import player_script, style
+from viz.page import style
 from viz.play import Play
+from viz.scripts import join
 
 playwright = pytest.importorskip("playwright.sync_api", reason="the pages are tested in a browser: install playwright")
 PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"
@@ -34,7 +35,7 @@ def files() -> dict[str, tuple[str, bytes]]:
     return {
         "/": ("text/html", PAGE.encode()),
         "/plotly.js": ("text/javascript", PLOTLY.read_bytes()),
-        "/player.js": ("text/javascript", player_script().encode()),
+        "/player.js": ("text/javascript", join(Path(__file__).parent / "surface.js").encode()),
         "/style.css": ("text/css", style().encode()),
     }
 

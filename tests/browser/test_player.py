@@ -299,7 +299,7 @@ def test_words_in_cells_are_the_figures_own_on_the_screen_and_in_pictures(show: 
     told = shown.run(
         f"{plot}.figure.data.filter((trace) => trace.mode === 'markers+text' && trace.visible !== false "
         "&& trace.text?.length)"
-        ".flatMap((trace) => Array.from(trace.text, Specscope.unescape)).filter(Boolean)"
+        ".flatMap((trace) => Array.from(trace.text, Specscope.unescapeMarkup)).filter(Boolean)"
     )
     assert drawn == told and len(drawn) > 10
     centres = shown.run(

@@ -101,7 +101,7 @@ def test_signs_have_the_shapes_of_plotlys_markers(show: Show) -> None:
       const told = (path, d) => { if (d) path.setAttribute("d", d); const { x, y, width, height } = path.getBBox();
         return [x, y, width, height, path.getTotalLength(), getComputedStyle(path).fill === "none"]; };
       return [...other.querySelectorAll(".point")].map((point, i) => {
-        const theirs = told(point), shape = Specscope.shape(symbols[i]);
+        const theirs = told(point), shape = Specscope.markerShape(symbols[i]);
         const ours = told(point, shape.draw(0, 0, 10));
         return [symbols[i], [...ours.slice(0, 5), shape.open], theirs];
       });
@@ -115,7 +115,7 @@ def test_signs_have_the_shapes_of_plotlys_markers(show: Show) -> None:
 
 def test_a_symbol_that_is_not_known_is_left_to_plotly(show: Show) -> None:
     shown = show(record("lookahead"), step=6)
-    assert shown.run("['pentagon', 22, 'toString'].map(Specscope.shape)") == [None, None, None]
+    assert shown.run("['pentagon', 22, 'toString'].map(Specscope.markerShape)") == [None, None, None]
 
 
 def test_cells_are_pointed_at_and_pinned(show: Show) -> None:

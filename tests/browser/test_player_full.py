@@ -70,7 +70,7 @@ def test_a_view_that_is_closed_on_the_full_screen_gives_back_what_it_was_lent(sh
     assert shown.run(HOME) == home
     shown.do("player.cards.goto('tree')")
     shown.page.click(f"[data-view=tree] {FULL}")
-    shown.do("Specscope.fullScreen(player.cards.cards.get('timeline').node, player)")
+    shown.do("Specscope.toggleFullScreen(player.cards.cards.get('timeline').node, player)")
     assert shown.run('[...player.root.querySelectorAll(".ss-filled")].map((card) => card.dataset.view)') == ["timeline"]
     shown.press("Escape")
     assert shown.run(HOME) == home

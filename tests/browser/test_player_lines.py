@@ -191,10 +191,10 @@ def test_a_refused_full_screen_leaves_no_listener(show: Show) -> None:
     """The card fills the window instead, until it is pressed again; nobody waits for a full screen that never was."""
     shown = show(record("lookahead"))
     shown.do("Element.prototype.requestFullscreen = () => Promise.reject(new TypeError())")
-    shown.do("Specscope.fullScreen(player.cards.cards.get('mask').node)")
+    shown.do("Specscope.toggleFullScreen(player.cards.cards.get('mask').node)")
     shown.do("document.dispatchEvent(new Event('fullscreenchange'))")
     assert shown.run("player.root.querySelectorAll('.ss-filled').length") == 1
-    shown.do("Specscope.fullScreen(player.cards.cards.get('mask').node)")
+    shown.do("Specscope.toggleFullScreen(player.cards.cards.get('mask').node)")
     assert shown.run("player.root.querySelectorAll('.ss-filled').length") == 0
 
 

@@ -1,0 +1,42 @@
+// The page's address: where it wants to be, and where the visitor is.
+
+const PLACE = /** @type {const} */ (["step", "phase", "view", "node"]);
+
+export const asked = () => new URLSearchParams(location.search);
+
+/**
+ * Where an address wants to be; the player checks it against the run.
+ * @param {URLSearchParams} query
+ */
+export const placeIn = (query) => {
+  /** @param {string} name */
+  const number = (name) => (/^\d{1,6}$/.test(query.get(name) ?? "") ? Number(query.get(name)) : undefined);
+  return {
+    step: number("step"), phase: query.get("phase") ?? undefined, view: query.get("view") ?? undefined, node: number("node"),
+  };
+};
+
+/**
+ * @param {string} base the query that names the run
+ * @param {Partial<import("../../assets/player/types.d.ts").Place>} [place]
+ */
+export const addressOf = (base, place) => {
+  const query = new URLSearchParams(base);
+  for (const name of PLACE) {
+    const value = place?.[name];
+    if (value !== null && value !== undefined && value !== -1) query.set(name, String(value));
+  }
+  const theme = asked().get("__theme");
+  if (theme === "dark" || theme === "light") query.set("__theme", theme);
+  return `${location.origin}${location.pathname}?${query}`;
+};
+
+/**
+ * The address names the screen that is seen: what goes on behind it writes nothing.
+ * @param {HTMLElement} root
+ * @param {string} base
+ * @param {Partial<import("../../assets/player/types.d.ts").Place>} place
+ */
+export const note = (root, base, place) => {
+  if (root.offsetParent) history.replaceState(history.state, "", addressOf(base, place));
+};

@@ -1,0 +1,17 @@
+// What the page's script is told where it is loaded: the lines of the first run, asked for at once, and the charts'
+// library, which takes longest to start and so waits until the text of that run has been painted.
+import { library } from "../../assets/player/charts/library.js";
+import { el } from "../../assets/player/dom/elements.js";
+
+const { landing, plotly } = document.currentScript?.dataset ?? {};
+let asked = false;
+
+export const landed = landing
+  ? fetch(landing).then((answer) => (answer.ok ? answer.text() : "")).catch(() => "") : null;
+
+export const loadCharts = () => {
+  if (asked || !plotly) return;
+  asked = true;
+  const script = el("script", { src: plotly, onerror: () => { library.failed = true; } });
+  requestAnimationFrame(() => setTimeout(() => document.head.append(script), 0));
+};

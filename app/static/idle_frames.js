@@ -1,0 +1,26 @@
+// Gradio's sign that the page is loading asks for every next frame, and goes on asking when it is gone: sixty empty
+// frames a second for as long as the page is open, taken from whatever else the machine does.
+import { shown } from "./shown.js";
+
+const SURE = 60; // frames in a row
+
+const plays = () => shown.viewer?.player.state.playing || shown.race?.state.playing;
+
+/**
+ * Ends what asks for exactly one frame in each frame while nothing plays. Requests are numbered one after the other:
+ * between two of ours there is then one of another's, and it is the one before ours.
+ */
+export const restFrames = () => {
+  let before = 0, others = 0, seen = 0;
+  const look = () => {
+    const mine = requestAnimationFrame(look);
+    const between = mine - before - 1;
+    before = mine;
+    seen = between === others && !plays() ? seen + 1 : 0;
+    others = between;
+    if (seen < SURE || others > 1) return;
+    cancelAnimationFrame(mine);
+    if (others) cancelAnimationFrame(mine - 1);
+  };
+  look();
+};

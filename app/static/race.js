@@ -1,0 +1,65 @@
+// The page around a race: lines are handed to it, and what it leaves can be opened.
+import { copyLink } from "../../assets/player/controls/save.js";
+import { el } from "../../assets/player/dom/elements.js";
+import { Race } from "../../assets/player/race/race.js";
+import { addressOf, note } from "./address.js";
+import { busy } from "./busy.js";
+import { shown } from "./shown.js";
+import { growing, pulse, split } from "./streams.js";
+
+/** @import { Io, Told } from "./types.d.ts" */
+
+/**
+ * @param {HTMLElement} element
+ * @param {Io} io
+ */
+export const showRace = (element, { props, server, watch }) => {
+  shown.race?.destroy();
+  const stage = el("div", { class: "app-stage" }), after = el("p", { class: "app-after" });
+  element.replaceChildren(stage, after);
+  const race = new Race(stage);
+  shown.race = race;
+  /** @type {Told} */
+  let known = {};
+  const takes = () => growing((tail, anew) => {
+    const [told, rest] = split(tail);
+    if (anew) race.reset();
+    known = anew ? told : { ...known, ...told };
+    race.feed(rest);
+    after.replaceChildren(...afterRace(race, known));
+    race.address = known.address;
+    if (told.address) note(stage, told.address, {});
+    if (told.done) race.play();
+  });
+  let take = takes();
+  const beat = pulse(() => server.run_lives(known.run), (sentence) => {
+    race.lose(sentence);
+    busy("race-go", false);
+    take = takes(); // should lines come after all, they are heard from the beginning
+  });
+  const hear = () => {
+    take(props.value);
+    beat(!race.over);
+    busy("race-go", !race.over);
+  };
+  hear();
+  watch("value", hear);
+};
+
+/**
+ * What a race leaves: its address, and every run of it to be looked at step by step.
+ * @param {Race} race
+ * @param {Told} told
+ */
+const afterRace = (race, { address, runs, notice }) => {
+  if (!address) return [];
+  const copy = el("button", { type: "button", class: "app-button", onclick: () => copyLink(link) }, "Copy link");
+  const link = {
+    on: { link: () => addressOf(address, {}) }, place: () => ({}), root: race.root,
+    /** @param {string} said */
+    tell: (said) => { copy.textContent = said; },
+  };
+  const open = (runs ?? []).map(([label, run]) =>
+    el("a", { class: "app-button", href: addressOf(`run=${run}`, {}), target: "_blank" }, `Open ${label}`));
+  return [copy, ...open, ...(notice ? [el("span", { class: "app-shows" }, notice)] : [])];
+};

@@ -1,0 +1,28 @@
+// The page's tabs: an address names the one that is seen.
+import { addressOf } from "./address.js";
+import { shown } from "./shown.js";
+
+const TAB = "#app-tabs [role=tab]";
+
+/** @type {{ [screen: string]: () => string }} */
+const ADDRESS = {
+  run: () => {
+    const { player, told } = shown.viewer;
+    return addressOf(player.record.play ? told.address ?? "" : "", player.place());
+  },
+  race: () => addressOf(shown.race?.address ?? "screen=race", {}),
+};
+
+export const followTabs = () => {
+  document.addEventListener("click", ({ target, pointerType }) => {
+    const tab = target.closest?.(TAB), screen = tab?.getAttribute("aria-controls");
+    if (pointerType === "mouse") tab?.blur(); // the keys are for what it shows
+    if (ADDRESS[screen]) history.replaceState(history.state, "", ADDRESS[screen]());
+  });
+};
+
+/** @param {string} screen */
+export const turnTo = (screen) => {
+  const tab = document.querySelector(`${TAB}[aria-controls="${screen}"]`);
+  if (tab?.getAttribute("aria-selected") === "false") tab.click();
+};

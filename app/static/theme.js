@@ -1,0 +1,18 @@
+// Light or dark: the visitor's last choice, where the address makes none.
+import { asked } from "./address.js";
+
+const THEME = "specscope-theme";
+
+export const applyTheme = () => {
+  try {
+    const kept = localStorage.getItem(THEME);
+    if (kept && !asked().has("__theme")) document.body.classList.toggle("dark", kept === "dark");
+  } catch { /* a browser that keeps nothing */ }
+};
+
+export const toggleTheme = () => {
+  const dark = document.body.classList.toggle("dark");
+  try {
+    localStorage.setItem(THEME, dark ? "dark" : "light");
+  } catch { /* a browser that keeps nothing */ }
+};

@@ -1,0 +1,252 @@
+// The page around the player: it hands lines to it, keeps the address, opens recordings and files, and saves exports.
+import { el } from "../../assets/player/dom/elements.js";
+import { Player } from "../../assets/player/player.js";
+import { addressOf, asked, note, placeIn } from "./address.js";
+import { busy } from "./busy.js";
+import { FORMS, base64, save } from "./files.js";
+import { landed, loadCharts } from "./first_run.js";
+import { shown } from "./shown.js";
+import { growing, pulse, split } from "./streams.js";
+import { turnTo } from "./tabs.js";
+import { applyTheme } from "./theme.js";
+
+const NOTE_MS = 250;
+
+export class Viewer {
+  constructor(element, { props, server, watch, race }) {
+    Object.assign(this, { props, server, told: {}, gone: new AbortController() });
+    this.build(element);
+    this.dropping();
+    this.player = new Player(this.stage, {
+      source: { detail: (k) => this.lines("run_detail", k), step: (k) => this.lines("run_step", k) },
+      on: { link: (place) => addressOf(this.told.address ?? "", place), change: (place) => this.moved(place),
+        compare: props.races ? () => race(this.told.address ?? "") : undefined },
+    });
+    this.fresh();
+    this.pulse = pulse(() => server.run_lives(this.live), (sentence) => this.lose(sentence));
+    if (props.value) this.hear(props.value);
+    else this.land();
+    watch("value", () => this.hear(this.props.value));
+  }
+
+  // A live run goes on while another is looked at: its lines wait for the visitor to come back.
+  hear(value) {
+    const [{ run }] = split(String(value ?? "").split("\n", 1)[0] + "\n");
+    const begins = run !== this.live;
+    if (begins || this.lost) this.fresh();
+    this.live = run;
+    this.listen(value);
+    if (begins || !run || run === this.told.run) this.take(value);
+    this.pulse(run && !this.ended);
+    busy("run-go", run && !this.ended);
+  }
+
+  // What is heard from now on is heard from its beginning.
+  fresh() {
+    this.lost = "";
+    this.take = growing((tail, anew) => this.feed(tail, anew));
+    this.listen = growing((tail, anew) => {
+      this.ended = (!anew && this.ended) || /^\{"kind":"(end|fault)"/m.test(tail);
+    });
+  }
+
+  // The stream of the live run broke.
+  lose(sentence) {
+    this.lost = sentence;
+    busy("run-go", false);
+    if (this.told.run === this.live) this.player.lose(sentence);
+  }
+
+  build(element) {
+    const { props } = this;
+    this.title = el("p", { class: "app-title" });
+    this.shows = el("p", { class: "app-shows" });
+    this.file = el("input", { type: "file", accept: ".jsonl,.gz", hidden: true, "aria-label": "Trace file",
+      onchange: () => this.open(this.file.files[0]) });
+    const menu = el("details", { class: "app-menu" }, el("summary", { class: "app-button" }, "Download"),
+      el("div", { class: "app-list" }, ...FORMS.map(([form, label]) => el("button", {
+        type: "button", "data-form": form, onclick: () => { menu.open = false; this.download(form); } }, label))));
+    this.menu = menu;
+    this.back = el("button", { type: "button", class: "app-button app-back", hidden: true,
+      onclick: () => this.show(this.props.value) }, "Back to your run");
+    const count = (props.gallery ?? []).length;
+    this.bar = el("div", { class: "app-bar" }, el("div", { class: "app-what" }, this.title, this.shows),
+      el("div", { class: "app-tools" }, this.back,
+        el("button", { type: "button", class: "app-button app-recorded", onclick: () => this.gallery.showModal() }, `Recorded runs (${count})`),
+        el("button", { type: "button", class: "app-button", onclick: () => this.file.click() }, "Open a trace"), this.file, menu));
+    this.notice = el("p", { class: "app-notice", role: "alert", hidden: true });
+    this.stage = el("div", { class: "app-stage" });
+    this.gallery = this.cards(props.gallery ?? []);
+    this.root = el("div", { class: "app-root" }, this.bar, this.notice, this.stage, this.gallery);
+    element.replaceChildren(this.root);
+  }
+
+  cards(gallery) {
+    const groups = new Map();
+    for (const each of gallery) groups.set(each.label, [...(groups.get(each.label) ?? []), each]);
+    const card = (each) => el("button", { type: "button", class: "app-card", "data-run": each.id,
+      onclick: () => { dialog.close(); this.recording(each.id); } },
+    el("strong", {}, each.title), el("span", {}, `${each.tokens_per_step.toFixed(2)} tokens per step`));
+    const sections = [...groups].map(([label, rows]) => el("section", {}, el("h3", {}, label),
+      el("p", {}, rows[0].shows), el("div", { class: "app-cards" }, ...rows.map(card))));
+    const dialog = el("dialog", { class: "app-gallery", "aria-label": "Recorded runs" },
+      el("div", { class: "app-gallery-head" }, el("h2", {}, "Recorded runs"),
+        el("button", { type: "button", class: "app-button", onclick: () => dialog.close() }, "Close")), ...sections);
+    dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+    return dialog;
+  }
+
+  // Anywhere on the page: a browser would leave it for a file that is dropped beside the player.
+  dropping() {
+    const cover = el("div", { class: "app-drop", hidden: true }, "Drop a trace here");
+    const files = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
+    const hear = (name, heard) => addEventListener(name, heard, { signal: this.gone.signal });
+    hear("dragover", (event) => {
+      if (!files(event)) return;
+      event.preventDefault();
+      cover.hidden = false;
+    });
+    hear("dragleave", (event) => { cover.hidden ||= !event.relatedTarget; });
+    hear("drop", (event) => {
+      if (!files(event)) return;
+      event.preventDefault();
+      cover.hidden = true;
+      turnTo("run");
+      this.open(event.dataTransfer.files[0]);
+    });
+    document.body.append(cover);
+    this.gone.signal.addEventListener("abort", () => cover.remove());
+  }
+
+  destroy() {
+    this.gone.abort();
+    this.player.destroy();
+  }
+
+  // What there is to see before anything was asked for.
+  async land(anyway = false) {
+    const run = asked().get("run");
+    if (run && run !== this.props.landing && !anyway) return;
+    const lines = await landed;
+    if (lines && !this.told.run) this.take(lines);
+  }
+
+  // New lines of the run that is shown, or the lines of another.
+  feed(text, anew) {
+    const [told, rest] = split(text);
+    if (!rest && told.notice) { // of an address that could not be followed
+      const there = this.told.run ? Promise.resolve() : this.land(true);
+      there.then(() => this.say(told.notice));
+      return;
+    }
+    if (anew) {
+      this.told = {};
+      this.opened = undefined;
+      this.player.reset();
+      this.say("");
+    }
+    Object.assign(this.told, told);
+    if (told.notice) this.say(told.notice);
+    this.title.textContent = this.told.title ?? "Your run";
+    this.shows.textContent = this.told.shows ?? "";
+    this.player.feed(rest);
+    if (this.lost && this.told.run === this.live) this.player.lose(this.lost);
+    loadCharts();
+    if (anew) this.place();
+    if (anew && navigator.userActivation?.hasBeenActive) requestAnimationFrame(() => this.inSight()); // laid out by then
+    this.root.dataset.run = this.told.run ?? "";
+    this.back.hidden = !this.live || this.live === this.told.run;
+  }
+
+  // An address is followed once; otherwise a recording opens at its instructive step.
+  place() {
+    const query = asked();
+    const ours = !shown.placed && (query.get("run") ?? this.props.landing) === this.told.run;
+    const place = ours ? placeIn(query) : {};
+    if (ours) shown.placed = true;
+    const step = place.step ?? this.told.step;
+    this.opened = step;
+    if (step !== undefined) this.player.goto({ ...place, step });
+  }
+
+  // The address follows the visitor, but only once there was a move to follow.
+  moved(place) {
+    if (place.step === this.opened && place.node === null) return;
+    this.opened = undefined;
+    if (!this.told.address || !navigator.userActivation?.hasBeenActive || this.player.state?.playing) return;
+    clearTimeout(this.moving);
+    this.moving = setTimeout(() => this.note(), NOTE_MS);
+  }
+
+  // A browser may fetch the page's icon anew for every address: not while a run goes on that is followed.
+  note() {
+    const { record, state } = this.player;
+    if (record.live && state.follow && this.root.offsetParent) this.moving = setTimeout(() => this.note(), NOTE_MS);
+    else if (this.told.address && record.play) note(this.root, this.told.address, this.player.place());
+  }
+
+  // On a phone the form stands below the player, whose foot may still be seen: a new run must not begin out of sight.
+  inSight() {
+    const { state, text, transport } = this.player;
+    const { top, bottom } = (state.narrow ? text.node : this.root).getBoundingClientRect();
+    if (bottom < 80 + transport.bar.parentNode.offsetHeight || top > innerHeight - 80) this.root.scrollIntoView({ block: "start" });
+  }
+
+  say(sentence) {
+    this.notice.textContent = sentence;
+    this.notice.hidden = !sentence;
+  }
+
+  // An answer of the server, or null after its sentence has been shown; what is on the screen stays.
+  async ask(name, argument) {
+    try {
+      const answer = await this.server[name](argument);
+      if (answer && !answer.fault) return answer;
+      this.say(answer?.fault ?? "The server gave no answer: try again.");
+    } catch {
+      this.say("The server could not be reached: try again.");
+    }
+    return null;
+  }
+
+  async lines(name, k) {
+    const answer = await this.server[name]([this.told.run, k]);
+    if (!answer?.lines) throw new Error(answer?.fault);
+    return answer.lines;
+  }
+
+  async recording(run) {
+    const answer = await this.ask("open_recording", run);
+    if (answer) this.show(answer.lines);
+  }
+
+  show(lines) {
+    this.take(lines);
+    const { address, step } = this.told;
+    if (address) note(this.root, address, { step });
+    this.player.root.focus({ preventScroll: true }); // it has the keys, and not the button that opened it
+  }
+
+  async open(file) {
+    this.file.value = "";
+    if (!file) return;
+    if (file.size > this.props.largest) {
+      this.say(`The file is larger than ${Math.round(this.props.largest / 2 ** 20)} MB: open a smaller trace.`);
+      return;
+    }
+    this.say("");
+    const answer = await this.ask("open_trace", await base64(file));
+    if (answer) this.show(answer.lines);
+  }
+
+  async download(form) {
+    const answer = await this.ask("run_export", [this.told.run ?? "", form]);
+    if (answer) save(answer);
+  }
+}
+
+export const showViewer = (element, io) => {
+  shown.viewer?.destroy();
+  applyTheme();
+  shown.viewer = new Viewer(element, io);
+};

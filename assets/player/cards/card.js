@@ -1,0 +1,66 @@
+import { NumbersView } from "./numbers.js";
+import { viewKey } from "../charts/legend.js";
+import { Plot } from "../charts/plot.js";
+import { toggleFullScreen } from "../controls/full_screen.js";
+import { VIEW_KEYS } from "../controls/keys.js";
+import { saveImage } from "../controls/save.js";
+import { button } from "../dom/buttons.js";
+import { el, show, write } from "../dom/elements.js";
+import { showTable } from "../tables/table.js";
+
+export class Card {
+  constructor(player, view) {
+    this.player = player;
+    this.view = view;
+    this.content = view.kind === "plot" ? new Plot(player, view) : new NumbersView(player, view);
+    this.waiting = el("p", { class: "ss-quiet ss-waiting" });
+    this.waiting.hidden = true;
+    const id = `ss-${view.name}-${player.number}`;
+    this.node = el("section", { class: "ss-card", tabindex: -1, "data-view": view.name, "aria-labelledby": id },
+      this.head(id), el("p", { class: "ss-look" }, view.look_for), viewKey(view), this.waiting,
+      this.content.box);
+    if (view.base.least) this.content.box.style.setProperty("--least", `${Number(view.base.least)}px`);
+    this.onScreen = true;
+  }
+
+  head(id) {
+    const { view, player } = this;
+    const save = (format) => saveImage(player, this.content, format);
+    const key = VIEW_KEYS.indexOf(view.name) + 1;
+    const buttons = [button("table", `${view.label} as a table`, () => showTable(player, this))];
+    if (view.kind === "plot") {
+      buttons.push(button("image", `Save ${view.label} as PNG`, () => save("png")),
+        button("vector", `Save ${view.label} as SVG`, () => save("svg")));
+    }
+    buttons.push(button("full", `${view.label} on the full screen`, () => toggleFullScreen(this.node, player)),
+      button("close", `Close ${view.label}`, () => player.cards.toggle(view.name, false), {
+        class: "ss-button ss-close",
+      }));
+    return el("div", { class: "ss-card-head" }, key ? el("kbd", { "aria-hidden": "true" }, String(key)) : null,
+      el("h3", { id }, view.label), el("div", { class: "ss-card-buttons" }, ...buttons));
+  }
+
+  // Whether the step on the screen came without what this view draws.
+  get missing() {
+    const { record, state } = this.player;
+    return Boolean(record.steps[state.step]?.thin) && !(this.view.grows && this.view.kind === "plot");
+  }
+
+  // A chart's first drawing, which takes long.
+  get fresh() {
+    return this.view.kind === "plot" && this.content.drawn === null && Boolean(globalThis.Plotly) && !this.missing;
+  }
+
+  draw(slide) {
+    const { missing } = this;
+    if (missing) write(this.waiting, this.player.fetch.missing);
+    show(this.waiting, missing);
+    if (missing) return true;
+    this.content.box.classList.remove("ss-past");
+    return this.content.draw(slide);
+  }
+
+  close() {
+    this.content.close();
+  }
+}

@@ -1,0 +1,191 @@
+// The views: each in a card that can be opened, closed, shown as a table, filled to the screen and saved.
+import { Card } from "./card.js";
+import { unfill } from "../controls/full_screen.js";
+import { VIEW_KEYS } from "../controls/keys.js";
+import { el, prefersCalm } from "../dom/elements.js";
+
+const REST_MS = 500; // between two drawings of a live run's charts
+
+const PATIENCE_MS = 1000; // the same while no later step comes
+
+export class Cards {
+  constructor(player) {
+    this.player = player;
+    this.cards = new Map();
+    this.tabs = el("div", { class: "ss-tabs", role: "group", "aria-label": "Views" });
+    this.grid = el("div", { class: "ss-grid" });
+    this.version = -1;
+    this.seen = new IntersectionObserver((entries) => this.scrolled(entries), { rootMargin: "120px" });
+    this.sized = new ResizeObserver(() => this.resized());
+  }
+
+  // What is open when nobody has chosen: what the method is about, or the plain views.
+  static first(views) {
+    const names = views.map((view) => view.name);
+    const lookahead = ["mask", "window", "pool", "tree"];
+    const wanted = lookahead.every((name) => names.includes(name)) ? lookahead : ["tree", "timeline", "counters"];
+    const found = names.filter((name) => wanted.includes(name));
+    return found.length ? found : names.filter((name) => name !== "text").slice(0, 1);
+  }
+
+  update(changed) {
+    const { record, state } = this.player;
+    if (record.fault && !record.play) this.clear();
+    if (["open", "narrow", "view", "record"].some((name) => changed.has(name))) this.prepare();
+    if (record.play && state.step >= 0) this.draw(changed);
+  }
+
+  // The cards of a run, without their pictures.
+  prepare() {
+    const { record } = this.player;
+    if (record.play && this.version !== record.version) this.build();
+    this.arrange();
+  }
+
+  // Another run with the same views finds its cards as the visitor left them, and nothing on the page moves.
+  build() {
+    const { record } = this.player;
+    const told = JSON.stringify(record.views);
+    this.version = record.version;
+    [this.drew, this.upto] = [performance.now(), 0]; // the first step comes with the run
+    if (this.views && told === this.told) return;
+    this.clear();
+    this.told = told;
+    this.views = record.views.filter((view) => view.kind !== "text");
+    this.player.state.open = new Set(Cards.first(this.views));
+    this.player.state.view = [...this.player.state.open][0];
+    this.buttons = new Map(this.views.map((view) => [view.name, this.tab(view)]));
+    this.tabs.replaceChildren(...this.buttons.values());
+  }
+
+  tab(view) {
+    const key = VIEW_KEYS.indexOf(view.name) + 1;
+    return el("button", {
+      type: "button", class: "ss-tab", title: view.look_for, onclick: () => this.press(view.name),
+    }, key ? el("kbd", { "aria-hidden": "true" }, String(key)) : null, view.label);
+  }
+
+  press(name) {
+    if (this.player.state.narrow) this.goto(name);
+    else this.toggle(name, !this.player.state.open.has(name));
+  }
+
+  toggle(name, wanted) {
+    const open = new Set(this.player.state.open);
+    if (wanted) open.add(name);
+    else open.delete(name);
+    this.player.change({ open, view: wanted ? name : this.player.state.view });
+  }
+
+  // Open a view and bring it to the eye.
+  goto(name) {
+    if (!this.buttons?.has(name)) return;
+    this.toggle(name, true);
+    this.player.flush();
+    const { node } = this.cards.get(name);
+    node.scrollIntoView({ block: "nearest", behavior: prefersCalm() ? "auto" : "smooth" });
+    node.focus({ preventScroll: true });
+  }
+
+  shown() {
+    const { state } = this.player;
+    if (!this.views) return [];
+    if (state.narrow) return this.views.filter((view) => view.name === state.view);
+    return this.views.filter((view) => state.open.has(view.name));
+  }
+
+  arrange() {
+    if (!this.views) return;
+    const shown = new Set(this.shown().map((view) => view.name));
+    for (const [name, tab] of this.buttons) tab.setAttribute("aria-pressed", String(shown.has(name)));
+    for (const view of this.views) {
+      const card = this.cards.get(view.name);
+      if (shown.has(view.name) && !card) this.open(view);
+      else if (!shown.has(view.name) && card) this.remove(view.name, card);
+    }
+  }
+
+  open(view) {
+    const card = new Card(this.player, view);
+    this.cards.set(view.name, card);
+    const order = this.views.map((each) => each.name);
+    const behind = order.slice(order.indexOf(view.name) + 1).find((name) => this.cards.has(name));
+    this.grid.insertBefore(card.node, behind ? this.cards.get(behind).node : null);
+    this.seen.observe(card.node);
+    this.sized.observe(card.node);
+  }
+
+  remove(name, card) {
+    card.close();
+    unfill(card.node);
+    this.seen.unobserve(card.node);
+    this.sized.unobserve(card.node);
+    card.node.remove();
+    this.cards.delete(name);
+  }
+
+  scrolled(entries) {
+    for (const { target, isIntersecting } of entries) {
+      const card = this.cards.get(target.dataset.view);
+      if (card) card.onScreen = isIntersecting;
+    }
+    this.resized();
+  }
+
+  resized() {
+    this.player.change({ size: this.player.state.size + 1 });
+  }
+
+  draw(changed) {
+    const { player } = this;
+    const marksOnly = [...changed].every((name) => name === "hover");
+    const slide = changed.has("step") && player.state.playing && player.clock.slow && !prefersCalm();
+    this.waiting = false;
+    const resting = this.rest();
+    let first = true;
+    for (const card of this.cards.values()) {
+      if (!card.onScreen || (resting && card.view.kind === "plot")) continue;
+      const { fresh } = card; // one in a frame, so that the page stays awake
+      if (fresh && !first) {
+        this.waiting = true;
+        continue;
+      }
+      if (fresh) first = false;
+      if (marksOnly && card.content.marks) card.content.marks.draw();
+      else if (!card.draw(slide)) player.waitForPlotly();
+    }
+    if (this.waiting) this.resized();
+    if (!resting && !marksOnly && !this.waiting) {
+      [this.drew, this.upto] = [performance.now(), player.record.last];
+    }
+  }
+
+  // Pictures of a live run that is followed come some time behind its text, with the text of later steps if any come:
+  // they cost the most of what it is shown with, and every change of the page takes from the run.
+  rest() {
+    const { record, state } = this.player;
+    const left = this.drew + (record.last > this.upto ? REST_MS : PATIENCE_MS) - performance.now();
+    if (!record.live || !state.follow || left <= 0) return false;
+    clearTimeout(this.rested);
+    this.rested = setTimeout(() => this.resized(), left);
+    return true;
+  }
+
+  // Their pictures are of a run that is no longer shown.
+  expire() {
+    for (const { content } of this.cards.values()) content.box.classList.add("ss-past");
+  }
+
+  clear() {
+    for (const [name, card] of [...this.cards]) this.remove(name, card);
+    this.tabs.replaceChildren();
+    this.views = null;
+  }
+
+  destroy() {
+    this.clear();
+    clearTimeout(this.rested);
+    this.seen.disconnect();
+    this.sized.disconnect();
+  }
+}

@@ -1,0 +1,98 @@
+// Views of plain numbers: counters with their formulas, and the outcome of the lossless check.
+import { el, show, write } from "../dom/elements.js";
+import { explained } from "../text/tooltip.js";
+
+const formatted = (row, value) => {
+  if (value === null || value === undefined || Number.isNaN(value)) return "not known";
+  if (typeof value !== "number") return String(value);
+  return `${(value * (row.scale ?? 1)).toFixed(row.digits ?? 2)}${row.unit ?? ""}`;
+};
+
+export class NumbersView {
+  constructor(player, view) {
+    this.player = player;
+    this.view = view;
+    this.list = el("dl", { class: "ss-numbers" });
+    this.say = el("p", { class: "ss-verdict" });
+    this.places = el("ul", { class: "ss-places" });
+    this.box = el("div", { class: "ss-figure ss-numeric" }, this.say, this.list, this.places);
+    this.rows = (view.base.rows ?? []).map((row) => this.row(row));
+    this.list.append(...this.rows.map(({ node }) => node));
+    this.drawn = "";
+  }
+
+  row(row) {
+    const value = el("dd", {});
+    const label = el("dt", { tabindex: 0 }, row.label);
+    explained(label, this.player, () => row.formula);
+    return { row, value, node: el("div", { class: "ss-number" }, label, value) };
+  }
+
+  values() {
+    const { record, state } = this.player;
+    const patch = record.steps[state.step]?.views?.[this.view.name];
+    return (this.view.base.rows ?? []).map((row, i) =>
+      (row.key === "speedup" ? record.speedup : patch?.values?.[i]) ?? null);
+  }
+
+  draw() {
+    const { record, state } = this.player;
+    const { thin } = record.steps[state.step] ?? {};
+    const wanted = [record.version, state.step, record.speedup, record.check?.say, thin].join("|");
+    if (this.drawn === wanted) return true;
+    this.drawn = wanted;
+    const values = this.values();
+    this.rows.forEach(({ row, value, node }, i) => {
+      const bars = Array.isArray(values[i]);
+      node.classList.toggle("ss-wide", bars);
+      if (bars) drawBars(value, row, values[i]);
+      else value.replaceChildren(formatted(row, values[i]));
+    });
+    this.drawCheck();
+    return true;
+  }
+
+  drawCheck() {
+    const { record } = this.player;
+    const told = "say" in this.view.base ? (record.check ?? this.view.base) : {};
+    write(this.say, told.say ?? "");
+    show(this.say, Boolean(told.say));
+    this.say.dataset.tone = told.tone ?? "";
+    this.places.replaceChildren(...(told.places ?? []).map((place) => this.place(place)));
+  }
+
+  place({ position, token, choice, margin }) {
+    const { record } = this.player;
+    const words = `Token ${position}: ${record.visible(token)}, the target's choice ${record.visible(choice)}, `
+      + `margin ${margin.toPrecision(2)}`;
+    return el("li", {}, el("button", {
+      type: "button", class: "ss-button ss-worded", onclick: () => this.player.seekToken(position),
+    }, words));
+  }
+
+  // Headings and rows, for "show as table".
+  table() {
+    const rows = (this.view.base.rows ?? []).map((row, i) => {
+      const value = this.values()[i];
+      return [row.label, [value].flat().map((each) => formatted(row, each)).join("; "), row.formula];
+    });
+    if (!rows.length) rows.push(["Check", this.say.textContent, this.view.look_for]);
+    return { headings: ["Number", "Value", "Formula"], rows };
+  }
+
+  close() {
+    this.drawn = "";
+  }
+}
+
+// Some numbers of one kind: each a small bar between its value and its name.
+const drawBars = (node, row, values) => {
+  const most = Math.max(...values, 1e-9);
+  node.replaceChildren(el("div", { class: "ss-bars" }, ...values.map((value, i) => {
+    const bar = el("i", {});
+    bar.style.height = `${Math.round((Math.max(0, value) / most) * 100)}%`;
+    const text = (value * (row.scale ?? 1)).toFixed(row.scale > 1 ? 0 : row.digits);
+    const name = row.parts?.[i] ?? (row.first === undefined ? "" : String(row.first + i));
+    return el("span", { title: `${name}: ${formatted(row, value)}` }, el("b", {}, text, bar), name);
+  })));
+};

@@ -1,0 +1,180 @@
+// What is hovered, pinned and seen, and where time stands: one SVG over each chart, so that nothing is redrawn for it.
+import { axisName } from "./axes.js";
+import { svg } from "../dom/elements.js";
+import { isJudged } from "../stream/fates.js";
+import { seenNodes } from "../stream/tree.js";
+
+const ROW_MARGIN = 2; // a row of a mask may be only a few pixels high: its outline stays outside of it
+
+export class Marks {
+  constructor(plot) {
+    this.plot = plot;
+    this.path = Object.fromEntries(["veil", "seen", "pinned", "hovered", "cursor"].map((name) =>
+      [name, svg("path", { class: `ss-mark-${name}`, "fill-rule": "evenodd" })]));
+    this.svg = svg("svg", { class: "ss-marks", "aria-hidden": "true" }, ...Object.values(this.path));
+  }
+
+  clear() {
+    for (const path of Object.values(this.path)) path.removeAttribute("d");
+    delete this.svg.dataset.seen;
+    delete this.svg.dataset.pinned;
+  }
+
+  draw() {
+    const { state, record } = this.plot.player;
+    const layout = this.plot.gd._fullLayout;
+    if (!layout) return;
+    this.clear();
+    if (this.plot.view.grows) this.drawTime(layout);
+    const nodes = record.nodes(state.step);
+    if (!nodes) return;
+    if (state.pin?.step === state.step && state.pin.node < nodes.count) this.drawPin(nodes, state.pin);
+    if (state.hover && state.hover.step === state.step) {
+      this.set("hovered", this.boxes(state.hover.node, state.hover.own).map(outline).join(""));
+    }
+  }
+
+  set(name, d) {
+    if (d) this.path[name].setAttribute("d", d);
+  }
+
+  // Everything that the pinned node does not see is dimmed.
+  drawPin(nodes, { node, own }) {
+    const pinned = this.boxes(node, own);
+    if (this.plot.view.base.detail) { // this view is about the pinned node, all of it
+      this.set("pinned", pinned.map(outline).join(""));
+      return;
+    }
+    const seen = seenNodes(nodes, node, this.plot.player.record.play.header.window);
+    const lit = this.plot.view.nodes.flatMap((kind, trace) =>
+      kind === "rows" ? this.litCells(trace, node)
+        : kind === "points" ? seen.flatMap((other) => this.points(trace, other))
+          : kind === "own" && own ? pinned : []);
+    const areas = [...new Map(lit.map((box) => [box.area.join(), box.area])).values()];
+    this.set("veil", areas.map(rectangle).join("") + lit.map(outline).join(""));
+    this.set("seen", lit.map(outline).join(""));
+    this.set("pinned", pinned.map(outline).join(""));
+    if (!lit.length) return;
+    this.svg.dataset.seen = [...new Set(lit.map((box) => box.node))].join();
+    this.svg.dataset.pinned = String(node);
+  }
+
+  // Where a node is drawn; the target's own token there stands for it where a view draws that one too.
+  boxes(node, own = false) {
+    const { nodes } = this.plot.view;
+    const written = own ? nodes.flatMap((kind, trace) => (kind === "own" ? this.own(trace, node) : [])) : [];
+    if (written.length) return written;
+    return nodes.flatMap((kind, trace) => {
+      if (kind === "rows") return this.row(trace, node);
+      return kind === "points" ? this.points(trace, node) : [];
+    });
+  }
+
+  axes(trace) {
+    const given = this.plot.figure.data[trace];
+    if (!given || given.visible === false) return null;
+    const layout = this.plot.gd._fullLayout;
+    const x = layout[axisName(given.xaxis ?? "x")];
+    const y = layout[axisName(given.yaxis ?? "y")];
+    return x && y ? { x, y, area: [x._offset, y._offset, x._length, y._length] } : null;
+  }
+
+  // Where a node's points stand in a trace.
+  points(trace, node) {
+    const axes = this.axes(trace);
+    const given = this.plot.figure.data[trace];
+    if (!axes || !given?.customdata || !given.x) return [];
+    const found = [];
+    for (let i = 0; i < given.customdata.length; i += 1) {
+      if (Number(given.customdata[i]) === node) found.push(...this.around(axes, given, i, node));
+    }
+    return found;
+  }
+
+  // Where the target's own token stands in a trace: the last point of a line that leads to it.
+  own(trace, node) {
+    const axes = this.axes(trace);
+    const given = this.plot.figure.data[trace];
+    return axes && given.x?.length ? this.around(axes, given, given.x.length - 1, node) : [];
+  }
+
+  // The box around a point; none where it is not in the picture.
+  around(axes, given, i, node) {
+    const size = (typeof given.marker?.size === "object" ? given.marker.size[i] : given.marker?.size) ?? 8;
+    const [left, top] = [axes.x._offset + axes.x.d2p(given.x[i]), axes.y._offset + axes.y.d2p(given.y[i])];
+    const half = Number(size) / 2 + 3;
+    if (!Number.isFinite(left) || !Number.isFinite(top)) return [];
+    return [{ node, area: axes.area, x: left - half, y: top - half, w: 2 * half, h: 2 * half }];
+  }
+
+  // The row of a node in a matrix, and its extent on the page.
+  rowPlace(trace, node) {
+    const axes = this.axes(trace);
+    const given = this.plot.figure.data[trace];
+    if (!axes || !given?.z) return null;
+    const row = given.customdata ? Array.from(given.customdata, Number).indexOf(node) : node;
+    if (row < 0 || row >= given.z.length) return null;
+    const [top, bottom] = edges(axes.y, given.y, row, given.z.length);
+    return { axes, given, row, top: Math.min(top, bottom), h: Math.abs(bottom - top) };
+  }
+
+  row(trace, node) {
+    const place = this.rowPlace(trace, node);
+    if (!place) return [];
+    const { area } = place.axes;
+    return [{ node, area, x: area[0], y: place.top - ROW_MARGIN, w: area[2], h: place.h + 2 * ROW_MARGIN }];
+  }
+
+  // The cells that a node's row sees, neighbours joined.
+  litCells(trace, node) {
+    const place = this.rowPlace(trace, node);
+    if (!place) return [];
+    const line = place.given.z[place.row];
+    const boxes = [];
+    for (let from = 0; from < line.length; from += 1) {
+      if (!line[from]) continue;
+      let to = from;
+      while (to + 1 < line.length && line[to + 1]) to += 1;
+      const [left] = edges(place.axes.x, place.given.x, from, line.length);
+      const [, right] = edges(place.axes.x, place.given.x, to, line.length);
+      boxes.push({ node, area: place.axes.area, x: left, y: place.top, w: right - left, h: place.h });
+      from = to;
+    }
+    return boxes;
+  }
+
+  // A growing chart shows all steps: a line stands at this one, and the later ones are behind a veil. Axes without
+  // labels carry words, which are of no step.
+  drawTime(layout) {
+    const { state } = this.plot.player;
+    const x = layout.xaxis;
+    if (!x) return;
+    const [left, right] = [x._offset, x._offset + x._length];
+    const at = left + x.d2p(state.step);
+    const edge = Math.max(left, left + x.d2p(state.step + (isJudged(state) ? 0.5 : -0.5)));
+    const axes = Object.entries(layout).filter(([name]) => name.startsWith("yaxis")).map(([, axis]) => axis);
+    const rows = axes.filter((axis) => axis.showticklabels);
+    const later = rows.map((y) => rectangle([edge, y._offset, right - edge, y._length]));
+    const now = rows.map((y) => `M${at} ${y._offset}v${y._length}`);
+    if (edge < right) this.set("veil", later.join(""));
+    if (at >= left && at <= right) this.set("cursor", now.join(""));
+    this.svg.dataset.cursor = String(state.step);
+  }
+}
+
+const rectangle = ([x, y, w, h]) => `M${x} ${y}h${w}v${h}h${-w}z`;
+
+const outline = ({ x, y, w, h }) => `M${round(x)} ${round(y)}h${round(w)}v${round(h)}h${round(-w)}z`;
+
+const round = (value) => Math.round(value * 10) / 10;
+
+// A cell's two sides: from its edges where they are given, from neighbouring centres, or from its number.
+const edges = (axis, given, i, count) => {
+  const at = (value) => axis._offset + axis.d2p(value);
+  if (!given || !given.length) return [at(i - 0.5), at(i + 0.5)];
+  if (given.length === count + 1) return [at(given[i]), at(given[i + 1])];
+  const centre = (j) => Number(given[j]);
+  const before = i > 0 ? (centre(i) - centre(i - 1)) / 2 : null;
+  const after = i + 1 < count ? (centre(i + 1) - centre(i)) / 2 : null;
+  return [at(centre(i) - (before ?? after ?? 0.5)), at(centre(i) + (after ?? before ?? 0.5))];
+};

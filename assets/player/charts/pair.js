@@ -1,0 +1,116 @@
+// Target against drafter at the pinned node: the counterpart of pair_detail in viz/pair.py, from the detail line.
+import { cutText, escapeMarkup } from "../stream/escape.js";
+import { FATE } from "../stream/fates.js";
+import { seenNodes, siblings } from "../stream/tree.js";
+import { fillTemplate } from "../text/words.js";
+
+const { ACCEPTED, REJECTED, MATCHED, EXPLORED } = FATE;
+
+const JUDGED = { [ACCEPTED]: "accepted", [REJECTED]: "rejected", [MATCHED]: "right, but not the one used" };
+
+const known = (values, node) => values && node > 0 && !Number.isNaN(values[node]);
+
+// A share as it is in the record: numbers of four bytes have no end behind its six digits.
+const share = (values, node) => Math.round(values[node] * 1e6) / 1e6;
+
+// What the target took behind a node: what was written there, or what is likeliest.
+const taken = (step, nodes, parent) => {
+  const at = nodes.path.findIndex((node) => nodes.place[node] === nodes.place[parent]);
+  if (at >= 0 && at < step.emitted.length) return step.emitted[at];
+  return nodes.choice ? nodes.choice[parent] : -1;
+};
+
+// The drafter's shares of tokens behind a node: of its guesses there, and of its best ones.
+const drafterShares = (nodes, best, rivals) => {
+  const guessed = rivals.filter((guess) => known(nodes.q, guess) && nodes.q[guess] > 0);
+  return new Map([...guessed.map((guess) => [nodes.token[guess], share(nodes.q, guess)]), ...best]);
+};
+
+// Tokens and the target's shares of them, the likeliest first: the guess itself, what was taken, the drafter's best,
+// and whatever else has the longest bars.
+const ranked = (nodes, { top, best, node, rivals, said, drafter, most }) => {
+  const shares = new Map([...best.map(([token, , p]) => [token, p]), ...top]);
+  for (const guess of [node, ...rivals]) {
+    const token = nodes.token[guess];
+    if (known(nodes.p, guess) && !shares.has(token)) shares.set(token, share(nodes.p, guess));
+  }
+  const first = new Set([said, ...best.slice(0, 1).map(([token]) => token)]);
+  if (node > 0) first.add(nodes.token[node]);
+  const longest = (token) => Math.max(shares.get(token), drafter.get(token) ?? 0);
+  const order = [...shares.keys()].sort((a, b) =>
+    first.has(b) - first.has(a) || longest(b) - longest(a) || a - b);
+  return order.slice(0, most).map((token) => [token, shares.get(token)])
+    .sort((a, b) => b[1] - a[1] || a[0] - b[0]);
+};
+
+// Why the target never came to a guess: the run was cut before it, or it hangs off a rejected one.
+const never = (step, nodes, node) => {
+  const way = nodes.path.map((at) => nodes.place[at]);
+  const above = seenNodes(nodes, nodes.parent[node]).map((at) => nodes.place[at]);
+  if (step.emitted.length === step.accepted && above.includes(way.at(-1))) return "cut";
+  return way.includes(above.at(-1)) ? "" : "untried";
+};
+
+const sentence = (words, header, step, nodes, node, best) => {
+  if (!known(nodes.p, node)) return words.none;
+  const [p, q, fate] = [nodes.p[node], known(nodes.q, node) ? nodes.q[node] : 0, nodes.fate[node]];
+  const why = never(step, nodes, node);
+  let kind = q ? (fate === REJECTED ? "residual" : "sampled") : "copied";
+  if (fate === EXPLORED) kind = "explored";
+  else if (!header.sampling?.temperature) kind = "greedy";
+  else if (why && (header.lossless || why === "cut")) kind = why;
+  else if (!header.lossless) kind = "typical";
+  const keep = q ? Math.min(1, p / q) : p;
+  return fillTemplate(words[kind], {
+    fate: JUDGED[fate] ?? "", p: p.toFixed(3), best: Math.max(best, p).toFixed(3), keep: keep.toFixed(3),
+  });
+};
+
+// Where what the target took stood in the drafter's law there or, where none is known, among the guesses.
+const rank = ({ words, ranks }, nodes, rivals, said, best) => {
+  const liked = best.findIndex(([token]) => token === said);
+  if (liked >= 0) return fillTemplate(words.liked, { rank: ranks[liked], q: best[liked][1].toFixed(3) });
+  if (best.length) return fillTemplate(words.unliked, { count: best.length > 1 ? ` ${best.length}` : "" });
+  if (!rivals.length) return "";
+  const at = rivals.findIndex((guess) => nodes.token[guess] === said);
+  return fillTemplate(words[at >= 0 ? "rank" : "missed"], { rank: at + 1, count: rivals.length });
+};
+
+// The patch of a pinned node, plain values; null where the alternatives are not known.
+export const pairPatch = (record, detail, k, { node: pinned, own = false }, whole = false) => {
+  const nodes = record.nodes(k);
+  const top = record.details.get(k);
+  if (!nodes || !top?.length || pinned >= nodes.count) return null;
+  const step = record.steps[k];
+  const parent = own ? pinned : Math.max(0, nodes.parent[pinned]);
+  const node = own ? 0 : pinned; // the target's own token is no guess
+  const rivals = siblings(nodes, parent);
+  const best = (record.laws.get(k)?.[parent] ?? []).slice(0, detail.ranks.length);
+  const said = taken(step, nodes, parent);
+  const drafter = drafterShares(nodes, best, rivals);
+  const rows = ranked(nodes, { top: top[parent], best, node, rivals, said, drafter, most: detail.rows });
+  const place = (token) => rivals.find((guess) => nodes.token[guess] === token) ?? -1;
+  const row = (token) => rows.findIndex(([each]) => each === token);
+  const drawn = rows.map(([token], i) => [i, token]).filter(([, token]) => drafter.has(token));
+  const signs = row(said) >= 0 ? [[1.17, row(said), "diamond"]] : [];
+  if (node) signs.push([1.1, row(nodes.token[node]), record.play.fates[nodes.fate[node]].symbol]);
+  const most = Math.max(0, ...top[parent].map(([, p]) => p));
+  const say = [
+    own ? detail.words.own : sentence(detail.words, record.play.header, step, nodes, node, most), rank(detail, nodes, rivals, said, best),
+  ];
+  const data = [];
+  data[detail.target] = { x: rows.map(([, p]) => p), customdata: rows.map(([token]) => place(token)) };
+  data[detail.draft] = {
+    x: drawn.map(([, token]) => drafter.get(token)), y: drawn.map(([i]) => i + 0.2),
+    customdata: drawn.map(([, token]) => place(token)),
+  };
+  data[detail.names] = {
+    y: rows.map((_, i) => i), text: rows.map(([token]) => escapeMarkup(cutText(record.visible(token), whole ? 0 : 14))),
+    customdata: rows.map(([token]) => drafter.get(token) ?? null), // for the table
+  };
+  data[detail.marks] = {
+    x: signs.map(([x]) => x), y: signs.map(([, y]) => y), marker: { symbol: signs.map(([, , symbol]) => symbol) },
+  };
+  data[detail.say] = { text: say.map(escapeMarkup) };
+  return { data };
+};

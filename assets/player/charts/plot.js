@@ -1,0 +1,205 @@
+// One plotly chart: drawn while its view is open and on the screen, and let go of entirely when it is closed.
+import { Cells } from "./cells.js";
+import { Marks } from "./marks.js";
+import { el } from "../dom/elements.js";
+import { fateCounts, isJudged } from "../stream/fates.js";
+
+const CONFIG = {
+  displayModeBar: false, displaylogo: false, responsive: false, doubleClick: false, showTips: false,
+  scrollZoom: false, showAxisDragHandles: false,
+};
+
+const CLEAR = { paper_bgcolor: "#0000", plot_bgcolor: "#0000" }; // the squares of cells lie beneath
+
+const SLIDE_MS = 320;
+
+const CHIP_ROOM = 56; // pixels below a chart on the full screen, for the chip that tells what is pinned
+
+export class Plot {
+  constructor(player, view) {
+    this.player = player;
+    this.view = view;
+    this.gd = el("div", { class: "ss-plot", role: "img", "aria-label": view.label });
+    // Plotly asks at every drawing whether it has a size, and the browser would lay the page out for each chart.
+    for (const side of ["clientWidth", "clientHeight"]) Object.defineProperty(this.gd, side, { value: 1 });
+    this.marks = new Marks(this);
+    this.cells = new Cells(this);
+    const { squares, signs, words } = this.cells;
+    this.box = el("div", { class: "ss-figure" }, squares, this.gd, signs, words, this.marks.svg);
+    this.listenToCells();
+    this.box.style.minHeight = `${this.height()}px`; // nothing jumps, and only what can be seen is taken for seen
+    this.width = 0;
+    this.drawn = null; // what stands on the screen, to draw nothing twice
+    this.figure = null;
+  }
+
+  // Draw a step and phase; returns whether anything had to be drawn.
+  draw(slide) {
+    const { record, frames, state, theme } = this.player;
+    // Measuring makes the browser lay the page out: only when something may have changed its size.
+    if (!this.width || this.sized !== state.size) [this.width, this.sized] = [this.box.clientWidth, state.size];
+    const { width } = this;
+    if (!globalThis.Plotly || !width) return false;
+    const wanted = [record.version, theme, width, this.height(), this.shown(),
+      record.steps[state.step]?.thin].join("|");
+    if (this.drawn !== wanted) {
+      const before = this.drawn === null ? null : this.figure;
+      this.figure = frames.figure(this.view, state.step, state.phase, theme, state.pin);
+      const rest = this.cells.take(this.figure);
+      const layout = this.layout(width);
+      if (slide && this.view.slides && before) this.slide(before, layout);
+      else if (this.isNews(rest, layout)) this.show(rest, layout);
+      this.cells.draw();
+      this.box.classList.toggle("ss-celled", this.cells.catch);
+      if (!before) this.listen();
+      this.drawn = wanted;
+    }
+    this.step = state.step;
+    this.marks.draw();
+    this.describe();
+    return true;
+  }
+
+  // What of the state this view shows.
+  shown() {
+    const { record, state } = this.player;
+    if (this.view.grows) return record.last;
+    const at = `${state.step}/${state.phase}`;
+    if (!this.view.base.detail || state.pin?.step !== state.step) return at;
+    if (!record.details.has(state.step)) this.player.fetch.ask("detail", state.step);
+    return `${at}/${record.number(state.pin)}/${record.details.has(state.step)}`;
+  }
+
+  height() {
+    const card = this.box.closest(".ss-card.ss-filled");
+    if (card) return Math.max(240, card.clientHeight - this.box.offsetTop - CHIP_ROOM);
+    return this.view.base.layout?.height ?? 320;
+  }
+
+  // Whether plotly has anything to draw. Of charts that it draws all of, something always is new.
+  isNews(data, layout) {
+    const told = this.cells.taken.size ? JSON.stringify([data, layout]) : null;
+    const same = told !== null && told === this.told;
+    this.told = told;
+    return !same;
+  }
+
+  layout(width) {
+    const layout = deepCopy({
+      ...this.figure.layout, ...(this.cells.taken.size ? CLEAR : {}), width, height: this.height(), autosize: false,
+      dragmode: false, hovermode: "closest",
+    });
+    for (const [name, axis] of Object.entries(layout)) if (/^[xy]axis/.test(name)) axis.ticklabeloverflow = "allow";
+    return layout;
+  }
+
+  // Plotly moves what it has drawn itself.
+  slide(before, layout) {
+    this.show(before.data, deepCopy(layout));
+    this.cells.clear();
+    this.told = null;
+    this.show(this.figure.data, { ...layout, transition: { duration: SLIDE_MS, easing: "cubic-in-out" } });
+  }
+
+  show(data, layout) {
+    // Told the same settings again, plotly would compare them all, and look in the whole page for a <base>.
+    globalThis.Plotly.react(this.gd, data.map(unlessEmpty), layout, ...(this.gd._context ? [] : [CONFIG]));
+  }
+
+  listen() {
+    this.gd.on("plotly_hover", (event) => this.point(event.points?.[0], event.event));
+    this.gd.on("plotly_unhover", () => this.point());
+    this.gd.on("plotly_click", (event) => this.press(event.points?.[0], event.event));
+  }
+
+  // Plotly does not know where cells are.
+  listenToCells() {
+    const own = (act) => (event) => {
+      if (!this.cells.catch) return;
+      const { left, top } = this.box.getBoundingClientRect();
+      act(this.cells.near(event.clientX - left, event.clientY - top), event);
+    };
+    this.box.addEventListener("mousemove", own((point, event) => this.point(point, event)));
+    this.box.addEventListener("mouseleave", own(() => this.point()));
+    this.box.addEventListener("click", own((point) => this.press(point)));
+  }
+
+  point(point, event) {
+    const at = this.spotAt(point);
+    if (at) this.player.hover(at.step, at.node, event, at.own);
+    else this.player.hover(-1);
+  }
+
+  press(point, event) {
+    const at = this.spotAt(point);
+    if (at) this.player.togglePin(at.step, at.node, at.own);
+    else if (this.view.grows && point) this.player.seek(this.stepAt(event));
+  }
+
+  // The step that the pointer is on, which the nearest point need not be of.
+  stepAt({ clientX }) {
+    const { xaxis } = this.gd._fullLayout;
+    return Math.round(xaxis.p2d(clientX - this.gd.getBoundingClientRect().left - xaxis._offset));
+  }
+
+  // What of the step a point shows: a node, or the target's own token; null where it shows neither.
+  spotAt(point) {
+    const { record, state } = this.player;
+    if (!point || this.step !== state.step) return null; // a live run's picture may be behind it
+    return record.spot(state.step, this.givenNumber(point));
+  }
+
+  givenNumber(point) {
+    const { record, state } = this.player;
+    const kind = this.view.nodes[point.curveNumber];
+    const known = this.figure.data[point.curveNumber]?.customdata;
+    // Rows are nodes in order, unless the trace says which.
+    if (kind === "rows") return Number(known ? known[point.pointNumber[0]] : point.pointNumber[0]);
+    // A line from the node where the target chose its own token to that token.
+    if (kind === "own") return point.pointNumber ? record.nodes(state.step)?.count : record.own(state.step)?.node;
+    return kind === "points" ? Number(known?.[point.pointNumber] ?? -1) : -1;
+  }
+
+  // What a reader of the page hears instead of the picture.
+  describe() {
+    const { record, state } = this.player;
+    const step = record.steps[state.step];
+    const nodes = record.nodes(state.step);
+    const judged = isJudged(state);
+    const counted = nodes && this.view.nodes.some(Boolean) ? fateCounts(nodes, judged) : new Map();
+    const parts = [...counted].map(([fate, count]) => `${count} ${this.player.fate(fate).label.toLowerCase()}`);
+    const summary = this.figure.summary ?? (parts.length ? `Nodes: ${parts.join(", ")}.` : (step?.say ?? ""));
+    const words = `${this.view.label}, step ${state.step} of ${record.last}. ${summary}`;
+    if (this.gd.getAttribute("aria-label") !== words) this.gd.setAttribute("aria-label", words);
+  }
+
+  image(format) {
+    const { width, height } = this.gd._fullLayout;
+    const { paper_bgcolor, plot_bgcolor } = this.figure.layout;
+    const layout = { ...this.gd.layout, paper_bgcolor, plot_bgcolor }; // the figure as it is, with all of its cells
+    return globalThis.Plotly.toImage({ data: this.figure.data, layout, config: CONFIG }, { format, width, height, scale: format === "png" ? 2 : 1 });
+  }
+
+  close() {
+    if (this.drawn !== null) globalThis.Plotly.purge(this.gd);
+    this.drawn = null;
+    this.told = null;
+    this.figure = null;
+    this.cells.clear();
+    this.marks.clear();
+  }
+}
+
+// A trace that has nothing to show in this step costs as much as any other unless it is hidden.
+const unlessEmpty = (trace) => {
+  const empty = trace.type === "scatter" && !(trace.x ?? trace.y)?.length; // without x, places are counted
+  return empty ? { ...trace, visible: false } : trace;
+};
+
+// Plotly writes into the layout that it is given, and takes null for a value.
+export const deepCopy = (value) => {
+  if (Array.isArray(value)) return value.map(deepCopy);
+  if (value === null || typeof value !== "object" || ArrayBuffer.isView(value)) return value;
+  const known = Object.entries(value).filter(([, part]) => part !== null && part !== undefined);
+  return Object.fromEntries(known.map(([name, part]) => [name, deepCopy(part)]));
+};

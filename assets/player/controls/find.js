@@ -1,0 +1,44 @@
+// Where a text stands: in what was written, among the guesses of a pool or a drafter, in the window.
+import { el } from "../dom/elements.js";
+
+// The first node of a step whose token holds the text, -2 where only the written tokens do, -1 where none does.
+const found = (record, k, wanted) => {
+  const holds = (id) => [record.raw(id), record.visible(id)].some((text) => text.toLowerCase().includes(wanted));
+  const nodes = record.nodes(k);
+  const node = nodes ? Array.from(nodes.token).findIndex((id, at) => at > 0 && holds(id)) : -1;
+  return node < 0 && record.steps[k].emitted.some(holds) ? -2 : node;
+};
+
+export class Find {
+  constructor(player) {
+    this.player = player;
+    this.input = el("input", {
+      type: "search", class: "ss-select ss-find", placeholder: "Find a token", "aria-label": "Find a token (/)",
+      maxlength: 60, onkeydown: (event) => this.press(event),
+    });
+  }
+
+  press(event) {
+    if (event.key !== "Enter" && event.key !== "Escape") return;
+    event.preventDefault(); // a browser would empty the field
+    if (event.key === "Enter") this.go(event.shiftKey ? -1 : 1);
+    else this.player.root.focus({ preventScroll: true });
+  }
+
+  // The next step, or the one before, that has the text; the token is pinned there.
+  go(direction) {
+    const { player } = this;
+    const { record } = player;
+    const wanted = this.input.value.toLowerCase();
+    if (!wanted || record.last < 0) return;
+    for (let k = player.state.step + direction; k >= 0 && k <= record.last; k += direction) {
+      const node = found(record, k, wanted);
+      if (node === -1) continue;
+      player.seek(k);
+      player.change({ pin: node >= 0 ? { step: k, node } : null });
+      return;
+    }
+    const loaded = record.partial ? " among those loaded" : "";
+    player.tell(`No ${direction > 0 ? "later" : "earlier"} step${loaded} has this text.`);
+  }
+}

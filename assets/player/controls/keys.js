@@ -1,0 +1,88 @@
+// Keys, wherever the focus has no use for them itself; never while something is being typed.
+import { dialog } from "../dom/dialog.js";
+import { el } from "../dom/elements.js";
+
+export const VIEW_KEYS = ["mask", "window", "pool", "tree", "pair", "timeline", "counters", "check"];
+
+const KEYS = [
+  ["Space", "play or pause"],
+  ["← →", "step back and forward; with Shift by ten"],
+  ["Home End", "first and last step"],
+  ["[ ]", "previous and next rejection"],
+  [", .", "previous and next phase of the step"],
+  ["1 – 8", "open and go to a view"],
+  ["/", "find a token; Enter and Shift Enter go on and back"],
+  ["c", "compare in a race"],
+  ["Esc", "release the pinned token"],
+  ["?", "these keys"],
+];
+
+const ACTIONS = {
+  " ": (player) => player.togglePlay(),
+  ArrowLeft: (player, event) => player.stepBy(event.shiftKey ? -10 : -1),
+  ArrowRight: (player, event) => player.stepBy(event.shiftKey ? 10 : 1),
+  Home: (player) => player.seek(0),
+  End: (player) => player.seek(player.record.last),
+  "[": (player) => player.jump("rejection", -1),
+  "]": (player) => player.jump("rejection", 1),
+  ",": (player) => player.sub(-1),
+  ".": (player) => player.sub(1),
+  c: (player) => player.on.compare?.(player.place()),
+  "/": (player) => player.transport.find.input.focus(),
+  "?": (player) => player.help.open(),
+  Escape: (player) => player.escape(),
+};
+
+const typed = (target) => target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
+
+const presses = (target) => /^(BUTTON|A|SUMMARY)$/.test(target.tagName);
+
+// Buttons that are no more than buttons: tabs and the like have keys of their own.
+const plain = (target) => presses(target) && !target.hasAttribute("role");
+
+// The keys of the page for what stands in `root`, as long as it is seen; answers with what ends that. `lent` may be
+// typed into, and is ours all the same.
+export const listenToKeys = (root, act, lent = null) => {
+  const seen = () => root.offsetParent && !document.querySelector("dialog[open]");
+  const press = (event) => {
+    const { target } = event;
+    const ours = root.contains(target) || target === document.body || target === document.documentElement || plain(target);
+    if (!ours || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!seen() || (typed(target) && target !== lent) || (event.key === " " && presses(target))) return;
+    if (act(event)) event.preventDefault();
+  };
+  // A button that was pressed with the mouse does not keep the keys to itself: Space is not to press Run again.
+  const release = (event) => {
+    const pressed = event.pointerType === "mouse" && event.target.closest?.("button");
+    if (pressed && plain(pressed) && seen()) root.focus({ preventScroll: true });
+  };
+  document.addEventListener("keydown", press);
+  document.addEventListener("click", release);
+  return () => {
+    document.removeEventListener("keydown", press);
+    document.removeEventListener("click", release);
+  };
+};
+
+export const listenToPlayerKeys = (player) => listenToKeys(player.root, (event) => {
+  const action = /^[1-8]$/.test(event.key)
+    ? () => player.cards.goto(VIEW_KEYS[Number(event.key) - 1]) : ACTIONS[event.key];
+  if (!action || !player.record.play) return false;
+  action(player, event);
+  return true;
+}, player.transport.scrubber);
+
+const named = (key) => (key === "–" ? " – " : el("kbd", {}, key));
+
+export class Help {
+  constructor({ on }) {
+    const rows = KEYS.filter(([key]) => key !== "c" || on.compare).map(([key, words]) => el("tr", {},
+      el("th", { scope: "row" }, ...key.split(" ").map(named)), el("td", {}, words)));
+    this.node = dialog("Keys", el("table", { class: "ss-table" }, el("tbody", {}, ...rows)),
+      el("p", { class: "ss-quiet" }, "Point at a token to see it in every view; press it to pin it."));
+  }
+
+  open() {
+    this.node.showModal();
+  }
+}

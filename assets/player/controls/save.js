@@ -1,0 +1,26 @@
+// A view as a picture; and the address of what is on the screen.
+import { dialog } from "../dom/dialog.js";
+import { el } from "../dom/elements.js";
+
+export const saveImage = async (player, plot, format) => {
+  if (plot.drawn === null || plot.box.classList.contains("ss-past")) return;
+  const address = await plot.image(format);
+  const name = `${player.record.play.header.method}-${plot.view.name}-step-${player.state.step}.${format}`;
+  el("a", { href: address, download: name }).click();
+};
+
+// The address goes to the clipboard, or where that is closed into a field to copy from.
+export const copyLink = async (player) => {
+  const address = String(await player.on.link(player.place()));
+  try {
+    await navigator.clipboard.writeText(address);
+    player.tell("The link is copied.");
+  } catch {
+    const field = el("input", { class: "ss-select", readonly: true, value: address, "aria-label": "Link" });
+    const box = dialog("Copy this link", field);
+    box.addEventListener("close", () => box.remove());
+    player.root.append(box);
+    box.showModal();
+    field.select();
+  }
+};

@@ -1,0 +1,139 @@
+// The bar that moves through a run. It stays in sight.
+import { SPEEDS } from "./clock.js";
+import { Find } from "./find.js";
+import { toggleFullScreen } from "./full_screen.js";
+import { button, setIcon } from "../dom/buttons.js";
+import { el, show, svg, write } from "../dom/elements.js";
+import { PHASES } from "../stream/fates.js";
+import { JUMPS, bigAcceptance, isRejection } from "../stream/jumps.js";
+
+const SVG_TICKS = 1000; // the scrubber's width in the units of its ticks
+
+export class Transport {
+  constructor(player) {
+    this.player = player;
+    this.buttons = {
+      first: button("first", "First step", () => player.seek(0), { key: "Home" }),
+      back: button("back", "Step back", () => player.stepBy(-1), { key: "←" }),
+      play: button("play", "Play", () => player.togglePlay(), { key: "Space", class: "ss-button ss-main" }),
+      forward: button("forward", "Step forward", () => player.stepBy(1), { key: "→" }),
+      last: button("last", "Last step", () => player.seek(player.record.last), { key: "End" }),
+    };
+    this.scrubber = el("input", {
+      type: "range", min: 0, max: 0, value: 0, step: 1, class: "ss-scrubber", "aria-label": "Step",
+      oninput: () => player.seek(Number(this.scrubber.value)),
+    });
+    [this.good, this.bad] = ["good", "bad"].map((name) => svg("path", { class: `ss-tick-${name}` }));
+    this.ticks = svg("svg", {
+      class: "ss-ticks", viewBox: `0 0 ${SVG_TICKS} 10`, preserveAspectRatio: "none", "aria-hidden": "true",
+    }, this.good, this.bad);
+    this.where = el("output", { class: "ss-where" });
+    this.bar = el("div", { class: "ss-transport", role: "group", "aria-label": "Playback" },
+      el("div", { class: "ss-row" }, el("div", { class: "ss-buttons" }, ...Object.values(this.buttons)),
+        el("div", { class: "ss-scrub" }, this.ticks, this.scrubber), this.where, this.tools()),
+      el("div", { class: "ss-row" }, this.phases(), this.speeds(), this.jumps(),
+        (this.find = new Find(player)).input));
+    this.ticked = "";
+  }
+
+  phases() {
+    const { player } = this;
+    this.phase = PHASES.map((name) => el("button", {
+      type: "button", class: "ss-phase", title: PHASE_WORDS[name],
+      onclick: () => player.seek(player.state.step, name),
+    }, name));
+    return el("div", { class: "ss-phases", role: "group", "aria-label": "Phase of the step" }, ...this.phase);
+  }
+
+  speeds() {
+    const { player } = this;
+    this.speed = el("select", {
+      class: "ss-select", "aria-label": "Speed", onchange: () => player.change({ speed: this.speed.value }),
+    }, ...SPEEDS.map(([value, label]) => el("option", { value }, label)));
+    this.substeps = el("button", {
+      type: "button", class: "ss-button ss-toggle", title: "Play phase by phase, or whole steps",
+      onclick: () => player.change({ substeps: !player.state.substeps }),
+    }, "Sub-steps");
+    return el("div", { class: "ss-speeds" }, this.speed, this.substeps);
+  }
+
+  jumps() {
+    const { player } = this;
+    const made = Object.entries(JUMPS).map(([name, { label }]) => el("button", {
+      type: "button", class: "ss-button ss-worded", title: `Go to the next step with a ${label}`,
+      "aria-label": `Next ${label}`, onclick: () => player.jump(name, 1),
+    }, label));
+    return el("div", { class: "ss-jumps", role: "group", "aria-label": "Go to the next" },
+      el("span", { class: "ss-quiet", "aria-hidden": "true" }, "Next"), ...made);
+  }
+
+  tools() {
+    const { player } = this;
+    this.follow = button("live", "Follow the run", () => player.follow(), {
+      text: "Follow live", class: "ss-button ss-worded ss-live",
+    });
+    this.follow.hidden = true;
+    this.link = button("link", "Copy link", () => player.copyLink());
+    this.link.hidden = !player.on.link;
+    // Where there is little room, what is used less waits behind a button.
+    this.more = button("more", "More controls", () => {
+      this.more.setAttribute("aria-expanded", String(this.bar.classList.toggle("ss-unfolded")));
+    }, { "aria-expanded": "false", class: "ss-button ss-more" });
+    return el("div", { class: "ss-tools" }, this.follow, this.link, this.more,
+      button("full", "Full screen", () => toggleFullScreen(player.root)),
+      button(null, "Keys", () => player.help.open(), { key: "?", text: "?" }));
+  }
+
+  update(changed) {
+    const { record, state } = this.player;
+    if (changed.has("record")) this.drawTicks();
+    if (changed.has("record") || changed.has("step")) this.drawPlace();
+    if (changed.has("phase") || changed.has("step") || changed.has("record")) this.drawPhase();
+    if (changed.has("playing")) {
+      setIcon(this.buttons.play, state.playing ? "pause" : "play", `${state.playing ? "Pause" : "Play"} (Space)`);
+    }
+    if (changed.has("speed") && this.speed.value !== state.speed) this.speed.value = state.speed;
+    if (changed.has("substeps")) this.substeps.setAttribute("aria-pressed", String(state.substeps));
+    show(this.follow, record.live && !state.follow && record.last >= 0);
+  }
+
+  drawPlace() {
+    const { record, state } = this.player;
+    const none = record.last < 0;
+    this.scrubber.max = String(Math.max(0, record.last));
+    this.scrubber.value = String(Math.max(0, state.step));
+    this.scrubber.disabled = none;
+    for (const each of Object.values(this.buttons)) each.disabled = none;
+    this.scrubber.setAttribute("aria-valuetext", none ? "no steps yet" : `step ${state.step} of ${record.last}`);
+    write(this.where, none ? "–" : `${state.step} / ${record.last}`);
+    this.where.title = "The step on the screen, and the last one";
+  }
+
+  drawPhase() {
+    const { state, record } = this.player;
+    const at = PHASES.indexOf(state.phase);
+    this.phase.forEach((each, i) => {
+      each.disabled = record.last < 0;
+      each.classList.toggle("ss-done", i < at);
+      each.setAttribute("aria-pressed", String(i === at));
+    });
+  }
+
+  // Ticks below the scrubber where the target corrected a guess, above it where many guesses held.
+  drawTicks() {
+    const { record } = this.player;
+    const known = `${record.version}/${record.last}`;
+    if (this.ticked === known) return;
+    this.ticked = known;
+    const big = bigAcceptance(record);
+    const x = (k) => ((k / Math.max(1, record.last)) * SVG_TICKS).toFixed(1);
+    const path = (test, from) => record.steps.map((step, k) => (test(step) ? `M${x(k)} ${from}v4` : "")).join("");
+    this.good.setAttribute("d", path((step) => step.accepted >= big, 0));
+    this.bad.setAttribute("d", path(isRejection, 6));
+  }
+}
+
+const PHASE_WORDS = {
+  propose: "The method proposes guesses", verify: "The target reads them all in one pass",
+  accept: "Guesses that are the target's own choice are accepted", commit: "The accepted tokens join the text",
+};

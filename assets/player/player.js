@@ -1,0 +1,287 @@
+// The player: one run on one page. It owns the state, and every change of it goes through `change`.
+import { Cards } from "./cards/cards.js";
+import { Frames } from "./charts/frames.js";
+import { Legend } from "./charts/legend.js";
+import { library } from "./charts/library.js";
+import { Clock } from "./controls/clock.js";
+import { leaveFullScreen } from "./controls/full_screen.js";
+import { Help, listenToPlayerKeys } from "./controls/keys.js";
+import { copyLink } from "./controls/save.js";
+import { Transport } from "./controls/transport.js";
+import { el } from "./dom/elements.js";
+import { PHASES } from "./stream/fates.js";
+import { Fetcher } from "./stream/fetcher.js";
+import { JUMPS, findStep } from "./stream/jumps.js";
+import { RunRecord, sameSpot, spot } from "./stream/record.js";
+import { Detail } from "./text/detail.js";
+import { explain } from "./text/explain.js";
+import { Status } from "./text/status.js";
+import { TextView } from "./text/text_view.js";
+import { Tooltip } from "./text/tooltip.js";
+
+const NARROW = 700;
+
+const BEGIN = { step: -1, phase: "commit", hover: null, pin: null, playing: false, follow: false };
+
+let made = 0;
+
+export class Player {
+  constructor(element, { source, on } = {}) {
+    made += 1;
+    Object.assign(this, { element, source: source ?? {}, on: on ?? {}, number: made });
+    this.record = new RunRecord();
+    this.frames = new Frames(this.record);
+    this.changed = new Set();
+    this.state = {
+      ...BEGIN, open: new Set(), view: null, speed: "1", substeps: true, narrow: false,
+      size: 0, // counts what may have changed the size of a card
+    };
+    this.build();
+    this.watch();
+    this.change({ ...this.state, theme: this.theme, record: 0 });
+  }
+
+  build() {
+    this.clock = new Clock(this);
+    this.fetch = new Fetcher(this);
+    this.tooltip = new Tooltip();
+    this.detail = new Detail(this);
+    this.text = new TextView(this);
+    this.transport = new Transport(this);
+    this.legend = new Legend(this);
+    this.cards = new Cards(this);
+    this.status = new Status(this);
+    this.help = new Help(this);
+    this.parts = [this.status, this.transport, this.text, this.detail, this.cards, this.legend]; // of the open cards
+    const words = el("section", { class: "ss-card ss-words", "aria-label": "Text" },
+      this.status.textHead(), this.text.node);
+    this.root = el("div", { class: "ss", role: "group", "aria-label": "Player", tabindex: -1 },
+      this.status.head,
+      el("div", { class: "ss-sticky" }, this.transport.bar, this.legend.node),
+      this.status.say, this.status.notice,
+      el("div", { class: "ss-body" }, el("div", { class: "ss-top" }, words, this.detail.node),
+        this.cards.tabs, this.cards.grid),
+      this.status.foot, this.tooltip.node, this.help.node);
+    this.element.replaceChildren(this.root);
+    this.deafen = listenToPlayerKeys(this);
+  }
+
+  watch() {
+    this.sized = new ResizeObserver(() => {
+      const narrow = this.element.clientWidth < NARROW;
+      if (narrow !== this.state.narrow) this.change({ narrow });
+    });
+    this.sized.observe(this.element);
+    this.themed = new MutationObserver(() => this.change({ theme: this.theme }));
+    this.themed.observe(document.body, { attributes: true, attributeFilter: ["class"] });
+  }
+
+  get theme() {
+    return document.body.classList.contains("dark") ? "dark" : "light";
+  }
+
+  fate(code) {
+    return this.record.play?.fates?.[code] ?? { label: "Unknown", words: "", colour: "$muted" };
+  }
+
+  // The one way in which anything changes. Drawing waits for the next frame, so that the last change wins.
+  change(values) {
+    Object.assign(this.state, values);
+    for (const name of Object.keys(values)) this.changed.add(name);
+    this.request ??= requestAnimationFrame(() => this.flush());
+    if (values.playing) this.clock.start();
+  }
+
+  flush() {
+    cancelAnimationFrame(this.request);
+    this.request = undefined;
+    const changed = this.changed;
+    this.changed = new Set();
+    if (!changed.size || this.destroyed) return;
+    const begin = performance.now();
+    if (changed.has("theme") || changed.has("record")) this.paint();
+    this.root.classList.toggle("ss-narrow", this.state.narrow);
+    this.fetch.thin();
+    for (const part of this.parts) part.update(changed);
+    if (["step", "phase", "record", "narrow"].some((name) => changed.has(name))) this.text.scroll();
+    const { step, phase } = this.state;
+    this.root.dataset.at = `${step}/${phase}`;
+    if (["step", "phase", "pin", "view"].some((name) => changed.has(name))) this.on.change?.(this.place());
+    this.took = performance.now() - begin;
+  }
+
+  // The theme's colours, for everything that is no chart.
+  paint() {
+    const colours = this.record.play?.themes?.[this.theme];
+    for (const [name, colour] of Object.entries(colours ?? {})) this.root.style.setProperty(`--ss-${name}`, colour);
+  }
+
+  // New lines. A live run is followed until the visitor goes elsewhere in it.
+  feed(text) {
+    const before = this.record.last;
+    const told = this.record.feed(text);
+    const { record } = this;
+    if (told.has("play")) {
+      this.frames.clear();
+      this.change({ ...BEGIN, follow: record.live });
+    }
+    if (record.last >= 0 && this.state.step < 0) {
+      if (!record.live) this.change({ step: 0 });
+      this.goto(this.wanted ?? {});
+    }
+    const draw = () => this.change(this.state.follow && record.last > this.state.step
+      ? { record: record.last, step: record.last, phase: "commit" } : { record: record.last });
+    if (record.live && record.last > before && before >= 0) this.clock.look(draw);
+    else draw();
+    if (!record.live) this.state.follow = false;
+  }
+
+  // The stream broke: what has come is all there will be.
+  lose(sentence) {
+    this.record.fail({ sentence });
+    this.change({ record: this.record.last, follow: false });
+  }
+
+  reset() {
+    this.clock.stop();
+    this.record.reset();
+    this.frames.clear();
+    this.cards.expire();
+    this.wanted = null;
+    Object.assign(this.state, BEGIN);
+    this.change({ record: -1, step: -1, pin: null, playing: false });
+  }
+
+  seek(step, phase = "commit") {
+    const { record } = this;
+    if (record.last < 0 || !Number.isFinite(step)) return;
+    const at = Math.min(Math.max(0, Math.trunc(step)), record.last);
+    this.tooltip.hide();
+    this.change({ step: at, phase, playing: false, follow: false, hover: null });
+  }
+
+  stepBy(count) {
+    this.seek(this.state.step + count);
+  }
+
+  // One phase on or back, over the ends of steps.
+  sub(direction) {
+    const at = PHASES.indexOf(this.state.phase) + direction;
+    const { step } = this.state;
+    if (at < 0 && step > 0) this.seek(step - 1, "commit");
+    else if (at >= PHASES.length && step < this.record.last) this.seek(step + 1, "propose");
+    else if (PHASES[at]) this.seek(step, PHASES[at]);
+  }
+
+  jump(kind, direction) {
+    const { record } = this;
+    const at = findStep(record, this.state.step, direction, kind);
+    if (at >= 0) this.seek(at, "commit");
+    else this.tell(`No ${direction > 0 ? "later" : "earlier"} ${JUMPS[kind].label} in this run.`);
+  }
+
+  seekToken(index) {
+    const at = this.record.steps.findIndex((step) =>
+      index < step.start - this.record.play.header.prompt_length + step.emitted.length);
+    if (at >= 0) this.seek(at);
+  }
+
+  togglePlay() {
+    const { state, record } = this;
+    if (record.last < 0) return;
+    if (state.playing) return this.change({ playing: false });
+    const ended = state.step >= record.last && state.phase === "commit" && !record.live;
+    const again = { step: 0, phase: this.clock.byPhases ? "propose" : "commit" };
+    return this.change({ playing: true, follow: false, ...(ended ? again : {}) });
+  }
+
+  follow() {
+    this.change({ follow: true, playing: false, step: this.record.last, phase: "commit" });
+  }
+
+  // `own` means the token that the target chose itself at the node.
+  hover(step, node, event, own) {
+    const next = step < 0 ? null : spot(step, node, own);
+    if (next) this.tooltip.rows(this.detail.about(next, false), event);
+    else this.tooltip.hide();
+    if (!sameSpot(next, this.state.hover)) this.change({ hover: next });
+  }
+
+  pin(step, node, own) {
+    const { state } = this;
+    this.change({ pin: spot(step, node, own), playing: false, follow: false,
+      ...(step === state.step ? {} : { step, phase: "commit" }) });
+  }
+
+  togglePin(step, node, own) {
+    if (sameSpot(this.state.pin, spot(step, node, own))) this.release();
+    else this.pin(step, node, own);
+  }
+
+  release() {
+    this.tooltip.hide();
+    this.change({ pin: null, hover: null });
+  }
+
+  escape() {
+    leaveFullScreen(this);
+    this.release();
+  }
+
+  place() {
+    const { step, phase, view, pin } = this.state;
+    return { step, phase, view, node: pin && pin.step === step ? this.record.number(pin) : null };
+  }
+
+  // Where the host or an address wants to be. Nothing in it is trusted; what is not there yet is waited for.
+  goto({ step, phase, view, node } = {}) {
+    if (this.record.last < 0) {
+      this.wanted = { step, phase, view, node };
+      return;
+    }
+    this.wanted = null;
+    const whole = (value, most) => Number.isInteger(value) && value >= 0 && value <= most;
+    this.cards.prepare();
+    if (whole(step, this.record.last)) this.seek(step, PHASES.includes(phase) ? phase : "commit");
+    if (typeof view === "string" && this.cards.buttons?.has(view)) this.cards.toggle(view, true);
+    const pin = this.record.spot(this.state.step, node);
+    if (pin) this.change({ pin });
+  }
+
+  tell(words) {
+    this.status.tell(words);
+  }
+
+  copyLink() {
+    if (this.on.link) copyLink(this);
+  }
+
+  explain(step, node) {
+    return explain(this.record, step, node);
+  }
+
+  // The page loads the charts' library behind its text, and says in `noCharts` where that failed.
+  waitForPlotly() {
+    if (globalThis.Plotly || this.waits) return;
+    if (library.failed) {
+      this.status.drawNotice();
+      return;
+    }
+    this.waits = setTimeout(() => {
+      this.waits = 0;
+      if (!this.destroyed) this.cards.resized();
+    }, 50);
+  }
+
+  destroy() {
+    this.destroyed = true;
+    this.clock.stop();
+    cancelAnimationFrame(this.request);
+    clearTimeout(this.waits);
+    this.deafen();
+    this.cards.destroy();
+    this.sized.disconnect();
+    this.themed.disconnect();
+    this.element.replaceChildren();
+  }
+}

@@ -1,0 +1,116 @@
+// What a race came to: the table, whether the outputs agree, and all of them under one another token by token.
+import { el, show, write } from "../dom/elements.js";
+import { plural } from "../text/words.js";
+
+const MOST_ALIGNED = 1024;
+
+const greedy = (lane) => !lane.record.play.header.sampling?.temperature;
+
+export const drawResults = (race) => {
+  const lanes = race.running;
+  race.results.replaceChildren();
+  race.together.replaceChildren();
+  show(race.verdict, race.ready || Boolean(race.fault));
+  if (!race.ready && !race.fault) return;
+  const outcome = race.fault ? { tone: "broken", say: race.fault } : compareLanes(lanes);
+  write(race.verdict, outcome.say);
+  race.verdict.dataset.tone = outcome.tone;
+  if (race.fault) return;
+  race.results.append(table(lanes));
+  const words = "A column is an output token; a line in front of it begins a step.";
+  race.together.append(el("p", { class: "ss-quiet" }, words), aligned(lanes));
+};
+
+// Lossless greedy runs that came to their end must have written the same tokens; where two part, the page says so.
+export const compareLanes = (lanes) => {
+  const whole = lanes.filter((lane) => lane.whole);
+  const bound = whole.filter((lane) => lane.record.play.header.lossless && greedy(lane));
+  if (lanes.some((lane) => !greedy(lane))) {
+    return { tone: "grey", say: "Sampled runs may differ; every lossless one follows the target's own law." };
+  }
+  const cut = lanes.length - whole.length;
+  const early = cut ? ` Not compared: ${plural(cut, "run")} cut short.` : "";
+  if (bound.length < 2) {
+    return { tone: "grey", say: `Fewer than two lossless runs to compare: nothing has to agree here.${early}` };
+  }
+  const [base] = bound;
+  for (const lane of bound.slice(1)) {
+    const at = firstDifference(base.ids, lane.ids);
+    if (at >= 0) return parted(base, lane, at);
+  }
+  const rest = whole.length - bound.length;
+  const free = rest ? ` ${plural(rest, "other run")} need not agree: not lossless by design.` : "";
+  const all = cut ? "" : "All ";
+  const same = `${bound.length} lossless runs wrote the same ${plural(base.ids.length, "token")}.`;
+  return { tone: "exact", say: `${all}${same}${free}${early}` };
+};
+
+const firstDifference = (one, other) => {
+  const shared = Math.min(one.length, other.length);
+  for (let i = 0; i < shared; i += 1) if (one[i] !== other[i]) return i;
+  return one.length === other.length ? -1 : shared;
+};
+
+const parted = (one, other, at) => {
+  const token = (lane) => (at < lane.ids.length ? `“${lane.record.visible(lane.ids[at])}”` : "nothing");
+  const checks = [one, other].map((lane) => lane.record.check);
+  const ties = checks.flatMap((check) => check?.places ?? []).filter((place) => place.position === at);
+  const where = `Outputs differ: ${one.label} and ${other.label} part at token ${at}, `
+    + `${token(one)} against ${token(other)}.`;
+  if (ties.length && !checks.some((check) => check?.violations)) {
+    const margin = Math.min(...ties.map((place) => place.margin)).toPrecision(2);
+    return { tone: "near", say: `${where} It is a near-tie of the target (margin ${margin}): rounding decides.` };
+  }
+  return { tone: "broken", say: `${where} Lossless greedy runs must agree, so one of them is wrong.` };
+};
+
+const number = (value, digits, unit = "") => (typeof value === "number" ? value.toFixed(digits) + unit : "–");
+
+const summary = (lane) => lane.record.end?.summary ?? {};
+
+const rate = (lane) => summary(lane).tokens_per_second;
+
+const laterSteps = ({ steps, decode_seconds: seconds }) => (steps > 1 ? (seconds * 1000) / (steps - 1) : null);
+
+// The table's columns: what each is called, and its cell for a lane; `base` is the plain lane, where there is one.
+const COLUMNS = [
+  ["Place", (lane) => (lane.whole ? `${lane.place}.` : "–")],
+  ["Method", (lane) => lane.label],
+  ["Time", (lane) => `${(lane.total / 1000).toFixed(2)} s`],
+  ["Tokens", (lane) => String(lane.tokens.length)],
+  ["Tokens/s", (lane) => number(rate(lane), 1)],
+  ["Tokens per step", (lane) => number(summary(lane).mean_acceptance_length, 2)],
+  ["Time per step", (lane) => number(laterSteps(summary(lane)), 2, " ms")],
+  ["Rows per token", (lane) => number(summary(lane).fed_per_token, 1)],
+  ["Memory", (lane) => number(lane.record.end?.memory ? lane.record.end.memory / 1e6 : null, 1, " MB")],
+  ["Speedup", (lane, base) => number(base && rate(base) && rate(lane) ? rate(lane) / rate(base) : null, 2, "×")],
+];
+
+const table = (lanes) => {
+  const base = lanes.find((lane) => lane.record.play.header.method === "autoregressive");
+  const sorted = [...lanes].sort((a, b) => Number(b.whole) - Number(a.whole) || a.total - b.total);
+  const rows = sorted.map((lane) => COLUMNS.map(([, cellOf]) => el("td", {}, cellOf(lane, base))));
+  return el("table", { class: "ss-table" },
+    el("thead", {}, el("tr", {}, ...COLUMNS.map(([heading]) => el("th", { scope: "col" }, heading)))),
+    el("tbody", {}, ...rows.map((cells) => el("tr", {}, ...cells))));
+};
+
+const aligned = (lanes) => {
+  const count = Math.min(MOST_ALIGNED, Math.max(0, ...lanes.map((lane) => lane.tokens.length)));
+  const differs = Array.from({ length: count }, (_, i) =>
+    new Set(lanes.filter((lane) => i < lane.ids.length).map((lane) => lane.ids[i])).size > 1);
+  const head = el("tr", {}, el("th", { scope: "col" }, "Token"),
+    ...differs.map((differ, i) => el("th", { scope: "col" }, differ ? `${i} ≠` : String(i))));
+  const rows = lanes.map((lane) => el("tr", {}, el("th", { scope: "row" }, lane.label),
+    ...differs.map((differ, i) => cell(lane, i, differ))));
+  return el("table", { class: "ss-table" }, el("thead", {}, head), el("tbody", {}, ...rows));
+};
+
+const cell = (lane, i, differ) => {
+  const token = lane.tokens[i];
+  if (!token) return el("td", { class: "ss-none" });
+  const begins = i === 0 || lane.tokens[i - 1].step !== token.step;
+  const span = el("span", { class: `ss-token ss-fate-${token.fate}` }, lane.record.visible(token.id));
+  const marks = [begins ? "ss-begins" : "", differ ? "ss-differs" : ""].join(" ").trim();
+  return el("td", { class: marks || null }, span);
+};

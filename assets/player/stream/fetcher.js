@@ -1,0 +1,64 @@
+// Lines that the page did not get at once: a thin step's own, and the alternatives at a step's nodes.
+
+
+const AGAIN_MS = 4000; // what could not be fetched is not asked for again at once
+
+const MOST_DOUBLED = 8; // times that the wait for it doubles
+
+export class Fetcher {
+  constructor(player) {
+    this.player = player;
+    this.asked = new Set();
+    this.failed = new Map(); // how often what was asked for did not come
+  }
+
+  // Each is asked for once; a run is kept from its end on. What fails is asked for again while it is looked at.
+  async ask(kind, k) {
+    const { record, source } = this.player;
+    const { version } = record;
+    const key = `${version}/${kind}/${k}`;
+    if (!record.end || this.asked.has(key) || !source[kind]) return;
+    this.asked.add(key);
+    const gone = () => this.player.destroyed || version !== record.version;
+    try {
+      const lines = await source[kind](k);
+      if (gone() || !lines) return;
+      record.feed(lines.endsWith("\n") ? lines : `${lines}\n`);
+      this.player.change({ [kind === "step" ? "record" : "detail"]: k });
+      this.asked.delete(key);
+      this.failed.delete(key);
+    } catch {
+      this.fail(key, k, gone);
+    }
+  }
+
+  fail(key, k, gone) {
+    const { player } = this;
+    const before = this.failed.get(key) ?? 0;
+    this.failed.set(key, before + 1);
+    const again = () => {
+      this.asked.delete(key);
+      if (!gone()) player.change({ detail: k });
+    };
+    setTimeout(again, AGAIN_MS * 2 ** Math.min(before, MOST_DOUBLED));
+    if (gone()) return;
+    player.change({ detail: k }); // the cards say so
+    if (!before) player.tell(`Step ${k} could not be fetched: the server may no longer keep this run.`);
+  }
+
+  thin() {
+    const { record, state } = this.player;
+    if (record.steps[state.step]?.thin) this.ask("step", state.step);
+  }
+
+  // Why the pictures of the thin step on the screen are not there.
+  get missing() {
+    const { record, state } = this.player;
+    if (record.live) return "This step's pictures come when the run has ended.";
+    if (!record.end) return "This step's pictures are lost: the run broke off before they were kept.";
+    if (this.failed.has(`${record.version}/step/${state.step}`)) {
+      return "This step could not be fetched. It will be asked for again.";
+    }
+    return "Fetching this step …";
+  }
+}

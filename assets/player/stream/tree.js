@@ -1,0 +1,51 @@
+// The tree of a step: who sees whom, and where each node stands in a picture of it.
+import { FATE } from "./fates.js";
+
+// The guesses for the place behind a node, every token once: the counterpart of siblings in viz/story.py.
+export const siblings = (nodes, node) => {
+  const found = new Map();
+  for (let guess = 1; guess < nodes.count; guess += 1) {
+    const here = nodes.place[nodes.parent[guess]] === nodes.place[node] && nodes.fate[guess] !== FATE.EXPLORED;
+    const stands = !found.has(nodes.token[guess]) || nodes.fate[guess] === FATE.ACCEPTED;
+    if (here && stands) found.set(nodes.token[guess], guess);
+  }
+  return [...found.values()];
+};
+
+// The nodes that a node sees in its step, root first: itself and its ancestors, as far back as a sliding window.
+export const seenNodes = (nodes, node, window) => {
+  const seen = [];
+  for (let at = node; at >= 0; at = nodes.parent[at]) {
+    if (!window || nodes.depth[node] - nodes.depth[at] < window) seen.unshift(at);
+  }
+  return seen;
+};
+
+// The row of every node in a picture: a first child goes on in its parent's row, every other one begins a row, in the
+// order of the draft. Explored nodes, and what hangs off them, have none. The counterpart of viz/layout.py.
+export const treeRows = (nodes) => {
+  if (nodes.row) return nodes.row;
+  nodes.row = new Array(nodes.count).fill(null);
+  const waiting = [[0, 0]];
+  let last = 0;
+  while (waiting.length) {
+    const [node, row] = waiting.pop();
+    nodes.row[node] = row === null ? (last += 1) : row;
+    const [first, ...rest] = nodes.children[node].filter((child) => nodes.fate[child] !== FATE.EXPLORED);
+    for (const child of rest.reverse()) waiting.push([child, null]);
+    if (first !== undefined) waiting.push([first, nodes.row[node]]);
+  }
+  return nodes.row;
+};
+
+// Lines from parents to nodes, as plotly wants them: from, to, and a gap.
+export const treeEdges = ({ edges, from = 0, to }, nodes) => {
+  const rows = treeRows(nodes);
+  const places = edges === "depth" ? nodes.depth : rows;
+  const drawn = [];
+  for (let node = from; node < Math.min(to ?? nodes.count, nodes.count); node += 1) {
+    const known = node > 0 && rows[node] !== null;
+    drawn.push(...(known ? [places[nodes.parent[node]], places[node], null] : [null, null, null]));
+  }
+  return drawn;
+};

@@ -1,0 +1,171 @@
+// All that is known of one token: as a tooltip under the pointer, and as a pane for what is pinned.
+import { button } from "../dom/buttons.js";
+import { el, facts, show, write } from "../dom/elements.js";
+import { unpack } from "../stream/decode.js";
+import { FATE, isJudged, seenFate } from "../stream/fates.js";
+import { milliseconds, probability, sourceWords } from "./words.js";
+
+export class Detail {
+  constructor(player) {
+    this.player = player;
+    this.chip = el("button", { type: "button", class: "ss-chip", onclick: () => player.release() });
+    this.list = el("dl", { class: "ss-facts" });
+    this.why = el("p", { class: "ss-why" });
+    this.best = el("div", { class: "ss-best" });
+    this.title = el("h3", {});
+    this.walk = el("div", { class: "ss-walk", role: "group", "aria-label": "Nodes of the step" },
+      button("back", "Previous node", () => this.step(-1)), button("forward", "Next node", () => this.step(1)));
+    this.node = el("aside", { class: "ss-detail", "aria-label": "Details" },
+      el("div", { class: "ss-detail-head" }, this.title, this.walk), this.chip, this.why, this.list, this.best);
+    this.chip.hidden = true;
+  }
+
+  update(changed) {
+    if (!["step", "phase", "pin", "record", "detail"].some((name) => changed.has(name))) return;
+    const { record, state } = this.player;
+    const nodes = state.pin ? record.nodes(state.pin.step) : record.nodes(state.step);
+    const pinned = state.pin && nodes && state.pin.node < nodes.count;
+    show(this.chip, Boolean(state.pin));
+    show(this.walk, Boolean(nodes));
+    if (pinned) this.drawPin(nodes, state.pin);
+    else this.drawStep();
+  }
+
+  drawPin(nodes, pin) {
+    const { step, node, own } = pin;
+    write(this.title, own ? `Target's own token of step ${step}` : `Node ${node} of step ${step}`);
+    write(this.chip, `Pinned ${this.named(nodes, pin)} – press to release (Esc)`);
+    this.list.replaceChildren(...facts(this.about(pin, true)));
+    write(this.why, this.player.explain(step, node));
+    this.drawBest(nodes, pin);
+  }
+
+  named(nodes, { step, node, own }) {
+    const { record } = this.player;
+    if (!own) return quoted(record, nodes.token[node]);
+    const words = `the target's own token after ${quoted(record, nodes.token[node])}`;
+    return this.judged(step) ? `${quoted(record, record.own(step).token)}, ${words}` : words;
+  }
+
+  // Whether what the target said of a step may be told.
+  judged(k) {
+    const { state } = this.player;
+    return k !== state.step || isJudged(state);
+  }
+
+  drawStep() {
+    const { record, state } = this.player;
+    const step = record.steps[state.step];
+    write(this.title, step ? `Step ${state.step}` : "Details");
+    write(this.why, step ? "Point at a token to preview it, press it to pin it." : "");
+    this.best.replaceChildren();
+    if (!step) return this.list.replaceChildren();
+    return this.list.replaceChildren(...facts(stepRows(step, isJudged(state))));
+  }
+
+  // What is known of what is hovered or pinned. Before the target has judged, nothing of its answers is told.
+  about({ step, node, own }, whole) {
+    if (!own) return this.rows(step, node, whole);
+    if (!this.judged(step)) return [["Token", "not chosen yet"], this.decided(step, node)];
+    return this.emittedRows({ step, place: this.player.record.own(step).place, node }, whole);
+  }
+
+  // Where the target chose a token itself.
+  decided(k, node) {
+    const { record } = this.player;
+    return ["Decided at", `${node ? `node ${node}` : "the root"}, ${quoted(record, record.nodes(k).token[node])}`];
+  }
+
+  rows(k, node, whole) {
+    const { record } = this.player;
+    const nodes = record.nodes(k);
+    const step = record.steps[k];
+    const judged = this.judged(k);
+    const fate = this.player.fate(seenFate(nodes.fate[node], judged));
+    const drawn = record.play.header?.sampling?.temperature > 0; // then the likeliest need not be what was written
+    const rows = [["Token", record.visible(nodes.token[node])]];
+    rows.push(["Fate", whole ? `${fate.label}: ${fate.words}` : fate.label]);
+    const helped = nodes.inspired.has(node) ? ", inspired or refined" : "";
+    rows.push(["Where from", sourceWords(record, nodes.source[node] ?? "") + helped]);
+    const parent = nodes.parent[node];
+    if (judged && nodes.choice && parent >= 0 && nodes.choice[parent] !== nodes.token[node]) {
+      rows.push([drawn ? "Target's likeliest" : "Target wanted", record.visible(nodes.choice[parent])]);
+    }
+    if (judged) rows.push(...chances(nodes, node));
+    if (whole || parent < 0) rows.push(["Token id", String(nodes.token[node])]);
+    rows.push(["Position", String(step.start - 1 + nodes.depth[node])]);
+    if (!whole) return rows;
+    rows.push(["Depth", String(nodes.depth[node])]);
+    if (judged && nodes.choice) rows.push([drawn ? "Likeliest next" : "Target goes on with", record.visible(nodes.choice[node])]);
+    return rows;
+  }
+
+  // The same for a token that no guess brought: the prompt's, or the target's own.
+  emittedRows(at, whole = false) {
+    const { record } = this.player;
+    const fate = (code) => this.player.fate(code);
+    if (at.prompt !== undefined) {
+      const id = unpack(record.play.prompt)[at.prompt];
+      return [["Token", record.visible(id)], ["Fate", fate(FATE.PROMPT).label], ["Token id", String(id)],
+        ["Position", String(at.prompt)]];
+    }
+    const step = record.steps[at.step];
+    const id = step.emitted[at.place];
+    const { label, words } = fate(step.emitted_fates[at.place]);
+    return [["Token", record.visible(id)], ["Fate", whole ? `${label}: ${words}` : `${label}, step ${at.step}`],
+      ...(at.node >= 0 ? [this.decided(at.step, at.node)] : []),
+      ["Token id", String(id)], ["Position", String(step.start + at.place)]];
+  }
+
+  // What the target would have put in the token's place: asked for when it is pinned.
+  drawBest(nodes, { step: k, node, own }) {
+    const { record } = this.player;
+    const [parent, token] = own ? [node, record.own(k).token] : [nodes.parent[node], nodes.token[node]];
+    const best = record.details.get(k)?.[parent];
+    if (!this.judged(k) || parent < 0 || record.play.header.record !== "full") return this.best.replaceChildren();
+    if (!record.details.has(k)) this.player.fetch.ask("detail", k);
+    if (!best?.length) return this.best.replaceChildren();
+    const rows = best.map(([id, p]) => {
+      const bar = el("i", {});
+      bar.style.width = `${(p * 100).toFixed(1)}%`;
+      return el("li", { class: id === token ? "ss-same" : null },
+        el("span", { class: "ss-mono" }, record.visible(id)), el("b", {}, bar),
+        el("span", {}, probability(p)));
+    });
+    return this.best.replaceChildren(el("h4", {}, "The target's best tokens here"), el("ol", {}, ...rows));
+  }
+
+  step(direction) {
+    const { record, state } = this.player;
+    const k = state.pin?.step ?? state.step;
+    const count = record.nodes(k).count + (record.own(k) ? 1 : 0);
+    const at = state.pin ? record.number(state.pin) : direction > 0 ? -1 : count;
+    const { node, own } = record.spot(k, (at + direction + count) % count);
+    this.player.pin(k, node, own);
+  }
+}
+
+// What a step did, and how long it took; nothing of the verdict before it has fallen.
+const stepRows = (step, judged) => {
+  const rows = [["Guesses", String(step.drafted)]];
+  const own = Math.max(0, step.emitted.length - step.accepted);
+  const written = own ? `${step.emitted.length}, of them ${own} the target's own` : String(step.emitted.length);
+  if (judged) rows.push(["Accepted", String(step.accepted)], ["Tokens written", written]);
+  rows.push(["Rows read", step.pending ? `${step.fed}, of them ${step.pending} pending` : String(step.fed)]);
+  const [draft, forward, accept, commit, total] = step.ms.map(milliseconds);
+  rows.push(["Time", total], ["of it", `draft ${draft}, forward ${forward}, accept ${accept}, commit ${commit}`]);
+  return rows;
+};
+
+const quoted = (record, id) => `“${record.visible(id)}”`;
+
+const chances = (nodes, node) => {
+  const known = (values) => values && !Number.isNaN(values[node]);
+  const rows = [];
+  if (known(nodes.p)) rows.push(["p, the target's", probability(nodes.p[node])]);
+  if (known(nodes.q)) rows.push(["q, the drafter's", probability(nodes.q[node])]);
+  if (known(nodes.p) && known(nodes.q) && nodes.q[node] > 0) {
+    rows.push(["min(1, p/q)", probability(Math.min(1, nodes.p[node] / nodes.q[node]))]);
+  }
+  return rows;
+};

@@ -1,0 +1,60 @@
+// Why a row of the mask sees what it sees: the counterpart of viz/explain.py, with the templates of the stream.
+import { seenNodes } from "../stream/tree.js";
+import { fillTemplate } from "./words.js";
+
+const MOST_CELLS = 8;
+
+// Row and column of a window's cell.
+const cell = (source) => {
+  const found = /^window:(\d{1,4}),(\d{1,4})$/.exec(source ?? "");
+  return found ? [Number(found[1]), Number(found[2])] : [-1, -1];
+};
+
+const isChain = (nodes) => nodes.parent.every((parent, node) => parent === node - 1);
+
+// What a node sees of the text in front of the step's nodes.
+const text = (words, step, depth, window) => {
+  const last = depth ? step.start - 1 : step.start - 2;
+  const first = window ? Math.max(0, step.start + depth - window) : 0;
+  let name = first === 0 ? "text" : "window";
+  if (last < 0) name = "begins";
+  else if (first > last) name = "nothing";
+  else if (depth && first === last) name = "root";
+  return fillTemplate(words[name], { first, last, window });
+};
+
+const cells = (record, words, nodes, chosen) =>
+  chosen.slice(0, MOST_CELLS).map((node) => record.visible(nodes.token[node])).join(" ")
+    + (chosen.length > MOST_CELLS ? words.cut : "");
+
+// What a node sees, and the reason; nothing where it is not known.
+export const sees = (record, k, node) => {
+  const nodes = record.nodes(k);
+  const words = record.play.words?.mask;
+  if (!nodes || !words) return [];
+  const { window } = record.play.header;
+  const near = seenNodes(nodes, node, window).filter((other) => other !== 0 && other !== node);
+  const [row, column] = cell(nodes.source[node]);
+  const parts = [text(words, record.steps[k], nodes.depth[node], window)];
+  const upto = column - (row === 0 ? 1 : 0);
+  const tell = (name, chosen) =>
+    parts.push(fillTemplate(words[name], { column: upto, cells: cells(record, words, nodes, chosen) }));
+  const level = near.filter((other) => cell(nodes.source[other])[0] === 0);
+  const above = near.filter((other) => cell(nodes.source[other])[0] > 0);
+  if (row >= 0 && level.length) tell("level", level);
+  if (row >= 0 && above.length) tell("above", above);
+  if (row < 0 && near.length) tell("before", near);
+  let reason = isChain(nodes) ? "chain" : "guess";
+  if (node === 0) reason = "root";
+  else if (row >= 0) reason = row === 0 ? "row 0" : "column";
+  return [parts.join(words.join) + words.last + words.itself, words[`reason.${reason}`]];
+};
+
+export const explain = (record, k, node) => {
+  const [parts, reason] = sees(record, k, node);
+  if (!parts) return "";
+  const { token, depth } = record.nodes(k);
+  return fillTemplate(record.play.words.mask.subject, {
+    token: record.visible(token[node]), id: token[node], place: record.steps[k].start - 1 + depth[node], parts, reason,
+  });
+};

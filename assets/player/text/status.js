@@ -1,0 +1,129 @@
+// The lines around the pictures: what is being shown, what is being waited for, what a step did, and where it ran.
+import { library } from "../charts/library.js";
+import { button } from "../dom/buttons.js";
+import { el, show, write } from "../dom/elements.js";
+import { showTable } from "../tables/table.js";
+import { compact, finishWords, plural } from "./words.js";
+
+export class Status {
+  constructor(player) {
+    this.player = player;
+    this.title = el("h2", { class: "ss-title" });
+    this.about = el("p", { class: "ss-about" });
+    this.head = el("header", { class: "ss-head" }, this.title, this.about);
+    this.say = el("p", { class: "ss-say" });
+    this.live = el("p", { class: "ss-hidden", "aria-live": "polite", role: "status" });
+    this.words = el("span", {});
+    this.share = el("progress", { max: 1, "aria-label": "Progress" });
+    this.notice = el("div", { class: "ss-notice" }, this.words, this.share);
+    this.foot = el("footer", { class: "ss-foot" }, this.model = el("span", {}), this.live);
+    this.told = "";
+  }
+
+  textHead() {
+    const { player } = this;
+    const table = () => {
+      const view = player.record.view("text");
+      if (view) showTable(player, { view });
+    };
+    return el("div", { class: "ss-card-head" }, el("h3", {}, "Text"),
+      el("div", { class: "ss-card-buttons" }, button("table", "The step's guesses as a table", table)));
+  }
+
+  update(changed) {
+    const { record, state } = this.player;
+    if (changed.has("record")) {
+      this.drawHead();
+      this.drawNotice();
+    }
+    const step = record.steps[state.step];
+    write(this.say, step ? sentence(step, state) : "");
+    if (["playing", "step", "phase", "record"].some((name) => changed.has(name))) this.speak(step);
+  }
+
+  // One polite voice, and only while nothing moves.
+  speak(step) {
+    const { state } = this.player;
+    clearTimeout(this.speaking);
+    if (!step || state.playing || state.follow) return;
+    this.speaking = setTimeout(() => write(this.live, sentence(step, state)), 150);
+  }
+
+  // A short remark about something that was asked for and is not there.
+  tell(words) {
+    clearTimeout(this.speaking);
+    this.told = words;
+    write(this.live, words);
+    this.drawNotice();
+    clearTimeout(this.telling);
+    this.telling = setTimeout(() => {
+      this.told = "";
+      this.drawNotice();
+    }, 4000);
+  }
+
+  drawNotice() {
+    const { record } = this.player;
+    const [kind, words] = this.notable();
+    write(this.words, words);
+    show(this.notice, Boolean(words));
+    this.notice.dataset.kind = kind;
+    const share = record.state?.share;
+    show(this.share, typeof share === "number");
+    if (typeof share === "number") this.share.value = share;
+  }
+
+  notable() {
+    const { record } = this.player;
+    if (record.fault) return ["failed", record.fault];
+    if (this.told) return ["told", this.told];
+    if (record.state) return [record.state.what, record.state.sentence];
+    if (!record.play) return ["empty", "Nothing to show yet: choose a recorded run, or start one."];
+    if (record.last < 0) return ["reading", "The run has begun; its first step is on the way."];
+    if (library.failed) return ["failed", "The charts could not be loaded: reload the page."];
+    const finish = record.end?.finish;
+    const early = ["cancelled", "time", "error", "torn"].includes(finish);
+    if (early) return [finish, `This run ${finishWords(finish)}.`];
+    return ["", ""];
+  }
+
+  drawHead() {
+    const { record } = this.player;
+    const header = record.play?.header;
+    show(this.head, Boolean(header));
+    if (!header) return write(this.model, "");
+    write(this.title, header.label);
+    write(this.about, about(record, header));
+    return write(this.model, footer([header]));
+  }
+}
+
+// What has happened up to a phase, and nothing of what comes after it.
+const sentence = (step, { step: k, phase }) => {
+  const guesses = plural(step.drafted, "guess", "guesses");
+  if (phase === "propose") return `Step ${k}: ${step.drafted ? guesses : "no guess"} for the target to read.`;
+  if (phase === "verify") return `Step ${k}: the target reads ${plural(step.fed, "row")} in one pass.`;
+  if (phase === "accept") return `Step ${k}: ${step.accepted} of ${guesses} accepted, then the target's own token.`;
+  return step.say;
+};
+
+const about = (record, header) => {
+  const params = Object.entries(header.params ?? {})
+    .filter(([, value]) => typeof value !== "boolean" && value !== null)
+    .slice(0, 8).map(([name, value]) => `${name} ${value}`);
+  const warm = header.sampling?.temperature;
+  const parts = [params.join(", "), warm ? `temperature ${warm}` : "greedy"];
+  if (!header.lossless) parts.push("not lossless by design");
+  parts.push(plural(header.prompt_length, "prompt token"));
+  if (record.end) parts.push(finishWords(record.end.finish));
+  return parts.filter(Boolean).join(" · ");
+};
+
+// Where runs ran: what several share is told once.
+export const footer = (headers) => {
+  const card = (model) => `${model.name}${model.parameters ? ` (${compact(model.parameters)})` : ""}`;
+  const versions = ({ versions: all }) => Object.entries(all ?? {}).map(([name, number]) => `${name} ${number}`).join(", ");
+  const told = [(header) => card(header.model), (header) => header.draft && `drafter ${card(header.draft)}`,
+    (header) => header.device, (header) => header.dtype, (header) => header.attention, versions];
+  return [...new Set(told.flatMap((tell) => headers.map(tell)).filter(Boolean))].join(" · ");
+};

@@ -1,0 +1,175 @@
+// The text as it is written: one span a token, marked by its fate; what is still to come is hidden.
+import { el } from "../dom/elements.js";
+import { unpack } from "../stream/decode.js";
+import { FATE, isJudged, seenFate } from "../stream/fates.js";
+import { tokenSpan } from "./tokens.js";
+
+export class TextView {
+  constructor(player) {
+    this.player = player;
+    this.prompt = el("span", { class: "ss-prompt" });
+    this.body = el("span", {});
+    this.ghosts = el("span", { class: "ss-ghosts", "aria-hidden": "true" });
+    this.node = el("div", { class: "ss-text", tabindex: 0, role: "region", "aria-label": "The text" },
+      this.prompt, this.body, this.ghosts);
+    for (const [name, heard] of [["mouseover", "over"], ["mouseout", "out"], ["click", "click"]]) {
+      this.node.addEventListener(name, (event) => this[heard](event));
+    }
+    this.reset();
+  }
+
+  reset() {
+    this.version = -1;
+    this.tokens = []; // of all steps: {span, step, place}
+    this.ends = []; // by step: tokens up to and with it
+    this.until = 0; // tokens that are seen
+    this.marked = [];
+    this.prompt.replaceChildren();
+    this.body.replaceChildren();
+    this.ghosts.replaceChildren();
+  }
+
+  update(changed) {
+    const { record } = this.player;
+    if (this.version !== record.version) {
+      this.reset();
+      this.version = record.version;
+    }
+    if (!record.play) return;
+    if (changed.has("record")) this.grow();
+    if (changed.has("record") || changed.has("step") || changed.has("phase")) this.show();
+    if (["hover", "pin", "step", "phase"].some((name) => changed.has(name))) this.mark();
+  }
+
+  grow() {
+    const { record } = this.player;
+    if (!this.prompt.childNodes.length) {
+      const ids = Array.from(unpack(record.play.prompt));
+      this.prompt.append(...ids.map((id, place) => this.span(id, FATE.PROMPT, { prompt: place })));
+    }
+    const made = [];
+    for (let k = this.ends.length; k <= record.last; k += 1) {
+      record.steps[k].emitted.forEach((id, place) => {
+        const { emitted_fates: fates, inspired } = record.steps[k];
+        const span = this.span(id, fates[place], { at: this.tokens.length }, inspired?.includes(place));
+        span.hidden = true;
+        this.tokens.push({ span, step: k, place });
+        made.push(span);
+      });
+      this.ends.push(this.tokens.length);
+    }
+    this.body.append(...made);
+    this.near();
+  }
+
+  span(id, fate, data, inspired) {
+    const span = tokenSpan(this.player.record, id, fate, inspired);
+    Object.assign(span.dataset, data);
+    return span;
+  }
+
+  // Tokens that a plain second reading found at a near-tie, or not to be the target's choice.
+  near() {
+    const { record } = this.player;
+    if (!record.check || this.checked === record.check) return;
+    this.checked = record.check;
+    for (const { position } of record.check.places ?? []) {
+      this.tokens[position]?.span.classList.add(record.check.violations ? "ss-broken" : "ss-near");
+    }
+  }
+
+  show() {
+    const { state } = this.player;
+    const whole = state.phase === "commit" ? state.step : state.step - 1;
+    const until = whole < 0 ? 0 : (this.ends[whole] ?? this.tokens.length);
+    for (let i = Math.min(until, this.until); i < Math.max(until, this.until); i += 1) {
+      this.tokens[i].span.hidden = i >= until;
+    }
+    this.until = until;
+    this.showGhosts();
+  }
+
+  // Behind the text stand the guesses of this step: all of a line before it is committed, the missed ones after it.
+  showGhosts() {
+    const { record, state } = this.player;
+    const nodes = record.nodes(state.step);
+    const patch = record.steps[state.step]?.views?.text;
+    if (!nodes || !patch) {
+      this.ghosts.replaceChildren();
+      return;
+    }
+    const judged = isJudged(state);
+    const missed = patch.ghosts ? Array.from(unpack(patch.ghosts)) : [];
+    const line = state.phase === "commit" ? missed : [...nodes.path.slice(1), ...missed];
+    this.ghosts.replaceChildren(...line.map((node) => {
+      const fate = seenFate(nodes.fate[node], judged);
+      const span = tokenSpan(record, nodes.token[node], fate, nodes.inspired.has(node));
+      span.dataset.node = node;
+      return span;
+    }));
+  }
+
+  // Asks where things stand, which makes the browser lay them out: once, behind everything else.
+  scroll() {
+    const last = this.tokens[this.until - 1]?.span ?? this.prompt.lastChild;
+    if (!last?.offsetParent) return;
+    const box = this.node;
+    const [top, bottom] = [last.offsetTop, last.offsetTop + last.offsetHeight]; // within the box, which is positioned
+    const room = this.ghosts.childNodes.length ? 28 : 4;
+    if (bottom + room > box.scrollTop + box.clientHeight) box.scrollTop = bottom + room - box.clientHeight;
+    else if (top < box.scrollTop) box.scrollTop = Math.max(0, top - 8);
+  }
+
+  mark() {
+    const { state } = this.player;
+    for (const span of this.marked) span.classList.remove("ss-hovered", "ss-pinned");
+    this.marked = [];
+    for (const [at, name] of [[state.hover, "ss-hovered"], [state.pin, "ss-pinned"]]) {
+      if (at) for (const span of this.spansOf(at)) this.marked.push(span) && span.classList.add(name);
+    }
+  }
+
+  // The spans of a node: the token that it became, and its ghost; or that of the target's own token there.
+  spansOf({ step, node, own = false }) {
+    const { record, state } = this.player;
+    const found = [];
+    if (record.nodes(step)) {
+      record.emitted(step).forEach((each, place) => {
+        const meant = each.own === own && each.node === node;
+        if (meant) found.push(this.tokens[(this.ends[step - 1] ?? 0) + place]?.span);
+      });
+    }
+    if (step === state.step && !own) found.push(this.ghosts.querySelector(`[data-node="${Number(node)}"]`));
+    return found.filter(Boolean);
+  }
+
+  // What a span stands for: a place of the prompt, or a node of a step, where one is known.
+  at(target) {
+    const span = target.closest?.(".ss-token");
+    if (!span || !this.node.contains(span)) return null;
+    const { record, state } = this.player;
+    if (span.dataset.node !== undefined) return { step: state.step, node: Number(span.dataset.node) };
+    if (span.dataset.prompt !== undefined) return { prompt: Number(span.dataset.prompt) };
+    const { step, place } = this.tokens[Number(span.dataset.at)];
+    const { node, own } = record.emitted(step)[place];
+    return { step, place, node, own };
+  }
+
+  over(event) {
+    const at = this.at(event.target);
+    if (!at) return;
+    if (at.prompt === undefined && at.node >= 0) this.player.hover(at.step, at.node, event, at.own);
+    else this.player.tooltip.rows(this.player.detail.emittedRows(at), event);
+  }
+
+  out() {
+    this.player.hover(-1);
+  }
+
+  click(event) {
+    const at = this.at(event.target);
+    if (!at || at.prompt !== undefined) return;
+    if (at.node < 0) this.player.seek(at.step);
+    else this.player.togglePin(at.step, at.node, at.own);
+  }
+}

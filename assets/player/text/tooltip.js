@@ -1,0 +1,43 @@
+// A tooltip, for the pointer and for the keyboard.
+import { el, facts } from "../dom/elements.js";
+
+export class Tooltip {
+  constructor() {
+    this.node = el("div", { class: "ss-tooltip", role: "tooltip" });
+    this.hide();
+  }
+
+  rows(rows, event) {
+    this.node.replaceChildren(el("dl", { class: "ss-facts" }, ...facts(rows)));
+    this.place(event);
+  }
+
+  words(words, event) {
+    this.node.replaceChildren(words);
+    this.place(event);
+  }
+
+  place(event) {
+    this.node.hidden = false;
+    const box = event?.target?.getBoundingClientRect?.();
+    const x = event?.clientX ?? box?.left ?? 0;
+    const y = event?.clientY || event?.clientX ? event.clientY : (box?.bottom ?? 0);
+    const { offsetWidth, offsetHeight } = this.node;
+    this.node.style.left = `${Math.max(8, Math.min(x + 14, innerWidth - offsetWidth - 8))}px`;
+    this.node.style.top = `${y + 18 + offsetHeight > innerHeight ? Math.max(8, y - offsetHeight - 12) : y + 18}px`;
+  }
+
+  hide() {
+    this.node.hidden = true;
+  }
+}
+
+// A tooltip in words, for the pointer and for the keyboard.
+export const explained = (node, player, words) => {
+  const say = (event) => player.tooltip.words(words(), event);
+  node.addEventListener("mouseenter", say);
+  node.addEventListener("focus", say);
+  node.addEventListener("mouseleave", () => player.tooltip.hide());
+  node.addEventListener("blur", () => player.tooltip.hide());
+  return node;
+};
