@@ -3,10 +3,22 @@ import { cutText, escapeMarkup } from "./escape.js";
 import { seenFate } from "./fates.js";
 import { seenNodes, treeEdges, treeRows } from "./tree.js";
 
+/** @import { Nodes, Numbers, Packed, Scope, Typed, Value } from "../types.d.ts" */
+
+/**
+ * @typedef {Packed | number[]} Codes
+ * @typedef {{ left?: Codes, quiet?: number, window?: number, rows?: number }} Closure
+ * @typedef {{ node: string, from?: number, to?: number, cut?: number }} Column
+ * @typedef {{ edges: string, from?: number, to?: number }} Edges
+ * @typedef {Packed | Column | Edges | { tokens: Codes, cut?: number } | { fates: Codes } | { symbols: Codes }
+ *   | { closure: Closure } | { strings: Packed | (number | string)[] }} Encoded
+ */
+
 const KINDS = {
   i1: Int8Array, u1: Uint8Array, i2: Int16Array, u2: Uint16Array, i4: Int32Array, f4: Float32Array,
 };
 
+/** @param {string} text */
 const bytes = (text) => {
   const raw = atob(text);
   const found = new Uint8Array(raw.length);
@@ -14,69 +26,119 @@ const bytes = (text) => {
   return found;
 };
 
-// A packed array as a typed array, a matrix as an array of typed rows; a short array may stand as it is.
-export const unpack = (packed) => {
-  if (Array.isArray(packed)) return packed;
-  const { dtype, bdata, shape } = packed;
-  const flat = new KINDS[dtype](bytes(bdata).buffer);
-  if (!shape) return flat;
-  const [rows, columns] = String(shape).split(",").map(Number);
+/**
+ * A packed array as a typed array.
+ * @param {Packed} packed
+ * @returns {Typed}
+ */
+const typed = ({ dtype, bdata }) => new KINDS[dtype](bytes(bdata).buffer);
+
+/**
+ * A packed array as a typed array; a short array may stand as it is.
+ * @param {Packed | number[]} packed
+ */
+export const unpack = (packed) => (Array.isArray(packed) ? packed : typed(packed));
+
+/**
+ * @param {Packed} packed
+ * @returns {packed is Packed & { shape: string }}
+ */
+const isMatrix = (packed) => packed.shape !== undefined;
+
+/**
+ * A packed matrix as an array of its rows.
+ * @param {Packed & { shape: string }} packed
+ */
+const unpackRows = (packed) => {
+  const flat = typed(packed);
+  const [rows, columns] = String(packed.shape).split(",").map(Number);
   return Array.from({ length: rows }, (_, row) => flat.subarray(row * columns, (row + 1) * columns));
 };
 
-// The mask of a step, a row for each of its nodes or for the first `rows`: a column of the left is seen where the
-// row's depth is below that column's number; behind these columns a row sees itself and its ancestors, no farther
-// back than the sliding window. 0 means not seen, else the row's fate and one.
-const closure = ({ left, quiet, window = Infinity, rows }, { nodes, judged }) => {
+/**
+ * The mask of a step, a row for each of its nodes or for the first `rows`: a column of the left is seen where the
+ * row's depth is below that column's number; behind these columns a row sees itself and its ancestors, no farther
+ * back than the sliding window. 0 means not seen, else the row's fate and one.
+ * @param {Closure} encoded
+ * @param {Nodes} nodes
+ * @param {boolean} judged
+ */
+const closure = ({ left, quiet = 0, window = Infinity, rows }, nodes, judged) => {
   const limits = left ? unpack(left) : [];
   const count = Math.min(rows ?? nodes.count, nodes.count);
   return Array.from({ length: count }, (_, row) => {
     const line = new Uint8Array(limits.length + count);
-    limits.forEach((limit, column) => {
-      if (nodes.depth[row] < limit) line[column] = quiet;
-    });
+    for (let at = 0; at < limits.length; at += 1) {
+      if (nodes.depth[row] < limits[at]) line[at] = quiet;
+    }
     const seen = seenFate(nodes.fate[row], judged) + 1;
     for (const node of seenNodes(nodes, row, window)) line[limits.length + node] = seen;
     return line;
   });
 };
 
+/**
+ * @param {Numbers} ids
+ * @param {number | undefined} longest
+ * @param {Scope} scope
+ */
 const texts = (ids, longest, scope) =>
   Array.from(ids, (id) => (id < 0 ? "" : escapeMarkup(cutText(scope.text(id), scope.whole ? 0 : longest))));
 
-// A column over the step's own nodes.
-const column = ({ node, from = 0, to, cut: longest }, scope) => {
-  if (node === "id") return Array.from({ length: (to ?? scope.nodes.count) - from }, (_, i) => from + i);
-  if (node === "depth") return Array.from(scope.nodes.depth.slice(from, to));
-  if (node === "row") return treeRows(scope.nodes).slice(from, to);
-  const part = (node === "token" ? scope.nodes.token : scope.nodes.fate).slice(from, to);
-  return node === "token" ? texts(part, longest, scope) : fates(part, node === "symbol", scope);
+/**
+ * A column over the step's own nodes.
+ * @param {Column} encoded
+ * @param {Nodes} nodes
+ * @param {Scope} scope
+ */
+const column = ({ node, from = 0, to, cut }, nodes, scope) => {
+  if (node === "id") return Array.from({ length: (to ?? nodes.count) - from }, (_, i) => from + i);
+  if (node === "depth") return Array.from(nodes.depth.slice(from, to));
+  if (node === "row") return treeRows(nodes).slice(from, to);
+  const part = (node === "token" ? nodes.token : nodes.fate).slice(from, to);
+  return node === "token" ? texts(part, cut, scope) : fates(part, node === "symbol", scope);
 };
 
+/**
+ * @param {Numbers} codes
+ * @param {boolean} marks whether as markers
+ * @param {Scope} scope
+ */
 const fates = (codes, marks, scope) => {
   const seen = codes.map((fate) => seenFate(fate, scope.judged));
-  return marks ? Array.from(seen, scope.symbol) : seen;
+  return marks ? Array.from(seen, (fate) => scope.symbol(fate)) : seen;
 };
 
+/**
+ * The values that an encoding stands for; undefined where an object is none.
+ * @param {Encoded} value
+ * @param {Scope} scope
+ */
 const encoded = (value, scope) => {
-  if ("bdata" in value) return unpack(value);
-  if ("node" in value && scope.nodes) return column(value, scope);
-  if ("edges" in value && scope.nodes) return treeEdges(value, scope.nodes);
+  const { nodes } = scope;
+  if ("bdata" in value) return isMatrix(value) ? unpackRows(value) : typed(value);
+  if ("node" in value && nodes) return column(value, nodes, scope);
+  if ("edges" in value && nodes) return treeEdges(value, nodes);
   if ("tokens" in value) return texts(unpack(value.tokens), value.cut, scope);
   if ("fates" in value) return fates(unpack(value.fates), false, scope);
   if ("symbols" in value) return fates(unpack(value.symbols), true, scope);
-  if ("closure" in value && scope.nodes) return closure(value.closure, scope);
+  if ("closure" in value && nodes) return closure(value.closure, nodes, scope.judged);
   if (!("strings" in value)) return undefined;
-  const plain = (told) => (typeof told === "string" ? told : scope.string(told));
-  return Array.from(unpack(value.strings), (told) => escapeMarkup(plain(told)));
+  const told = Array.isArray(value.strings) ? value.strings : unpack(value.strings);
+  return Array.from(told, (each) => escapeMarkup(typeof each === "string" ? each : scope.string(each)));
 };
 
-// Plain values for plotly. `scope`: {text(id), string(number), colour(name), symbol(fate), judged, nodes}.
+/**
+ * Plain values for plotly.
+ * @param {Value} value
+ * @param {Scope} scope
+ * @returns {Value}
+ */
 export const resolve = (value, scope) => {
   if (typeof value === "string") return value.startsWith("$") ? scope.colour(value.slice(1)) : value;
   if (Array.isArray(value)) return value.map((part) => resolve(part, scope));
   if (value === null || typeof value !== "object" || ArrayBuffer.isView(value)) return value;
-  const known = encoded(value, scope);
+  const known = encoded(/** @type {Encoded} */ (value), scope);
   if (known !== undefined) return known;
   return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, resolve(part, scope)]));
 };

@@ -1,21 +1,34 @@
 // What became of tokens, and which of it is seen in each phase of a step.
 
+/** @import { Nodes, Phase } from "../types.d.ts" */
+
 
 export const FATE = {
   PROPOSED: 0, ROOT: 1, ACCEPTED: 2, REJECTED: 3, MATCHED: 4, EXPLORED: 5, CORRECTION: 6, BONUS: 7, INSPIRED: 8,
   PROMPT: 9,
 };
 
+/** @type {Phase[]} */
 export const PHASES = ["propose", "verify", "accept", "commit"];
 
+/** @param {{ phase: Phase }} state */
 export const isJudged = ({ phase }) => PHASES.indexOf(phase) >= PHASES.indexOf("accept");
 
 // Until the target has judged them, guesses are only guesses.
 const JUDGEMENTS = new Set([FATE.ACCEPTED, FATE.REJECTED, FATE.MATCHED]);
 
+/**
+ * @param {number} fate
+ * @param {boolean} judged
+ */
 export const seenFate = (fate, judged) => (!judged && JUDGEMENTS.has(fate) ? FATE.PROPOSED : fate);
 
-// How many nodes of each fate a step has.
+/**
+ * How many nodes of each fate a step has.
+ * @param {Nodes} nodes
+ * @param {boolean} judged
+ * @returns {Map<number, number>}
+ */
 export const fateCounts = (nodes, judged) => {
   const counts = new Map();
   for (const code of nodes.fate) {

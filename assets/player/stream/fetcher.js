@@ -1,27 +1,37 @@
 // Lines that the page did not get at once: a thin step's own, and the alternatives at a step's nodes.
 
+/** @import { Player } from "../player.js" */
+
 
 const AGAIN_MS = 4000; // what could not be fetched is not asked for again at once
 
 const MOST_DOUBLED = 8; // times that the wait for it doubles
 
 export class Fetcher {
+  /** @param {Player} player */
   constructor(player) {
     this.player = player;
+    /** @type {Set<string>} */
     this.asked = new Set();
-    this.failed = new Map(); // how often what was asked for did not come
+    /** @type {Map<string, number>} how often what was asked for did not come */
+    this.failed = new Map();
   }
 
-  // Each is asked for once; a run is kept from its end on. What fails is asked for again while it is looked at.
+  /**
+   * Each is asked for once; a run is kept from its end on. What fails is asked for again while it is looked at.
+   * @param {"step" | "detail"} kind
+   * @param {number} k
+   */
   async ask(kind, k) {
     const { record, source } = this.player;
     const { version } = record;
     const key = `${version}/${kind}/${k}`;
-    if (!record.end || this.asked.has(key) || !source[kind]) return;
+    const fetch = source[kind];
+    if (!record.end || this.asked.has(key) || !fetch) return;
     this.asked.add(key);
     const gone = () => this.player.destroyed || version !== record.version;
     try {
-      const lines = await source[kind](k);
+      const lines = await fetch(k);
       if (gone() || !lines) return;
       record.feed(lines.endsWith("\n") ? lines : `${lines}\n`);
       this.player.change({ [kind === "step" ? "record" : "detail"]: k });
@@ -32,6 +42,11 @@ export class Fetcher {
     }
   }
 
+  /**
+   * @param {string} key
+   * @param {number} k
+   * @param {() => boolean} gone
+   */
   fail(key, k, gone) {
     const { player } = this;
     const before = this.failed.get(key) ?? 0;

@@ -1,26 +1,45 @@
 // What the transport asks of a run: where guesses were rejected, where many were accepted, where a step branched.
 import { FATE } from "./fates.js";
 
+/** @import { StepLine } from "../types.d.ts" */
+/** @import { RunRecord } from "./record.js" */
+
+/** @param {StepLine} step */
 export const isRejection = (step) => step.emitted_fates.includes(FATE.CORRECTION);
 
-export const isHit = (step) => step.accepted > 0;
+/** @param {StepLine} step */
+const isHit = (step) => step.accepted > 0;
 
-export const isBranch = (step) => step.branch;
+/** @param {StepLine} step */
+const isBranch = (step) => step.branch;
 
-// "Big" is measured by the run itself: three quarters of its best step, and at least two guesses.
+/**
+ * "Big" is measured by the run itself: three quarters of its best step, and at least two guesses.
+ * @param {RunRecord} record
+ */
 export const bigAcceptance = (record) => {
   const best = Math.max(0, ...record.steps.map((step) => step.accepted));
   return Math.max(2, Math.ceil(best * 0.75));
 };
 
-// Every step's line tells what these ask for, a thin one too.
+/**
+ * Every step's line tells what these ask for, a thin one too.
+ * @typedef {"rejection" | "hit" | "branch"} Jump
+ * @type {{ [jump in Jump]: { label: string, test: (step: StepLine) => boolean } }}
+ */
 export const JUMPS = {
   rejection: { label: "rejection", test: isRejection },
   hit: { label: "hit", test: isHit },
   branch: { label: "branch", test: isBranch },
 };
 
-// The nearest step on that side for which the jump's test holds, or -1.
+/**
+ * The nearest step on that side for which the jump's test holds, or -1.
+ * @param {RunRecord} record
+ * @param {number} from
+ * @param {1 | -1} direction
+ * @param {Jump} jump
+ */
 export const findStep = (record, from, direction, jump) => {
   for (let k = from + direction; k >= 0 && k <= record.last; k += direction) {
     if (JUMPS[jump].test(record.steps[k])) return k;

@@ -2,38 +2,61 @@
 import { resolve } from "./decode.js";
 import { FATE } from "./fates.js";
 
-// The nodes of a step as columns, with what follows from their parents.
-export const nodeColumns = (step, record) => {
-  const part = (name) => (step.nodes[name] ? resolve(step.nodes[name], RAW) : null);
-  const found = {
-    token: part("token"), parent: part("parent"), fate: part("fate"), choice: part("choice"), p: part("p"),
-    q: part("q"), source: Array.from(part("source") ?? [], (number) => record.string(number)),
-  };
-  found.inspired = new Set(part("inspired") ?? []);
-  found.count = found.token.length;
-  found.depth = new Int16Array(found.count);
-  found.children = Array.from({ length: found.count }, () => []);
-  found.path = [0];
-  for (let node = 1; node < found.count; node += 1) {
-    found.depth[node] = found.depth[found.parent[node]] + 1;
-    found.children[found.parent[node]].push(node);
-    if (found.fate[node] === FATE.ACCEPTED) found.path.push(node);
-  }
-  found.path.sort((a, b) => found.depth[a] - found.depth[b]);
-  found.place = places(found);
-  return found;
-};
+/** @import { Nodes, Numbers, Scope, StepLine } from "../types.d.ts" */
+/** @import { RunRecord } from "./record.js" */
 
+/** @type {Scope} */
 const RAW = { text: String, string: String, colour: String, symbol: String, judged: true };
 
-// The place in the text that every node stands for: the first node with the same tokens from the root to it.
-const places = ({ token, parent }) => {
+/**
+ * The nodes of a step as columns, with what follows from their parents; null for a step that carries none.
+ * @param {StepLine} step
+ * @param {Pick<RunRecord, "string">} record
+ * @returns {Nodes | null}
+ */
+export const nodeColumns = (step, record) => {
+  const columns = step.nodes;
+  if (!columns) return null;
+  /** @param {unknown} encoded @returns {Numbers} */
+  const numbers = (encoded) => /** @type {Numbers} */ (resolve(encoded, RAW));
+  /** @param {unknown} encoded */
+  const known = (encoded) => (encoded ? numbers(encoded) : null);
+  const [token, parent, fate] = [numbers(columns.token), numbers(columns.parent), numbers(columns.fate)];
+  const count = token.length;
+  const depth = new Int16Array(count);
+  /** @type {number[][]} */
+  const children = Array.from({ length: count }, () => []);
+  const path = [0];
+  for (let node = 1; node < count; node += 1) {
+    depth[node] = depth[parent[node]] + 1;
+    children[parent[node]].push(node);
+    if (fate[node] === FATE.ACCEPTED) path.push(node);
+  }
+  path.sort((a, b) => depth[a] - depth[b]);
+  return {
+    token, parent, fate, count, depth, children, path,
+    choice: known(columns.choice), p: known(columns.p), q: known(columns.q),
+    source: Array.from(known(columns.source) ?? [], (number) => record.string(number)),
+    inspired: new Set(known(columns.inspired) ?? []),
+    place: places(token, parent),
+  };
+};
+
+/**
+ * The place in the text that every node stands for: the first node with the same tokens from the root to it.
+ * @param {Numbers} token
+ * @param {Numbers} parent
+ */
+const places = (token, parent) => {
+  /** @type {Map<string, number>} */
   const known = new Map();
+  /** @type {number[]} */
   const found = [];
   for (let node = 0; node < token.length; node += 1) {
     const way = node ? `${found[parent[node]]},${token[node]}` : "";
-    if (!known.has(way)) known.set(way, node);
-    found.push(known.get(way));
+    const first = known.get(way) ?? node;
+    known.set(way, first);
+    found.push(first);
   }
   return found;
 };

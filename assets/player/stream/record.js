@@ -1,50 +1,69 @@
 // A run as its lines tell it: it only grows, and everything shown is read from it.
 import { LruCache } from "./lru_cache.js";
 import { nodeColumns } from "./nodes.js";
+import { spot } from "./spot.js";
+
+/**
+ * @import { CheckLine, DetailLine, Emitted, EndLine, FaultLine, Law, Line, Nodes, PlayLine, Spot, StateLine, StepLine,
+ * StringsLine, TextsLine, Value, ValuesLine, View } from "../types.d.ts"
+ */
 
 const KEPT_NODES = 32;
 
 const KEPT_THIN = 48;
 
-// What each kind of line does. Other kinds are for other readers.
-const KINDS = {
-  play: "begin", texts: "tell", strings: "name", values: "keep", step: "add", detail: "explain", end: "finish",
-  check: "judge", fault: "fail", state: "wait",
-};
-
-// What is hovered or pinned: a node of a step, or the token that the target chose there itself.
-export const spot = (step, node, own = false) => (own ? { step, node, own } : { step, node });
-
-export const sameSpot = (one, other) =>
-  one?.step === other?.step && one?.node === other?.node && Boolean(one?.own) === Boolean(other?.own);
-
 export class RunRecord {
   constructor() {
+    this.version = 0;
+    /** @type {LruCache<number, Nodes | null>} */
+    this.nodesOf = new LruCache(KEPT_NODES);
     this.reset();
   }
 
   reset() {
+    /** @type {string} what has no line end yet */
     this.rest = "";
+    /** @type {PlayLine | null} */
     this.play = null;
-    this.texts = new Map(); // raw display texts, for the text itself
-    this.shown = new Map(); // what figures and tables show where it differs
+    /** @type {View[]} */
+    this.views = [];
+    /** @type {Map<number, string>} raw display texts, for the text itself */
+    this.texts = new Map();
+    /** @type {Map<number, string>} what figures and tables show where it differs */
+    this.shown = new Map();
+    /** @type {string[]} */
     this.strings = [];
-    this.values = []; // parts of steps that come again and again
+    /** @type {Value[]} parts of steps that come again and again */
+    this.values = [];
+    /** @type {StepLine[]} */
     this.steps = [];
+    /** @type {EndLine | null} */
     this.end = null;
+    /** @type {EndLine["check"]} */
     this.check = null;
+    /** @type {EndLine["speedup"]} */
     this.speedup = null;
+    /** @type {string | null} */
     this.fault = null;
+    /** @type {StateLine | null} */
     this.state = null;
-    this.details = new Map(); // step -> the target's best tokens at every node
-    this.laws = new Map(); // step -> the drafter's best tokens at every node, where it had a law
-    this.fetched = []; // thin steps that were filled, oldest first
-    this.thin = new Map(); // their thin lines, to shrink to again
-    this.nodesOf = new LruCache(KEPT_NODES);
-    this.version = (this.version ?? 0) + 1;
+    /** @type {Map<number, DetailLine["top"]>} by step: the target's best tokens at every node */
+    this.details = new Map();
+    /** @type {Map<number, Law[]>} by step: the drafter's best tokens at every node, where it had a law */
+    this.laws = new Map();
+    /** @type {number[]} thin steps that were filled, oldest first */
+    this.fetched = [];
+    /** @type {Map<number, StepLine>} their thin lines, to shrink to again */
+    this.thin = new Map();
+    this.nodesOf.clear();
+    this.version += 1;
   }
 
-  // Whole lines, or pieces of them: what has no line end yet waits for the rest. Returns the kinds that were told.
+  /**
+   * Whole lines, or pieces of them: what has no line end yet waits for the rest. Returns the kinds that were told.
+   * @param {string} text
+   * @returns {Set<string>}
+   */
   feed(text) {
     const lines = (this.rest + text).split("\n");
     const rest = lines.pop();
@@ -59,83 +78,119 @@ export class RunRecord {
     return told;
   }
 
-  take(fields) {
-    if (Object.hasOwn(KINDS, fields.kind)) this[KINDS[fields.kind]](fields);
+  /**
+   * Lines of other kinds are for other readers.
+   * @param {Line} line
+   */
+  take(line) {
+    switch (line.kind) {
+      case "play": return this.begin(line);
+      case "texts": return this.tell(line);
+      case "strings": return void this.strings.push(...line.strings);
+      case "values": return void this.values.push(...line.values);
+      case "step": return this.add(line);
+      case "detail": return this.explain(line);
+      case "end": return this.finish(line);
+      case "check": return this.judge(line);
+      case "fault": return this.fail(line);
+      case "state": return this.wait(line);
+      default: return undefined;
+    }
   }
 
+  /** @param {PlayLine} fields */
   begin(fields) {
     if (this.play) this.reset();
     this.play = fields;
     this.views = (fields.views ?? []).map((view) => ({ nodes: [], phases: [], columns: [], ...view }));
   }
 
+  /** @param {TextsLine} line */
   tell({ texts, shown }) {
     for (const [id, text] of Object.entries(texts ?? {})) this.texts.set(Number(id), text);
     for (const [id, text] of Object.entries(shown ?? {})) this.shown.set(Number(id), text);
   }
 
-  name({ strings }) {
-    this.strings.push(...strings);
-  }
-
-  keep({ values }) {
-    this.values.push(...values);
-  }
-
-  // A part with the repeated parts in it.
+  /**
+   * A part with the repeated parts in it.
+   * @param {Value} part
+   * @returns {Value}
+   */
   whole(part) {
     if (part === null || typeof part !== "object") return part;
     if (Array.isArray(part)) return part.map((inner) => this.whole(inner));
-    if ("same" in part) return this.values[part.same];
+    if ("same" in part) return this.values[Number(part.same)];
     return Object.fromEntries(Object.entries(part).map(([name, inner]) => [name, this.whole(inner)]));
   }
 
+  /** @param {StepLine} line */
   add(line) {
-    const fields = { ...line, nodes: this.whole(line.nodes), views: this.whole(line.views) };
+    const nodes = /** @type {StepLine["nodes"]} */ (this.whole(line.nodes));
+    const views = /** @type {StepLine["views"]} */ (this.whole(line.views));
+    const fields = { ...line, nodes, views };
     const known = this.steps[fields.k];
     this.state = null;
     if (fields.thin && known && !known.thin) return;
     if (known?.thin && !fields.thin) this.fill(fields.k, known);
     this.steps[fields.k] = fields;
-    this.nodesOf.entries.delete(fields.k);
+    this.nodesOf.delete(fields.k);
   }
 
-  // A thin step's full line was asked for: keep a few of them.
+  /**
+   * A thin step's full line was asked for: keep a few of them.
+   * @param {number} k
+   * @param {StepLine} line
+   */
   fill(k, line) {
     this.thin.set(k, line);
     this.fetched.push(k);
     if (this.fetched.length <= KEPT_THIN) return;
-    const oldest = this.fetched.shift();
-    this.steps[oldest] = this.thin.get(oldest);
+    const oldest = Number(this.fetched.shift());
+    const thin = this.thin.get(oldest);
+    if (thin) this.steps[oldest] = thin;
     this.thin.delete(oldest);
   }
 
+  /** @param {DetailLine} fields */
   explain(fields) {
     this.details.set(fields.k, fields.top);
     this.laws.set(fields.k, fields.draft_top ?? []);
   }
 
+  /** @param {EndLine} fields */
   finish(fields) {
     this.end = fields;
     this.judge(fields);
     this.state = null;
   }
 
-  // What was found out after the end.
+  /**
+   * What was found out after the end.
+   * @param {Pick<EndLine, "check" | "speedup">} line
+   */
   judge({ check, speedup }) {
     this.check = check ?? this.check;
     this.speedup = speedup ?? this.speedup;
   }
 
+  /** @param {Pick<FaultLine, "sentence">} fields */
   fail(fields) {
     this.fault = fields.sentence;
     this.state = null;
   }
 
+  /** @param {StateLine} fields */
   wait(fields) {
     this.state = fields;
   }
 
+  /** What the run is; only where it has begun. */
+  get head() {
+    if (!this.play) throw new Error("the run has not begun");
+    return this.play;
+  }
+
+  /** Number of the last step; -1 before the first. */
   get last() {
     return this.steps.length - 1;
   }
@@ -149,31 +204,44 @@ export class RunRecord {
     return this.steps.some((step) => step.thin);
   }
 
+  /** @param {string} name */
   view(name) {
     return this.views?.find((view) => view.name === name);
   }
 
+  /** @param {number} id */
   raw(id) {
     return this.texts.get(id) ?? `#${id}`;
   }
 
+  /** @param {number} id */
   visible(id) {
     return this.shown.get(id) ?? this.raw(id);
   }
 
-  // By its number in the table; what a step asked for later brings along stands for itself.
+  /**
+   * By its number in the table; what a step asked for later brings along stands for itself.
+   * @param {number | string} told
+   */
   string(told) {
     return typeof told === "string" ? told : (this.strings[told] ?? "");
   }
 
-  // The columns of a step's nodes, with what follows from them; null for a step that carries none.
+  /**
+   * The columns of a step's nodes, with what follows from them; null for a step that carries none.
+   * @param {number} k
+   */
   nodes(k) {
     const step = this.steps[k];
     if (!step?.nodes) return null;
     return this.nodesOf.get(k, () => nodeColumns(step, this));
   }
 
-  // The emitted tokens of a step, each with the node it was guessed at or, for the target's own token, decided at.
+  /**
+   * The emitted tokens of a step, each with the node it was guessed at or, for the target's own token, decided at.
+   * @param {number} k
+   * @returns {Emitted[]}
+   */
   emitted(k) {
     const step = this.steps[k];
     const nodes = this.nodes(k);
@@ -188,22 +256,33 @@ export class RunRecord {
     }));
   }
 
-  // The token that the target wrote itself, as `emitted` tells it; undefined where a step has none, or no nodes.
+  /**
+   * The token that the target wrote itself, as `emitted` tells it; undefined where a step has none, or no nodes.
+   * @param {number} k
+   */
   own(k) {
     return this.emitted(k).find((each) => each.own && each.node >= 0);
   }
 
-  // What a number means in a step: one of its nodes or, behind the last of them, the target's own token, which goes
-  // by the node that it was decided at; null where there is none.
+  /**
+   * What a number means in a step: one of its nodes or, behind the last of them, the target's own token, which goes
+   * by the node that it was decided at; null where there is none.
+   * @param {number} k
+   * @param {number | null | undefined} number
+   */
   spot(k, number) {
     const nodes = this.nodes(k);
-    if (!nodes || !Number.isInteger(number) || number < 0 || number > nodes.count) return null;
+    if (!nodes || typeof number !== "number" || !Number.isInteger(number)) return null;
+    if (number < 0 || number > nodes.count) return null;
     if (number < nodes.count) return spot(k, number);
     const own = this.own(k);
     return own ? spot(k, own.node, true) : null;
   }
 
-  // And the number that stands for it; null where the step's nodes are not known.
+  /**
+   * And the number that stands for it; null where the step's nodes are not known.
+   * @param {Spot} spot
+   */
   number({ step, node, own }) {
     return own ? (this.nodes(step)?.count ?? null) : node;
   }

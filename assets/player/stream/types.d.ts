@@ -1,0 +1,220 @@
+// What the lines of a stream hold, as viz/play.py writes them, and what is made of a step's nodes.
+import type { Patch, View } from "../types.d.ts";
+
+// Arrays: as they travel, and unpacked.
+
+export interface Packed {
+  dtype: "i1" | "u1" | "i2" | "u2" | "i4" | "f4";
+  bdata: string;
+  shape?: string;
+}
+export type Typed = Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Array | Float32Array;
+export type Numbers = number[] | Typed;
+export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
+
+/** A value of a patch or a base with the encodings of viz/encode.py in it, or what came of it. */
+export type Value = unknown;
+
+// The lines.
+
+export type Phase = "propose" | "verify" | "accept" | "commit";
+
+export interface ModelCard {
+  name: string;
+  parameters?: number;
+}
+
+export interface Header {
+  method: string;
+  label: string;
+  model: ModelCard;
+  draft?: ModelCard | null;
+  device?: string;
+  dtype?: string;
+  attention?: string;
+  versions?: { [name: string]: string };
+  params?: { [name: string]: string | number | boolean | null };
+  sampling?: { temperature?: number };
+  lossless: boolean;
+  prompt_length: number;
+  prefill_chunk: number;
+  record: string;
+  window?: number | null;
+  slots?: number | null;
+}
+
+export interface FateMeaning {
+  code: number;
+  label: string;
+  words: string;
+  colour: string;
+  symbol: string;
+}
+
+export interface Words {
+  sources?: { [kind: string]: string };
+  mask?: { [name: string]: string };
+}
+
+export interface PlayLine {
+  kind: "play";
+  header: Header;
+  prompt: Packed | number[];
+  themes: { [theme: string]: { [colour: string]: string } };
+  fates: FateMeaning[];
+  views?: (Partial<View> & Pick<View, "name" | "label" | "kind" | "look_for" | "base">)[];
+  words?: Words;
+}
+
+export interface TextsLine {
+  kind: "texts";
+  texts?: { [id: string]: string };
+  shown?: { [id: string]: string };
+}
+
+export interface StringsLine {
+  kind: "strings";
+  strings: string[];
+}
+
+export interface ValuesLine {
+  kind: "values";
+  values: Value[];
+}
+
+/** A step's nodes as columns, encoded. */
+export interface NodeColumns {
+  token: Value;
+  parent: Value;
+  fate: { fates: Packed | number[] };
+  source?: Value;
+  choice?: Value;
+  p?: Value;
+  q?: Value;
+  inspired?: Value;
+}
+
+export interface StepLine {
+  kind: "step";
+  k: number;
+  start: number;
+  pending: number;
+  fed: number;
+  accepted: number;
+  drafted: number;
+  emitted: number[];
+  emitted_fates: number[];
+  branch: boolean;
+  ms: [draft: number, forward: number, accept: number, commit: number, total: number];
+  say: string;
+  thin?: boolean;
+  inspired?: number[]; // places among the emitted tokens
+  nodes?: NodeColumns;
+  views?: { [view: string]: Patch };
+}
+
+export interface DetailLine {
+  kind: "detail";
+  k: number;
+  top: [token: number, p: number][][];
+  draft_top?: Law[];
+}
+
+/** The drafter's best tokens at a node, with its share and the target's. */
+export type Law = [token: number, q: number, p: number][];
+
+export interface CheckedPlace {
+  position: number;
+  token: number;
+  choice: number;
+  margin: number;
+}
+
+export interface Check {
+  say?: string;
+  tone?: string;
+  violations?: number;
+  places?: CheckedPlace[];
+}
+
+export interface CheckLine {
+  kind: "check";
+  check?: Check | null;
+  speedup?: number | null;
+}
+
+export interface Summary {
+  tokens_per_second?: number;
+  mean_acceptance_length?: number;
+  fed_per_token?: number;
+  steps?: number;
+  decode_seconds?: number;
+}
+
+export interface EndLine extends Omit<CheckLine, "kind"> {
+  kind: "end";
+  finish: string;
+  summary?: Summary;
+  memory?: number | null;
+}
+
+export interface FaultLine {
+  kind?: "fault";
+  sentence: string;
+}
+
+export interface StateLine {
+  kind: "state";
+  what: string;
+  sentence: string;
+  share?: number | null;
+}
+
+export type Line = PlayLine | TextsLine | StringsLine | ValuesLine | StepLine | DetailLine | EndLine | CheckLine
+  | FaultLine | StateLine;
+
+// What the player makes of a step.
+
+export interface Nodes {
+  token: Numbers;
+  parent: Numbers;
+  fate: Numbers;
+  choice: Numbers | null;
+  p: Numbers | null;
+  q: Numbers | null;
+  source: string[];
+  inspired: Set<number>;
+  count: number;
+  depth: Int16Array;
+  children: number[][];
+  path: number[]; // the accepted nodes, the root first
+  place: number[]; // of each node: the first node with the same tokens from the root to it
+  row?: (number | null)[];
+}
+
+export interface Emitted {
+  token: number;
+  place: number;
+  fate: number;
+  node: number; // where it was guessed or, for the target's own token, decided; -1 where no nodes are known
+  own: boolean;
+  position: number;
+}
+
+/** What is hovered or pinned: a node of a step, or the token that the target chose itself behind it. */
+export interface Spot {
+  step: number;
+  node: number;
+  own?: boolean;
+}
+
+/** What encoded values are resolved with. */
+export interface Scope {
+  judged: boolean;
+  whole?: boolean; // no token's text is cut
+  nodes?: Nodes | null;
+  text(id: number): string;
+  string(told: number | string): string;
+  colour(name: string): string;
+  symbol(fate: number): string;
+}
