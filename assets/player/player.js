@@ -20,29 +20,45 @@ import { Status } from "./text/status.js";
 import { TextView } from "./text/text_view.js";
 import { Tooltip } from "./text/tooltip.js";
 
+/** @import { Jump } from "./stream/jumps.js" */
+/** @import { Change, Phase, Place } from "./types.d.ts" */
+/** @import { Host, Source, State } from "./types.d.ts" */
+
 const NARROW = 700;
 
+/** @type {Pick<State, "step" | "phase" | "hover" | "pin" | "playing" | "follow">} */
 const BEGIN = { step: -1, phase: "commit", hover: null, pin: null, playing: false, follow: false };
 
 let made = 0;
 
 export class Player {
-  constructor(element, { source, on } = {}) {
+  /**
+   * @param {HTMLElement} element what it is drawn into
+   * @param {{ source?: Source, on?: Host }} [host]
+   */
+  constructor(element, { source = {}, on = {} } = {}) {
     made += 1;
-    Object.assign(this, { element, source: source ?? {}, on: on ?? {}, number: made });
+    this.element = element;
+    this.source = source;
+    this.on = on;
+    this.number = made;
+    this.destroyed = false;
+    this.took = 0; // milliseconds of the last drawing
+    /** @type {Partial<Place> | null} where to go once the run is there */
+    this.wanted = null;
+    /** @type {number | undefined} a timer */
+    this.waits = undefined;
+    /** @type {number | undefined} a frame */
+    this.request = undefined;
     this.record = new RunRecord();
     this.frames = new Frames(this.record);
+    /** @type {Set<string>} */
     this.changed = new Set();
+    /** @type {State} */
     this.state = {
       ...BEGIN, open: new Set(), view: null, speed: "1", substeps: true, narrow: false,
       size: 0, // counts what may have changed the size of a card
     };
-    this.build();
-    this.watch();
-    this.change({ ...this.state, theme: this.theme, record: 0 });
-  }
-
-  build() {
     this.clock = new Clock(this);
     this.fetch = new Fetcher(this);
     this.tooltip = new Tooltip();
@@ -54,20 +70,9 @@ export class Player {
     this.status = new Status(this);
     this.help = new Help(this);
     this.parts = [this.status, this.transport, this.text, this.detail, this.cards, this.legend]; // of the open cards
-    const words = el("section", { class: "ss-card ss-words", "aria-label": "Text" },
-      this.status.textHead(), this.text.node);
-    this.root = el("div", { class: "ss", role: "group", "aria-label": "Player", tabindex: -1 },
-      this.status.head,
-      el("div", { class: "ss-sticky" }, this.transport.bar, this.legend.node),
-      this.status.say, this.status.notice,
-      el("div", { class: "ss-body" }, el("div", { class: "ss-top" }, words, this.detail.node),
-        this.cards.tabs, this.cards.grid),
-      this.status.foot, this.tooltip.node, this.help.node);
+    this.root = this.build();
     this.element.replaceChildren(this.root);
     this.deafen = listenToPlayerKeys(this);
-  }
-
-  watch() {
     this.sized = new ResizeObserver(() => {
       const narrow = this.element.clientWidth < NARROW;
       if (narrow !== this.state.narrow) this.change({ narrow });
@@ -75,17 +80,34 @@ export class Player {
     this.sized.observe(this.element);
     this.themed = new MutationObserver(() => this.change({ theme: this.theme }));
     this.themed.observe(document.body, { attributes: true, attributeFilter: ["class"] });
+    this.change({ ...this.state, theme: this.theme, record: 0 });
+  }
+
+  build() {
+    const words = el("section", { class: "ss-card ss-words", "aria-label": "Text" },
+      this.status.textHead(), this.text.node);
+    return el("div", { class: "ss", role: "group", "aria-label": "Player", tabindex: -1 },
+      this.status.head,
+      el("div", { class: "ss-sticky" }, this.transport.bar, this.legend.node),
+      this.status.say, this.status.notice,
+      el("div", { class: "ss-body" }, el("div", { class: "ss-top" }, words, this.detail.node),
+        this.cards.tabs, this.cards.grid),
+      this.status.foot, this.tooltip.node, this.help.node);
   }
 
   get theme() {
     return document.body.classList.contains("dark") ? "dark" : "light";
   }
 
+  /** @param {number} code */
   fate(code) {
     return this.record.play?.fates?.[code] ?? { label: "Unknown", words: "", colour: "$muted" };
   }
 
-  // The one way in which anything changes. Drawing waits for the next frame, so that the last change wins.
+  /**
+   * The one way in which anything changes. Drawing waits for the next frame, so that the last change wins.
+   * @param {Change} values
+   */
   change(values) {
     Object.assign(this.state, values);
     for (const name of Object.keys(values)) this.changed.add(name);
@@ -94,7 +116,7 @@ export class Player {
   }
 
   flush() {
-    cancelAnimationFrame(this.request);
+    if (this.request !== undefined) cancelAnimationFrame(this.request);
     this.request = undefined;
     const changed = this.changed;
     this.changed = new Set();
@@ -117,7 +139,10 @@ export class Player {
     for (const [name, colour] of Object.entries(colours ?? {})) this.root.style.setProperty(`--ss-${name}`, colour);
   }
 
-  // New lines. A live run is followed until the visitor goes elsewhere in it.
+  /**
+   * New lines. A live run is followed until the visitor goes elsewhere in it.
+   * @param {string} text
+   */
   feed(text) {
     const before = this.record.last;
     const told = this.record.feed(text);
@@ -137,7 +162,10 @@ export class Player {
     if (!record.live) this.state.follow = false;
   }
 
-  // The stream broke: what has come is all there will be.
+  /**
+   * The stream broke: what has come is all there will be.
+   * @param {string} sentence
+   */
   lose(sentence) {
     this.record.fail({ sentence });
     this.change({ record: this.record.last, follow: false });
@@ -153,6 +181,10 @@ export class Player {
     this.change({ record: -1, step: -1, pin: null, playing: false });
   }
 
+  /**
+   * @param {number} step
+   * @param {Phase} [phase]
+   */
   seek(step, phase = "commit") {
     const { record } = this;
     if (record.last < 0 || !Number.isFinite(step)) return;
@@ -161,11 +193,15 @@ export class Player {
     this.change({ step: at, phase, playing: false, follow: false, hover: null });
   }
 
+  /** @param {number} count */
   stepBy(count) {
     this.seek(this.state.step + count);
   }
 
-  // One phase on or back, over the ends of steps.
+  /**
+   * One phase on or back, over the ends of steps.
+   * @param {1 | -1} direction
+   */
   sub(direction) {
     const at = PHASES.indexOf(this.state.phase) + direction;
     const { step } = this.state;
@@ -174,6 +210,10 @@ export class Player {
     else if (PHASES[at]) this.seek(step, PHASES[at]);
   }
 
+  /**
+   * @param {Jump} kind
+   * @param {1 | -1} direction
+   */
   jump(kind, direction) {
     const { record } = this;
     const at = findStep(record, this.state.step, direction, kind);
@@ -181,9 +221,10 @@ export class Player {
     else this.tell(`No ${direction > 0 ? "later" : "earlier"} ${JUMPS[kind].label} in this run.`);
   }
 
+  /** @param {number} index */
   seekToken(index) {
     const at = this.record.steps.findIndex((step) =>
-      index < step.start - this.record.play.header.prompt_length + step.emitted.length);
+      index < step.start - this.record.head.header.prompt_length + step.emitted.length);
     if (at >= 0) this.seek(at);
   }
 
@@ -192,6 +233,7 @@ export class Player {
     if (record.last < 0) return;
     if (state.playing) return this.change({ playing: false });
     const ended = state.step >= record.last && state.phase === "commit" && !record.live;
+    /** @type {Change} */
     const again = { step: 0, phase: this.clock.byPhases ? "propose" : "commit" };
     return this.change({ playing: true, follow: false, ...(ended ? again : {}) });
   }
@@ -200,20 +242,36 @@ export class Player {
     this.change({ follow: true, playing: false, step: this.record.last, phase: "commit" });
   }
 
-  // `own` means the token that the target chose itself at the node.
-  hover(step, node, event, own) {
+  /**
+   * `own` means the token that the target chose itself at the node.
+   * @param {number} step -1 where nothing is hovered any more
+   * @param {number} [node]
+   * @param {Event} [event]
+   * @param {boolean} [own]
+   */
+  hover(step, node = 0, event = undefined, own = false) {
     const next = step < 0 ? null : spot(step, node, own);
     if (next) this.tooltip.rows(this.detail.about(next, false), event);
     else this.tooltip.hide();
     if (!sameSpot(next, this.state.hover)) this.change({ hover: next });
   }
 
+  /**
+   * @param {number} step
+   * @param {number} node
+   * @param {boolean} [own]
+   */
   pin(step, node, own) {
     const { state } = this;
     this.change({ pin: spot(step, node, own), playing: false, follow: false,
       ...(step === state.step ? {} : { step, phase: "commit" }) });
   }
 
+  /**
+   * @param {number} step
+   * @param {number} node
+   * @param {boolean} [own]
+   */
   togglePin(step, node, own) {
     if (sameSpot(this.state.pin, spot(step, node, own))) this.release();
     else this.pin(step, node, own);
@@ -234,21 +292,25 @@ export class Player {
     return { step, phase, view, node: pin && pin.step === step ? this.record.number(pin) : null };
   }
 
-  // Where the host or an address wants to be. Nothing in it is trusted; what is not there yet is waited for.
+  /**
+   * Where the host or an address wants to be. Nothing in it is trusted; what is not there yet is waited for.
+   * @param {Partial<Place>} [place]
+   */
   goto({ step, phase, view, node } = {}) {
     if (this.record.last < 0) {
       this.wanted = { step, phase, view, node };
       return;
     }
     this.wanted = null;
-    const whole = (value, most) => Number.isInteger(value) && value >= 0 && value <= most;
     this.cards.prepare();
-    if (whole(step, this.record.last)) this.seek(step, PHASES.includes(phase) ? phase : "commit");
-    if (typeof view === "string" && this.cards.buttons?.has(view)) this.cards.toggle(view, true);
+    const known = typeof step === "number" && Number.isInteger(step) && step >= 0 && step <= this.record.last;
+    if (known) this.seek(step, PHASES.find((each) => each === phase));
+    if (typeof view === "string" && this.cards.buttons.has(view)) this.cards.toggle(view, true);
     const pin = this.record.spot(this.state.step, node);
     if (pin) this.change({ pin });
   }
 
+  /** @param {string} words */
   tell(words) {
     this.status.tell(words);
   }
@@ -257,6 +319,10 @@ export class Player {
     if (this.on.link) copyLink(this);
   }
 
+  /**
+   * @param {number} step
+   * @param {number} node
+   */
   explain(step, node) {
     return explain(this.record, step, node);
   }
@@ -269,7 +335,7 @@ export class Player {
       return;
     }
     this.waits = setTimeout(() => {
-      this.waits = 0;
+      this.waits = undefined;
       if (!this.destroyed) this.cards.resized();
     }, 50);
   }
@@ -277,7 +343,7 @@ export class Player {
   destroy() {
     this.destroyed = true;
     this.clock.stop();
-    cancelAnimationFrame(this.request);
+    if (this.request !== undefined) cancelAnimationFrame(this.request);
     clearTimeout(this.waits);
     this.deafen();
     this.cards.destroy();

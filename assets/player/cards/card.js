@@ -8,11 +8,19 @@ import { button } from "../dom/buttons.js";
 import { el, show, write } from "../dom/elements.js";
 import { showTable } from "../tables/table.js";
 
+/** @import { Player } from "../player.js" */
+/** @import { View } from "../types.d.ts" */
+
 export class Card {
+  /**
+   * @param {Player} player
+   * @param {View} view
+   */
   constructor(player, view) {
     this.player = player;
     this.view = view;
-    this.content = view.kind === "plot" ? new Plot(player, view) : new NumbersView(player, view);
+    this.plot = view.kind === "plot" ? new Plot(player, view) : null;
+    this.content = this.plot ?? new NumbersView(player, view);
     this.waiting = el("p", { class: "ss-quiet ss-waiting" });
     this.waiting.hidden = true;
     const id = `ss-${view.name}-${player.number}`;
@@ -23,12 +31,14 @@ export class Card {
     this.onScreen = true;
   }
 
+  /** @param {string} id */
   head(id) {
     const { view, player } = this;
-    const save = (format) => saveImage(player, this.content, format);
+    /** @param {"png" | "svg"} format */
+    const save = (format) => this.plot && saveImage(player, this.plot, format);
     const key = VIEW_KEYS.indexOf(view.name) + 1;
     const buttons = [button("table", `${view.label} as a table`, () => showTable(player, this))];
-    if (view.kind === "plot") {
+    if (this.plot) {
       buttons.push(button("image", `Save ${view.label} as PNG`, () => save("png")),
         button("vector", `Save ${view.label} as SVG`, () => save("svg")));
     }
@@ -43,14 +53,15 @@ export class Card {
   // Whether the step on the screen came without what this view draws.
   get missing() {
     const { record, state } = this.player;
-    return Boolean(record.steps[state.step]?.thin) && !(this.view.grows && this.view.kind === "plot");
+    return Boolean(record.steps[state.step]?.thin) && !(this.view.grows && this.plot);
   }
 
   // A chart's first drawing, which takes long.
   get fresh() {
-    return this.view.kind === "plot" && this.content.drawn === null && Boolean(globalThis.Plotly) && !this.missing;
+    return this.plot?.drawn === null && Boolean(globalThis.Plotly) && !this.missing;
   }
 
+  /** @param {boolean} slide */
   draw(slide) {
     const { missing } = this;
     if (missing) write(this.waiting, this.player.fetch.missing);

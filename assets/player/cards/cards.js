@@ -4,14 +4,29 @@ import { unfill } from "../controls/full_screen.js";
 import { VIEW_KEYS } from "../controls/keys.js";
 import { el, prefersCalm } from "../dom/elements.js";
 
+/** @import { View } from "../types.d.ts" */
+/** @import { Player } from "../player.js" */
+
 const REST_MS = 500; // between two drawings of a live run's charts
 
 const PATIENCE_MS = 1000; // the same while no later step comes
 
 export class Cards {
+  /** @param {Player} player */
   constructor(player) {
     this.player = player;
+    /** @type {Map<string, Card>} those of the open views, by their names */
     this.cards = new Map();
+    /** @type {View[] | null} all but the text */
+    this.views = null;
+    this.told = ""; // the views as the record has them
+    /** @type {Map<string, HTMLButtonElement>} */
+    this.buttons = new Map();
+    this.waiting = false; // whether charts are still to be drawn for the first time
+    this.drew = 0; // when the charts were drawn last, and up to which step
+    this.upto = 0;
+    /** @type {number | undefined} a timer */
+    this.rested = undefined;
     this.tabs = el("div", { class: "ss-tabs", role: "group", "aria-label": "Views" });
     this.grid = el("div", { class: "ss-grid" });
     this.version = -1;
@@ -19,7 +34,10 @@ export class Cards {
     this.sized = new ResizeObserver(() => this.resized());
   }
 
-  // What is open when nobody has chosen: what the method is about, or the plain views.
+  /**
+   * What is open when nobody has chosen: what the method is about, or the plain views.
+   * @param {View[]} views
+   */
   static first(views) {
     const names = views.map((view) => view.name);
     const lookahead = ["mask", "window", "pool", "tree"];
@@ -28,6 +46,7 @@ export class Cards {
     return found.length ? found : names.filter((name) => name !== "text").slice(0, 1);
   }
 
+  /** @param {Set<string>} changed */
   update(changed) {
     const { record, state } = this.player;
     if (record.fault && !record.play) this.clear();
@@ -58,6 +77,7 @@ export class Cards {
     this.tabs.replaceChildren(...this.buttons.values());
   }
 
+  /** @param {View} view */
   tab(view) {
     const key = VIEW_KEYS.indexOf(view.name) + 1;
     return el("button", {
@@ -65,11 +85,16 @@ export class Cards {
     }, key ? el("kbd", { "aria-hidden": "true" }, String(key)) : null, view.label);
   }
 
+  /** @param {string} name */
   press(name) {
     if (this.player.state.narrow) this.goto(name);
     else this.toggle(name, !this.player.state.open.has(name));
   }
 
+  /**
+   * @param {string} name
+   * @param {boolean} wanted
+   */
   toggle(name, wanted) {
     const open = new Set(this.player.state.open);
     if (wanted) open.add(name);
@@ -77,12 +102,16 @@ export class Cards {
     this.player.change({ open, view: wanted ? name : this.player.state.view });
   }
 
-  // Open a view and bring it to the eye.
+  /**
+   * Open a view and bring it to the eye.
+   * @param {string} name
+   */
   goto(name) {
-    if (!this.buttons?.has(name)) return;
+    if (!this.buttons.has(name)) return;
     this.toggle(name, true);
     this.player.flush();
-    const { node } = this.cards.get(name);
+    const node = this.cards.get(name)?.node;
+    if (!node) return;
     node.scrollIntoView({ block: "nearest", behavior: prefersCalm() ? "auto" : "smooth" });
     node.focus({ preventScroll: true });
   }
@@ -105,16 +134,21 @@ export class Cards {
     }
   }
 
+  /** @param {View} view */
   open(view) {
     const card = new Card(this.player, view);
     this.cards.set(view.name, card);
-    const order = this.views.map((each) => each.name);
+    const order = (this.views ?? []).map((each) => each.name);
     const behind = order.slice(order.indexOf(view.name) + 1).find((name) => this.cards.has(name));
-    this.grid.insertBefore(card.node, behind ? this.cards.get(behind).node : null);
+    this.grid.insertBefore(card.node, behind === undefined ? null : this.cards.get(behind)?.node ?? null);
     this.seen.observe(card.node);
     this.sized.observe(card.node);
   }
 
+  /**
+   * @param {string} name
+   * @param {Card} card
+   */
   remove(name, card) {
     card.close();
     unfill(card.node);
@@ -124,9 +158,10 @@ export class Cards {
     this.cards.delete(name);
   }
 
+  /** @param {IntersectionObserverEntry[]} entries */
   scrolled(entries) {
     for (const { target, isIntersecting } of entries) {
-      const card = this.cards.get(target.dataset.view);
+      const card = this.cards.get(target.getAttribute("data-view") ?? "");
       if (card) card.onScreen = isIntersecting;
     }
     this.resized();
@@ -136,6 +171,7 @@ export class Cards {
     this.player.change({ size: this.player.state.size + 1 });
   }
 
+  /** @param {Set<string>} changed */
   draw(changed) {
     const { player } = this;
     const marksOnly = [...changed].every((name) => name === "hover");
@@ -144,14 +180,14 @@ export class Cards {
     const resting = this.rest();
     let first = true;
     for (const card of this.cards.values()) {
-      if (!card.onScreen || (resting && card.view.kind === "plot")) continue;
+      if (!card.onScreen || (resting && card.plot)) continue;
       const { fresh } = card; // one in a frame, so that the page stays awake
       if (fresh && !first) {
         this.waiting = true;
         continue;
       }
       if (fresh) first = false;
-      if (marksOnly && card.content.marks) card.content.marks.draw();
+      if (marksOnly && card.plot) card.plot.marks.draw();
       else if (!card.draw(slide)) player.waitForPlotly();
     }
     if (this.waiting) this.resized();

@@ -2,6 +2,14 @@
 import { el, show, write } from "../dom/elements.js";
 import { explained } from "../text/tooltip.js";
 
+/** @import { View, CheckedPlace, NumberRow } from "../types.d.ts" */
+/** @import { Player } from "../player.js" */
+/** @import { Check } from "../types.d.ts" */
+
+/**
+ * @param {NumberRow} row
+ * @param {string | number | null | undefined} value
+ */
 const formatted = (row, value) => {
   if (value === null || value === undefined || Number.isNaN(value)) return "not known";
   if (typeof value !== "number") return String(value);
@@ -9,6 +17,10 @@ const formatted = (row, value) => {
 };
 
 export class NumbersView {
+  /**
+   * @param {Player} player
+   * @param {View} view
+   */
   constructor(player, view) {
     this.player = player;
     this.view = view;
@@ -21,6 +33,7 @@ export class NumbersView {
     this.drawn = "";
   }
 
+  /** @param {NumberRow} row */
   row(row) {
     const value = el("dd", {});
     const label = el("dt", { tabindex: 0 }, row.label);
@@ -43,10 +56,10 @@ export class NumbersView {
     this.drawn = wanted;
     const values = this.values();
     this.rows.forEach(({ row, value, node }, i) => {
-      const bars = Array.isArray(values[i]);
-      node.classList.toggle("ss-wide", bars);
-      if (bars) drawBars(value, row, values[i]);
-      else value.replaceChildren(formatted(row, values[i]));
+      const known = values[i];
+      node.classList.toggle("ss-wide", Array.isArray(known));
+      if (Array.isArray(known)) drawBars(value, row, known);
+      else value.replaceChildren(formatted(row, known));
     });
     this.drawCheck();
     return true;
@@ -54,6 +67,7 @@ export class NumbersView {
 
   drawCheck() {
     const { record } = this.player;
+    /** @type {Check} */
     const told = "say" in this.view.base ? (record.check ?? this.view.base) : {};
     write(this.say, told.say ?? "");
     show(this.say, Boolean(told.say));
@@ -61,6 +75,7 @@ export class NumbersView {
     this.places.replaceChildren(...(told.places ?? []).map((place) => this.place(place)));
   }
 
+  /** @param {CheckedPlace} place */
   place({ position, token, choice, margin }) {
     const { record } = this.player;
     const words = `Token ${position}: ${record.visible(token)}, the target's choice ${record.visible(choice)}, `
@@ -85,13 +100,18 @@ export class NumbersView {
   }
 }
 
-// Some numbers of one kind: each a small bar between its value and its name.
+/**
+ * Some numbers of one kind: each a small bar between its value and its name.
+ * @param {HTMLElement} node
+ * @param {NumberRow} row
+ * @param {number[]} values
+ */
 const drawBars = (node, row, values) => {
   const most = Math.max(...values, 1e-9);
   node.replaceChildren(el("div", { class: "ss-bars" }, ...values.map((value, i) => {
     const bar = el("i", {});
     bar.style.height = `${Math.round((Math.max(0, value) / most) * 100)}%`;
-    const text = (value * (row.scale ?? 1)).toFixed(row.scale > 1 ? 0 : row.digits);
+    const text = (value * (row.scale ?? 1)).toFixed((row.scale ?? 1) > 1 ? 0 : row.digits);
     const name = row.parts?.[i] ?? (row.first === undefined ? "" : String(row.first + i));
     return el("span", { title: `${name}: ${formatted(row, value)}` }, el("b", {}, text, bar), name);
   })));

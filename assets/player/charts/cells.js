@@ -6,31 +6,57 @@ import { markerShape } from "./shapes.js";
 import { svg, write } from "../dom/elements.js";
 import { unescapeMarkup } from "../stream/escape.js";
 
+/** @import { Figure, Marker, PlotTrace, Point } from "../types.d.ts" */
+/** @import { Plot } from "./plot.js" */
+/** @import { LayoutAxis, Axis } from "../types.d.ts" */
+
 const REACH = 20; // pixels from a square's edge to a pointer that means it, as far as plotly's
 
+/**
+ * @typedef {"squares" | "signs" | "words"} CellKind
+ * @typedef {{ trace: PlotTrace, kind: CellKind }} Taken
+ * @typedef {([x: number, y: number] | null)[]} Pixels
+ * @typedef {{ [attribute: string]: string | number }} Attributes
+ * @typedef {{ draw: (x: number, y: number, r: number) => string, attributes: Attributes }} Look
+ * @typedef {Map<string, { attributes: Attributes, d: string }>} Paths by their attributes
+ */
+
 export class Cells {
+  /** @param {Plot} plot */
   constructor(plot) {
     this.plot = plot;
+    /** @param {string} name */
     const layer = (name) => svg("svg", { class: `ss-cells ss-cell-${name}`, "aria-hidden": "true" });
-    [this.squares, this.signs, this.words] = ["squares", "signs", "words"].map(layer);
+    this.squares = layer("squares");
+    this.signs = layer("signs");
+    this.words = layer("words");
+    /** @type {Map<number, Taken>} by the number of the trace */
     this.taken = new Map();
   }
 
-  // The traces as plotly is to draw them: without what is drawn here.
+  /**
+   * The traces as plotly is to draw them: without what is drawn here.
+   * @param {Figure} figure
+   * @returns {PlotTrace[]}
+   */
   take({ data, layout }) {
-    const ranged = (trace) => sides(trace).every((name) => Array.isArray(layout[name]?.range));
-    const known = data.map((trace, i) => [i, { trace, kind: kindOf(trace) }])
-      .filter(([, { trace, kind }]) => kind && ranged(trace));
-    this.taken = new Map(known);
+    /** @param {PlotTrace} trace */
+    const ranged = (trace) =>
+      sides(trace).every((name) => Array.isArray(/** @type {LayoutAxis | undefined} */ (layout[name])?.range));
+    this.taken = new Map();
+    data.forEach((trace, i) => {
+      const kind = kindOf(trace);
+      if (kind && ranged(trace)) this.taken.set(i, { trace, kind });
+    });
     // One pointer to a chart: squares beside bars that are pointed at, too, stay with plotly.
     const { nodes } = this.plot.view;
     const others = data.some((trace, i) => nodes[i] && !this.taken.has(i) && trace.visible !== false && holds(trace));
-    if (others) this.taken = new Map(known.filter(([, cell]) => !caught(cell)));
+    if (others) this.taken = new Map([...this.taken].filter(([, cell]) => !caught(cell)));
     const held = new Set();
     return data.map((trace, i) => {
       const kind = this.taken.get(i)?.kind;
       if (!kind) return trace;
-      if (kind === "words" && trace.mode !== "text") return { ...trace, mode: "markers", text: null };
+      if (kind === "words" && trace.mode !== "text") return { ...trace, mode: "markers", text: undefined };
       const axes = sides(trace).join();
       if (held.has(axes)) return { type: "scatter", visible: false };
       held.add(axes); // plotly lets go of axes without a trace
@@ -40,12 +66,15 @@ export class Cells {
   }
 
   draw() {
-    const [squares, signs] = [new Map(), new Map()];
+    /** @type {Paths} */
+    const squares = new Map();
+    /** @type {Paths} */
+    const signs = new Map();
     let written = 0;
     for (const { trace, kind } of this.taken.values()) {
       const places = this.places(trace);
-      if (kind === "squares") gather(squares, trace.marker, places, square);
-      if (kind === "signs") gather(signs, trace.marker, places, sign);
+      if (kind === "squares") gather(squares, trace.marker ?? {}, places, square);
+      if (kind === "signs") gather(signs, trace.marker ?? {}, places, sign);
       else if (hasWords(trace)) written = this.write(trace, places, written);
     }
     drawPaths(this.squares, squares);
@@ -53,24 +82,38 @@ export class Cells {
     shorten(this.words, written);
   }
 
-  // Where the points of a trace are in pixels, or nothing.
+  /**
+   * Where the points of a trace are in pixels, or nothing.
+   * @param {PlotTrace} trace
+   * @returns {Pixels}
+   */
   places(trace) {
-    const [x, y] = sides(trace).map((name) => this.plot.gd._fullLayout[name]);
-    return Array.from(trace.x, (value, i) => {
-      const at = [x._offset + x.d2p(value), y._offset + y.d2p(trace.y[i])];
-      return at.every(Number.isFinite) ? at.map((place) => Math.round(10 * place) / 10) : null;
+    const [x, y] = sides(trace).map((name) => /** @type {Axis} */ (this.plot.gd._fullLayout[name]));
+    /** @param {number} pixels */
+    const round = (pixels) => Math.round(10 * pixels) / 10;
+    return Array.from(trace.x ?? [], (value, i) => {
+      const [left, top] = [x._offset + x.d2p(value), y._offset + y.d2p(trace.y?.[i] ?? NaN)];
+      return Number.isFinite(left) && Number.isFinite(top) ? [round(left), round(top)] : null;
     });
   }
 
-  // Writes into the texts from number `used` on; returns how many are in use then.
+  /**
+   * Writes into the texts from number `used` on; returns how many are in use then.
+   * @param {PlotTrace} trace
+   * @param {Pixels} places
+   * @param {number} used
+   */
   write(trace, places, used) {
-    const { text = [], textfont: { color, size } } = trace;
-    for (let i = 0; i < text.length; i += 1) {
-      if (!text[i] || !places[i]) continue;
+    const { text, textfont } = trace;
+    const fixed = {
+      fill: String(textfont?.color), "font-size": String(textfont?.size), "text-anchor": ANCHORS[trace.textposition ?? ""],
+    };
+    for (let i = 0; i < (text?.length ?? 0); i += 1) {
+      const place = places[i];
+      if (!text?.[i] || !place) continue;
       const node = this.words.children[used] ?? this.words.appendChild(svg("text", { dy: ".35em" }));
       used += 1;
-      set(node, { x: places[i][0], y: places[i][1], fill: color, "font-size": size,
-        "text-anchor": ANCHORS[trace.textposition] });
+      set(node, { x: place[0], y: place[1], ...fixed });
       write(node, unescapeMarkup(text[i]));
     }
     return used;
@@ -81,15 +124,23 @@ export class Cells {
     return [...this.taken.values()].some(caught);
   }
 
-  // The square next to a place of the chart, as plotly tells of its points.
+  /**
+   * The square next to a place of the chart, as plotly tells of its points.
+   * @param {number} x
+   * @param {number} y
+   * @returns {Point | null}
+   */
   near(x, y) {
-    let found = null, least = REACH;
+    /** @type {Point | null} */
+    let found = null;
+    let least = REACH;
     for (const [curveNumber, { trace, kind }] of this.taken) {
       if (!caught({ trace, kind })) continue;
-      this.places(trace).forEach((place, pointNumber) => {
-        const far = place ? Math.hypot(place[0] - x, place[1] - y) - trace.marker.size / 2 : Infinity;
+      const half = Number(trace.marker?.size) / 2;
+      for (const [pointNumber, place] of this.places(trace).entries()) {
+        const far = place ? Math.hypot(place[0] - x, place[1] - y) - half : Infinity;
         if (far < least) [found, least] = [{ curveNumber, pointNumber }, far];
-      });
+      }
     }
     return found;
   }
@@ -100,84 +151,154 @@ export class Cells {
   }
 }
 
+/** @type {{ [position: string]: string }} */
 const ANCHORS = { "middle center": "middle", "middle left": "end", "middle right": "start" };
 
-const sides = (trace) => ["x", "y"].map((side) => axisName(trace[`${side}axis`] ?? side));
+/** @param {PlotTrace} trace */
+const sides = (trace) => [axisName(trace.xaxis ?? "x"), axisName(trace.yaxis ?? "y")];
 
-const holds = ({ x, z }) => (x ?? z)?.length > 0;
+/** @param {PlotTrace} trace */
+const holds = ({ x, z }) => Number((x ?? z)?.length) > 0;
 
+/** @param {Taken} taken */
 const caught = ({ trace, kind }) => kind === "squares" && trace.hoverinfo !== "skip";
 
-// What of a trace can be drawn here; the rest is left to plotly.
+/**
+ * What of a trace can be drawn here; the rest is left to plotly.
+ * @param {PlotTrace} trace
+ * @returns {CellKind | null}
+ */
 const kindOf = (trace) => {
   const { mode, marker, visible, x, y } = trace;
   if (trace.type !== "scatter" || visible === false || !x || !y || trace.opacity !== undefined) return null;
   const words = hasWords(trace);
-  if (mode === "text" || mode === "markers+text") return words && (isSquare(mode, marker) ? "squares" : "words");
+  if (mode === "text" || mode === "markers+text") return words ? (isSquare(mode, marker) ? "squares" : "words") : null;
   return mode === "markers" ? (isSquare(mode, marker) ? "squares" : isSign(marker) ? "signs" : null) : null;
 };
 
-// Words in the middle of their markers, or beside a place without one, all alike.
+/**
+ * Words in the middle of their markers, or beside a place without one, all alike.
+ * @param {PlotTrace} trace
+ */
 const hasWords = (trace) =>
   Array.isArray(trace.text ?? []) && !trace.texttemplate && !trace.textfont?.style &&
-  typeof trace.textfont?.color === "string" && Object.hasOwn(ANCHORS, trace.textposition) &&
+  typeof trace.textfont?.color === "string" && Object.hasOwn(ANCHORS, trace.textposition ?? "") &&
   (trace.mode === "text" || (trace.mode === "markers+text" && trace.textposition === "middle center"));
 
-// Squares of one size without a border, each of one colour.
-const isSquare = (mode, marker) =>
+/**
+ * Squares of one size without a border, each of one colour.
+ * @param {string} mode
+ * @param {Marker | undefined} marker
+ */
+const isSquare = (mode, marker) => Boolean(
   mode !== "text" && marker?.symbol === "square" && marker.line?.width === 0 && typeof marker.size === "number" &&
-  (typeof marker.color === "string" || banded(marker.colorscale));
+  (typeof marker.color === "string" || banded(marker.colorscale)));
 
-// Signs of one size and colour.
+/**
+ * Signs of one size and colour.
+ * @param {Marker | undefined} marker
+ */
 const isSign = (marker) =>
   typeof marker?.size === "number" && typeof marker.color === "string" && marker.opacity === undefined &&
   typeof marker.line?.width === "number" && marker.line.color === marker.color &&
   (typeof marker.symbol === "object" ? Array.from(marker.symbol) : [marker.symbol ?? "circle"]).every(markerShape);
 
-// A scale of flat bands, as that of the fates is.
+/**
+ * A scale of flat bands, as that of the fates is.
+ * @param {Marker["colorscale"]} scale
+ */
 const banded = (scale) =>
   Array.isArray(scale) && scale.length % 2 === 0 && scale.every(([, colour], i) => colour === scale[i - (i % 2)][1]);
 
-const square = (marker, i) => ({
-  shape: markerShape("square"), look: { fill: colourOf(marker, i), "fill-opacity": each(marker.opacity, i) ?? 1 },
-});
-
-const sign = ({ symbol, color, line }, i) => {
-  const shape = markerShape(each(symbol, i) ?? "circle");
-  return { shape, look: { fill: shape.open ? "none" : color, stroke: color, "stroke-width": line.width } };
+/**
+ * @param {Marker} marker
+ * @param {number} i
+ * @returns {Look | null}
+ */
+const square = (marker, i) => {
+  const shape = markerShape("square");
+  return shape && {
+    draw: shape.draw,
+    attributes: { fill: String(colourOf(marker, i)), "fill-opacity": Number(each(marker.opacity, i) ?? 1) },
+  };
 };
 
-const colourOf = ({ color, colorscale, cmin, cmax }, i) => {
-  const value = each(color, i);
+/**
+ * @param {Marker} marker
+ * @param {number} i
+ * @returns {Look | null}
+ */
+const sign = ({ symbol, color, line }, i) => {
+  const shape = markerShape(each(symbol, i) ?? "circle");
+  const paint = String(color);
+  return shape && {
+    draw: shape.draw,
+    attributes: { fill: shape.open ? "none" : paint, stroke: paint, "stroke-width": Number(line?.width) },
+  };
+};
+
+/**
+ * @param {Marker} marker
+ * @param {number} i
+ */
+const colourOf = ({ color, colorscale = [], cmin = 0, cmax = 1 }, i) => {
+  const value = typeof color === "object" ? color[i] : color;
   if (typeof value === "string") return value;
-  const at = (value - cmin) / (cmax - cmin);
+  const at = (Number(value) - cmin) / (cmax - cmin);
   return colorscale.findLast(([from]) => from <= at)?.[1];
 };
 
+/**
+ * A setting of a point, where each has its own.
+ * @template {string | number} T
+ * @param {T | ArrayLike<T> | undefined} value
+ * @param {number} i
+ */
 const each = (value, i) => (typeof value === "object" ? value[i] : value);
 
-// The points of a trace, put to those of the same look.
-const gather = (paths, marker, places, kind) => {
+/**
+ * The points of a trace, put to those of the same look.
+ * @param {Paths} paths
+ * @param {Marker} marker
+ * @param {Pixels} places
+ * @param {(marker: Marker, i: number) => Look | null} lookOf
+ */
+const gather = (paths, marker, places, lookOf) => {
+  const half = Number(marker.size) / 2;
   places.forEach((place, i) => {
-    if (!place) return;
-    const { shape, look } = kind(marker, i);
-    const key = JSON.stringify(look);
-    if (!paths.has(key)) paths.set(key, { ...look, d: "" });
-    paths.get(key).d += shape.draw(place[0], place[1], marker.size / 2);
+    const look = place && lookOf(marker, i);
+    if (!look) return;
+    const key = JSON.stringify(look.attributes);
+    const path = paths.get(key) ?? { attributes: look.attributes, d: "" };
+    path.d += look.draw(place[0], place[1], half);
+    paths.set(key, path);
   });
 };
 
+/**
+ * @param {SVGElement} layer
+ * @param {Paths} paths
+ */
 const drawPaths = (layer, paths) => {
-  [...paths.values()].forEach((path, i) => set(layer.children[i] ?? layer.appendChild(svg("path")), path));
+  [...paths.values()].forEach(({ attributes, d }, i) =>
+    set(layer.children[i] ?? layer.appendChild(svg("path")), { ...attributes, d }));
   shorten(layer, paths.size);
 };
 
+/**
+ * @param {SVGElement} layer
+ * @param {number} length
+ */
 const shorten = (layer, length) => {
-  while (layer.children.length > length) layer.lastChild.remove();
+  while (layer.children.length > length) layer.lastChild?.remove();
 };
 
+/**
+ * @param {Element} node
+ * @param {Attributes} attributes
+ */
 const set = (node, attributes) => {
   for (const [name, value] of Object.entries(attributes)) {
-    if (node.getAttribute(name) !== String(value)) node.setAttribute(name, value);
+    if (node.getAttribute(name) !== String(value)) node.setAttribute(name, String(value));
   }
 };

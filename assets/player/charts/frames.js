@@ -4,13 +4,23 @@ import { resolve } from "../stream/decode.js";
 import { PHASES, isJudged } from "../stream/fates.js";
 import { LruCache } from "../stream/lru_cache.js";
 
+/** @import { Patch, Phase, Spot, View } from "../types.d.ts" */
+/** @import { RunRecord } from "../stream/record.js" */
+/** @import { Figure, Layout, PlotTrace, Scope } from "../types.d.ts" */
+
 const KEPT_PATCHES = 48;
 
+/** @typedef {{ [name: string]: unknown }} Attributes */
+
 export class Frames {
+  /** @param {RunRecord} record */
   constructor(record) {
     this.record = record;
+    /** @type {Map<string, Figure>} */
     this.bases = new Map();
+    /** @type {LruCache<string, Patch>} */
     this.patches = new LruCache(KEPT_PATCHES);
+    /** @type {Map<string, { upto: number, data: Attributes[], layout: Attributes }>} */
     this.grown = new Map();
   }
 
@@ -20,66 +30,125 @@ export class Frames {
     this.grown.clear();
   }
 
+  /**
+   * @param {string} theme
+   * @param {boolean} judged
+   * @param {number} [k]
+   * @returns {Scope}
+   */
   scope(theme, judged, k) {
-    const colours = this.record.play.themes[theme] ?? {};
+    const colours = this.record.head.themes[theme] ?? {};
     return {
       judged,
       nodes: k === undefined ? null : this.record.nodes(k),
       text: (id) => this.record.visible(id),
       string: (number) => this.record.string(number),
       colour: (name) => (Object.hasOwn(colours, name) ? colours[name] : `$${name}`),
-      symbol: (fate) => this.record.play.fates[fate]?.symbol ?? "circle",
+      symbol: (fate) => this.record.head.fates[fate]?.symbol ?? "circle",
     };
   }
 
+  /**
+   * @param {View} view
+   * @param {string} theme
+   */
   base(view, theme) {
     const key = `${view.name}/${theme}`;
-    if (!this.bases.has(key)) this.bases.set(key, resolve(view.base, this.scope(theme, true)));
-    return this.bases.get(key);
+    const base = this.bases.get(key) ?? /** @type {Figure} */ (resolve(view.base, this.scope(theme, true)));
+    this.bases.set(key, base);
+    return base;
   }
 
-  // What a view's frame says of a step, decoded; null where the step carries nothing for it.
+  /**
+   * What a view's frame says of a step, decoded; null where the step carries nothing for it.
+   * @param {View} view
+   * @param {number} k
+   * @param {boolean} judged
+   * @param {string} theme
+   */
   patch(view, k, judged, theme) {
     const encoded = this.record.steps[k]?.views?.[view.name];
     if (encoded === undefined) return null;
-    return this.patches.get(`${view.name}/${k}/${judged}/${theme}`, () =>
-      resolve(encoded, this.scope(theme, judged, k)));
+    return this.patches.get(`${view.name}/${k}/${judged}/${theme}`, () => this.resolved(encoded, theme, judged, k));
   }
 
-  // The plotly figure of a view at a step and phase.
+  /**
+   * @param {Patch} encoded
+   * @param {string} theme
+   * @param {boolean} judged
+   * @param {number} k
+   */
+  resolved(encoded, theme, judged, k, whole = false) {
+    return /** @type {Patch} */ (resolve(encoded, { ...this.scope(theme, judged, k), whole }));
+  }
+
+  /**
+   * The plotly figure of a view at a step and phase.
+   * @param {View} view
+   * @param {number} k
+   * @param {Phase} phase
+   * @param {string} theme
+   * @param {Spot | null} pin
+   */
   figure(view, k, phase, theme, pin) {
     const pinned = this.pinned(view, k, pin);
     const patch = pinned ?? (view.grows ? this.growth(view, theme) : this.patch(view, k, isJudged({ phase }), theme));
     return this.over(view, patch, phase, theme);
   }
 
-  // The same of a view that does not grow, for words instead of a picture: no token's text is cut.
+  /**
+   * The same of a view that does not grow, for words instead of a picture: no token's text is cut.
+   * @param {View} view
+   * @param {number} k
+   * @param {Phase} phase
+   * @param {string} theme
+   * @param {Spot | null} pin
+   */
   whole(view, k, phase, theme, pin) {
-    const encoded = this.record.steps[k]?.views?.[view.name] ?? null;
-    const scope = { ...this.scope(theme, isJudged({ phase }), k), whole: true };
-    return this.over(view, this.pinned(view, k, pin, true) ?? resolve(encoded, scope), phase, theme);
+    const encoded = this.record.steps[k]?.views?.[view.name];
+    const patch = encoded ? this.resolved(encoded, theme, isJudged({ phase }), k, true) : null;
+    return this.over(view, this.pinned(view, k, pin, true) ?? patch, phase, theme);
   }
 
-  // What a view of the pinned node shows instead of what its frame says.
+  /**
+   * What a view of the pinned node shows instead of what its frame says.
+   * @param {View} view
+   * @param {number} k
+   * @param {Spot | null} pin
+   */
   pinned(view, k, pin, whole = false) {
     const { detail } = view.base;
     return detail && pin?.step === k ? pairPatch(this.record, detail, k, pin, whole) : null;
   }
 
-  // A patch over the view's base, without what is seen in later phases only.
+  /**
+   * A patch over the view's base, without what is seen in later phases only.
+   * @param {View} view
+   * @param {Patch | null | undefined} patch
+   * @param {Phase} phase
+   * @param {string} theme
+   * @returns {Figure}
+   */
   over(view, patch, phase, theme) {
     const at = PHASES.indexOf(phase);
     const base = this.base(view, theme);
     const data = base.data.map((trace, i) => {
-      const merged = overlay(trace, patch?.data?.[i]);
+      /** @type {PlotTrace} */
+      const merged = overlay({ ...trace }, patch?.data?.[i]);
       const from = view.grows ? 0 : PHASES.indexOf(view.phases[i] ?? "propose");
       if (from > at) merged.visible = false;
       return merged;
     });
-    return { data, layout: overlay(base.layout, patch?.layout), summary: patch?.summary };
+    /** @type {Layout} */
+    const layout = overlay(base.layout, patch?.layout);
+    return { data, layout, summary: patch?.summary };
   }
 
-  // All points that a growing view has been told, of every step so far: a veil hides what lies behind the cursor.
+  /**
+   * All points that a growing view has been told, of every step so far: a veil hides what lies behind the cursor.
+   * @param {View} view
+   * @param {string} theme
+   */
   growth(view, theme) {
     const key = `${view.name}/${theme}`;
     const grown = this.grown.get(key) ?? { upto: 0, data: view.base.data.map(() => ({})), layout: {} };
@@ -87,7 +156,7 @@ export class Frames {
     for (; grown.upto <= this.record.last; grown.upto += 1) {
       const encoded = this.record.steps[grown.upto]?.views?.[view.name];
       if (!encoded) continue;
-      const patch = resolve(encoded, this.scope(theme, true, grown.upto));
+      const patch = this.resolved(encoded, theme, true, grown.upto);
       (patch.data ?? []).forEach((part, i) => append(grown.data[i], part));
       grown.layout = overlay(grown.layout, patch.layout);
     }
@@ -96,36 +165,70 @@ export class Frames {
   }
 }
 
+/**
+ * Adds the points of a part to those that are known.
+ * @param {Attributes} known
+ * @param {Attributes} part
+ */
 const append = (known, part) => {
   for (const [name, value] of Object.entries(part)) {
-    if (Array.isArray(value) || ArrayBuffer.isView(value)) (known[name] ??= []).push(...value);
-    else if (value !== null && typeof value === "object") append((known[name] ??= {}), value);
+    const before = known[name];
+    if (isColumn(value)) known[name] = isColumn(before) ? extended(before, value) : Array.from(value);
+    else if (isPlain(value)) append((known[name] = isPlain(before) ? before : {}), value);
     else known[name] = value;
   }
 };
 
+/**
+ * @param {ArrayLike<unknown>} before an array, which it extends
+ * @param {ArrayLike<unknown>} more
+ */
+const extended = (before, more) => {
+  const array = /** @type {unknown[]} */ (before);
+  for (let i = 0; i < more.length; i += 1) array.push(more[i]);
+  return array;
+};
+
+/**
+ * @param {Attributes} part
+ * @returns {Attributes}
+ */
 const copied = (part) =>
   Object.fromEntries(Object.entries(part).map(([name, value]) => {
     if (Array.isArray(value)) return [name, value.slice()];
-    return [name, value !== null && typeof value === "object" ? copied(value) : value];
+    return [name, isPlain(value) ? copied(value) : value];
   }));
 
-// `patch` over `base` without touching either; "marker.color" reaches into "marker".
+/**
+ * `patch` over `base` without touching either; "marker.color" reaches into "marker".
+ * @param {Attributes} base
+ * @param {Attributes | null | undefined} patch
+ * @returns {Attributes}
+ */
 export const overlay = (base, patch) => {
   const merged = { ...base };
   for (const [name, value] of Object.entries(patch ?? {})) {
     const dot = name.indexOf(".");
     if (dot > 0) {
       const [outer, inner] = [name.slice(0, dot), name.slice(dot + 1)];
-      merged[outer] = overlay(merged[outer] ?? {}, { [inner]: value });
-    } else if (isPlain(value) && isPlain(merged[name])) {
-      merged[name] = overlay(merged[name], value);
+      const within = merged[outer];
+      merged[outer] = overlay(isPlain(within) ? within : {}, { [inner]: value });
     } else {
-      merged[name] = value;
+      const below = merged[name];
+      merged[name] = isPlain(value) && isPlain(below) ? overlay(below, value) : value;
     }
   }
   return merged;
 };
 
-const isPlain = (value) =>
-  value !== null && typeof value === "object" && !Array.isArray(value) && !ArrayBuffer.isView(value);
+/**
+ * @param {unknown} value
+ * @returns {value is ArrayLike<unknown>}
+ */
+const isColumn = (value) => Array.isArray(value) || ArrayBuffer.isView(value);
+
+/**
+ * @param {unknown} value
+ * @returns {value is Attributes}
+ */
+const isPlain = (value) => value !== null && typeof value === "object" && !isColumn(value);

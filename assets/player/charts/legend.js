@@ -3,18 +3,29 @@ import { el, svg } from "../dom/elements.js";
 import { unpack } from "../stream/decode.js";
 import { FATE } from "../stream/fates.js";
 
+/** @import { FateMeaning, KeyItem, StepLine, View } from "../types.d.ts" */
+/** @import { Player } from "../player.js" */
+
+/**
+ * @param {FateMeaning[]} fates
+ * @param {Set<number>} used
+ */
 export const legendItems = (fates, used) => fates.filter(({ code }) => used.has(code)).map((fate) =>
   el("li", { title: fate.words }, markerIcon(fate.symbol, `var(--ss-${fate.colour.slice(1)})`),
     el("span", { class: `ss-token ss-fate-${fate.code}` }, fate.label)));
 
 // As much as the run has shown, and what the open views draw beyond it.
 export class Legend {
+  /** @param {Player} player */
   constructor(player) {
     this.player = player;
     this.node = el("ul", { class: "ss-legend", "aria-label": "Legend" });
     this.known = "";
+    /** what the steps up to `upto` have shown, of one version of the record */
+    this.counted = { version: -1, upto: 0, used: new Set([FATE.PROMPT, FATE.ROOT]) };
   }
 
+  /** @param {Set<string>} changed */
   update(changed) {
     if (!["record", "theme", "open", "view", "narrow"].some((name) => changed.has(name))) return;
     const { record, theme, cards } = this.player;
@@ -23,15 +34,16 @@ export class Legend {
     const known = `${record.version}/${theme}/${[...used]}`;
     if (this.known === known) return;
     this.known = known;
-    this.node.replaceChildren(...legendItems(record.play.fates, used));
+    this.node.replaceChildren(...legendItems(record.head.fates, used));
   }
 
   used() {
     const { record, state } = this.player;
-    if (this.counted?.version !== record.version) {
+    if (this.counted.version !== record.version) {
       this.counted = { version: record.version, upto: 0, used: new Set([FATE.PROMPT, FATE.ROOT]) };
     }
     const { used } = this.counted;
+    /** @param {StepLine | undefined} step */
     const count = (step) => {
       if (step?.nodes) for (const fate of unpack(step.nodes.fate.fates)) used.add(fate);
       if (step?.nodes?.inspired || step?.inspired?.length) used.add(FATE.INSPIRED);
@@ -49,9 +61,13 @@ export class Legend {
 
 const HATCHES = { "-": "lines", x: "cross" };
 
+/** @param {string} name */
 const colour = (name) => `var(--ss-${name.slice(1)})`;
 
-// A bar as the view draws it: filled, hatched or, where it is thin, a stroke.
+/**
+ * A bar as the view draws it: filled, hatched or, where it is thin, a stroke.
+ * @param {KeyItem} item
+ */
 const bar = ({ colour: fill, hatch, ink, thin }) => {
   const shape = hatch ? `ss-hatch-${HATCHES[hatch]}` : thin ? "ss-thin" : "";
   const mark = el("i", { class: `ss-swatch ${shape}`, "aria-hidden": "true" });
@@ -60,24 +76,33 @@ const bar = ({ colour: fill, hatch, ink, thin }) => {
   return mark;
 };
 
+/** @param {KeyItem} item */
 const sign = (item) => {
   if (item.symbol) return markerIcon(item.symbol, colour(item.colour));
   return item.sample ? el("i", { class: "ss-sample", "aria-hidden": "true" }, item.sample) : bar(item);
 };
 
-// What a view draws that is no token's fate.
+/**
+ * What a view draws that is no token's fate.
+ * @param {View} view
+ */
 export const viewKey = (view) => {
   const items = (view.base.key ?? []).map((item) => el("li", {}, sign(item), el("span", {}, item.words)));
   return items.length ? el("ul", { class: "ss-key", "aria-label": `Key of ${view.label}` }, ...items) : null;
 };
 
+/** @type {{ [shape: string]: string }} */
 const SYMBOLS = {
   "circle": "M6 6m-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0", "square": "M2 2h8v8H2z", "diamond": "M6 1l5 5-5 5-5-5z",
   "x": "M2 2l8 8M10 2l-8 8", "hash": "M4 1v10M8 1v10M1 4h10M1 8h10",
   "star": "M6 .5l1.6 3.6 3.9.4-2.9 2.6.8 3.9L6 9l-3.4 2 .8-3.9L.5 4.500l3.900-.4z",
 };
 
-// A marker of a figure, for the legend.
+/**
+ * A marker of a figure, for the legend.
+ * @param {string} name
+ * @param {string} paint
+ */
 export const markerIcon = (name, paint) => {
   const shape = name.replace(/-open(-dot)?$/, "");
   const open = name.includes("-open") || shape === "x" || shape === "hash";

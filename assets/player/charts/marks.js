@@ -4,13 +4,26 @@ import { svg } from "../dom/elements.js";
 import { isJudged } from "../stream/fates.js";
 import { seenNodes } from "../stream/tree.js";
 
+/** @import { Axis, Nodes, PlotElement, PlotTrace, Spot } from "../types.d.ts" */
+/** @import { Plot } from "./plot.js" */
+
 const ROW_MARGIN = 2; // a row of a mask may be only a few pixels high: its outline stays outside of it
 
+/**
+ * @typedef {"veil" | "seen" | "pinned" | "hovered" | "cursor"} MarkName
+ * @typedef {{ x: Axis, y: Axis, area: number[] }} Axes
+ * @typedef {{ node: number, area: number[], x: number, y: number, w: number, h: number }} Box
+ */
+
 export class Marks {
+  /** @param {Plot} plot */
   constructor(plot) {
     this.plot = plot;
-    this.path = Object.fromEntries(["veil", "seen", "pinned", "hovered", "cursor"].map((name) =>
-      [name, svg("path", { class: `ss-mark-${name}`, "fill-rule": "evenodd" })]));
+    /** @param {MarkName} name */
+    const path = (name) => svg("path", { class: `ss-mark-${name}`, "fill-rule": "evenodd" });
+    this.path = {
+      veil: path("veil"), seen: path("seen"), pinned: path("pinned"), hovered: path("hovered"), cursor: path("cursor"),
+    };
     this.svg = svg("svg", { class: "ss-marks", "aria-hidden": "true" }, ...Object.values(this.path));
   }
 
@@ -34,18 +47,26 @@ export class Marks {
     }
   }
 
+  /**
+   * @param {MarkName} name
+   * @param {string} d
+   */
   set(name, d) {
     if (d) this.path[name].setAttribute("d", d);
   }
 
-  // Everything that the pinned node does not see is dimmed.
+  /**
+   * Everything that the pinned node does not see is dimmed.
+   * @param {Nodes} nodes
+   * @param {Spot} pin
+   */
   drawPin(nodes, { node, own }) {
     const pinned = this.boxes(node, own);
     if (this.plot.view.base.detail) { // this view is about the pinned node, all of it
       this.set("pinned", pinned.map(outline).join(""));
       return;
     }
-    const seen = seenNodes(nodes, node, this.plot.player.record.play.header.window);
+    const seen = seenNodes(nodes, node, this.plot.player.record.head.header.window);
     const lit = this.plot.view.nodes.flatMap((kind, trace) =>
       kind === "rows" ? this.litCells(trace, node)
         : kind === "points" ? seen.flatMap((other) => this.points(trace, other))
@@ -59,7 +80,11 @@ export class Marks {
     this.svg.dataset.pinned = String(node);
   }
 
-  // Where a node is drawn; the target's own token there stands for it where a view draws that one too.
+  /**
+   * Where a node is drawn; the target's own token there stands for it where a view draws that one too.
+   * @param {number} node
+   * @returns {Box[]}
+   */
   boxes(node, own = false) {
     const { nodes } = this.plot.view;
     const written = own ? nodes.flatMap((kind, trace) => (kind === "own" ? this.own(trace, node) : [])) : [];
@@ -70,20 +95,29 @@ export class Marks {
     });
   }
 
+  /**
+   * @param {number} trace
+   * @returns {Axes | null}
+   */
   axes(trace) {
-    const given = this.plot.figure.data[trace];
+    const given = this.plot.figure?.data[trace];
     if (!given || given.visible === false) return null;
     const layout = this.plot.gd._fullLayout;
-    const x = layout[axisName(given.xaxis ?? "x")];
-    const y = layout[axisName(given.yaxis ?? "y")];
+    const x = /** @type {Axis | undefined} */ (layout[axisName(given.xaxis ?? "x")]);
+    const y = /** @type {Axis | undefined} */ (layout[axisName(given.yaxis ?? "y")]);
     return x && y ? { x, y, area: [x._offset, y._offset, x._length, y._length] } : null;
   }
 
-  // Where a node's points stand in a trace.
+  /**
+   * Where a node's points stand in a trace.
+   * @param {number} trace
+   * @param {number} node
+   */
   points(trace, node) {
     const axes = this.axes(trace);
-    const given = this.plot.figure.data[trace];
+    const given = this.plot.figure?.data[trace];
     if (!axes || !given?.customdata || !given.x) return [];
+    /** @type {Box[]} */
     const found = [];
     for (let i = 0; i < given.customdata.length; i += 1) {
       if (Number(given.customdata[i]) === node) found.push(...this.around(axes, given, i, node));
@@ -91,33 +125,53 @@ export class Marks {
     return found;
   }
 
-  // Where the target's own token stands in a trace: the last point of a line that leads to it.
+  /**
+   * Where the target's own token stands in a trace: the last point of a line that leads to it.
+   * @param {number} trace
+   * @param {number} node
+   */
   own(trace, node) {
     const axes = this.axes(trace);
-    const given = this.plot.figure.data[trace];
-    return axes && given.x?.length ? this.around(axes, given, given.x.length - 1, node) : [];
+    const given = this.plot.figure?.data[trace];
+    return axes && given?.x?.length ? this.around(axes, given, given.x.length - 1, node) : [];
   }
 
-  // The box around a point; none where it is not in the picture.
+  /**
+   * The box around a point; none where it is not in the picture.
+   * @param {Axes} axes
+   * @param {PlotTrace} given
+   * @param {number} i
+   * @param {number} node
+   * @returns {Box[]}
+   */
   around(axes, given, i, node) {
     const size = (typeof given.marker?.size === "object" ? given.marker.size[i] : given.marker?.size) ?? 8;
-    const [left, top] = [axes.x._offset + axes.x.d2p(given.x[i]), axes.y._offset + axes.y.d2p(given.y[i])];
+    const left = axes.x._offset + axes.x.d2p(given.x?.[i] ?? NaN);
+    const top = axes.y._offset + axes.y.d2p(given.y?.[i] ?? NaN);
     const half = Number(size) / 2 + 3;
     if (!Number.isFinite(left) || !Number.isFinite(top)) return [];
     return [{ node, area: axes.area, x: left - half, y: top - half, w: 2 * half, h: 2 * half }];
   }
 
-  // The row of a node in a matrix, and its extent on the page.
+  /**
+   * The row of a node in a matrix, and its extent on the page.
+   * @param {number} trace
+   * @param {number} node
+   */
   rowPlace(trace, node) {
     const axes = this.axes(trace);
-    const given = this.plot.figure.data[trace];
+    const given = this.plot.figure?.data[trace];
     if (!axes || !given?.z) return null;
     const row = given.customdata ? Array.from(given.customdata, Number).indexOf(node) : node;
     if (row < 0 || row >= given.z.length) return null;
     const [top, bottom] = edges(axes.y, given.y, row, given.z.length);
-    return { axes, given, row, top: Math.min(top, bottom), h: Math.abs(bottom - top) };
+    return { axes, given, line: given.z[row], top: Math.min(top, bottom), h: Math.abs(bottom - top) };
   }
 
+  /**
+   * @param {number} trace
+   * @param {number} node
+   */
   row(trace, node) {
     const place = this.rowPlace(trace, node);
     if (!place) return [];
@@ -125,11 +179,16 @@ export class Marks {
     return [{ node, area, x: area[0], y: place.top - ROW_MARGIN, w: area[2], h: place.h + 2 * ROW_MARGIN }];
   }
 
-  // The cells that a node's row sees, neighbours joined.
+  /**
+   * The cells that a node's row sees, neighbours joined.
+   * @param {number} trace
+   * @param {number} node
+   */
   litCells(trace, node) {
     const place = this.rowPlace(trace, node);
     if (!place) return [];
-    const line = place.given.z[place.row];
+    const { line } = place;
+    /** @type {Box[]} */
     const boxes = [];
     for (let from = 0; from < line.length; from += 1) {
       if (!line[from]) continue;
@@ -143,8 +202,11 @@ export class Marks {
     return boxes;
   }
 
-  // A growing chart shows all steps: a line stands at this one, and the later ones are behind a veil. Axes without
-  // labels carry words, which are of no step.
+  /**
+   * A growing chart shows all steps: a line stands at this one, and the later ones are behind a veil. Axes without
+   * labels carry words, which are of no step.
+   * @param {PlotElement["_fullLayout"]} layout
+   */
   drawTime(layout) {
     const { state } = this.plot.player;
     const x = layout.xaxis;
@@ -152,7 +214,7 @@ export class Marks {
     const [left, right] = [x._offset, x._offset + x._length];
     const at = left + x.d2p(state.step);
     const edge = Math.max(left, left + x.d2p(state.step + (isJudged(state) ? 0.5 : -0.5)));
-    const axes = Object.entries(layout).filter(([name]) => name.startsWith("yaxis")).map(([, axis]) => axis);
+    const axes = Object.entries(layout).filter(([name]) => name.startsWith("yaxis")).map(([, axis]) => /** @type {Axis} */ (axis));
     const rows = axes.filter((axis) => axis.showticklabels);
     const later = rows.map((y) => rectangle([edge, y._offset, right - edge, y._length]));
     const now = rows.map((y) => `M${at} ${y._offset}v${y._length}`);
@@ -162,17 +224,28 @@ export class Marks {
   }
 }
 
+/** @param {number[]} sides */
 const rectangle = ([x, y, w, h]) => `M${x} ${y}h${w}v${h}h${-w}z`;
 
+/** @param {Box} box */
 const outline = ({ x, y, w, h }) => `M${round(x)} ${round(y)}h${round(w)}v${round(h)}h${round(-w)}z`;
 
+/** @param {number} value */
 const round = (value) => Math.round(value * 10) / 10;
 
-// A cell's two sides: from its edges where they are given, from neighbouring centres, or from its number.
+/**
+ * A cell's two sides: from its edges where they are given, from neighbouring centres, or from its number.
+ * @param {Axis} axis
+ * @param {ArrayLike<number> | undefined} given
+ * @param {number} i
+ * @param {number} count
+ */
 const edges = (axis, given, i, count) => {
+  /** @param {number} value */
   const at = (value) => axis._offset + axis.d2p(value);
   if (!given || !given.length) return [at(i - 0.5), at(i + 0.5)];
   if (given.length === count + 1) return [at(given[i]), at(given[i + 1])];
+  /** @param {number} j */
   const centre = (j) => Number(given[j]);
   const before = i > 0 ? (centre(i) - centre(i - 1)) / 2 : null;
   const after = i + 1 < count ? (centre(i + 1) - centre(i)) / 2 : null;

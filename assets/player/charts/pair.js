@@ -4,56 +4,113 @@ import { FATE } from "../stream/fates.js";
 import { seenNodes, siblings } from "../stream/tree.js";
 import { fillTemplate } from "../text/words.js";
 
+/** @import { RunRecord } from "../stream/record.js" */
+/** @import { Header, Law, Nodes, Numbers, PairDetail, Patch, Spot, StepLine } from "../types.d.ts" */
+
 const { ACCEPTED, REJECTED, MATCHED, EXPLORED } = FATE;
 
+/** @type {{ [fate: number]: string }} */
 const JUDGED = { [ACCEPTED]: "accepted", [REJECTED]: "rejected", [MATCHED]: "right, but not the one used" };
 
-const known = (values, node) => values && node > 0 && !Number.isNaN(values[node]);
+/**
+ * @typedef {[token: number, p: number]} Share
+ * @typedef {{ top: Share[], best: Law, node: number, rivals: number[], said: number, drafter: Map<number, number>,
+ *   most: number }} Choice
+ */
 
-// A share as it is in the record: numbers of four bytes have no end behind its six digits.
-const share = (values, node) => Math.round(values[node] * 1e6) / 1e6;
+/**
+ * A guess's number in a column; null where none is known.
+ * @param {Numbers | null} values
+ * @param {number} node
+ */
+const known = (values, node) => (values && node > 0 && !Number.isNaN(values[node]) ? values[node] : null);
 
-// What the target took behind a node: what was written there, or what is likeliest.
+/**
+ * A share as it is in the record: numbers of four bytes have no end behind its six digits.
+ * @param {number} value
+ */
+const share = (value) => Math.round(value * 1e6) / 1e6;
+
+/**
+ * What the target took behind a node: what was written there, or what is likeliest.
+ * @param {StepLine} step
+ * @param {Nodes} nodes
+ * @param {number} parent
+ */
 const taken = (step, nodes, parent) => {
   const at = nodes.path.findIndex((node) => nodes.place[node] === nodes.place[parent]);
   if (at >= 0 && at < step.emitted.length) return step.emitted[at];
   return nodes.choice ? nodes.choice[parent] : -1;
 };
 
-// The drafter's shares of tokens behind a node: of its guesses there, and of its best ones.
+/**
+ * The drafter's shares of tokens behind a node: of its guesses there, and of its best ones.
+ * @param {Nodes} nodes
+ * @param {Law} best
+ * @param {number[]} rivals
+ */
 const drafterShares = (nodes, best, rivals) => {
-  const guessed = rivals.filter((guess) => known(nodes.q, guess) && nodes.q[guess] > 0);
-  return new Map([...guessed.map((guess) => [nodes.token[guess], share(nodes.q, guess)]), ...best]);
+  /** @type {Map<number, number>} */
+  const shares = new Map();
+  for (const guess of rivals) {
+    const q = known(nodes.q, guess);
+    if (q !== null && q > 0) shares.set(nodes.token[guess], share(q));
+  }
+  for (const [token, q] of best) shares.set(token, q);
+  return shares;
 };
 
-// Tokens and the target's shares of them, the likeliest first: the guess itself, what was taken, the drafter's best,
-// and whatever else has the longest bars.
+/**
+ * Tokens and the target's shares of them, the likeliest first: the guess itself, what was taken, the drafter's best,
+ * and whatever else has the longest bars.
+ * @param {Nodes} nodes
+ * @param {Choice} choice
+ * @returns {Share[]}
+ */
 const ranked = (nodes, { top, best, node, rivals, said, drafter, most }) => {
-  const shares = new Map([...best.map(([token, , p]) => [token, p]), ...top]);
+  /** @type {Map<number, number>} */
+  const shares = new Map();
+  for (const [token, , p] of best) shares.set(token, p);
+  for (const [token, p] of top) shares.set(token, p);
   for (const guess of [node, ...rivals]) {
     const token = nodes.token[guess];
-    if (known(nodes.p, guess) && !shares.has(token)) shares.set(token, share(nodes.p, guess));
+    const p = known(nodes.p, guess);
+    if (p !== null && !shares.has(token)) shares.set(token, share(p));
   }
   const first = new Set([said, ...best.slice(0, 1).map(([token]) => token)]);
   if (node > 0) first.add(nodes.token[node]);
-  const longest = (token) => Math.max(shares.get(token), drafter.get(token) ?? 0);
-  const order = [...shares.keys()].sort((a, b) =>
-    first.has(b) - first.has(a) || longest(b) - longest(a) || a - b);
-  return order.slice(0, most).map((token) => [token, shares.get(token)])
-    .sort((a, b) => b[1] - a[1] || a[0] - b[0]);
+  /** @param {Share} share */
+  const longest = ([token, p]) => Math.max(p, drafter.get(token) ?? 0);
+  /** @param {Share} share */
+  const leads = ([token]) => Number(first.has(token));
+  const order = [...shares].sort((a, b) => leads(b) - leads(a) || longest(b) - longest(a) || a[0] - b[0]);
+  return order.slice(0, most).sort((a, b) => b[1] - a[1] || a[0] - b[0]);
 };
 
-// Why the target never came to a guess: the run was cut before it, or it hangs off a rejected one.
+/**
+ * Why the target never came to a guess: the run was cut before it, or it hangs off a rejected one.
+ * @param {StepLine} step
+ * @param {Nodes} nodes
+ * @param {number} node
+ */
 const never = (step, nodes, node) => {
   const way = nodes.path.map((at) => nodes.place[at]);
   const above = seenNodes(nodes, nodes.parent[node]).map((at) => nodes.place[at]);
-  if (step.emitted.length === step.accepted && above.includes(way.at(-1))) return "cut";
-  return way.includes(above.at(-1)) ? "" : "untried";
+  if (step.emitted.length === step.accepted && above.includes(way[way.length - 1])) return "cut";
+  return way.includes(above[above.length - 1]) ? "" : "untried";
 };
 
+/**
+ * @param {PairDetail["words"]} words
+ * @param {Header} header
+ * @param {StepLine} step
+ * @param {Nodes} nodes
+ * @param {number} node
+ * @param {number} best
+ */
 const sentence = (words, header, step, nodes, node, best) => {
-  if (!known(nodes.p, node)) return words.none;
-  const [p, q, fate] = [nodes.p[node], known(nodes.q, node) ? nodes.q[node] : 0, nodes.fate[node]];
+  const [p, q, fate] = [known(nodes.p, node), known(nodes.q, node) ?? 0, nodes.fate[node]];
+  if (p === null) return words.none;
   const why = never(step, nodes, node);
   let kind = q ? (fate === REJECTED ? "residual" : "sampled") : "copied";
   if (fate === EXPLORED) kind = "explored";
@@ -66,7 +123,14 @@ const sentence = (words, header, step, nodes, node, best) => {
   });
 };
 
-// Where what the target took stood in the drafter's law there or, where none is known, among the guesses.
+/**
+ * Where what the target took stood in the drafter's law there or, where none is known, among the guesses.
+ * @param {PairDetail} detail
+ * @param {Nodes} nodes
+ * @param {number[]} rivals
+ * @param {number} said
+ * @param {Law} best
+ */
 const rank = ({ words, ranks }, nodes, rivals, said, best) => {
   const liked = best.findIndex(([token]) => token === said);
   if (liked >= 0) return fillTemplate(words.liked, { rank: ranks[liked], q: best[liked][1].toFixed(3) });
@@ -76,7 +140,14 @@ const rank = ({ words, ranks }, nodes, rivals, said, best) => {
   return fillTemplate(words[at >= 0 ? "rank" : "missed"], { rank: at + 1, count: rivals.length });
 };
 
-// The patch of a pinned node, plain values; null where the alternatives are not known.
+/**
+ * The patch of a pinned node, plain values; null where the alternatives are not known.
+ * @param {RunRecord} record
+ * @param {PairDetail} detail
+ * @param {number} k
+ * @param {Spot} pin
+ * @returns {Patch | null}
+ */
 export const pairPatch = (record, detail, k, { node: pinned, own = false }, whole = false) => {
   const nodes = record.nodes(k);
   const top = record.details.get(k);
@@ -89,20 +160,25 @@ export const pairPatch = (record, detail, k, { node: pinned, own = false }, whol
   const said = taken(step, nodes, parent);
   const drafter = drafterShares(nodes, best, rivals);
   const rows = ranked(nodes, { top: top[parent], best, node, rivals, said, drafter, most: detail.rows });
+  /** @param {number} token */
   const place = (token) => rivals.find((guess) => nodes.token[guess] === token) ?? -1;
+  /** @param {number} token */
   const row = (token) => rows.findIndex(([each]) => each === token);
-  const drawn = rows.map(([token], i) => [i, token]).filter(([, token]) => drafter.has(token));
+  const drawn = rows.map(([token], i) => ({ token, i })).filter(({ token }) => drafter.has(token));
+  /** @type {[x: number, row: number, symbol: string][]} */
   const signs = row(said) >= 0 ? [[1.17, row(said), "diamond"]] : [];
-  if (node) signs.push([1.1, row(nodes.token[node]), record.play.fates[nodes.fate[node]].symbol]);
+  if (node) signs.push([1.1, row(nodes.token[node]), record.head.fates[nodes.fate[node]].symbol]);
   const most = Math.max(0, ...top[parent].map(([, p]) => p));
   const say = [
-    own ? detail.words.own : sentence(detail.words, record.play.header, step, nodes, node, most), rank(detail, nodes, rivals, said, best),
+    own ? detail.words.own : sentence(detail.words, record.head.header, step, nodes, node, most),
+    rank(detail, nodes, rivals, said, best),
   ];
+  /** @type {{ [attribute: string]: unknown }[]} */
   const data = [];
   data[detail.target] = { x: rows.map(([, p]) => p), customdata: rows.map(([token]) => place(token)) };
   data[detail.draft] = {
-    x: drawn.map(([, token]) => drafter.get(token)), y: drawn.map(([i]) => i + 0.2),
-    customdata: drawn.map(([, token]) => place(token)),
+    x: drawn.map(({ token }) => drafter.get(token)), y: drawn.map(({ i }) => i + 0.2),
+    customdata: drawn.map(({ token }) => place(token)),
   };
   data[detail.names] = {
     y: rows.map((_, i) => i), text: rows.map(([token]) => escapeMarkup(cutText(record.visible(token), whole ? 0 : 14))),

@@ -4,6 +4,10 @@ import { Marks } from "./marks.js";
 import { el } from "../dom/elements.js";
 import { fateCounts, isJudged } from "../stream/fates.js";
 
+/** @import { View, Figure, Layout, PlotTrace, Point } from "../types.d.ts" */
+/** @import { Player } from "../player.js" */
+/** @import { PlotElement, PlotlyLibrary } from "../types.d.ts" */
+
 const CONFIG = {
   displayModeBar: false, displaylogo: false, responsive: false, doubleClick: false, showTips: false,
   scrollZoom: false, showAxisDragHandles: false,
@@ -16,10 +20,14 @@ const SLIDE_MS = 320;
 const CHIP_ROOM = 56; // pixels below a chart on the full screen, for the chip that tells what is pinned
 
 export class Plot {
+  /**
+   * @param {Player} player
+   * @param {View} view
+   */
   constructor(player, view) {
     this.player = player;
     this.view = view;
-    this.gd = el("div", { class: "ss-plot", role: "img", "aria-label": view.label });
+    this.gd = /** @type {PlotElement} */ (el("div", { class: "ss-plot", role: "img", "aria-label": view.label }));
     // Plotly asks at every drawing whether it has a size, and the browser would lay the page out for each chart.
     for (const side of ["clientWidth", "clientHeight"]) Object.defineProperty(this.gd, side, { value: 1 });
     this.marks = new Marks(this);
@@ -29,11 +37,20 @@ export class Plot {
     this.listenToCells();
     this.box.style.minHeight = `${this.height()}px`; // nothing jumps, and only what can be seen is taken for seen
     this.width = 0;
-    this.drawn = null; // what stands on the screen, to draw nothing twice
+    this.sized = -1; // the state's count of sizes when the width was measured
+    this.step = -1; // that is drawn
+    /** @type {string | null} what stands on the screen, to draw nothing twice */
+    this.drawn = null;
+    /** @type {string | null} what plotly was told last, where cells are drawn here */
+    this.told = null;
+    /** @type {Figure | null} */
     this.figure = null;
   }
 
-  // Draw a step and phase; returns whether anything had to be drawn.
+  /**
+   * Draw a step and phase; returns whether anything had to be drawn.
+   * @param {boolean} slide
+   */
   draw(slide) {
     const { record, frames, state, theme } = this.player;
     // Measuring makes the browser lay the page out: only when something may have changed its size.
@@ -44,10 +61,11 @@ export class Plot {
       record.steps[state.step]?.thin].join("|");
     if (this.drawn !== wanted) {
       const before = this.drawn === null ? null : this.figure;
-      this.figure = frames.figure(this.view, state.step, state.phase, theme, state.pin);
-      const rest = this.cells.take(this.figure);
-      const layout = this.layout(width);
-      if (slide && this.view.slides && before) this.slide(before, layout);
+      const figure = frames.figure(this.view, state.step, state.phase, theme, state.pin);
+      this.figure = figure;
+      const rest = this.cells.take(figure);
+      const layout = this.layout(figure, width);
+      if (slide && this.view.slides && before) this.slide(before, figure, layout);
       else if (this.isNews(rest, layout)) this.show(rest, layout);
       this.cells.draw();
       this.box.classList.toggle("ss-celled", this.cells.catch);
@@ -76,7 +94,11 @@ export class Plot {
     return this.view.base.layout?.height ?? 320;
   }
 
-  // Whether plotly has anything to draw. Of charts that it draws all of, something always is new.
+  /**
+   * Whether plotly has anything to draw. Of charts that it draws all of, something always is new.
+   * @param {PlotTrace[]} data
+   * @param {Layout} layout
+   */
   isNews(data, layout) {
     const told = this.cells.taken.size ? JSON.stringify([data, layout]) : null;
     const same = told !== null && told === this.told;
@@ -84,26 +106,42 @@ export class Plot {
     return !same;
   }
 
-  layout(width) {
-    const layout = deepCopy({
-      ...this.figure.layout, ...(this.cells.taken.size ? CLEAR : {}), width, height: this.height(), autosize: false,
+  /**
+   * @param {Figure} figure
+   * @param {number} width
+   * @returns {Layout}
+   */
+  layout(figure, width) {
+    const layout = definedCopy({
+      ...figure.layout, ...(this.cells.taken.size ? CLEAR : {}), width, height: this.height(), autosize: false,
       dragmode: false, hovermode: "closest",
     });
-    for (const [name, axis] of Object.entries(layout)) if (/^[xy]axis/.test(name)) axis.ticklabeloverflow = "allow";
+    for (const [name, axis] of Object.entries(layout)) {
+      if (/^[xy]axis/.test(name)) Object.assign(/** @type {object} */ (axis), { ticklabeloverflow: "allow" });
+    }
     return layout;
   }
 
-  // Plotly moves what it has drawn itself.
-  slide(before, layout) {
-    this.show(before.data, deepCopy(layout));
+  /**
+   * Plotly moves what it has drawn itself.
+   * @param {Figure} before
+   * @param {Figure} after
+   * @param {Layout} layout
+   */
+  slide(before, after, layout) {
+    this.show(before.data, definedCopy(layout));
     this.cells.clear();
     this.told = null;
-    this.show(this.figure.data, { ...layout, transition: { duration: SLIDE_MS, easing: "cubic-in-out" } });
+    this.show(after.data, { ...layout, transition: { duration: SLIDE_MS, easing: "cubic-in-out" } });
   }
 
+  /**
+   * @param {PlotTrace[]} data
+   * @param {Layout} layout
+   */
   show(data, layout) {
     // Told the same settings again, plotly would compare them all, and look in the whole page for a <base>.
-    globalThis.Plotly.react(this.gd, data.map(unlessEmpty), layout, ...(this.gd._context ? [] : [CONFIG]));
+    library().react(this.gd, data.map(unlessEmpty), layout, ...(this.gd._context ? [] : [CONFIG]));
   }
 
   listen() {
@@ -114,6 +152,10 @@ export class Plot {
 
   // Plotly does not know where cells are.
   listenToCells() {
+    /**
+     * @param {(point: Point | null, event: MouseEvent) => void} act
+     * @returns {(event: MouseEvent) => void}
+     */
     const own = (act) => (event) => {
       if (!this.cells.catch) return;
       const { left, top } = this.box.getBoundingClientRect();
@@ -124,40 +166,56 @@ export class Plot {
     this.box.addEventListener("click", own((point) => this.press(point)));
   }
 
+  /**
+   * @param {Point | null} [point]
+   * @param {MouseEvent} [event]
+   */
   point(point, event) {
     const at = this.spotAt(point);
     if (at) this.player.hover(at.step, at.node, event, at.own);
     else this.player.hover(-1);
   }
 
+  /**
+   * @param {Point | null} [point]
+   * @param {MouseEvent} [event]
+   */
   press(point, event) {
     const at = this.spotAt(point);
     if (at) this.player.togglePin(at.step, at.node, at.own);
-    else if (this.view.grows && point) this.player.seek(this.stepAt(event));
+    else if (this.view.grows && point && event) this.player.seek(this.stepAt(event));
   }
 
-  // The step that the pointer is on, which the nearest point need not be of.
+  /**
+   * The step that the pointer is on, which the nearest point need not be of.
+   * @param {MouseEvent} event
+   */
   stepAt({ clientX }) {
     const { xaxis } = this.gd._fullLayout;
     return Math.round(xaxis.p2d(clientX - this.gd.getBoundingClientRect().left - xaxis._offset));
   }
 
-  // What of the step a point shows: a node, or the target's own token; null where it shows neither.
+  /**
+   * What of the step a point shows: a node, or the target's own token; null where it shows neither.
+   * @param {Point | null} [point]
+   */
   spotAt(point) {
     const { record, state } = this.player;
     if (!point || this.step !== state.step) return null; // a live run's picture may be behind it
     return record.spot(state.step, this.givenNumber(point));
   }
 
+  /** @param {Point} point */
   givenNumber(point) {
     const { record, state } = this.player;
     const kind = this.view.nodes[point.curveNumber];
-    const known = this.figure.data[point.curveNumber]?.customdata;
+    const known = this.figure?.data[point.curveNumber]?.customdata;
+    const [number] = typeof point.pointNumber === "number" ? [point.pointNumber] : point.pointNumber;
     // Rows are nodes in order, unless the trace says which.
-    if (kind === "rows") return Number(known ? known[point.pointNumber[0]] : point.pointNumber[0]);
+    if (kind === "rows") return Number(known ? known[number] : number);
     // A line from the node where the target chose its own token to that token.
-    if (kind === "own") return point.pointNumber ? record.nodes(state.step)?.count : record.own(state.step)?.node;
-    return kind === "points" ? Number(known?.[point.pointNumber] ?? -1) : -1;
+    if (kind === "own") return number ? record.nodes(state.step)?.count : record.own(state.step)?.node;
+    return kind === "points" ? Number(known?.[number] ?? -1) : -1;
   }
 
   // What a reader of the page hears instead of the picture.
@@ -168,20 +226,26 @@ export class Plot {
     const judged = isJudged(state);
     const counted = nodes && this.view.nodes.some(Boolean) ? fateCounts(nodes, judged) : new Map();
     const parts = [...counted].map(([fate, count]) => `${count} ${this.player.fate(fate).label.toLowerCase()}`);
-    const summary = this.figure.summary ?? (parts.length ? `Nodes: ${parts.join(", ")}.` : (step?.say ?? ""));
+    const summary = this.figure?.summary ?? (parts.length ? `Nodes: ${parts.join(", ")}.` : (step?.say ?? ""));
     const words = `${this.view.label}, step ${state.step} of ${record.last}. ${summary}`;
     if (this.gd.getAttribute("aria-label") !== words) this.gd.setAttribute("aria-label", words);
   }
 
-  image(format) {
+  /**
+   * The figure as it is, with all of its cells.
+   * @param {Figure} figure
+   * @param {"png" | "svg"} format
+   */
+  image(figure, format) {
     const { width, height } = this.gd._fullLayout;
-    const { paper_bgcolor, plot_bgcolor } = this.figure.layout;
-    const layout = { ...this.gd.layout, paper_bgcolor, plot_bgcolor }; // the figure as it is, with all of its cells
-    return globalThis.Plotly.toImage({ data: this.figure.data, layout, config: CONFIG }, { format, width, height, scale: format === "png" ? 2 : 1 });
+    const { paper_bgcolor, plot_bgcolor } = figure.layout;
+    const layout = { ...this.gd.layout, paper_bgcolor, plot_bgcolor };
+    const size = { format, width, height, scale: format === "png" ? 2 : 1 };
+    return library().toImage({ data: figure.data, layout, config: CONFIG }, size);
   }
 
   close() {
-    if (this.drawn !== null) globalThis.Plotly.purge(this.gd);
+    if (this.drawn !== null) library().purge(this.gd);
     this.drawn = null;
     this.told = null;
     this.figure = null;
@@ -190,16 +254,34 @@ export class Plot {
   }
 }
 
-// A trace that has nothing to show in this step costs as much as any other unless it is hidden.
+/**
+ * A trace that has nothing to show in this step costs as much as any other unless it is hidden.
+ * @param {PlotTrace} trace
+ */
 const unlessEmpty = (trace) => {
   const empty = trace.type === "scatter" && !(trace.x ?? trace.y)?.length; // without x, places are counted
   return empty ? { ...trace, visible: false } : trace;
 };
 
-// Plotly writes into the layout that it is given, and takes null for a value.
-export const deepCopy = (value) => {
-  if (Array.isArray(value)) return value.map(deepCopy);
+/** @returns {PlotlyLibrary} */
+const library = () => {
+  if (!globalThis.Plotly) throw new Error("the charts' library is not loaded");
+  return globalThis.Plotly;
+};
+
+/**
+ * A copy without what is not defined: plotly writes into the layout that it is given, and takes null for a value.
+ * @param {Layout} layout
+ */
+const definedCopy = (layout) => /** @type {Layout} */ (defined(layout));
+
+/**
+ * @param {unknown} value
+ * @returns {unknown}
+ */
+const defined = (value) => {
+  if (Array.isArray(value)) return value.map(defined);
   if (value === null || typeof value !== "object" || ArrayBuffer.isView(value)) return value;
   const known = Object.entries(value).filter(([, part]) => part !== null && part !== undefined);
-  return Object.fromEntries(known.map(([name, part]) => [name, deepCopy(part)]));
+  return Object.fromEntries(known.map(([name, part]) => [name, defined(part)]));
 };

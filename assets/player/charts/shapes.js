@@ -1,6 +1,7 @@
 // The markers of figures as paths around a place: plotly's shapes by their names or numbers, and their sizes.
 
 
+/** @type {{ [number: number]: string }} */
 const NAMES = { 0: "circle", 1: "square", 2: "diamond", 4: "x", 17: "star", 28: "circle-x", 36: "hash" };
 
 const TIPS = Array.from({ length: 10 }, (_, i) => [Math.sin((Math.PI * i) / 5), -Math.cos((Math.PI * i) / 5)]);
@@ -10,13 +11,29 @@ const CORNER = [[0, 1], [1, 2], [2, 1]]; // of a cross that stands on two tips; 
 const CROSS = [0, 1, 2, 3].flatMap((turns) => CORNER.map(([across, down]) =>
   [[across, down], [down, -across], [-across, -down], [-down, across]][turns]));
 
+/** @param {number[][]} points */
 const path = (points) => `M${points.map((point) => point.join(" ")).join("L")}Z`;
 
+/**
+ * @param {number[]} point
+ * @param {number} x
+ * @param {number} y
+ * @param {number} by
+ */
 const scaled = ([across, down], x, y, by) => [x + by * across, y + by * down];
 
+/**
+ * @param {number} x
+ * @param {number} y
+ * @param {number} r
+ */
 const circle = (x, y, r) => `M${x + r} ${y}A${r} ${r} 0 1 1 ${x - r} ${y}A${r} ${r} 0 1 1 ${x + r} ${y}Z`;
 
-// Around x and y, with half the marker's size.
+/**
+ * Around x and y, with half the marker's size.
+ * @typedef {(x: number, y: number, r: number) => string} Draw
+ * @type {{ [name: string]: Draw }}
+ */
 const SHAPES = {
   circle,
   square: (x, y, r) => `M${x - r} ${y - r}h${2 * r}v${2 * r}h${-2 * r}Z`,
@@ -30,11 +47,17 @@ const SHAPES = {
   hash: (x, y, r) => [-r / 2, r / 2].map((k) => `M${x + k} ${y - r}v${2 * r}M${x - r} ${y + k}h${2 * r}`).join(""),
 };
 
-// What a marker is made of; null for one that is not drawn here.
+/**
+ * What a marker is made of; null for one that is not drawn here.
+ * @param {string | number} symbol
+ */
 export const markerShape = (symbol) => {
-  const [name, open, dot] = typeof symbol === "number" ? [NAMES[symbol % 100], symbol % 200 >= 100, symbol >= 200]
-    : [String(symbol).replace(/(-open)?(-dot)?$/, ""), /-open/.test(symbol), /-dot$/.test(symbol)];
+  const numbered = typeof symbol === "number";
+  const name = numbered ? NAMES[symbol % 100] : String(symbol).replace(/(-open)?(-dot)?$/, "");
+  const open = numbered ? symbol % 200 >= 100 : /-open/.test(symbol);
+  const dot = numbered ? symbol >= 200 : /-dot$/.test(symbol);
   if (!Object.hasOwn(SHAPES, name)) return null;
+  /** @type {Draw} */
   const draw = (x, y, r) => SHAPES[name](x, y, r) + (dot ? SHAPES.diamond(x, y, 0.4) : "");
   return { draw, open };
 };

@@ -1,8 +1,12 @@
 // Play: which step and phase stand on the screen at which time. It never slows the engine, it only replays.
 import { PHASES } from "../stream/fates.js";
 
+/** @import { Phase } from "../types.d.ts" */
+/** @import { Player } from "../player.js" */
+
 const WHOLE_MS = 500; // a step at speed 1
 
+/** @type {{ [phase in Phase]: number }} */
 const PHASE_MS = { propose: 650, verify: 450, accept: 550, commit: 550 };
 
 const QUICK = 4; // from this speed on nobody sees phases
@@ -16,10 +20,14 @@ const LOOK_SHARE = 5; // and at most a fifth of the time goes into drawing it
 export const SPEEDS = [...["0.25", "0.5", "1", "2", "4", "8"].map((speed) => [speed, `${speed}×`]), ["real", "real time"]];
 
 export class Clock {
+  /** @param {Player} player */
   constructor(player) {
     this.player = player;
     this.request = 0;
     this.timer = 0;
+    this.left = 0; // milliseconds until the next step or phase is due
+    this.before = 0;
+    this.looked = -Infinity;
   }
 
   get byPhases() {
@@ -32,6 +40,10 @@ export class Clock {
     return this.byPhases || Number(this.player.state.speed) <= 1;
   }
 
+  /**
+   * @param {number} step
+   * @param {Phase} phase
+   */
   duration(step, phase) {
     const { record, state } = this.player;
     if (state.speed === "real") return Math.max(1, record.steps[step]?.ms[4] ?? 1);
@@ -43,6 +55,7 @@ export class Clock {
     const { step, phase } = this.player.state;
     this.left = this.duration(step, phase);
     this.before = performance.now();
+    /** @param {number} now */
     const tick = (now) => {
       if (!this.player.state.playing) return;
       this.left -= Math.min(LONGEST_MS, Math.max(0, now - this.before));
@@ -70,6 +83,11 @@ export class Clock {
     if (this.left < 0) this.left = 0;
   }
 
+  /**
+   * @param {number} step
+   * @param {Phase} phase
+   * @returns {[step: number, phase: Phase] | null}
+   */
   next(step, phase) {
     const { record } = this.player;
     const at = PHASES.indexOf(phase);
@@ -78,11 +96,14 @@ export class Clock {
     return [step + 1, this.byPhases ? "propose" : "commit"];
   }
 
-  // A live run that is followed is drawn a few times a second: the machine has a model to run.
+  /**
+   * A live run that is followed is drawn a few times a second: the machine has a model to run.
+   * @param {() => void} draw
+   */
   look(draw) {
     if (this.timer) return;
-    const waited = performance.now() - (this.looked ?? -Infinity);
-    const pause = Math.max(LOOK_MS, LOOK_SHARE * (this.player.took ?? 0));
+    const waited = performance.now() - this.looked;
+    const pause = Math.max(LOOK_MS, LOOK_SHARE * this.player.took);
     this.timer = setTimeout(() => {
       this.timer = 0;
       this.looked = performance.now();

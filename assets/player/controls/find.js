@@ -1,8 +1,17 @@
 // Where a text stands: in what was written, among the guesses of a pool or a drafter, in the window.
 import { el } from "../dom/elements.js";
 
-// The first node of a step whose token holds the text, -2 where only the written tokens do, -1 where none does.
+/** @import { RunRecord } from "../stream/record.js" */
+/** @import { Player } from "../player.js" */
+
+/**
+ * The first node of a step whose token holds the text, -2 where only the written tokens do, -1 where none does.
+ * @param {RunRecord} record
+ * @param {number} k
+ * @param {string} wanted
+ */
 const found = (record, k, wanted) => {
+  /** @param {number} id */
   const holds = (id) => [record.raw(id), record.visible(id)].some((text) => text.toLowerCase().includes(wanted));
   const nodes = record.nodes(k);
   const node = nodes ? Array.from(nodes.token).findIndex((id, at) => at > 0 && holds(id)) : -1;
@@ -10,6 +19,7 @@ const found = (record, k, wanted) => {
 };
 
 export class Find {
+  /** @param {Player} player */
   constructor(player) {
     this.player = player;
     this.input = el("input", {
@@ -18,6 +28,7 @@ export class Find {
     });
   }
 
+  /** @param {KeyboardEvent} event */
   press(event) {
     if (event.key !== "Enter" && event.key !== "Escape") return;
     event.preventDefault(); // a browser would empty the field
@@ -25,7 +36,10 @@ export class Find {
     else this.player.root.focus({ preventScroll: true });
   }
 
-  // The next step, or the one before, that has the text; the token is pinned there.
+  /**
+   * The next step, or the one before, that has the text; the token is pinned there.
+   * @param {1 | -1} direction
+   */
   go(direction) {
     const { player } = this;
     const { record } = player;

@@ -2,6 +2,8 @@
 import { dialog } from "../dom/dialog.js";
 import { el } from "../dom/elements.js";
 
+/** @import { Player } from "../player.js" */
+
 export const VIEW_KEYS = ["mask", "window", "pool", "tree", "pair", "timeline", "counters", "check"];
 
 const KEYS = [
@@ -17,6 +19,7 @@ const KEYS = [
   ["?", "these keys"],
 ];
 
+/** @type {{ [key: string]: (player: Player, event: KeyboardEvent) => void }} */
 const ACTIONS = {
   " ": (player) => player.togglePlay(),
   ArrowLeft: (player, event) => player.stepBy(event.shiftKey ? -10 : -1),
@@ -33,27 +36,43 @@ const ACTIONS = {
   Escape: (player) => player.escape(),
 };
 
-const typed = (target) => target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
+/** @param {Element} target */
+const typed = (target) =>
+  (target instanceof HTMLElement && target.isContentEditable) || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
 
+/** @param {Element} target */
 const presses = (target) => /^(BUTTON|A|SUMMARY)$/.test(target.tagName);
 
-// Buttons that are no more than buttons: tabs and the like have keys of their own.
+/**
+ * Buttons that are no more than buttons: tabs and the like have keys of their own.
+ * @param {Element} target
+ */
 const plain = (target) => presses(target) && !target.hasAttribute("role");
 
-// The keys of the page for what stands in `root`, as long as it is seen; answers with what ends that. `lent` may be
-// typed into, and is ours all the same.
+/**
+ * The keys of the page for what stands in `root`, as long as it is seen; answers with what ends that. `lent` may be
+ * typed into, and is ours all the same.
+ * @param {HTMLElement} root
+ * @param {(event: KeyboardEvent) => boolean} act
+ * @param {HTMLElement | null} [lent]
+ */
 export const listenToKeys = (root, act, lent = null) => {
   const seen = () => root.offsetParent && !document.querySelector("dialog[open]");
+  /** @param {KeyboardEvent} event */
   const press = (event) => {
     const { target } = event;
+    if (!(target instanceof Element)) return;
     const ours = root.contains(target) || target === document.body || target === document.documentElement || plain(target);
     if (!ours || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     if (!seen() || (typed(target) && target !== lent) || (event.key === " " && presses(target))) return;
     if (act(event)) event.preventDefault();
   };
-  // A button that was pressed with the mouse does not keep the keys to itself: Space is not to press Run again.
+  /**
+   * A button that was pressed with the mouse does not keep the keys to itself: Space is not to press Run again.
+   * @param {PointerEvent} event
+   */
   const release = (event) => {
-    const pressed = event.pointerType === "mouse" && event.target.closest?.("button");
+    const pressed = event.pointerType === "mouse" && event.target instanceof Element && event.target.closest("button");
     if (pressed && plain(pressed) && seen()) root.focus({ preventScroll: true });
   };
   document.addEventListener("keydown", press);
@@ -64,6 +83,7 @@ export const listenToKeys = (root, act, lent = null) => {
   };
 };
 
+/** @param {Player} player */
 export const listenToPlayerKeys = (player) => listenToKeys(player.root, (event) => {
   const action = /^[1-8]$/.test(event.key)
     ? () => player.cards.goto(VIEW_KEYS[Number(event.key) - 1]) : ACTIONS[event.key];
@@ -72,9 +92,11 @@ export const listenToPlayerKeys = (player) => listenToKeys(player.root, (event) 
   return true;
 }, player.transport.scrubber);
 
+/** @param {string} key */
 const named = (key) => (key === "–" ? " – " : el("kbd", {}, key));
 
 export class Help {
+  /** @param {Player} player */
   constructor({ on }) {
     const rows = KEYS.filter(([key]) => key !== "c" || on.compare).map(([key, words]) => el("tr", {},
       el("th", { scope: "row" }, ...key.split(" ").map(named)), el("td", {}, words)));

@@ -2,16 +2,28 @@
 import { dialog } from "../dom/dialog.js";
 import { el } from "../dom/elements.js";
 
+/** @import { Plot } from "../charts/plot.js" */
+/** @import { Player } from "../player.js" */
+/** @import { Linked } from "../types.d.ts" */
+
+/**
+ * @param {Player} player
+ * @param {Plot} plot
+ * @param {"png" | "svg"} format
+ */
 export const saveImage = async (player, plot, format) => {
-  if (plot.drawn === null || plot.box.classList.contains("ss-past")) return;
-  const address = await plot.image(format);
-  const name = `${player.record.play.header.method}-${plot.view.name}-step-${player.state.step}.${format}`;
+  if (!plot.figure || plot.box.classList.contains("ss-past")) return;
+  const address = await plot.image(plot.figure, format);
+  const name = `${player.record.head.header.method}-${plot.view.name}-step-${player.state.step}.${format}`;
   el("a", { href: address, download: name }).click();
 };
 
-// The address goes to the clipboard, or where that is closed into a field to copy from.
+/**
+ * The address goes to the clipboard, or where that is closed into a field to copy from.
+ * @param {Linked} player
+ */
 export const copyLink = async (player) => {
-  const address = String(await player.on.link(player.place()));
+  const address = String(await player.on.link?.(player.place()));
   try {
     await navigator.clipboard.writeText(address);
     player.tell("The link is copied.");

@@ -7,9 +7,14 @@ import { el, show, svg, write } from "../dom/elements.js";
 import { PHASES } from "../stream/fates.js";
 import { JUMPS, bigAcceptance, isRejection } from "../stream/jumps.js";
 
+/** @import { StepLine } from "../types.d.ts" */
+/** @import { Player } from "../player.js" */
+/** @import { Jump } from "../stream/jumps.js" */
+
 const SVG_TICKS = 1000; // the scrubber's width in the units of its ticks
 
 export class Transport {
+  /** @param {Player} player */
   constructor(player) {
     this.player = player;
     this.buttons = {
@@ -21,54 +26,25 @@ export class Transport {
     };
     this.scrubber = el("input", {
       type: "range", min: 0, max: 0, value: 0, step: 1, class: "ss-scrubber", "aria-label": "Step",
-      oninput: () => player.seek(Number(this.scrubber.value)),
     });
-    [this.good, this.bad] = ["good", "bad"].map((name) => svg("path", { class: `ss-tick-${name}` }));
+    this.scrubber.addEventListener("input", () => player.seek(Number(this.scrubber.value)));
+    this.good = svg("path", { class: "ss-tick-good" });
+    this.bad = svg("path", { class: "ss-tick-bad" });
     this.ticks = svg("svg", {
       class: "ss-ticks", viewBox: `0 0 ${SVG_TICKS} 10`, preserveAspectRatio: "none", "aria-hidden": "true",
     }, this.good, this.bad);
     this.where = el("output", { class: "ss-where" });
-    this.bar = el("div", { class: "ss-transport", role: "group", "aria-label": "Playback" },
-      el("div", { class: "ss-row" }, el("div", { class: "ss-buttons" }, ...Object.values(this.buttons)),
-        el("div", { class: "ss-scrub" }, this.ticks, this.scrubber), this.where, this.tools()),
-      el("div", { class: "ss-row" }, this.phases(), this.speeds(), this.jumps(),
-        (this.find = new Find(player)).input));
-    this.ticked = "";
-  }
-
-  phases() {
-    const { player } = this;
     this.phase = PHASES.map((name) => el("button", {
       type: "button", class: "ss-phase", title: PHASE_WORDS[name],
       onclick: () => player.seek(player.state.step, name),
     }, name));
-    return el("div", { class: "ss-phases", role: "group", "aria-label": "Phase of the step" }, ...this.phase);
-  }
-
-  speeds() {
-    const { player } = this;
-    this.speed = el("select", {
-      class: "ss-select", "aria-label": "Speed", onchange: () => player.change({ speed: this.speed.value }),
-    }, ...SPEEDS.map(([value, label]) => el("option", { value }, label)));
+    this.speed = el("select", { class: "ss-select", "aria-label": "Speed" },
+      ...SPEEDS.map(([value, label]) => el("option", { value }, label)));
+    this.speed.addEventListener("change", () => player.change({ speed: this.speed.value }));
     this.substeps = el("button", {
       type: "button", class: "ss-button ss-toggle", title: "Play phase by phase, or whole steps",
       onclick: () => player.change({ substeps: !player.state.substeps }),
     }, "Sub-steps");
-    return el("div", { class: "ss-speeds" }, this.speed, this.substeps);
-  }
-
-  jumps() {
-    const { player } = this;
-    const made = Object.entries(JUMPS).map(([name, { label }]) => el("button", {
-      type: "button", class: "ss-button ss-worded", title: `Go to the next step with a ${label}`,
-      "aria-label": `Next ${label}`, onclick: () => player.jump(name, 1),
-    }, label));
-    return el("div", { class: "ss-jumps", role: "group", "aria-label": "Go to the next" },
-      el("span", { class: "ss-quiet", "aria-hidden": "true" }, "Next"), ...made);
-  }
-
-  tools() {
-    const { player } = this;
     this.follow = button("live", "Follow the run", () => player.follow(), {
       text: "Follow live", class: "ss-button ss-worded ss-live",
     });
@@ -76,14 +52,50 @@ export class Transport {
     this.link = button("link", "Copy link", () => player.copyLink());
     this.link.hidden = !player.on.link;
     // Where there is little room, what is used less waits behind a button.
-    this.more = button("more", "More controls", () => {
-      this.more.setAttribute("aria-expanded", String(this.bar.classList.toggle("ss-unfolded")));
-    }, { "aria-expanded": "false", class: "ss-button ss-more" });
+    this.more = button("more", "More controls", () => this.unfold(), {
+      "aria-expanded": "false", class: "ss-button ss-more",
+    });
+    this.find = new Find(player);
+    this.ticked = "";
+    this.bar = this.build();
+  }
+
+  build() {
+    const group = { role: "group", "aria-label": "Phase of the step" };
+    return el("div", { class: "ss-transport", role: "group", "aria-label": "Playback" },
+      el("div", { class: "ss-row" }, el("div", { class: "ss-buttons" }, ...Object.values(this.buttons)),
+        el("div", { class: "ss-scrub" }, this.ticks, this.scrubber), this.where, this.tools()),
+      el("div", { class: "ss-row" }, el("div", { class: "ss-phases", ...group }, ...this.phase),
+        el("div", { class: "ss-speeds" }, this.speed, this.substeps), this.jumps(), this.find.input));
+  }
+
+  jumps() {
+    const { player } = this;
+    /** @param {Jump} name */
+    const jump = (name) => {
+      const { label } = JUMPS[name];
+      return el("button", {
+        type: "button", class: "ss-button ss-worded", title: `Go to the next step with a ${label}`,
+        "aria-label": `Next ${label}`, onclick: () => player.jump(name, 1),
+      }, label);
+    };
+    return el("div", { class: "ss-jumps", role: "group", "aria-label": "Go to the next" },
+      el("span", { class: "ss-quiet", "aria-hidden": "true" }, "Next"),
+      jump("rejection"), jump("hit"), jump("branch"));
+  }
+
+  tools() {
+    const { player } = this;
     return el("div", { class: "ss-tools" }, this.follow, this.link, this.more,
       button("full", "Full screen", () => toggleFullScreen(player.root)),
       button(null, "Keys", () => player.help.open(), { key: "?", text: "?" }));
   }
 
+  unfold() {
+    this.more.setAttribute("aria-expanded", String(this.bar.classList.toggle("ss-unfolded")));
+  }
+
+  /** @param {Set<string>} changed */
   update(changed) {
     const { record, state } = this.player;
     if (changed.has("record")) this.drawTicks();
@@ -126,7 +138,12 @@ export class Transport {
     if (this.ticked === known) return;
     this.ticked = known;
     const big = bigAcceptance(record);
+    /** @param {number} k */
     const x = (k) => ((k / Math.max(1, record.last)) * SVG_TICKS).toFixed(1);
+    /**
+     * @param {(step: StepLine) => boolean} test
+     * @param {number} from
+     */
     const path = (test, from) => record.steps.map((step, k) => (test(step) ? `M${x(k)} ${from}v4` : "")).join("");
     this.good.setAttribute("d", path((step) => step.accepted >= big, 0));
     this.bad.setAttribute("d", path(isRejection, 6));

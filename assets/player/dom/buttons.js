@@ -1,6 +1,9 @@
 // Buttons and their icons.
 import { el, svg } from "./elements.js";
 
+/** @import { Attributes } from "./elements.js" */
+/** @typedef {keyof typeof ICONS} IconName */
+
 const ICONS = {
   first: "M4 4v12 M15 4L7 10l8 6z",
   back: "M13 4l-7 6 7 6z",
@@ -19,14 +22,22 @@ const ICONS = {
   restart: "M4 10a6 6 0 1 0 2-4.5 M4 3v4h4",
 };
 
+/** @type {Set<IconName>} */
 const SOLID = new Set(["first", "back", "play", "forward", "last", "live"]);
 
+/** @param {IconName} name */
 export const drawIcon = (name) =>
   svg("svg", {
     viewBox: "0 0 20 20", class: SOLID.has(name) ? "ss-icon ss-solid" : "ss-icon", "aria-hidden": "true",
   }, svg("path", { d: ICONS[name] }));
 
-// A button that shows an icon and says its words; `text` puts the words on it as well.
+/**
+ * A button that shows an icon and says its words; `text` puts the words on it as well.
+ * @param {IconName | null} icon
+ * @param {string} label
+ * @param {() => void} onclick
+ * @param {Attributes & { key?: string, text?: string }} [options]
+ */
 export const button = (icon, label, onclick, { key, text, ...attributes } = {}) => {
   const words = key ? `${label} (${key})` : label;
   const content = [icon ? drawIcon(icon) : null, text ? el("span", {}, text) : null];
@@ -35,6 +46,11 @@ export const button = (icon, label, onclick, { key, text, ...attributes } = {}) 
   }, ...content);
 };
 
+/**
+ * @param {HTMLElement} node
+ * @param {IconName} name
+ * @param {string} label
+ */
 export const setIcon = (node, name, label) => {
   node.replaceChildren(drawIcon(name));
   node.setAttribute("aria-label", label);

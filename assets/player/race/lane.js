@@ -4,15 +4,25 @@ import { RunRecord } from "../stream/record.js";
 import { tokenSpan } from "../text/tokens.js";
 import { finishWords, plural } from "../text/words.js";
 
+/** @import { Race } from "./race.js" */
+
 const WHOLE = new Set(["length", "end_of_text", "stop"]);
 
+/** @typedef {{ id: number, fate: number, step: number, span: HTMLElement, at: number }} Written `at`: in milliseconds */
+
 export class Lane {
+  /**
+   * @param {Race} race
+   * @param {number} number
+   */
   constructor(race, number) {
     this.race = race;
     this.number = number;
     this.record = new RunRecord();
-    this.times = []; // by step: when its tokens are written, in milliseconds from the start
-    this.tokens = []; // {id, fate, step, span}
+    /** @type {number[]} by step: when its tokens are written, in milliseconds from the start */
+    this.times = [];
+    /** @type {Written[]} */
+    this.tokens = [];
     this.seen = 0;
     this.title = el("h3", {}, this.label);
     this.placed = el("span", { class: "ss-place" });
@@ -34,7 +44,7 @@ export class Lane {
 
   // Whether the run came to its own end: one that was cut short wrote only a beginning, and won nothing by it.
   get whole() {
-    return !this.record.fault && WHOLE.has(this.record.end?.finish);
+    return !this.record.fault && WHOLE.has(this.record.end?.finish ?? "");
   }
 
   get over() {
@@ -54,6 +64,7 @@ export class Lane {
     if (!record.play) return;
     write(this.title, this.label);
     this.text.setAttribute("aria-label", `Text of ${this.label}`);
+    /** @type {HTMLElement[]} */
     const made = [];
     for (let k = this.times.length; k <= record.last; k += 1) {
       const step = record.steps[k];
@@ -68,6 +79,7 @@ export class Lane {
     this.text.append(...made);
   }
 
+  /** @param {number} time */
   show(time) {
     const { record } = this;
     if (!record.play) {
@@ -84,6 +96,7 @@ export class Lane {
     this.text.scrollTop = this.text.scrollHeight;
   }
 
+  /** @param {number} time */
   paceWords(time) {
     const { record } = this;
     if (record.fault) return record.fault;
@@ -98,9 +111,10 @@ export class Lane {
     return told.join(" · ");
   }
 
+  /** @param {number} time */
   placeWords(time) {
     if (!this.race.ready || this.record.fault || time < this.total) return "";
-    if (!this.whole) return finishWords(this.record.end.finish);
+    if (!this.whole) return finishWords(this.record.end?.finish);
     return `${this.place}. in ${(this.total / 1000).toFixed(2)} s`;
   }
 }

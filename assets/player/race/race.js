@@ -14,11 +14,51 @@ const LONGEST_MS = 250;
 
 const SPEEDS = ["0.1", "0.25", "0.5", "1", "2", "4"];
 
+/** @typedef {{ time: number, playing: boolean, speed: number, aligned: boolean }} RaceState */
+
 export class Race {
+  /** @param {HTMLElement} element what it is drawn into */
   constructor(element) {
     this.element = element;
+    /** @type {string | undefined} the query that names it, where its host knows one */
+    this.address = undefined;
+    this.destroyed = false;
+    this.run = 0; // counts the times it was started
+    /** @type {number | undefined} a frame */
+    this.request = undefined;
+    /** @type {Set<string>} */
     this.changed = new Set();
-    this.build();
+    /** @type {Lane[]} */
+    this.list = [];
+    this.rest = ""; // of what was fed: what has no line end yet
+    /** @type {string[]} of the lanes that the host has announced */
+    this.labels = [];
+    this.fault = "";
+    /** @type {RaceState} */
+    this.state = { time: 0, playing: false, speed: 1, aligned: false };
+    this.playing = button("play", "Play", () => this.toggle(), { key: "Space", class: "ss-button ss-main" });
+    this.restart = button("restart", "Restart", () => this.change({ time: 0, playing: true }));
+    this.scrubber = el("input", {
+      type: "range", min: 0, max: 0, value: 0, class: "ss-scrubber", "aria-label": "Time",
+    });
+    this.scrubber.addEventListener("input", () => this.change({ time: Number(this.scrubber.value), playing: false }));
+    this.where = el("output", { class: "ss-where" });
+    this.speed = el("select", { class: "ss-select", "aria-label": "Speed" },
+      ...SPEEDS.map((speed) => el("option", { value: speed, selected: speed === "1" },
+        speed === "1" ? "real time" : `${speed}×`)));
+    this.speed.addEventListener("change", () => this.change({ speed: Number(this.speed.value) }));
+    this.aligned = el("button", {
+      type: "button", class: "ss-button ss-toggle", title: "One column for every output token",
+      onclick: () => this.change({ aligned: !this.state.aligned }),
+    }, "Align by token");
+    this.legend = el("ul", { class: "ss-legend", "aria-label": "Legend" });
+    this.verdict = el("p", { class: "ss-verdict", role: "status" });
+    this.lanes = el("div", { class: "ss-lanes" });
+    this.together = el("div", { class: "ss-scroll ss-aligned", ...region("Output tokens of all lanes") });
+    this.results = el("div", { class: "ss-scroll", ...region("Results") });
+    this.foot = el("footer", { class: "ss-foot" });
+    this.root = this.build();
+    this.element.replaceChildren(this.root);
     this.reset();
     this.themed = new MutationObserver(() => this.change({ theme: true }));
     this.themed.observe(document.body, { attributes: true, attributeFilter: ["class"] });
@@ -29,52 +69,32 @@ export class Race {
   }
 
   build() {
-    this.playing = button("play", "Play", () => this.toggle(), { key: "Space", class: "ss-button ss-main" });
-    this.restart = button("restart", "Restart", () => this.change({ time: 0, playing: true }));
-    this.scrubber = el("input", {
-      type: "range", min: 0, max: 0, value: 0, class: "ss-scrubber", "aria-label": "Time",
-      oninput: () => this.change({ time: Number(this.scrubber.value), playing: false }),
-    });
-    this.where = el("output", { class: "ss-where" });
-    this.speed = el("select", {
-      class: "ss-select", "aria-label": "Speed", onchange: () => this.change({ speed: Number(this.speed.value) }),
-    }, ...SPEEDS.map((speed) => el("option", { value: speed, selected: speed === "1" },
-      speed === "1" ? "real time" : `${speed}×`)));
-    this.aligned = el("button", {
-      type: "button", class: "ss-button ss-toggle", title: "One column for every output token",
-      onclick: () => this.change({ aligned: !this.state.aligned }),
-    }, "Align by token");
-    this.bar = el("div", { class: "ss-transport", role: "group", "aria-label": "Race" },
+    const bar = el("div", { class: "ss-transport", role: "group", "aria-label": "Race" },
       el("div", { class: "ss-buttons" }, this.playing, this.restart),
       el("div", { class: "ss-scrub" }, this.scrubber), this.where, this.speed, this.aligned);
-    this.legend = el("ul", { class: "ss-legend", "aria-label": "Legend" });
-    this.verdict = el("p", { class: "ss-verdict", role: "status" });
-    this.lanes = el("div", { class: "ss-lanes" });
-    const region = (label) => ({ tabindex: 0, role: "region", "aria-label": label });
-    this.together = el("div", { class: "ss-scroll ss-aligned", ...region("Output tokens of all lanes") });
-    this.foot = el("footer", { class: "ss-foot" });
-    this.results = el("div", { class: "ss-scroll", ...region("Results") });
-    this.root = el("div", { class: "ss ss-race", role: "group", "aria-label": "Race", tabindex: -1 },
-      el("div", { class: "ss-sticky" }, this.bar, this.legend), this.verdict, this.lanes, this.together,
+    return el("div", { class: "ss ss-race", role: "group", "aria-label": "Race", tabindex: -1 },
+      el("div", { class: "ss-sticky" }, bar, this.legend), this.verdict, this.lanes, this.together,
       this.results, this.foot);
-    this.element.replaceChildren(this.root);
   }
 
   // A frame that was asked for stays so, and draws the new race.
   reset() {
     this.list = [];
     this.rest = "";
-    this.labels = []; // of the lanes that the host has announced
+    this.labels = [];
     this.fault = "";
     this.state = { time: 0, playing: false, speed: Number(this.speed.value), aligned: false };
     this.lanes.replaceChildren();
     this.change({ record: true });
   }
 
-  // Whole lines, each with the number of its lane; {"kind":"race","labels":[...]} may say which are to come.
+  /**
+   * Whole lines, each with the number of its lane; {"kind":"race","labels":[...]} may say which are to come.
+   * @param {string} text
+   */
   feed(text) {
     const lines = (this.rest + text).split("\n");
-    this.rest = lines.pop();
+    this.rest = lines.pop() ?? "";
     for (const line of lines) {
       if (!line.trim()) continue;
       const fields = JSON.parse(line);
@@ -85,11 +105,13 @@ export class Race {
     this.change({ record: true });
   }
 
+  /** @param {string[]} labels */
   announce(labels) {
     this.labels = labels;
     this.lane(labels.length - 1);
   }
 
+  /** @param {number} number */
   lane(number) {
     while (this.list.length <= number) {
       const lane = new Lane(this, this.list.length);
@@ -112,7 +134,10 @@ export class Race {
     return this.list.every((lane) => lane.over);
   }
 
-  // The race or its stream broke: what has not ended never will.
+  /**
+   * The race or its stream broke: what has not ended never will.
+   * @param {string} sentence
+   */
   lose(sentence) {
     if (!this.list.length) this.fault = sentence;
     for (const lane of this.list) if (!lane.over) lane.record.fail({ sentence });
@@ -123,6 +148,7 @@ export class Race {
     return Math.max(0, ...this.list.map((lane) => lane.total));
   }
 
+  /** @param {Partial<RaceState> & { record?: boolean, theme?: boolean }} values */
   change(values) {
     Object.assign(this.state, values);
     for (const name of Object.keys(values)) this.changed.add(name);
@@ -131,7 +157,7 @@ export class Race {
   }
 
   flush() {
-    cancelAnimationFrame(this.request);
+    if (this.request !== undefined) cancelAnimationFrame(this.request);
     this.request = undefined;
     const changed = this.changed;
     this.changed = new Set();
@@ -140,7 +166,7 @@ export class Race {
     if (changed.has("record")) for (const lane of this.list) lane.grow();
     if (changed.has("record")) {
       this.explain();
-      write(this.foot, footer(this.running.map((lane) => lane.record.play.header)));
+      write(this.foot, footer(this.running.map((lane) => lane.record.head.header)));
       drawResults(this);
     }
     const { time, playing, aligned } = this.state;
@@ -159,13 +185,13 @@ export class Race {
 
   paint() {
     const theme = document.body.classList.contains("dark") ? "dark" : "light";
-    const colours = this.running[0]?.record.play.themes?.[theme] ?? {};
+    const colours = this.running[0]?.record.head.themes?.[theme] ?? {};
     for (const [name, colour] of Object.entries(colours)) this.root.style.setProperty(`--ss-${name}`, colour);
   }
 
   explain() {
     const used = new Set(this.list.flatMap((lane) => lane.tokens.map(({ fate }) => fate)));
-    this.legend.replaceChildren(...legendItems(this.running[0]?.record.play.fates ?? [], used));
+    this.legend.replaceChildren(...legendItems(this.running[0]?.record.head.fates ?? [], used));
   }
 
   toggle() {
@@ -181,7 +207,8 @@ export class Race {
 
   start() {
     let before = performance.now();
-    const run = (this.run = (this.run ?? 0) + 1);
+    const run = (this.run += 1);
+    /** @param {number} now */
     const tick = (now) => {
       if (!this.state.playing || this.destroyed || run !== this.run) return;
       const time = this.state.time + Math.min(LONGEST_MS, Math.max(0, now - before)) * this.state.speed;
@@ -198,9 +225,12 @@ export class Race {
   destroy() {
     this.destroyed = true;
     this.deafen();
-    cancelAnimationFrame(this.request);
+    if (this.request !== undefined) cancelAnimationFrame(this.request);
     this.themed.disconnect();
     this.sized.disconnect();
     this.element.replaceChildren();
   }
 }
+
+/** @param {string} label */
+const region = (label) => ({ tabindex: 0, role: "region", "aria-label": label });

@@ -2,10 +2,16 @@
 import { el, show, write } from "../dom/elements.js";
 import { plural } from "../text/words.js";
 
+/** @import { Lane } from "./lane.js" */
+/** @import { Race } from "./race.js" */
+/** @import { Summary } from "../types.d.ts" */
+
 const MOST_ALIGNED = 1024;
 
-const greedy = (lane) => !lane.record.play.header.sampling?.temperature;
+/** @param {Lane} lane */
+const greedy = (lane) => !lane.record.head.header.sampling?.temperature;
 
+/** @param {Race} race */
 export const drawResults = (race) => {
   const lanes = race.running;
   race.results.replaceChildren();
@@ -21,10 +27,13 @@ export const drawResults = (race) => {
   race.together.append(el("p", { class: "ss-quiet" }, words), aligned(lanes));
 };
 
-// Lossless greedy runs that came to their end must have written the same tokens; where two part, the page says so.
+/**
+ * Lossless greedy runs that came to their end must have written the same tokens; where two part, the page says so.
+ * @param {Lane[]} lanes
+ */
 export const compareLanes = (lanes) => {
   const whole = lanes.filter((lane) => lane.whole);
-  const bound = whole.filter((lane) => lane.record.play.header.lossless && greedy(lane));
+  const bound = whole.filter((lane) => lane.record.head.header.lossless && greedy(lane));
   if (lanes.some((lane) => !greedy(lane))) {
     return { tone: "grey", say: "Sampled runs may differ; every lossless one follows the target's own law." };
   }
@@ -45,13 +54,23 @@ export const compareLanes = (lanes) => {
   return { tone: "exact", say: `${all}${same}${free}${early}` };
 };
 
+/**
+ * @param {number[]} one
+ * @param {number[]} other
+ */
 const firstDifference = (one, other) => {
   const shared = Math.min(one.length, other.length);
   for (let i = 0; i < shared; i += 1) if (one[i] !== other[i]) return i;
   return one.length === other.length ? -1 : shared;
 };
 
+/**
+ * @param {Lane} one
+ * @param {Lane} other
+ * @param {number} at
+ */
 const parted = (one, other, at) => {
+  /** @param {Lane} lane */
   const token = (lane) => (at < lane.ids.length ? `“${lane.record.visible(lane.ids[at])}”` : "nothing");
   const checks = [one, other].map((lane) => lane.record.check);
   const ties = checks.flatMap((check) => check?.places ?? []).filter((place) => place.position === at);
@@ -64,15 +83,32 @@ const parted = (one, other, at) => {
   return { tone: "broken", say: `${where} Lossless greedy runs must agree, so one of them is wrong.` };
 };
 
+/**
+ * @param {number | null | undefined} value
+ * @param {number} digits
+ */
 const number = (value, digits, unit = "") => (typeof value === "number" ? value.toFixed(digits) + unit : "–");
 
+/** @param {Lane} lane */
 const summary = (lane) => lane.record.end?.summary ?? {};
 
+/** @param {Lane} lane */
 const rate = (lane) => summary(lane).tokens_per_second;
 
-const laterSteps = ({ steps, decode_seconds: seconds }) => (steps > 1 ? (seconds * 1000) / (steps - 1) : null);
+/**
+ * @param {Lane} lane
+ * @param {Lane | undefined} base
+ */
+const speedup = (lane, base) => {
+  const [own, plain] = [rate(lane), base && rate(base)];
+  return own && plain ? own / plain : null;
+};
+
+/** @param {Summary} summary */
+const laterSteps = ({ steps = 0, decode_seconds: seconds = 0 }) => (steps > 1 ? (seconds * 1000) / (steps - 1) : null);
 
 // The table's columns: what each is called, and its cell for a lane; `base` is the plain lane, where there is one.
+/** @type {[heading: string, cell: (lane: Lane, base: Lane | undefined) => string][]} */
 const COLUMNS = [
   ["Place", (lane) => (lane.whole ? `${lane.place}.` : "–")],
   ["Method", (lane) => lane.label],
@@ -83,11 +119,12 @@ const COLUMNS = [
   ["Time per step", (lane) => number(laterSteps(summary(lane)), 2, " ms")],
   ["Rows per token", (lane) => number(summary(lane).fed_per_token, 1)],
   ["Memory", (lane) => number(lane.record.end?.memory ? lane.record.end.memory / 1e6 : null, 1, " MB")],
-  ["Speedup", (lane, base) => number(base && rate(base) && rate(lane) ? rate(lane) / rate(base) : null, 2, "×")],
+  ["Speedup", (lane, base) => number(speedup(lane, base), 2, "×")],
 ];
 
+/** @param {Lane[]} lanes */
 const table = (lanes) => {
-  const base = lanes.find((lane) => lane.record.play.header.method === "autoregressive");
+  const base = lanes.find((lane) => lane.record.head.header.method === "autoregressive");
   const sorted = [...lanes].sort((a, b) => Number(b.whole) - Number(a.whole) || a.total - b.total);
   const rows = sorted.map((lane) => COLUMNS.map(([, cellOf]) => el("td", {}, cellOf(lane, base))));
   return el("table", { class: "ss-table" },
@@ -95,6 +132,7 @@ const table = (lanes) => {
     el("tbody", {}, ...rows.map((cells) => el("tr", {}, ...cells))));
 };
 
+/** @param {Lane[]} lanes */
 const aligned = (lanes) => {
   const count = Math.min(MOST_ALIGNED, Math.max(0, ...lanes.map((lane) => lane.tokens.length)));
   const differs = Array.from({ length: count }, (_, i) =>
@@ -106,6 +144,11 @@ const aligned = (lanes) => {
   return el("table", { class: "ss-table" }, el("thead", {}, head), el("tbody", {}, ...rows));
 };
 
+/**
+ * @param {Lane} lane
+ * @param {number} i
+ * @param {boolean} differ
+ */
 const cell = (lane, i, differ) => {
   const token = lane.tokens[i];
   if (!token) return el("td", { class: "ss-none" });

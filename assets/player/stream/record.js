@@ -66,7 +66,7 @@ export class RunRecord {
    */
   feed(text) {
     const lines = (this.rest + text).split("\n");
-    const rest = lines.pop();
+    const rest = lines.pop() ?? "";
     const told = new Set();
     for (const line of lines) {
       if (!line.trim()) continue;
@@ -238,6 +238,16 @@ export class RunRecord {
   }
 
   /**
+   * The same of a step that is known to carry them.
+   * @param {number} k
+   */
+  nodesAt(k) {
+    const nodes = this.nodes(k);
+    if (!nodes) throw new Error(`the nodes of step ${k} are not known`);
+    return nodes;
+  }
+
+  /**
    * The emitted tokens of a step, each with the node it was guessed at or, for the target's own token, decided at.
    * @param {number} k
    * @returns {Emitted[]}
@@ -262,6 +272,16 @@ export class RunRecord {
    */
   own(k) {
     return this.emitted(k).find((each) => each.own && each.node >= 0);
+  }
+
+  /**
+   * The same of a step that is known to have one.
+   * @param {number} k
+   */
+  ownAt(k) {
+    const own = this.own(k);
+    if (!own) throw new Error(`the target wrote no token of its own in step ${k}`);
+    return own;
   }
 
   /**

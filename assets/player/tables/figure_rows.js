@@ -6,9 +6,17 @@ import { treeRows } from "../stream/tree.js";
 import { allNodes, nodeRows } from "./node_rows.js";
 import { fillTemplate } from "../text/words.js";
 
+/** @import { Player } from "../player.js" */
+/** @import { RunRecord } from "../stream/record.js" */
+/** @import { BoardSpec, CellSpec, Figure, LayoutAxis, PlotTrace, SlotSpec } from "../types.d.ts" */
+
 const MOST_CHUNKS = 400;
 
-// The places of a step's unread tokens, chunk by chunk: the counterpart of chunks in decoding/trace/cache_slots.py.
+/**
+ * The places of a step's unread tokens, chunk by chunk: the counterpart of chunks in decoding/memory.py.
+ * @param {RunRecord} record
+ * @param {number} k
+ */
 const chunks = ({ play, steps }, k) => {
   const root = steps[k].start - 1;
   const size = Math.max(1, play.header.prefill_chunk, Math.ceil(steps[k].pending / MOST_CHUNKS));
@@ -19,7 +27,12 @@ const chunks = ({ play, steps }, k) => {
   return found.length > 1 ? found : found.map((chunk) => ({ ...chunk, name: "unread text" }));
 };
 
-// The points of a trace that are seen: places, and what is told of each.
+/**
+ * The points of a trace that are seen: places, and what is told of each.
+ * @param {Player} player
+ * @param {Figure} figure
+ * @param {number} number
+ */
 const points = (player, { data }, number) => {
   const trace = data[number];
   if (!trace?.x || trace.visible === false) return [];
@@ -30,13 +43,21 @@ const points = (player, { data }, number) => {
   }));
 };
 
+/**
+ * @param {Seen} a
+ * @param {Seen} b
+ */
 const byPlace = (a, b) => a.y - b.y || a.x - b.x;
 
-// The attention mask: first the text that is still unread, chunk by chunk, then a row for every node.
+/**
+ * The attention mask: first the text that is still unread, chunk by chunk, then a row for every node.
+ * @param {Player} player
+ * @param {Ask<QuerySpec>} ask
+ */
 const queries = (player, { view, spec }) => {
   const { record, state } = player;
-  const { window } = record.play.header;
-  const words = record.play.words?.mask ?? {};
+  const { window } = record.head.header;
+  const words = record.head.words?.mask ?? {};
   const sees = fillTemplate(window ? words["unread.window"] : words.unread, { window });
   const unread = chunks(record, state.step).map(({ first, stop, name }) =>
     ({ cells: ["text", `${first} to ${stop - 1}`, player.fate(FATE.PROMPT).label, sees, name, null] }));
@@ -45,7 +66,11 @@ const queries = (player, { view, spec }) => {
   return { rows: nodes.length ? rows : [], count: nodes.length ? unread.length + nodes.length : 0 };
 };
 
-// The tree: its nodes, and behind the accepted path the target's own token.
+/**
+ * The tree: its nodes, and behind the accepted path the target's own token.
+ * @param {Player} player
+ * @param {Ask<unknown>} ask
+ */
 const branches = (player, { view }) => {
   const { record, state } = player;
   const nodes = record.nodes(state.step);
@@ -59,7 +84,10 @@ const branches = (player, { view }) => {
   return { rows: [...rows, { cells: [...told, player.fate(fate).label, null, null] }] };
 };
 
-// The timeline, from the steps themselves: all that are known, as in the chart.
+/**
+ * The timeline, from the steps themselves: all that are known, as in the chart.
+ * @param {Player} player
+ */
 const steps = (player) => {
   const { ACCEPTED, CORRECTION, BONUS } = FATE;
   const headings = ["Step", "Accepted", "The target's own", "A guess was rejected", "Tokens read",
@@ -76,7 +104,11 @@ const steps = (player) => {
   return { headings, rows };
 };
 
-// Slots: neighbours that look alike are one row, unless something begins there.
+/**
+ * Slots: neighbours that look alike are one row, unless something begins there.
+ * @param {Player} player
+ * @param {Ask<SlotSpec>} ask
+ */
 const slots = ({ record, state }, { spec: { words, page }, figure }) => {
   const { data } = figure();
   const uses = words.flatMap((_, number) => pieces(data[number], page, number));
@@ -86,6 +118,7 @@ const slots = ({ record, state }, { spec: { words, page }, figure }) => {
   const bounds = [...cuts].sort((a, b) => a - b);
   const rows = [];
   for (const [i, first] of bounds.slice(0, -1).entries()) {
+    /** @param {Piece} piece */
     const here = (piece) => piece.first <= first && first < piece.stop;
     const row = { use: uses.findLast(here)?.use, gone: lost.some(here), first, stop: bounds[i + 1] }; // seen: the top
     const before = rows.at(-1);
@@ -101,7 +134,12 @@ const slots = ({ record, state }, { spec: { words, page }, figure }) => {
   };
 };
 
-// The bars of a trace, as slots. Those of another height lie a little lower in their line.
+/**
+ * The bars of a trace, as slots. Those of another height lie a little lower in their line.
+ * @param {PlotTrace} trace
+ * @param {number} page
+ * @param {number} [use]
+ */
 const pieces = ({ x, y, base, visible }, page, use) =>
   (visible === false ? [] : Array.from(x, (length, i) => {
     const first = Math.floor(y[i]) * page + base[i];
@@ -111,11 +149,21 @@ const pieces = ({ x, y, base, visible }, page, use) =>
 // What begins in a slot: a chunk, the window, or what is written next.
 const SIGNS = { window: "the window begins", next: "written next" };
 
+/**
+ * @param {PlotTrace[]} signs
+ * @param {number} page
+ * @param {RunRecord} record
+ * @param {number} k
+ */
 const slotMarks = (signs, page, record, k) => {
   const found = new Map();
+  /**
+   * @param {number} slot
+   * @param {string} name
+   */
   const mark = (slot, name) => found.set(slot, [...(found.get(slot) ?? []), name]);
   const named = chunks(record, k);
-  const ring = record.play.header.slots || Infinity;
+  const ring = record.head.header.slots || Infinity;
   if (named.length > 1) for (const { first, name } of named) mark(first % ring, name);
   for (const { x, y, text, visible } of signs) {
     const name = visible === false ? null : SIGNS[text?.[0]];
@@ -124,7 +172,11 @@ const slotMarks = (signs, page, record, k) => {
   return found;
 };
 
-// Target against drafter: a row for every token that has a bar.
+/**
+ * Target against drafter: a row for every token that has a bar.
+ * @param {Player} player
+ * @param {Ask<unknown>} ask
+ */
 const shares = (player, { view, figure }) => {
   const { target, names, marks, say } = view.base.detail;
   const { data } = figure();
@@ -144,11 +196,17 @@ const shares = (player, { view, figure }) => {
 // Tokens side by side: one that is written from right to left stays in its place among them.
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]/;
 
+/** @param {Seen} point */
 const apart = ({ text }) => (RIGHT_TO_LEFT.test(text) ? `\u2068${text}\u2069` : text);
 
+/** @param {Seen[]} row */
 const joined = (row) => row.map(apart).join(" ");
 
-// A window: a row for every cell, and behind an answer the n-gram that was harvested from its diagonal.
+/**
+ * A window: a row for every cell, and behind an answer the n-gram that was harvested from its diagonal.
+ * @param {Player} player
+ * @param {Ask<CellSpec>} ask
+ */
 const cells = (player, { spec, figure }) => {
   const drawn = figure();
   const { start } = player.record.steps[player.state.step];
@@ -156,6 +214,7 @@ const cells = (player, { spec, figure }) => {
     .filter(({ text }) => text).map((point) => ({ ...point, kind: kind ?? point.fate }))).sort(byPlace);
   const signs = new Map(points(player, drawn, spec.harvest)
     .map(({ x, y, symbol }) => [`${Math.floor(x)},${Math.floor(y)}`, spec.signed[symbol]]));
+  /** @param {Seen} cell */
   const harvest = ({ x, y }) => {
     const sign = signs.get(`${x},${y}`);
     return sign && `${joined(known.filter((other) => other.x - other.y === x - y && other.y <= y))}: ${sign}`;
@@ -167,11 +226,18 @@ const cells = (player, { spec, figure }) => {
   return { headings: ["Token", "Row", "Place", "What", ...(spec.ahead ? ["Harvested n-gram"] : [])], rows };
 };
 
-// A board: its cells by row, by column or each alone, with the words and signs that stand there.
+/**
+ * A board: its cells by row, by column or each alone, with the words and signs that stand there.
+ * @param {Player} player
+ * @param {Ask<BoardSpec>} ask
+ */
 const board = (player, { spec, figure }) => {
   const drawn = figure();
+  /** @param {Seen} point */
   const side = ({ x }) => Number(x >= (spec.split ?? Infinity));
+  /** @param {Seen} point */
   const key = (point) => `${side(point)} ${BY[spec.by](point)}`;
+  /** @param {...number} numbers */
   const seen = (...numbers) => numbers.flatMap((number) => points(player, drawn, number));
   const groups = new Map();
   for (const point of seen(0, 2, 3).filter(({ text }) => text)) {
@@ -188,14 +254,20 @@ const board = (player, { spec, figure }) => {
   const { headings, row } = BOARDS[spec.by](spec, drawn.layout);
   const held = drawn.data[spec.total]?.y;
   if (held?.length) say.push(`${spec.totals}: ${held[0]}.`);
+  /** @param {Group} group */
   const node = (group) => group.cells.find((cell) => cell.node >= 0)?.node ?? -1;
   return { headings, say, rows: order.map((group) => ({ node: node(group), cells: row(group) })) };
 };
 
 const BY = { row: ({ y }) => y, column: ({ x }) => Math.round(x) + 0, cell: ({ x, y }) => `${x} ${y}` };
 
+/** @param {Seen[]} known */
 const fates = (known) => known.map(({ fate }) => fate).join(", ");
 
+/**
+ * @param {LayoutAxis} axis
+ * @param {number} value
+ */
 const tick = ({ tickvals, ticktext }, value) => ticktext?.[tickvals.indexOf(value)];
 
 // What a row of a board holds. The colours of n-grams that were learned say nothing of their tokens.

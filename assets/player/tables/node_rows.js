@@ -3,9 +3,18 @@ import { isJudged, seenFate } from "../stream/fates.js";
 import { sees } from "../text/explain.js";
 import { sourceWords } from "../text/words.js";
 
+/** @import { Player } from "../player.js" */
+/** @import { View } from "../types.d.ts" */
+/** @import { RunRecord } from "../stream/record.js" */
+/** @import { CellValue, Nodes, TableRow } from "../types.d.ts" */
+
 export const MOST_ROWS = 1000;
 
-// The columns of the step's nodes. What the target said is not told before it has.
+/**
+ * The columns of the step's nodes. What the target said is not told before it has.
+ * @typedef {{ player: Player, record: RunRecord, k: number, nodes: Nodes, judged: boolean }} Known
+ * @type {{ [column: string]: (known: Known, node: number) => CellValue }}
+ */
 const NODES = {
   token: ({ record, nodes }, node) => record.visible(nodes.token[node]),
   number: (_, node) => node,
@@ -19,12 +28,21 @@ const NODES = {
   sees: ({ record, k }, node) => sees(record, k, node).join(". "),
 };
 
-// Rows of nodes, each of which can be pinned.
+/**
+ * Rows of nodes, each of which can be pinned.
+ * @param {Player} player
+ * @param {View} view
+ * @param {number[]} chosen
+ * @returns {TableRow[]}
+ */
 export const nodeRows = (player, view, chosen) => {
   const { record, state } = player;
-  const told = { player, record, k: state.step, nodes: record.nodes(state.step), judged: isJudged(state) };
+  const nodes = record.nodes(state.step);
+  if (!nodes) return [];
+  const known = { player, record, k: state.step, nodes, judged: isJudged(state) };
   const names = view.columns.map(([, where]) => where.split(".")[1]);
-  return chosen.slice(0, MOST_ROWS).map((node) => ({ node, cells: names.map((name) => NODES[name](told, node)) }));
+  return chosen.slice(0, MOST_ROWS).map((node) => ({ node, cells: names.map((name) => NODES[name](known, node)) }));
 };
 
+/** @param {Player} player */
 export const allNodes = ({ record, state }) => Array.from(record.nodes(state.step)?.token ?? [], (_, node) => node);

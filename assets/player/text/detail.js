@@ -5,7 +5,13 @@ import { unpack } from "../stream/decode.js";
 import { FATE, isJudged, seenFate } from "../stream/fates.js";
 import { milliseconds, probability, sourceWords } from "./words.js";
 
+/** @import { RunRecord } from "../stream/record.js" */
+/** @import { Nodes, Numbers, Spot, StepLine } from "../types.d.ts" */
+/** @import { Player } from "../player.js" */
+/** @import { Facts } from "../dom/elements.js" */
+
 export class Detail {
+  /** @param {Player} player */
   constructor(player) {
     this.player = player;
     this.chip = el("button", { type: "button", class: "ss-chip", onclick: () => player.release() });
@@ -20,17 +26,21 @@ export class Detail {
     this.chip.hidden = true;
   }
 
+  /** @param {Set<string>} changed */
   update(changed) {
     if (!["step", "phase", "pin", "record", "detail"].some((name) => changed.has(name))) return;
     const { record, state } = this.player;
     const nodes = state.pin ? record.nodes(state.pin.step) : record.nodes(state.step);
-    const pinned = state.pin && nodes && state.pin.node < nodes.count;
     show(this.chip, Boolean(state.pin));
     show(this.walk, Boolean(nodes));
-    if (pinned) this.drawPin(nodes, state.pin);
+    if (state.pin && nodes && state.pin.node < nodes.count) this.drawPin(nodes, state.pin);
     else this.drawStep();
   }
 
+  /**
+   * @param {Nodes} nodes
+   * @param {Spot} pin
+   */
   drawPin(nodes, pin) {
     const { step, node, own } = pin;
     write(this.title, own ? `Target's own token of step ${step}` : `Node ${node} of step ${step}`);
@@ -40,14 +50,21 @@ export class Detail {
     this.drawBest(nodes, pin);
   }
 
+  /**
+   * @param {Nodes} nodes
+   * @param {Spot} pin
+   */
   named(nodes, { step, node, own }) {
     const { record } = this.player;
     if (!own) return quoted(record, nodes.token[node]);
     const words = `the target's own token after ${quoted(record, nodes.token[node])}`;
-    return this.judged(step) ? `${quoted(record, record.own(step).token)}, ${words}` : words;
+    return this.judged(step) ? `${quoted(record, record.ownAt(step).token)}, ${words}` : words;
   }
 
-  // Whether what the target said of a step may be told.
+  /**
+   * Whether what the target said of a step may be told.
+   * @param {number} k
+   */
   judged(k) {
     const { state } = this.player;
     return k !== state.step || isJudged(state);
@@ -63,26 +80,43 @@ export class Detail {
     return this.list.replaceChildren(...facts(stepRows(step, isJudged(state))));
   }
 
-  // What is known of what is hovered or pinned. Before the target has judged, nothing of its answers is told.
+  /**
+   * What is known of what is hovered or pinned. Before the target has judged, nothing of its answers is told.
+   * @param {Spot} spot
+   * @param {boolean} [whole]
+   * @returns {Facts}
+   */
   about({ step, node, own }, whole) {
     if (!own) return this.rows(step, node, whole);
     if (!this.judged(step)) return [["Token", "not chosen yet"], this.decided(step, node)];
-    return this.emittedRows({ step, place: this.player.record.own(step).place, node }, whole);
+    return this.emittedRows({ step, place: this.player.record.ownAt(step).place, node }, whole);
   }
 
-  // Where the target chose a token itself.
+  /**
+   * Where the target chose a token itself.
+   * @param {number} k
+   * @param {number} node
+   * @returns {[string, string]}
+   */
   decided(k, node) {
     const { record } = this.player;
-    return ["Decided at", `${node ? `node ${node}` : "the root"}, ${quoted(record, record.nodes(k).token[node])}`];
+    return ["Decided at", `${node ? `node ${node}` : "the root"}, ${quoted(record, record.nodesAt(k).token[node])}`];
   }
 
+  /**
+   * @param {number} k
+   * @param {number} node
+   * @param {boolean} [whole]
+   * @returns {Facts}
+   */
   rows(k, node, whole) {
     const { record } = this.player;
-    const nodes = record.nodes(k);
+    const nodes = record.nodesAt(k);
     const step = record.steps[k];
     const judged = this.judged(k);
     const fate = this.player.fate(seenFate(nodes.fate[node], judged));
-    const drawn = record.play.header?.sampling?.temperature > 0; // then the likeliest need not be what was written
+    const drawn = Number(record.head.header.sampling?.temperature ?? 0) > 0; // then the likeliest need not be what was written
+    /** @type {Facts} */
     const rows = [["Token", record.visible(nodes.token[node])]];
     rows.push(["Fate", whole ? `${fate.label}: ${fate.words}` : fate.label]);
     const helped = nodes.inspired.has(node) ? ", inspired or refined" : "";
@@ -100,12 +134,17 @@ export class Detail {
     return rows;
   }
 
-  // The same for a token that no guess brought: the prompt's, or the target's own.
+  /**
+   * The same for a token that no guess brought: the prompt's, or the target's own.
+   * @param {{ prompt: number } | { step: number, place: number, node: number }} at
+   * @returns {Facts}
+   */
   emittedRows(at, whole = false) {
     const { record } = this.player;
+    /** @param {number} code */
     const fate = (code) => this.player.fate(code);
-    if (at.prompt !== undefined) {
-      const id = unpack(record.play.prompt)[at.prompt];
+    if ("prompt" in at) {
+      const id = unpack(record.head.prompt)[at.prompt];
       return [["Token", record.visible(id)], ["Fate", fate(FATE.PROMPT).label], ["Token id", String(id)],
         ["Position", String(at.prompt)]];
     }
@@ -117,12 +156,16 @@ export class Detail {
       ["Token id", String(id)], ["Position", String(step.start + at.place)]];
   }
 
-  // What the target would have put in the token's place: asked for when it is pinned.
+  /**
+   * What the target would have put in the token's place: asked for when it is pinned.
+   * @param {Nodes} nodes
+   * @param {Spot} pin
+   */
   drawBest(nodes, { step: k, node, own }) {
     const { record } = this.player;
-    const [parent, token] = own ? [node, record.own(k).token] : [nodes.parent[node], nodes.token[node]];
+    const [parent, token] = own ? [node, record.ownAt(k).token] : [nodes.parent[node], nodes.token[node]];
     const best = record.details.get(k)?.[parent];
-    if (!this.judged(k) || parent < 0 || record.play.header.record !== "full") return this.best.replaceChildren();
+    if (!this.judged(k) || parent < 0 || record.head.header.record !== "full") return this.best.replaceChildren();
     if (!record.details.has(k)) this.player.fetch.ask("detail", k);
     if (!best?.length) return this.best.replaceChildren();
     const rows = best.map(([id, p]) => {
@@ -135,18 +178,25 @@ export class Detail {
     return this.best.replaceChildren(el("h4", {}, "The target's best tokens here"), el("ol", {}, ...rows));
   }
 
+  /** @param {1 | -1} direction */
   step(direction) {
     const { record, state } = this.player;
     const k = state.pin?.step ?? state.step;
-    const count = record.nodes(k).count + (record.own(k) ? 1 : 0);
+    const count = record.nodesAt(k).count + (record.own(k) ? 1 : 0);
     const at = state.pin ? record.number(state.pin) : direction > 0 ? -1 : count;
-    const { node, own } = record.spot(k, (at + direction + count) % count);
-    this.player.pin(k, node, own);
+    const next = record.spot(k, ((at ?? 0) + direction + count) % count);
+    if (next) this.player.pin(k, next.node, next.own);
   }
 }
 
-// What a step did, and how long it took; nothing of the verdict before it has fallen.
+/**
+ * What a step did, and how long it took; nothing of the verdict before it has fallen.
+ * @param {StepLine} step
+ * @param {boolean} judged
+ * @returns {Facts}
+ */
 const stepRows = (step, judged) => {
+  /** @type {Facts} */
   const rows = [["Guesses", String(step.drafted)]];
   const own = Math.max(0, step.emitted.length - step.accepted);
   const written = own ? `${step.emitted.length}, of them ${own} the target's own` : String(step.emitted.length);
@@ -157,15 +207,22 @@ const stepRows = (step, judged) => {
   return rows;
 };
 
+/**
+ * @param {RunRecord} record
+ * @param {number} id
+ */
 const quoted = (record, id) => `“${record.visible(id)}”`;
 
+/**
+ * @param {Nodes} nodes
+ * @param {number} node
+ */
 const chances = (nodes, node) => {
-  const known = (values) => values && !Number.isNaN(values[node]);
+  const [p, q] = [nodes.p?.[node] ?? NaN, nodes.q?.[node] ?? NaN];
+  /** @type {Facts} */
   const rows = [];
-  if (known(nodes.p)) rows.push(["p, the target's", probability(nodes.p[node])]);
-  if (known(nodes.q)) rows.push(["q, the drafter's", probability(nodes.q[node])]);
-  if (known(nodes.p) && known(nodes.q) && nodes.q[node] > 0) {
-    rows.push(["min(1, p/q)", probability(Math.min(1, nodes.p[node] / nodes.q[node]))]);
-  }
+  if (!Number.isNaN(p)) rows.push(["p, the target's", probability(p)]);
+  if (!Number.isNaN(q)) rows.push(["q, the drafter's", probability(q)]);
+  if (!Number.isNaN(p) && q > 0) rows.push(["min(1, p/q)", probability(Math.min(1, p / q))]);
   return rows;
 };

@@ -5,7 +5,12 @@ import { el, show, write } from "../dom/elements.js";
 import { showTable } from "../tables/table.js";
 import { compact, finishWords, plural } from "./words.js";
 
+/** @import { RunRecord } from "../stream/record.js" */
+/** @import { Header, ModelCard, State, StepLine } from "../types.d.ts" */
+/** @import { Player } from "../player.js" */
+
 export class Status {
+  /** @param {Player} player */
   constructor(player) {
     this.player = player;
     this.title = el("h2", { class: "ss-title" });
@@ -18,6 +23,10 @@ export class Status {
     this.notice = el("div", { class: "ss-notice" }, this.words, this.share);
     this.foot = el("footer", { class: "ss-foot" }, this.model = el("span", {}), this.live);
     this.told = "";
+    /** @type {number | undefined} a timer */
+    this.speaking = undefined;
+    /** @type {number | undefined} a timer */
+    this.telling = undefined;
   }
 
   textHead() {
@@ -30,6 +39,7 @@ export class Status {
       el("div", { class: "ss-card-buttons" }, button("table", "The step's guesses as a table", table)));
   }
 
+  /** @param {Set<string>} changed */
   update(changed) {
     const { record, state } = this.player;
     if (changed.has("record")) {
@@ -41,7 +51,10 @@ export class Status {
     if (["playing", "step", "phase", "record"].some((name) => changed.has(name))) this.speak(step);
   }
 
-  // One polite voice, and only while nothing moves.
+  /**
+   * One polite voice, and only while nothing moves.
+   * @param {StepLine | undefined} step
+   */
   speak(step) {
     const { state } = this.player;
     clearTimeout(this.speaking);
@@ -49,7 +62,10 @@ export class Status {
     this.speaking = setTimeout(() => write(this.live, sentence(step, state)), 150);
   }
 
-  // A short remark about something that was asked for and is not there.
+  /**
+   * A short remark about something that was asked for and is not there.
+   * @param {string} words
+   */
   tell(words) {
     clearTimeout(this.speaking);
     this.told = words;
@@ -73,6 +89,7 @@ export class Status {
     if (typeof share === "number") this.share.value = share;
   }
 
+  /** @returns {[kind: string, words: string]} */
   notable() {
     const { record } = this.player;
     if (record.fault) return ["failed", record.fault];
@@ -81,9 +98,8 @@ export class Status {
     if (!record.play) return ["empty", "Nothing to show yet: choose a recorded run, or start one."];
     if (record.last < 0) return ["reading", "The run has begun; its first step is on the way."];
     if (library.failed) return ["failed", "The charts could not be loaded: reload the page."];
-    const finish = record.end?.finish;
-    const early = ["cancelled", "time", "error", "torn"].includes(finish);
-    if (early) return [finish, `This run ${finishWords(finish)}.`];
+    const finish = record.end?.finish ?? "";
+    if (["cancelled", "time", "error", "torn"].includes(finish)) return [finish, `This run ${finishWords(finish)}.`];
     return ["", ""];
   }
 
@@ -98,7 +114,11 @@ export class Status {
   }
 }
 
-// What has happened up to a phase, and nothing of what comes after it.
+/**
+ * What has happened up to a phase, and nothing of what comes after it.
+ * @param {StepLine} step
+ * @param {State} state
+ */
 const sentence = (step, { step: k, phase }) => {
   const guesses = plural(step.drafted, "guess", "guesses");
   if (phase === "propose") return `Step ${k}: ${step.drafted ? guesses : "no guess"} for the target to read.`;
@@ -107,6 +127,10 @@ const sentence = (step, { step: k, phase }) => {
   return step.say;
 };
 
+/**
+ * @param {RunRecord} record
+ * @param {Header} header
+ */
 const about = (record, header) => {
   const params = Object.entries(header.params ?? {})
     .filter(([, value]) => typeof value !== "boolean" && value !== null)
@@ -119,10 +143,16 @@ const about = (record, header) => {
   return parts.filter(Boolean).join(" · ");
 };
 
-// Where runs ran: what several share is told once.
+/**
+ * Where runs ran: what several share is told once.
+ * @param {Header[]} headers
+ */
 export const footer = (headers) => {
+  /** @param {ModelCard} model */
   const card = (model) => `${model.name}${model.parameters ? ` (${compact(model.parameters)})` : ""}`;
+  /** @param {Header} header */
   const versions = ({ versions: all }) => Object.entries(all ?? {}).map(([name, number]) => `${name} ${number}`).join(", ");
+  /** @type {((header: Header) => string | null | undefined)[]} */
   const told = [(header) => card(header.model), (header) => header.draft && `drafter ${card(header.draft)}`,
     (header) => header.device, (header) => header.dtype, (header) => header.attention, versions];
   return [...new Set(told.flatMap((tell) => headers.map(tell)).filter(Boolean))].join(" · ");

@@ -4,7 +4,14 @@ import { unpack } from "../stream/decode.js";
 import { FATE, isJudged, seenFate } from "../stream/fates.js";
 import { tokenSpan } from "./tokens.js";
 
+/** @import { Spot } from "../types.d.ts" */
+/** @import { Player } from "../player.js" */
+/** @import { RunRecord } from "../stream/record.js" */
+
+/** @typedef {{ span: HTMLElement, step: number, place: number }} Written */
+
 export class TextView {
+  /** @param {Player} player */
   constructor(player) {
     this.player = player;
     this.prompt = el("span", { class: "ss-prompt" });
@@ -12,23 +19,31 @@ export class TextView {
     this.ghosts = el("span", { class: "ss-ghosts", "aria-hidden": "true" });
     this.node = el("div", { class: "ss-text", tabindex: 0, role: "region", "aria-label": "The text" },
       this.prompt, this.body, this.ghosts);
-    for (const [name, heard] of [["mouseover", "over"], ["mouseout", "out"], ["click", "click"]]) {
-      this.node.addEventListener(name, (event) => this[heard](event));
-    }
+    this.node.addEventListener("mouseover", (event) => this.over(event));
+    this.node.addEventListener("mouseout", () => this.out());
+    this.node.addEventListener("click", (event) => this.click(event));
     this.reset();
   }
 
   reset() {
+    /** @type {number} */
     this.version = -1;
-    this.tokens = []; // of all steps: {span, step, place}
-    this.ends = []; // by step: tokens up to and with it
-    this.until = 0; // tokens that are seen
+    /** @type {Written[]} of all steps */
+    this.tokens = [];
+    /** @type {number[]} by step: tokens up to and with it */
+    this.ends = [];
+    /** @type {number} tokens that are seen */
+    this.until = 0;
+    /** @type {HTMLElement[]} */
     this.marked = [];
+    /** @type {RunRecord["check"]} */
+    this.checked = null;
     this.prompt.replaceChildren();
     this.body.replaceChildren();
     this.ghosts.replaceChildren();
   }
 
+  /** @param {Set<string>} changed */
   update(changed) {
     const { record } = this.player;
     if (this.version !== record.version) {
@@ -44,9 +59,10 @@ export class TextView {
   grow() {
     const { record } = this.player;
     if (!this.prompt.childNodes.length) {
-      const ids = Array.from(unpack(record.play.prompt));
+      const ids = Array.from(unpack(record.head.prompt));
       this.prompt.append(...ids.map((id, place) => this.span(id, FATE.PROMPT, { prompt: place })));
     }
+    /** @type {HTMLElement[]} */
     const made = [];
     for (let k = this.ends.length; k <= record.last; k += 1) {
       record.steps[k].emitted.forEach((id, place) => {
@@ -62,6 +78,12 @@ export class TextView {
     this.near();
   }
 
+  /**
+   * @param {number} id
+   * @param {number} fate
+   * @param {{ [name: string]: number }} data
+   * @param {boolean} [inspired]
+   */
   span(id, fate, data, inspired) {
     const span = tokenSpan(this.player.record, id, fate, inspired);
     Object.assign(span.dataset, data);
@@ -104,7 +126,7 @@ export class TextView {
     this.ghosts.replaceChildren(...line.map((node) => {
       const fate = seenFate(nodes.fate[node], judged);
       const span = tokenSpan(record, nodes.token[node], fate, nodes.inspired.has(node));
-      span.dataset.node = node;
+      span.dataset.node = String(node);
       return span;
     }));
   }
@@ -112,7 +134,7 @@ export class TextView {
   // Asks where things stand, which makes the browser lay them out: once, behind everything else.
   scroll() {
     const last = this.tokens[this.until - 1]?.span ?? this.prompt.lastChild;
-    if (!last?.offsetParent) return;
+    if (!(last instanceof HTMLElement) || !last.offsetParent) return;
     const box = this.node;
     const [top, bottom] = [last.offsetTop, last.offsetTop + last.offsetHeight]; // within the box, which is positioned
     const room = this.ghosts.childNodes.length ? 28 : 4;
@@ -124,41 +146,62 @@ export class TextView {
     const { state } = this.player;
     for (const span of this.marked) span.classList.remove("ss-hovered", "ss-pinned");
     this.marked = [];
-    for (const [at, name] of [[state.hover, "ss-hovered"], [state.pin, "ss-pinned"]]) {
-      if (at) for (const span of this.spansOf(at)) this.marked.push(span) && span.classList.add(name);
-    }
+    for (const span of state.hover ? this.spansOf(state.hover) : []) this.markSpan(span, "ss-hovered");
+    for (const span of state.pin ? this.spansOf(state.pin) : []) this.markSpan(span, "ss-pinned");
   }
 
-  // The spans of a node: the token that it became, and its ghost; or that of the target's own token there.
+  /**
+   * @param {HTMLElement} span
+   * @param {string} name
+   */
+  markSpan(span, name) {
+    span.classList.add(name);
+    this.marked.push(span);
+  }
+
+  /**
+   * The spans of a node: the token that it became, and its ghost; or that of the target's own token there.
+   * @param {Spot} spot
+   */
   spansOf({ step, node, own = false }) {
     const { record, state } = this.player;
+    /** @type {HTMLElement[]} */
     const found = [];
     if (record.nodes(step)) {
       record.emitted(step).forEach((each, place) => {
-        const meant = each.own === own && each.node === node;
-        if (meant) found.push(this.tokens[(this.ends[step - 1] ?? 0) + place]?.span);
+        const written = this.tokens[(this.ends[step - 1] ?? 0) + place];
+        if (written && each.own === own && each.node === node) found.push(written.span);
       });
     }
-    if (step === state.step && !own) found.push(this.ghosts.querySelector(`[data-node="${Number(node)}"]`));
-    return found.filter(Boolean);
+    /** @type {HTMLElement | null} */
+    const ghost = step === state.step && !own ? this.ghosts.querySelector(`[data-node="${Number(node)}"]`) : null;
+    return ghost ? [...found, ghost] : found;
   }
 
-  // What a span stands for: a place of the prompt, or a node of a step, where one is known.
+  /**
+   * What a span stands for: a place of the prompt, or a node of a step, where one is known.
+   * @param {EventTarget | null} target
+   * @returns {{ prompt: number } | { step: number, place: number, node: number, own: boolean } | null}
+   */
   at(target) {
-    const span = target.closest?.(".ss-token");
+    /** @type {HTMLElement | null} */
+    const span = target instanceof Element ? target.closest(".ss-token") : null;
     if (!span || !this.node.contains(span)) return null;
     const { record, state } = this.player;
-    if (span.dataset.node !== undefined) return { step: state.step, node: Number(span.dataset.node) };
+    if (span.dataset.node !== undefined) {
+      return { step: state.step, place: -1, node: Number(span.dataset.node), own: false };
+    }
     if (span.dataset.prompt !== undefined) return { prompt: Number(span.dataset.prompt) };
     const { step, place } = this.tokens[Number(span.dataset.at)];
     const { node, own } = record.emitted(step)[place];
     return { step, place, node, own };
   }
 
+  /** @param {Event} event */
   over(event) {
     const at = this.at(event.target);
     if (!at) return;
-    if (at.prompt === undefined && at.node >= 0) this.player.hover(at.step, at.node, event, at.own);
+    if (!("prompt" in at) && at.node >= 0) this.player.hover(at.step, at.node, event, at.own);
     else this.player.tooltip.rows(this.player.detail.emittedRows(at), event);
   }
 
@@ -166,9 +209,10 @@ export class TextView {
     this.player.hover(-1);
   }
 
+  /** @param {Event} event */
   click(event) {
     const at = this.at(event.target);
-    if (!at || at.prompt !== undefined) return;
+    if (!at || "prompt" in at) return;
     if (at.node < 0) this.player.seek(at.step);
     else this.player.togglePin(at.step, at.node, at.own);
   }

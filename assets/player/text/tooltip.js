@@ -1,27 +1,40 @@
 // A tooltip, for the pointer and for the keyboard.
 import { el, facts } from "../dom/elements.js";
 
+/** @import { Facts } from "../dom/elements.js" */
+/** @import { Player } from "../player.js" */
+
 export class Tooltip {
   constructor() {
     this.node = el("div", { class: "ss-tooltip", role: "tooltip" });
     this.hide();
   }
 
+  /**
+   * @param {Facts} rows
+   * @param {Event} [event]
+   */
   rows(rows, event) {
     this.node.replaceChildren(el("dl", { class: "ss-facts" }, ...facts(rows)));
     this.place(event);
   }
 
+  /**
+   * @param {string} words
+   * @param {Event} [event]
+   */
   words(words, event) {
     this.node.replaceChildren(words);
     this.place(event);
   }
 
+  /** @param {Event} [event] */
   place(event) {
     this.node.hidden = false;
-    const box = event?.target?.getBoundingClientRect?.();
-    const x = event?.clientX ?? box?.left ?? 0;
-    const y = event?.clientY || event?.clientX ? event.clientY : (box?.bottom ?? 0);
+    const box = event?.target instanceof Element ? event.target.getBoundingClientRect() : undefined;
+    const { clientX, clientY } = /** @type {Partial<MouseEvent>} */ (event ?? {}); // the keyboard's have neither
+    const x = clientX ?? box?.left ?? 0;
+    const y = clientY !== undefined && (clientY || clientX) ? clientY : (box?.bottom ?? 0);
     const { offsetWidth, offsetHeight } = this.node;
     this.node.style.left = `${Math.max(8, Math.min(x + 14, innerWidth - offsetWidth - 8))}px`;
     this.node.style.top = `${y + 18 + offsetHeight > innerHeight ? Math.max(8, y - offsetHeight - 12) : y + 18}px`;
@@ -32,8 +45,14 @@ export class Tooltip {
   }
 }
 
-// A tooltip in words, for the pointer and for the keyboard.
+/**
+ * A tooltip in words, for the pointer and for the keyboard.
+ * @param {HTMLElement} node
+ * @param {Player} player
+ * @param {() => string} words
+ */
 export const explained = (node, player, words) => {
+  /** @param {Event} event */
   const say = (event) => player.tooltip.words(words(), event);
   node.addEventListener("mouseenter", say);
   node.addEventListener("focus", say);

@@ -1,37 +1,60 @@
 // Numbers and other values in words.
 
+/** @import { RunRecord } from "../stream/record.js" */
 
-const units = [["B", 1e9], ["M", 1e6], ["k", 1e3]];
 
+/** @type {[unit: string, size: number][]} */
+const UNITS = [["B", 1e9], ["M", 1e6], ["k", 1e3]];
+
+/** @param {number} number */
 export const compact = (number) => {
-  for (const [unit, size] of units) if (number >= size) return `${+(number / size).toPrecision(3)} ${unit}`;
+  for (const [unit, size] of UNITS) if (number >= size) return `${+(number / size).toPrecision(3)} ${unit}`;
   return String(number);
 };
 
+/** @param {number} p */
 export const probability = (p) => (p >= 0.001 || p === 0 ? p.toFixed(3) : p.toExponential(1));
 
+/**
+ * @param {number} count
+ * @param {string} word
+ */
 export const plural = (count, word, many = `${word}s`) => `${count} ${count === 1 ? word : many}`;
 
+/** @param {number} ms */
 export const milliseconds = (ms) => (ms >= 1000 ? `${(ms / 1000).toFixed(2)} s` : `${ms.toFixed(ms < 10 ? 1 : 0)} ms`);
 
+/** @type {{ [finish: string]: string }} */
 const FINISHES = {
   length: "ended at its length", end_of_text: "ended with the end of the text", stop: "ended at a stop text",
   cancelled: "stopped by the visitor", time: "stopped at its time limit", error: "failed",
   torn: "was torn off",
 };
 
-export const finishWords = (finish) => (Object.hasOwn(FINISHES, finish) ? FINISHES[finish] : String(finish ?? "ended"));
+/** @param {unknown} finish */
+export const finishWords = (finish) => {
+  const name = String(finish ?? "ended");
+  return Object.hasOwn(FINISHES, name) ? FINISHES[name] : name;
+};
 
-// "{a} sees {b}" with the values put in; unknown places stay empty.
+/**
+ * "{a} sees {b}" with the values put in; unknown places stay empty.
+ * @param {string | undefined} template
+ * @param {{ [place: string]: unknown }} values
+ */
 export const fillTemplate = (template, values) =>
   String(template).replace(/\{(\w+)\}/g, (_, name) => (Object.hasOwn(values, name) ? String(values[name]) : ""));
 
-// "window:2,5" in words, by the templates that the stream brings.
+/**
+ * "window:2,5" in words, by the templates that the stream brings.
+ * @param {RunRecord} record
+ * @param {string} source
+ */
 export const sourceWords = (record, source) => {
   const [kind, ...rest] = source.split(":");
-  const words = record.play.words?.sources ?? {};
+  const words = record.head.words?.sources ?? {};
   const template = Object.hasOwn(words, kind) ? words[kind] : null;
   const numbers = rest.length ? rest.join(":").split(",") : [];
   if (!template || (template.match(/\{/g) ?? []).length !== numbers.length) return source;
-  return fillTemplate(template, numbers);
+  return fillTemplate(template, { ...numbers });
 };
