@@ -1,5 +1,7 @@
 // The page's address: where it wants to be, and where the visitor is.
 
+/** @import { Place } from "../../assets/player/types.d.ts" */
+
 const PLACE = /** @type {const} */ (["step", "phase", "view", "node"]);
 
 export const asked = () => new URLSearchParams(location.search);
@@ -7,6 +9,7 @@ export const asked = () => new URLSearchParams(location.search);
 /**
  * Where an address wants to be; the player checks it against the run.
  * @param {URLSearchParams} query
+ * @returns {Partial<Place>}
  */
 export const placeIn = (query) => {
   /** @param {string} name */
@@ -18,7 +21,7 @@ export const placeIn = (query) => {
 
 /**
  * @param {string} base the query that names the run
- * @param {Partial<import("../../assets/player/types.d.ts").Place>} [place]
+ * @param {Partial<Place>} [place]
  */
 export const addressOf = (base, place) => {
   const query = new URLSearchParams(base);
@@ -35,7 +38,7 @@ export const addressOf = (base, place) => {
  * The address names the screen that is seen: what goes on behind it writes nothing.
  * @param {HTMLElement} root
  * @param {string} base
- * @param {Partial<import("../../assets/player/types.d.ts").Place>} place
+ * @param {Partial<Place>} place
  */
 export const note = (root, base, place) => {
   if (root.offsetParent) history.replaceState(history.state, "", addressOf(base, place));

@@ -1,6 +1,8 @@
 // Files that a visitor opens and saves.
 import { el } from "../../assets/player/dom/elements.js";
 
+/** @import { Saved } from "./types.d.ts" */
+
 /** What a run can be saved as: the server's name of each form, and its label. */
 export const FORMS = [
   ["trace", "Trace (JSONL, packed)"], ["html", "Replay as one HTML file"], ["perfetto", "Timeline for Perfetto"],
@@ -19,7 +21,7 @@ export const base64 = async (blob) => {
   return url.slice(url.indexOf(",") + 1);
 };
 
-/** @param {import("./types.d.ts").Saved} file */
+/** @param {Saved} file */
 export const save = ({ name, type, text, bytes }) => {
   const content = bytes === undefined ? (text ?? "") : Uint8Array.from(atob(bytes), (letter) => letter.charCodeAt(0));
   const url = URL.createObjectURL(new Blob([content], { type }));

@@ -8,6 +8,7 @@ import { shown } from "./shown.js";
 import { growing, pulse, split } from "./streams.js";
 
 /** @import { Io, Told } from "./types.d.ts" */
+/** @import { Linked } from "../../assets/player/types.d.ts" */
 
 /**
  * @param {HTMLElement} element
@@ -54,9 +55,9 @@ export const showRace = (element, { props, server, watch }) => {
 const afterRace = (race, { address, runs, notice }) => {
   if (!address) return [];
   const copy = el("button", { type: "button", class: "app-button", onclick: () => copyLink(link) }, "Copy link");
+  /** @type {Linked} */
   const link = {
-    on: { link: () => addressOf(address, {}) }, place: () => ({}), root: race.root,
-    /** @param {string} said */
+    on: { link: () => addressOf(address) }, place: () => null, root: race.root,
     tell: (said) => { copy.textContent = said; },
   };
   const open = (runs ?? []).map(([label, run]) =>

@@ -1,4 +1,6 @@
 // What is on the page. Gradio may draw a component anew: the one before it ends then.
 
-/** @type {import("./types.d.ts").Shown} */
+/** @import { Shown } from "./types.d.ts" */
+
+/** @type {Shown} */
 export const shown = { viewer: null, race: null, placed: false };

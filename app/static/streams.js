@@ -1,5 +1,7 @@
 // Lines that grow: what of a stream is for this page, what of it is new, and whether it still lives.
 
+/** @import { Told } from "./types.d.ts" */
+
 const QUIET_MS = 4000;
 const LATE_MS = 10_000;
 const HEARD = 300; // of a text's beginning: its first line holds an id of its own
@@ -7,10 +9,10 @@ const HEARD = 300; // of a text's beginning: its first line holds an id of its o
 /**
  * Lines for this page are taken out of a stream; the rest goes to the player as it is.
  * @param {string} text
- * @returns {[import("./types.d.ts").Told, string]}
+ * @returns {[Told, string]}
  */
 export const split = (text) => {
-  /** @type {import("./types.d.ts").Told} */
+  /** @type {Told} */
   const told = {};
   const rest = text.replace(/^\{"kind":"host",.*\n/gm, (line) => {
     Object.assign(told, JSON.parse(line));

@@ -2,12 +2,14 @@
 import { addressOf } from "./address.js";
 import { shown } from "./shown.js";
 
+/** @import { Viewer } from "./viewer.js" */
+
 const TAB = "#app-tabs [role=tab]";
 
 /** @type {{ [screen: string]: () => string }} */
 const ADDRESS = {
   run: () => {
-    const { player, told } = shown.viewer;
+    const { player, told } = /** @type {Viewer} */ (shown.viewer);
     return addressOf(player.record.play ? told.address ?? "" : "", player.place());
   },
   race: () => addressOf(shown.race?.address ?? "screen=race", {}),
@@ -15,14 +17,17 @@ const ADDRESS = {
 
 export const followTabs = () => {
   document.addEventListener("click", ({ target, pointerType }) => {
-    const tab = target.closest?.(TAB), screen = tab?.getAttribute("aria-controls");
+    /** @type {HTMLElement | null} */
+    const tab = target instanceof Element ? target.closest(TAB) : null;
+    const screen = tab?.getAttribute("aria-controls") ?? "";
     if (pointerType === "mouse") tab?.blur(); // the keys are for what it shows
-    if (ADDRESS[screen]) history.replaceState(history.state, "", ADDRESS[screen]());
+    if (Object.hasOwn(ADDRESS, screen)) history.replaceState(history.state, "", ADDRESS[screen]());
   });
 };
 
 /** @param {string} screen */
 export const turnTo = (screen) => {
+  /** @type {HTMLElement | null} */
   const tab = document.querySelector(`${TAB}[aria-controls="${screen}"]`);
   if (tab?.getAttribute("aria-selected") === "false") tab.click();
 };

@@ -10,26 +10,60 @@ import { growing, pulse, split } from "./streams.js";
 import { turnTo } from "./tabs.js";
 import { applyTheme } from "./theme.js";
 
+/** @import { Answer, Props, Recording, Saved, Server, Told, ViewerIo } from "./types.d.ts" */
+/** @import { Place } from "../../assets/player/types.d.ts" */
+
 const NOTE_MS = 250;
 
 export class Viewer {
+  /**
+   * @param {HTMLElement} element what it is drawn into
+   * @param {ViewerIo} io
+   */
   constructor(element, { props, server, watch, race }) {
-    Object.assign(this, { props, server, told: {}, gone: new AbortController() });
-    this.build(element);
+    this.props = props;
+    this.server = server;
+    /** @type {Told} */
+    this.told = {};
+    this.gone = new AbortController();
+    this.lost = ""; // why no more lines of the live run come
+    this.ended = false; // whether the live run has
+    /** @type {string | undefined} the run that Gradio's value holds */
+    this.live = undefined;
+    /** @type {number | undefined} the step that a run was opened at, until the visitor goes elsewhere */
+    this.opened = undefined;
+    /** @type {number | undefined} a timer */
+    this.moving = undefined;
+    this.title = el("p", { class: "app-title" });
+    this.shows = el("p", { class: "app-shows" });
+    this.file = el("input", { type: "file", accept: ".jsonl,.gz", hidden: true, "aria-label": "Trace file" });
+    this.file.addEventListener("change", () => this.open(this.file.files?.[0]));
+    this.back = el("button", { type: "button", class: "app-button app-back", hidden: true,
+      onclick: () => this.show(this.props.value ?? "") }, "Back to your run");
+    this.notice = el("p", { class: "app-notice", role: "alert", hidden: true });
+    this.stage = el("div", { class: "app-stage" });
+    this.gallery = this.cards(props.gallery ?? []);
+    this.menu = this.downloads();
+    this.root = el("div", { class: "app-root" }, this.bar(), this.notice, this.stage, this.gallery);
+    element.replaceChildren(this.root);
     this.dropping();
     this.player = new Player(this.stage, {
       source: { detail: (k) => this.lines("run_detail", k), step: (k) => this.lines("run_step", k) },
-      on: { link: (place) => addressOf(this.told.address ?? "", place), change: (place) => this.moved(place),
+      on: { link: (place) => addressOf(this.told.address ?? "", place ?? {}), change: (place) => this.moved(place),
         compare: props.races ? () => race(this.told.address ?? "") : undefined },
     });
-    this.fresh();
+    this.take = this.taking();
+    this.listen = this.listening();
     this.pulse = pulse(() => server.run_lives(this.live), (sentence) => this.lose(sentence));
     if (props.value) this.hear(props.value);
     else this.land();
     watch("value", () => this.hear(this.props.value));
   }
 
-  // A live run goes on while another is looked at: its lines wait for the visitor to come back.
+  /**
+   * A live run goes on while another is looked at: its lines wait for the visitor to come back.
+   * @param {string | null | undefined} value
+   */
   hear(value) {
     const [{ run }] = split(String(value ?? "").split("\n", 1)[0] + "\n");
     const begins = run !== this.live;
@@ -37,58 +71,72 @@ export class Viewer {
     this.live = run;
     this.listen(value);
     if (begins || !run || run === this.told.run) this.take(value);
-    this.pulse(run && !this.ended);
-    busy("run-go", run && !this.ended);
+    const goes = Boolean(run) && !this.ended;
+    this.pulse(goes);
+    busy("run-go", goes);
   }
 
   // What is heard from now on is heard from its beginning.
   fresh() {
     this.lost = "";
-    this.take = growing((tail, anew) => this.feed(tail, anew));
-    this.listen = growing((tail, anew) => {
+    this.take = this.taking();
+    this.listen = this.listening();
+  }
+
+  taking() {
+    return growing((tail, anew) => this.feed(tail, anew));
+  }
+
+  listening() {
+    return growing((tail, anew) => {
       this.ended = (!anew && this.ended) || /^\{"kind":"(end|fault)"/m.test(tail);
     });
   }
 
-  // The stream of the live run broke.
+  /**
+   * The stream of the live run broke.
+   * @param {string} sentence
+   */
   lose(sentence) {
     this.lost = sentence;
     busy("run-go", false);
     if (this.told.run === this.live) this.player.lose(sentence);
   }
 
-  build(element) {
-    const { props } = this;
-    this.title = el("p", { class: "app-title" });
-    this.shows = el("p", { class: "app-shows" });
-    this.file = el("input", { type: "file", accept: ".jsonl,.gz", hidden: true, "aria-label": "Trace file",
-      onchange: () => this.open(this.file.files[0]) });
-    const menu = el("details", { class: "app-menu" }, el("summary", { class: "app-button" }, "Download"),
-      el("div", { class: "app-list" }, ...FORMS.map(([form, label]) => el("button", {
-        type: "button", "data-form": form, onclick: () => { menu.open = false; this.download(form); } }, label))));
-    this.menu = menu;
-    this.back = el("button", { type: "button", class: "app-button app-back", hidden: true,
-      onclick: () => this.show(this.props.value) }, "Back to your run");
-    const count = (props.gallery ?? []).length;
-    this.bar = el("div", { class: "app-bar" }, el("div", { class: "app-what" }, this.title, this.shows),
+  bar() {
+    const count = (this.props.gallery ?? []).length;
+    return el("div", { class: "app-bar" }, el("div", { class: "app-what" }, this.title, this.shows),
       el("div", { class: "app-tools" }, this.back,
-        el("button", { type: "button", class: "app-button app-recorded", onclick: () => this.gallery.showModal() }, `Recorded runs (${count})`),
-        el("button", { type: "button", class: "app-button", onclick: () => this.file.click() }, "Open a trace"), this.file, menu));
-    this.notice = el("p", { class: "app-notice", role: "alert", hidden: true });
-    this.stage = el("div", { class: "app-stage" });
-    this.gallery = this.cards(props.gallery ?? []);
-    this.root = el("div", { class: "app-root" }, this.bar, this.notice, this.stage, this.gallery);
-    element.replaceChildren(this.root);
+        el("button", { type: "button", class: "app-button app-recorded", onclick: () => this.gallery.showModal() },
+          `Recorded runs (${count})`),
+        el("button", { type: "button", class: "app-button", onclick: () => this.file.click() }, "Open a trace"),
+        this.file, this.menu));
   }
 
+  downloads() {
+    const menu = el("details", { class: "app-menu" }, el("summary", { class: "app-button" }, "Download"));
+    /** @param {string} form */
+    const choose = (form) => {
+      menu.open = false;
+      this.download(form);
+    };
+    menu.append(el("div", { class: "app-list" }, ...FORMS.map(([form, label]) =>
+      el("button", { type: "button", "data-form": form, onclick: () => choose(form) }, label))));
+    return menu;
+  }
+
+  /** @param {Recording[]} gallery */
   cards(gallery) {
+    /** @type {Map<string, Recording[]>} */
     const groups = new Map();
     for (const each of gallery) groups.set(each.label, [...(groups.get(each.label) ?? []), each]);
+    /** @param {Recording} each */
     const card = (each) => el("button", { type: "button", class: "app-card", "data-run": each.id,
       onclick: () => { dialog.close(); this.recording(each.id); } },
     el("strong", {}, each.title), el("span", {}, `${each.tokens_per_step.toFixed(2)} tokens per step`));
     const sections = [...groups].map(([label, rows]) => el("section", {}, el("h3", {}, label),
       el("p", {}, rows[0].shows), el("div", { class: "app-cards" }, ...rows.map(card))));
+    /** @type {HTMLDialogElement} */
     const dialog = el("dialog", { class: "app-gallery", "aria-label": "Recorded runs" },
       el("div", { class: "app-gallery-head" }, el("h2", {}, "Recorded runs"),
         el("button", { type: "button", class: "app-button", onclick: () => dialog.close() }, "Close")), ...sections);
@@ -99,21 +147,22 @@ export class Viewer {
   // Anywhere on the page: a browser would leave it for a file that is dropped beside the player.
   dropping() {
     const cover = el("div", { class: "app-drop", hidden: true }, "Drop a trace here");
+    const { signal } = this.gone;
+    /** @param {DragEvent} event */
     const files = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
-    const hear = (name, heard) => addEventListener(name, heard, { signal: this.gone.signal });
-    hear("dragover", (event) => {
+    addEventListener("dragover", (event) => {
       if (!files(event)) return;
       event.preventDefault();
       cover.hidden = false;
-    });
-    hear("dragleave", (event) => { cover.hidden ||= !event.relatedTarget; });
-    hear("drop", (event) => {
+    }, { signal });
+    addEventListener("dragleave", (event) => { cover.hidden ||= !event.relatedTarget; }, { signal });
+    addEventListener("drop", (event) => {
       if (!files(event)) return;
       event.preventDefault();
       cover.hidden = true;
       turnTo("run");
-      this.open(event.dataTransfer.files[0]);
-    });
+      this.open(event.dataTransfer?.files[0]);
+    }, { signal });
     document.body.append(cover);
     this.gone.signal.addEventListener("abort", () => cover.remove());
   }
@@ -131,12 +180,16 @@ export class Viewer {
     if (lines && !this.told.run) this.take(lines);
   }
 
-  // New lines of the run that is shown, or the lines of another.
+  /**
+   * New lines of the run that is shown, or the lines of another.
+   * @param {string} text
+   * @param {boolean} anew
+   */
   feed(text, anew) {
     const [told, rest] = split(text);
     if (!rest && told.notice) { // of an address that could not be followed
       const there = this.told.run ? Promise.resolve() : this.land(true);
-      there.then(() => this.say(told.notice));
+      there.then(() => this.say(told.notice ?? ""));
       return;
     }
     if (anew) {
@@ -162,6 +215,7 @@ export class Viewer {
   place() {
     const query = asked();
     const ours = !shown.placed && (query.get("run") ?? this.props.landing) === this.told.run;
+    /** @type {Partial<Place>} */
     const place = ours ? placeIn(query) : {};
     if (ours) shown.placed = true;
     const step = place.step ?? this.told.step;
@@ -169,11 +223,14 @@ export class Viewer {
     if (step !== undefined) this.player.goto({ ...place, step });
   }
 
-  // The address follows the visitor, but only once there was a move to follow.
+  /**
+   * The address follows the visitor, but only once there was a move to follow.
+   * @param {Place} place
+   */
   moved(place) {
     if (place.step === this.opened && place.node === null) return;
     this.opened = undefined;
-    if (!this.told.address || !navigator.userActivation?.hasBeenActive || this.player.state?.playing) return;
+    if (!this.told.address || !navigator.userActivation?.hasBeenActive || this.player.state.playing) return;
     clearTimeout(this.moving);
     this.moving = setTimeout(() => this.note(), NOTE_MS);
   }
@@ -189,18 +246,23 @@ export class Viewer {
   inSight() {
     const { state, text, transport } = this.player;
     const { top, bottom } = (state.narrow ? text.node : this.root).getBoundingClientRect();
-    if (bottom < 80 + transport.bar.parentNode.offsetHeight || top > innerHeight - 80) this.root.scrollIntoView({ block: "start" });
+    if (bottom < 80 + Number(transport.bar.parentElement?.offsetHeight) || top > innerHeight - 80) this.root.scrollIntoView({ block: "start" });
   }
 
+  /** @param {string} sentence */
   say(sentence) {
     this.notice.textContent = sentence;
     this.notice.hidden = !sentence;
   }
 
-  // An answer of the server, or null after its sentence has been shown; what is on the screen stays.
-  async ask(name, argument) {
+  /**
+   * An answer of the server, or null after its sentence has been shown; what is on the screen stays.
+   * @template {{ fault?: string }} T
+   * @param {() => Promise<T | null>} call
+   */
+  async ask(call) {
     try {
-      const answer = await this.server[name](argument);
+      const answer = await call();
       if (answer && !answer.fault) return answer;
       this.say(answer?.fault ?? "The server gave no answer: try again.");
     } catch {
@@ -209,17 +271,23 @@ export class Viewer {
     return null;
   }
 
+  /**
+   * @param {"run_detail" | "run_step"} name
+   * @param {number} k
+   */
   async lines(name, k) {
     const answer = await this.server[name]([this.told.run, k]);
     if (!answer?.lines) throw new Error(answer?.fault);
     return answer.lines;
   }
 
+  /** @param {string} run */
   async recording(run) {
-    const answer = await this.ask("open_recording", run);
-    if (answer) this.show(answer.lines);
+    const answer = await this.ask(() => this.server.open_recording(run));
+    if (answer) this.show(answer.lines ?? "");
   }
 
+  /** @param {string} lines */
   show(lines) {
     this.take(lines);
     const { address, step } = this.told;
@@ -227,6 +295,7 @@ export class Viewer {
     this.player.root.focus({ preventScroll: true }); // it has the keys, and not the button that opened it
   }
 
+  /** @param {File | null | undefined} file */
   async open(file) {
     this.file.value = "";
     if (!file) return;
@@ -235,16 +304,22 @@ export class Viewer {
       return;
     }
     this.say("");
-    const answer = await this.ask("open_trace", await base64(file));
-    if (answer) this.show(answer.lines);
+    const content = await base64(file);
+    const answer = await this.ask(() => this.server.open_trace(content));
+    if (answer) this.show(answer.lines ?? "");
   }
 
+  /** @param {string} form */
   async download(form) {
-    const answer = await this.ask("run_export", [this.told.run ?? "", form]);
+    const answer = await this.ask(() => this.server.run_export([this.told.run ?? "", form]));
     if (answer) save(answer);
   }
 }
 
+/**
+ * @param {HTMLElement} element
+ * @param {ViewerIo} io
+ */
 export const showViewer = (element, io) => {
   shown.viewer?.destroy();
   applyTheme();

@@ -37,7 +37,7 @@ export interface Source {
 }
 
 export interface Host {
-  link?: (place: Place) => string;
+  link?: (place: Place | null) => string;
   change?: (place: Place) => void;
   compare?: (place: Place) => void;
 }
@@ -46,7 +46,7 @@ export interface Host {
 export interface Linked {
   on: Host;
   root: HTMLElement;
-  place(): Place;
+  place(): Place | null; // null where it is the whole of what is shown
   tell(words: string): void;
 }
 

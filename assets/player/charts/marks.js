@@ -165,7 +165,7 @@ export class Marks {
     const row = given.customdata ? Array.from(given.customdata, Number).indexOf(node) : node;
     if (row < 0 || row >= given.z.length) return null;
     const [top, bottom] = edges(axes.y, given.y, row, given.z.length);
-    return { axes, given, line: given.z[row], top: Math.min(top, bottom), h: Math.abs(bottom - top) };
+    return { axes, given, row, line: given.z[row], top: Math.min(top, bottom), h: Math.abs(bottom - top) };
   }
 
   /**

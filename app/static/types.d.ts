@@ -1,0 +1,72 @@
+// What the page's own scripts are told: by Gradio, by the server, and by the lines of a stream that are for the page.
+import type { Race } from "../../assets/player/race/race.js";
+import type { Viewer } from "./viewer.js";
+
+/** What lines of the kind "host" have said of a run or a race. */
+export interface Told {
+  run?: string;
+  title?: string;
+  shows?: string;
+  address?: string; // the query that names it
+  step?: number; // the one that a recording opens at
+  notice?: string;
+  done?: boolean; // of a race
+  runs?: [label: string, run: string][]; // of a race
+}
+
+export interface Recording {
+  id: string;
+  label: string;
+  title: string;
+  shows: string;
+  tokens_per_step: number;
+}
+
+export interface Props {
+  value?: string | null; // a run's lines, which only grow
+  gallery?: Recording[];
+  landing?: string;
+  largest: number; // bytes of a file
+  races?: boolean;
+}
+
+export interface Answer {
+  fault?: string;
+  lines?: string;
+}
+
+export type Saved = { name: string; type: string; fault?: string; text?: string; bytes?: string };
+
+export interface Server {
+  run_lives(run: string | undefined): Promise<{ lives: boolean } | null>;
+  run_detail(step: [run: string | undefined, k: number]): Promise<Answer | null>;
+  run_step(step: [run: string | undefined, k: number]): Promise<Answer | null>;
+  run_export(wanted: [run: string, form: string]): Promise<Saved | null>;
+  open_recording(run: string): Promise<Answer | null>;
+  open_trace(file: string): Promise<Answer | null>;
+}
+
+/** What Gradio hands to a component's script. */
+export interface Io {
+  props: Props;
+  server: Server;
+  watch(name: string, changed: () => void): void;
+}
+
+export type ViewerIo = Io & { race(address: string): void };
+
+export interface Shown {
+  viewer: Viewer | null;
+  race: Race | null;
+  placed: boolean; // whether the address that the page was opened with has been followed
+}
+
+declare global {
+  var SpecscopeApp: {
+    viewer(element: HTMLElement, io: ViewerIo): void;
+    race(element: HTMLElement, io: Io): void;
+    theme(): void;
+    readonly viewers: Viewer | null;
+    readonly races: Race | null;
+  };
+}
