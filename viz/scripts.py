@@ -17,8 +17,8 @@ _TABLE = "joined_modules"  # the one name that all modules share
 _IMPORT = re.compile(r'^import \{([^{}"]*)\} from "(\.[^"\n]*\.js)";$', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:const|class|function|async function) ([A-Za-z_$][\w$]*))", re.MULTILINE)
 _NAME = re.compile(r"([A-Za-z_$][\w$]*)(?: as ([A-Za-z_$][\w$]*))?")
-_COMMENT = re.compile(r"^\s*(?://|/\*|\*)")
-_FOREIGN = re.compile(r"^\s*(?:import|export)\b|\bimport\s*[(.]")
+_COMMENT = re.compile(r"^\s*(?://|\*(?!/)|/\*(?!.*\*/\s*\S))")
+_FOREIGN = re.compile(r"(?:^|[;}]|\*/)\s*(?:import|export)\b|\bimport\s*[(.]")
 
 
 class JoinError(ValueError):

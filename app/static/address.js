@@ -15,7 +15,8 @@ export const placeIn = (query) => {
   /** @param {string} name */
   const number = (name) => (/^\d{1,6}$/.test(query.get(name) ?? "") ? Number(query.get(name)) : undefined);
   return {
-    step: number("step"), phase: query.get("phase") ?? undefined, view: query.get("view") ?? undefined, node: number("node"),
+    step: number("step"), phase: query.get("phase") ?? undefined,
+    view: query.get("view") ?? undefined, node: number("node"),
   };
 };
 

@@ -4,7 +4,7 @@ import { el } from "../../assets/player/dom/elements.js";
 /** @import { Saved } from "./types.d.ts" */
 
 /** What a run can be saved as: the server's name of each form, and its label. */
-export const FORMS = [
+const FORMS = [
   ["trace", "Trace (JSONL, packed)"], ["html", "Replay as one HTML file"], ["perfetto", "Timeline for Perfetto"],
   ["csv", "Steps as CSV"], ["vllm", "Metrics as vLLM reports them"],
 ];
@@ -30,4 +30,45 @@ export const save = ({ name, type, text, bytes }) => {
   link.click();
   link.remove();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
+};
+
+/**
+ * The menu of downloads.
+ * @param {(form: string) => void} download
+ */
+export const downloads = (download) => {
+  const menu = el("details", { class: "app-menu" }, el("summary", { class: "app-button" }, "Download"));
+  /** @param {string} form */
+  const choose = (form) => {
+    menu.open = false;
+    download(form);
+  };
+  menu.append(el("div", { class: "app-list" }, ...FORMS.map(([form, label]) =>
+    el("button", { type: "button", "data-form": form, onclick: () => choose(form) }, label))));
+  return menu;
+};
+
+/**
+ * Files dropped anywhere on the page: a browser would leave it for one that is dropped beside the player.
+ * @param {(file: File | undefined) => void} open
+ * @param {AbortSignal} signal ends it
+ */
+export const catchDrops = (open, signal) => {
+  const cover = el("div", { class: "app-drop", hidden: true }, "Drop a trace here");
+  /** @param {DragEvent} event */
+  const files = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
+  addEventListener("dragover", (event) => {
+    if (!files(event)) return;
+    event.preventDefault();
+    cover.hidden = false;
+  }, { signal });
+  addEventListener("dragleave", (event) => { cover.hidden ||= !event.relatedTarget; }, { signal });
+  addEventListener("drop", (event) => {
+    if (!files(event)) return;
+    event.preventDefault();
+    cover.hidden = true;
+    open(event.dataTransfer?.files[0]);
+  }, { signal });
+  document.body.append(cover);
+  signal.addEventListener("abort", () => cover.remove());
 };

@@ -7,8 +7,8 @@ import { busy } from "./busy.js";
 import { shown } from "./shown.js";
 import { growing, pulse, split } from "./streams.js";
 
-/** @import { Io, Told } from "./types.d.ts" */
 /** @import { Linked } from "../../assets/player/types.d.ts" */
+/** @import { Io, Told } from "./types.d.ts" */
 
 /**
  * @param {HTMLElement} element

@@ -3,15 +3,16 @@ import { el } from "../../assets/player/dom/elements.js";
 import { Player } from "../../assets/player/player.js";
 import { addressOf, asked, note, placeIn } from "./address.js";
 import { busy } from "./busy.js";
-import { FORMS, base64, save } from "./files.js";
+import { base64, catchDrops, downloads, save } from "./files.js";
 import { landed, loadCharts } from "./first_run.js";
+import { gallery } from "./gallery.js";
 import { shown } from "./shown.js";
 import { growing, pulse, split } from "./streams.js";
 import { turnTo } from "./tabs.js";
 import { applyTheme } from "./theme.js";
 
-/** @import { Answer, Props, Recording, Saved, Server, Told, ViewerIo } from "./types.d.ts" */
 /** @import { Place } from "../../assets/player/types.d.ts" */
+/** @import { Told, ViewerIo } from "./types.d.ts" */
 
 const NOTE_MS = 250;
 
@@ -42,11 +43,14 @@ export class Viewer {
       onclick: () => this.show(this.props.value ?? "") }, "Back to your run");
     this.notice = el("p", { class: "app-notice", role: "alert", hidden: true });
     this.stage = el("div", { class: "app-stage" });
-    this.gallery = this.cards(props.gallery ?? []);
-    this.menu = this.downloads();
+    this.gallery = gallery(props.gallery ?? [], (run) => this.recording(run));
+    this.menu = downloads((form) => this.download(form));
     this.root = el("div", { class: "app-root" }, this.bar(), this.notice, this.stage, this.gallery);
     element.replaceChildren(this.root);
-    this.dropping();
+    catchDrops((file) => {
+      turnTo("run");
+      this.open(file);
+    }, this.gone.signal);
     this.player = new Player(this.stage, {
       source: { detail: (k) => this.lines("run_detail", k), step: (k) => this.lines("run_step", k) },
       on: { link: (place) => addressOf(this.told.address ?? "", place ?? {}), change: (place) => this.moved(place),
@@ -113,60 +117,6 @@ export class Viewer {
         this.file, this.menu));
   }
 
-  downloads() {
-    const menu = el("details", { class: "app-menu" }, el("summary", { class: "app-button" }, "Download"));
-    /** @param {string} form */
-    const choose = (form) => {
-      menu.open = false;
-      this.download(form);
-    };
-    menu.append(el("div", { class: "app-list" }, ...FORMS.map(([form, label]) =>
-      el("button", { type: "button", "data-form": form, onclick: () => choose(form) }, label))));
-    return menu;
-  }
-
-  /** @param {Recording[]} gallery */
-  cards(gallery) {
-    /** @type {Map<string, Recording[]>} */
-    const groups = new Map();
-    for (const each of gallery) groups.set(each.label, [...(groups.get(each.label) ?? []), each]);
-    /** @param {Recording} each */
-    const card = (each) => el("button", { type: "button", class: "app-card", "data-run": each.id,
-      onclick: () => { dialog.close(); this.recording(each.id); } },
-    el("strong", {}, each.title), el("span", {}, `${each.tokens_per_step.toFixed(2)} tokens per step`));
-    const sections = [...groups].map(([label, rows]) => el("section", {}, el("h3", {}, label),
-      el("p", {}, rows[0].shows), el("div", { class: "app-cards" }, ...rows.map(card))));
-    /** @type {HTMLDialogElement} */
-    const dialog = el("dialog", { class: "app-gallery", "aria-label": "Recorded runs" },
-      el("div", { class: "app-gallery-head" }, el("h2", {}, "Recorded runs"),
-        el("button", { type: "button", class: "app-button", onclick: () => dialog.close() }, "Close")), ...sections);
-    dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
-    return dialog;
-  }
-
-  // Anywhere on the page: a browser would leave it for a file that is dropped beside the player.
-  dropping() {
-    const cover = el("div", { class: "app-drop", hidden: true }, "Drop a trace here");
-    const { signal } = this.gone;
-    /** @param {DragEvent} event */
-    const files = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
-    addEventListener("dragover", (event) => {
-      if (!files(event)) return;
-      event.preventDefault();
-      cover.hidden = false;
-    }, { signal });
-    addEventListener("dragleave", (event) => { cover.hidden ||= !event.relatedTarget; }, { signal });
-    addEventListener("drop", (event) => {
-      if (!files(event)) return;
-      event.preventDefault();
-      cover.hidden = true;
-      turnTo("run");
-      this.open(event.dataTransfer?.files[0]);
-    }, { signal });
-    document.body.append(cover);
-    this.gone.signal.addEventListener("abort", () => cover.remove());
-  }
-
   destroy() {
     this.gone.abort();
     this.player.destroy();
@@ -206,7 +156,9 @@ export class Viewer {
     if (this.lost && this.told.run === this.live) this.player.lose(this.lost);
     loadCharts();
     if (anew) this.place();
-    if (anew && navigator.userActivation?.hasBeenActive) requestAnimationFrame(() => this.inSight()); // laid out by then
+    if (anew && navigator.userActivation?.hasBeenActive) {
+      requestAnimationFrame(() => this.inSight()); // laid out by then
+    }
     this.root.dataset.run = this.told.run ?? "";
     this.back.hidden = !this.live || this.live === this.told.run;
   }
@@ -246,7 +198,8 @@ export class Viewer {
   inSight() {
     const { state, text, transport } = this.player;
     const { top, bottom } = (state.narrow ? text.node : this.root).getBoundingClientRect();
-    if (bottom < 80 + Number(transport.bar.parentElement?.offsetHeight) || top > innerHeight - 80) this.root.scrollIntoView({ block: "start" });
+    const head = Number(transport.bar.parentElement?.offsetHeight);
+    if (bottom < 80 + head || top > innerHeight - 80) this.root.scrollIntoView({ block: "start" });
   }
 
   /** @param {string} sentence */

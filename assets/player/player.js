@@ -21,8 +21,7 @@ import { TextView } from "./text/text_view.js";
 import { Tooltip } from "./text/tooltip.js";
 
 /** @import { Jump } from "./stream/jumps.js" */
-/** @import { Change, Phase, Place } from "./types.d.ts" */
-/** @import { Host, Source, State } from "./types.d.ts" */
+/** @import { Change, Host, Phase, Place, Source, State } from "./types.d.ts" */
 
 const NARROW = 700;
 

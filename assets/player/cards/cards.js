@@ -4,11 +4,10 @@ import { unfill } from "../controls/full_screen.js";
 import { VIEW_KEYS } from "../controls/keys.js";
 import { el, prefersCalm } from "../dom/elements.js";
 
-/** @import { View } from "../types.d.ts" */
 /** @import { Player } from "../player.js" */
+/** @import { View } from "../types.d.ts" */
 
 const REST_MS = 500; // between two drawings of a live run's charts
-
 const PATIENCE_MS = 1000; // the same while no later step comes
 
 export class Cards {

@@ -2,9 +2,8 @@
 import { el, show, write } from "../dom/elements.js";
 import { explained } from "../text/tooltip.js";
 
-/** @import { View, CheckedPlace, NumberRow } from "../types.d.ts" */
 /** @import { Player } from "../player.js" */
-/** @import { Check } from "../types.d.ts" */
+/** @import { Check, CheckedPlace, NumberRow, View } from "../types.d.ts" */
 
 /**
  * @param {NumberRow} row

@@ -2,18 +2,18 @@
 // text twice at every drawing, which took three tenths of a step's time; here what looks alike is one path, and words
 // are rewritten in place. Pictures that are saved, sliding ones, and figures elsewhere have plotly's own.
 import { axisName } from "./axes.js";
+import { ANCHORS, cellKind, hasWords } from "./cell_kinds.js";
 import { markerShape } from "./shapes.js";
 import { svg, write } from "../dom/elements.js";
 import { unescapeMarkup } from "../stream/escape.js";
 
-/** @import { Figure, Marker, PlotTrace, Point } from "../types.d.ts" */
+/** @import { Axis, Figure, LayoutAxis, Marker, PlotTrace, Point } from "../types.d.ts" */
+/** @import { CellKind } from "./cell_kinds.js" */
 /** @import { Plot } from "./plot.js" */
-/** @import { LayoutAxis, Axis } from "../types.d.ts" */
 
 const REACH = 20; // pixels from a square's edge to a pointer that means it, as far as plotly's
 
 /**
- * @typedef {"squares" | "signs" | "words"} CellKind
  * @typedef {{ trace: PlotTrace, kind: CellKind }} Taken
  * @typedef {([x: number, y: number] | null)[]} Pixels
  * @typedef {{ [attribute: string]: string | number }} Attributes
@@ -45,7 +45,7 @@ export class Cells {
       sides(trace).every((name) => Array.isArray(/** @type {LayoutAxis | undefined} */ (layout[name])?.range));
     this.taken = new Map();
     data.forEach((trace, i) => {
-      const kind = kindOf(trace);
+      const kind = cellKind(trace);
       if (kind && ranged(trace)) this.taken.set(i, { trace, kind });
     });
     // One pointer to a chart: squares beside bars that are pointed at, too, stay with plotly.
@@ -106,7 +106,8 @@ export class Cells {
   write(trace, places, used) {
     const { text, textfont } = trace;
     const fixed = {
-      fill: String(textfont?.color), "font-size": String(textfont?.size), "text-anchor": ANCHORS[trace.textposition ?? ""],
+      fill: String(textfont?.color), "font-size": String(textfont?.size),
+      "text-anchor": ANCHORS[trace.textposition ?? ""],
     };
     for (let i = 0; i < (text?.length ?? 0); i += 1) {
       const place = places[i];
@@ -151,9 +152,6 @@ export class Cells {
   }
 }
 
-/** @type {{ [position: string]: string }} */
-const ANCHORS = { "middle center": "middle", "middle left": "end", "middle right": "start" };
-
 /** @param {PlotTrace} trace */
 const sides = (trace) => [axisName(trace.xaxis ?? "x"), axisName(trace.yaxis ?? "y")];
 
@@ -162,53 +160,6 @@ const holds = ({ x, z }) => Number((x ?? z)?.length) > 0;
 
 /** @param {Taken} taken */
 const caught = ({ trace, kind }) => kind === "squares" && trace.hoverinfo !== "skip";
-
-/**
- * What of a trace can be drawn here; the rest is left to plotly.
- * @param {PlotTrace} trace
- * @returns {CellKind | null}
- */
-const kindOf = (trace) => {
-  const { mode, marker, visible, x, y } = trace;
-  if (trace.type !== "scatter" || visible === false || !x || !y || trace.opacity !== undefined) return null;
-  const words = hasWords(trace);
-  if (mode === "text" || mode === "markers+text") return words ? (isSquare(mode, marker) ? "squares" : "words") : null;
-  return mode === "markers" ? (isSquare(mode, marker) ? "squares" : isSign(marker) ? "signs" : null) : null;
-};
-
-/**
- * Words in the middle of their markers, or beside a place without one, all alike.
- * @param {PlotTrace} trace
- */
-const hasWords = (trace) =>
-  Array.isArray(trace.text ?? []) && !trace.texttemplate && !trace.textfont?.style &&
-  typeof trace.textfont?.color === "string" && Object.hasOwn(ANCHORS, trace.textposition ?? "") &&
-  (trace.mode === "text" || (trace.mode === "markers+text" && trace.textposition === "middle center"));
-
-/**
- * Squares of one size without a border, each of one colour.
- * @param {string} mode
- * @param {Marker | undefined} marker
- */
-const isSquare = (mode, marker) => Boolean(
-  mode !== "text" && marker?.symbol === "square" && marker.line?.width === 0 && typeof marker.size === "number" &&
-  (typeof marker.color === "string" || banded(marker.colorscale)));
-
-/**
- * Signs of one size and colour.
- * @param {Marker | undefined} marker
- */
-const isSign = (marker) =>
-  typeof marker?.size === "number" && typeof marker.color === "string" && marker.opacity === undefined &&
-  typeof marker.line?.width === "number" && marker.line.color === marker.color &&
-  (typeof marker.symbol === "object" ? Array.from(marker.symbol) : [marker.symbol ?? "circle"]).every(markerShape);
-
-/**
- * A scale of flat bands, as that of the fates is.
- * @param {Marker["colorscale"]} scale
- */
-const banded = (scale) =>
-  Array.isArray(scale) && scale.length % 2 === 0 && scale.every(([, colour], i) => colour === scale[i - (i % 2)][1]);
 
 /**
  * @param {Marker} marker

@@ -4,9 +4,8 @@ import { resolve } from "../stream/decode.js";
 import { PHASES, isJudged } from "../stream/fates.js";
 import { LruCache } from "../stream/lru_cache.js";
 
-/** @import { Patch, Phase, Spot, View } from "../types.d.ts" */
 /** @import { RunRecord } from "../stream/record.js" */
-/** @import { Figure, Layout, PlotTrace, Scope } from "../types.d.ts" */
+/** @import { Figure, Layout, Patch, Phase, PlotTrace, Scope, Spot, View } from "../types.d.ts" */
 
 const KEPT_PATCHES = 48;
 

@@ -3,8 +3,8 @@ import { el, svg } from "../dom/elements.js";
 import { unpack } from "../stream/decode.js";
 import { FATE } from "../stream/fates.js";
 
-/** @import { FateMeaning, KeyItem, StepLine, View } from "../types.d.ts" */
 /** @import { Player } from "../player.js" */
+/** @import { FateMeaning, KeyItem, StepLine, View } from "../types.d.ts" */
 
 /**
  * @param {FateMeaning[]} fates

@@ -214,7 +214,8 @@ export class Marks {
     const [left, right] = [x._offset, x._offset + x._length];
     const at = left + x.d2p(state.step);
     const edge = Math.max(left, left + x.d2p(state.step + (isJudged(state) ? 0.5 : -0.5)));
-    const axes = Object.entries(layout).filter(([name]) => name.startsWith("yaxis")).map(([, axis]) => /** @type {Axis} */ (axis));
+    const axes = Object.entries(layout).filter(([name]) => name.startsWith("yaxis"))
+      .map(([, axis]) => /** @type {Axis} */ (axis));
     const rows = axes.filter((axis) => axis.showticklabels);
     const later = rows.map((y) => rectangle([edge, y._offset, right - edge, y._length]));
     const now = rows.map((y) => `M${at} ${y._offset}v${y._length}`);

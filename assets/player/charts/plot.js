@@ -4,9 +4,8 @@ import { Marks } from "./marks.js";
 import { el } from "../dom/elements.js";
 import { fateCounts, isJudged } from "../stream/fates.js";
 
-/** @import { View, Figure, Layout, PlotTrace, Point } from "../types.d.ts" */
 /** @import { Player } from "../player.js" */
-/** @import { PlotElement, PlotlyLibrary } from "../types.d.ts" */
+/** @import { Figure, Layout, PlotElement, PlotlyLibrary, PlotTrace, Point, View } from "../types.d.ts" */
 
 const CONFIG = {
   displayModeBar: false, displaylogo: false, responsive: false, doubleClick: false, showTips: false,
@@ -14,9 +13,7 @@ const CONFIG = {
 };
 
 const CLEAR = { paper_bgcolor: "#0000", plot_bgcolor: "#0000" }; // the squares of cells lie beneath
-
 const SLIDE_MS = 320;
-
 const CHIP_ROOM = 56; // pixels below a chart on the full screen, for the chip that tells what is pinned
 
 export class Plot {
@@ -233,10 +230,11 @@ export class Plot {
 
   /**
    * The figure as it is, with all of its cells.
-   * @param {Figure} figure
    * @param {"png" | "svg"} format
    */
-  image(figure, format) {
+  image(format) {
+    const { figure } = this;
+    if (!figure) throw new Error("nothing is drawn");
     const { width, height } = this.gd._fullLayout;
     const { paper_bgcolor, plot_bgcolor } = figure.layout;
     const layout = { ...this.gd.layout, paper_bgcolor, plot_bgcolor };

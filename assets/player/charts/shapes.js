@@ -1,11 +1,8 @@
 // The markers of figures as paths around a place: plotly's shapes by their names or numbers, and their sizes.
 
-
 /** @type {{ [number: number]: string }} */
 const NAMES = { 0: "circle", 1: "square", 2: "diamond", 4: "x", 17: "star", 28: "circle-x", 36: "hash" };
-
 const TIPS = Array.from({ length: 10 }, (_, i) => [Math.sin((Math.PI * i) / 5), -Math.cos((Math.PI * i) / 5)]);
-
 const CORNER = [[0, 1], [1, 2], [2, 1]]; // of a cross that stands on two tips; the others are turned by quarters
 
 const CROSS = [0, 1, 2, 3].flatMap((turns) => CORNER.map(([across, down]) =>

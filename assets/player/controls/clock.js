@@ -1,23 +1,21 @@
 // Play: which step and phase stand on the screen at which time. It never slows the engine, it only replays.
 import { PHASES } from "../stream/fates.js";
 
-/** @import { Phase } from "../types.d.ts" */
 /** @import { Player } from "../player.js" */
+/** @import { Phase } from "../types.d.ts" */
 
 const WHOLE_MS = 500; // a step at speed 1
 
 /** @type {{ [phase in Phase]: number }} */
 const PHASE_MS = { propose: 650, verify: 450, accept: 550, commit: 550 };
-
 const QUICK = 4; // from this speed on nobody sees phases
-
 const LONGEST_MS = 250; // a tab that slept does not run through the steps that it missed
-
 const LOOK_MS = 100; // how often a live run is looked at while it is followed
-
 const LOOK_SHARE = 5; // and at most a fifth of the time goes into drawing it
 
-export const SPEEDS = [...["0.25", "0.5", "1", "2", "4", "8"].map((speed) => [speed, `${speed}×`]), ["real", "real time"]];
+export const SPEEDS = [
+  ...["0.25", "0.5", "1", "2", "4", "8"].map((speed) => [speed, `${speed}×`]), ["real", "real time"],
+];
 
 export class Clock {
   /** @param {Player} player */

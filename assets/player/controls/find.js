@@ -1,8 +1,8 @@
 // Where a text stands: in what was written, among the guesses of a pool or a drafter, in the window.
 import { el } from "../dom/elements.js";
 
-/** @import { RunRecord } from "../stream/record.js" */
 /** @import { Player } from "../player.js" */
+/** @import { RunRecord } from "../stream/record.js" */
 
 /**
  * The first node of a step whose token holds the text, -2 where only the written tokens do, -1 where none does.
@@ -24,8 +24,9 @@ export class Find {
     this.player = player;
     this.input = el("input", {
       type: "search", class: "ss-select ss-find", placeholder: "Find a token", "aria-label": "Find a token (/)",
-      maxlength: 60, onkeydown: (event) => this.press(event),
+      maxlength: 60,
     });
+    this.input.addEventListener("keydown", (event) => this.press(event));
   }
 
   /** @param {KeyboardEvent} event */

@@ -3,7 +3,6 @@
 
 /** @import { Player } from "../player.js" */
 
-
 /** @type {WeakMap<Element, () => void>} by card: what puts everything back */
 const lent = new WeakMap();
 

@@ -62,7 +62,8 @@ export const listenToKeys = (root, act, lent = null) => {
   const press = (event) => {
     const { target } = event;
     if (!(target instanceof Element)) return;
-    const ours = root.contains(target) || target === document.body || target === document.documentElement || plain(target);
+    const { body, documentElement } = document;
+    const ours = root.contains(target) || target === body || target === documentElement || plain(target);
     if (!ours || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
     if (!seen() || (typed(target) && target !== lent) || (event.key === " " && presses(target))) return;
     if (act(event)) event.preventDefault();

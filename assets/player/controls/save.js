@@ -12,8 +12,8 @@ import { el } from "../dom/elements.js";
  * @param {"png" | "svg"} format
  */
 export const saveImage = async (player, plot, format) => {
-  if (!plot.figure || plot.box.classList.contains("ss-past")) return;
-  const address = await plot.image(plot.figure, format);
+  if (plot.drawn === null || plot.box.classList.contains("ss-past")) return;
+  const address = await plot.image(format);
   const name = `${player.record.head.header.method}-${plot.view.name}-step-${player.state.step}.${format}`;
   el("a", { href: address, download: name }).click();
 };

@@ -7,9 +7,9 @@ import { el, show, svg, write } from "../dom/elements.js";
 import { PHASES } from "../stream/fates.js";
 import { JUMPS, bigAcceptance, isRejection } from "../stream/jumps.js";
 
-/** @import { StepLine } from "../types.d.ts" */
 /** @import { Player } from "../player.js" */
 /** @import { Jump } from "../stream/jumps.js" */
+/** @import { StepLine } from "../types.d.ts" */
 
 const SVG_TICKS = 1000; // the scrubber's width in the units of its ticks
 

@@ -1,12 +1,11 @@
 // Small makers of elements. Text reaches the page as text nodes only; no markup is ever parsed.
 
-
 /**
- * What elements are made of: handlers under "on" and the event's name, all else as attributes; null, undefined and false
- * leave one out.
+ * What elements are made of: handlers under "on" and the event's name, all else as attributes; null, undefined and
+ * false leave one out.
  * @typedef {{ [name: string]: Attribute | Handler }} Attributes
  * @typedef {string | number | boolean | null | undefined} Attribute
- * @typedef {((event: any) => unknown) | undefined} Handler each knows its own kind of event
+ * @typedef {(() => unknown) | undefined} Handler
  * @typedef {Node | string | null | undefined | false} Child
  * @typedef {[name: string, value: string][]} Facts
  */
@@ -43,7 +42,8 @@ export const el = (tag, attributes = {}, ...children) => build(document.createEl
  * @param {Attributes} [attributes]
  * @param {...Child} children
  */
-export const svg = (tag, attributes = {}, ...children) => build(document.createElementNS(SVG, tag), attributes, children);
+export const svg = (tag, attributes = {}, ...children) =>
+  build(document.createElementNS(SVG, tag), attributes, children);
 
 /**
  * @param {Node} node

@@ -8,7 +8,7 @@ import { finishWords, plural } from "../text/words.js";
 
 const WHOLE = new Set(["length", "end_of_text", "stop"]);
 
-/** @typedef {{ id: number, fate: number, step: number, span: HTMLElement, at: number }} Written `at`: in milliseconds */
+/** @typedef {{ id: number, fate: number, step: number, span: HTMLElement, at: number }} Written at some millisecond */
 
 export class Lane {
   /**

@@ -9,9 +9,7 @@ import { footer } from "../text/status.js";
 import { milliseconds } from "../text/words.js";
 
 const NARROW = 700;
-
 const LONGEST_MS = 250;
-
 const SPEEDS = ["0.1", "0.25", "0.5", "1", "2", "4"];
 
 /** @typedef {{ time: number, playing: boolean, speed: number, aligned: boolean }} RaceState */

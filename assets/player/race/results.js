@@ -2,9 +2,9 @@
 import { el, show, write } from "../dom/elements.js";
 import { plural } from "../text/words.js";
 
+/** @import { Summary } from "../types.d.ts" */
 /** @import { Lane } from "./lane.js" */
 /** @import { Race } from "./race.js" */
-/** @import { Summary } from "../types.d.ts" */
 
 const MOST_ALIGNED = 1024;
 

@@ -1,6 +1,5 @@
 // Texts that plotly draws: a token's text must not be read as the little markup that plotly reads in texts.
 
-
 /**
  * Plotly reads a little markup in texts; a token's text must not be read so.
  * @param {string} text

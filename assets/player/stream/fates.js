@@ -2,7 +2,6 @@
 
 /** @import { Nodes, Phase } from "../types.d.ts" */
 
-
 export const FATE = {
   PROPOSED: 0, ROOT: 1, ACCEPTED: 2, REJECTED: 3, MATCHED: 4, EXPLORED: 5, CORRECTION: 6, BONUS: 7, INSPIRED: 8,
   PROMPT: 9,

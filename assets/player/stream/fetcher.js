@@ -2,9 +2,7 @@
 
 /** @import { Player } from "../player.js" */
 
-
 const AGAIN_MS = 4000; // what could not be fetched is not asked for again at once
-
 const MOST_DOUBLED = 8; // times that the wait for it doubles
 
 export class Fetcher {

@@ -9,7 +9,6 @@ import { spot } from "./spot.js";
  */
 
 const KEPT_NODES = 32;
-
 const KEPT_THIN = 48;
 
 export class RunRecord {

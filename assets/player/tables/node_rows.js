@@ -4,9 +4,8 @@ import { sees } from "../text/explain.js";
 import { sourceWords } from "../text/words.js";
 
 /** @import { Player } from "../player.js" */
-/** @import { View } from "../types.d.ts" */
 /** @import { RunRecord } from "../stream/record.js" */
-/** @import { CellValue, Nodes, TableRow } from "../types.d.ts" */
+/** @import { CellValue, Nodes, TableRow, View } from "../types.d.ts" */
 
 export const MOST_ROWS = 1000;
 

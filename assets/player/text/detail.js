@@ -5,10 +5,10 @@ import { unpack } from "../stream/decode.js";
 import { FATE, isJudged, seenFate } from "../stream/fates.js";
 import { milliseconds, probability, sourceWords } from "./words.js";
 
-/** @import { RunRecord } from "../stream/record.js" */
-/** @import { Nodes, Numbers, Spot, StepLine } from "../types.d.ts" */
-/** @import { Player } from "../player.js" */
 /** @import { Facts } from "../dom/elements.js" */
+/** @import { Player } from "../player.js" */
+/** @import { RunRecord } from "../stream/record.js" */
+/** @import { Nodes, Spot, StepLine } from "../types.d.ts" */
 
 export class Detail {
   /** @param {Player} player */
@@ -115,7 +115,8 @@ export class Detail {
     const step = record.steps[k];
     const judged = this.judged(k);
     const fate = this.player.fate(seenFate(nodes.fate[node], judged));
-    const drawn = Number(record.head.header.sampling?.temperature ?? 0) > 0; // then the likeliest need not be what was written
+    // Where tokens are drawn, the likeliest need not be what was written.
+    const drawn = Number(record.head.header.sampling?.temperature ?? 0) > 0;
     /** @type {Facts} */
     const rows = [["Token", record.visible(nodes.token[node])]];
     rows.push(["Fate", whole ? `${fate.label}: ${fate.words}` : fate.label]);
@@ -130,7 +131,9 @@ export class Detail {
     rows.push(["Position", String(step.start - 1 + nodes.depth[node])]);
     if (!whole) return rows;
     rows.push(["Depth", String(nodes.depth[node])]);
-    if (judged && nodes.choice) rows.push([drawn ? "Likeliest next" : "Target goes on with", record.visible(nodes.choice[node])]);
+    if (judged && nodes.choice) {
+      rows.push([drawn ? "Likeliest next" : "Target goes on with", record.visible(nodes.choice[node])]);
+    }
     return rows;
   }
 

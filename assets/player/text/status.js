@@ -5,9 +5,9 @@ import { el, show, write } from "../dom/elements.js";
 import { showTable } from "../tables/table.js";
 import { compact, finishWords, plural } from "./words.js";
 
+/** @import { Player } from "../player.js" */
 /** @import { RunRecord } from "../stream/record.js" */
 /** @import { Header, ModelCard, State, StepLine } from "../types.d.ts" */
-/** @import { Player } from "../player.js" */
 
 export class Status {
   /** @param {Player} player */
@@ -151,7 +151,8 @@ export const footer = (headers) => {
   /** @param {ModelCard} model */
   const card = (model) => `${model.name}${model.parameters ? ` (${compact(model.parameters)})` : ""}`;
   /** @param {Header} header */
-  const versions = ({ versions: all }) => Object.entries(all ?? {}).map(([name, number]) => `${name} ${number}`).join(", ");
+  const versions = ({ versions: all }) =>
+    Object.entries(all ?? {}).map(([name, number]) => `${name} ${number}`).join(", ");
   /** @type {((header: Header) => string | null | undefined)[]} */
   const told = [(header) => card(header.model), (header) => header.draft && `drafter ${card(header.draft)}`,
     (header) => header.device, (header) => header.dtype, (header) => header.attention, versions];

@@ -4,9 +4,9 @@ import { unpack } from "../stream/decode.js";
 import { FATE, isJudged, seenFate } from "../stream/fates.js";
 import { tokenSpan } from "./tokens.js";
 
-/** @import { Spot } from "../types.d.ts" */
 /** @import { Player } from "../player.js" */
 /** @import { RunRecord } from "../stream/record.js" */
+/** @import { Spot } from "../types.d.ts" */
 
 /** @typedef {{ span: HTMLElement, step: number, place: number }} Written */
 

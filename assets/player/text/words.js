@@ -2,7 +2,6 @@
 
 /** @import { RunRecord } from "../stream/record.js" */
 
-
 /** @type {[unit: string, size: number][]} */
 const UNITS = [["B", 1e9], ["M", 1e6], ["k", 1e3]];
 
