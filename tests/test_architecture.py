@@ -164,7 +164,16 @@ def test_scripts_and_styles_reach_for_nothing_outside(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 600
     assert not re.search(r"\b(TODO|FIXME|XXX|HACK)\b|innerHTML|insertAdjacentHTML|document\.write|\beval\(", text)
+    assert not re.search(r"@ts-(nocheck|ignore|expect-error)|eslint-disable", text)
     assert "//" not in re.sub(r"http://www\.w3\.org/\S+|^\s*//.*$|\s//\s.*$", "", text, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("assets/player/stream/*.js")), ids=name)
+def test_decoding_the_stream_knows_no_page(path: Path) -> None:
+    """What reads the lines runs under node, where it is tested, and could run in a worker."""
+    text = path.read_text(encoding="utf-8")
+    assert all(source.startswith("./") for source in re.findall(r'^(?:import|\}) .*from "(.*)";$', text, re.MULTILINE))
+    assert not re.search(r"\b(document|navigator|location|globalThis)\.", text)
 
 
 def test_replaying_a_record_brings_no_model_and_no_plotly() -> None:
