@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from viz import play as stream
+from viz.stream import play as stream
 
 from .limits import LIMITS
 from .trace_store import new_id

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from decoding.methods import PANEL_NAMES
+from decoding.methods import panel_names
 from decoding.trace.file import Limits as FileLimits
 
 
@@ -80,7 +80,7 @@ class Limits:
             texts=2**17,
             text_characters=2**20,
             written_characters=2**20,
-            panels=PANEL_NAMES,
+            panels=panel_names(),
         )
 
 

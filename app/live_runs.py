@@ -15,8 +15,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from decoding.errors import ParamError
-from viz import play as stream
-from viz.play import Play
+from viz.stream import play as stream
+from viz.stream.play import Play
 
 from .controls import Message, Order
 from .hosting import EVICTED, host
@@ -205,8 +205,8 @@ class Runs:
                     piece += play.step(step, texts)
                 yield piece
                 piece = ""
-            if play.story.steps:
-                first = play.story.steps[0]
+            if play.run.steps:
+                first = play.run.steps[0]
                 self._paces[order.entry.name] = first.timing.total_ms / 1000 / first.fed
             return run, play
         finally:

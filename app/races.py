@@ -12,8 +12,8 @@ from decoding.errors import ParamError
 from decoding.params import shown
 from decoding.trace.rescore import Rescore
 from decoding.types import Trace
-from viz import play as stream
-from viz.lines import line
+from viz.stream import play as stream
+from viz.stream.lines import line
 
 from .controls import Order
 from .hosting import EVICTED, host

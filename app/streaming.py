@@ -10,7 +10,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from decoding.errors import SpecscopeError
-from viz import play as stream
+from viz.stream import play as stream
 
 from .hosting import spoken
 from .model_pool import Loading

@@ -21,7 +21,7 @@ from decoding.errors import TraceError
 from decoding.trace.file import parse_trace, write_trace
 from decoding.trace.json_line import values_in
 from decoding.types import Trace
-from viz.play import Play
+from viz.stream.play import Play
 
 from .limits import LIMITS
 from .middleware.session_tracker import CLIENT

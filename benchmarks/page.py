@@ -32,7 +32,7 @@ from decoding.trace.file import write_trace
 from decoding.types import Trace
 from tools.browser import DRAWN, PLAYER, ROOT, browser, served
 from tools.page import Page
-from viz.play import Play
+from viz.stream.play import Play
 
 from .measure import command, table
 

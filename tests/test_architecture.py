@@ -11,7 +11,7 @@ from typing import get_type_hints, is_typeddict
 
 import pytest
 
-from decoding.methods import METHODS, PANEL_NAMES, Method
+from decoding.methods import METHODS, Method, panel_names
 
 ROOT = Path(__file__).parent.parent
 ENGINE = sorted(ROOT.glob("decoding/**/*.py"))
@@ -99,9 +99,10 @@ def test_the_engine_needs_no_laboratory(path: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob("viz/**/*.py")), ids=name)
 def test_views_know_only_the_record(path: Path) -> None:
-    """A view that reaches into the engine could not replay a trace without a model."""
+    """A view that reaches into the engine could not replay a trace without a model. Of a method it knows the types."""
     known = {
         "decoding.errors",
+        "decoding.params",
         "decoding.types",
         "decoding.tree",
         "decoding.trace.cache_slots",
@@ -112,7 +113,33 @@ def test_views_know_only_the_record(path: Path) -> None:
     known |= {"plotly.graph_objects", "plotly.offline"} if path.stem in ("notebook", "page") else set()
     tops = {module: module.split(".")[0] for module in imports(path)}
     foreign = {module for module, top in tops.items() if top != "viz" and top not in sys.stdlib_module_names}
-    assert foreign <= known
+    methods = {module for module in foreign if "viz/methods" in str(path) and module.startswith("decoding.methods")}
+    assert foreign - methods <= known
+
+
+SHARED_VIEWS = [path for path in ROOT.glob("viz/**/*.py") if path.parent != ROOT / "viz" / "methods"]
+SCREENS = [path for path in ROOT.glob("viz/methods/*.py") if path.stem in METHODS]
+
+
+@pytest.mark.parametrize("path", SHARED_VIEWS, ids=name)
+def test_only_a_methods_own_screen_knows_the_method(path: Path) -> None:
+    """A view that asks which method it shows has to be changed for every new one."""
+    for node in ast.walk(syntax(path)):
+        if isinstance(node, ast.Constant):
+            assert node.value not in METHODS, f"line {node.lineno} names a method"
+        if isinstance(node, ast.Compare):
+            asked = {part.attr for part in [node.left, *node.comparators] if isinstance(part, ast.Attribute)}
+            assert "method" not in asked, f"line {node.lineno} asks for the method"
+
+
+@pytest.mark.parametrize("path", SCREENS, ids=name)
+def test_a_screen_knows_no_other_method(path: Path) -> None:
+    """What two screens share lies in a board that neither owns."""
+    others = set(METHODS) - {path.stem}
+    methods = [module.split(".") for module in imports(path) if ".methods." in module]
+    assert not {part for module in methods for part in module} & others
+    constants = {node.value for node in ast.walk(syntax(path)) if isinstance(node, ast.Constant)}
+    assert not constants & others
 
 
 @pytest.mark.parametrize("path", METHOD_FILES, ids=name)
@@ -178,7 +205,8 @@ def test_decoding_the_stream_knows_no_page(path: Path) -> None:
 
 def test_replaying_a_record_brings_no_model_and_no_plotly() -> None:
     """The page's server must be up before anything heavy is imported, and may have no torch in memory at all."""
-    code = "import sys, viz.play, decoding.trace; print([m for m in ('torch', 'plotly', 'gradio') if m in sys.modules])"
+    code = "import sys, viz.stream.play, decoding.trace.file; "
+    code += "print([m for m in ('torch', 'plotly', 'gradio') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -193,7 +221,7 @@ def test_what_a_method_says_of_itself_is_read_without_a_model() -> None:
 @pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
 def test_a_panel_declares_what_a_method_shows(method: type[Method]) -> None:
     """Views and readers of files go by the declared names; a type that cannot be resolved is of no use to them."""
-    assert is_typeddict(method.Panel) and get_type_hints(method.Panel).keys() <= PANEL_NAMES
+    assert is_typeddict(method.Panel) and get_type_hints(method.Panel).keys() <= panel_names()
 
 
 def test_importing_the_engine_is_light() -> None:

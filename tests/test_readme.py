@@ -10,10 +10,12 @@ import subprocess
 import sys
 import urllib.request
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from decoding import METHODS
+from viz.methods import SCREENS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -79,10 +81,11 @@ def test_make_run_serves_the_page() -> None:
 
 @pytest.mark.parametrize("example", blocks("python"), ids=lambda text: text.splitlines()[-1][:40])
 def test_the_examples_run(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each example stands alone, and may write files."""
+    """Each example stands alone, may write files and add methods."""
     (tmp_path / "assets").symlink_to(ROOT / "assets")
     monkeypatch.chdir(tmp_path)
-    exec(compile(example, "README.md", "exec"), {"__name__": "readme"})
+    with patch.dict(METHODS), patch.dict(SCREENS):
+        exec(compile(example, "README.md", "exec", dont_inherit=True), {"__name__": "readme"})
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -11,16 +11,17 @@ import plotly.graph_objects as go
 from decoding.errors import ParamError
 from decoding.types import Trace
 
-from . import counters, encode, text, visible
-from .check import Rescored
-from .check import say as say_check
-from .explain import explain
-from .pair import pair_detail
+from . import token_text
+from .methods import label_of
 from .palette import THEMES
-from .play import LABELS
-from .story import Story
+from .run_state import RunState
+from .stream import encode
 from .view import Figure
-from .views import VIEWS
+from .views import VIEWS, counters, text
+from .views.check import Rescored
+from .views.check import say as say_check
+from .views.mask_words import explain
+from .views.pair import pair_detail
 
 _FONT = "system-ui, sans-serif"
 _TITLE, _CONTROLS = 44, 84  # pixels above and below a figure
@@ -45,9 +46,9 @@ def figure(
     k = drawing.last if step is None else step
     if not 0 <= k <= drawing.last:
         raise ParamError(f"step must be between 0 and {drawing.last}, the last one of this trace, not {step}")
-    told = drawing.told(k, node)
+    subtitle = drawing.subtitle(k, node)
     drawn = drawing.picture(k, node)
-    layout = drawing.framed(drawn["layout"], f", step {k}" + ("" if node is None else f", node {node}"), told)
+    layout = drawing.framed(drawn["layout"], f", step {k}" + ("" if node is None else f", node {node}"), subtitle)
     return go.Figure(data=drawn["data"], layout={**layout, "template": "none"})
 
 
@@ -57,12 +58,12 @@ def animate(trace: Trace, name: str, theme: str = "light", check: Rescored | Non
     drawn = [drawing.picture(k) for k in range(drawing.last + 1)]
     tallest = max(drawn, key=lambda picture: picture["layout"].get("height", 0))
     layout = drawing.framed(drawn[0]["layout"] | {"height": tallest["layout"].get("height", 450)}, "")
-    kept = ("title", "height", "margin", "updatemenus", "sliders")  # of the whole, whatever a frame says
+    constant = ("title", "height", "margin", "updatemenus", "sliders")  # whatever a frame says
     frames = [
         go.Frame(
             name=str(k),
             data=picture["data"],
-            layout={name: part for name, part in picture["layout"].items() if name not in kept},
+            layout={name: part for name, part in picture["layout"].items() if name not in constant},
         )
         for k, picture in enumerate(drawn)
     ]
@@ -86,28 +87,28 @@ class _Drawing:
             raise ParamError(
                 f"a run of {trace.header.method[:40]} has nothing to show here: choose another than {name}"
             )
-        self._story = Story.of(trace)
-        self.last = len(self._story.steps) - 1
+        self._run = RunState.of(trace)
+        self.last = len(self._run.steps) - 1
         if self.last < 0:
             raise ParamError("this trace holds no step: record a run first")
-        self._shown = {token: visible.shown(words) for token, words in self._story.texts.items()}
-        self._base = self.view.base(Story(trace.header, dict(trace.texts)))
+        self._shown = {token: token_text.shown(words) for token, words in self._run.texts.items()}
+        self._base = self.view.base(RunState(trace.header, dict(trace.texts)))
 
-    def told(self, k: int, node: int | None) -> list[str]:
+    def subtitle(self, k: int, node: int | None) -> list[str]:
         """Lines on what a node sees, for the mask."""
         if node is None:
             return []
         if self.view.name not in ("pair", "mask"):
             raise ParamError(f'{self.view.name} shows no single node: choose "pair" or "mask"')
-        last = len(self._story.steps[k].tokens) - 1
+        last = len(self._run.steps[k].tokens) - 1
         if not 0 <= node <= last:
             raise ParamError(f"node must be between 0 and {last}, the last one of step {k}, not {node}")
-        return textwrap.wrap(explain(self._story, k, node), _LINE) if self.view.name == "mask" else []
+        return textwrap.wrap(explain(self._run, k, node), _LINE) if self.view.name == "mask" else []
 
     def picture(self, k: int, node: int | None = None) -> Figure:
         """The figure of step k, as plotly draws it; of "pair", that of a node."""
         if self.view.kind == "text":
-            drawn: Figure = self._plain(text.picture(self._story, k))
+            drawn: Figure = self._plain(text.picture(self._run, k))
             return drawn
         if self.view.kind == "numbers":
             table: Figure = self._plain(_table(self._rows(k)))
@@ -115,7 +116,7 @@ class _Drawing:
         merged: Figure = self._plain({name: self._base[name] for name in ("data", "layout")})
         for step in range(k + 1) if self.view.grows else (k,):
             asked = node if self.view.name == "pair" else None
-            frame = self.view.frame(self._story, step) if asked is None else pair_detail(self._story, step, asked)
+            frame = self.view.frame(self._run, step) if asked is None else pair_detail(self._run, step, asked)
             patch = self._plain(frame, step)
             merge = _appended if self.view.grows else _overlaid
             for place, part in enumerate(patch.get("data", ())):
@@ -123,33 +124,32 @@ class _Drawing:
             merged["layout"] = _overlaid(merged["layout"], patch.get("layout", {}))
         return merged
 
-    def framed(self, layout: Mapping[str, Any], step: str, told: Sequence[str] = ()) -> dict[str, Any]:
+    def framed(self, layout: Mapping[str, Any], step: str, subtitle: Sequence[str] = ()) -> dict[str, Any]:
         """A layout with a title, for which the page has no need, and with lines below it."""
-        method = self._story.header.method
-        words = f"{self._base.get('label', self.view.label)}, {LABELS.get(method, method)[:40]}{step}"
+        words = f"{self._base.get('label', self.view.label)}, {label_of(self._run.header)[:40]}{step}"
         colours = {"paper_bgcolor": "$paper", "plot_bgcolor": "$paper", "font": {"color": "$text", "family": _FONT}}
         framed: dict[str, Any] = _overlaid(self._plain(colours), layout)
         corner = {"x": 0, "xanchor": "left", "y": 1, "yanchor": "top", "pad": {"l": 12, "t": 14}}
-        framed["title"] = {"text": visible.escaped(words), "font": {"size": 15}, **corner}
-        if told:
-            framed["title"]["subtitle"] = {"text": "<br>".join(map(visible.escaped, told)), "font": {"size": 12}}
-        margin, above = framed.get("margin", {}), _TITLE + _PITCH * len(told)
+        framed["title"] = {"text": token_text.escaped(words), "font": {"size": 15}, **corner}
+        if subtitle:
+            framed["title"]["subtitle"] = {"text": "<br>".join(map(token_text.escaped, subtitle)), "font": {"size": 12}}
+        margin, above = framed.get("margin", {}), _TITLE + _PITCH * len(subtitle)
         framed["height"] = framed.get("height", 450) + above
         return framed | {"margin": margin | {"t": margin.get("t", 8) + above}}
 
     def _rows(self, k: int) -> list[tuple[str, str]]:
         """Labels and values of a view of numbers."""
         if "rows" not in self._base:
-            said = self._base["say"] if self._check is None else say_check(self._check, self._story.header)
-            return [(self.view.label, said)]
-        rows = counters.rows(self._story.header)
-        values = self.view.frame(self._story, k)["values"]
+            sentence = self._base["say"] if self._check is None else say_check(self._check, self._run.header)
+            return [(self.view.label, sentence)]
+        rows = counters.rows(self._run.header)
+        values = self.view.frame(self._run, k)["values"]
         values = [self._speedup if row.key == "speedup" else value for row, value in zip(rows, values, strict=True)]
         return [(row.label, counters.shown(row, value)) for row, value in zip(rows, values, strict=True)]
 
     def _plain(self, value: encode.Value, k: int | None = None) -> encode.Value:
         """What plotly draws."""
-        step = None if k is None else self._story.steps[k]
+        step = None if k is None else self._run.steps[k]
         return encode.resolve(value, self._shown, (), self._colours, step)
 
 

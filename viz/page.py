@@ -14,10 +14,11 @@ from plotly.offline import get_plotlyjs
 from decoding.errors import TraceError
 from decoding.types import Trace
 
-from .check import Rescored
+from .methods import label_of
 from .palette import DARK, LIGHT
-from .play import LABELS, Play
 from .scripts import join
+from .stream.play import Play
+from .views.check import Rescored
 
 _ASSETS = Path(__file__).parent.parent / "assets"
 _BODY = f"""
@@ -71,20 +72,19 @@ def page(
     play = Play(trace.header, cap=None)
     lines = [play.begin(trace.texts)]
     size = len(lines[0])
-    for told in trace.steps:
-        lines.append(play.step(told))
+    for each in trace.steps:
+        lines.append(play.step(each))
         size += len(lines[-1])
         if most is not None and size > most:
             raise TooLongError("this run is too long for one page: download its trace instead")
     lines += [play.end(trace.summary, check, speedup), play.details()]
     scripts = [get_plotlyjs(), join(_ASSETS / "player" / "offline.js")]
     hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
-    label = LABELS.get(trace.header.method, trace.header.method)
     return _PAGE.format(
         # Nothing but these very scripts runs, and nothing is loaded from anywhere; plotly writes styles of its own.
         policy=f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'",
-        title=html.escape(f"{label} on {trace.header.model.name} - Specscope"[:120]),
+        title=html.escape(f"{label_of(trace.header)} on {trace.header.model.name} - Specscope"[:120]),
         style=_BODY + style(),
         asked=inert(json.dumps({"step": step})),
         lines=inert("".join(lines)),

@@ -1,40 +1,60 @@
-"""Where a guess came from, in words: what stands in a record as "window:2,5" is a window's row 2, column 5."""
+"""Where a guess came from: what stands in a record as "window:2,5" is a window's row 2, column 5.
+
+A source is a kind and, behind a colon, numbers. The methods' own kinds stand in their screens; those that several
+methods share stand here. The page's player fills in the same templates.
+"""
 
 from __future__ import annotations
 
-from . import panel, visible
+from collections.abc import Mapping
+from functools import lru_cache
 
-# By the kind in front of the colon; {0} and {1} are the numbers behind it. The page's player fills in the same ones.
-WORDS: dict[str, str] = {
+from . import token_text
+
+LONGEST = 48  # characters of a source that are read: a record from elsewhere may hold anything
+# By the kind in front of the colon; {0} and {1} are the numbers behind it.
+SHARED_WORDS: dict[str, str] = {
     "root": "the last token of the text",
     "draft": "token {0} of the draft model",
-    "jacobi": "Jacobi block, {0} iterations old",
-    "window": "window row {0}, column {1}",
     "pool": "n-gram {0} of the pool, token {1}",
     "prompt": "copied from place {0} of the prompt",
     "output": "copied from place {0}, in the output",
-    "reference": "copied from place {0} of the reference",
-    "bigram": "model's bigram, rank {0}",
-    "chain": "model's bigram, link {0} of the chain",
-    "unigram": "model's unigram, rank {0}",
-    "medusa": "Medusa head {0}, rank {1}",
-    "exit": "token {0} of the early exit",
-    "datastore": "datastore, which has it here {0} times",
 }
-LONGEST = 48  # characters of a source in the stream: a record from elsewhere may hold anything
 
 
-def in_words(source: str) -> str:
-    """A source in words; as it stands where nothing is known of its kind."""
+def parse(source: str) -> tuple[str, tuple[int, ...]]:
+    """A source's kind and the numbers behind it: "pool:1,3" gives "pool" and (1, 3)."""
+    return _parse(source) if len(source) <= LONGEST else (source.partition(":")[0], ())
+
+
+@lru_cache(maxsize=4096)
+def _parse(source: str) -> tuple[str, tuple[int, ...]]:
+    kind, _, numbers = source.partition(":")
+    parts = numbers.split(",") if numbers else []
+    known = all(part.isascii() and part.isdigit() and len(part) < 10 for part in parts)
+    return kind, tuple(int(part) for part in parts) if known else ()
+
+
+def window_cell(source: str) -> tuple[int, int]:
+    """Row and column of a cell of a window of guesses; -1, -1 for any other source."""
+    kind, _, rest = source.partition(":")
+    row, _, column = rest.partition(",")
+    known = kind == "window" and row.isdecimal() and column.isdecimal() and len(row) < 5 and len(column) < 5
+    return (int(row), int(column)) if known else (-1, -1)
+
+
+def in_words(source: str, words: Mapping[str, str]) -> str:
+    """A source by the templates of its run; as it stands where nothing is known of its kind."""
     kind, _, rest = source.partition(":")
     numbers = rest.split(",") if rest else []
-    template = WORDS.get(kind)
+    template = words.get(kind)
     if template is None or template.count("{") != len(numbers):
         return source[:LONGEST]
     return template.format(*numbers)[: 2 * LONGEST]
 
 
-def told(source: str) -> str:
-    """A source in a sentence: what a file from elsewhere made up stands in quotation marks, all of it visible."""
-    kind, numbers = panel.detail(source)
-    return in_words(source) if kind in WORDS and (numbers or kind == source) else visible.quoted(source, LONGEST)
+def in_a_sentence(source: str, words: Mapping[str, str]) -> str:
+    """A source in words; what a file from elsewhere made up stands in quotation marks, all of it visible."""
+    kind, numbers = parse(source)
+    known = kind in words and (numbers or kind == source)
+    return in_words(source, words) if known else token_text.quoted(source, LONGEST)

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from decoding.types import Header
 
-from .story import Story
+from .run_state import RunState
 
-Figure = dict[str, Any]  # {"data": [...], "layout": {...}} of plotly, with the encodings of encode.py in it
+Figure = dict[str, Any]  # {"data": [...], "layout": {...}} of plotly, with the encodings of stream/encode.py in it
 Patch = dict[str, Any]  # {"data": [{attribute: value} per trace], "layout": {...}}: only what changes
 
 
+class Picture(NamedTuple):
+    """What one method draws in a view that methods fill in their own ways."""
+
+    base: Callable[[RunState], Figure]  # without a step
+    frame: Callable[[RunState, int], Patch]  # what step k changes
+
+
 def always(header: Header) -> bool:
-    """A view that every run has."""
+    """Every run has the view."""
     return True
 
 
@@ -34,8 +41,8 @@ class View:
     look_for: str  # one line: what to look for
     # Once: layout, axes, traces without their points. "draws" may hold fates that it draws though no node has them, for
     # the legend, and "key" what it draws that is no fate: a colour, hatch and ink, a symbol or a sample, with words.
-    base: Callable[[Story], Figure]
-    frame: Callable[[Story, int], Patch]  # step k: what changes
+    base: Callable[[RunState], Figure]
+    frame: Callable[[RunState, int], Patch]  # step k: what changes
     shows: Callable[[Header], bool] = always  # whether a run has it
     grows: bool = False
     slides: bool = False  # its points have ids: slow play moves them from step to step

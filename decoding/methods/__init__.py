@@ -25,7 +25,9 @@ METHODS: dict[str, type[Method]] = {
     "rest": Rest,
 }
 
-# The names in the panels, for whoever reads a file that may hold anything in them.
-PANEL_NAMES = frozenset(name for method in METHODS.values() for name in method.Panel.__annotations__)
+__all__ = ["METHODS", "Context", "Method", "panel_names"]
 
-__all__ = ["METHODS", "PANEL_NAMES", "Context", "Method"]
+
+def panel_names() -> frozenset[str]:
+    """The names in the panels, for whoever reads a file that may hold anything in them."""
+    return frozenset(name for method in METHODS.values() for name in method.Panel.__annotations__)

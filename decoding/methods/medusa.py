@@ -93,7 +93,7 @@ class MedusaParams(Params):
         given(self.paths)
 
 
-class MedusaTypical(TypedDict):
+class MedusaTypical(TypedDict, total=False):
     """The bounds of typical acceptance, where it decides."""
 
     epsilon: float

@@ -24,7 +24,7 @@ from decoding import METHODS
 from decoding.chat import Chat
 from decoding.loop import Loop
 from decoding.run import Run
-from viz.play import Play
+from viz.stream.play import Play
 
 from .conftest import TABLES, TOY, asked, kinds, lines
 
@@ -67,7 +67,7 @@ def test_steps_are_told_in_bursts(runs: Runs, monkeypatch: pytest.MonkeyPatch) -
     told = Play.step
 
     def step(play: Play, step: Any, *texts: Any) -> str:
-        seen.append(len(play.story.steps))
+        seen.append(len(play.run.steps))
         return told(play, step, *texts)
 
     monkeypatch.setattr(Play, "step", step)

@@ -16,8 +16,8 @@ import pytest
 
 from decoding.types import Trace
 from viz.page import style
-from viz.play import Play
 from viz.scripts import join
+from viz.stream.play import Play
 
 playwright = pytest.importorskip("playwright.sync_api", reason="the pages are tested in a browser: install playwright")
 PLOTLY = Path(plotly.__file__).parent / "package_data" / "plotly.min.js"

@@ -11,10 +11,11 @@ import pytest
 from decoding import tree
 from tests.browser.conftest import Shown
 from tests.viz.records import METHODS, parsed, record
-from viz import play
-from viz.explain import explain
+from viz.fates import emitted_fates, node_fates
 from viz.palette import DARK, LIGHT, Fate
-from viz.story import Story, emitted_fates, node_fates
+from viz.run_state import RunState
+from viz.stream import play
+from viz.views.mask_words import explain
 
 Show = Callable[..., Shown]
 SEEN = """Object.fromEntries([...document.querySelectorAll(".ss-card .ss-marks[data-seen]")].map((svg) =>
@@ -154,7 +155,7 @@ def test_a_pin_lights_exactly_what_the_node_sees(show: Show) -> None:
     """Mask, tree and window light the ancestors of the pinned node, and the pane says why."""
     trace = record("lookahead")
     k = len(trace.steps) - 2
-    step, story = trace.steps[k], Story.of(trace)
+    step, story = trace.steps[k], RunState.of(trace)
     shown = show(trace, step=k, height=2400)
     shown.do("player.change({ open: new Set(['mask', 'window', 'tree']) })")
     for node in (1, len(step.tokens) // 3, len(step.tokens) - 1):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.viz.records import METHODS, record
-from viz.cells import GAINED, GONE, OUTCOMES
+from viz.boards.board import GAINED, GONE, OUTCOMES
 from viz.palette import MEANINGS
 
 Show = Callable[..., Any]

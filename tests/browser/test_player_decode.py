@@ -12,13 +12,15 @@ from decoding import tree
 from tests.browser.conftest import Shown
 from tests.toys import correlated, counted_text, engine
 from tests.viz.records import METHODS, record
-from viz import encode, visible
-from viz.explain import explain
-from viz.pair import DRAFT, pair_detail
+from viz import token_text
+from viz.methods import screen_of
 from viz.palette import LIGHT
+from viz.run_state import RunState
 from viz.sources import in_words
-from viz.story import Story
+from viz.stream import encode
 from viz.views import VIEWS
+from viz.views.mask_words import explain
+from viz.views.pair import DRAFT, pair_detail
 
 PLAIN = """const plain = (value) => {
   if (ArrayBuffer.isView(value)) value = Array.from(value);
@@ -30,9 +32,9 @@ PLAIN = """const plain = (value) => {
 }"""
 
 
-def expected(story: Story, k: int, patch: Any) -> Any:
+def expected(story: RunState, k: int, patch: Any) -> Any:
     """A patch resolved by Python, in the form in which JSON brings the player's back."""
-    texts = {token: visible.shown(text) for token, text in story.texts.items()}
+    texts = {token: token_text.shown(text) for token, text in story.texts.items()}
     return plain(encode.resolve(patch, texts, [], LIGHT, step=story.steps[k]))
 
 
@@ -59,7 +61,7 @@ def close(one: Any, other: Any) -> bool:
 def test_patches_mean_what_python_wrote(show: Callable[..., Shown], method: str) -> None:
     """A decoder that is off by one in a mask or a text would lie in every view."""
     trace = record(method)
-    shown, story = show(trace), Story.of(trace)
+    shown, story = show(trace), RunState.of(trace)
     names = [name for name, view in VIEWS.items() if view.kind == "plot" and view.shows(trace.header)]
     assert {"mask", "timeline", "cache"} <= {*names}
     code = f"""(() => {{ {PLAIN}; return given.map((name) => player.record.steps.map((_, k) =>
@@ -82,14 +84,19 @@ def test_a_pinned_node_is_told_as_python_tells_it(show: Callable[..., Shown], me
         asked: dict[str, Any] = {"max_new_tokens": 30, "record": "full"}
         trace = engine(model, correlated(model, mix=0.3)).generate([1, 2, 3, 4, 5, 1, 2], method, **asked).trace
     k = max(range(len(trace.steps)), key=lambda k: len(trace.steps[k].tokens))  # with twins, and guesses never tried
-    shown, story = show(trace), Story.of(trace)
+    shown, story = show(trace), RunState.of(trace)
     step, nodes = trace.steps[k], range(len(trace.steps[k].tokens))
     code = """given.nodes.map((node) => [Specscope.explain(player.record, given.k, node),
       Specscope.sourceWords(player.record, player.record.nodes(given.k).source[node]),
       Specscope.seenNodes(player.record.nodes(given.k), node)])"""
     found = shown.run(code, {"k": k, "nodes": [*nodes]})
     assert found == [
-        [explain(story, k, node), in_words(step.sources[node]), [*tree.path_to(step.parents, node)]] for node in nodes
+        [
+            explain(story, k, node),
+            in_words(step.sources[node], screen_of(trace.header).source_words),
+            [*tree.path_to(step.parents, node)],
+        ]
+        for node in nodes
     ]
     shown.do(f"player.record.feed(given); player.seek({k})", shown.play.detail(k))
     code = f"""(() => {{ {PLAIN}; const view = player.record.view("pair");

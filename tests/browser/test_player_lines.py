@@ -10,7 +10,7 @@ import pytest
 
 from tests.browser.conftest import Shown
 from tests.viz.records import HOSTILE, hostile, record
-from viz import play
+from viz.stream import play
 
 Show = Callable[..., Shown]
 

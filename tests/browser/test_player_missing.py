@@ -8,9 +8,9 @@ import pytest
 
 from tests.browser.conftest import Shown
 from tests.viz.records import record
-from viz import play
+from viz.fates import emitted_fates, is_branching
 from viz.palette import Fate
-from viz.story import branches, emitted_fates
+from viz.stream import play
 
 Show = Callable[..., Shown]
 FAIL = "player.source.{0} = (k) => {{ asked.push(`{0} ${{k}}`); return Promise.reject(new Error()); }}"
@@ -107,7 +107,7 @@ def test_jumps_find_steps_that_are_not_loaded(thin: Shown) -> None:
     wanted = {
         "rejection": [k for k, step in enumerate(steps) if Fate.CORRECTION in emitted_fates(step)],
         "hit": [k for k, step in enumerate(steps) if step.accepted],
-        "branch": [k for k, step in enumerate(steps) if branches(step)],
+        "branch": [k for k, step in enumerate(steps) if is_branching(step)],
     }
     for kind, places in wanted.items():
         thin.press("Home")

@@ -9,8 +9,8 @@ import pytest
 from decoding.types import Trace
 from tests.browser.conftest import Shown
 from tests.viz.records import record
+from viz.fates import emitted_fates
 from viz.palette import Fate
-from viz.story import emitted_fates
 
 Show = Callable[..., Shown]
 MARKED = '[...document.querySelectorAll(".ss-body .ss-text .ss-{0}")].map((span) => Number(span.dataset.at))'

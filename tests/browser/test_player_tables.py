@@ -15,9 +15,9 @@ from decoding.trace.cache_slots import Use, chunks, memory
 from decoding.types import Role, Step, Trace
 from tests.browser.conftest import Shown
 from tests.viz.records import HOSTILE, METHODS, hostile, record, timed
+from viz.fates import node_fates
 from viz.palette import MEANINGS, Fate
-from viz.story import node_fates
-from viz.visible import shown as visible
+from viz.token_text import shown as visible
 
 Show = Callable[..., Shown]
 Row = dict[str, str]

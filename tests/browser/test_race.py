@@ -12,7 +12,7 @@ import pytest
 from decoding.types import Timing, Trace
 from tests.browser.conftest import Shown
 from tests.viz.records import hostile, record
-from viz import play
+from viz.stream import play
 
 START = """() => { globalThis.settled = () => new Promise((done) =>
     requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 0))));

@@ -1,4 +1,4 @@
-// Small runs for the tests, as viz/play.py writes them.
+// Small runs for the tests, as viz/stream/play.py writes them.
 import { RunRecord } from "../../assets/player/stream/record.js";
 
 const SIZES = { i1: Int8Array, u1: Uint8Array, i2: Int16Array, u2: Uint16Array, i4: Int32Array, f4: Float32Array };

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decoding.errors import TraceError
-from decoding.methods import METHODS, PANEL_NAMES
+from decoding.methods import METHODS, panel_names
 from decoding.trace.file import Limits, parse_trace, read_trace
 from decoding.trace.json_line import parse_object, values_in
 from tests.trace.test_hostile import put, spelled, story
@@ -72,7 +72,7 @@ LARGE: list[tuple[Limits, Callable[[list[Any]], None], str]] = [
         "the run's text has 10 characters, more than the 9 allowed",
     ),
     (
-        Limits(panels=PANEL_NAMES),
+        Limits(panels=panel_names()),
         put(3, "panel", {"rows": [], "wormhole": []}),
         r"line 4: step\.panel of step 1 holds 'wormhole', which no method writes: take it out of the file, or",
     ),
@@ -121,7 +121,7 @@ def test_what_would_make_a_view_or_an_export_endless(damage: Callable[[list[Any]
 @pytest.mark.parametrize("path", RECORDS, ids=[path.name for path in RECORDS])
 def test_every_panel_name_that_a_method_writes_is_known(path: Path) -> None:
     """Golden traces are what the methods write today, the recordings what they write on real models."""
-    trace = read_trace(path, limits=Limits(panels=PANEL_NAMES))
+    trace = read_trace(path, limits=Limits(panels=panel_names()))
     assert {name for step in trace.steps for name in step.panel} <= METHODS[
         trace.header.method
     ].Panel.__annotations__.keys()

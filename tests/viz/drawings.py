@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from decoding.types import Trace
-from viz.encode import resolve
 from viz.palette import LIGHT
-from viz.story import Story
+from viz.run_state import RunState
+from viz.stream.encode import resolve
 from viz.view import View
 
 
 def drawn(trace: Trace, view: View, k: int) -> dict[str, Any]:
     """The figure of a step, resolved; of a view that grows, of all steps up to it."""
-    story = Story.of(trace)
+    story = RunState.of(trace)
     figure: dict[str, Any] = resolve(view.base(story), {}, (), LIGHT, story.steps[k])
     for step in range(k + 1) if view.grows else (k,):
         patch = resolve(view.frame(story, step), {}, (), LIGHT, story.steps[k])

@@ -8,9 +8,9 @@ from typing import Any
 from decoding.engine import Engine
 from decoding.types import Step, Trace
 from tests.families import machine
-from viz import encode
 from viz.palette import LIGHT
-from viz.story import Story
+from viz.run_state import RunState
+from viz.stream import encode
 
 PARAMS: dict[str, dict[str, Any]] = {
     "autoregressive": {},
@@ -34,19 +34,19 @@ def _engine(family: str) -> Engine:
 
 
 @cache
-def story(family: str, method: str) -> Story:
+def story(family: str, method: str) -> RunState:
     """A run with a prompt that is read in chunks."""
     options: dict[str, Any] = {"params": PARAMS[method], "max_new_tokens": 20, "prefill_chunk": 16}
     trace: Trace = _engine(family).generate(PROMPT, method, record="full", end_tokens=(), **options).trace
-    return Story.of(trace)
+    return RunState.of(trace)
 
 
-def plain(value: encode.Value, told: Story, step: Step) -> Any:
+def plain(value: encode.Value, told: RunState, step: Step) -> Any:
     """What plotly would draw."""
     return encode.resolve(value, told.texts, (), LIGHT, step)
 
 
-def drawn(told: Story, k: int, view: Any) -> list[dict[str, Any]]:
+def drawn(told: RunState, k: int, view: Any) -> list[dict[str, Any]]:
     """The traces of a view at a step, the base's attributes included."""
     step = told.steps[k]
     base, patch = (plain(value, told, step) for value in (view.base(told), view.frame(told, k)))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from decoding.types import Role, Step, Timing, Trace
-from viz.play import lines
+from viz.stream.play import lines
 
 from .records import record
 

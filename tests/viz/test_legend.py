@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.viz.engines import RUNS, plain, story
-from viz import cache
+from viz.fates import emitted_fates, node_fates
 from viz.palette import FATE_SCALE, LIGHT, MEANINGS, Fate
-from viz.story import Story, emitted_fates, node_fates
-from viz.views import VIEWS
+from viz.run_state import RunState
+from viz.views import VIEWS, cache
 
 from .records import METHODS, record
 
@@ -30,13 +30,13 @@ def marked(look: dict[str, Any], trace: dict[str, Any]) -> set[Fate]:
     return {COLOURS[look["color"]]} if look.get("color") in COLOURS else set()
 
 
-def told_by_nodes(told: Story) -> set[Fate]:
+def told_by_nodes(told: RunState) -> set[Fate]:
     """What the legend has anyway."""
     known = {Fate.PROMPT, Fate.ROOT, Fate.PROPOSED}
     return known.union(*(node_fates(step) for step in told.steps), *map(emitted_fates, told.steps))
 
 
-def unexplained(told: Story, name: str) -> set[Fate]:
+def unexplained(told: RunState, name: str) -> set[Fate]:
     """The fates that a view draws in any step and the legend does not hold while it is open."""
     base, found = VIEWS[name].base(told), set[Fate]()
     for k, step in enumerate(told.steps):
@@ -47,7 +47,7 @@ def unexplained(told: Story, name: str) -> set[Fate]:
     return found - told_by_nodes(told) - set(base.get("draws", ()))
 
 
-def views(told: Story) -> list[str]:
+def views(told: RunState) -> list[str]:
     plots = [name for name, view in VIEWS.items() if view.kind == "plot" and view.shows(told.header)]
     return [name for name in plots if name not in OWN_LEGEND]
 
@@ -60,7 +60,7 @@ def test_every_fate_that_a_view_draws_is_in_the_legend(family: str, method: str)
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_fate_of_a_recorded_run_is_in_the_legend(method: str) -> None:
-    told = Story.of(record(method))
+    told = RunState.of(record(method))
     assert {name: unexplained(told, name) for name in views(told)} == {name: set() for name in views(told)}
 
 

@@ -11,7 +11,7 @@ from decoding.model.table import TableSession
 from decoding.types import Role, Step, Timing, Trace
 from tests.toys import counted_text, engine
 from viz import narration
-from viz.story import Story
+from viz.run_state import RunState
 
 from .records import METHODS, changed, record
 
@@ -56,7 +56,7 @@ NOTHING: dict[str, Any] = {
 def say(told: Step, method: str = "draft_model", **header: Any) -> str:
     known: dict[str, Any] = {"prompt": (1,), "end_tokens": (6,), "max_new_tokens": 99, "sampling": {}, **header}
     trace = Trace(replace(record("draft_model").header, method=method, **known), (), None, TEXTS)
-    story = Story.of(trace)
+    story = RunState.of(trace)
     story.add(step(index=0, start=1, emitted=(1,), accepted=0))
     story.add(told)
     return narration.say(story, 1)
@@ -181,7 +181,7 @@ def test_why_there_is_no_guess_in_runs() -> None:
     ]
     for method, params, ends, prompt, words in runs:
         made = engine(counted_text()).generate(prompt, method, params=params, end_tokens=ends, max_new_tokens=20)
-        story = Story.of(made.trace)
+        story = RunState.of(made.trace)
         assert f"{words}; the target" in narration.say(story, 0)
         last = story.steps[-1]
         if last.start == len(prompt) + 19:
@@ -197,7 +197,7 @@ def test_the_prompt_is_read_in_chunks(monkeypatch: pytest.MonkeyPatch, method: s
         TableSession, "read", lambda self, *given, **more: passes.append(1) or read(self, *given, **more)
     )
     made = engine(counted_text()).generate([*range(12)], method, prefill_chunk=chunk, max_new_tokens=1)
-    said = narration.say(Story.of(made.trace), 0)
+    said = narration.say(RunState.of(made.trace), 0)
     assert f"Step 0: read 12 prompt tokens in {narration.count(-(-11 // chunk), 'chunk')}." in said
     assert f"1 token for {'one pass' if len(passes) == 1 else f'{len(passes)} passes'}." in said
 
@@ -206,7 +206,7 @@ def test_passes_that_the_record_does_not_tell_are_not_told() -> None:
     """A large tree may not have fitted into the pass of the last chunk."""
     trace = record("lookahead")
     told = changed(trace, 0, fed=300)
-    assert "1 token. " in narration.say(Story.of(told), 0) and "pass" not in narration.say(Story.of(told), 0)
+    assert "1 token. " in narration.say(RunState.of(told), 0) and "pass" not in narration.say(RunState.of(told), 0)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -223,7 +223,7 @@ def test_a_hostile_panel_is_not_told(method: str) -> None:
     for junk in (None, True, "<b>" * 10_000, [[]], {"a": 1}, [10**40], -1, 1e300, [[1, [2], "added"]]):
         odd = [replace(told, panel=dict.fromkeys(names, junk)) for told in trace.steps]
         odd = [replace(told, sources=("prompt:\u202e" * 9,) * len(told.sources)) for told in odd]
-        story = Story.of(replace(trace, steps=tuple(odd)))
+        story = RunState.of(replace(trace, steps=tuple(odd)))
         said = [narration.say(story, k) for k in range(len(odd))]
         assert not any("<b>" in words or "\u202e" in words or len(words) > 700 for words in said)
 
@@ -233,18 +233,18 @@ def test_a_later_turn_reads_only_what_is_new() -> None:
     trace = record("lookahead")
     length = len(trace.header.prompt)
     told = changed(trace, 0, pending=2)
-    assert f"read 3 new prompt tokens in 1 chunk; {length - 3} were kept" in narration.say(Story.of(told), 0)
+    assert f"read 3 new prompt tokens in 1 chunk; {length - 3} were kept" in narration.say(RunState.of(told), 0)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_step_has_a_sentence_that_counts_right(method: str) -> None:
     """And a changed record changes it: the sentence is not made of thin air."""
     trace = record(method)
-    story = Story.of(trace)
+    story = RunState.of(trace)
     for k, told in enumerate(trace.steps):
         sentence = narration.say(story, k)
         assert f"{narration.count(len(told.emitted), 'token')} for one pass." in sentence
         if told.drafted:
             assert f"uessed {narration.count(told.drafted, 'token')}" in sentence
         other = changed(trace, k, drafted=told.drafted + 7) if told.drafted else changed(trace, k, emitted=(0, 0))
-        assert narration.say(Story.of(other), k) != sentence
+        assert narration.say(RunState.of(other), k) != sentence

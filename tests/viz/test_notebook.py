@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 
-from viz import VIEWS, animate, encode, figure
-from viz.explain import explain
-from viz.pair import NAMES, SAY, sentence
+from viz import VIEWS, animate, figure
+from viz.fates import emitted_fates
+from viz.methods import screen_of
 from viz.palette import FATE_COUNT, MEANINGS, THEMES, Fate
+from viz.run_state import RunState
 from viz.sources import in_words
-from viz.story import Story, emitted_fates
-from viz.visible import escaped, shown
+from viz.stream import encode
+from viz.token_text import escaped, shown
+from viz.views.mask_words import explain
+from viz.views.pair import NAMES, SAY, sentence
 
 from .records import METHODS, changed, hostile, record, strings_in
 
@@ -69,7 +72,7 @@ def test_the_text_is_the_texts() -> None:
     """Tokens in order, each with the mark of its fate."""
     trace = record("draft_model")
     made = plain(figure(trace, "text", 2))
-    story = Story.of(trace)
+    story = RunState.of(trace)
     ids = [*trace.header.prompt, *(token for step in trace.steps[:3] for token in step.emitted)]
     fates = [Fate.PROMPT] * len(trace.header.prompt)
     fates += [fate for step in trace.steps[:3] for fate in emitted_fates(step)]
@@ -89,8 +92,9 @@ def test_the_text_tells_where_its_tokens_came_from() -> None:
     told = plain(figure(trace, "text"))["data"][1]["customdata"]
     assert told[: len(trace.header.prompt)] == ["Prompt"] * len(trace.header.prompt)
     assert len(told) == len(trace.header.prompt) + len(trace.ids)
+    words = screen_of(trace.header).source_words
     for place, node in enumerate(step.path[1:], start=first):
-        assert told[place] == f"Accepted: {in_words(step.sources[node])}" and "copied from place" in told[place]
+        assert told[place] == f"Accepted: {in_words(step.sources[node], words)}" and "copied from place" in told[place]
     if len(step.emitted) > step.accepted:
         assert told[first + step.accepted] in ("Correction", "Bonus")
     odd = changed(trace, step.index, sources=("<b>\u202e",) * len(step.tokens))
@@ -108,7 +112,7 @@ def test_a_node_can_be_asked_for() -> None:
     """A notebook has no pin: the node is named."""
     trace = record("draft_model")
     k = next(step.index for step in trace.steps if step.drafted > 2)
-    story, token = Story.of(trace), trace.steps[k].tokens
+    story, token = RunState.of(trace), trace.steps[k].tokens
     for node in (1, 2):
         made = plain(figure(trace, "pair", k, node=node))
         assert f"step {k}, node {node}" in made["layout"]["title"]["text"]

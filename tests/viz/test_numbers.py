@@ -11,10 +11,13 @@ import pytest
 from decoding.trace import metrics
 from decoding.types import Role, Step, Timing
 from tests.toys import counted_text, engine
-from viz import check, counters, encode, text
+from viz.fates import emitted_fates, node_fates
+from viz.methods import screen_of
 from viz.palette import Fate
-from viz.play import Play
-from viz.story import Story, emitted_fates, node_fates
+from viz.run_state import RunState
+from viz.stream import encode
+from viz.stream.play import Play
+from viz.views import check, counters, text
 
 from .records import METHODS, changed, record, timed
 
@@ -25,7 +28,7 @@ EVERY = pytest.mark.parametrize("method", METHODS)
 def test_counters_are_the_engines_metrics(method: str) -> None:
     """At the last step they equal the run's summary, and the paper's rates."""
     trace = timed(record(method))
-    numbers, summary, steps = counters.numbers(Story.of(trace), len(trace.steps) - 1), trace.summary, trace.steps
+    numbers, summary, steps = counters.numbers(RunState.of(trace), len(trace.steps) - 1), trace.summary, trace.steps
     assert summary is not None
     for name in ("tokens_per_second", "mean_acceptance_length", "draft_acceptance_rate", "fed_per_token", "new_tokens"):
         assert numbers[name] == pytest.approx(getattr(summary, name))
@@ -43,7 +46,7 @@ def test_counters_are_the_engines_metrics(method: str) -> None:
 def test_counters_of_a_step_know_no_later_one(method: str) -> None:
     """The numbers under the scrubber are those of the run so far."""
     trace = timed(record(method))
-    story = Story.of(trace)
+    story = RunState.of(trace)
     keys = [row["key"] for row in counters.base(story)["rows"]]
     for k in range(len(trace.steps)):
         values = dict(zip(keys, counters.frame(story, k)["values"], strict=True))
@@ -52,11 +55,11 @@ def test_counters_of_a_step_know_no_later_one(method: str) -> None:
         assert k == 0 or values["tokens_per_second"] == pytest.approx(known.tokens_per_second, rel=1e-4)
         assert tuple(values.get("histogram", known.acceptance_histogram)) == known.acceptance_histogram
         assert values["new_tokens"] == sum(len(step.emitted) for step in trace.steps[: k + 1])
-        assert counters.frame(Story.of(trace), k) == counters.frame(story, k)  # asked for in any order
+        assert counters.frame(RunState.of(trace), k) == counters.frame(story, k)  # asked for in any order
     last = len(trace.steps) - 1
     more = changed(trace, last, fed=trace.steps[last].fed + 1000)
-    assert counters.frame(Story.of(more), last) != counters.frame(story, last)
-    assert last == 0 or counters.frame(Story.of(more), 0) == counters.frame(story, 0)
+    assert counters.frame(RunState.of(more), last) != counters.frame(story, last)
+    assert last == 0 or counters.frame(RunState.of(more), 0) == counters.frame(story, 0)
 
 
 @EVERY
@@ -65,7 +68,8 @@ def test_every_counter_says_how_it_is_made(method: str) -> None:
     rows = counters.rows(record(method).header)
     assert all(row.formula.endswith(".") and row.label for row in rows)
     assert len({row.key for row in rows}) == len(rows)
-    assert ("hit_rank" in {row.key for row in rows}) == (method in counters._BRANCHING)
+    screen = screen_of(record(method).header)
+    assert ("hit_rank" in {row.key for row in rows}) == (screen.guesses and not screen.chain)
 
 
 def test_values_are_written_with_their_units() -> None:
@@ -118,7 +122,7 @@ def test_hit_ranks_know_no_layout() -> None:
 CARD = replace(record("jacobi").header.model, weight_bytes=1000, pass_bytes=900, token_bytes=10)
 
 
-def sized(**fields: Any) -> Story:
+def sized(**fields: Any) -> RunState:
     """Four prompt tokens, then steps of 3 rows and of 1 behind 4 and 6 stored tokens; 5 ms of reading in all."""
     known = {"model": CARD, "bandwidth": 1e6, "prompt": (1, 2, 3, 4), "window": None, "slots": 0}
     steps = [
@@ -126,7 +130,7 @@ def sized(**fields: Any) -> Story:
         Step(1, 5, 0, (6, 7), 1, 2, 3, Timing(forward_ms=2.0, total_ms=4.0)),
         Step(2, 7, 0, (8,), 0, 0, 1, Timing(forward_ms=3.0, total_ms=4.0)),
     ]
-    return Story(replace(record("jacobi").header, **known | fields), {}, steps)
+    return RunState(replace(record("jacobi").header, **known | fields), {}, steps)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +190,7 @@ PLACES = (
 )
 def test_the_check_tells_its_outcome(changes: dict[str, Any], tone: str, sentence: str) -> None:
     """What differs is never hidden, and a near-tie comes with its margin."""
-    told = check.told(RESULT | changes, replace(record("jacobi").header, sampling={"temperature": 0.0}))
+    told = check.outcome(RESULT | changes, replace(record("jacobi").header, sampling={"temperature": 0.0}))
     assert (told["tone"], told["say"]) == (tone, sentence)
     assert told["places"] == list((RESULT | changes)["places"])
 
@@ -195,10 +199,10 @@ def test_a_run_that_is_not_lossless_is_grey() -> None:
     """Typical acceptance never claims more than it does."""
     header = replace(record("medusa").header, lossless=False, sampling={})
     result = RESULT | {"exact": 100, "violations": 28}
-    assert check.told(result, header)["tone"] == "grey"
+    assert check.outcome(result, header)["tone"] == "grey"
     assert check.say(result, header) == "Not lossless by design: 100 of 128 tokens are the target's own choice."
-    assert check.base(Story(header))["tone"] == "grey"
-    assert check.base(Story(record("medusa").header))["say"] == "Not checked yet."
+    assert check.base(RunState(header))["tone"] == "grey"
+    assert check.base(RunState(record("medusa").header))["say"] == "Not checked yet."
 
 
 def test_a_sampled_text_is_possible_and_not_the_only_one() -> None:
@@ -211,7 +215,7 @@ def test_a_sampled_text_is_possible_and_not_the_only_one() -> None:
 def test_the_text_names_the_node_of_every_token(method: str) -> None:
     """A token that points at another node would tell a wrong story."""
     trace = record(method)
-    story = Story.of(trace)
+    story = RunState.of(trace)
     for k, step in enumerate(trace.steps):
         patch = text.frame(story, k)
         nodes = encode.unpack(patch["nodes"]).tolist()

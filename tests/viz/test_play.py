@@ -9,15 +9,17 @@ from typing import Any
 
 import pytest
 
+from decoding.methods import METHODS as KNOWN
 from decoding.trace.file import read_trace
 from decoding.types import Trace
 from tests import families
 from tests.toys import counted_text, engine
-from viz import encode, play
-from viz.lines import Values, ids_in, numbers, shortest
-from viz.play import MisfitError, Play, lines
-from viz.story import Story, node_fates
-from viz.tree_facts import inspired
+from viz.fates import node_fates
+from viz.methods import SCREENS, inspired_nodes, label_of
+from viz.run_state import RunState
+from viz.stream import encode, play
+from viz.stream.lines import Values, ids_in, numbers, shortest
+from viz.stream.play import MisfitError, Play, lines
 from viz.view import Patch, View
 from viz.views import VIEWS
 
@@ -77,12 +79,12 @@ def test_the_stream_holds_the_record(method: str) -> None:
 def test_the_stream_tells_which_guesses_the_target_helped_to_make() -> None:
     """The text marks them by the very fact by which the tree does."""
     trace = record("ouroboros")
-    told = Story.of(trace)
-    assert any(inspired(told, k) for k in range(len(trace.steps)))
+    told = RunState.of(trace)
+    assert any(inspired_nodes(told, k) for k in range(len(trace.steps)))
     for k, line in enumerate(steps(lines(trace))):
-        assert set(line["nodes"].get("inspired", ())) == inspired(told, k)
+        assert set(line["nodes"].get("inspired", ())) == inspired_nodes(told, k)
         written = {trace.steps[k].path[1:][place] for place in line.get("inspired", ())}
-        assert written == inspired(told, k) & set(trace.steps[k].path)
+        assert written == inspired_nodes(told, k) & set(trace.steps[k].path)
 
 
 @EVERY
@@ -249,11 +251,13 @@ def test_an_unrecorded_step_has_no_nodes_but_is_not_thin() -> None:
     assert [line["emitted"] for line in told] == [list(step.emitted) for step in trace.steps]
 
 
-def test_labels_are_those_of_the_methods() -> None:
-    """They are written down twice, because the methods bring torch."""
-    from decoding import METHODS as KNOWN
-
-    assert {name: kind.label for name, kind in KNOWN.items()} == play.LABELS
+def test_every_method_has_a_screen_and_its_own_label() -> None:
+    """In the order of the page; a run of a method that is none of ours goes by its name."""
+    assert [*SCREENS] == [*KNOWN]
+    header = record("jacobi").header
+    for name, kind in KNOWN.items():
+        assert label_of(replace(header, method=name)) == kind.label
+    assert label_of(replace(header, method="mine")) == "mine"
 
 
 def test_a_run_that_ends_badly_or_late_says_so() -> None:
@@ -333,7 +337,7 @@ def test_a_story_of_a_whole_trace_is_the_growing_one() -> None:
     player.begin(trace.texts)
     for step in trace.steps:
         player.step(step)
-    assert player.story == Story.of(trace)
+    assert player.run == RunState.of(trace)
 
 
 def counted(player: Play) -> list[str]:
@@ -341,7 +345,7 @@ def counted(player: Play) -> list[str]:
     drawn = list[str]()
 
     def watched(view: View) -> View:
-        def frame(story: Story, k: int) -> Patch:
+        def frame(story: RunState, k: int) -> Patch:
             drawn.append(view.name)
             return view.frame(story, k)
 

@@ -11,14 +11,14 @@ import pytest
 from decoding.trace.cache_slots import Use, memory
 from decoding.types import Role
 from tests.viz.engines import RUNS, drawn, story
-from viz import cache
 from viz.palette import MEANINGS, Fate
-from viz.story import Story
+from viz.run_state import RunState
+from viz.views import cache
 
 COLOURS = {"$line": Use.READ, "$panel": Use.UNTOUCHED, "$paper": Use.EMPTY}
 
 
-def looks(told: Story, k: int, phase: str = "commit", skip: str = "$text") -> dict[int, str]:
+def looks(told: RunState, k: int, phase: str = "commit", skip: str = "$text") -> dict[int, str]:
     """The colour that is on top in every slot, read off the figure."""
     base, order = cache.base(told)["data"], ("propose", "verify", "accept", "commit")
     page, found = cache._page(told.header)[0], dict[int, str]()
@@ -52,7 +52,7 @@ def test_every_slot_looks_like_what_became_of_it(family: str, method: str) -> No
 def test_a_ring_comes_round(slots: int) -> None:
     """With few slots: what lies behind the last one is the first, and what was overwritten is marked."""
     told = story("mistral", "draft_model")
-    ring = Story(replace(told.header, slots=slots), told.texts, told.steps, told.ids)
+    ring = RunState(replace(told.header, slots=slots), told.texts, told.steps, told.ids)
     overwrote = 0
     for k in range(len(told.steps)):
         known = memory(ring.header, ring.steps, k)
@@ -88,7 +88,7 @@ def test_a_changed_record_looks_different() -> None:
     k = next(k for k, step in enumerate(told.steps) if k and step.accepted < step.drafted)
     step = told.steps[k]
     more = replace(step, accepted=step.accepted + 1, emitted=(*step.emitted, 1))
-    changed = Story(told.header, told.texts, [*told.steps[:k], more], told.ids)
+    changed = RunState(told.header, told.texts, [*told.steps[:k], more], told.ids)
     assert looks(changed, k) != looks(told, k)
 
 
@@ -116,7 +116,7 @@ def test_a_header_from_elsewhere_is_drawn_in_bounds() -> None:
     told = story("llama", "autoregressive")
     header = replace(told.header, slots=10**15, max_new_tokens=10**12)
     step = replace(told.steps[0], fed=10**12, tokens=(), parents=(), roles=(), sources=(), path=(), choices=())
-    strange = Story(header, {}, [step], told.ids)
+    strange = RunState(header, {}, [step], told.ids)
     assert len(json.dumps([cache.base(strange), cache.frame(strange, 0)])) < 8_000
-    linear = Story(replace(header, slots=0), {}, [step], told.ids)
+    linear = RunState(replace(header, slots=0), {}, [step], told.ids)
     assert len(json.dumps([cache.base(linear), cache.frame(linear, 0)])) < 8_000

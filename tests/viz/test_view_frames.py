@@ -11,11 +11,11 @@ import pytest
 
 from decoding.types import Trace
 from tests.toys import counted_text, engine
-from viz import pair, pool, timeline, window
-from viz.encode import resolve
 from viz.palette import THEMES
-from viz.play import Strings
-from viz.story import Story
+from viz.run_state import RunState
+from viz.stream.encode import resolve
+from viz.stream.play import Strings
+from viz.views import pair, pool, timeline, window
 
 from .drawings import drawn, merge
 from .records import METHODS, changed, record
@@ -34,8 +34,8 @@ JUNK: tuple[Any, ...] = (
 def test_a_frame_looks_at_no_later_step(view: Any, method: str) -> None:
     """So a frame is the same while the run goes on and when it is read from a file."""
     trace = record(method)
-    whole = Story.of(trace)
-    story = Story(trace.header, trace.texts)
+    whole = RunState.of(trace)
+    story = RunState(trace.header, trace.texts)
     for step in trace.steps:
         story.add(step)
         assert view.frame(story, step.index) == view.frame(whole, step.index)
@@ -45,8 +45,8 @@ def test_a_frame_looks_at_no_later_step(view: Any, method: str) -> None:
 def test_plotly_takes_the_figure(view: Any, method: str) -> None:
     """In both themes, with every attribute known to it; traces, nodes and phases are as many."""
     trace = record(method)
-    story, last = Story.of(trace), len(trace.steps) - 1
-    assert view.base(story) == view.base(Story(trace.header))  # it is told before the first step
+    story, last = RunState.of(trace), len(trace.steps) - 1
+    assert view.base(story) == view.base(RunState(trace.header))  # it is told before the first step
     base = view.base(story)
     assert len(base["data"]) == len(view.nodes) == len(view.phases)
     for theme in THEMES.values():
@@ -69,7 +69,7 @@ def test_a_hostile_panel_does_no_harm(view: Any, method: str) -> None:
         params = {**trace.header.params, "W": junk, "N": junk, "G": junk, "n": junk, "eta": junk}
         for panel in ({}, dict.fromkeys(names, junk), {**own, **dict.fromkeys(sorted(own)[:2], junk)}):
             odd = changed(trace, k, panel={**panel, "pool": {"entries": junk, "keys": junk, "inserted": junk}})
-            for story in (Story.of(odd), Story.of(replace(odd, header=replace(odd.header, params=params)))):
+            for story in (RunState.of(odd), RunState.of(replace(odd, header=replace(odd.header, params=params)))):
                 assert len(json.dumps(Strings().replace(view.frame(story, k)))) < 40_000
                 assert "<b>" not in json.dumps([view.base(story), view.frame(story, k)])
         if isinstance(junk, list) and len(junk) < 3:
@@ -84,7 +84,7 @@ def lookahead() -> Trace:
 
 def test_patches_are_small() -> None:
     """A run of 200 steps must fit into one megabyte with all its views."""
-    story = Story.of(lookahead())
+    story = RunState.of(lookahead())
     for view, most in zip(VIEWS, (1000, 1000, 400, 200), strict=True):
         strings = Strings()
         sizes = [

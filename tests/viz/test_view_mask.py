@@ -17,9 +17,12 @@ from decoding.trace.cache_slots import chunks
 from decoding.types import Header, Role, Step
 from tests.viz.engines import RUNS, drawn, plain, story
 from tests.viz.records import HOSTILE
-from viz import encode, mask
+from viz.fates import node_fates
 from viz.palette import Fate
-from viz.story import Story, node_fates
+from viz.run_state import RunState
+from viz.stream import encode
+from viz.views import mask
+from viz.views.mask_words import explain
 
 Seen = npt.NDArray[np.bool_]
 
@@ -36,7 +39,7 @@ def engine_mask(header: Header, step: Step) -> Seen:
     return np.concatenate((np.zeros((len(parents), first), dtype=np.bool_), seen), axis=1)
 
 
-def drawn_mask(told: Story, k: int, header: Header | None = None) -> Seen:
+def drawn_mask(told: RunState, k: int, header: Header | None = None) -> Seen:
     """The same, read off the figure: a row for every node."""
     header, step = header or told.header, told.steps[k]
     z = np.array(drawn(told, k, mask)[0]["z"])
@@ -109,7 +112,7 @@ def test_the_reason_names_the_cells_that_are_lit() -> None:
     level = [step.tokens[n] for n in lit if step.sources[n].startswith("window:0,")]
     above = [step.tokens[n] for n in lit if step.sources[n].startswith("window:1,")]
     assert len(level) == 4 and len(above) == 1
-    sentence = mask.explain(told, k, node)
+    sentence = explain(told, k, node)
     words = [" ".join(told.text(token).strip() for token in part) for part in (level, above)]
     assert f"up to column 4 ({words[0]})" in sentence.replace("·", "")
     assert f"own column ({words[1]})" in sentence.replace("·", "")
@@ -122,12 +125,12 @@ def test_every_row_has_a_sentence(family: str, method: str) -> None:
     told = story(family, method)
     for k, step in enumerate(told.steps):
         for node in range(len(step.tokens)):
-            sentence = mask.explain(told, k, node)
+            sentence = explain(told, k, node)
             assert sentence.endswith(".") and "{" not in sentence.replace(told.text(step.tokens[node]), "")
     if (family, method) == ("mistral", "kangaroo"):
         step = told.steps[2]
         assert len(step.tokens) > 17
-        deep = mask.explain(told, 2, 17)
+        deep = explain(told, 2, 17)
         assert "nothing of the text" in deep and "behind this model's window of 16" in deep
 
 
@@ -135,7 +138,7 @@ def test_hostile_texts_stay_texts() -> None:
     """Labels are escaped where they are decoded, and a token of ten thousand letters is cut."""
     told = story("llama", "medusa")
     for text in HOSTILE:
-        hostile = Story(told.header, dict.fromkeys(told.texts, text), list(told.steps), list(told.ids))
+        hostile = RunState(told.header, dict.fromkeys(told.texts, text), list(told.steps), list(told.ids))
         for k in (0, 2):
             patch = json.dumps(plain(mask.frame(hostile, k), hostile, hostile.steps[k]))
             assert "<" not in patch and len(patch) < 60_000
@@ -154,9 +157,9 @@ def test_a_step_of_any_size_is_drawn_in_bounds() -> None:
         choices=(1,) * size,
         path=(0,),
     )
-    story_of = Story(told.header, dict(told.texts), [told.steps[0], many], list(told.ids))
+    story_of = RunState(told.header, dict(told.texts), [told.steps[0], many], list(told.ids))
     patch = mask.frame(story_of, 1)
     assert len(encode.matrix(patch["data"][0]["z"]["closure"], many)) == mask.MOST
     assert len(json.dumps(patch)) < 5_000
     none = replace(step, tokens=(), parents=(), roles=(), sources=(), choices=(), path=())
-    assert mask.frame(Story(told.header, {}, [none], list(told.ids)), 0) == {}
+    assert mask.frame(RunState(told.header, {}, [none], list(told.ids)), 0) == {}

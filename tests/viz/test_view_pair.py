@@ -11,10 +11,11 @@ import pytest
 from decoding import tree
 from decoding.types import Role, Step, Trace
 from tests.toys import correlated, counted_text, engine
-from viz.encode import resolve
-from viz.pair import DRAFT, MARKS, NAMES, SAY, TARGET, VIEW, WORDS, chosen, keep, pair_detail, sentence
+from viz.fates import node_fates, target_choice
 from viz.palette import LIGHT, MEANINGS
-from viz.story import Story, node_fates, said
+from viz.run_state import RunState
+from viz.stream.encode import resolve
+from viz.views.pair import DRAFT, MARKS, NAMES, SAY, TARGET, VIEW, WORDS, chosen, keep, pair_detail, sentence
 
 from .drawings import drawn
 from .records import METHODS, changed, record
@@ -55,10 +56,10 @@ def shares(step: Step, node: int) -> dict[int, float]:
 def test_bars_are_the_recorded_shares(method: str) -> None:
     """Of every node that can be pinned, not only of the one that is shown first."""
     trace = full(method)
-    story, seen = Story.of(trace), 0
+    story, seen = RunState.of(trace), 0
     for step in trace.steps:
         for node in range(0, len(step.tokens), 3):
-            told = Story(trace.header, {token: f"t{token}" for token in range(50)}, story.steps)
+            told = RunState(trace.header, {token: f"t{token}" for token in range(50)}, story.steps)
             data = drawn_pair(told, step, node)
             names, p = data[NAMES]["text"], data[TARGET]["x"]
             known = shares(step, node)
@@ -75,7 +76,7 @@ def test_bars_are_the_recorded_shares(method: str) -> None:
     assert seen > 10
 
 
-def drawn_pair(story: Story, step: Step, node: int) -> list[dict[str, Any]]:
+def drawn_pair(story: RunState, step: Step, node: int) -> list[dict[str, Any]]:
     """The traces of a node's figure, resolved."""
     resolved = resolve(pair_detail(story, step.index, node), story.texts, (), LIGHT, step)
     data: list[dict[str, Any]] = resolved["data"]
@@ -147,7 +148,7 @@ def test_a_guess_that_was_never_tried_is_not_told_as_one() -> None:
 def test_what_a_twin_guessed_was_guessed() -> None:
     """Rows of equal beginnings are one place in the text: the row beside tried what this one did not."""
     trace, told = full("ngrammys"), 0
-    story = Story.of(trace)
+    story = RunState.of(trace)
     for step in trace.steps:
         ways = tree.paths(step.parents, step.tokens)
         for node in range(len(step.tokens)):
@@ -167,7 +168,7 @@ def test_the_drafters_law_is_drawn_beside_the_targets(method: str, make: Callabl
     """What the drafter liked and the target did not is what the view is for, in greedy runs too."""
     trace, alone, laws, ranks = make(method), 0, 0, set[str]()
     texts = {token: f"t{token}" for token in range(50)}
-    story = Story(trace.header, texts, Story.of(trace).steps)
+    story = RunState(trace.header, texts, RunState.of(trace).steps)
     for step in trace.steps:
         for node in range(len(step.tokens)):
             parent = max(0, step.parents[node])
@@ -179,7 +180,7 @@ def test_the_drafters_law_is_drawn_beside_the_targets(method: str, make: Callabl
             if not law:
                 assert "the drafter's" not in data[SAY]["text"][1]
                 continue
-            taken = said(step, parent)
+            taken = target_choice(step, parent)
             assert {
                 name: round(law[int(name[1:])], 4) for name in shown if int(name[1:]) in law
             }.items() <= mine.items()
@@ -199,7 +200,7 @@ def test_the_drafters_law_is_drawn_beside_the_targets(method: str, make: Callabl
 
 def test_what_to_look_for_is_the_rule_that_judged() -> None:
     """Greedily no guess is tested by its share: a long bar of the drafter costs it nothing."""
-    greedy, free = (Story(sampled("draft_model", temperature=t).header) for t in (0.0, 1.0))
+    greedy, free = (RunState(sampled("draft_model", temperature=t).header) for t in (0.0, 1.0))
     assert VIEW.base(greedy)["look_for"].startswith("A guess holds where it is the target's longest bar")
     assert "look_for" not in VIEW.base(free) and "may be rejected" in VIEW.look_for
 
@@ -209,7 +210,7 @@ def test_a_record_from_before_the_drafters_laws_shows_what_it_has() -> None:
     trace = sampled("draft_model")
     k = next(step.index for step in trace.steps if step.drafted)
     step = replace(trace.steps[k], draft_top=())
-    data = drawn_pair(Story.of(changed(trace, k, draft_top=())), step, 1)
+    data = drawn_pair(RunState.of(changed(trace, k, draft_top=())), step, 1)
     assert data[DRAFT]["x"] == [round(step.q[1] or 0.0, 4)]
     assert data[SAY]["text"][1] in ("the target's choice here was guess 1 of 1", WORDS["missed"].format(count=1))
 
@@ -219,11 +220,11 @@ def test_a_light_record_says_so() -> None:
     trace = full("medusa")
     light = replace(trace.header, record="light")
     assert VIEW.shows(trace.header) and not VIEW.shows(light)
-    notes = VIEW.base(Story(light))["layout"]["annotations"]
+    notes = VIEW.base(RunState(light))["layout"]["annotations"]
     assert any("record it in full" in note["text"] for note in notes)
-    assert not any("record it" in note["text"] for note in VIEW.base(Story(trace.header))["layout"]["annotations"])
+    assert not any("record it" in note["text"] for note in VIEW.base(RunState(trace.header))["layout"]["annotations"])
     bare = changed(trace, 1, top=(), p=(), q=())
-    assert VIEW.frame(Story.of(bare), 1) == {}
+    assert VIEW.frame(RunState.of(bare), 1) == {}
     assert not VIEW.shows(record("autoregressive").header)
 
 

@@ -11,11 +11,12 @@ import pytest
 from decoding.drafting.ngram_pool import NgramPool
 from decoding.types import Role, Trace
 from tests.toys import SETTINGS, counted_text, engine, title
-from viz.cells import GONE
+from viz.boards.board import GONE
+from viz.fates import node_fates
+from viz.methods.ouroboros import inspired, learned_in
 from viz.palette import Fate
-from viz.pool import VIEW
-from viz.story import Story, node_fates
-from viz.tree_facts import inspired, learned
+from viz.run_state import RunState
+from viz.views.pool import VIEW
 
 from .drawings import cells, drawn, fates
 from .records import METHODS, changed, record
@@ -293,12 +294,12 @@ def test_a_phrase_is_starred_where_the_target_made_it() -> None:
     seen = set[str]()
     for params in SETTINGS["ouroboros"]:
         trace = run("ouroboros", params)
-        story = Story.of(trace)
+        story = RunState.of(trace)
         for k, step in enumerate(trace.steps):
             data = drawn(trace, VIEW, k)["data"]
             labels = data[LABELS].get("text", [])
             key = step.tokens[step.sources.count("root") + sum(s[:6] == "draft:" for s in step.sources) - 1]
-            shown = [learned(story, k, (key, *phrase)) for phrase in step.panel["suffixes"][: len(labels)]]
+            shown = [learned_in(story, k, (key, *phrase)) for phrase in step.panel["suffixes"][: len(labels)]]
             assert [label if label[:1] == "☆" else None for label in labels] == [
                 None if step is None else f"☆ step {step}" for step in shown
             ]
@@ -309,11 +310,11 @@ def test_a_phrase_is_starred_where_the_target_made_it() -> None:
         suffixes = [[7, 8]]
         unchanged = changed(trace, 1, panel={**same.panel, "suffixes": suffixes, "refined": suffixes, "inspired": []})
         key = same.tokens[max(i for i, source in enumerate(same.sources) if source[:6] == "draft:")]
-        assert learned(Story.of(unchanged), 2, (key, 7, 8)) is None
+        assert learned_in(RunState.of(unchanged), 2, (key, 7, 8)) is None
         known = changed(trace, 1, panel={**same.panel, "inspired": [[key, [7, 8], "refreshed"]]})
-        assert learned(Story.of(known), 2, (key, 7, 8)) is None
+        assert learned_in(RunState.of(known), 2, (key, 7, 8)) is None
         fresh = changed(trace, 1, panel={**same.panel, "inspired": [[key, [7, 8], "added"]]})
-        assert learned(Story.of(fresh), 2, (key, 7, 8)) == 1
+        assert learned_in(RunState.of(fresh), 2, (key, 7, 8)) == 1
     assert "☆" in seen
 
 

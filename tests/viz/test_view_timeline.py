@@ -8,8 +8,8 @@ import pytest
 
 from decoding.types import Timing
 from viz.palette import PHASES, THEMES
-from viz.story import Story
-from viz.timeline import VIEW
+from viz.run_state import RunState
+from viz.views.timeline import VIEW
 
 from .drawings import drawn
 from .records import METHODS, changed, record, timed
@@ -62,7 +62,7 @@ def test_a_changed_record_gives_another_figure() -> None:
 
 def test_a_step_sends_one_point_of_every_trace() -> None:
     """It grows with the run: a patch that told all steps would make a long run's stream quadratic."""
-    story = Story.of(record("medusa"))
+    story = RunState.of(record("medusa"))
     for step in story.steps:
         data = VIEW.frame(story, step.index)["data"]
         assert all(len(part["y"]) == 1 for part in data)

@@ -16,10 +16,13 @@ from decoding import tree as trees
 from decoding.types import Role, Step
 from tests.viz.engines import RUNS, drawn, plain, story
 from tests.viz.records import HOSTILE, record
-from viz import layout, tree
+from viz import tree_layout
+from viz.fates import emitted_fates, node_fates
+from viz.methods.ouroboros import inspired
 from viz.palette import MEANINGS
-from viz.story import Story, emitted_fates, node_fates
-from viz.tree_facts import inspired, weights
+from viz.run_state import RunState
+from viz.views import tree
+from viz.views.tree import weights
 
 Place = tuple[float, float]
 TREES = [(family, method) for family, method in RUNS if method != "autoregressive"]
@@ -43,7 +46,7 @@ def places(traces: list[dict[str, Any]]) -> dict[Place, int]:
     }
 
 
-def steps(family: str, method: str) -> Iterator[tuple[Story, int, Step]]:
+def steps(family: str, method: str) -> Iterator[tuple[RunState, int, Step]]:
     told = story(family, method)
     for k, step in enumerate(told.steps):
         yield told, k, step
@@ -69,7 +72,7 @@ def test_a_changed_parent_is_another_picture() -> None:
     step = told.steps[k]
     node = next(node for node in range(len(step.tokens) - 1, 0, -1) if step.parents[node] > 0)
     moved = replace(step, parents=(*step.parents[:node], 0, *step.parents[node + 1 :]))
-    changed = Story(told.header, told.texts, [*told.steps[:k], moved], told.ids)
+    changed = RunState(told.header, told.texts, [*told.steps[:k], moved], told.ids)
     assert drawn(changed, k, tree)[0] != drawn(told, k, tree)[0]
 
 
@@ -109,7 +112,7 @@ def test_the_layout_does_not_betray_the_verdict() -> None:
     k = next(k for k, step in enumerate(told.steps) if step.accepted)
     step = told.steps[k]
     other = replace(step, path=(0,), accepted=0, emitted=step.emitted[:1], choices=(0,) * len(step.tokens))
-    changed = Story(told.header, told.texts, [*told.steps[:k], other], told.ids)
+    changed = RunState(told.header, told.texts, [*told.steps[:k], other], told.ids)
     now, then = tree.frame(told, k), tree.frame(changed, k)
     assert now["layout"] == then["layout"] and now["data"] != then["data"]
     for phase, before, after in zip(tree.VIEW.phases, now["data"], then["data"], strict=True):
@@ -126,7 +129,7 @@ def test_first_children_go_straight_on(links: list[int]) -> None:
         parents=parents,
         roles=(Role.ROOT, *(Role.VERIFY,) * len(links)),
     )
-    rows, depths = layout.rows(step), trees.depths(parents)
+    rows, depths = tree_layout.rows(step), trees.depths(parents)
     assert len(set(zip(rows, depths, strict=True))) == len(parents)
     for node in range(len(parents)):
         children = [child for child, parent in enumerate(parents) if parent == node]
@@ -169,16 +172,16 @@ def test_thick_edges_of_ranks_are_not_told_as_probabilities() -> None:
 
 def test_a_spark_marks_what_an_earlier_verdict_inspired() -> None:
     """A suffix that the panel of an earlier step tells of; one that came from the window has none."""
-    told, k = Story.of(record("ouroboros")), 2
+    told, k = RunState.of(record("ouroboros")), 2
     assert inspired(told, 1) == {5, 6, 7}, "the recorded run refined this phrase in its first step"
     step = told.steps[k]
     first = step.sources.index("pool:0,0")
     key, phrase = step.tokens[step.parents[first]], step.panel["suffixes"][0]
     bare = [replace(s, panel={**s.panel, "inspired": [], "refined": []}) for s in told.steps]
-    without = Story(told.header, told.texts, bare, told.ids)
+    without = RunState(told.header, told.texts, bare, told.ids)
     assert inspired(without, k) == set() and not drawn(without, k, tree)[7]["x"]
     bare[k - 1] = replace(bare[k - 1], panel={**bare[k - 1].panel, "inspired": [[key, phrase, "added"]]})
-    after = Story(told.header, told.texts, bare, told.ids)
+    after = RunState(told.header, told.texts, bare, told.ids)
     marked = inspired(after, k)
     assert first in marked and {step.sources[node].split(",")[0] for node in marked} == {"pool:0"}
     sparks, known = drawn(after, k, tree)[7], places(drawn(after, k, tree))
@@ -192,6 +195,6 @@ def test_hostile_texts_and_panels_do_no_harm() -> None:
         for junk in (None, 7, "x", [[]], [{"a": None}], {"a": 1}, [[1, [2], 3]], [10**40]):
             names = ("confidence", "eta", "suffixes", "refined", "inspired", "read", "rows")
             bad = [replace(step, panel=dict.fromkeys(names, junk)) for step in told.steps]
-            strange = Story(told.header, dict.fromkeys(told.texts, HOSTILE[0]), bad, told.ids)
+            strange = RunState(told.header, dict.fromkeys(told.texts, HOSTILE[0]), bad, told.ids)
             patches = [plain(tree.frame(strange, k), strange, step) for k, step in enumerate(bad)]
             assert "<" not in json.dumps(patches)

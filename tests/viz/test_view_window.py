@@ -10,11 +10,12 @@ import pytest
 from decoding.tree import depths
 from decoding.types import Role, Step, Trace
 from tests.toys import SETTINGS, counted_text, engine, title
-from viz.cells import OUTCOMES
+from viz.boards.board import OUTCOMES
+from viz.boards.window import ANSWERS, CURRENT, DIAGONALS, FRONT, LEARNED, PAST, ROOT, SETTLED, TRACES
+from viz.fates import node_fates
 from viz.palette import Fate
-from viz.story import Story, node_fates
-from viz.window import VIEW
-from viz.window_jacobi import ANSWERS, CURRENT, DIAGONALS, FRONT, LEARNED, PAST, ROOT, SETTLED, TRACES
+from viz.run_state import RunState
+from viz.views.window import VIEW
 
 from .drawings import cells, drawn, fates
 from .records import changed, record
@@ -173,5 +174,5 @@ def test_only_runs_that_recorded_a_window_show_it() -> None:
 def test_a_wide_window_holds_no_texts_but_all_cells() -> None:
     """Texts that lie on each other help nobody."""
     trace = run("lookahead", {"W": 40, "N": 4, "G": 2})
-    data = VIEW.base(Story(trace.header))["data"]
+    data = VIEW.base(RunState(trace.header))["data"]
     assert data[PAST]["mode"] == "markers" and len(data[PAST]["x"]) == 39 + 40 + 40

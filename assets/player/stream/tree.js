@@ -4,7 +4,7 @@ import { FATE } from "./fates.js";
 /** @import { Nodes } from "../types.d.ts" */
 
 /**
- * The guesses for the place behind a node, every token once: the counterpart of siblings in viz/story.py.
+ * The guesses for the place behind a node, every token once: the counterpart of siblings in viz/fates.py.
  * @param {Nodes} nodes
  * @param {number} node
  * @returns {number[]}

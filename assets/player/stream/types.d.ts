@@ -1,4 +1,4 @@
-// What the lines of a stream hold, as viz/play.py writes them, and what is made of a step's nodes.
+// What the lines of a stream hold, as viz/stream/play.py writes them, and what is made of a step's nodes.
 import type { Patch, View } from "../types.d.ts";
 
 // Arrays: as they travel, and unpacked.

@@ -1,0 +1,82 @@
+"""How sure a drafter was of every token of its chain, as bars with the bound below which it stops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from decoding.types import Step
+
+from ..cells import PITCH, Trace, axis, layout, lifted, line, packed, points, ticks
+from ..palette import Fate
+from ..sources import parse
+from ..stream.encode import pack
+from ..view import Figure, Patch
+from .board import Board
+
+_LINE = 8  # trace
+_LOW = -0.16  # where tokens stand below the bars
+_SHOWN = 24  # tokens of a chain
+UNSURE = "stopped: less sure than the bound"
+
+
+def base(label: str, gamma: int, bound: float) -> Figure:
+    """The bars without a step, of chains of up to `gamma` tokens; a `bound` of 0 stops nothing."""
+    gamma = min(_SHOWN, gamma)
+    bars: Trace = {"type": "bar", "x": [], "y": [], "width": 0.62, "hoverinfo": "none", "showlegend": False}
+    bars["marker"] = {"color": "$proposed", "opacity": 0.75, "line": {"width": 0}, "pattern": {"shape": "", "size": 6}}
+    data = [*Board.traces(), bars, line("$text", 1.5, "dash"), *[points("markers") for _ in range(3)]]
+    if bound:
+        data[_LINE] |= {"x": [0.4, gamma + 0.6], "y": [bound, bound]}
+    levels: dict[float, str] = {0.0: "0", 0.5: "0.5", 1.0: "1"}
+    yaxis = axis(-0.28, 1.22) | ticks(levels) | {"showgrid": True, "gridcolor": "$faint"}
+    margin = {"l": 40, "r": 8, "t": 8, "b": 4, "pad": 2}
+    figure = layout(260, axis(-0.4, gamma + 1.2), yaxis, margin=margin, yaxis3=lifted(yaxis, -0.08))
+    table = Board.table("column", "Guess", told="Confidence")
+    return {"data": data, "layout": figure, "least": round(PITCH * (gamma + 1.6)) + 48, "label": label, "table": table}
+
+
+def frame(step: Step, confidence: Sequence[float], bound: float, stopped: str) -> Patch:
+    """How sure the drafter was of each token that it wrote, and why it stopped, as far as that is known.
+
+    Where it was not asked, the bars are the laws that the record holds.
+    """
+    board = Board()
+    if step.tokens:
+        board.context(step.tokens[0], 0, _LOW, Fate.ROOT, 0)
+    nodes = [*range(1, min(_SHOWN + 1, len(step.tokens)))]
+    for node in nodes:
+        board.guess(node, node, _LOW)
+    values = [*confidence[: len(nodes)]]
+    words = f"bound {bound:g}, {stopped}" if bound and stopped else stopped
+    if not values and not bound:
+        words = "its confidence is not recorded, because nothing asked for it: set a bound to see it"
+    if not values and nodes and step.q and all(step.q[node] is not None for node in nodes):
+        values = [share or 0.0 for share in step.q[1 : len(nodes) + 1]]
+        words = "the drafter's probability of each token"
+    board.outcome(words, -0.3, 1.14)
+    for x, value in enumerate(values, start=1):
+        board.outcome(f"{value:.2f}", x - 0.3, min(value + 0.06, 1.06))
+    bars: Trace = {"x": packed([*range(1, len(values) + 1)]), "y": pack(values, "f4")} if values else {}
+    bars |= {"customdata": packed([*range(1, len(values) + 1)])} if values else {}
+    return {"data": [*board.patch(step), bars]}
+
+
+def shares(recorded: Sequence[float]) -> Sequence[float]:
+    """Recorded confidences; none where one of them is no probability."""
+    return recorded if all(0 <= share <= 1 for share in recorded) else ()
+
+
+def weights(step: Step, guesses: Sequence[int], confidence: Sequence[float]) -> dict[int, float]:
+    """The confidence of each guess, whose source tells its place in the chain."""
+    found: dict[int, float] = {}
+    for node in guesses:
+        _, numbers = parse(step.sources[node])
+        if numbers and 0 < numbers[0] <= len(confidence):
+            found[node] = confidence[numbers[0] - 1]
+    return found
+
+
+def notes(guesses: Sequence[int], confidence: Sequence[float], bound: float) -> list[tuple[int, str]]:
+    """How sure the drafter was of each guess, against the bound below which it stops."""
+    sure = zip(guesses, confidence, strict=False)
+    return [(node, f"{share:.2f}" + (f" &lt; {bound:g}" if share < bound else "")) for node, share in sure]

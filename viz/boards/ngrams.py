@@ -1,0 +1,129 @@
+"""A pool of n-grams by their first token: what it holds for a key, what it learned, and how many it holds in all.
+
+On the left what the pool held for the key of the step, the newest on top; on the right what it learned in the step;
+below how many n-grams it holds.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
+from threading import Lock
+from typing import NamedTuple
+
+from decoding.types import Step
+
+from ..cells import PITCH, WIDE, Trace, axis, layout, lifted, line, note, packed, points, signs
+from ..palette import Fate
+from ..run_state import RunState
+from ..view import Figure
+from .board import Board
+from .nodes import Nodes
+
+HELD, NEW = 9, 6  # n-grams shown of the key's, and of those learned
+WIDEST = 8  # tokens shown of an n-gram
+GAP = 5  # columns from the last token on the left to the first one on the right
+KEY, LEARNED, RIGHT, SIZES, NOW = 2, 3, 9, 10, 11  # traces
+_SAMPLES = 16  # points of the line of sizes
+
+Ngram = tuple[int, ...]
+
+
+class Entry(NamedTuple):
+    """An n-gram that the pool held when the step began."""
+
+    number: int
+    ngram: list[int]
+    nodes: list[int]
+    accepted: int
+
+
+def base(label: str, signs_in_words: str, n: int, rows: int) -> Figure:
+    """The figure without a step, for n-grams of `n` tokens behind their key and for so many of them."""
+    right = n + GAP
+    data = [*Board.traces(), points("lines"), points("lines"), signs(8), line("$muted"), points("markers+text")]
+    for trace in data[SIZES:]:
+        trace |= {"xaxis": "x2", "yaxis": "y2"}
+    del data[SIZES]["x"]  # it is given by its first place and the distance of its places
+    data[SIZES] |= {"fill": "tozeroy", "fillcolor": "$faint"}
+    data[NOW] |= {"textposition": "middle right", "texttemplate": " %{y:,}", "marker": {"size": 6, "color": "$text"}}
+    wide, height = right + n + 1.6, round(PITCH * (rows + 1.8)) + 84
+    share = 56 / height
+    own = {"xaxis2": axis(0, 1, range=None, autorange=True, anchor="y2", domain=[0.02, 0.9])}
+    own["yaxis2"] = axis(0, 1, range=None, autorange=True, anchor="x2", domain=[0, share], rangemode="tozero")
+    yaxis = axis(-0.8, rows + 1.2, down=True, domain=[share, 1])
+    below = rows + 0.8
+    notes = [note(signs_in_words, right + n + 1.4, below, "right"), note("n-grams held in all", -2.0, below, "left")]
+    notes.append(note("after", -0.6, 0, "right"))
+    figure = layout(height, axis(-2.1, wide), yaxis, annotations=notes, yaxis3=lifted(yaxis), **own)
+    least = round(WIDE * (wide + 2.1)) + 16
+    return {"data": data, "layout": figure, "least": least, "label": label, "table": _table(n)}
+
+
+def _table(n: int) -> Trace:
+    sides, total = ["held for the key", "learned"], {"total": NOW, "totals": "N-grams held in all"}
+    return Board.table("row", "Since", split=n + GAP - 1, sides=sides, signs=[6, RIGHT], **total)
+
+
+def shown(step: Step, ngrams: Sequence[list[int]], above: int, most: int, *, newest_first: bool) -> list[Entry]:
+    """Up to `most` of the n-grams fed below a node: the newest, but the one most of which was accepted in any case.
+
+    `newest_first` tells the order in which they are given.
+    """
+    nodes = Nodes(step)
+    fed = [nodes.chain(ngram, above, i) for i, ngram in enumerate(ngrams)]
+    entries = [Entry(i, *pair, nodes.accepted(pair[1])) for i, pair in enumerate(zip(ngrams, fed, strict=True))]
+    entries = entries if newest_first else entries[::-1]
+    best = max(entries, key=lambda entry: entry.accepted, default=None)
+    chosen = entries[:most]
+    if best is not None and best not in chosen and best.accepted:
+        chosen[-1] = best
+    return chosen
+
+
+def draw(board: Board, entry: Entry, row: int, n: int) -> None:
+    """Draw an n-gram with the fate of every token that was fed."""
+    for x, (token, place) in enumerate(zip(entry.ngram[:n], entry.nodes, strict=False), start=1):
+        if place > 0:
+            board.guess(place, x, row)
+        else:
+            board.context(token, x, row, Fate.PROPOSED)
+    if entry.accepted:
+        board.outcome(f"{entry.accepted} accepted", n + 1.1, row)
+
+
+def sizes(run: RunState, k: int, held: Callable[[Step], int]) -> list[Trace]:
+    """How many n-grams the pool held up to step k: every so many steps, and now."""
+    known: dict[int, int] = run.memo.setdefault("n-grams held", {})
+    every = k // _SAMPLES + 1
+    for step in run.steps[k % every : k + 1 : every]:
+        if step.index not in known:
+            known[step.index] = held(step)
+    counts = [known[step.index] for step in run.steps[k % every : k + 1 : every]]
+    return [{"x0": k % every, "dx": every, "y": packed(counts)}, {"x": [k], "y": counts[-1:]}]
+
+
+def last_learned(run: RunState, k: int, ngram: Ngram, learned: Callable[[Step], Iterable[Ngram]]) -> int | None:
+    """The last step before k in which the pool took in an n-gram; `learned` gives those of a step."""
+    history: _History = run.memo.setdefault("n-grams learned", _History())
+    steps = history.steps_of(ngram, run.steps, learned)
+    before = bisect_left(steps, k)
+    return steps[before - 1] if before else None
+
+
+class _History:
+    """The steps in which every n-gram was learned, as far as the steps were read."""
+
+    def __init__(self) -> None:
+        self._read, self._lock = 0, Lock()  # several visitors may ask for steps of one run
+        self._steps: dict[Ngram, list[int]] = {}
+
+    def steps_of(
+        self, ngram: Ngram, steps: Sequence[Step], learned: Callable[[Step], Iterable[Ngram]]
+    ) -> Sequence[int]:
+        with self._lock:
+            for step in steps[self._read :]:
+                for new in learned(step):
+                    self._steps.setdefault(new, []).append(step.index)
+                self._read += 1
+            return self._steps.get(ngram, ())

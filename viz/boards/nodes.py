@@ -1,0 +1,43 @@
+"""Finds the nodes of a step that hold what a method's panel speaks of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from decoding.types import Role, Step
+
+
+class Nodes:
+    """The guesses of a step, by their sources and by where they hang."""
+
+    def __init__(self, step: Step) -> None:
+        self._step, self._accepted = step, frozenset(step.path)
+        self._sources: dict[str, int] = {}
+        self._children: dict[tuple[int, int], int] = {}
+        self.below: dict[int, list[int]] = {}
+        for node in range(1, len(step.tokens)):
+            if step.roles[node] is Role.EXPLORE and not step.sources[node].startswith("pool"):
+                continue
+            self._sources.setdefault(step.sources[node], node)
+            self._children.setdefault((step.parents[node], step.tokens[node]), node)
+            self.below.setdefault(step.parents[node], []).append(node)
+
+    def chain(self, tokens: Sequence[int], above: int, entry: int | None = None) -> list[int]:
+        """The nodes of a chain below `above`, by its number in the pool, else by its tokens; -1: not fed."""
+        nodes: list[int] = []
+        for place, token in enumerate(tokens):
+            node = -1 if entry is None else self._sources.get(f"pool:{entry},{place}", -1)
+            if node < 0 or self._step.tokens[node] != token:
+                node = self._children.get((above, token), -1) if above >= 0 else -1
+            nodes.append(node)
+            above = node
+        return nodes
+
+    def accepted(self, nodes: Iterable[int]) -> int:
+        """How many of some nodes were accepted; the root among them is no guess."""
+        return sum(node in self._accepted for node in nodes if node > 0)
+
+
+def root(step: Step) -> int:
+    """The last token of the text; -1 where no nodes are recorded."""
+    return step.tokens[0] if step.tokens else -1

@@ -1,0 +1,120 @@
+"""What became of every node and token of a step, and which guesses stood for the same place of the text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from decoding.types import Role, Step
+
+from .palette import Fate
+
+_RECENT = 32  # steps whose facts are remembered: more than a figure shows at once
+
+
+def node_fates(step: Step) -> tuple[Fate, ...]:
+    """What became of every node of a step."""
+    return _node_fates(step.tokens, step.parents, step.roles, step.path, step.choices, step.emitted)
+
+
+@lru_cache(maxsize=_RECENT)
+def _node_fates(
+    tokens: tuple[int, ...],
+    parents: tuple[int, ...],
+    roles: tuple[Role, ...],
+    path: tuple[int, ...],
+    choices: tuple[int, ...],
+    emitted: tuple[int, ...],
+) -> tuple[Fate, ...]:
+    accepted, choices_of_places = set(path), _target_choices(tokens, parents, path, choices, emitted)
+    fates: list[Fate] = []
+    for node, (token, parent, role) in enumerate(zip(tokens, parents, roles, strict=True)):
+        if role is Role.ROOT:
+            fates.append(Fate.ROOT)
+        elif role is Role.EXPLORE:
+            fates.append(Fate.EXPLORED)
+        elif node in accepted:
+            fates.append(Fate.ACCEPTED)
+        else:
+            # Right where it stands, but its like was taken, or it hangs off a guess that was not accepted.
+            fates.append(Fate.MATCHED if choices_of_places[parent] == token else Fate.REJECTED)
+    return tuple(fates)
+
+
+def target_choice(step: Step, node: int) -> int:
+    """The target's token behind a node: what was written there, else its likeliest one; -1 where it is not recorded."""
+    return _target_choices(step.tokens, step.parents, step.path, step.choices, step.emitted)[node]
+
+
+@lru_cache(maxsize=_RECENT)
+def _target_choices(
+    tokens: tuple[int, ...],
+    parents: tuple[int, ...],
+    path: tuple[int, ...],
+    choices: tuple[int, ...],
+    emitted: tuple[int, ...],
+) -> tuple[int, ...]:
+    places = _places(tokens, parents)
+    written = {places[node]: token for node, token in zip(path, emitted, strict=False)}
+    return tuple(written.get(place, choices[node] if choices else -1) for node, place in enumerate(places))
+
+
+def siblings(step: Step, node: int) -> list[int]:
+    """The guesses for the place behind a node, in the order of the draft, every token once.
+
+    They hang off the node or off one with the same tokens before it: the engine walks those together. Of guesses with
+    the same token the accepted one stands for all, else the first.
+    """
+    return [*siblings_of(step, [node])[0].values()]
+
+
+def siblings_of(step: Step, nodes: Sequence[int]) -> list[Mapping[int, int]]:
+    """The guesses behind each of some nodes, by their tokens."""
+    if not step.tokens:
+        return [{} for _ in nodes]
+    places, behind = places_of(step), _siblings(step.tokens, step.parents, step.roles, step.path)
+    return [behind.get(places[node], {}) for node in nodes]
+
+
+@lru_cache(maxsize=_RECENT)
+def _siblings(
+    tokens: tuple[int, ...], parents: tuple[int, ...], roles: tuple[Role, ...], path: tuple[int, ...]
+) -> dict[int, dict[int, int]]:
+    """For every place the guesses behind it, by their tokens."""
+    places, taken = _places(tokens, parents), set(path)
+    found: dict[int, dict[int, int]] = {}
+    for guess, (token, parent, role) in enumerate(zip(tokens, parents, roles, strict=True)):
+        if role is Role.VERIFY:
+            behind = found.setdefault(places[parent], {})
+            if token not in behind or guess in taken:
+                behind[token] = guess
+    return found
+
+
+def is_branching(step: Step) -> bool:
+    """Whether several guesses hang off one node."""
+    guesses = Counter(parent for parent, role in zip(step.parents, step.roles, strict=True) if role is Role.VERIFY)
+    return max(guesses.values(), default=0) > 1
+
+
+def places_of(step: Step) -> tuple[int, ...]:
+    """The place in the text that every node stands for: the first node with the same tokens from the root to it."""
+    return _places(step.tokens, step.parents)
+
+
+@lru_cache(maxsize=_RECENT)
+def _places(tokens: tuple[int, ...], parents: tuple[int, ...]) -> tuple[int, ...]:
+    known, places = dict[tuple[int, int], int](), list[int]()
+    for node, (token, parent) in enumerate(zip(tokens, parents, strict=True)):
+        places.append(known.setdefault((places[parent], token), node) if parent >= 0 else node)
+    return tuple(places)
+
+
+def emitted_fates(step: Step) -> tuple[Fate, ...]:
+    """What every token that a step emitted was: accepted guesses, then a bonus or a correction."""
+    guesses = min(step.accepted, len(step.emitted))
+    if guesses == len(step.emitted):
+        return (Fate.ACCEPTED,) * guesses  # the run was cut before the target's own token
+    behind = siblings(step, step.path[-1] if step.path else 0)
+    return (*(Fate.ACCEPTED,) * guesses, Fate.CORRECTION if behind else Fate.BONUS)

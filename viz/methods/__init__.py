@@ -1,0 +1,56 @@
+"""The screens of the methods, in the order of the page: one file holds all that is shown of one method alone."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from decoding.methods import METHODS
+from decoding.types import Header
+
+from ..run_state import RunState
+from ..view import Picture
+from . import (
+    autoregressive,
+    draft_model,
+    jacobi,
+    kangaroo,
+    lookahead,
+    medusa,
+    ngrammys,
+    ouroboros,
+    prompt_lookup,
+    rest,
+)
+from .base import Screen
+
+SCREENS: dict[str, Screen] = {
+    "autoregressive": autoregressive.SCREEN,
+    "jacobi": jacobi.SCREEN,
+    "lookahead": lookahead.SCREEN,
+    "draft_model": draft_model.SCREEN,
+    "prompt_lookup": prompt_lookup.SCREEN,
+    "ngrammys": ngrammys.SCREEN,
+    "medusa": medusa.SCREEN,
+    "kangaroo": kangaroo.SCREEN,
+    "ouroboros": ouroboros.SCREEN,
+    "rest": rest.SCREEN,
+}
+_PLAIN = Screen()
+
+__all__ = ["SCREENS", "Picture", "Screen", "inspired_nodes", "label_of", "screen_of"]
+
+
+def screen_of(header: Header) -> Screen:
+    """The screen of a run's method; that of a method that has none is plain."""
+    return SCREENS.get(header.method, _PLAIN)
+
+
+def label_of(header: Header) -> str:
+    """What a run's method is called; its name where it is none of ours."""
+    return METHODS[header.method].label if header.method in METHODS else header.method
+
+
+def inspired_nodes(run: RunState, k: int) -> Set[int]:
+    """The nodes of step k that an earlier answer of the target helped to make."""
+    inspired = screen_of(run.header).inspired
+    return inspired(run, k) if inspired else frozenset()

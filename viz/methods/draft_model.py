@@ -1,0 +1,46 @@
+"""A draft model on the screen: a chain, and how sure the drafter was of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from decoding.methods.draft_model import DraftModelPanel, DraftModelParams
+from decoding.types import Header, Step
+
+from ..boards import confidence
+from ..panels import read_panel
+from ..params import read_params
+from ..run_state import RunState
+from ..view import Figure, Patch, Picture
+from .base import Screen
+
+
+def _params(header: Header) -> DraftModelParams:
+    return read_params(DraftModelParams, header)
+
+
+def _confidence(step: Step) -> Sequence[float]:
+    return confidence.shares(read_panel(DraftModelPanel, step.panel).get("confidence", []))
+
+
+def base(run: RunState) -> Figure:
+    """The bars without a step."""
+    params = _params(run.header)
+    return confidence.base("Confidence of the drafter", params.gamma, params.threshold)
+
+
+def frame(run: RunState, k: int) -> Patch:
+    """How sure the drafter was of each token that it wrote."""
+    step, bound = run.steps[k], _params(run.header).threshold
+    sure = _confidence(step)
+    return confidence.frame(step, sure, bound, confidence.UNSURE if sure and sure[-1] < bound else "")
+
+
+SCREEN = Screen(
+    chain=True,
+    origin=lambda run, step: " by the drafter",
+    pool=Picture(base, frame),
+    depth=lambda header: _params(header).gamma,
+    weights=lambda step, guesses: confidence.weights(step, guesses, _confidence(step)),
+    notes=lambda run, step, guesses: confidence.notes(guesses, _confidence(step), _params(run.header).threshold),
+)

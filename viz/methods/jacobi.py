@@ -1,0 +1,122 @@
+"""Jacobi decoding on the screen: its block, iterations by places of the text.
+
+A row is an iteration, the newest at the bottom; what lies left of the line is settled.
+"""
+
+from __future__ import annotations
+
+from decoding.methods.jacobi import JacobiPanel, JacobiParams
+from decoding.types import Header, Role, Step
+
+from ..boards.window import (
+    ANSWERS,
+    CURRENT,
+    DIAGONALS,
+    FRONT,
+    MARGIN,
+    PAST,
+    ROOT,
+    SETTLED,
+    SIGNS,
+    TRACES,
+    table,
+    traces,
+)
+from ..cells import PITCH, SIZE, Trace, at, axis, cells, layout, lifted, packed, texts, ticks
+from ..fates import node_fates
+from ..palette import Fate
+from ..panels import read_panel
+from ..params import read_params
+from ..run_state import RunState
+from ..stream.encode import fates, pack
+from ..view import Figure, Patch, Picture
+from ..wording import count
+from .base import Screen
+
+_HISTORY, _CELLS = 16, 112  # iterations shown, and cells of earlier ones
+_COLUMNS = 36  # places of the text shown
+_LOOK_FOR = "What is left of the green line is settled: every pass moves it on by at least one place."
+
+
+def _block(header: Header) -> int:
+    return read_params(JacobiParams, header).n
+
+
+def _past(header: Header) -> int:
+    """Earlier iterations that are shown."""
+    return max(4, min(_HISTORY - 1, _CELLS // _block(header)))
+
+
+def base(run: RunState) -> Figure:
+    """The figure without a step."""
+    n, past = _block(run.header), _past(run.header)
+    columns = min(_COLUMNS, n + 12)
+    data = traces(cells(None, opacity=0.25), SIZE, text=True)
+    data[CURRENT] |= {"y": [0] * n, "customdata": [*range(1, n + 1)]}
+    data[SIGNS] |= {"y": [0] * n}
+    data[ANSWERS] |= {"y": [1] * (n + 1), "customdata": [*range(n + 1)]}
+    data[ROOT] |= {"y": [0], "customdata": [0]}
+    rows = {-age: f"{age} ago" for age in (*range(5, past + 1, 5), 1)} | {0: "this pass", 1: "answers"}
+    yaxis = axis(-past - 0.7, 1.7, down=True) | ticks(rows)
+    xaxis = axis(0, columns, side="top", showticklabels=True, dtick=2 if columns < 30 else 5, tickformat="d")
+    figure = layout(round(30 + PITCH * (past + 2.4)), xaxis, yaxis, margin=MARGIN, yaxis3=lifted(yaxis))
+    names = {-age: count(age, "pass", "passes") + " ago" for age in range(1, past + 1)} | {0: "this pass", 1: "answers"}
+    more = {"least": 66 + PITCH * columns, "look_for": _LOOK_FOR, "table": table(names, None)}
+    more["draws"] = [Fate.EXPLORED]  # as which the answers are drawn
+    return {"data": data, "layout": figure, **more}
+
+
+def frame(run: RunState, k: int) -> Patch:
+    """The last iterations, up to step k."""
+    n, past = _block(run.header), _past(run.header)
+    step, data = run.steps[k], [Trace() for _ in range(TRACES)]
+    columns = min(_COLUMNS, n + 12)
+    end = step.start + min(n, columns - 8) + 0.7
+    earlier = run.steps[max(0, k - past) : k][::-1]
+    cells = [cell for age, before in enumerate(earlier, start=1) for cell in _iteration(before, -age, n, end - columns)]
+    data[PAST] = at([x for _, x, _, _, _ in cells], [y for _, _, y, _, _ in cells])
+    data[PAST] |= {"text": texts([token for token, *_ in cells]), "ids": packed([identity for *_, identity in cells])}
+    data[PAST]["marker"] = {"color": pack([fate for *_, fate, _ in cells], "u1")}
+    right = [(x, y) for _, x, y, fate, _ in cells if fate is Fate.ACCEPTED]
+    data[SETTLED] = at([x for x, _ in right], [y for _, y in right])
+    block = _iteration(step, 0, n, end - columns)
+    codes = [fate for *_, fate, _ in block]
+    data[CURRENT] = {"x": packed([x for _, x, *_ in block]), "text": texts([token for token, *_ in block])}
+    data[CURRENT]["marker"] = {"color": fates(codes)}
+    data[SIGNS] = {"x": packed([x for _, x, *_ in block])}
+    data[SIGNS]["marker"] = {"symbol": {"symbols": pack(codes, "u1")}}
+    answers = read_panel(JacobiPanel, step.panel).get("answers", [])[: n + 1]
+    data[ANSWERS] = {"x": packed([*range(step.start, step.start + len(answers))]), "text": texts(answers)}
+    data[ROOT] = {"x": [step.start - 1], "text": texts(step.tokens[:1])}
+    data[FRONT], data[DIAGONALS] = _front([*earlier[::-1], step], step)
+    return {"data": data, "layout": {"xaxis": {"range": [end - columns, end]}}}
+
+
+def _iteration(step: Step, y: int, n: int, left: float) -> list[tuple[int, int, int, Fate, int]]:
+    """Token, place, row, fate and a lasting number of every guess of an iteration that is in sight."""
+    judged, row = node_fates(step), (step.index % 256) * 128
+    guesses = [node for node in range(1, min(len(step.tokens), n + 1)) if step.roles[node] is not Role.ROOT]
+    placed = ((node, step.start + node - 1) for node in guesses)
+    return [(step.tokens[node], x, y, judged[node], row + node - 1) for node, x in placed if x > left]
+
+
+def _front(steps: list[Step], now: Step) -> tuple[Trace, Trace]:
+    """Where the settled text ended before every iteration, and how far this one moves it."""
+    xs: list[float] = []
+    ys: list[float] = []
+    for row, step in enumerate(steps):
+        xs += [step.start - 0.5] * 2
+        ys += [row - len(steps) + 0.5, row - len(steps) + 1.5]
+    after = now.start + len(now.emitted) - 0.5
+    moved = at([now.start - 0.5, after, after], [0.5, 0.5, 1.5])
+    return at(xs, ys), moved | {"line": {"color": "$accepted", "width": 2}}
+
+
+SCREEN = Screen(
+    chain=True,
+    heeds_budget=False,
+    sources={"jacobi": "Jacobi block, {0} iterations old"},
+    origin=lambda run, step: " in its block",
+    window=Picture(base, frame),
+    depth=_block,
+)

@@ -1,0 +1,309 @@
+"""Lookahead on the screen: its window of Jacobi iterations, time by position, and its pool of n-grams.
+
+In the window a cell is where its node is, `depth` places behind the root; rows are levels, the oldest on top, so a
+token moves up a row and left a column from step to step. The n-gram of a column lies on a diagonal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from decoding.methods.lookahead import LookaheadPanel, LookaheadParams
+from decoding.types import Header, Step
+
+from ..boards import ngrams
+from ..boards import window as grid
+from ..boards.board import GONE, OUTCOMES, SIGNED, Board, step_columns
+from ..boards.nodes import Nodes, root
+from ..cells import CUT, PITCH, SIZE, WIDE_CUT, Trace, at, axis, cells, layout, lifted, note, packed, texts, ticks
+from ..palette import Fate
+from ..panels import read_panel
+from ..params import read_params
+from ..run_state import RunState
+from ..stream.encode import node, pack
+from ..view import Figure, Patch, Picture
+from ..wording import count, quote
+from .base import Screen
+
+_SHOWN = 4  # of the pool's guesses, beside the window
+_LEGIBLE = 26  # columns beyond which cells hold no text
+_SIGNS = "● new  ○ known  ⊗ new for old"
+
+
+def _params(header: Header) -> LookaheadParams:
+    return read_params(LookaheadParams, header)
+
+
+def _panel(step: Step) -> LookaheadPanel:
+    return read_panel(LookaheadPanel, step.panel)
+
+
+def _inserted(step: Step) -> list[tuple[int, list[int], str]]:
+    """What went into the pool: the key, the n-gram behind it, and what the pool did with it."""
+    return [*_panel(step).get("pool", {}).get("inserted", [])]
+
+
+def _guessed(params: LookaheadParams) -> int:
+    """Tokens of an n-gram that are guessed behind its key."""
+    return params.N - 1 - params.drop_bonus
+
+
+# The window
+
+
+def window_base(run: RunState) -> Figure:
+    """The window without a step."""
+    params = _params(run.header)
+    W, N, length = params.W, params.N, _guessed(params)
+    columns, levels = _places(N, _steady(params))
+    most = max((row + 1) * (W + N - 2 - row) for row in range(N - 1))  # a narrow window shrinks while it fills
+    size, text = (SIZE, True) if W + N <= _LEGIBLE else (max(5, min(SIZE, 700 // (W + N))), False)
+    past = cells("$explored", size=size, text=text)
+    past["marker"]["opacity"] = _opacity(N, levels)
+    data = grid.traces(past, size, text=text)
+    data[grid.PAST] |= {"x": [*columns], "y": [*levels], "customdata": [*range(1, most + 1)]}
+    xs: list[float | None] = []
+    ys: list[float | None] = []
+    for i in range(W):
+        xs += [*(i + r for r in range(N)), i + N - 0.45, None]
+        ys += [*range(N), N - 0.45, None]
+    data[grid.DIAGONALS] |= {"x": xs, "y": ys, "opacity": 0.6}
+    ends = len(columns) - W
+    data[grid.ANSWERS] |= {"x": [*range(N - 1, N - 1 + W)], "y": [N - 1] * W}
+    data[grid.ANSWERS] |= {"customdata": [ends + i + 1 for i in range(W)]}
+    data[grid.ROOT] |= {"x": [0], "y": [0], "customdata": [0]}
+    data[grid.LEARNED] |= {"x": [i + N - 0.4 for i in range(W)], "y": [N - 0.4] * W}
+    first = N + 1  # row of the guesses
+    rows_of_guesses = [first + j for j in range(_SHOWN) for _ in range(length)]
+    data[grid.CURRENT] |= {"y": rows_of_guesses}
+    data[grid.SIGNS] |= {"y": rows_of_guesses}
+    data[grid.NOTE] |= {"x": [length + 0.7], "y": [first]}
+    ages: dict[float, str] = {N - 1 - age: f"age {age}" for age in range(1, N)}
+    ages[N - 1] = "answers"
+    named: dict[float, str] = {N - 0.4: "to pool", first: "guesses"}
+    rows = axis(-0.7, first + _SHOWN - 0.3, down=True) | ticks({**ages, **named})
+    places = {0.0: "root"} | {x: f"+{x}" for x in range(1, W + N - 1) if text or x % 10 == 0}
+    xaxis = axis(-0.7, W + N - 0.1, side="top") | ticks(places)
+    key = note(f"pool: {_SIGNS}", W + N - 0.3, first - 0.8, "right")
+    names: dict[float, str] = {y: f"guess {y - first + 1} shown of the pool" for y in range(first, first + _SHOWN)}
+    table = grid.table(names | ages, "window cell")
+    height = round(30 + PITCH * (N + _SHOWN + 1.4))
+    return {
+        "data": data,
+        "layout": layout(height, xaxis, rows, margin=grid.MARGIN, yaxis3=lifted(rows), annotations=[key]),
+        "least": 66 + PITCH * (W + N) if text else 600,
+        "table": table | {"ahead": True, "harvest": grid.LEARNED, "signed": SIGNED},
+        "look_for": "Rows move up as steps pass, and each diagonal becomes an n-gram of the pool.",
+    }
+
+
+def window_frame(run: RunState, k: int) -> Patch:
+    """The window as step k fed it, and what the target answered."""
+    params = _params(run.header)
+    W, N = params.W, params.N
+    step, data = run.steps[k], [Trace() for _ in range(grid.TRACES)]
+    rows, new = _panel(step).get("rows", [])[: N - 1], _panel(step).get("new", [])
+    sizes = tuple(map(len, rows))
+    steady = sizes == _steady(params)
+    fed = tuple(token for row in rows for token in row)
+    as_fed = fed == step.tokens[1 : len(fed) + 1]
+    data[grid.PAST] = {"text": {**node("token", 1, len(fed) + 1), "cut": CUT} if as_fed else texts(fed)}
+    data[grid.PAST]["ids"] = packed(_identities(run, k, sizes))
+    data[grid.ANSWERS] = {"text": texts(new)}
+    data[grid.ROOT] = {"text": {**node("token", 0, 1), "cut": CUT}}
+    if harvest := _harvest(step, len(new)) if steady else []:
+        data[grid.LEARNED] = {"marker": {"symbol": packed(harvest)}}
+    else:
+        data[grid.LEARNED] = data[grid.DIAGONALS] = {"x": [], "y": []}
+    if not steady or len(new) != W:
+        columns, levels = _places(N, sizes)
+        data[grid.PAST] |= at(columns, levels) | {"marker": {"opacity": _opacity(N, levels)}}
+        below = range(len(rows), len(rows) + len(new))
+        data[grid.ANSWERS] |= at(below, [N - 1] * len(new))
+        ends = sum(sizes[:-1]) + (len(rows) > 1)  # of a single row the root is a column too
+        data[grid.ANSWERS]["customdata"] = packed([ends + i for i in range(len(new))])
+        data[grid.ROOT] |= {"y": [N - 1 - len(rows)]}
+    _draw_guesses(step, _guessed(params), data)
+    return {"data": data}
+
+
+@lru_cache(maxsize=64)
+def _places(N: int, sizes: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Where cells of rows with so many tokens lie: columns, and levels from the bottom up."""
+    cells = [(r, i + (r == 0)) for r, size in enumerate(sizes) for i in range(size)]
+    top = N - 1 - len(sizes)
+    return tuple(r + i for r, i in cells), tuple(top + r for r, _ in cells)
+
+
+def _steady(params: LookaheadParams) -> tuple[int, ...]:
+    """The sizes of the rows of a full window."""
+    return (params.W - 1, *[params.W] * (params.N - 2))
+
+
+def _opacity(N: int, levels: Sequence[int]) -> list[float]:
+    """The newest row is the strongest."""
+    return [round(0.16 + 0.4 * (level + 1) / (N - 1), 2) for level in levels]
+
+
+def _identities(run: RunState, k: int, sizes: tuple[int, ...]) -> list[int]:
+    """A number for every cell that its token keeps for as long as it is in the window."""
+    params = _params(run.header)
+    N, hits = params.N, params.shift == "hits"
+    span = params.W + N + (N * N if hits else 0)
+    identities: list[int] = []
+    for r, size in enumerate(sizes):
+        born = max(-1, k - len(sizes) + r)
+        moved = 0  # columns that the row has moved to the left since then
+        for step in run.steps[max(0, born) : k]:
+            moved += 1 if step.index < N - 2 else hits * (len(step.emitted) - 1)
+        row = (born + 1) % (N + 1)
+        identities += [row * span + min(span - 1, i + (r == 0) + moved) for i in range(size)]
+    return identities
+
+
+def _harvest(step: Step, columns: int) -> list[int]:
+    """A sign for what the pool did with the n-gram of every column."""
+    signs = [OUTCOMES[outcome] for _, _, outcome in _inserted(step)[:columns]]
+    return signs if len(signs) == columns else []
+
+
+def _draw_guesses(step: Step, length: int, data: list[Trace]) -> None:
+    """Draw the newest of the pool's guesses, the oldest on top as in the window, and what became of them."""
+    nodes = Nodes(step)
+    entries = enumerate(_panel(step).get("guesses", []))
+    chains = [nodes.chain(guess, 0, entry) for entry, guess in entries if len(guess) == length]
+    shown = chains[-_SHOWN:]
+    best = max(chains, key=nodes.accepted, default=[])
+    if best not in shown and nodes.accepted(best):
+        shown[0] = best
+    fed = [place for chain in shown for place in chain]
+    if not fed or min(fed) < 0:
+        return
+    xs, columns = packed([*range(1, length + 1)] * len(shown)), step_columns(step, fed, CUT)
+    data[grid.CURRENT] = {"x": xs, "text": columns["token"], "customdata": columns["id"]}
+    data[grid.CURRENT] |= {"marker": {"color": columns["fate"]}}
+    data[grid.SIGNS] = {"x": xs, "marker": {"symbol": columns["symbol"]}}
+    if len(chains) > len(shown):
+        data[grid.NOTE] = {"text": {"strings": [f"and {len(chains) - len(shown)} more in the pool"]}}
+
+
+# The pool
+
+
+def _size(params: LookaheadParams) -> tuple[int, int, int]:
+    """Tokens shown of an n-gram behind its key, n-grams shown of the key, and of those learned."""
+    return min(ngrams.WIDEST, params.N - 1), min(ngrams.HELD, max(params.G, 1)), min(ngrams.NEW, params.W)
+
+
+def pool_base(run: RunState) -> Figure:
+    """The pool without a step."""
+    n, held, new = _size(_params(run.header))
+    figure = ngrams.base("N-gram pool", f"{_SIGNS}  ✕ gone", n, max(held, new))
+    data, right = figure["data"], n + ngrams.GAP
+    data[ngrams.KEY] |= {"x": [0], "y": [0], "customdata": [0]}
+    data[ngrams.KEY]["marker"] = data[ngrams.KEY]["marker"] | {"color": [Fate.ROOT]}
+    places = [(right + i, y) for y in range(1, new + 1) for i in range(n + 1)]
+    colours = [Fate.PROMPT if x == right else Fate.EXPLORED for x, _ in places]
+    data[ngrams.LEARNED] |= {"x": [x for x, _ in places], "y": [y for _, y in places]}
+    data[ngrams.LEARNED]["marker"] = data[ngrams.LEARNED]["marker"] | {"color": pack(colours, "u1")}
+    data[ngrams.RIGHT] |= {"x": [right + n + 0.9] * new, "y": [*range(1, new + 1)]}
+    return figure
+
+
+def pool_frame(run: RunState, k: int) -> Patch:
+    """The n-grams of the step's root, and those that the window gave."""
+    params, step, panel, board = _params(run.header), run.steps[k], _panel(run.steps[k]), Board()
+    n, held, new = _size(params)
+    key, guesses, inserted = root(step), panel.get("guesses", []), _inserted(step)
+    none = "nothing kept for it" if panel.get("phase") == "steady" else "not asked before the window is full"
+    board.outcome(f"{len(guesses)} of {params.G} kept" if guesses else none, 0.7, 0)
+    signs = _signs_of_held(guesses, [ngram for of, ngram, _ in inserted if of == key], params.G)
+    for row, entry in enumerate(ngrams.shown(step, guesses, 0, held, newest_first=False), start=1):
+        ngrams.draw(board, entry, row, n)
+        since = ngrams.last_learned(run, k, (key, *entry.ngram), lambda step: _learned_ngrams(params, step))
+        board.label("prompt" if since is None else f"step {since}", 0.4, row)
+        if entry.number in signs:
+            board.mark(signs[entry.number], n + 0.8, row)
+    if inserted:
+        board.outcome(f"learned {len(inserted)}, {_new(inserted)} new", n + ngrams.GAP - 0.5, 0)
+    data = [*board.patch(step), {}, {}, {}, *ngrams.sizes(run, k, _held)]
+    shown = inserted[:new]
+    tokens = [token for first, ngram, _ in shown for token in (first, *(ngram + [-1] * n)[:n])]
+    fewer: Trace = {} if len(shown) == new else {"x": packed([n + ngrams.GAP + i for i in range(n + 1)] * len(shown))}
+    data[ngrams.KEY] = {"text": {**node("token", 0, 1), "cut": WIDE_CUT}}
+    data[ngrams.LEARNED] = {"text": texts(tokens, WIDE_CUT), **fewer}
+    fewer = fewer and {"x": packed([2 * n + ngrams.GAP + 0.9] * len(shown))}
+    data[ngrams.RIGHT] = {"marker": {"symbol": packed([OUTCOMES[outcome] for _, _, outcome in shown])}, **fewer}
+    return {"data": data}
+
+
+def _new(inserted: Sequence[tuple[int, list[int], str]]) -> int:
+    """How many n-grams the pool did not hold."""
+    return sum(outcome != "refreshed" for _, _, outcome in inserted)
+
+
+def _signs_of_held(held: Sequence[list[int]], inserted: Sequence[list[int]], capacity: int) -> dict[int, int]:
+    """A sign, by their numbers, for those of the n-grams held that the insertions moved to the front, or out."""
+    size = len(held[0]) if held else 0
+    order: list[tuple[int, ...]] = [tuple(ngram) for ngram in held]
+    numbers = {ngram: number for number, ngram in enumerate(order)}
+    signs: dict[int, int] = {}
+    for ngram in inserted:
+        guess = tuple(ngram[:size])
+        known = guess in order
+        if known:
+            order.remove(guess)
+        if guess in numbers:
+            signs[numbers[guess]] = OUTCOMES["refreshed" if known else "added"]
+        order.append(guess)
+        if len(order) > capacity:
+            gone = order.pop(0)
+            signs |= {numbers[gone]: GONE} if gone in numbers else {}
+    return signs
+
+
+def _learned_ngrams(params: LookaheadParams, step: Step) -> list[ngrams.Ngram]:
+    """What went into the pool, the key in front and as much behind it as a guess holds."""
+    return [(key, *ngram[: _guessed(params)]) for key, ngram, _ in _inserted(step)]
+
+
+def _held(step: Step) -> int:
+    return _panel(step).get("pool", {}).get("entries", 0)
+
+
+# Words
+
+
+def _origin(run: RunState, step: Step) -> str:
+    entries = len(_panel(step).get("guesses", []))
+    behind = quote(run, [run.ids[step.start - 1]])
+    return f" from the pool's {'n-gram' if entries == 1 else f'{entries} n-grams'} behind {behind}"
+
+
+def _learned(run: RunState, step: Step) -> str:
+    panel = _panel(step)
+    if "rows" not in panel:
+        return ""
+    if panel.get("phase") != "steady":
+        return f"The window grew to {len(panel['rows']) + 1} rows."
+    inserted = _inserted(step)
+    return f"Harvested {count(len(inserted), 'n-gram')}, {_new(inserted)} of them new." if inserted else ""
+
+
+def _no_guess(run: RunState, step: Step) -> str:
+    if _panel(step).get("phase") != "steady":
+        return "the window is not full yet" if step.panel else ""
+    return f"the pool holds nothing behind {quote(run, [root(step)])}"
+
+
+SCREEN = Screen(
+    heeds_budget=False,
+    sources={"window": "window row {0}, column {1}"},
+    origin=_origin,
+    learned=_learned,
+    no_guess=_no_guess,
+    pool=Picture(pool_base, pool_frame),
+    window=Picture(window_base, window_frame),
+    depth=lambda header: _params(header).N - 1,
+)

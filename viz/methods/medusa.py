@@ -1,0 +1,122 @@
+"""Medusa on the screen: the heads' guesses by head and rank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from decoding.methods.medusa import MedusaPanel
+from decoding.types import Step
+
+from ..boards.board import OUTCOMES, Board
+from ..cells import PITCH, axis, layout, lifted, points, ticks
+from ..fates import emitted_fates
+from ..panels import read_panel
+from ..run_state import RunState
+from ..sources import parse
+from ..view import Figure, Patch, Picture
+from ..wording import count
+from .base import Screen
+
+_RANKS, _HEADS = 14, 12  # shown
+_WIDE = 1.75  # a head's place is wider than a cell: few heads, and their tokens' texts stand out
+_WRITTEN = -1.5  # the row of what was written
+_RING = OUTCOMES["refreshed"]
+_OF_RANK = (0.9, 0.3, 0.3)  # weights of a head's first guesses, of which no probability is recorded
+
+
+def _panel(step: Step) -> MedusaPanel:
+    return read_panel(MedusaPanel, step.panel)
+
+
+def base(run: RunState) -> Figure:
+    """Heads by ranks without a step."""
+    data = [*Board.traces(), *[points("markers") for _ in range(5)]]
+    data[6]["marker"] |= {"size": 30, "color": "$text"}
+    names: dict[float, str] = {head: f"head {head}" for head in range(1, _HEADS + 1)}
+    ranks: dict[float, str] = {rank: f"rank {rank}" for rank in range(_RANKS)} | {_WRITTEN: "written"}
+    yaxis = axis(-2.4, _RANKS + 0.4, down=True) | ticks(ranks)
+    xaxis = axis(0.3, 6.7, side="top") | ticks(names)
+    margin = {"l": 58, "r": 8, "t": 22, "b": 4, "pad": 2}
+    figure = layout(round(PITCH * (_RANKS + 2.8)) + 26, xaxis, yaxis, margin=margin, yaxis3=lifted(yaxis))
+    key = [{"symbol": "circle-open", "colour": "$text", "words": "a head's guess that was written"}]
+    more: Figure = {"least": round(66 + _WIDE * PITCH * 6), "label": "Heads and ranks", "key": key}
+    more["table"] = Board.table("cell", "Rank", column="Head", signed={f"{_RING}": "the target's own token"})
+    return {"data": data, "layout": figure, **more}
+
+
+def frame(run: RunState, k: int) -> Patch:
+    """Every guess of every head that the tree uses; a ring around what was written."""
+    step, board = run.steps[k], Board()
+    guesses, beyond = _by_head_and_rank(step)
+    for (head, rank), node in sorted(guesses.items()):
+        board.guess(node, head, rank)
+    for head, hit in enumerate(_panel(step).get("hits", [])[:_HEADS], start=1):
+        if hit is not None and (head, hit) in guesses:
+            board.mark(_RING, head, hit)
+    for x, (token, fate) in enumerate(zip(step.emitted, emitted_fates(step), strict=True), start=1):
+        if x <= _HEADS:
+            board.learned(token, x, _WRITTEN, fate)
+    if beyond:
+        board.outcome(f"and {beyond} guesses of higher ranks", 0.4, _RANKS)
+    if len(step.tokens) < 2:
+        why = SCREEN.why_no_guess(run, step)
+        board.outcome(f"no guess{why and ': '}{why}", 0.4, 0)
+    heads = min(_HEADS, max(1, _panel(step).get("heads", 1)))
+    return {"data": board.patch(step), "layout": {"xaxis": {"range": [0.3, heads + 0.7]}}}
+
+
+def _by_head_and_rank(step: Step) -> tuple[dict[tuple[int, int], int], int]:
+    """The node of every guess that is shown, accepted ones before others; and how many are not shown."""
+    shown: dict[tuple[int, int], int] = {}
+    beyond, accepted = 0, frozenset(step.path)
+    for node in range(1, len(step.tokens)):
+        kind, place = parse(step.sources[node])
+        if kind != "medusa" or len(place) != 2:
+            continue
+        head, rank = place
+        if rank >= _RANKS or head > _HEADS:
+            beyond += 1
+        elif (head, rank) not in shown or node in accepted:
+            shown[head, rank] = node
+    return shown, beyond
+
+
+def _origin(run: RunState, step: Step) -> str:
+    heads = _panel(step).get("heads")
+    return f" by {count(heads, 'head')}" if heads else ""
+
+
+def _agreed(run: RunState, step: Step) -> str:
+    """Accepted guesses that are not the target's first choice, under typical acceptance."""
+    if "typical" not in _panel(step) or not step.choices:
+        return ""
+    steps_down = zip(step.path, step.path[1:], strict=False)
+    unlikely = sum(step.choices[above] != step.tokens[node] for above, node in steps_down)
+    return f"{unlikely} of them typical enough without being its first choice" if unlikely else ""
+
+
+def _weights(step: Step, guesses: Sequence[int]) -> dict[int, float]:
+    found: dict[int, float] = {}
+    for node in guesses:
+        kind, numbers = parse(step.sources[node])
+        if kind == "medusa" and numbers and numbers[-1] < len(_OF_RANK):
+            found[node] = _OF_RANK[numbers[-1]]
+    return found
+
+
+def _row_name(step: Step, node: int) -> str:
+    kind, numbers = parse(step.sources[node])
+    return f"rank {numbers[-1] if numbers else 0}" if kind == "medusa" else ""
+
+
+SCREEN = Screen(
+    sources={"medusa": "Medusa head {0}, rank {1}"},
+    origin=_origin,
+    agreed=_agreed,
+    no_guess=lambda run, step: "" if step.index else "the heads have not read anything yet",
+    pool=Picture(base, frame),
+    weights=_weights,
+    weights_are_ranks="Of a head's guess only the rank is known: its first one has a thick edge.",
+    row_name=_row_name,
+    depth_name="head ",
+)

@@ -1,0 +1,172 @@
+"""Ouroboros on the screen: a chain by phrases, the phrases behind it, and those that the target's answers made."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence, Set
+
+from decoding.methods.ouroboros import OuroborosPanel, OuroborosParams
+from decoding.types import Header, Step
+
+from ..boards import ngrams
+from ..boards.board import GAINED, Board
+from ..palette import Fate
+from ..panels import read_panel
+from ..params import read_params
+from ..run_state import RunState
+from ..sources import parse
+from ..view import Figure, Patch, Picture
+from ..wording import count
+from .base import Screen
+
+_BACK = 512  # steps in which the origin of a phrase is looked for
+_PASSES = 12  # of the drafter that are shown
+
+
+def _params(header: Header) -> OuroborosParams:
+    return read_params(OuroborosParams, header)
+
+
+def _panel(step: Step) -> OuroborosPanel:
+    return read_panel(OuroborosPanel, step.panel)
+
+
+def _size(header: Header) -> tuple[int, int]:
+    """Tokens shown of a phrase behind its key, and phrases shown behind the draft."""
+    params = _params(header)
+    return min(ngrams.WIDEST, params.N - 1), min(ngrams.HELD, max(1, params.K))
+
+
+def base(run: RunState) -> Figure:
+    """The figure without a step."""
+    n, held = _size(run.header)
+    figure = ngrams.base("Phrase pool", "☆ helped by the target", n, max(held, ngrams.NEW))
+    return figure | {"draws": [Fate.INSPIRED]}
+
+
+def frame(run: RunState, k: int) -> Patch:
+    """The phrases behind the draft, and those that the target's answers made."""
+    step, panel, board = run.steps[k], _panel(run.steps[k]), Board()
+    n, held = _size(run.header)
+    drafted = _drafted(step)
+    last = drafted[-1] if drafted else 0
+    key = step.tokens[last] if step.tokens else -1
+    if step.tokens:
+        board.context(key, 0, 0, Fate.PROPOSED if last else Fate.ROOT, last)
+    passes = panel.get("passes", [])
+    board.outcome(f"{len(drafted)} drafted in {len(passes)} passes: {' '.join(map(str, passes[:_PASSES]))}", 0.7, 0)
+    entries = ngrams.shown(step, panel.get("suffixes", []), last, held, newest_first=True)
+    for row, entry in enumerate(entries, start=1):
+        ngrams.draw(board, entry, row, n)
+        board.label(_since(run, k, (key, *entry.ngram)), 0.4, row)
+    refined = [(key, *after) for before, after in _corrected(panel) if before != after]
+    inspired = _inspired_phrases(panel)
+    learned = [("refined", phrase) for phrase in refined] + [("inspired", phrase) for phrase in inspired]
+    for row, (words, phrase) in enumerate(learned[: ngrams.NEW], start=1):
+        for i, token in enumerate(phrase[: n + 1]):
+            board.learned(token, n + ngrams.GAP + i, row, Fate.PROMPT if i == 0 else Fate.INSPIRED)
+        board.mark(GAINED, n + ngrams.GAP - 0.8, row)
+        board.outcome(words, n + ngrams.GAP + min(n + 1, len(phrase)) - 0.3, row)
+    board.outcome(f"refined {len(refined)}, inspired {len(inspired)}", n + ngrams.GAP - 0.5, 0)
+    return {"data": [*board.patch(step), {}, {}, {}, *ngrams.sizes(run, k, _held)]}
+
+
+def _drafted(step: Step) -> list[int]:
+    """The nodes that the drafter wrote."""
+    return [node for node, source in enumerate(step.sources) if parse(source)[0] == "draft"]
+
+
+def _corrected(panel: OuroborosPanel) -> Iterable[tuple[list[int], list[int]]]:
+    """Every phrase behind the draft, and what the target's answers made of it."""
+    return zip(panel.get("suffixes", []), panel.get("refined", []), strict=False)
+
+
+def _inspired_phrases(panel: OuroborosPanel) -> list[ngrams.Ngram]:
+    """The phrases, each behind its key, that answers to the rejected part of the draft made."""
+    return [(key, *phrase) for key, phrase, outcome in panel.get("inspired", []) if outcome != "refreshed"]
+
+
+def _held(step: Step) -> int:
+    pool = _panel(step).get("pool")
+    return pool["entries"] if pool else 0
+
+
+def _since(run: RunState, k: int, phrase: ngrams.Ngram) -> str:
+    """How a phrase came into the pool, as far as the record tells."""
+    step = learned_in(run, k, phrase)
+    if step is not None:
+        return f"☆ step {step}"
+    return "window" if k <= _BACK and _params(run.header).warm_start == "off" else ""
+
+
+def learned_in(run: RunState, k: int, phrase: ngrams.Ngram) -> int | None:
+    """The last step before k whose verification had inspired or refined a phrase, given behind its key."""
+    step = ngrams.last_learned(run, k, phrase, _learned_phrases)
+    return step if step is not None and step >= k - _BACK else None
+
+
+def _learned_phrases(step: Step) -> list[ngrams.Ngram]:
+    """The phrases that are new by what the target answered; one that it left as it was is not."""
+    panel, drafted = _panel(step), _drafted(step)
+    held = set(map(tuple, panel.get("suffixes", [])))
+    changed = [phrase for phrase in map(tuple, panel.get("refined", [])) if phrase not in held]
+    return _inspired_phrases(panel) + [(step.tokens[drafted[-1]], *phrase) for phrase in changed if drafted]
+
+
+def inspired(run: RunState, k: int) -> Set[int]:
+    """The nodes of phrases that an earlier verification had inspired or refined."""
+    known: dict[int, Set[int]] = run.memo.setdefault("inspired nodes", {})
+    if k not in known:
+        known[k] = _inspired_nodes(run, k)
+    return known[k]
+
+
+def _inspired_nodes(run: RunState, k: int) -> Set[int]:
+    step, entries = run.steps[k], dict[int, list[int]]()
+    for node, source in enumerate(step.sources):
+        kind, numbers = parse(source)
+        if kind == "pool" and len(numbers) == 2:
+            entries.setdefault(numbers[0], []).append(node)
+    if not entries:
+        return set()
+    first = next(iter(entries.values()))[0]
+    key = step.tokens[step.parents[first]]
+    suffixes = _panel(step).get("suffixes", [])
+    helped = [i for i, phrase in enumerate(suffixes) if learned_in(run, k, (key, *phrase)) is not None]
+    return {node for entry in helped for node in entries.get(entry, ())}
+
+
+def _origin(run: RunState, step: Step) -> str:
+    kinds = Counter(parse(source)[0] for source in step.sources)
+    passes, phrases = len(_panel(step).get("passes", [])), len(_panel(step).get("suffixes", []))
+    drafted = f": {kinds['draft']} by the drafter" + (f" in {count(passes, 'pass', 'passes')}" if passes else "")
+    return drafted + (f", {kinds['pool']} from {count(phrases, 'phrase')} behind them" if kinds["pool"] else "")
+
+
+def _learned(run: RunState, step: Step) -> str:
+    panel = _panel(step)
+    inspired, refined = len(_inspired_phrases(panel)), sum(before != after for before, after in _corrected(panel))
+    done = [f"inspired {count(inspired, 'phrase')}"] if inspired else []
+    done += [f"refined {count(refined, 'phrase')}"] if refined else []
+    return f"The target {' and '.join(done)}." if done else ""
+
+
+def _notes(run: RunState, step: Step, guesses: Sequence[int]) -> list[tuple[int, str]]:
+    """The number of every phrase, behind its last node."""
+    parents, found = set(step.parents), list[tuple[int, str]]()
+    for node in guesses:
+        kind, numbers = parse(step.sources[node])
+        if kind == "pool" and numbers and node not in parents:
+            found.append((node, f"suffix {numbers[0] + 1}"))
+    return found
+
+
+SCREEN = Screen(
+    origin=_origin,
+    learned=_learned,
+    pool=Picture(base, frame),
+    depth=lambda header: _params(header).gamma + 4,
+    notes=_notes,
+    notes_follow=True,
+    inspired=inspired,
+)

@@ -1,0 +1,110 @@
+"""Prompt lookup on the screen: a chain, and the place of the text that it was copied from."""
+
+from __future__ import annotations
+
+from decoding.methods.prompt_lookup import PromptLookupPanel, PromptLookupParams
+from decoding.types import Header, Role, Step
+
+from ..boards import board
+from ..boards.board import Board
+from ..fates import emitted_fates
+from ..palette import Fate
+from ..panels import read_panel
+from ..params import read_params
+from ..run_state import RunState
+from ..sources import SHARED_WORDS, in_a_sentence, parse
+from ..view import Figure, Patch, Picture
+from ..wording import count, quote
+from .base import Screen
+
+_BEFORE = 2  # tokens shown in front of a match
+_NOW, _WRITTEN = 2.4, 3.6  # rows of the text and of what the target wrote
+_SOURCES = {"reference": "copied from place {0} of the reference"}
+
+
+def _params(header: Header) -> PromptLookupParams:
+    return read_params(PromptLookupParams, header)
+
+
+def _panel(step: Step) -> PromptLookupPanel:
+    return read_panel(PromptLookupPanel, step.panel)
+
+
+def _shown(header: Header) -> tuple[int, int]:
+    """Tokens shown of an ending, and of a copy."""
+    params = _params(header)
+    return min(8, params.max_ngram), min(10, params.K)
+
+
+def base(run: RunState) -> Figure:
+    """The two places in the text without a step."""
+    n, K = _shown(run.header)
+    return board.base(-n - _BEFORE - 2.9, K + 1.5, 4.5, "The copied place", Board.table("row", "Text"))
+
+
+def frame(run: RunState, k: int) -> Patch:
+    """The ending of the text over the place where it stood before, and what followed there."""
+    step, board = run.steps[k], Board()
+    widest, K = _shown(run.header)
+    n = min(_panel(step).get("n", 0), step.start)
+    left = -widest - _BEFORE
+    guesses = range(1, len(step.tokens))
+    board.label("the text now", left - 0.4, _NOW)
+    board.label("the target", left - 0.4, _WRITTEN)
+    for back in range(min(-left + 1, step.start)):
+        place = step.start - 1 - back
+        board.context(run.ids[place], -back, _NOW, Fate.PROMPT if back else Fate.ROOT, -1 if back else 0)
+    for x, (token, fate) in enumerate(zip(step.emitted, emitted_fates(step), strict=True), start=1):
+        if x <= K + 1:
+            board.learned(token, x, _WRITTEN, fate)
+    if n < 1 or len(guesses) == 0:
+        board.alone(SCREEN.why_no_guess(run, step), left)
+        return {"data": board.patch(step)}
+    kind, places = parse(step.sources[1])
+    place = places[0] if places else 0
+    source, known = (run.header.reference, None) if kind == "reference" else (run.ids, step.start)
+    board.outcome(_where(kind, place, n), left, 0)
+    board.label("stood before", left - 0.4, 1)
+    for at in range(max(0, place - n - _BEFORE, place + left - 1), min(place, known or len(source))):
+        board.context(source[at], at - place + 1, 1, Fate.PROMPT)
+    for x in list(guesses)[:K]:
+        board.context(step.tokens[x], x, 1, Fate.PROMPT)
+        board.guess(x, x, _NOW)
+    xs: list[float | None] = []
+    for back in range(min(n, widest)):
+        xs += [-back, -back, None]
+    ties = {"x": xs, "y": [1.5, _NOW - 0.5, None] * (len(xs) // 3)}
+    return {"data": [*board.patch(step), {}, ties]}
+
+
+def _where(kind: str, place: int, n: int) -> str:
+    """In words where the copy begins."""
+    where = {"prompt": "in the prompt", "output": "in the new text", "reference": "in the reference"}.get(kind, "")
+    ending = "token" if n == 1 else f"{n} tokens"
+    return f"the last {ending} stood {where} in front of place {place}; what followed is guessed"
+
+
+def _origin(run: RunState, step: Step) -> str:
+    first = next(source for source, role in zip(step.sources, step.roles, strict=True) if role is Role.VERIFY)
+    ending = _panel(step).get("ending", [])
+    behind = f", behind an earlier {quote(run, ending)}" if ending else ""
+    return f", {in_a_sentence(first, SHARED_WORDS | _SOURCES)}{behind}"
+
+
+def _no_guess(run: RunState, step: Step) -> str:
+    params = _params(run.header)
+    if _panel(step).get("n"):
+        return "the copy begins with an end of text" if params.stop_at_end else ""
+    if params.tail == "full":
+        return f"no earlier place of the text's ending has {count(params.K, 'token')} behind it"
+    return "the text's ending did not occur before"
+
+
+SCREEN = Screen(
+    chain=True,
+    sources=_SOURCES,
+    origin=_origin,
+    no_guess=_no_guess,
+    pool=Picture(base, frame),
+    depth=lambda header: _params(header).K,
+)

@@ -1,0 +1,137 @@
+"""REST on the screen: what the datastore holds behind the end of the text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from decoding.methods.rest import RestPanel, RestParams
+from decoding.types import Header, Step
+
+from ..boards import board
+from ..boards.board import Board
+from ..boards.nodes import Nodes
+from ..palette import Fate
+from ..panels import read_panel
+from ..params import read_params
+from ..run_state import RunState
+from ..sources import parse
+from ..view import Figure, Patch, Picture
+from ..wording import count, quote
+from .base import Screen
+
+_DEEPEST, _ENDING, _BRANCHES = 12, 4, 7  # depths shown of the tree, tokens of the ending that was found, and branches
+
+
+def _length(header: Header) -> int:
+    """How deep the tree can be."""
+    return read_params(RestParams, header).length
+
+
+def _panel(step: Step) -> RestPanel:
+    return read_panel(RestPanel, step.panel)
+
+
+def base(run: RunState) -> Figure:
+    """The hits without a step."""
+    right = min(_DEEPEST, _length(run.header)) + 3.4
+    table = Board.table("row", "Found", depth=True)
+    return board.base(-_ENDING - 0.6, right, _BRANCHES + 1.4, "Datastore hits", table)
+
+
+def frame(run: RunState, k: int) -> Patch:
+    """The ending that was found, and what followed it there: the tree, a row for every leaf, the commonest on top."""
+    step, board = run.steps[k], Board()
+    panel, deep = _panel(step), min(_DEEPEST, _length(run.header))
+    ending = panel.get("ending", [])[-_ENDING:]
+    for back, token in enumerate(reversed(ending)):
+        board.context(token, -back, 0, Fate.PROMPT if back else Fate.ROOT, -1 if back else 0)
+    if ending:
+        found = f"{count(panel.get('span', 0), 'token')} found at {_many(panel.get('hits', 0), 'place')}"
+        board.outcome(f"{found}, {panel.get('read', 0):,} read", 0.7, 0)
+    elif step.tokens:
+        board.context(step.tokens[0], 0, 0, Fate.ROOT, 0)
+        board.alone(SCREEN.why_no_guess(run, step), 0.7)
+    leaves, accepted = _leaves(step), frozenset(step.path)
+    for y, branch in enumerate(leaves[:_BRANCHES], start=1):
+        depth = {node: x for x, node in branch}
+        board.label(f"{_hits(step, branch[0][1]):,} ×", min(depth.values()) - 0.6, y)
+        for x, node in branch:
+            if x <= deep:
+                board.guess(node, x, y)
+        if right := sum(node in accepted for node in depth):
+            board.outcome(f"{right} accepted", min(deep, branch[-1][0]) + 0.7, y)
+    if len(leaves) > _BRANCHES:
+        board.label(f"and {len(leaves) - _BRANCHES} more branches", 3.4, _BRANCHES + 1)
+    return {"data": board.patch(step)}
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number:,} {noun if number == 1 else noun + 's'}"
+
+
+def _leaves(step: Step) -> list[list[tuple[int, int]]]:
+    """Rows of (depth, node): depth first, the commonest child first, every node in the row that it is met in first."""
+    below = Nodes(step).below
+    rows: list[list[tuple[int, int]]] = []
+    stack = [(1, node, True) for node in reversed(_commonest(step, below.get(0, [])))]
+    while stack:
+        depth, node, begins = stack.pop()
+        rows += [[]] if begins else []
+        rows[-1].append((depth, node))
+        children = _commonest(step, below.get(node, []))
+        stack += [(depth + 1, child, place > 0) for place, child in reversed([*enumerate(children)])]
+    return rows
+
+
+def _commonest(step: Step, nodes: list[int]) -> list[int]:
+    return sorted(nodes, key=lambda node: -_hits(step, node))
+
+
+def _hits(step: Step, node: int) -> int:
+    """At how many places the text up to a node was found."""
+    numbers = parse(step.sources[node])[1]
+    return numbers[0] if numbers else 0
+
+
+def _origin(run: RunState, step: Step) -> str:
+    ending, hits = _panel(step).get("ending"), _panel(step).get("hits")
+    if not ending or not hits:
+        return " from the datastore"
+    return f" from the datastore, where {quote(run, ending)} stands {count(hits, 'time')}"
+
+
+def _no_guess(run: RunState, step: Step) -> str:
+    panel = _panel(step)
+    if "span" not in panel:
+        return ""
+    if panel["span"]:
+        return "nothing follows the text's ending in the datastore"
+    return "the text's ending is not in the datastore"
+
+
+def _weights(step: Step, guesses: Sequence[int]) -> dict[int, float]:
+    """The share of the places behind the node above that go on with a guess."""
+    found: dict[int, float] = {}
+    for node in guesses:
+        kind, numbers = parse(step.sources[node])
+        if kind == "datastore" and numbers:
+            above = parse(step.sources[step.parents[node]])[1]
+            places = above[0] if above else _panel(step).get("read", 0)
+            found[node] = numbers[0] / places if places else 0.0
+    return found
+
+
+def _row_name(step: Step, node: int) -> str:
+    kind, numbers = parse(step.sources[node])
+    return count(numbers[-1] if numbers else 0, "hit") if kind == "datastore" else ""
+
+
+SCREEN = Screen(
+    sources={"datastore": "datastore, which has it here {0} times"},
+    origin=_origin,
+    no_guess=_no_guess,
+    pool=Picture(base, frame),
+    depth=_length,
+    weights=_weights,
+    row_name=_row_name,
+)

@@ -1,0 +1,43 @@
+"""Reads a run's parameters as its method's own Params. A header from elsewhere may hold anything in them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import fields, replace
+from functools import lru_cache
+from typing import Any, TypeVar, cast
+
+from decoding.errors import ParamError
+from decoding.params import Params
+from decoding.types import JSON, Header
+
+from .identity import Held
+
+_RECENT = 32  # headers whose parameters are remembered
+P = TypeVar("P", bound=Params)
+
+
+def read_params(kind: type[P], header: Header) -> P:
+    """The run's parameters; one that is missing or does not fit has its default."""
+    params: P = _read(cast(Hashable, kind), Held(header.params))
+    return params
+
+
+@lru_cache(maxsize=_RECENT)
+def _read(kind: Any, given: Held) -> Any:
+    known = {field.name: given.value[field.name] for field in fields(kind) if field.name in given.value}
+    try:
+        return kind(**known)
+    except ParamError:
+        return _of_fitting_ones(kind, known)
+
+
+def _of_fitting_ones(kind: Any, values: Mapping[str, JSON]) -> Any:
+    """The parameters with those of the values that fit, and fit together with the ones before them."""
+    params = kind()
+    for name, value in values.items():
+        try:
+            params = replace(params, **{name: value})
+        except ParamError:
+            continue
+    return params

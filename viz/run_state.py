@@ -1,0 +1,52 @@
+"""A run as the views read it: the header and the steps so far, with what every view asks about them.
+
+It only grows. All views are functions of a run's state and a step's number, and look at no later step: so a frame is
+the same whether the run is still going on, has just ended, or comes from a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from decoding.types import Header, Step, Trace
+
+
+@dataclass(slots=True)
+class RunState:
+    """The steps so far, and display texts of the tokens in them."""
+
+    header: Header
+    texts: dict[int, str] = field(default_factory=dict)
+    steps: list[Step] = field(default_factory=list)
+    ids: list[int] = field(default_factory=list)  # prompt and everything emitted
+    ends: frozenset[int] = field(init=False)  # tokens that end a text
+    # What is added up from step to step, by a name: a long run must not be counted anew for every step.
+    memo: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, trace: Trace) -> RunState:
+        """The state at the end of a trace."""
+        run = cls(trace.header)
+        run.learn_texts(trace.texts)
+        for step in trace.steps:
+            run.add(step)
+        return run
+
+    def __post_init__(self) -> None:
+        self.ids.extend(self.header.prompt)
+        self.ends = frozenset(self.header.end_tokens)
+
+    def learn_texts(self, texts: Mapping[int, str]) -> None:
+        """Take in more display texts of tokens."""
+        self.texts.update(texts)
+
+    def add(self, step: Step) -> None:
+        """Append the next step."""
+        self.steps.append(step)
+        self.ids.extend(step.emitted)
+
+    def text(self, token: int | None) -> str:
+        """A token's display text."""
+        return "" if token is None or token < 0 else self.texts.get(token, f"#{token}")

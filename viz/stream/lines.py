@@ -1,0 +1,137 @@
+"""The lines of a run's stream: how one is written, and what those before it hold already."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import token_text
+from . import encode
+
+_MOST, _LONGEST = 64, 200  # entries of a header's object that are written, and characters of their texts
+_FEW = 48  # numbers that may be shorter as they are
+_SHORTEST = 24  # characters of a part that is worth a number
+_write = json.JSONEncoder(separators=(",", ":")).encode
+
+
+def line(kind: str, **fields: Any) -> str:
+    """A line. Pure ASCII, since texts are hostile: some readers take U+2028 for a line's end."""
+    return json.dumps({"kind": kind, **fields}, ensure_ascii=True, allow_nan=False, separators=(",", ":")) + "\n"
+
+
+def texts_line(texts: Mapping[int, str], tokens: Iterable[int]) -> str:
+    """Display texts of tokens, and what figures show instead where that differs."""
+    raw = {token: token_text.raw(texts[token]) for token in sorted(set(tokens)) if token in texts}
+    shown = {token: token_text.shown(texts[token]) for token in raw}
+    return line("texts", texts=raw, shown={t: text for t, text in shown.items() if text != raw[t]}) if raw else ""
+
+
+def scalars(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Numbers and short texts of an object that may come from a hostile file."""
+    plain = [(name, value) for name, value in given.items() if value is None or isinstance(value, str | int | float)]
+    return {name[:_LONGEST]: value[:_LONGEST] if isinstance(value, str) else value for name, value in plain[:_MOST]}
+
+
+def ids_in(value: encode.Value) -> Iterator[int]:
+    """The tokens whose texts a line uses."""
+    if isinstance(value, dict):
+        for name, part in value.items():
+            if name in ("token", "choice", "tokens") and not isinstance(part, str):
+                yield from (token for token in numbers(part) if token >= 0)
+            else:
+                yield from ids_in(part)
+    elif isinstance(value, list | tuple) and not _begins_with_number(value):
+        for part in value:
+            yield from ids_in(part)
+
+
+def numbers(array: encode.Value) -> list[int]:
+    """The numbers of an array, packed or plain."""
+    plain: list[int] = encode.unpack(array).tolist() if isinstance(array, dict) else array
+    return plain
+
+
+def shortest(packed: Mapping[str, str]) -> encode.Value:
+    """An array, or where that takes fewer characters its plain numbers."""
+    values = encode.unpack(packed)
+    if values.ndim > 1 or len(values) > _FEW or not np.isfinite(values).all():
+        return packed
+    written = [float(str(value)) for value in values]  # as short as the array's own precision allows
+    plain = [int(value) if value.is_integer() else value for value in written]
+    return plain if len(_write(plain)) <= len(_write(packed)) else packed
+
+
+def _begins_with_number(values: Sequence[encode.Value]) -> bool:
+    """Whether a list begins with a number, and so holds nothing that is encoded."""
+    return bool(values) and isinstance(values[0], int | float)
+
+
+class Strings:
+    """The run's table of strings: each is written once and then meant by its number.
+
+    Once it is closed nothing more is written: what is not in it stands for itself.
+    """
+
+    def __init__(self) -> None:
+        self.known: dict[str, int] = {}
+        self.closed = False
+        self._written = 0
+
+    def numbers(self, given: Iterable[str]) -> encode.Value:
+        """The numbers of some strings; of a closed table the strings themselves where one of them is not in it."""
+        strings = [*given]
+        if self.closed and not self.known.keys() >= set(strings):
+            return strings
+        numbers = [self.known.setdefault(string, len(self.known)) for string in strings]
+        most = max(numbers, default=0)
+        return shortest(encode.pack(numbers, "u1" if most < 2**8 else "u2" if most < 2**16 else "i4"))
+
+    def replace(self, value: encode.Value) -> encode.Value:
+        """A patch with numbers in the place of its lists of strings."""
+        if isinstance(value, dict):
+            if isinstance(value.get("strings"), list | tuple):
+                return {"strings": self.numbers(value["strings"])}
+            if "bdata" in value:
+                return shortest(value)
+            return {name: self.replace(part) for name, part in value.items()}
+        plain = not isinstance(value, list | tuple) or _begins_with_number(value)
+        return value if plain else [self.replace(part) for part in value]
+
+    def line(self) -> str:
+        """What the stream does not hold yet."""
+        new = [*self.known][self._written :]
+        self._written = len(self.known)
+        return line("strings", strings=new) if new else ""
+
+
+class Values:
+    """The run's table of values: what steps repeat is written once, when it comes for the second time."""
+
+    def __init__(self) -> None:
+        self._seen = set[int]()
+        self._known: dict[str, int] = {}
+        self._new: list[encode.Value] = []
+
+    def replace(self, value: encode.Value) -> encode.Value:
+        """A part of a step with {"same": number} in the place of what the table holds."""
+        if not isinstance(value, dict | list | tuple):
+            return value
+        written = _write(value)
+        if len(written) >= _SHORTEST:
+            if written in self._known:
+                return {"same": self._known[written]}
+            if hash(written) in self._seen:
+                self._new.append(value)
+                return {"same": self._known.setdefault(written, len(self._known))}
+            self._seen.add(hash(written))
+        if isinstance(value, dict):
+            return {name: self.replace(part) for name, part in value.items()}
+        return value if _begins_with_number(value) else [self.replace(part) for part in value]
+
+    def line(self) -> str:
+        """What the stream does not hold yet."""
+        new, self._new = self._new, []
+        return line("values", values=new) if new else ""

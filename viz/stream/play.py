@@ -1,0 +1,237 @@
+"""A run as the page's player reads it: append-only JSON lines, written while the run goes on or from a record.
+
+    {"kind":"play", ...}       what the run is, the themes, and every view with its base
+    {"kind":"texts", ...}      display texts of tokens, before the line that first uses them
+    {"kind":"strings", ...}    more of the run's table of strings
+    {"kind":"values", ...}     more of its table of values: {"same": 3} in a step stands for the fourth of them
+    {"kind":"step", ...}       a step: its nodes, a sentence, and a patch for every view
+    {"kind":"end", ...}        what came out
+
+Beyond the size that a browser is given at once steps are thin: their nodes and patches are made and asked for when
+needed. What is asked for holds its own strings, since the table ends where the thin steps begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from functools import partial
+from typing import Any, TypeVar
+
+from decoding.errors import TraceError
+from decoding.types import Header, ModelCard, Step, Summary, Trace
+
+from .. import narration, sources
+from ..fates import emitted_fates, is_branching, node_fates
+from ..methods import inspired_nodes, label_of, screen_of
+from ..palette import MEANINGS, THEMES
+from ..run_state import RunState
+from ..view import View
+from ..views import VIEWS, WORDS, counters
+from ..views.check import Rescored
+from ..views.check import outcome as check_outcome
+from . import encode
+from .lines import Strings, Values, ids_in, line, scalars, texts_line
+
+VERSION = 1
+CAP = 900_000  # bytes of a run's lines; thin steps come on top
+_T = TypeVar("_T")
+
+
+class MisfitError(TraceError):
+    """A record in a trace's form that does not hold what the views read, as one changed by hand."""
+
+
+class Play:
+    """Writes a run's lines; keeps the run's state, so that a step or its details can be written again."""
+
+    def __init__(self, header: Header, run: str | None = None, cap: int | None = CAP) -> None:
+        self.run = RunState(header)
+        self._id, self._cap, self._size = run, cap, 0
+        self._strings, self._values, self._sent_texts = Strings(), Values(), set[int]()
+        self._thin = False  # from the step on that did not fit
+        self._views = [view for view in VIEWS.values() if _or_misfit("header", view.name, partial(view.shows, header))]
+        self._growing = [view for view in self._views if view.grows and view.kind == "plot"]
+
+    def begin(self, texts: Mapping[int, str] | None = None) -> str:
+        """The first lines; `texts` are display texts of the prompt's tokens."""
+        header = self.run.header
+        self.run.learn_texts(texts or {})
+        views = [self._view(view) for view in self._views]
+        fates = [asdict(meaning) | {"code": int(meaning.fate)} for meaning in MEANINGS]
+        play = line(
+            "play",
+            version=VERSION,
+            run=self._id,
+            header=_header(header),
+            prompt=_or_misfit("header", "prompt", lambda: encode.ids(header.prompt)),
+            themes=THEMES,
+            fates=[{name: value for name, value in fate.items() if name != "fate"} for fate in fates],
+            views=views,
+            words={"sources": screen_of(header).source_words, **WORDS},
+        )
+        return self._sized(play + self._strings.line() + self._texts({*header.prompt, *ids_in(views)}))
+
+    def step(self, step: Step, texts: Mapping[int, str] | None = None) -> str:
+        """The lines of the next step; `texts` are display texts of all tokens in it, its alternatives included."""
+        self.run.learn_texts(texts or {})
+        self.run.add(step)
+        if not self._thin:
+            fields = self._whole_step(step.index)
+            parts = {name: self._values.replace(fields[name]) for name in ("nodes", "views") if name in fields}
+            whole = self._values.line() + line("step", **fields | parts)
+            self._thin = self._cap is not None and self._size + len(whole) > self._cap
+            if not self._thin:
+                return self._sized(self._strings.line() + self._texts({*step.emitted, *ids_in(fields)}) + whole)
+        # The first step that is too large was made whole to find that out; none behind it is.
+        views = self._patches(step.index, self._growing)
+        fields = self._step_without_nodes(step.index) | {"thin": True, "views": views}
+        strings, self._strings.closed = self._strings.line(), True
+        return self._sized(strings + self._texts({*step.emitted, *ids_in(views)}) + line("step", **fields))
+
+    def end(self, summary: Summary | None, check: Rescored | None = None, speedup: float | None = None) -> str:
+        """The last line; the summary of a run that was torn off is None."""
+        numbers = {} if summary is None else asdict(summary)
+        numbers.pop("text", None)  # it stands in the steps
+        finish = "torn" if summary is None else summary.finish[:40]
+        memory = counters.largest_memory(self.run) if self.run.steps else None
+        return line("end", finish=finish, summary=numbers, memory=memory, check=self._check(check), speedup=speedup)
+
+    def late(self, check: Rescored | None = None, speedup: float | None = None) -> str:
+        """What was found out after the end: the check's outcome, or the measured speedup."""
+        return line("check", check=self._check(check), speedup=speedup)
+
+    def full(self, k: int) -> str:
+        """Step k again with everything in it, and the texts that it uses."""
+        fields = self._whole_step(self._existing(k))
+        used = {*self.run.steps[k].emitted, *ids_in(fields)}
+        return texts_line(self.run.texts, used) + line("step", **fields)
+
+    def detail(self, k: int) -> str:
+        """The best tokens at every node of step k, where they were recorded, with their texts."""
+        step = self.run.steps[self._existing(k)]
+        return texts_line(self.run.texts, step.alternatives) + _detail(step)
+
+    def details(self) -> str:
+        """The details of all steps, each text once: for a file that can ask nobody."""
+        steps = [step for step in self.run.steps if step.top]
+        used = {token for step in steps for token in step.alternatives}
+        return self._texts(used) + "".join(map(_detail, steps))
+
+    def _view(self, view: View) -> dict[str, Any]:
+        """A view's line; its base may know a better label for this method."""
+        base = dict(_or_misfit("header", view.name, lambda: view.base(self.run)))
+        names = {"name": view.name, "label": view.label, "kind": view.kind, "look_for": view.look_for}
+        names |= {name: base.pop(name) for name in ("label", "look_for") if name in base}
+        facts = {"grows": view.grows, "slides": view.slides, "nodes": view.nodes, "phases": view.phases}
+        return names | facts | {"columns": view.columns, "base": self._strings.replace(base)}
+
+    def _whole_step(self, k: int) -> dict[str, Any]:
+        """Step k as its line holds it, where that is not thin."""
+        step, fields = self.run.steps[k], self._step_without_nodes(k)
+        if step.tokens:
+            sampled = bool(self.run.header.sampling.get("temperature"))
+            nodes = _or_misfit(f"step {k}", "nodes", lambda: _nodes(step, self._strings, sampled))
+            if sparks := sorted(inspired_nodes(self.run, k)):
+                nodes["inspired"] = sparks
+            fields["nodes"] = self._strings.replace(nodes)
+        return fields | {"views": self._patches(k, self._views)}
+
+    def _step_without_nodes(self, k: int) -> dict[str, Any]:
+        """Step k without its nodes and patches."""
+        step, where, t = self.run.steps[k], f"step {k}", self.run.steps[k].timing
+        fields: dict[str, Any] = {
+            "k": k,
+            **{name: getattr(step, name) for name in ("start", "pending", "fed", "accepted", "drafted", "emitted")},
+            "emitted_fates": emitted_fates(step),
+            "branch": is_branching(step),
+            "ms": [round(ms, 3) for ms in (t.draft_ms, t.forward_ms, t.accept_ms, t.commit_ms, t.total_ms)],
+            "say": _or_misfit(where, "narration", lambda: narration.say(self.run, k)),
+        }
+        if sparks := _or_misfit(where, "tree", lambda: inspired_nodes(self.run, k)):
+            fields["inspired"] = [place for place, node in enumerate(step.path[1:]) if node in sparks]
+        return fields
+
+    def _patches(self, k: int, views: Iterable[View]) -> dict[str, Any]:
+        """What step k changes in some views."""
+        where = f"step {k}"
+        patches = {view.name: _or_misfit(where, view.name, partial(view.frame, self.run, k)) for view in views}
+        return {name: self._strings.replace(patch) for name, patch in patches.items() if patch}
+
+    def _check(self, check: Rescored | None) -> dict[str, Any] | None:
+        return None if check is None else check_outcome(check, self.run.header)
+
+    def _existing(self, k: int) -> int:
+        if not 0 <= k < len(self.run.steps):
+            raise IndexError(f"step {k} is not one of the {len(self.run.steps)} steps so far")
+        return k
+
+    def _texts(self, tokens: Iterable[int]) -> str:
+        """The texts that the stream does not hold yet."""
+        new = set(tokens) - self._sent_texts
+        self._sent_texts |= new
+        return texts_line(self.run.texts, new)
+
+    def _sized(self, lines: str) -> str:
+        self._size += len(lines)
+        return lines
+
+
+def lines(trace: Trace, check: Rescored | None = None, cap: int | None = CAP, run: str | None = None) -> str:
+    """All lines of a whole trace."""
+    play = Play(trace.header, run, cap)
+    texts = trace.texts
+    begin = play.begin(texts)
+    steps = "".join(play.step(step) for step in trace.steps)
+    return begin + steps + play.end(trace.summary, check)
+
+
+def state(what: str, sentence: str, share: float | None = None) -> str:
+    """What a run is waiting for before its first step: "loading", "queued" or "reading"."""
+    return line("state", what=what, sentence=sentence, share=share)
+
+
+def fault(sentence: str) -> str:
+    """Why a run failed, in one sentence that says what to change."""
+    return line("fault", sentence=sentence)
+
+
+def _or_misfit(where: str, what: str, make: Callable[[], _T]) -> _T:
+    """What a view makes of the record. Raises MisfitError where a file from elsewhere does not hold what it reads."""
+    try:
+        return make()
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise MisfitError(f"the {where} of this trace does not hold what {what} shows: record the run again") from error
+
+
+def _header(header: Header) -> dict[str, Any]:
+    names = ("method", "device", "dtype", "attention", "record", "lossless", "window", "max_new_tokens", "slots")
+    fields = scalars({name: getattr(header, name) for name in (*names, "prefill_chunk")})
+    fields |= {name: scalars(getattr(header, name)) for name in ("params", "sampling", "versions", "parts")}
+    fields |= {"label": label_of(header)[:200], "prompt_length": len(header.prompt)}
+    return fields | {"model": _card(header.model), "draft": _card(header.draft), "end_tokens": header.end_tokens[:64]}
+
+
+def _card(card: ModelCard | None) -> dict[str, Any] | None:
+    return None if card is None else scalars(asdict(card))
+
+
+def _detail(step: Step) -> str:
+    return line("detail", k=step.index, top=step.top, draft_top=step.draft_top)
+
+
+def _nodes(step: Step, strings: Strings, sampled: bool) -> dict[str, Any]:
+    """The columns of a step; what was not recorded is left out, and q where no guess is judged by it."""
+    columns: dict[str, Any] = {
+        "token": encode.ids(step.tokens),
+        "parent": encode.pack(step.parents, "i1" if len(step.parents) <= 2**7 else "i2"),
+        "fate": encode.fates(node_fates(step)),
+        "source": strings.numbers(source[: sources.LONGEST] for source in step.sources),
+    }
+    if step.choices:
+        columns["choice"] = encode.ids(step.choices)
+    for name in ("p", "q") if sampled else ("p",):
+        values = getattr(step, name)
+        if any(value is not None for value in values):
+            columns[name] = encode.pack([float("nan") if value is None else value for value in values], "f4")
+    return columns

@@ -1,0 +1,221 @@
+"""The slots of the key/value cache after a step: what was read, written, kept, left behind and overwritten.
+
+A ring is drawn as lines of a page: behind the last slot of the last line comes the first one again. A step's rows are
+written behind the stored tokens; then the accepted ones move down, and the rest is free to be overwritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from decoding.trace.cache_slots import Memory, Use, chunks, memory
+from decoding.types import Header, Role, Step
+
+from ..cells import axis, labels, layout
+from ..palette import MEANINGS, Fate
+from ..run_state import RunState
+from ..view import Figure, Patch, View
+
+Run = tuple[range, Fate]  # neighbouring places and what was fed for them
+
+_LINES = 12  # of slots, at most, where their number is known beforehand
+_NICE = 16  # a line holds a multiple of so many
+_SPARE = 64  # slots behind the longest text, for guesses
+_NAMED = 8  # chunks that have room for their names
+_HATCHES = {Fate.PROMPT: ".", Fate.REJECTED: "/", Fate.EXPLORED: "x", Fate.PROPOSED: "."}
+# What the slots under every trace of bars are, in a table.
+_WORDS = (
+    "free",
+    "read",
+    "not read: out of sight, or left by a rejected guess",
+    "unread text: written and kept",
+    "last token of the text: written and kept",
+    "window cells: written, then free again",
+    "guesses: written, not judged yet",
+    "accepted guesses: written and kept",
+    "rejected guesses: written, then free again",
+    "left by accepted guesses, which moved down",
+)
+# What a step's rows are before the target has judged, and what stands in their slots in the end.
+_FED = (Fate.PROMPT, Fate.ROOT, Fate.EXPLORED, Fate.PROPOSED)
+_LEFT = (Fate.ACCEPTED, Fate.REJECTED)  # explored cells stay as they are
+_THICK, _THIN, _BELOW = 0.48, 0.1, 0.3
+_READ = {"colour": "$line"}
+_UNTOUCHED = {"colour": "$panel", "hatch": "x", "ink": "$line"}
+_MOVED = {"colour": "$faint", "hatch": "-", "ink": "$line"}
+_KEY = [
+    _READ | {"words": "read"},
+    _UNTOUCHED | {"words": "seen by no row: too old, or left by an earlier guess"},
+    _MOVED | {"words": "left by an accepted guess, which moved to the text"},
+    {"colour": "$text", "thin": True, "words": "overwritten"},
+]
+
+
+def base(run: RunState) -> Figure:
+    """All slots, empty, and the looks of the others."""
+    page, lines = _page(run.header)
+    marker = {"symbol": "triangle-down", "size": 7, "color": "$text"}
+    signs = labels("middle right", "$text") | {"mode": "markers+text", "marker": marker}
+    data = [
+        _bars("$paper", line={"width": 1, "color": "$line"}) | _all(lines, page, run.header.slots),
+        _bars(**_READ),
+        _bars(**_UNTOUCHED),
+        *(_bars(MEANINGS[fate].colour, _HATCHES.get(fate, "")) for fate in (*_FED, *_LEFT)),
+        _bars(**_MOVED),
+        _bars("$text") | {"width": _THIN},
+        signs | {"text": ["window"]},
+        signs | {"text": ["next"]},
+        labels("middle right", "$text") | {"text": ["overwritten"]},
+    ]
+    x = axis(-0.01 * page, 1.01 * page, showticklabels=True)
+    x |= {"tickmode": "linear", "tick0": 0, "dtick": max(_NICE, page // 8 // _NICE * _NICE)}
+    names = [f"+{line * page}" for line in range(lines)]
+    y = axis(-0.9, lines - 0.3, down=True, showticklabels=True)
+    y |= {"tickmode": "array", "tickvals": [*range(lines)], "ticktext": names}
+    margin = {"l": 48, "r": 12, "t": 8, "b": 24}
+    figure = layout(70 + 28 * lines, x, y, margin=margin, barmode="overlay")
+    table = {"kind": "slots", "words": _WORDS, "page": page}
+    return {"data": data, "layout": figure, "table": table, "key": _KEY}
+
+
+def frame(run: RunState, k: int) -> Patch:
+    """The cache as step k found it, wrote it and left it."""
+    header, step = run.header, run.steps[k]
+    cache = memory(header, run.steps, k)
+    page, lines = _page(header)
+    ring = header.slots or None
+
+    def bars(parts: Iterable[range]) -> dict[str, Any]:
+        there = (range(max(cache.first, places.start), places.stop) for places in parts)
+        return _at([piece for places in there for piece in _pieces(places, ring, page)])
+
+    shown = max(lines, 0 if ring else -(-cache.highest // page))
+    parts, before, after = list(cache.parts), fed(step, cache), left(step, cache)
+    data = [
+        {} if shown == lines else _all(shown, page),
+        bars(places for places, use in parts if use is Use.READ),
+        bars(places for places, use in parts if use is Use.UNTOUCHED),
+        *(bars(places for places, fate in before if fate is wanted) for wanted in _FED),
+        *(bars(places for places, fate in after if fate is wanted) for wanted in _LEFT),
+        bars(moved(step, cache)),
+        _at(list(_pieces(cache.lost, ring, page)), _BELOW),
+        _chunks(header, step, cache, page) or _signs([cache.seen] if cache.seen > cache.first else [], ring, page),
+        _signs([cache.kept], ring, page),
+        _signs(cache.lost[:1], ring, page, 0.5),
+    ]
+    if shown == lines:
+        return {"data": data}
+    return {"data": data, "layout": {"yaxis": {"range": [shown - 0.3, -0.9]}}}
+
+
+def fed(step: Step, cache: Memory) -> list[Run]:
+    """What was written, in the order of the rows: unread text, the root, guesses and explored cells."""
+    root = step.start - 1
+    runs = [(range(cache.stored, root), Fate.PROMPT), (range(root, root + 1), Fate.ROOT)]
+    return runs + _rows(step, cache, root + 1, Fate.PROPOSED)
+
+
+def left(step: Step, cache: Memory) -> list[Run]:
+    """What stands behind the root after the step: the accepted guesses, and what the other rows left."""
+    accepted = (range(step.start, cache.kept), Fate.ACCEPTED)
+    return [accepted, *_rows(step, cache, cache.kept, Fate.REJECTED)]
+
+
+def moved(step: Step, cache: Memory) -> list[range]:
+    """Where accepted guesses stood before they moved down to the text."""
+    runs = list[range]()
+    for place in (step.start - 1 + node for node in step.path):
+        if runs and place == runs[-1].stop:
+            runs[-1] = range(runs[-1].start, place + 1)
+        elif place >= cache.kept:
+            runs.append(range(place, place + 1))
+    return runs
+
+
+def _rows(step: Step, cache: Memory, begin: int, guess: Fate) -> list[Run]:
+    """The rows from a place on, neighbours of one kind together."""
+    root = step.start - 1
+    roles = step.roles[begin - root :] or [Role.VERIFY] * (cache.end - begin)
+    runs, at = list[Run](), begin
+    for role, group in groupby(roles):
+        stop = at + sum(1 for _ in group)
+        runs.append((range(at, stop), Fate.EXPLORED if role is Role.EXPLORE else guess))
+        at = stop
+    return runs
+
+
+def _chunks(header: Header, step: Step, cache: Memory, page: int) -> dict[str, Any]:
+    """Which chunk of a prefill writes what."""
+    pending = chunks(header, step) if step.pending else []
+    if not 1 < len(pending) <= _NAMED:
+        return {}
+    named = [
+        (part.start, f"chunk {i}")
+        for i, part in enumerate(pending, start=1)
+        if cache.first <= part.start < cache.kept - page // 6
+    ]
+    signs = _signs([place for place, _ in named], header.slots or None, page)
+    return signs | {"text": {"strings": [name for _, name in named]}}
+
+
+def _signs(places: Sequence[int], ring: int | None, page: int, lower: float = -0.5) -> dict[str, Any]:
+    """Small marks above places, or below them."""
+    slots = [place % ring if ring else place for place in places]
+    if not slots:
+        return {}
+    signs: dict[str, Any] = {"x": [slot % page + 0.5 for slot in slots], "y": [slot // page + lower for slot in slots]}
+    sides = ["left" if slot % page > 0.8 * page else "right" for slot in slots]
+    return signs | ({"textposition": [f"middle {side}" for side in sides]} if "left" in sides else {})
+
+
+def _page(header: Header) -> tuple[int, int]:
+    """Slots of a line, and lines."""
+    slots = header.slots or len(header.prompt) + header.max_new_tokens + _SPARE
+    page = -(-slots // _LINES // _NICE) * _NICE + _NICE * (slots == 0)
+    return page, -(-slots // page)
+
+
+def _all(lines: int, page: int, slots: int = 0) -> dict[str, Any]:
+    """Whole lines, but of a ring only as many slots as it has."""
+    last = slots - (lines - 1) * page if slots else page
+    return {"x": [page] * (lines - 1) + [last], "base": [0] * lines, "y": [*range(lines)]}
+
+
+def _pieces(places: range, ring: int | None, page: int) -> Iterator[tuple[int, int, int]]:
+    """Line, first and stop of what neighbouring places are on the page."""
+    place = places.start
+    while place < places.stop:
+        slot = place % ring if ring else place
+        length = min(places.stop - place, page - slot % page, ring - slot if ring else page)
+        yield slot // page, slot % page, slot % page + length
+        place += length
+
+
+def _at(pieces: Sequence[tuple[int, int, int]], lower: float = 0) -> dict[str, Any]:
+    if not pieces:
+        return {}
+    lines = [line + lower if lower else line for line, _, _ in pieces]
+    return {"x": [stop - first for _, first, stop in pieces], "base": [first for _, first, _ in pieces], "y": lines}
+
+
+def _bars(colour: str, hatch: str = "", ink: str = "$paper", **marker: Any) -> dict[str, Any]:
+    """Bars along the lines."""
+    look: dict[str, Any] = {"color": colour, "line": {"width": 0}} | marker
+    if hatch:
+        look["pattern"] = {"shape": hatch, "fillmode": "overlay", "fgcolor": ink, "size": 6}
+    empty: dict[str, Any] = {"type": "bar", "orientation": "h", "x": [], "y": [], "base": [], "width": _THICK}
+    return empty | {"marker": look, "hoverinfo": "skip", "showlegend": False}
+
+
+VIEW = View(
+    name="cache",
+    label="Cache slots",
+    kind="plot",
+    look_for="What rejected guesses leave is written over by the next step; no key still in sight ever is.",
+    base=base,
+    frame=frame,
+    nodes=(None,) * 14,
+    phases=(*("propose",) * 3, *("verify",) * 4, *("commit",) * 3, "verify", "propose", "commit", "verify"),
+)

@@ -1,0 +1,273 @@
+"""The numbers of the run so far, under the names that users know, each with its formula."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from math import isfinite
+from operator import add
+from typing import Any, NamedTuple
+
+from decoding.trace import metrics
+from decoding.trace.cache_slots import memory
+from decoding.types import Header, Step
+
+from ..fates import siblings_of
+from ..methods import screen_of
+from ..run_state import RunState
+from ..view import Figure, Patch, View
+
+CTAR = (1, 2, 3, 4)
+PHASES = ("draft", "forward", "accept", "commit", "other")
+_EVERY = 32  # every how many steps sums are remembered: of a long run all of them would take more than its record
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A number on the screen: (value * scale) with so many digits, then the unit."""
+
+    key: str
+    label: str
+    formula: str
+    unit: str = ""
+    digits: int = 2
+    scale: float = 1.0
+    parts: tuple[str, ...] = ()  # names of a list's numbers; they count from `first` where there are none
+    first: int = 0
+
+    def plain(self) -> dict[str, Any]:
+        """As the page reads it."""
+        shown = {"unit": self.unit, "digits": self.digits, "scale": self.scale}
+        shown |= {"parts": self.parts} if self.parts else {"first": self.first}
+        return {"key": self.key, "label": self.label, "formula": self.formula, **shown}
+
+
+_PERCENT: dict[str, Any] = {"unit": " %", "digits": 1, "scale": 100.0}
+_SPEED = Row(
+    "tokens_per_second",
+    "Tokens per second",
+    "Tokens written after the first step, which reads the prompt, divided by the time of those steps.",
+    digits=1,
+)
+_MEAN = Row("mean_acceptance_length", "Mean acceptance length", "New tokens divided by steps; one step at a time is 1.")
+_RATE = Row("draft_acceptance_rate", "Draft acceptance rate", "Accepted guesses divided by drafted ones.", **_PERCENT)
+_VERIFIED = Row(
+    "draft_acceptance_rate",
+    "Accepted of verified nodes",
+    "Accepted guesses divided by all guesses of all branches; of branches at most one can be right.",
+    **_PERCENT,
+)
+_HIT = Row(
+    "hit_rank",
+    "Mean hit rank",
+    "The mean place of accepted guesses among the guesses for the same place; 1 is the first.",
+)
+_COMMON = (
+    Row(
+        "fed_per_token",
+        "Fed tokens per new token",
+        "Rows that went through the target, the prompt included, divided by new tokens: what the text cost in work.",
+    ),
+    Row(
+        "speedup",
+        "Speedup",
+        "Tokens per second divided by those of our own autoregressive run of the same prompt on the same machine.",
+        unit="×",
+    ),
+    Row("step_ms", "Time per step", "The time of all steps after the first, divided by their number.", " ms"),
+    Row("prefill_ms", "Prefill", "The time of the first step, which reads the prompt.", " ms", 1),
+    Row(
+        "bandwidth",
+        "Share of the bandwidth measured here",
+        "The weights, keys and values that the target's passes after the first step had to read, divided by the time "
+        "of those passes and by the bytes per second that this device was measured to read. A small model may lie in "
+        "a faster cache: then it can be more than 100 %. Not known of a method that runs layers while it drafts.",
+        **_PERCENT,
+    ),
+    Row(
+        "memory",
+        "Memory",
+        "The weights of the target and of a draft model, and for each the keys and values of as many tokens as the "
+        "target's cache came to hold, guesses included, or has room for where it rolls. Heads, adapters and tables "
+        "are not counted.",
+        " MB",
+        1,
+        1e-6,
+    ),
+    Row("new_tokens", "New tokens", "Tokens written so far.", digits=0),
+    Row(
+        "survival",
+        "Acceptance by position",
+        "For each position the share of steps that accepted a guess there and at every position before it.",
+        first=1,
+        **_PERCENT,
+    ),
+    Row(
+        "histogram",
+        "Acceptance histogram",
+        "How many steps accepted exactly 0, 1, 2, ... guesses.",
+        digits=0,
+    ),
+    Row("ctar", "CTAR(w)", "The share of steps that wrote more than w tokens, for w from 1 to 4.", first=1, **_PERCENT),
+    Row(
+        "time",
+        "Time by phase",
+        "The share of the time after the first step in draft, forward, accept, commit and the rest.",
+        parts=PHASES,
+        **_PERCENT,
+    ),
+)
+_OF_GUESSES = ("survival", "histogram", "speedup", "ctar")
+
+
+def rows(header: Header) -> tuple[Row, ...]:
+    """The numbers that make sense for a run: where guesses branch, most must be wrong, so no rate is shown."""
+    screen = screen_of(header)
+    if not screen.guesses:
+        return (_SPEED, _MEAN, *(row for row in _COMMON if row.key not in _OF_GUESSES))
+    return (_SPEED, _MEAN, *((_RATE,) if screen.chain else (_VERIFIED, _HIT)), *_COMMON)
+
+
+class Totals(NamedTuple):
+    """Sums up to a step, so that no step is counted twice in a long run."""
+
+    counts: tuple[int, ...]  # new, drafted, accepted, fed, hits, sum of their ranks
+    accepted: Counter[int]  # steps by accepted guesses
+    written: Counter[int]  # and by tokens written
+    times: tuple[float, ...]  # of `PHASES`, and the total; the first step, which reads the prompt, is left out
+    seen: int  # cached tokens that a pass looked at; without the first step as well
+    cached: int  # the most tokens that the cache held
+
+    @classmethod
+    def of(cls, header: Header, step: Step) -> Totals:
+        """Those of one step."""
+        ranks, written, cache = hit_ranks(step), metrics.written([step]), memory(header, [step], 0)
+        counts = (len(step.emitted), step.drafted, step.accepted, step.fed, len(ranks), sum(ranks))
+        times = (*(getattr(step.timing, f"{phase}_ms") for phase in PHASES), step.timing.total_ms)
+        later = bool(step.index)
+        times, seen = tuple(time * later for time in times), (cache.end - cache.seen) * later
+        return cls(counts, Counter([step.accepted]), written, times, seen, cache.slots)
+
+    def plus(self, other: Totals) -> Totals:
+        """The sums of both."""
+        counts, times = map(add, self.counts, other.counts), map(add, self.times, other.times)
+        accepted, written = self.accepted + other.accepted, self.written + other.written
+        cached = max(self.cached, other.cached)
+        return Totals(tuple(counts), accepted, written, tuple(times), self.seen + other.seen, cached)
+
+
+def numbers(run: RunState, k: int) -> dict[str, Any]:
+    """The value of every number after step k; None where nothing was measured."""
+    totals = _totals(run, k)
+    (new, drafted, accepted, fed, hits, ranks), by_accepted, by_written, (*phases, total), seen, cached = totals
+    first = run.steps[0]
+    histogram = [by_accepted[guesses] for guesses in range(max(by_accepted) + 1)]
+    return {
+        "tokens_per_second": (new - len(first.emitted)) / (total / 1000) if total > 0 else None,
+        "mean_acceptance_length": metrics.compression_rate(by_written),
+        "draft_acceptance_rate": accepted / drafted if drafted else None,
+        "hit_rank": ranks / hits if hits else None,
+        "survival": [*metrics.survival(histogram)],
+        "histogram": histogram,
+        "fed_per_token": fed / new if new else None,
+        "speedup": None,
+        "ctar": [metrics.consistent_acceptance(by_written, w) for w in CTAR],
+        "time": [phase / total for phase in phases] if total > 0 else None,
+        "step_ms": total / k if k else None,
+        "prefill_ms": first.timing.total_ms,
+        "bandwidth": _bandwidth(run.header, k, seen, phases[PHASES.index("forward")]),
+        "memory": _memory(run.header, cached),
+        "new_tokens": new,
+    }
+
+
+def _totals(run: RunState, k: int) -> Totals:
+    """The sums up to step k: from the last of those that are remembered, which are the newest and one of every few."""
+    sums: dict[int, Totals] = run.memo.setdefault("totals", {})
+    at = max((step for step in [*sums] if step <= k), default=-1)
+    total = sums.get(at)
+    for place in range(at + 1, k + 1):
+        one = Totals.of(run.header, run.steps[place])
+        total = total.plus(one) if total else one
+        if place % _EVERY == 0:
+            sums[place] = total
+    assert total is not None
+    if k == len(run.steps) - 1:
+        sums[k] = total
+        if at % _EVERY:
+            sums.pop(at, None)
+    return total
+
+
+def _bandwidth(header: Header, passes: int, seen: int, ms: float) -> float | None:
+    """The share of the device's bandwidth that passes reached; a lower bound, as what they wrote is not counted."""
+    card, roof = header.model, header.bandwidth
+    if not roof or not ms or card.pass_bytes is None or card.token_bytes is None:
+        return None
+    if not screen_of(header).bandwidth_known:
+        return None
+    return (passes * card.pass_bytes + seen * card.token_bytes) / (ms / 1000) / roof
+
+
+def largest_memory(run: RunState) -> int | None:
+    """Bytes that the models and their caches take in the end."""
+    return _memory(run.header, max(memory(run.header, [step], 0).slots for step in run.steps))
+
+
+def _memory(header: Header, cached: int) -> int | None:
+    """Bytes that the models and their caches take."""
+    held = 0
+    for card in filter(None, (header.model, header.draft)):
+        if card.weight_bytes is None or card.token_bytes is None:
+            return None
+        held += card.weight_bytes + cached * card.token_bytes
+    return held
+
+
+def hit_ranks(step: Step) -> list[int]:
+    """The place of every accepted guess among the different guesses for its place, from 1."""
+    behind = siblings_of(step, step.path[:-1])
+    return [[*rivals.values()].index(node) + 1 for rivals, node in zip(behind, step.path[1:], strict=True)]
+
+
+def base(run: RunState) -> Figure:
+    """The rows without their values."""
+    return {"rows": [row.plain() for row in rows(run.header)]}
+
+
+def frame(run: RunState, k: int) -> Patch:
+    """The values up to step k."""
+    values = numbers(run, k)
+    return {"values": [_short(values[row.key]) for row in rows(run.header)]}
+
+
+def shown(row: Row, value: Any) -> str:
+    """A value with its unit."""
+    if isinstance(value, list):
+        names = row.parts or [str(row.first + place) for place in range(len(value))]
+        parts = (f"{name}: {_digits(row, part)}" for name, part in zip(names, value, strict=True))
+        return ", ".join(parts) or "none yet"
+    return "not known" if value is None else _digits(row, value)
+
+
+def _digits(row: Row, value: float) -> str:
+    return f"{value * row.scale:.{row.digits}f}{row.unit}"
+
+
+def _short(value: Any) -> Any:
+    """Five digits are more than the screen shows."""
+    if isinstance(value, list):
+        return [_short(part) for part in value]
+    if isinstance(value, float) and not isfinite(value):
+        return None  # a record from elsewhere may divide by next to nothing
+    return float(f"{value:.5g}") if isinstance(value, float) else value
+
+
+VIEW = View(
+    name="counters",
+    label="Counters",
+    kind="numbers",
+    look_for="Tokens per step tell how often guesses hold; fed tokens tell what the guessing costs.",
+    base=base,
+    frame=frame,
+)

@@ -1,0 +1,45 @@
+"""What a method remembers and guesses from, drawn in its own way: n-grams, phrases, rows, copies, heads, confidence.
+
+A method without any has no such view.
+"""
+
+from __future__ import annotations
+
+from decoding.types import Header
+
+from ..boards.board import Board
+from ..methods import screen_of
+from ..run_state import RunState
+from ..view import Figure, Patch, View
+
+
+def shows(header: Header) -> bool:
+    """Whether the method guesses from something, and the record holds it."""
+    return screen_of(header).pool is not None and header.record != "off"
+
+
+def base(run: RunState) -> Figure:
+    """The figure without a step."""
+    picture = screen_of(run.header).pool
+    assert picture is not None
+    return picture.base(run)
+
+
+def frame(run: RunState, k: int) -> Patch:
+    """What step k guessed from, and what it learned."""
+    picture = screen_of(run.header).pool
+    assert picture is not None
+    return picture.frame(run, k)
+
+
+VIEW = View(
+    name="pool",
+    label="Pool",
+    kind="plot",
+    look_for="What the guesses are taken from, and which of them came true.",
+    base=base,
+    frame=frame,
+    shows=shows,
+    nodes=(*Board.nodes, "points", None, None, None, None),
+    phases=(*Board.phases, "propose", "propose", "commit", "commit", "commit"),
+)

@@ -1,0 +1,110 @@
+"""Step by step: how many tokens it wrote, and below where its time went. It grows by a point of every trace a step.
+
+The first step reads the prompt: it takes another kind of time, so that stands apart, in words.
+"""
+
+from __future__ import annotations
+
+from decoding.types import Step
+
+from ..cells import Phase, Trace, axis, layout, points
+from ..fates import emitted_fates
+from ..palette import MEANINGS, PHASES, Fate
+from ..run_state import RunState
+from ..view import Figure, Patch, View
+
+_WRITTEN = ((Fate.ACCEPTED, "$accepted", ""), (Fate.CORRECTION, "$correction", "."), (Fate.BONUS, "$bonus", "-"))
+_PREFILL = len(_WRITTEN) + 1 + len(PHASES)  # trace
+_FROM: Phase = "accept"
+_TOP, _SPLIT = 0.92, 0.48  # of the figure's height: the upper half's top, and where the lower half ends
+
+
+def base(run: RunState) -> Figure:
+    """The figure without a step: tokens above, times below."""
+    data: list[Trace] = []
+    for fate, colour, pattern in _WRITTEN:
+        drawn = {"shape": pattern, "size": 5, "fillmode": "overlay", "fgcolor": "$paper", "fgopacity": 0.9}
+        look = {"color": colour, "line": {"width": 0}, "pattern": drawn}
+        data.append({"type": "bar", "y": [], "marker": look, "hoverinfo": "none", "name": MEANINGS[fate].label})
+    ticks_of_rejection = {
+        "symbol": "x-thin",
+        "size": 5,
+        "color": "$rejected",
+        "line": {"width": 1.5, "color": "$rejected"},
+    }
+    data.append(_without_x(points("markers", marker=ticks_of_rejection)) | _listed("A guess was rejected", "legend"))
+    # A step's time reaches back from its point, so that the last one is as wide as all others.
+    ends: Trace = {"x0": 0.5, "line": {"width": 0, "shape": "vh"}}
+    for phase in PHASES.values():
+        area = points("lines", stackgroup="time", yaxis="y2", fillcolor=phase.colour, **ends)
+        filled = {"shape": phase.pattern, "size": 6, "fgcolor": "$text", "bgcolor": phase.colour, "fgopacity": 0.5}
+        data.append(_without_x(area) | {"fillpattern": filled, "hoverinfo": "none", **_listed(phase.label, "legend2")})
+    data.append(points("text", yaxis="y3", textposition="middle right", textfont={"size": 11, "color": "$muted"}))
+    grid: Trace = {"showgrid": True, "gridcolor": "$faint", "showticklabels": True, "autorange": True, "range": None}
+    tokens = axis(
+        0, 1, **grid, domain=[_SPLIT + 0.06, _TOP], autorangeoptions={"include": [-0.6, 5]}, nticks=6, tickformat="d"
+    )
+    times = axis(0, 1, **grid, domain=[0.0, _SPLIT - 0.05], autorangeoptions={"include": 0}, ticksuffix=" ms")
+    words = axis(0, 1, domain=[_SPLIT + 0.005, _SPLIT + 0.04])
+    steps = axis(0, 1, **grid | {"showgrid": False}, autorangeoptions={"include": [-0.6, 19.5]}, tickformat="d")
+    baseline = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 1, "y1": 1, "layer": "above"}
+    shapes = [baseline | {"line": {"color": "$text", "width": 1, "dash": "dash"}}]
+    more: Trace = {"yaxis2": times, "yaxis3": words, "barmode": "stack", "bargap": 0.15, "shapes": shapes}
+    more |= {"showlegend": True, "legend": _legend(_TOP, "bottom"), "legend2": _legend(-0.12, "top")}
+    margin = {"l": 52, "r": 8, "t": 4, "b": 64, "pad": 2}
+    figure = layout(360, steps | {"anchor": "y2"}, tokens, margin=margin, **more)
+    return {"data": data, "layout": figure, "table": {"kind": "steps"}}
+
+
+def frame(run: RunState, k: int) -> Patch:
+    """The points of step k."""
+    step = run.steps[k]
+    fates, timing = emitted_fates(step), step.timing
+    data: list[Trace] = [{"y": [sum(fate is kind for fate in fates)]} for kind, _, _ in _WRITTEN]
+    data.append({"y": [-0.35 if rejected(step) else None]})
+    for phase in PHASES:
+        data.append({"y": [round(getattr(timing, f"{phase}_ms"), 3) if k else None]})
+    if k == 0:
+        what = "prompt and guesses" if step.fed > step.pending + 1 else "prompt"
+        words = f"{what}: {step.fed:,} tokens read in {timing.total_ms:,.0f} ms"
+        data.append({"x": [-0.5], "y": [0.5], "text": {"strings": [words]}})
+    return {"data": data}
+
+
+def rejected(step: Step) -> bool:
+    """Whether the target chose against a guess, rather than running out of them."""
+    return Fate.CORRECTION in emitted_fates(step)
+
+
+def _without_x(trace: Trace) -> Trace:
+    """One point a step: the place in the row is the step's number."""
+    return {name: value for name, value in trace.items() if name != "x"}
+
+
+def _listed(name: str, legend: str) -> Trace:
+    """A trace that the legend tells of."""
+    return {"showlegend": True, "name": name, "legend": legend}
+
+
+def _legend(y: float, anchor: str) -> Trace:
+    """A legend that only tells."""
+    place = {"orientation": "h", "x": 0, "y": y, "xanchor": "left", "yanchor": anchor, "bgcolor": "rgba(0,0,0,0)"}
+    return place | {
+        "traceorder": "normal",
+        "itemclick": False,
+        "itemdoubleclick": False,
+        "font": {"size": 10.5, "color": "$muted"},
+    }
+
+
+VIEW = View(
+    name="timeline",
+    label="Timeline",
+    kind="plot",
+    look_for="Tall bars are passes that paid off; the dashed line is one token a pass, as without speculation.",
+    base=base,
+    frame=frame,
+    grows=True,
+    nodes=(None,) * (_PREFILL + 1),
+    phases=(_FROM,) * (_PREFILL + 1),
+)

@@ -1,0 +1,43 @@
+"""The window of guesses that iterations refine, as the run's method draws it."""
+
+from __future__ import annotations
+
+from decoding.types import Header
+
+from ..boards.window import NODES, PHASES
+from ..methods import screen_of
+from ..run_state import RunState
+from ..view import Figure, Patch, View
+
+
+def shows(header: Header) -> bool:
+    """Whether the method has a window, and the record holds it."""
+    return screen_of(header).window is not None and header.record != "off"
+
+
+def base(run: RunState) -> Figure:
+    """The figure without a step."""
+    picture = screen_of(run.header).window
+    assert picture is not None
+    return picture.base(run)
+
+
+def frame(run: RunState, k: int) -> Patch:
+    """The window as step k fed it, and what the target answered."""
+    picture = screen_of(run.header).window
+    assert picture is not None
+    return picture.frame(run, k)
+
+
+VIEW = View(
+    name="window",
+    label="Jacobi window",
+    kind="plot",
+    look_for="What the target answers to the guesses of one step becomes the guesses of the next.",
+    base=base,
+    frame=frame,
+    shows=shows,
+    slides=True,
+    nodes=NODES,
+    phases=PHASES,
+)

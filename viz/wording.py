@@ -1,0 +1,23 @@
+"""Parts of sentences: counts, quoted tokens, probabilities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from . import token_text
+from .run_state import RunState
+
+
+def count(number: int, noun: str, nouns: str = "") -> str:
+    """A number of things."""
+    return f"{number} {noun if number == 1 else nouns or noun + 's'}"
+
+
+def quote(run: RunState, tokens: Sequence[int]) -> str:
+    """The texts of tokens in a row, in quotation marks."""
+    return token_text.quoted(token_text.joined(run.text(token) for token in tokens))
+
+
+def share(p: float) -> str:
+    """A probability."""
+    return f"{p:.2f}" if p >= 0.005 else "under 0.01"
