@@ -151,8 +151,8 @@ def step_columns(step: Step, places: Sequence[int], cut: int) -> dict[str, Value
         own = {name: node(name, first, stop) for name in names}
         return own | {"token": {**own["token"], "cut": cut}}
     codes = [node_fates(step)[place] for place in places]
-    told = {"token": texts([step.tokens[place] for place in places], cut), "id": packed(places)}
-    return told | {"fate": fates(codes), "symbol": {"symbols": pack(codes, "u1")}}
+    columns = {"token": texts([step.tokens[place] for place in places], cut), "id": packed(places)}
+    return columns | {"fate": fates(codes), "symbol": {"symbols": pack(codes, "u1")}}
 
 
 def _filled(given: Sequence[_Cell]) -> Trace:
