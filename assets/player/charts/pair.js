@@ -1,4 +1,4 @@
-// Target against drafter at the pinned node: the counterpart of pair_detail in viz/pair.py, from the detail line.
+// Target against drafter at the pinned node: the counterpart of pair_detail in viz/views/pair.py, from the detail line.
 import { cutText, escapeMarkup } from "../stream/escape.js";
 import { FATE } from "../stream/fates.js";
 import { seenNodes, siblings } from "../stream/tree.js";

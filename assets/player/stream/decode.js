@@ -1,4 +1,4 @@
-// How the stream's encodings become plain values: the counterpart of viz/encode.py.
+// How the stream's encodings become plain values: the counterpart of viz/stream/encode.py.
 import { cutText, escapeMarkup } from "./escape.js";
 import { seenFate } from "./fates.js";
 import { seenNodes, treeEdges, treeRows } from "./tree.js";

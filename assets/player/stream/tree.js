@@ -38,7 +38,7 @@ export const seenNodes = (nodes, node, window) => {
 
 /**
  * The row of every node in a picture: a first child goes on in its parent's row, every other one begins a row, in the
- * order of the draft. Explored nodes, and what hangs off them, have none. The counterpart of viz/layout.py.
+ * order of the draft. Explored nodes, and what hangs off them, have none. The counterpart of viz/tree_layout.py.
  * @param {Nodes} nodes
  * @returns {(number | null)[]}
  */

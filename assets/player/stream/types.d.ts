@@ -12,7 +12,7 @@ export type Typed = Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Arr
 export type Numbers = number[] | Typed;
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 
-/** A value of a patch or a base with the encodings of viz/encode.py in it, or what came of it. */
+/** A value of a patch or a base with the encodings of viz/stream/encode.py in it, or what came of it. */
 export type Value = unknown;
 
 // The lines.

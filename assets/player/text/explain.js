@@ -1,4 +1,5 @@
-// Why a row of the mask sees what it sees: the counterpart of viz/explain.py, with the templates of the stream.
+// Why a row of the mask sees what it sees, with the templates of the stream: the counterpart of
+// viz/views/mask_words.py.
 import { seenNodes } from "../stream/tree.js";
 import { fillTemplate } from "./words.js";
 
