@@ -16,8 +16,11 @@ from decoding.errors import OptionError, ParamError, SpecscopeError
 ROOT = Path(__file__).parent.parent
 SOURCES = sorted(path for part in ("decoding", "lab", "viz", "app") for path in ROOT.glob(f"{part}/**/*.py"))
 
-# No user meets these: what raises them is what catches them.
-INTERNAL = {"RefusedError": "the evaluator of pocket's Python answers calls an answer wrong with it"}
+# No user meets these: what raises them is what catches them, or a test.
+INTERNAL = {
+    "RefusedError": "the evaluator of pocket's Python answers calls an answer wrong with it",
+    "JoinError": "the page's own scripts cannot be joined: the tests join them all",
+}
 
 
 def module(path: Path) -> str:
