@@ -192,6 +192,8 @@ def test_scripts_and_styles_reach_for_nothing_outside(path: Path) -> None:
     assert len(text.splitlines()) <= 600
     assert not re.search(r"\b(TODO|FIXME|XXX|HACK)\b|innerHTML|insertAdjacentHTML|document\.write|\beval\(", text)
     assert not re.search(r"@ts-(nocheck|ignore|expect-error)|eslint-disable", text)
+    for counterpart in re.findall(r"\b(?:viz|decoding|app)/[\w/]+\.py", text):
+        assert (ROOT / counterpart).is_file(), f"{counterpart} has moved"
     assert "//" not in re.sub(r"http://www\.w3\.org/\S+|^\s*//.*$|\s//\s.*$", "", text, flags=re.MULTILINE)
 
 
