@@ -24,7 +24,7 @@ _MOST = 2**16  # values that are read of a panel
 P = TypeVar("P", bound=Mapping[str, Any])
 
 
-class _MisfitError(Exception):
+class _UnfitError(Exception):
     """A value that does not fit its type."""
 
 
@@ -37,7 +37,7 @@ class _Budget:
     def spend(self, count: int) -> None:
         self._left -= count
         if self._left < 0:
-            raise _MisfitError
+            raise _UnfitError
 
 
 _Reader = Callable[[JSON, _Budget], Any]
@@ -62,9 +62,9 @@ def _entries(kind: Any, given: Mapping[str, JSON], budget: _Budget) -> dict[str,
             continue
         try:
             if name not in given:
-                raise _MisfitError
+                raise _UnfitError
             read[name] = reader(given[name], budget)
-        except _MisfitError:
+        except _UnfitError:
             if name in kind.__required_keys__:
                 raise
     return read
@@ -77,7 +77,7 @@ def _readers(kind: Any) -> dict[str, _Reader]:
 
 @cache
 def _reader(hint: Any) -> _Reader:
-    """Reads values of a type hint; raises _MisfitError for any other value."""
+    """Reads values of a type hint; raises _UnfitError for any other value."""
     origin, args = get_origin(hint), get_args(hint)
     if hint in _PLAIN:
         return _PLAIN[hint]
@@ -96,25 +96,25 @@ def _reader(hint: Any) -> _Reader:
 
 def _whole(value: JSON, budget: _Budget) -> int:
     if type(value) is not int or not 0 <= value < _LARGEST:
-        raise _MisfitError
+        raise _UnfitError
     return value
 
 
 def _number(value: JSON, budget: _Budget) -> float:
     if not isinstance(value, int | float) or isinstance(value, bool) or not -_LARGEST < value < _LARGEST:
-        raise _MisfitError
+        raise _UnfitError
     return value
 
 
 def _flag(value: JSON, budget: _Budget) -> bool:
     if type(value) is not bool:
-        raise _MisfitError
+        raise _UnfitError
     return value
 
 
 def _text(value: JSON, budget: _Budget) -> str:
     if not isinstance(value, str) or len(value) > _LONGEST_TEXT:
-        raise _MisfitError
+        raise _UnfitError
     return value
 
 
@@ -124,7 +124,7 @@ _PLAIN: dict[Any, _Reader] = {int: _whole, float: _number, bool: _flag, str: _te
 def _one_of(choices: tuple[Any, ...]) -> _Reader:
     def read(value: JSON, budget: _Budget) -> Any:
         if not isinstance(value, str | int) or value not in choices:
-            raise _MisfitError
+            raise _UnfitError
         return value
 
     return read
@@ -136,7 +136,7 @@ def _optional(reader: _Reader) -> _Reader:
 
 def _items(value: JSON, budget: _Budget) -> list[Any]:
     if not isinstance(value, list | tuple):
-        raise _MisfitError
+        raise _UnfitError
     items = [*value[:_LONGEST_LIST]]
     budget.spend(1 + len(items))
     return items
@@ -146,7 +146,7 @@ def _whole_numbers(value: JSON, budget: _Budget) -> list[int]:
     """A list of token ids, places or counts: by far the most that panels hold, so read at once."""
     items = _items(value, budget)
     if items and (set(map(type, items)) != {int} or min(items) < 0 or max(items) >= _LARGEST):
-        raise _MisfitError
+        raise _UnfitError
     return items
 
 
@@ -158,7 +158,7 @@ def _tuple_of(readers: list[_Reader]) -> _Reader:
     def read(value: JSON, budget: _Budget) -> tuple[Any, ...]:
         items = _items(value, budget)
         if len(items) != len(readers):
-            raise _MisfitError
+            raise _UnfitError
         return tuple(reader(item, budget) for reader, item in zip(readers, items, strict=True))
 
     return read
@@ -167,7 +167,7 @@ def _tuple_of(readers: list[_Reader]) -> _Reader:
 def _object_of(kind: Any) -> _Reader:
     def read(value: JSON, budget: _Budget) -> dict[str, Any]:
         if not isinstance(value, Mapping):
-            raise _MisfitError
+            raise _UnfitError
         budget.spend(1)
         return _entries(kind, value, budget)
 
