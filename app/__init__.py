@@ -1,1 +1,1 @@
-"""The web page: layout and events only. What it shows comes from `decoding`, how it looks from `viz`."""
+"""The web page: layout, events and the server. `decoding` makes the runs, and `viz` draws them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-if __package__ in (None, ""):  # started as a file: its folder stands on the path where the repository should
+if __package__ in (None, ""):  # started as a file: sys.path begins with the folder of the file, not with the repository
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 import argparse
@@ -25,24 +25,30 @@ class _Parser(argparse.ArgumentParser):
 
 def _parser() -> _Parser:
     parser = _Parser(prog="python -m app", description="Serve the page.", allow_abbrev=False)
-    # A Space, or a container, tells where to listen by these variables.
+    # A Space, or a container, sets these variables.
     parser.add_argument(
         "--host", default=os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1"), help="default: %(default)s"
     )
     parser.add_argument("--port", default=os.environ.get("GRADIO_SERVER_PORT", "7860"), help="default: %(default)s")
-    parser.add_argument("--replay-only", action="store_true", help="recorded runs and dropped traces only: no model")
-    parser.add_argument("--models", metavar="FILE", help="a TOML file of the models that visitors may choose from")
+    parser.add_argument(
+        "--replay-only", action="store_true", help="show recorded runs and uploaded traces only; load no model"
+    )
+    parser.add_argument("--models", metavar="FILE", help="a TOML file that lists the models that visitors can choose")
     parser.add_argument(
         "--allow-host",
         metavar="NAME",
         action="append",
         default=[],
-        help="a name by which visitors reach the page, beside localhost and plain addresses; may be repeated",
+        help="a host name under which the page can be reached, besides localhost and IP addresses; may be repeated",
     )
     parser.add_argument(
-        "--behind-proxy", action="store_true", help="a proxy stands in front: believe its X-Forwarded headers"
+        "--behind-proxy", action="store_true", help="trust X-Forwarded headers, which a proxy in front must set"
     )
-    parser.add_argument("--model", metavar="NAME", help=f"the one chosen at first (default: the first, or {TARGET})")
+    parser.add_argument(
+        "--model",
+        metavar="NAME",
+        help=f"the model that is selected at first (default: the first of the file, or {TARGET})",
+    )
     return parser
 
 
@@ -69,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _find_temporary_folder() -> None:
-    """Gradio asks for one when it is imported, although this page writes nothing there."""
+    """Set a temporary folder: Gradio needs one when it is imported, although this page writes nothing there."""
     try:
         tempfile.gettempdir()
     except OSError:

@@ -1,9 +1,9 @@
-"""The state of the page as the query of its address, and back. What an address says is as hostile as any input.
+"""Converts the state of the page to the query of its address, and back. An address is untrusted input.
 
 screen=run|race (Gradio has a "page" of its own)   run=ID of a recording or of a run made here
-step, phase, view, node: a place in it; the node behind the last one is the token that the target wrote itself
+step, phase, view, node: a place in the run; the node after the last one is the token that the target wrote itself
 model, method, methods (of a race)
-p.NAME: parameters that differ from their defaults   preset.METHOD: of a lane   length, temperature, top_k, ..., seed
+p.NAME: parameters that differ from their defaults   preset.METHOD: in a race   length, temperature, top_k, ..., seed
 example=ID, or prompt=TEXT, or chat=JSON messages   reference=TEXT
 """
 
@@ -23,21 +23,21 @@ from decoding.sampling import Sampling
 from decoding.types import JSON
 
 from .catalog import Entry, choose
-from .controls import Order, Prompt, check_prompt, check_reference, named, presets, whole
+from .controls import Order, Prompt, check_prompt, check_reference, preset_name, presets, whole
 from .examples import EXAMPLES
 from .limits import LIMITS
 from .trace_store import ID
 
 SCREENS, PHASES = ("run", "race"), ("propose", "verify", "accept", "commit")
 _VIEW = re.compile(r"[a-z_]{1,24}")
-_MOST_KEYS = 64
-_ROOM = 200  # characters for the run, the place in it and the theme, which the page adds
+_MAX_KEYS = 64
+_RESERVED = 200  # characters for the run, the place in it and the theme, which the page adds
 _Value = TypeVar("_Value")
 
 
 @dataclass(slots=True)
-class State:
-    """What an address asked for, as far as it can be had; `wrong` says what cannot."""
+class PageState:
+    """The state of the page that an address describes; `problems` are sentences on what was invalid in it."""
 
     screen: str = "run"
     run: str | None = None
@@ -52,22 +52,22 @@ class State:
     reference: str = ""
     length: int | None = None
     place: dict[str, JSON] = field(default_factory=dict)  # step, phase, view, node
-    wrong: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
 
 
-def parse(query: Mapping[str, str], catalog: Mapping[str, Entry]) -> State:
-    """Read an address; whatever is wrong in it is left out and told."""
-    state = State()
-    given = {str(key): str(value) for key, value in list(query.items())[:_MOST_KEYS]}
+def parse(query: Mapping[str, str], catalog: Mapping[str, Entry]) -> PageState:
+    """Parse an address. Invalid fields are left out, each with a sentence in `problems`."""
+    state = PageState()
+    given = {str(key): str(value) for key, value in list(query.items())[:_MAX_KEYS]}
     if sum(len(key) + len(value) for key, value in given.items()) > LIMITS.address_characters:
-        state.wrong.append(f"the address is longer than {LIMITS.address_characters} characters: nothing of it was read")
+        state.problems.append(f"the address is longer than {LIMITS.address_characters} characters, so it was ignored")
         return state
 
     def take(key: str, check: Callable[[str], _Value], default: _Value) -> _Value:
         try:
             return check(given[key]) if key in given else default
         except ParamError as error:
-            state.wrong.append(f"{key} in the address: {error}")
+            state.problems.append(f"{key} in the address: {error}")
             return default
 
     state.screen = take("screen", _one_of(SCREENS), "run")
@@ -89,37 +89,37 @@ def parse(query: Mapping[str, str], catalog: Mapping[str, Entry]) -> State:
 
 
 def write(order: Order, example: str | None = None) -> str:
-    """The query that asks for the same run again."""
+    """The query of a run."""
     changed = {name: value for name, value in order.params.to_json().items() if value != _default(order, name)}
-    told: dict[str, Any] = {"model": order.entry.name, "method": order.method.name}
-    told |= {f"p.{name}": json.dumps(value) if isinstance(value, bool) else value for name, value in changed.items()}
-    return _spelled(told | ({"reference": order.reference} if order.reference else {}), order, example)
+    fields: dict[str, Any] = {"model": order.entry.name, "method": order.method.name}
+    fields |= {f"p.{name}": json.dumps(value) if isinstance(value, bool) else value for name, value in changed.items()}
+    return _encode(fields | ({"reference": order.reference} if order.reference else {}), order, example)
 
 
 def write_race(orders: Sequence[Order], example: str | None = None) -> str:
-    """The query that asks for the same race again."""
+    """The query of a race."""
     methods = [order.method for order in orders]
-    told: dict[str, Any] = {"screen": "race", "model": orders[0].entry.name}
-    told |= {"methods": ",".join(method.name for method in methods)}
+    fields: dict[str, Any] = {"screen": "race", "model": orders[0].entry.name}
+    fields |= {"methods": ",".join(method.name for method in methods)}
     for order in orders:
-        if (chosen := named(order.method, order.params.to_json())) not in ("", "defaults"):
-            told[f"preset.{order.method.name}"] = chosen
-    return _spelled(told, orders[0], example)
+        if (chosen := preset_name(order.method, order.params.to_json())) not in ("", "defaults"):
+            fields[f"preset.{order.method.name}"] = chosen
+    return _encode(fields, orders[0], example)
 
 
-def _spelled(told: dict[str, Any], order: Order, example: str | None) -> str:
-    """With what all queries end in; texts that no address has room for are left out."""
-    told |= {name: value for name, value in order.sampling.to_json().items() if value != Sampling().to_json()[name]}
-    told |= {"length": order.max_new_tokens} | _asked(order.prompt, example)
+def _encode(fields: dict[str, Any], order: Order, example: str | None) -> str:
+    """Add sampling, length and prompt to the fields, and encode them; texts that are too long are left out."""
+    fields |= {name: value for name, value in order.sampling.to_json().items() if value != Sampling().to_json()[name]}
+    fields |= {"length": order.max_new_tokens} | _prompt_field(order.prompt, example)
     for text in ("", "reference", "prompt", "chat"):
-        told.pop(text, None)
-        spelled, characters = urlencode(told), sum(len(key) + len(str(value)) for key, value in told.items())
-        if characters <= LIMITS.address_characters - _ROOM and len(spelled) <= LIMITS.address_bytes:
+        fields.pop(text, None)
+        query, characters = urlencode(fields), sum(len(key) + len(str(value)) for key, value in fields.items())
+        if characters <= LIMITS.address_characters - _RESERVED and len(query) <= LIMITS.address_bytes:
             break
-    return spelled
+    return query
 
 
-def _asked(prompt: Prompt, example: str | None) -> dict[str, str]:
+def _prompt_field(prompt: Prompt, example: str | None) -> dict[str, str]:
     known = EXAMPLES.get(example or "")
     if known is not None and prompt in (known.prompt, tuple(dict(message) for message in known.messages)):
         return {"example": known.id}
@@ -132,21 +132,21 @@ def _default(order: Order, name: str) -> JSON:
     return order.method.Params().to_json()[name]
 
 
-def _take_settings(given: Mapping[str, str], state: State) -> None:
+def _take_settings(given: Mapping[str, str], state: PageState) -> None:
     if state.method is not None:
         raw = {key[2:]: value for key, value in given.items() if key.startswith("p.")}
         try:
             setting = find_method(state.method).Params.parse(raw)
             if setting.nodes > LIMITS.nodes:
-                raise ParamError(f"they put {setting.nodes} tokens into a step, above {LIMITS.nodes}")
+                raise ParamError(f"a step would have {setting.nodes} tokens, above {LIMITS.nodes}")
             state.params = setting.to_json()
         except ParamError as error:
-            state.wrong.append(f"parameters in the address: {error}")
+            state.problems.append(f"parameters in the address: {error}")
     names = Sampling().to_json()
     try:
         state.sampling = find_sampling({key: given[key] for key in names if key in given}).to_json()
     except ParamError as error:
-        state.wrong.append(f"sampling in the address: {error}")
+        state.problems.append(f"sampling in the address: {error}")
 
 
 def _one_of(names: tuple[str, ...]) -> Callable[[str], str]:
@@ -160,7 +160,7 @@ def _one_of(names: tuple[str, ...]) -> Callable[[str], str]:
 
 def _run(text: str) -> str:
     if not ID.fullmatch(text):
-        raise ParamError("a run's id is made of up to 64 letters, digits, dashes and underscores")
+        raise ParamError("a run's id consists of up to 64 letters, digits, dashes and underscores")
     return text
 
 
@@ -173,17 +173,17 @@ def _methods(text: str) -> tuple[str, ...]:
 
 def _chat(text: str) -> Prompt:
     try:
-        told = json.loads(text)
+        messages = json.loads(text)
     except (ValueError, RecursionError):
         raise ParamError("it must be a JSON list of messages") from None
-    if not isinstance(told, list):
+    if not isinstance(messages, list):
         raise ParamError("it must be a JSON list of messages")
-    return check_prompt(told)
+    return check_prompt(messages)
 
 
 def _view(text: str) -> str:
     if not _VIEW.fullmatch(text):
-        raise ParamError("a view's name is made of up to 24 small letters")
+        raise ParamError("a view's name consists of up to 24 lower-case letters")
     return text
 
 

@@ -1,9 +1,9 @@
-"""Which models a visitor may use. A visitor picks a name from this list; only the host writes ids and paths into it.
+"""The catalog: the models that visitors can choose. Visitors send names; only the host writes ids and paths into it.
 
 [[model]]
-name = "smol"                          # what the page shows and addresses carry
+name = "smol"                          # the page and its addresses use this name
 model = "org/model"                    # a hub id or a folder
-revision = "0123...40 hex digits"      # of a hub id: weights that change unseen would make records untrue
+revision = "0123...40 hex digits"      # of a hub id: if the weights changed, recorded runs would not match them
 draft = "org/small"                    # and draft_revision; optional, as all that follow
 medusa = "path"                        # also kangaroo and datastore
 device = "cuda"
@@ -26,7 +26,7 @@ from decoding.errors import ModelError, ParamError
 if TYPE_CHECKING:
     from decoding.engine import Engine
 
-Tell = Callable[[str, float], None]
+Report = Callable[[str, float], None]  # takes the phase and the share of it that is done
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._ -]{0,63}")
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 _REVISION = re.compile(r"[0-9a-f]{40}")
@@ -38,7 +38,7 @@ _SHIPPED = {*FOLDERS, "toy"}  # names that stand for models of this repository
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A model as the host wrote it down."""
+    """A model of the catalog."""
 
     name: str
     model: str
@@ -53,34 +53,34 @@ class Entry:
 
     @property
     def parts(self) -> frozenset[str]:
-        """What methods find beside the target, by the names in their `needs`."""
+        """The parts that methods find beside the target, by the names in their `needs`."""
         named = {part for part in _PARTS if getattr(self, part) is not None}
         embedded = {part for part, path in PARTS.get(self.model, {}).items() if path.exists()}
         drafter = {"draft_model"} if self.draft or self.model in PARTS else set()
         return frozenset({"tables", "hidden", "early_exit"} | named | embedded | drafter)
 
-    def load(self, tell: Tell) -> Engine:
-        """The engine; only here torch is needed."""
+    def load(self, report: Report) -> Engine:
+        """Load the engine; only this method imports torch."""
         import torch
         import transformers
 
         from decoding.loader import load
 
-        # One core stays free for the page: threads that wait for each other lose far more to a busy core than they win.
+        # One core is left to the page: where it shares a core with torch, all of torch's threads wait for that one.
         torch.set_num_threads(max(1, (os.cpu_count() or 1) - 1))
 
         transformers.logging.set_verbosity_error()  # its advice is not about our way of loading
-        draft = None if self.draft is None else _place(self.draft, self.draft_revision, tell)
+        draft = None if self.draft is None else _place(self.draft, self.draft_revision, report)
         parts = {part: getattr(self, part) for part in _PARTS}
-        where = _place(self.model, self.revision, tell)
-        engine = load(where, draft=draft, **parts, device=self.device, dtype=self.dtype, progress=tell)
+        where = _place(self.model, self.revision, report)
+        engine = load(where, draft=draft, **parts, device=self.device, dtype=self.dtype, progress=report)
         self._name(engine)
         return engine
 
     def _name(self, engine: Engine) -> None:
-        """Put names on the cards that visitors may read: every record, download and footer shows them.
+        """Replace the names on the models' cards, which are folders of this machine, by public names.
 
-        An engine calls what it was loaded from by its place: a folder of this machine, also of what the hub gave.
+        Visitors see the cards: in every trace, download and footer.
         """
         models = ((engine.model, self.model, self.name), (engine.draft, self.draft, f"{self.name} (draft)"))
         for model, place, name in models:
@@ -109,11 +109,11 @@ def read_catalog(path: str | Path) -> dict[str, Entry]:
     if len(data) > _LARGEST_FILE:
         raise ParamError(f"the catalog {str(path)[:200]!r} is larger than 1 MB: list fewer models")
     try:
-        told = tomllib.loads(data.decode())
+        table = tomllib.loads(data.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ParamError(f"the catalog {str(path)[:200]!r} is no TOML: {error}") from None
-    rows = told.get("model")
-    if not isinstance(rows, list) or not rows or set(told) != {"model"}:
+        raise ParamError(f"the catalog {str(path)[:200]!r} is not valid TOML: {error}") from None
+    rows = table.get("model")
+    if not isinstance(rows, list) or not rows or set(table) != {"model"}:
         raise ParamError("a catalog holds one or more [[model]] tables and nothing else")
     entries = [_entry(row, number) for number, row in enumerate(rows, start=1)]
     catalog = {entry.name: entry for entry in entries}
@@ -123,7 +123,7 @@ def read_catalog(path: str | Path) -> dict[str, Entry]:
 
 
 def choose(catalog: Mapping[str, Entry], name: object) -> Entry:
-    """A model by the name that a visitor sent."""
+    """Look up a name that a visitor sent."""
     if not isinstance(name, str) or name not in catalog:
         raise ParamError(f"this page has no such model; choose one of {', '.join(catalog)}")
     return catalog[name]
@@ -139,7 +139,7 @@ def _entry(row: object, number: int) -> Entry:
     if not {"name", "model"} <= set(row):
         raise ParamError(f"{where} needs a name and a model")
     if not _NAME.fullmatch(row["name"]):
-        raise ParamError(f"{where}: a name is made of up to 64 letters, digits, dots, dashes and spaces")
+        raise ParamError(f"{where}: a name consists of up to 64 letters, digits, dots, dashes and spaces")
     for part, revision in (("model", "revision"), ("draft", "draft_revision")):
         place, given = row.get(part), row.get(revision)
         if place is not None and _is_hub_id(place) and (given is None or not _REVISION.fullmatch(given)):
@@ -158,15 +158,17 @@ def _is_folder(place: str) -> bool:
         return False
 
 
-def _place(place: str, revision: str | None, tell: Tell) -> str:
-    """A folder as it is; a hub id's files at that very commit."""
+def _place(place: str, revision: str | None, report: Report) -> str:
+    """A folder unchanged; for a hub id, the folder of its downloaded files at the given commit."""
     if place in _SHIPPED or _is_folder(place):
         return place
-    if revision is None:  # a folder that has gone since the catalog was read must not be looked for on the hub
-        raise ModelError(f"{place[:200]!r} is not a folder that can be read: correct the catalog, or bring it back")
+    if revision is None:  # a folder that was deleted since the catalog was read; it must not be searched on the hub
+        raise ModelError(
+            f"{place[:200]!r} is not a folder that can be read: correct the catalog, or restore the folder"
+        )
     from huggingface_hub import snapshot_download
 
-    tell(f"fetching {place}", 0.0)
+    report(f"fetching {place}", 0.0)
     try:
         return str(snapshot_download(place, revision=revision, allow_patterns=_FILES))
     except Exception as error:  # the hub's client passes on the errors of several network libraries

@@ -1,4 +1,4 @@
-"""Settings that a visitor sends -> values that can be trusted. Everything here takes hostile JSON or strings."""
+"""Checks the settings that a visitor sends. All functions take untrusted JSON values or strings."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROLES = ("system", "user", "assistant")
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One run as a visitor wants it, checked."""
+    """The checked settings of one run."""
 
     entry: Entry
     method: type[Method]
@@ -33,11 +33,11 @@ class Order:
     prompt: Prompt
     max_new_tokens: int
     reference: str = ""  # a document to copy from
-    compare: bool = False  # whether an autoregressive run of the same prompt follows, for the measured speedup
+    compare: bool = False  # whether to decode the prompt again autoregressively, to measure the speedup
 
 
 def runnable(entry: Entry) -> list[str]:
-    """Methods that a model of the catalog has all parts for."""
+    """The names of all methods whose parts a model has."""
     return [name for name, method in METHODS.items() if method.needs <= entry.parts]
 
 
@@ -53,14 +53,14 @@ def order(
     reference: object = "",
     compare: object = False,
 ) -> Order:
-    """Check all of it; the first thing that is wrong is said in one sentence."""
+    """Check all settings; raises ParamError for the first that is invalid."""
     entry, kind = choose(catalog, model), find_method(method if isinstance(method, str) else None)
     if kind.name not in runnable(entry):
         known = ", ".join(runnable(entry))
-        raise ParamError(f"{entry.name} has no parts for {kind.name}; choose one of {known}")
+        raise ParamError(f"{entry.name} lacks the parts that {kind.name} needs; choose one of {known}")
     setting = kind.Params.parse({} if params is None else params)
     if setting.nodes > LIMITS.nodes:
-        raise ParamError(f"these settings put {setting.nodes} tokens into a step, above {LIMITS.nodes}: lower them")
+        raise ParamError(f"with these settings a step has {setting.nodes} tokens, above {LIMITS.nodes}: lower them")
     return Order(
         entry=entry,
         method=kind,
@@ -74,36 +74,36 @@ def order(
 
 
 def check_prompt(prompt: object) -> Prompt:
-    """A text, or the messages of a conversation whose last one is the user's."""
+    """Check a prompt: a text, or the messages of a conversation that ends with the user's."""
     if isinstance(prompt, str):
         if not prompt.strip():
             raise ParamError("the prompt is empty: write something, or choose an example")
         if len(prompt) > LIMITS.prompt_characters:
             raise ParamError(f"the prompt has {len(prompt)} characters: shorten it to {LIMITS.prompt_characters}")
-        return _sound(prompt)
+        return _without_surrogates(prompt)
     if not isinstance(prompt, Sequence) or not prompt:
         raise ParamError("the prompt must be a text or a conversation")
     if len(prompt) > LIMITS.turns:
         raise ParamError(f"the conversation has more than {LIMITS.turns} messages: begin a new one")
     messages = tuple(_message(message) for message in prompt)
     if messages[-1]["role"] != "user":
-        raise ParamError("write a message: a conversation ends with the user's")
+        raise ParamError("write a message: a conversation ends with the user's message")
     if any(message["role"] == "system" for message in messages[1:]):
         raise ParamError("only the first message of a conversation may be the system's")
     return messages
 
 
 def check_reference(text: object) -> str:
-    """A document to copy from; nothing is none."""
+    """Check a document to copy from; without one, the result is empty."""
     if not isinstance(text, str) or not text.strip():
         return ""
     if len(text) > LIMITS.reference_characters:
         raise ParamError(f"the reference has {len(text)} characters: shorten it to {LIMITS.reference_characters}")
-    return _sound(text)
+    return _without_surrogates(text)
 
 
 def whole(value: object) -> object:
-    """A whole number that came as text or as a float, as browsers send them; anything else as it is."""
+    """Convert a text or a float, as browsers send them, to a whole number; other values are returned unchanged."""
     if isinstance(value, float) and value.is_integer() and abs(value) <= 2**53:
         return int(value)
     if isinstance(value, str) and len(value) <= 20 and value.strip().lstrip("-").isascii():
@@ -115,7 +115,7 @@ def whole(value: object) -> object:
 
 
 def typed(cls: type[Params], values: Mapping[str, object]) -> dict[str, JSON]:
-    """Values of controls in the types of their fields: sliders give 5.0 where 5 is meant; empty fields are left out."""
+    """Convert the values of controls to the types of their fields (sliders send 5.0 for 5); leave out empty ones."""
     kinds = {row["name"]: row["type"] for row in cls.describe()}
     return {
         name: whole(value) if kinds.get(name) == "int" else value for name, value in values.items() if value is not None
@@ -123,20 +123,20 @@ def typed(cls: type[Params], values: Mapping[str, object]) -> dict[str, JSON]:
 
 
 def presets(kind: type[Method]) -> dict[str, dict[str, JSON]]:
-    """All settings of a method by the name of the preset; the first one is the defaults."""
+    """The settings of a method by the name of the preset, the defaults first."""
     plain = kind.Params().to_json()
     return {"defaults": plain} | {
         name: kind.Params.parse(dict(values)).to_json() for name, values in kind.Params.presets.items()
     }
 
 
-def named(kind: type[Method], values: Mapping[str, object]) -> str:
-    """The preset that some settings are, or no name."""
+def preset_name(kind: type[Method], values: Mapping[str, object]) -> str:
+    """The name of the preset that has these settings, or an empty string."""
     return next((name for name, settings in presets(kind).items() if settings == values), "")
 
 
 def preset(kind: type[Method], name: object) -> dict[str, JSON]:
-    """The settings of one preset."""
+    """The settings of a preset."""
     known = presets(kind)
     if not isinstance(name, str) or name not in known:
         raise ParamError(f"{kind.label} has no preset {shown(name)}; choose one of {', '.join(known)}")
@@ -161,9 +161,9 @@ def _message(message: object) -> Message:
         raise ParamError(f"the {role}'s message is empty: write something")
     if len(content) > LIMITS.message_characters:
         raise ParamError(f"a message has {len(content)} characters: shorten it to {LIMITS.message_characters}")
-    return {"role": str(role), "content": _sound(content)}
+    return {"role": str(role), "content": _without_surrogates(content)}
 
 
-def _sound(text: str) -> str:
-    """Without halves of letters, which no file and no address can hold."""
+def _without_surrogates(text: str) -> str:
+    """Replace lone surrogates, which no file and no address can contain."""
     return re.sub("[\ud800-\udfff]", "\ufffd", text)

@@ -1,10 +1,10 @@
 """How Gradio handles the page's events.
 
-It tells each component on which progress is shown, and each input, how an event goes on, and copies all that it knows
-of the component for that. The page shows progress itself, so no component is told: the hundred that a page's address
-may change once took ten milliseconds of the browser's at every update of a run.
+By default Gradio sends the progress of an event to each of its inputs and outputs, and copies the component's
+configuration for that: for the hundred outputs of the page's address this took ten milliseconds in the browser at each
+update of a run. The page shows progress itself, so it is switched off.
 
-Values reach handlers as they were sent: Gradio's own checks answer with an error of the server's.
+Handlers get the values as they were sent: a value that fails Gradio's own checks would become a server error.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ import gradio as gr
 from .limits import LIMITS
 
 _log = logging.getLogger(__name__)
-_QUIETLY: dict[str, Any] = {
+_NO_PROGRESS: dict[str, Any] = {
     "show_progress": "hidden",
     "show_progress_on": [],
     "api_visibility": "private",
     "preprocess": False,
 }
-# Events that only change the page skip the queue; all decoding shares one line, with two to spare for who just left.
-QUICK: dict[str, Any] = {**_QUIETLY, "queue": False}
+# Events that only change the page skip Gradio's queue. All decoding shares one queue, with two places in reserve for
+# runs whose visitors have just left.
+QUICK: dict[str, Any] = {**_NO_PROGRESS, "queue": False}
 DECODES: dict[str, Any] = {
-    **_QUIETLY,
+    **_NO_PROGRESS,
     "concurrency_id": "decode",
     "concurrency_limit": LIMITS.waiting + 2,
     "trigger_mode": "once",
@@ -36,14 +37,14 @@ DECODES: dict[str, Any] = {
 
 
 def tolerant(handler: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a handler: invalid values, which the page itself never sends, change nothing."""
+    """Wrap a handler so that invalid values, which the page itself never sends, change nothing."""
 
     @functools.wraps(handler)
     def handle(*values: Any) -> Any:
         try:
             return handler(*values)
         except Exception:
-            _log.exception("an event changed nothing")
+            _log.exception("an event handler failed")
             return gr.skip()
 
     return handle

@@ -1,4 +1,4 @@
-"""Prompts to begin with, each chosen for what it shows; the embedded model answers all of them."""
+"""Example prompts, each of which shows a strength or a weakness of a method; the embedded model answers all of them."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _SUM = (
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A prompt with what to watch for."""
+    """A prompt and what it shows."""
 
     id: str
     label: str
-    shows: str  # one sentence
-    method: str  # one that shows it
+    shows: str  # a sentence on what to watch for
+    method: str  # a method on which it can be seen
     prompt: str = ""
     messages: tuple[Mapping[str, str], ...] = ()  # a conversation instead of a prompt
     sampling: Mapping[str, JSON] = field(default_factory=dict)
@@ -38,21 +38,31 @@ class Example:
 EXAMPLES: dict[str, Example] = {
     example.id: example
     for example in (
-        Example("sum", "A worked sum", "Its lines repeat each other's turns: n-gram pools win.", "lookahead", _SUM),
         Example(
-            "function", "A Python function", "Code is written to a pattern: pools and drafts win.", "lookahead", _CODE
+            "sum",
+            "A worked sum",
+            "The lines of the answer repeat the same phrases: n-gram pools work well.",
+            "lookahead",
+            _SUM,
+        ),
+        Example(
+            "function",
+            "A Python function",
+            "Code follows patterns: n-gram pools and drafters work well.",
+            "lookahead",
+            _CODE,
         ),
         Example(
             "summary",
             "A report to sum up",
-            "The answer repeats words of the report: copying from the prompt wins.",
+            "The answer repeats words of the report: copying from the prompt works well.",
             "prompt_lookup",
             _REPORT,
         ),
         Example(
             "chat",
             "Free chat",
-            "Nothing to copy, little to repeat: a drafter earns its keep.",
+            "There is nothing to copy and little to repeat: only a drafter helps.",
             "draft_model",
             messages=(
                 {"role": "user", "content": "Hello, my name is Bela. I want to paint the kitchen this weekend."},
@@ -61,7 +71,7 @@ EXAMPLES: dict[str, Example] = {
         Example(
             "names",
             "Invented names, sampled",
-            "Names nobody has seen and a high temperature: no guess is good, and every method loses.",
+            "Names that no text contains, at a high temperature: most guesses are rejected, for every method.",
             "draft_model",
             "Who are Xolvor, Britk, Umqar, Zedfin and Wolqua?",
             sampling={"temperature": 1.2, "seed": 3},
@@ -69,7 +79,7 @@ EXAMPLES: dict[str, Example] = {
         Example(
             "translation",
             "A translation",
-            "Word after word of another language: shows how little an n-gram knows.",
+            "Each word is new: n-grams of earlier text hardly help.",
             "jacobi",
             "Translate this into Velan: The big dog found the letter in the garden. At night the king sleeps.",
         ),

@@ -1,8 +1,8 @@
-"""Keeps Gradio from storing state of its visitors.
+"""Prevents Gradio from storing state of its visitors.
 
-Gradio stores the last value of every control for each session, and the events that no client fetched. On this page an
-event carries all that it needs, so the state of a session is dropped with its request; unfetched events are dropped
-after some seconds.
+Gradio stores the last value of every control for each session, and the events that no client has fetched. On this page
+an event carries everything that it needs, so a session's state is dropped with its request; unfetched events are
+dropped after some seconds.
 """
 
 from __future__ import annotations

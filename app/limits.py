@@ -1,4 +1,4 @@
-"""Every cap of the page with its reason. All of them hold on the server, whatever a browser sends."""
+"""The limits of the page, each with its reason. The server enforces all of them, whatever a browser sends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from decoding.trace.file import Limits as FileLimits
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one visitor may ask of a machine that many share."""
+    """The limits for visitors of a machine that many share."""
 
     prompt_characters: int = 8_000  # more than the embedded model's context holds; read before it is tokenised
     reference_characters: int = 8_000  # of a document to copy from
@@ -23,49 +23,49 @@ class Limits:
     seconds: float = 60.0  # of the wall clock, for one run from its first step
     race_seconds: float = 120.0  # for all the runs of a race together
     lanes: int = 6  # methods of a race: more do not fit side by side
-    waiting: int = 16  # runs waiting for the engine: told at once to come back later, the next one loses less
-    waiting_each: int = 8  # of one client: a class behind one address gets a good part of the line, and not all of it
-    unread_seconds: float = 5.0  # without a reader, then a run ends: nobody waits for it, others do
-    threads: int = 40  # of the server: every run that waits holds one
+    waiting: int = 16  # runs in the queue: one that would wait for very long is better refused at once
+    waiting_each: int = 8  # of one client: a class behind one address gets a good part of the queue, but not all of it
+    unread_seconds: float = 5.0  # a run that nobody has read for so long is cancelled, since others wait for the engine
+    threads: int = 40  # of the server: each waiting run occupies one
     stream_bytes: int = 900_000  # of one run in the page's component, which copies its value on every update
-    # Seconds between two updates of the page: each takes time from the run that it tells of, most where two cores have
-    # to serve the browser as well. Charts of a live run rest for half a second: there one picture is for all of it.
+    # Seconds between two updates of the page: each slows the run, most where the browser shares two cores with it.
+    # The charts of a live run are drawn every half second, so that on two cores every update is one picture.
     live_gap: float = 0.2 if (os.cpu_count() or 1) > 2 else 0.5
-    # What is kept for visitors, and how much of it for one client: whoever has most makes room first.
+    # What is stored for visitors, and how much of it for one client: the client that has most is evicted from first.
     sessions: int = 200  # browser tabs: the last answer, and what methods learnt from their texts
     sessions_each: int = 50
     chats: int = 16  # conversations whose caches stay in memory between two turns
     chats_each: int = 8
-    stored_bytes: int = 64 * 2**20  # packed records of live runs and dropped files, to be looked at again
+    stored_bytes: int = 64 * 2**20  # packed traces of live runs and uploaded files, which can be opened again
     stored_bytes_each: int = 16 * 2**20
     stored_runs: int = 256
     stored_runs_each: int = 64
-    unpacked_runs: int = 6  # records held as objects
-    unpacked_values: int = 2**21  # of these records together: some 70 MB, or one of the largest there are
-    page_characters: int = 16 * 2**20  # of a run as one HTML file: it is made whole, and opened by browsers
-    models: int = 2  # engines in memory; the one unused for longest makes room
+    unpacked_runs: int = 6  # traces that are unpacked
+    unpacked_values: int = 2**21  # in all unpacked traces: about 70 MB, or one of the largest traces
+    page_characters: int = 16 * 2**20  # of a run as one HTML file, which is built in memory and opened in a browser
+    models: int = 2  # engines in memory; the least recently used one is evicted
     upload_bytes: int = 4 * 2**20  # of a trace as it is sent, packed or not
-    file_bytes: int = 6 * 2**20  # of a request that brings such a trace: it comes as text, a third larger
+    file_bytes: int = 6 * 2**20  # of a request that uploads such a trace as text, a third larger
     body_bytes: int = 256 * 2**10  # of any other request: a conversation as long as it may be takes a fifth of that
     head_seconds: float = 10.0  # for the head of a request to arrive, from its first byte or the connection's beginning
     body_seconds: float = 15.0  # for its body
     file_seconds: float = 90.0  # for a trace: half a megabit per second
-    send_seconds: float = 30.0  # for a piece of an answer to be taken from the wire
-    patience: float = 10.0  # seconds that a request waits for a place beside others of its client
+    send_seconds: float = 30.0  # for a client to receive a chunk of a response
+    patience: float = 10.0  # seconds that a request waits while others of its client are answered
     events_each: int = 16  # events of one client that are answered at once
     calls_each: int = 4  # calls of functions: reading, replaying, exporting
     connections: int = 2_000  # open at once, where the system allows as many files
-    connections_each: int = 400  # of one address, unless it is a proxy's: a page takes six
-    address_characters: int = 18_000  # of a page address: a long prompt and a reference fit, a flood does not
-    address_bytes: int = 56_000  # of it as it is sent, where most letters are three: the server reads 64 KB in all
-    detail_steps: int = 4_096  # highest step that can be asked for
+    connections_each: int = 400  # of one address, unless it is a proxy's: a page uses six
+    address_characters: int = 18_000  # of a page's address: enough for a long prompt and a reference
+    address_bytes: int = 56_000  # of the encoded address, where most letters take three; the server reads 64 KB in all
+    detail_steps: int = 4_096  # highest step whose details can be requested
 
     @property
     def files(self) -> FileLimits:
-        """For a trace that a visitor drops: small enough to be drawn, and read and replayed in about two seconds.
+        """The limits of an uploaded trace: it can be drawn, and is read and replayed in about two seconds.
 
-        The longest run with the largest steps that the page itself makes fits in, as long as it is fully recorded: of
-        a node some 25 values and 120 bytes, or twice that with a drafter's law.
+        The longest fully recorded run with the largest steps that the page can make is within them. A node takes about
+        25 values and 120 bytes, or twice that with the distribution of a drafter.
         """
         return FileLimits(
             line_bytes=2 * 2**20,

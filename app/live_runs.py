@@ -1,4 +1,4 @@
-"""A live run from its place in the line to its proof, as the text that the page's component holds.
+"""Live runs: each waits in the queue, loads its model, decodes, and is checked; its lines reach the page as a text.
 
 The text only grows, so that each update sends its tail. The engine's clock runs inside the engine alone: what is done
 here is not counted, and nothing waits for the page.
@@ -9,172 +9,175 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
-from contextlib import closing
-from dataclasses import asdict, dataclass
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from decoding.errors import ParamError
-from viz.stream import play as stream
-from viz.stream.play import Play
+from viz.stream import play as player
 
 from .controls import Message, Order
-from .hosting import EVICTED, host
 from .limits import LIMITS
 from .middleware.session_tracker import SessionTracker
-from .model_pool import Engines
+from .model_pool import ModelPool
 from .quota_cache import Quota, QuotaCache
-from .run_queue import Line
-from .streaming import Pieces, arrival, bursts, guarded, led, turn
-from .trace_store import Kept, Proof, Store, new_id
+from .run_queue import RunQueue
+from .streaming import EVICTED, Lines, RunWriter, batches, failure_line, page_line, wait_for_engine, wait_for_turn
+from .trace_store import Proof, StoredRun, TraceStore, new_id
 
 if TYPE_CHECKING:
     from decoding.chat import Chat
     from decoding.engine import Engine
     from decoding.run import Run
 
-RACE = " race"  # follows the name of a tab, whose race and run are two
-_BLINK = 0.1  # seconds: a shorter wait is over before a sentence about it has been read
-Decoding = Generator[str, None, "tuple[Run, Play]"]
+RACE = " race"  # suffix to the name of a tab: its race and its run go on side by side
+_SHORT_WAIT = 0.1  # seconds: a shorter wait is over before a sentence about it has been read
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What belongs to one start of a run: who started it, its id, and the event that cancels it."""
+
+    tab: str
+    client: str
+    id: str = field(default_factory=new_id)
+    cancel: threading.Event = field(default_factory=threading.Event)
 
 
 @dataclass(slots=True)
-class _Talk:
-    """A tab's conversation, as long as it is not replaced by another."""
+class _Conversation:
+    """A tab's conversation, until another one replaces it."""
 
-    answer: tuple[tuple[Message, ...], str] | None = None  # what was said last, and what came
+    answer: tuple[tuple[Message, ...], str] | None = None  # the last run's prompt and its answer
 
 
-class Runs:
-    """All live runs of the server."""
+class LiveRuns:
+    """All live runs of the server, and what is stored for the next run of each tab."""
 
     def __init__(
-        self, engines: Engines, store: Store, line: Line | None = None, tracker: SessionTracker | None = None
+        self,
+        models: ModelPool,
+        store: TraceStore,
+        queue: RunQueue | None = None,
+        tracker: SessionTracker | None = None,
     ) -> None:
-        self.engines, self.store, self._tracker = engines, store, tracker
-        self.line = Line(LIMITS.waiting, LIMITS.waiting_each) if line is None else line  # an empty one counts as false
-        self._going: dict[str, threading.Event] = {}  # by the visitor's tab
+        self.models, self.store, self._tracker = models, store, tracker
+        # An empty queue counts as false.
+        self.queue = RunQueue(LIMITS.waiting, LIMITS.waiting_each) if queue is None else queue
+        self._active: dict[str, Job] = {}  # by tab
         self._closed = False
         tabs, tabs_each = Quota(LIMITS.sessions), Quota(LIMITS.sessions_each)
-        self._talks: QuotaCache[_Talk] = QuotaCache(tabs, tabs_each)  # by tab
+        self._conversations: QuotaCache[_Conversation] = QuotaCache(tabs, tabs_each)  # by tab
         # By tab: model, and the caches of its turns.
         self._chats: QuotaCache[tuple[str, Chat]] = QuotaCache(Quota(LIMITS.chats), Quota(LIMITS.chats_each))
-        # By tab: model, and what methods learnt from its texts. An engine serves many visitors: it must not keep that.
+        # By tab: model, and what methods learnt from its texts. An engine serves many visitors: it must not store that.
         self._memories: QuotaCache[tuple[str, dict[str, Any]]] = QuotaCache(tabs, tabs_each)
-        self._paces: dict[str, float] = {}  # by model: seconds that a token of its last prompt took
+        self._prefill_pace: dict[str, float] = {}  # by model: seconds for each token of the last prompt
 
     def start(self, order: Order, tab: str, address: str) -> Iterator[str]:
-        """Run an order of a tab; ends when it is done, stopped or closed."""
-        return self.watch(
-            tab,
-            lambda run_id: host(run=run_id, address=f"{address}&run={run_id}"),
-            lambda run_id, cancel: self._one(order, tab, run_id, cancel),
-        )
+        """Decode an order of a tab; yields the text of its lines as it grows."""
+        job = self.job(tab)
+        opening = page_line(run=job.id, address=f"{address}&run={job.id}")
+        return self.stream(job, opening, self._lines(job, order))
 
-    def watch(
-        self, tab: str, opening: Callable[[str], str], make: Callable[[str, threading.Event], Pieces]
-    ) -> Iterator[str]:
-        """The growing text of an opening and some pieces; what goes wrong becomes its last line.
+    def job(self, tab: str) -> Job:
+        """A new job of a tab, not active yet."""
+        return Job(tab, "" if self._tracker is None else self._tracker.client(tab.removesuffix(RACE)))
 
-        While nothing new comes it is told again: between two tellings it is noticed that a visitor has left.
+    def stream(self, job: Job, opening: str, lines: Lines) -> Iterator[str]:
+        """Yield `opening` with the lines so far whenever there are more; an error becomes the last line.
+
+        While there are none, the same text is yielded again from time to time: only then does Gradio see a closed tab.
         """
-        run_id, cancel, text, shown = new_id(), threading.Event(), "", 0.0
         if self._closed:
-            yield opening(run_id) + stream.fault("The server is being stopped: try again in a minute.")
+            yield opening + player.fault("The server is being stopped: try again in a minute.")
             return
-        if (before := self._going.get(tab)) is not None:
-            before.set()
-        self._going[tab] = cancel
-        self.store.telling.add(run_id)
+        self.stop(job.tab)
+        self._active[job.tab] = job
+        self.store.streaming.add(job.id)
+        text, shown, shown_at = opening, 0, 0.0
         try:
-            with closing(led(opening(run_id), guarded(make(run_id, cancel)))) as pieces:
-                for piece in pieces:
-                    text += piece
-                    if self._left(tab):  # nobody waits for it, and others wait for the engine
-                        cancel.set()
-                    if piece or time.monotonic() - shown >= LIMITS.live_gap:
-                        yield text
-                        shown = time.monotonic()
+            for more in lines:
+                text += more
+                if self._is_unread(job.tab):  # nobody waits for it, and others wait for the engine
+                    job.cancel.set()
+                if len(text) > shown or time.monotonic() - shown_at >= LIMITS.live_gap:
+                    yield text
+                    shown, shown_at = len(text), time.monotonic()
+        except Exception as error:
+            yield text + failure_line(error)
         finally:
-            cancel.set()
-            self.store.telling.discard(run_id)
-            if self._going.get(tab) is cancel:
-                del self._going[tab]
+            lines.close()
+            job.cancel.set()
+            self.store.streaming.discard(job.id)
+            if self._active.get(job.tab) is job:
+                del self._active[job.tab]
 
     def stop(self, tab: str) -> None:
-        """End what a tab runs after the step that is going on."""
-        if (cancel := self._going.get(tab)) is not None:
-            cancel.set()
+        """Cancel the run of a tab: it ends after the current step."""
+        if (job := self._active.get(tab)) is not None:
+            job.cancel.set()
 
     def close(self, seconds: float) -> bool:
         """Start no more runs and cancel those in progress; returns whether all ended in time."""
         self._closed = True
         until = time.monotonic() + seconds
-        while self._going and time.monotonic() < until:
-            for cancel in list(self._going.values()):
-                cancel.set()
+        while self._active and time.monotonic() < until:
+            for job in list(self._active.values()):
+                job.cancel.set()
             time.sleep(0.02)
-        return not self._going
+        return not self._active
 
     def forget(self, tab: str) -> None:
-        """A tab was closed."""
+        """Cancel the run of a closed tab, and delete everything that was stored for it."""
         self.stop(tab)
-        self.renew(tab)
+        self.end_conversation(tab)
         self._memories.pop(tab)
 
-    def renew(self, tab: str) -> None:
-        """A new conversation: a run that still answers in the old one goes on, and its answer is for nobody."""
-        self._talks.pop(tab)
+    def end_conversation(self, tab: str) -> None:
+        """Delete a tab's conversation. A run that still answers in it goes on, but its answer is dropped."""
+        self._conversations.pop(tab)
         self._chats.pop(tab)
 
-    def answer(self, tab: str) -> tuple[tuple[Message, ...], str] | None:
-        """What the last run of a tab was asked and what it wrote, once."""
-        talk = self._talks.get(tab)
-        if talk is None:
+    def take_answer(self, tab: str) -> tuple[tuple[Message, ...], str] | None:
+        """The prompt and the answer of the last run of a tab; returns them only once."""
+        conversation = self._conversations.get(tab)
+        if conversation is None:
             return None
-        answer, talk.answer = talk.answer, None
+        answer, conversation.answer = conversation.answer, None
         return answer
 
-    def client(self, tab: str) -> str:
-        """The client that a tab belongs to."""
-        return "" if self._tracker is None else self._tracker.client(tab.removesuffix(RACE))
-
-    def _left(self, tab: str) -> bool:
-        """Whether nobody has read the events of a tab for some seconds."""
-        tracker, session = self._tracker, tab.removesuffix(RACE)
-        known = tracker is not None and tracker.knows(session)  # not without the request filter
-        return tracker is not None and known and tracker.away(session) > LIMITS.unread_seconds
-
     @property
-    def going(self) -> int:
-        """Tabs with a run under way or waiting."""
-        return len(self._going)
+    def active(self) -> int:
+        """How many tabs have a run or a race that is waiting or running."""
+        return len(self._active)
 
-    def engine(self, order: Order, cancel: threading.Event) -> Generator[str, None, Engine | None]:
-        """Wait for the engine and for what the method needs; None if the visitor did not."""
-        if cancel.is_set():  # while it stood in the line
+    def load(self, order: Order, cancel: threading.Event) -> Generator[str, None, Engine | None]:
+        """Load the engine and the parts that the method needs; returns None if the run was cancelled meanwhile."""
+        if cancel.is_set():
             return None
-        loading = self.engines.ask(order.entry)
+        loading = self.models.request(order.entry)
         for tab, (model, _) in self._chats.items():
-            if model not in self.engines:  # it has made room, but for these caches
+            if model not in self.models:  # it was evicted, but these caches would keep it in memory
                 self._chats.pop(tab)
-        engine = yield from arrival(loading, cancel)
+        engine = yield from wait_for_engine(loading, cancel)
         if engine is None:
             return None
-        return (yield from arrival(self.engines.prepare(order.entry, engine, order.method.name), cancel))
+        return (yield from wait_for_engine(self.models.prepare(order.entry, engine, order.method.name), cancel))
 
+    @contextmanager
     def decode(
         self,
+        job: Job,
         engine: Engine,
         order: Order,
-        tab: str,
-        run_id: str,
-        cancel: threading.Event,
-        cap: int,
+        *,
+        max_bytes: int = LIMITS.stream_bytes,
         chat: Chat | None = None,
         seconds: float = LIMITS.seconds,
-    ) -> Decoding:
-        """The run itself, with its play; the caller closes."""
+    ) -> Iterator[RunWriter]:
+        """A run of the engine for the block, which must iterate over its steps; closes the run."""
         prompt = engine.encode(order.prompt if isinstance(order.prompt, str) else list(order.prompt))
         context = engine.model.card.context
         if len(prompt) > min(LIMITS.prompt_tokens, context - 1):
@@ -189,79 +192,86 @@ class Runs:
             reference=order.reference or None,
             record="full",
             time_budget=seconds,
-            cancel=cancel,
+            cancel=job.cancel,
             chat=chat,
-            memory=self._memory(tab, order),
+            memory=self._memory(job, order),
         )
-        play, known = Play(run.header, run_id, cap), dict[int, str]()
         try:
-            if len(prompt) * self._paces.get(order.entry.name, math.inf) > _BLINK:
-                yield stream.state("reading", f"Reading {len(prompt)} prompt tokens.")
-            piece = play.begin({token: engine.codec.piece(token) for token in set(prompt)})
-            for steps in bursts(run, LIMITS.live_gap):
-                for step in steps:
-                    texts = {token: engine.codec.piece(token) for token in step.used - known.keys()}
-                    known |= texts
-                    piece += play.step(step, texts)
-                yield piece
-                piece = ""
-            if play.run.steps:
-                first = play.run.steps[0]
-                self._paces[order.entry.name] = first.timing.total_ms / 1000 / first.fed
-            return run, play
+            yield RunWriter(run, engine.codec, job.id, max_bytes)
+            if run.steps:
+                first = run.steps[0]
+                self._prefill_pace[order.entry.name] = first.timing.total_ms / 1000 / first.fed
         finally:
             run.close()
 
-    def _one(self, order: Order, tab: str, run_id: str, cancel: threading.Event) -> Pieces:
-        talk = self._talks.get(tab) or _Talk()
-        client = self.client(tab)
-        self._talks.put(client, tab, talk)
-        with self.line.join(client) as ticket:
-            yield from turn(ticket, cancel)
-            engine = yield from self.engine(order, cancel)
+    def prefill_line(self, order: Order, run: Run) -> str:
+        """A line that says that the prompt is being read; "" where that is expected to take no time."""
+        tokens = len(run.header.prompt)
+        if tokens * self._prefill_pace.get(order.entry.name, math.inf) <= _SHORT_WAIT:
+            return ""
+        return player.state("reading", f"Reading {tokens} prompt tokens.")
+
+    def _lines(self, job: Job, order: Order) -> Lines:
+        """Yield the lines of a run: its position in the queue, loading, steps, summary, check, speedup."""
+        conversation = self._conversations.get(job.tab) or _Conversation()
+        self._conversations.put(job.client, job.tab, conversation)
+        with self.queue.join(job.client) as ticket:
+            yield from wait_for_turn(ticket, job.cancel)
+            engine = yield from self.load(order, job.cancel)
             if engine is None:
-                yield stream.fault("Stopped before the first step.")
+                yield player.fault("Stopped before the first step.")
                 return
-            chat = self._chat(tab, order)
-            run, play = yield from self.decode(engine, order, tab, run_id, cancel, LIMITS.stream_bytes, chat)
-            trace = run.trace
-            # First: whoever hears of the end may ask for details at once.
-            evicted = self.store.put(run_id, Kept(trace, play), client)
-            yield (host(notice=EVICTED) if evicted else "") + play.end(run.summary)
+            with self.decode(job, engine, order, chat=self._chat(job, order)) as writer:
+                if line := self.prefill_line(order, writer.run):
+                    yield line
+                for steps in batches(writer.run, LIMITS.live_gap):
+                    yield writer.lines(steps)
+            run, play, trace = writer.run, writer.play, writer.run.trace
+            # Stored before the end is shown: from then on the page may ask for details.
+            evicted = self.store.put(job.id, StoredRun(trace, play), job.client)
+            yield (page_line(notice=EVICTED) if evicted else "") + play.end(run.summary)
             if not isinstance(order.prompt, str):
-                talk.answer = order.prompt, run.summary.text
+                conversation.answer = order.prompt, run.summary.text
             if not trace.steps:
                 return
             check = asdict(engine.rescore(trace))
-            self.store.prove(run_id, Proof(check))
+            self.store.add_proof(job.id, Proof(check))
             yield play.late(check)
-            if order.compare and order.method.name != "autoregressive" and not cancel.is_set():
-                speedup = yield from _measured(engine, order, run, cancel)
-                self.store.prove(run_id, Proof(check, speedup))
+            if order.compare and order.method.name != "autoregressive" and not job.cancel.is_set():
+                speedup = yield from _measure_speedup(engine, order, run, job.cancel)
+                self.store.add_proof(job.id, Proof(check, speedup))
                 yield play.late(check, speedup)
 
-    def _chat(self, tab: str, order: Order) -> Chat | None:
+    def _is_unread(self, tab: str) -> bool:
+        """Whether nobody has read the events of a tab for some seconds."""
+        tracker, session = self._tracker, tab.removesuffix(RACE)
+        known = tracker is not None and tracker.knows(session)  # not without the request filter
+        return tracker is not None and known and tracker.away(session) > LIMITS.unread_seconds
+
+    def _chat(self, job: Job, order: Order) -> Chat | None:
         """The caches of a tab's conversation: new ones for a new conversation, or for another model."""
         if isinstance(order.prompt, str):
             return None
         from decoding.chat import Chat
 
-        model, chat = self._chats.get(tab) or ("", None)
+        model, chat = self._chats.get(job.tab) or ("", None)
         if chat is None or model != order.entry.name or not any(m["role"] == "assistant" for m in order.prompt):
             chat = Chat()
-        self._chats.put(self.client(tab), tab, (order.entry.name, chat))
+        self._chats.put(job.client, job.tab, (order.entry.name, chat))
         return chat
 
-    def _memory(self, tab: str, order: Order) -> dict[str, Any]:
+    def _memory(self, job: Job, order: Order) -> dict[str, Any]:
         """What methods learnt from a tab's texts with this model."""
-        model, memory = self._memories.get(tab) or ("", dict[str, Any]())
+        model, memory = self._memories.get(job.tab) or ("", dict[str, Any]())
         memory = memory if model == order.entry.name else {}
-        self._memories.put(self.client(tab), tab, (order.entry.name, memory))
+        self._memories.put(job.client, job.tab, (order.entry.name, memory))
         return memory
 
 
-def _measured(engine: Engine, order: Order, run: Run, cancel: threading.Event) -> Generator[str, None, float | None]:
-    """How much faster the run wrote than autoregressive decoding does here and now."""
+def _measure_speedup(
+    engine: Engine, order: Order, run: Run, cancel: threading.Event
+) -> Generator[str, None, float | None]:
+    """Decode the prompt again autoregressively; returns the ratio of both speeds."""
     plain = engine.decode(
         run.request.prompt,
         "autoregressive",

@@ -1,4 +1,4 @@
-"""Engines by name: loaded when they are first asked for, kept, and honest about how far the loading is."""
+"""A pool of loaded models: each is loaded in the background when it is first requested; the oldest is evicted."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ _log = logging.getLogger(__name__)
 
 
 class Loading:
-    """An engine that is on its way. Whoever waits may leave: the loading goes on, for the next one."""
+    """Loads an engine, or the parts that a method needs, in a thread. It continues when nobody waits any longer."""
 
     def __init__(self, entry: Entry, engine: Engine | None = None, method: str | None = None) -> None:
         self._entry, self._engine, self._method = entry, engine, method
         self._error: ModelError | None = None
         self._done = threading.Event()
-        self.what, self.share = f"loading {entry.name}", 0.0
+        self.phase, self.share = f"loading {entry.name}", 0.0
         threading.Thread(target=self._load, name=f"loading {entry.name}", daemon=True).start()
 
     def wait(self, timeout: float) -> Engine | None:
-        """The engine if it is there after `timeout` seconds; raises why it cannot be."""
+        """Wait up to `timeout` seconds; returns the engine, or None while it is loading. Raises ModelError."""
         if not self._done.wait(timeout):
             return None
         if self._error is not None:
@@ -39,26 +39,26 @@ class Loading:
 
     @property
     def failed(self) -> bool:
-        """Whether it ended without an engine."""
+        """Whether loading has ended with an error."""
         return self._done.is_set() and self._error is not None
 
     def _load(self) -> None:
         try:
-            engine = self._engine or self._entry.load(self._tell)
+            engine = self._engine or self._entry.load(self._report)
             if self._method is not None:
-                engine.prepare(self._method, self._tell)
+                engine.prepare(self._method, self._report)
             self._engine = engine
-        except SpecscopeError as error:  # it names folders of the host
+        except SpecscopeError as error:  # its message names folders of the host
             _log.warning("%s cannot be loaded: %s", self._entry.name, error)
-            self._error = self._sentence()
+            self._error = self._public_error()
         except Exception:  # out of memory, a device that failed
             _log.exception("loading %s failed", self._entry.name)
-            self._error = self._sentence()
+            self._error = self._public_error()
         finally:
             self._done.set()
 
-    def _sentence(self) -> ModelError:
-        """What a visitor is told of a failure: the host's log has the reason, and a visitor could not mend it."""
+    def _public_error(self) -> ModelError:
+        """The error that a visitor sees. The reason is in the log of the host: a visitor could not act on it."""
         if self._method is None:
             return ModelError(f"{self._entry.name} cannot be loaded on this server now: choose another model")
         return ModelError(
@@ -66,39 +66,39 @@ class Loading:
             "choose another method or model"
         )
 
-    def _tell(self, what: str, share: float) -> None:
-        self.what, self.share = what, share
+    def _report(self, phase: str, share: float) -> None:
+        self.phase, self.share = phase, share
 
 
-class Engines:
-    """Keeps a few engines; the one unused for longest makes room."""
+class ModelPool:
+    """Holds a bounded number of engines by model name; the least recently used one is evicted. Thread-safe."""
 
-    def __init__(self, catalog: Mapping[str, Entry], most: int = LIMITS.models) -> None:
-        self.catalog, self._most = catalog, most
-        self._loading: OrderedDict[str, Loading] = OrderedDict()
-        self._preparing: dict[tuple[str, str], Loading] = {}
+    def __init__(self, catalog: Mapping[str, Entry], capacity: int = LIMITS.models) -> None:
+        self.catalog, self._capacity = catalog, capacity
+        self._engines: OrderedDict[str, Loading] = OrderedDict()
+        self._parts: dict[tuple[str, str], Loading] = {}  # by model and method
         self._lock = threading.Lock()
 
     def __contains__(self, name: str) -> bool:
-        """Whether an engine is kept, or on its way."""
-        return name in self._loading
+        """Whether the model is loaded or loading."""
+        return name in self._engines
 
-    def ask(self, entry: Entry) -> Loading:
-        """The engine of an entry, on its way or there already."""
+    def request(self, entry: Entry) -> Loading:
+        """Load the engine of an entry, unless it is loaded or loading already."""
         with self._lock:
-            known = self._loading.get(entry.name)
-            if known is None or known.failed:
-                known = self._loading[entry.name] = Loading(entry)
-            self._loading.move_to_end(entry.name)
-            while len(self._loading) > self._most:
-                gone, _ = self._loading.popitem(last=False)
-                self._preparing = {key: value for key, value in self._preparing.items() if key[0] != gone}
-            return known
+            loading = self._engines.get(entry.name)
+            if loading is None or loading.failed:
+                loading = self._engines[entry.name] = Loading(entry)
+            self._engines.move_to_end(entry.name)
+            while len(self._engines) > self._capacity:
+                evicted, _ = self._engines.popitem(last=False)
+                self._parts = {key: value for key, value in self._parts.items() if key[0] != evicted}
+            return loading
 
     def prepare(self, entry: Entry, engine: Engine, method: str) -> Loading:
-        """What a method needs beside the weights, on its way or there already."""
+        """Load the parts that a method needs beside the weights, unless they are loaded or loading already."""
         with self._lock:
-            known = self._preparing.get((entry.name, method))
-            if known is None or known.failed:
-                known = self._preparing[entry.name, method] = Loading(entry, engine, method)
-            return known
+            loading = self._parts.get((entry.name, method))
+            if loading is None or loading.failed:
+                loading = self._parts[entry.name, method] = Loading(entry, engine, method)
+            return loading

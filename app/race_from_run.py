@@ -1,4 +1,4 @@
-"""What a race takes over from the run on the screen: a live one, a recording, or a trace that was dropped."""
+"""Fills in the form of a race from the run on the screen: a live run, a recording, or an uploaded trace."""
 
 from __future__ import annotations
 
@@ -10,40 +10,41 @@ from decoding.methods import METHODS
 from decoding.request import find_sampling
 from decoding.types import Header, Trace
 
-from .address import State, parse
+from .address import PageState, parse
 from .catalog import Entry
-from .controls import check_prompt, named
+from .controls import check_prompt, preset_name
 from .examples import EXAMPLES
 from .limits import LIMITS
-from .state import House
+from .state import AppState
+from .streaming import as_sentence
 
 if TYPE_CHECKING:
     from decoding.engine import Engine
 
-_PATIENCE = 20.0  # seconds for the tokenizer, which comes with its model
-_NO_MODEL = "This page does not have the run's model: the race is on another one."
-_OTHER_TOKENS = "The prompt stands here as plain text: the model may read it as other tokens than the run did."
-_OWN_SETTINGS = "A race knows presets only: the run's own settings of its method stay behind."
+_LOAD_TIMEOUT = 20.0  # seconds for the model, whose tokenizer is needed
+_NO_MODEL = "This page does not have the run's model: another one is selected."
+_OTHER_TOKENS = "The prompt was converted to plain text: its tokens may differ from those of the run."
+_OWN_SETTINGS = "A race uses presets only: the method's own settings in the run were not copied."
 
 
-def take(house: House, query: Mapping[str, str]) -> tuple[State, list[str]]:
-    """The race of the run that an address names, and sentences about what could not be taken over."""
-    state, remarks = parse(query, house.catalog), list[str]()
+def race_from_run(app_state: AppState, query: Mapping[str, str]) -> tuple[PageState, list[str]]:
+    """The race form for the run that an address names, and a remark on each setting that could not be copied."""
+    state, remarks = parse(query, app_state.catalog), list[str]()
     try:
-        kept = house.store.get(state.run)
-        if kept is not None:
-            _from_trace(house, kept.trace, state, remarks)
+        stored = app_state.store.get(state.run)
+        if stored is not None:
+            _copy_settings(app_state, stored.trace, state, remarks)
     except SpecscopeError as error:
-        remarks.append(f"{str(error)[:1].upper()}{str(error)[1:].rstrip('.')}.")
+        remarks.append(as_sentence(error))
     if state.method is not None:
         _set_method(state, remarks)
     return state, remarks
 
 
-def _from_trace(house: House, trace: Trace, state: State, remarks: list[str]) -> None:
-    """What the address of the run does not tell already."""
+def _copy_settings(app_state: AppState, trace: Trace, state: PageState, remarks: list[str]) -> None:
+    """Copy from the trace what the address does not contain."""
     header = trace.header
-    entry = house.catalog.get(state.model or "") or _entry(house, header)
+    entry = app_state.catalog.get(state.model or "") or _entry(app_state, header)
     if entry is None:
         remarks.append(_NO_MODEL)
     else:
@@ -54,46 +55,46 @@ def _from_trace(house: House, trace: Trace, state: State, remarks: list[str]) ->
     state.sampling = find_sampling(header.sampling).to_json()
     state.length = state.length or min(header.max_new_tokens, LIMITS.new_tokens)
     if state.prompt is None and state.example is None:
-        text, same = _text(house, entry, trace)
+        text, same_tokens = _prompt_text(app_state, entry, trace)
         state.prompt = check_prompt(text)
         state.example = next((known.id for known in EXAMPLES.values() if known.prompt == text), None)
-        if not same:
+        if not same_tokens:
             remarks.append(_OTHER_TOKENS)
 
 
-def _entry(house: House, header: Header) -> Entry | None:
-    """The model of the catalog that a record names."""
+def _entry(app_state: AppState, header: Header) -> Entry | None:
+    """The catalog's entry for the model that a trace names."""
     name = header.model.name
-    return next((entry for entry in house.catalog.values() if name in (entry.name, entry.model)), None)
+    return next((entry for entry in app_state.catalog.values() if name in (entry.name, entry.model)), None)
 
 
-def _text(house: House, entry: Entry | None, trace: Trace) -> tuple[str, bool]:
-    """The prompt as a text, and whether the model is known to read it as the very tokens of the record."""
+def _prompt_text(app_state: AppState, entry: Entry | None, trace: Trace) -> tuple[str, bool]:
+    """The prompt as text, and whether the model's tokenizer turns it into exactly the tokens of the trace."""
     prompt = trace.header.prompt
     pieces = [trace.texts.get(token, "") for token in prompt]
     spelled = "".join(pieces)
-    engine = None if entry is None else house.runs.engines.ask(entry).wait(_PATIENCE)
+    engine = None if entry is None else app_state.runs.models.request(entry).wait(_LOAD_TIMEOUT)
     if engine is None:
         return spelled, False
-    plain = engine.codec.decode(prompt)  # the model puts its special tokens around a text by itself
+    plain = engine.codec.decode(prompt)  # without the special tokens, which the tokenizer adds to a text
     for text in (plain, spelled, "".join(pieces[1:])):
-        if text.strip() and _reads(engine, text) == list(prompt):
+        if text.strip() and _encode(engine, text) == list(prompt):
             return text, True
     return plain, False
 
 
-def _reads(engine: Engine, text: str) -> list[int]:
+def _encode(engine: Engine, text: str) -> list[int]:
     try:
         return engine.encode(text)
     except SpecscopeError:
         return []
 
 
-def _set_method(state: State, remarks: list[str]) -> None:
-    """The run's method beside autoregressive decoding, with its preset."""
+def _set_method(state: PageState, remarks: list[str]) -> None:
+    """Select the run's method with its preset, and autoregressive decoding."""
     assert state.method is not None
     state.methods = tuple(dict.fromkeys(("autoregressive", state.method)))
-    chosen = named(METHODS[state.method], state.params)
+    chosen = preset_name(METHODS[state.method], state.params)
     if not chosen:
         remarks.append(_OWN_SETTINGS)
     elif METHODS[state.method].Params.presets:

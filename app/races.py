@@ -1,9 +1,8 @@
-"""Several methods on one prompt: run one after the other on the server, raced in the browser at the recorded pace."""
+"""A race: several methods decode one prompt, one after the other; the browser replays them side by side."""
 
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -12,22 +11,21 @@ from decoding.errors import ParamError
 from decoding.params import shown
 from decoding.trace.rescore import Rescore
 from decoding.types import Trace
-from viz.stream import play as stream
+from viz.stream import play as player
 from viz.stream.lines import line
 
 from .controls import Order
-from .hosting import EVICTED, host
 from .limits import LIMITS
-from .live_runs import RACE, Runs
-from .streaming import Pieces, guarded, turn
-from .trace_store import Kept, Proof, new_id
+from .live_runs import RACE, Job, LiveRuns
+from .streaming import EVICTED, Lines, batches, failure_line, page_line, wait_for_turn
+from .trace_store import Proof, StoredRun
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where two runs that must agree part: new token `at`, and the margin if the target nearly tied there."""
+    """Two runs that must agree differ from new token `at` on; `margin` is set if the target nearly tied there."""
 
     methods: tuple[str, str]
     at: int
@@ -35,7 +33,7 @@ class Difference:
 
 
 def check_lanes(methods: object) -> tuple[str, ...]:
-    """The methods of a race by name, in the order given."""
+    """Check the names of a race's methods; returns them in the order given."""
     if not isinstance(methods, Sequence) or isinstance(methods, str) or not all(isinstance(m, str) for m in methods):
         raise ParamError("name the methods of a race")
     if not 2 <= len(methods) <= LIMITS.lanes:
@@ -45,25 +43,23 @@ def check_lanes(methods: object) -> tuple[str, ...]:
     return tuple(methods)
 
 
-def start(runs: Runs, orders: Sequence[Order], tab: str, address: str) -> Iterator[str]:
-    """Run the orders, which differ in method alone, and give the growing text of the race."""
-    return runs.watch(
-        f"{tab}{RACE}",
-        lambda race_id: (
-            host(run=race_id, address=address) + line("race", labels=[order.method.label for order in orders])
-        ),
-        lambda race_id, cancel: _race(_Race(runs, tab, cancel), orders),
-    )
+def start(runs: LiveRuns, orders: Sequence[Order], tab: str, address: str) -> Iterator[str]:
+    """Run the orders, which differ in their method only, one after the other; yields the race's text as it grows."""
+    job = runs.job(f"{tab}{RACE}")
+    opening = page_line(run=job.id, address=address) + line("race", labels=[order.method.label for order in orders])
+    return runs.stream(job, opening, _Race(runs, tab, job).lines(orders))
 
 
-def stop(runs: Runs, tab: str) -> None:
-    """End a tab's race."""
+def stop(runs: LiveRuns, tab: str) -> None:
+    """Cancel a tab's race."""
     runs.stop(f"{tab}{RACE}")
 
 
 def first_difference(done: Sequence[tuple[Trace, Rescore]]) -> Difference | None:
-    """Lossless greedy runs of one prompt must write the same tokens: where they first do not."""
-    bound = [(trace, check) for trace, check in done if trace.header.lossless and _greedy(trace) and _whole(trace)]
+    """Where lossless greedy runs of one prompt, which must write the same tokens, first differ; None: nowhere."""
+    bound = [
+        (trace, check) for trace, check in done if trace.header.lossless and _is_greedy(trace) and _is_complete(trace)
+    ]
     for trace, check in bound[1:]:
         base, proof = bound[0]
         if trace.ids == base.ids:
@@ -76,65 +72,72 @@ def first_difference(done: Sequence[tuple[Trace, Rescore]]) -> Difference | None
     return None
 
 
-def _greedy(trace: Trace) -> bool:
+def _is_greedy(trace: Trace) -> bool:
     return trace.header.sampling.get("temperature") == 0
 
 
-def _whole(trace: Trace) -> bool:
-    """A run that was stopped wrote only a beginning."""
+def _is_complete(trace: Trace) -> bool:
+    """Whether a run ended by itself; one that was stopped wrote only the beginning of its text."""
     return trace.summary is not None and trace.summary.finish in ("length", "end_of_text", "stop")
 
 
 @dataclass(slots=True)
 class _Race:
-    """A race under way."""
+    """A race in progress."""
 
-    runs: Runs
+    runs: LiveRuns
     tab: str
-    cancel: threading.Event
-    until: float = 0.0  # by the monotonic clock
-    done: list[tuple[Trace, Rescore]] = field(default_factory=list)
-    evicted: bool = False  # earlier runs of the visitor made room for these
-    kept: list[tuple[str, str]] = field(default_factory=list)  # a method's label, and the id to look at its run by
+    job: Job
+    deadline: float = 0.0  # by the monotonic clock
+    checked: list[tuple[Trace, Rescore]] = field(default_factory=list)
+    stored: list[tuple[str, str]] = field(default_factory=list)  # label of the method, and id of its stored run
+    evicted: bool = False  # whether earlier runs of the visitor were evicted for these
 
+    def lines(self, orders: Sequence[Order]) -> Lines:
+        """Yield the lines of the race: those of each run with the number of its lane, then the end."""
+        with self.runs.queue.join(self.job.client) as ticket:
+            for lines in wait_for_turn(ticket, self.job.cancel):
+                yield in_lane(0, lines)
+            self.deadline = time.monotonic() + LIMITS.race_seconds
+            for lane, order in enumerate(orders):
+                try:
+                    for lines in self._run(order):
+                        yield in_lane(lane, lines)
+                except Exception as error:
+                    yield in_lane(lane, failure_line(error))
+            difference = first_difference(self.checked)
+            if difference is not None and difference.margin is None:
+                _log.error("%s and %s write different tokens from new token %d on", *difference.methods, difference.at)
+            yield page_line(done=True, runs=self.stored, **({"notice": EVICTED} if self.evicted else {}))
 
-def _race(race: _Race, orders: Sequence[Order]) -> Pieces:
-    with race.runs.line.join(race.runs.client(race.tab)) as ticket:
-        for piece in turn(ticket, race.cancel):
-            yield in_lane(0, piece)
-        race.until = time.monotonic() + LIMITS.race_seconds
-        for lane, order in enumerate(orders):
-            for piece in guarded(_lane(race, order)):
-                yield in_lane(lane, piece)
-        parted = first_difference(race.done)
-        if parted is not None and parted.margin is None:
-            _log.error("%s and %s write different tokens from new token %d on", *parted.methods, parted.at)
-        yield host(done=True, runs=race.kept, **({"notice": EVICTED} if race.evicted else {}))
-
-
-def _lane(race: _Race, order: Order) -> Pieces:
-    runs, run_id = race.runs, new_id()
-    engine = yield from runs.engine(order, race.cancel)
-    if engine is None:
-        yield stream.fault("Stopped before its first step.")
-        return
-    seconds = min(LIMITS.seconds, race.until - time.monotonic())
-    if seconds <= 0:
-        yield stream.fault(f"The race's {LIMITS.race_seconds:g} seconds were over before its first step.")
-        return
-    # Thin steps: a race shows texts and times.
-    run, play = yield from runs.decode(engine, order, race.tab, run_id, race.cancel, 0, seconds=seconds)
-    trace = run.trace
-    race.evicted |= runs.store.put(run_id, Kept(trace, play), runs.client(race.tab))
-    yield play.end(run.summary)
-    if trace.steps:
-        check = engine.rescore(trace)
-        runs.store.prove(run_id, Proof(asdict(check)))
-        race.done.append((trace, check))
-        race.kept.append((order.method.label, run_id))
-        yield play.late(asdict(check))
+    def _run(self, order: Order) -> Lines:
+        """Yield the lines of one run."""
+        runs, job = self.runs, Job(self.tab, self.job.client, cancel=self.job.cancel)
+        engine = yield from runs.load(order, job.cancel)
+        if engine is None:
+            yield player.fault("Stopped before its first step.")
+            return
+        seconds = min(LIMITS.seconds, self.deadline - time.monotonic())
+        if seconds <= 0:
+            yield player.fault(f"The race's {LIMITS.race_seconds:g} seconds were over before its first step.")
+            return
+        # With no bytes for whole steps, all of them are thin: a race shows texts and times only.
+        with runs.decode(job, engine, order, max_bytes=0, seconds=seconds) as writer:
+            if reading := runs.prefill_line(order, writer.run):
+                yield reading
+            for steps in batches(writer.run, LIMITS.live_gap):
+                yield writer.lines(steps)
+        run, play, trace = writer.run, writer.play, writer.run.trace
+        self.evicted |= runs.store.put(job.id, StoredRun(trace, play), job.client)
+        yield play.end(run.summary)
+        if trace.steps:
+            check = engine.rescore(trace)
+            runs.store.add_proof(job.id, Proof(asdict(check)))
+            self.checked.append((trace, check))
+            self.stored.append((order.method.label, job.id))
+            yield play.late(asdict(check))
 
 
 def in_lane(lane: int, lines: str) -> str:
-    """Lines with the number of their lane."""
-    return "".join(f'{{"lane":{lane},{told[1:]}' for told in lines.splitlines(keepends=True))
+    """Lines with the number of their lane added."""
+    return "".join(f'{{"lane":{lane},{text[1:]}' for text in lines.splitlines(keepends=True))

@@ -1,7 +1,7 @@
-"""Makes the recorded runs of the gallery: `python -m app.record_gallery [--out FOLDER]`.
+"""Records the runs of the gallery: `python -m app.record_gallery [--out FOLDER]`.
 
-At least one for every method and preset that the embedded model has the parts for. Tokens, trees and panels come out
-the same every time, in float32 on the CPU; only the times are those of the machine.
+It records at least one run for every method and preset whose parts the embedded models have. In float32 on the CPU
+tokens, trees and panels are reproducible; only the times depend on the machine.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from decoding.engine import Engine
     from decoding.methods import Method
 
-_LENGTH, _SHORT = 160, 64  # new tokens of the first recording of a method, and of its presets'
-_TYPICAL: dict[str, JSON] = {"temperature": 0.7, "seed": 1}  # greedy, typical acceptance is the lossless one
+_LENGTH, _SHORT = 160, 64  # new tokens with a method's defaults, and with its other presets
+_TYPICAL: dict[str, JSON] = {"temperature": 0.7, "seed": 1}  # greedy typical acceptance would be lossless
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """One recording to be made."""
+    """How to make one recording."""
 
     id: str
     method: str
@@ -47,7 +47,7 @@ class Recipe:
     model: str = TARGET
 
 
-_BEST = {  # the prompt on which a method shows what it is; the sum where none is named
+_BEST = {  # the example that suits a method best; for all others, the sum
     "draft_model": "chat",
     "prompt_lookup": "summary",
     "ouroboros": "chat",
@@ -68,7 +68,7 @@ _SHOWS = {
 
 
 def recipes() -> list[Recipe]:
-    """What is recorded, in the order of the gallery: a small Lookahead first, since it shows most at a glance."""
+    """All recipes in the order of the gallery: first a small Lookahead, whose views are the easiest to read."""
     from decoding.methods import METHODS
 
     small: dict[str, JSON] = {"W": 7, "N": 4, "G": 7}
@@ -82,7 +82,7 @@ def recipes() -> list[Recipe]:
 
 
 def _of_method(method: type[Method]) -> list[Recipe]:
-    """A method with its defaults, with each preset that differs from them, and where it does badly."""
+    """The recipes of a method: its defaults, each preset that differs from them, and a prompt that does not suit it."""
     name, best = method.name, _BEST.get(method.name, "sum")
     plain = method.Params().to_json()
     found = []
@@ -90,7 +90,7 @@ def _of_method(method: type[Method]) -> list[Recipe]:
         if preset != "defaults" and params == plain:
             continue
         words = "" if preset == "defaults" else f", {preset}"
-        title = f"{method.label}{words}: {_named(best)}"
+        title = f"{method.label}{words}: {_label(best)}"
         run = re.sub(r"[^a-z0-9]+", "-", f"{name} {preset}".lower())
         length = _LENGTH if preset == "defaults" else _SHORT
         found.append(Recipe(run, name, preset, best, title, _SHOWS[name], dict(params), length))
@@ -101,18 +101,18 @@ def _of_method(method: type[Method]) -> list[Recipe]:
     if name == "medusa":
         shows = "The same, with heads that were trained together with the model."
         found.append(
-            Recipe("medusa-2", name, "defaults", best, f"Medusa-2: {_named(best)}", shows, plain, _LENGTH, MEDUSA_2)
+            Recipe("medusa-2", name, "defaults", best, f"Medusa-2: {_label(best)}", shows, plain, _LENGTH, MEDUSA_2)
         )
     return found
 
 
-def _named(example: str) -> str:
-    """An example in the middle of a title."""
+def _label(example: str) -> str:
+    """An example's label in the middle of a title."""
     return EXAMPLES[example].label.lower()
 
 
 def record(engine: Engine, recipe: Recipe) -> tuple[Recording, Trace]:
-    """Run a recipe with its proof and its speed beside autoregressive decoding."""
+    """Run a recipe, rescore it, and measure its speedup over autoregressive decoding."""
     from decoding.methods import METHODS
 
     example = EXAMPLES[recipe.example]
@@ -138,7 +138,7 @@ def record(engine: Engine, recipe: Recipe) -> tuple[Recording, Trace]:
 
 
 def instructive(steps: Sequence[Step]) -> int:
-    """The step to open with: guesses of which some were right and some wrong, early, in a tree that can be read."""
+    """The step to open a recording at: an early one of which some guesses were accepted and some rejected."""
 
     def worth(step: Step) -> tuple[bool, int, int]:
         mixed = 0 < step.accepted < step.drafted
@@ -148,11 +148,13 @@ def instructive(steps: Sequence[Step]) -> int:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Record everything."""
+    """Record the runs and write their index."""
     parser = argparse.ArgumentParser(prog="python -m app.record_gallery", description="Record the runs of the gallery.")
-    parser.add_argument("--out", default=str(FOLDER), metavar="FOLDER", help="where they go (default: assets/traces)")
     parser.add_argument(
-        "--only", default="", metavar="TEXT", help="those whose id holds TEXT; the index is not written"
+        "--out", default=str(FOLDER), metavar="FOLDER", help="the folder to write to (default: assets/traces)"
+    )
+    parser.add_argument(
+        "--only", default="", metavar="TEXT", help="record only runs with TEXT in their id; the index is not written"
     )
     arguments = parser.parse_args(argv)
     try:
@@ -173,7 +175,7 @@ def _record_all(folder: Path, only: str) -> None:
 
     from decoding import load
 
-    torch.set_num_threads(1)  # how sums are shared out must not decide a near-tie
+    torch.set_num_threads(1)  # with several threads, the order of sums could decide a near-tie
     engines = {name: load(name, device="cpu") for name in (TARGET, MEDUSA_2)}
     chosen = [recipe for recipe in recipes() if only in recipe.id]
     if not chosen:

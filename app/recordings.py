@@ -1,6 +1,6 @@
-"""The recorded runs that come with the page: `python -m app.record_gallery` makes them, the gallery shows them.
+"""The recorded runs that ship with the page: `python -m app.record_gallery` makes them, the gallery lists them.
 
-What cannot be read is left out, with a sentence for the host: one damaged file must not keep the page from starting.
+A file that cannot be read is left out and logged: one damaged file must not prevent the page from starting.
 """
 
 from __future__ import annotations
@@ -21,40 +21,40 @@ from decoding.trace.file import parse_trace
 from decoding.trace.schema import from_json
 from decoding.types import JSON
 
-from .trace_store import ID, Kept, Packed, Proof, replay
+from .trace_store import ID, Packed, Proof, StoredRun, replay
 
 FOLDER = Path(__file__).parents[1] / "assets" / "traces"
 INDEX, LANDING = "index.json", "lookahead"
-_HEAD = 2**20  # bytes that a file's first line may have: its header, with the prompt
+_HEADER_BYTES = 2**20  # of a file's first line at most, which holds the header with the prompt
 _REMEDY = 'make the recorded runs anew with "make traces"'
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A recorded run and how to look at it."""
+    """An entry of the gallery."""
 
     id: str
     title: str
-    shows: str  # one sentence: what there is to see
+    shows: str  # a sentence on what the run shows
     method: str
     label: str  # of the method
     preset: str
-    step: int  # where it stands when it is opened
+    step: int  # the step that is shown when it is opened
     tokens_per_step: float
     check: Mapping[str, JSON] | None = None  # of the rescore
     speedup: float | None = None  # against autoregressive decoding, measured together
 
 
 class Recordings:
-    """The recordings of a folder that can be read, in the order of its index."""
+    """All readable recordings of a folder, in the order of its index."""
 
     def __init__(self, folder: Path = FOLDER) -> None:
         self._folder = folder
-        self._known = {each.id: each for each in _listed(folder / INDEX) if self._begins(each.id)}
+        self._known = {each.id: each for each in _listed(folder / INDEX) if self._has_header(each.id)}
         self._lines = dict[str, str]()
-        self._broken = set[str]()  # found so when they were opened
-        self._making = threading.Lock()
+        self._broken = set[str]()  # ids whose files turned out to be damaged
+        self._replay_lock = threading.Lock()
 
     def __iter__(self) -> Iterator[Recording]:
         return iter(self._known.values())
@@ -65,46 +65,46 @@ class Recordings:
 
     @cached_property
     def landing(self) -> Recording | None:
-        """The one that the page opens with: the first that can be replayed to its end."""
+        """The recording that the page opens with: the first that can be replayed to its end."""
         first = sorted(self, key=lambda each: each.id != LANDING)
         return next((each for each in first if self._replays(each.id)), None)
 
     def packed(self, run: str) -> Packed | None:
-        """Its file and its proof; None where it is none of these, or its file cannot be read."""
+        """A recording's file and proof; None if there is no such recording, or its file cannot be read."""
         if run not in self._known or run in self._broken:
             return None
-        told = self._known[run]
+        recording = self._known[run]
         try:
-            return Packed(self._file(run).read_bytes(), Proof(told.check, told.speedup))
+            return Packed(self._file(run).read_bytes(), Proof(recording.check, recording.speedup))
         except OSError as error:
             self._leave_out(run, error.strerror or error)
             return None
 
     def lines(self, run: str) -> str:
-        """What the player reads, made once; TraceError where the file is gone or damaged."""
+        """The player's lines of a recording, cached. Raises TraceError if the file is missing or damaged."""
         if run not in self._lines:
-            with self._making:  # once, even where several ask at the same time
+            with self._replay_lock:  # once, even for several requests at the same time
                 if run not in self._lines:
                     packed = self.packed(run)
-                    made = None if packed is None else self._made(run, packed)
+                    made = None if packed is None else self._replay(run, packed)
                     if made is None:
                         raise TraceError(f"the recording {run!r} cannot be read on this server: choose another one")
                     self._lines[run] = made
         return self._lines[run]
 
     def gallery(self) -> list[dict[str, JSON]]:
-        """What the page lists."""
+        """The entries that the page lists."""
         names = ("id", "title", "shows", "method", "label", "preset", "tokens_per_step")
         return [{name: getattr(each, name) for name in names} for each in self if each.id not in self._broken]
 
     def _file(self, run: str) -> Path:
         return self._folder / f"{run}.jsonl.gz"
 
-    def _begins(self, run: str) -> bool:
-        """Whether the file is there and begins as a trace does: all that can be asked of every file at each start."""
+    def _has_header(self, run: str) -> bool:
+        """Whether the file exists and begins with a header. Reading all files as a whole would delay the start."""
         try:
             with gzip.open(self._file(run)) as file:
-                parse_trace(file.readline(_HEAD), allow_partial=True)
+                parse_trace(file.readline(_HEADER_BYTES), allow_partial=True)
         except (OSError, EOFError, zlib.error, TraceError) as error:
             _warn(self._file(run), getattr(error, "strerror", None) or error)
             return False
@@ -116,20 +116,20 @@ class Recordings:
         except TraceError:
             return False
 
-    def _made(self, run: str, packed: Packed) -> str | None:
-        """The lines of a file; None, and a word to the host, where it does not hold a whole run."""
+    def _replay(self, run: str, packed: Packed) -> str | None:
+        """The lines of a file; None, with a line in the log, if it does not hold a whole run."""
         try:
             trace = parse_trace(packed.data)
             if self._known[run].step >= len(trace.steps):
-                raise TraceError(f"{INDEX} opens it at a step that it has not")
+                raise TraceError(f"{INDEX} opens it at a step that it does not have")
             play, lines = replay(trace, run)
-            return lines + Kept(trace, play, packed.proof).end()
+            return lines + StoredRun(trace, play, packed.proof).end()
         except (SpecscopeError, ValueError) as error:  # ValueError: numbers that do not belong together
             self._leave_out(run, error)
             return None
 
     def _leave_out(self, run: str, reason: object) -> None:
-        """Tell the host, once: anybody may ask for it again."""
+        """Exclude a recording and log why: once, although it may be requested again and again."""
         self._broken.add(run)
         _warn(self._file(run), reason)
 
@@ -144,7 +144,7 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Check:
-    """What the page reads of a check; the class that makes them would bring torch."""
+    """The fields of a check that the page reads; the class itself would import torch."""
 
     checked: int
     exact: int
@@ -167,24 +167,24 @@ def _listed(index: Path) -> list[Recording]:
     found = dict[str, Recording]()
     for number, row in enumerate(rows, start=1):
         try:
-            told = _entry(row, f"entry {number}")
-            if told.id in found:
+            recording = _entry(row, f"entry {number}")
+            if recording.id in found:
                 raise TraceError(f"entry {number} has the id of an earlier one")
-            found[told.id] = told
+            found[recording.id] = recording
         except TraceError as error:
             _warn(index, error)
     return list(found.values())
 
 
 def _entry(row: Any, where: str) -> Recording:
-    told = from_json(Recording, row, where)
-    if not ID.fullmatch(told.id):
+    recording = from_json(Recording, row, where)
+    if not ID.fullmatch(recording.id):
         raise TraceError(f"{where} has an id that is no plain name")
-    if told.step < 0:
+    if recording.step < 0:
         raise TraceError(f"{where} opens at a step below 0")
-    if told.check is not None:
-        from_json(_Check, dict(told.check), f"{where}.check")
-    return told
+    if recording.check is not None:
+        from_json(_Check, dict(recording.check), f"{where}.check")
+    return recording
 
 
 def _warn(path: Path, reason: object) -> None:
@@ -192,6 +192,6 @@ def _warn(path: Path, reason: object) -> None:
 
 
 def write_index(folder: Path, recordings: list[Recording]) -> None:
-    """Write what `Recordings` reads."""
+    """Write the index that `Recordings` reads."""
     rows = [asdict(recording) for recording in recordings]
     (folder / INDEX).write_text(json.dumps(rows, indent=1, ensure_ascii=True) + "\n", encoding="ascii")

@@ -1,4 +1,4 @@
-"""The run queue: one run at a time, clients take turns, and everybody sees their position."""
+"""A fair queue: it serves one ticket at a time, round-robin over clients, and reports the position of each ticket."""
 
 from __future__ import annotations
 
@@ -9,98 +9,101 @@ from typing import Self
 
 from decoding.errors import SpecscopeError
 
-_REMEMBERED = 256  # clients
+_REMEMBERED_CLIENTS = 256
 
 
 class FullError(SpecscopeError):
-    """So many wait already that one more is sent away."""
+    """The queue is full, as a whole or for one client."""
 
 
-class Line:
-    """Round-robin over clients; first come, first served among the runs of one client."""
+class RunQueue:
+    """Serves clients round-robin; tickets of the same client are served first in, first out."""
 
-    def __init__(self, longest: int, each: int | None = None) -> None:
-        self._longest, self._each = longest, longest if each is None else each
-        self._waiting: list[Ticket] = []  # in the order of coming; the one that has the engine among them
+    def __init__(self, capacity: int, capacity_each: int | None = None) -> None:
+        """`capacity` and `capacity_each` (of one client) count waiting tickets; the one being served comes on top."""
+        self._capacity = capacity
+        self._capacity_each = capacity if capacity_each is None else capacity_each
+        self._tickets: list[Ticket] = []  # in the order of arrival, the one being served among them
         self._serving: Ticket | None = None
-        self._served: OrderedDict[str, int] = OrderedDict()  # by client: when it last had the engine, as a count
+        self._served_at: OrderedDict[str, int] = OrderedDict()  # by client: number of its last turn
         self._turns = 0
-        self._moved = threading.Condition()
+        self._changed = threading.Condition()
 
     def __len__(self) -> int:
-        with self._moved:
-            return len(self._waiting)
+        with self._changed:
+            return len(self._tickets)
 
     def join(self, client: str = "") -> Ticket:
-        """A place; leave it in every case."""
-        with self._moved:
-            if len(self._waiting) > self._longest:
-                raise FullError(f"too many runs are waiting already ({self._longest}): try again in a minute")
-            if sum(ticket.client == client for ticket in self._waiting) > self._each:
+        """Append a ticket, which the caller must leave in every case; raises FullError."""
+        with self._changed:
+            if len(self._tickets) > self._capacity:
+                raise FullError(f"too many runs are waiting already ({self._capacity}): try again in a minute")
+            if sum(ticket.client == client for ticket in self._tickets) > self._capacity_each:
                 raise FullError(
-                    f"too many runs from your address are waiting already ({self._each}): try again in a minute"
+                    f"too many runs from your address are waiting already ({self._capacity_each}): "
+                    "try again in a minute"
                 )
             ticket = Ticket(self, client)
-            self._waiting.append(ticket)
-            self._call()
+            self._tickets.append(ticket)
+            self._serve_next()
             return ticket
 
-    def place(self, ticket: Ticket, known: int, timeout: float) -> int:
-        """How many stand in front, waiting up to `timeout` seconds for it to be fewer than `known`, or none."""
-        with self._moved:
-            self._moved.wait_for(lambda: self._order().index(ticket) in {0, *range(known)}, timeout)
+    def wait(self, ticket: Ticket, known: int, timeout: float) -> int:
+        """Wait up to `timeout` seconds until the ticket's position is 0 or less than `known`; returns the position."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._order().index(ticket) in {0, *range(known)}, timeout)
             return self._order().index(ticket)
 
     def leave(self, ticket: Ticket) -> None:
-        """Make room; a second time does nothing."""
-        with self._moved:
-            if ticket in self._waiting:
-                self._waiting.remove(ticket)
+        """Remove a ticket; a second call does nothing."""
+        with self._changed:
+            if ticket in self._tickets:
+                self._tickets.remove(ticket)
                 if self._serving is ticket:
                     self._serving = None
-                self._call()
-                self._moved.notify_all()
+                self._serve_next()
+                self._changed.notify_all()
 
-    def _call(self) -> None:
-        """Give the free engine to the first in the queue."""
-        if self._serving is not None or not self._waiting:
+    def _serve_next(self) -> None:
+        """Start to serve the first waiting ticket, if none is being served."""
+        if self._serving is not None or not self._tickets:
             return
         self._serving = self._order()[0]
         self._turns += 1
-        self._served[self._serving.client] = self._turns
-        self._served.move_to_end(self._serving.client)
-        while len(self._served) > _REMEMBERED:
-            self._served.popitem(last=False)
+        self._served_at[self._serving.client] = self._turns
+        self._served_at.move_to_end(self._serving.client)
+        while len(self._served_at) > _REMEMBERED_CLIENTS:
+            self._served_at.popitem(last=False)
 
     def _order(self) -> list[Ticket]:
-        """The running one, then the first run of each client, then the second of each, and so on.
+        """The ticket being served, then the first ticket of each client, then the second of each, and so on.
 
         Within a round the client that was served longest ago comes first.
         """
-        rounds, places = Counter[str](), dict[Ticket, tuple[int, int, int]]()
-        for number, ticket in enumerate(self._waiting):
+        rounds, keys = Counter[str](), dict[Ticket, tuple[int, int, int]]()
+        for arrival, ticket in enumerate(self._tickets):
             if ticket is self._serving:
-                places[ticket] = (-1, 0, 0)
+                keys[ticket] = (-1, 0, 0)
                 continue
-            places[ticket] = (rounds[ticket.client], self._served.get(ticket.client, 0), number)
+            keys[ticket] = (rounds[ticket.client], self._served_at.get(ticket.client, 0), arrival)
             rounds[ticket.client] += 1
-        return sorted(self._waiting, key=places.__getitem__)
+        return sorted(self._tickets, key=keys.__getitem__)
 
 
 class Ticket:
-    """A place in the line; as a context it is left at the end."""
+    """A place in a RunQueue. As a context manager it leaves the queue at the end of the block."""
 
-    def __init__(self, line: Line, client: str) -> None:
-        self._line, self.client, self._known = line, client, 0
+    def __init__(self, queue: RunQueue, client: str) -> None:
+        self._queue, self.client, self._known = queue, client, 0
 
     def wait(self, timeout: float) -> int:
-        """How many stand in front, at once when it changes or after `timeout` seconds: with none, the turn has come."""
-        self._known = self._line.place(self, self._known, timeout)
+        """Wait up to `timeout` seconds for the position to change; returns it. At position 0 the ticket is served."""
+        self._known = self._queue.wait(self, self._known, timeout)
         return self._known
 
     def leave(self) -> None:
-        """Make room for the next."""
-        self._line.leave(self)
+        """Leave the queue."""
+        self._queue.leave(self)
 
     def __enter__(self) -> Self:
         return self

@@ -1,4 +1,4 @@
-"""How the page is served: its own scripts and styles, and Gradio behind the request filter, on a limited uvicorn."""
+"""Serves the page: its own scripts and styles, and Gradio behind the request filter, on uvicorn with limits."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _FOLDER = "specscope"
 
 
 class Site:
-    """The files that the page loads from its own server, each packed once and then cached by browsers for good."""
+    """The static files of the page, compressed once; browsers cache them for ever."""
 
     def __init__(self, landing: str) -> None:
         sheet = style() + "\n" + (_STATIC / "app.css").read_text(encoding="utf-8")
@@ -57,21 +57,21 @@ class Site:
             for name, (kind, content) in contents.items()
         }
 
-    def place(self, name: str) -> str:
-        """A file's address, relative: a proxy may have put the page anywhere. It changes with the content."""
+    def url(self, name: str) -> str:
+        """A file's address with a hash of its content; relative, since a proxy may serve the page under any path."""
         return f"{_FOLDER}/{name}?{self._files[name][1]}"
 
     def head(self) -> str:
-        """What the page loads, nothing of it from elsewhere; charts' scripts run once the text is on the screen."""
+        """The HTML that loads the files. The script of the charts runs after the text is on the screen."""
         return (
-            f'<link rel="stylesheet" href="{self.place("style")}">'
-            f'<link rel="preload" as="script" href="{self.place("plotly")}">'
-            f'<script src="{self.place("player")}" data-landing="{self.place("landing")}" '
-            f'data-plotly="{self.place("plotly")}"></script>'
+            f'<link rel="stylesheet" href="{self.url("style")}">'
+            f'<link rel="preload" as="script" href="{self.url("plotly")}">'
+            f'<script src="{self.url("player")}" data-landing="{self.url("landing")}" '
+            f'data-plotly="{self.url("plotly")}"></script>'
         )
 
     def routes(self) -> list[Route]:
-        """Where the files are answered."""
+        """The routes of the files."""
         return [Route(f"/{_FOLDER}/{{name}}", self._answer)]
 
     async def _answer(self, request: Request) -> Response:
@@ -86,7 +86,7 @@ class Site:
 
 
 def theme() -> gr.themes.Base:
-    """Quiet: system fonts, little padding, one accent; the page's own style sheet does the rest."""
+    """The Gradio theme: system fonts, little padding, one accent colour; the style sheet adds the rest."""
     sans = ("system-ui", "-apple-system", "Segoe UI", "Roboto", "sans-serif")
     mono = ("ui-monospace", "SFMono-Regular", "Menlo", "Consolas", "monospace")
     made: gr.themes.Base = gr.themes.Base(
@@ -102,7 +102,7 @@ def theme() -> gr.themes.Base:
 
 
 class Running:
-    """The page on a uvicorn server in a thread of its own."""
+    """The page on a uvicorn server, which runs in its own thread."""
 
     def __init__(self, page: gr.Blocks, site: Site, tracker: SessionTracker, owner: Owner) -> None:
         self.page, self.tracker = page, tracker
@@ -130,7 +130,7 @@ class Running:
         self._proxied = owner.proxied
 
     def start(self, host: str, port: int) -> None:
-        """Serve; raises ParamError where the address cannot be had."""
+        """Start to serve; raises ParamError if the address cannot be used."""
         check_free(host, port)
         most = raise_file_limit()
         limit = ConnectionLimit(most, most if self._proxied else LIMITS.connections_each)
@@ -167,7 +167,7 @@ class Running:
     async def _lifespan(self, app: FastAPI) -> AsyncIterator[None]:
         self._loop = loop = asyncio.get_running_loop()
         loop.set_exception_handler(
-            lambda _, told: _log.error("%s", told.get("message"), exc_info=told.get("exception"))
+            lambda _, context: _log.error("%s", context.get("message"), exc_info=context.get("exception"))
         )
         sweeping = asyncio.create_task(sweep(self.page, self.tracker))
         try:
@@ -177,7 +177,7 @@ class Running:
 
 
 def launch(page: gr.Blocks, site: Site, host: str, port: int, tracker: SessionTracker, owner: Owner) -> Running:
-    """Serve the page from threads of its own; raises ParamError where the address cannot be had."""
+    """Serve the page in background threads; raises ParamError if the address cannot be used."""
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     page.max_threads = LIMITS.threads
     page.queue(max_size=LIMITS.waiting * 4, default_concurrency_limit=8, api_open=False)
@@ -187,13 +187,13 @@ def launch(page: gr.Blocks, site: Site, host: str, port: int, tracker: SessionTr
 
 
 def say(sentence: str) -> None:
-    """A line for whoever started the server."""
+    """Print a line for the user who started the server."""
     sys.stdout.write(sentence + "\n")
     sys.stdout.flush()
 
 
 def check_free(host: str, port: int) -> None:
-    """Raise ParamError where nothing can listen; asked first, since Gradio would answer with a stack trace."""
+    """Raise ParamError if the address cannot be used; without this check Gradio would print a stack trace."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         with socket.socket(family, socket.SOCK_STREAM) as probe:

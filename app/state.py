@@ -1,4 +1,4 @@
-"""What all pages share."""
+"""The application state: the model catalogue, the live runs and the stored traces."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from typing import TYPE_CHECKING
 from .catalog import EMBEDDED, POCKET, Entry, choose
 from .middleware.session_tracker import SessionTracker
 from .recordings import Recordings
-from .server_calls import Answers
-from .trace_store import Store
+from .server_calls import ServerCalls
+from .trace_store import TraceStore
 
 if TYPE_CHECKING:
-    from .live_runs import Runs
+    from .live_runs import LiveRuns
 
 
 @dataclass
-class House:
-    """The models, the runs, and the records."""
+class AppState:
+    """Everything that the pages share; one instance for each server."""
 
     catalog: Mapping[str, Entry] = field(default_factory=lambda: dict(EMBEDDED))
-    first: str = POCKET.name  # the model that is chosen when the page opens
+    default_model: str = POCKET.name  # the model that is selected when the page opens
     replay_only: bool = False
     recordings: Recordings = field(default_factory=Recordings)
-    store: Store = field(init=False)
-    answers: Answers = field(init=False)
+    store: TraceStore = field(init=False)
+    calls: ServerCalls = field(init=False)
     tracker: SessionTracker = field(default_factory=SessionTracker)
 
     def __post_init__(self) -> None:
-        choose(self.catalog, self.first)
-        self.store = Store(self.recordings.packed)
-        self.answers = Answers(self.store, self.recordings)
+        choose(self.catalog, self.default_model)
+        self.store = TraceStore(self.recordings.packed)
+        self.calls = ServerCalls(self.store, self.recordings)
 
     @cached_property
-    def runs(self) -> Runs:
-        """Live runs; asked for, they bring torch, which a page that only replays does without."""
-        from .live_runs import Runs
-        from .model_pool import Engines
+    def runs(self) -> LiveRuns:
+        """The live runs, created on first use: they import torch, which a replay-only page does not need."""
+        from .live_runs import LiveRuns
+        from .model_pool import ModelPool
 
-        return Runs(Engines(self.catalog), self.store, tracker=self.tracker)
+        return LiveRuns(ModelPool(self.catalog), self.store, tracker=self.tracker)

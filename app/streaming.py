@@ -1,86 +1,121 @@
-"""What a run tells from its place in the line to its last step, piece by piece; nothing here waits for the page."""
+"""Writes the lines that a run streams to the page: for the player, and for the page around the player."""
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import time
-from collections.abc import Generator, Iterator
-from contextlib import closing
-from typing import TYPE_CHECKING
+from collections.abc import Generator, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from decoding.errors import SpecscopeError
-from viz.stream import play as stream
+from viz.stream import play as player
+from viz.stream.play import Play
 
-from .hosting import spoken
-from .model_pool import Loading
-from .run_queue import Ticket
+from .limits import LIMITS
+from .trace_store import new_id
 
 if TYPE_CHECKING:
+    from decoding.codec import Codec
     from decoding.engine import Engine
     from decoding.run import Run
     from decoding.types import Step
 
+    from .model_pool import Loading
+    from .run_queue import Ticket
+
 _log = logging.getLogger(__name__)
+_POLL = 0.25  # seconds between two checks while waiting: in between it is noticed that a visitor has left
+_FIRST_BATCH = 0.1  # seconds: a reader does not notice a shorter delay
 _FAILED = "the run failed on this machine: try again, or choose another method or model"
-_LOOK = 0.25  # seconds between two looks at a queue or a loading: a visitor who left is noticed in between
-_SOON = 0.1  # seconds that a reader takes for none
-Pieces = Generator[str, None, None]
+EVICTED = (
+    f"To store this run, your oldest one was deleted: the server stores {LIMITS.stored_runs_each} runs, and "
+    f"{LIMITS.stored_bytes_each >> 20} MB, of each visitor. Download the runs that you want to keep."
+)
+Lines = Generator[str, None, None]  # "" where there is nothing new
 
 
-def led(opening: str, pieces: Pieces) -> Pieces:
-    """The same pieces, the first of them behind an opening: each that is told apart costs the page a picture."""
-    with closing(pieces):
-        yield opening + next(pieces, "")
-        yield from pieces
+def page_line(**fields: Any) -> str:
+    """A line for the page around the player: a run's id, address and title, a notice, or the end of a race."""
+    return json.dumps({"kind": "host", **fields}, ensure_ascii=True, separators=(",", ":")) + "\n"
 
 
-def guarded(pieces: Pieces) -> Pieces:
-    """The same pieces; an error becomes a sentence, never a stack trace on the page."""
-    try:
-        yield from pieces
-    except SpecscopeError as error:
-        yield stream.fault(spoken(error))
-    except Exception:
-        _log.exception("a run failed")
-        yield stream.fault(spoken(_FAILED))
+def fault_lines(sentence: str) -> str:
+    """The lines of a run that could not start. A new id makes them differ from those of the same fault before."""
+    return page_line(run=new_id()) + player.fault(as_sentence(sentence))
 
 
-def turn(ticket: Ticket, cancel: threading.Event) -> Pieces:
-    """Wait in the line."""
-    told = -1
-    while (before := ticket.wait(_LOOK if told >= 0 else 0.0)) and not cancel.is_set():
-        piece = ""
-        if before != told:
-            runs = "1 run is" if before == 1 else f"{before} runs are"
-            piece, told = stream.state("queued", f"{runs} before yours."), before
-        yield piece
+def failure_line(error: Exception) -> str:
+    """The line that ends a run which raised `error`; an unexpected error is logged, and its text is not shown."""
+    if isinstance(error, SpecscopeError):
+        return player.fault(as_sentence(error))
+    _log.error("a run failed", exc_info=error)
+    return player.fault(as_sentence(_FAILED))
 
 
-def arrival(loading: Loading, cancel: threading.Event) -> Generator[str, None, Engine | None]:
-    """Tell how a loading goes on, until it is done or the visitor has enough."""
-    told, engine = ("", -1.0), loading.wait(0.02)
+def as_sentence(error: object) -> str:
+    """An error message as a sentence: with a capital letter and a full stop."""
+    text = str(error)
+    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+
+
+def wait_for_turn(ticket: Ticket, cancel: threading.Event) -> Lines:
+    """Wait in the queue, and report each change of the position."""
+    shown = -1
+    while (ahead := ticket.wait(_POLL if shown >= 0 else 0.0)) and not cancel.is_set():
+        if ahead == shown:
+            yield ""
+        else:
+            shown = ahead
+            yield player.state("queued", f"{'1 run is' if ahead == 1 else f'{ahead} runs are'} before yours.")
+
+
+def wait_for_engine(loading: Loading, cancel: threading.Event) -> Generator[str, None, Engine | None]:
+    """Wait until an engine is loaded, and report the progress; returns None once the run is cancelled."""
+    phase, share, engine = "", -1.0, loading.wait(0.02)
     while engine is None and not cancel.is_set():
-        piece = ""
-        if loading.what != told[0] or loading.share - told[1] >= 0.05:
-            told = (loading.what, loading.share)
-            piece = stream.state("loading", spoken(loading.what), round(loading.share, 3))
-        yield piece
-        engine = loading.wait(_LOOK)
+        if loading.phase != phase or loading.share - share >= 0.05:
+            phase, share = loading.phase, loading.share
+            yield player.state("loading", as_sentence(phase), round(share, 3))
+        else:
+            yield ""
+        engine = loading.wait(_POLL)
     return None if cancel.is_set() else engine
 
 
-def bursts(run: Run, gap: float) -> Iterator[list[Step]]:
-    """The steps of a run: what came soon, or the first if it came later, then what came in every `gap` seconds.
+def batches(run: Iterator[Step], gap: float) -> Iterator[list[Step]]:
+    """Group the steps of a run by time, one batch for each update of the page; the last batch may be empty.
 
-    Telling each between its pass and the next slowed the next: by a tenth where a pass takes three milliseconds. The
-    first steps of a run were slowed the most, by three tenths: a fast run has them behind it before any is told.
+    Work between two forward passes slows the next pass, by a tenth where a pass takes three milliseconds and by three
+    tenths at the beginning of a run. So steps are collected: `gap` seconds for each batch, less for the first one.
     """
-    gathered: list[Step] = []
-    since = time.monotonic() + min(_SOON, gap) - gap
+    batch: list[Step] = []
+    since = time.monotonic() + min(_FIRST_BATCH, gap) - gap
     for step in run:
-        gathered.append(step)
+        batch.append(step)
         if time.monotonic() - since >= gap:
-            yield gathered
-            gathered, since = [], time.monotonic()
-    yield gathered
+            yield batch
+            batch, since = [], time.monotonic()
+    yield batch
+
+
+class RunWriter:
+    """Writes the player's lines of a run; `play` can write a step, or its details, again later."""
+
+    def __init__(self, run: Run, codec: Codec, run_id: str, max_bytes: int) -> None:
+        self.run, self.play = run, Play(run.header, run_id, max_bytes)
+        self._codec = codec
+        self._texts: dict[int, str] | None = None  # display texts of the steps' tokens; None before the first lines
+
+    def lines(self, steps: Sequence[Step]) -> str:
+        """The lines of some steps; in front of the first ones stand the lines that open the play."""
+        text = ""
+        if self._texts is None:
+            text = self.play.begin({token: self._codec.piece(token) for token in set(self.run.header.prompt)})
+            self._texts = {}
+        for step in steps:
+            texts = {token: self._codec.piece(token) for token in step.used - self._texts.keys()}
+            self._texts |= texts
+            text += self.play.step(step, texts)
+        return text

@@ -1,6 +1,6 @@
-"""Records of runs that the page can come back to: packed, and only a few of them as objects at a time.
+"""Stores the traces of runs in memory, as packed files; only a few of them are unpacked at a time.
 
-Ids are unguessable: whoever was not given one cannot look at another visitor's prompt.
+Ids cannot be guessed: nobody can look at the prompt of another visitor without being given the id.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ from viz.stream.play import Play
 from .limits import LIMITS
 from .middleware.session_tracker import CLIENT
 from .quota_cache import Quota, QuotaCache
-from .run_queue import FullError, Line
+from .run_queue import FullError, RunQueue
 
 ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_PATIENCE = 5.0  # seconds
-_READERS, _READERS_EACH = 24, 4  # who wait
-_WHOLE = Quota(LIMITS.stored_runs, LIMITS.stored_bytes)
+_READ_TIMEOUT = 5.0  # seconds
+_READERS, _READERS_EACH = 24, 4  # clients' requests that wait, in all and of each
+_TOTAL = Quota(LIMITS.stored_runs, LIMITS.stored_bytes)
 _EACH = Quota(LIMITS.stored_runs_each, LIMITS.stored_bytes_each)
-FAST = 3  # of gzip: a third larger than the best, in a fifth of the time
+GZIP_LEVEL = 3  # a third larger than with the best level, in a fifth of the time
 
 
 def new_id() -> str:
-    """A name for a run that nobody guesses."""
+    """A run's id, which cannot be guessed."""
     return secrets.token_urlsafe(16)
 
 
 def pack(trace: Trace) -> bytes:
-    """A trace as the bytes of its packed file."""
+    """Write a trace as a gzip file."""
     text = io.StringIO()
     write_trace(trace, text)
-    return gzip.compress(text.getvalue().encode("ascii"), FAST, mtime=0)
+    return gzip.compress(text.getvalue().encode("ascii"), GZIP_LEVEL, mtime=0)
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What was found out about a run after its end."""
+    """The results that come after the end of a run."""
 
     check: Mapping[str, Any] | None = None  # of the rescore
     speedup: float | None = None  # against autoregressive decoding
@@ -58,43 +58,45 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A record as its file, with its proof."""
+    """A run's trace as a file, with its proof."""
 
     data: bytes
     proof: Proof = Proof()
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """A record, its proof, and what writes its lines: it knows the numbers of strings that the page was told."""
+class StoredRun:
+    """A run's trace and proof, and the `Play` that wrote its lines: further lines must use the same string numbers."""
 
     trace: Trace
     play: Play
     proof: Proof = Proof()
-    file: bytes | None = None  # packed, that the record came in
+    file: bytes | None = None  # the packed file that the trace was read from
 
     def end(self) -> str:
         """The last of its lines."""
         return self.play.end(self.trace.summary, self.proof.check, self.proof.speedup)
 
 
-class Reading:
-    """Reading and replaying records takes the interpreter for a while: one at a time, clients in turn, and whoever
-    would wait for long is soon told so."""
+class ReaderQueue:
+    """Lets one request at a time read or replay a trace, since both block the interpreter for a while.
+
+    Clients take turns. A request that would wait for long raises TraceError instead.
+    """
 
     def __init__(self) -> None:
-        self._line = Line(_READERS, _READERS_EACH)
+        self._queue = RunQueue(_READERS, _READERS_EACH)
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """The time to read, as long as the block takes."""
+        """Wait for the client's turn, and hold it for the block."""
         busy = TraceError("the server is reading other records: try again in a moment")
         try:
-            ticket = self._line.join(CLIENT.get())
+            ticket = self._queue.join(CLIENT.get())
         except FullError:
             raise busy from None
         with ticket:
-            until = time.monotonic() + _PATIENCE
+            until = time.monotonic() + _READ_TIMEOUT
             while ticket.wait(max(0.0, until - time.monotonic())):
                 if time.monotonic() >= until:
                     raise busy
@@ -102,107 +104,106 @@ class Reading:
 
 
 def replay(trace: Trace, run: str | None) -> tuple[Play, str]:
-    """A record's lines but the last one, and what wrote them."""
+    """Write the lines of a trace, except the last one; returns the `Play` that wrote them, and the lines."""
     play = Play(trace.header, run, LIMITS.stream_bytes)
     return play, play.begin(trace.texts) + "".join(play.step(step) for step in trace.steps)
 
 
-class Store:
-    """Bounded in runs and in bytes, for each client and in all. Safe from several threads.
+class TraceStore:
+    """Traces by run id, bounded in number and in bytes, for each client and in all. Thread-safe.
 
-    `find` knows packed records that are kept elsewhere.
+    `find` returns packed traces that are stored elsewhere, such as the recordings.
     """
 
     def __init__(
         self,
         find: Callable[[str], Packed | None] = lambda run: None,
-        whole: Quota = _WHOLE,
+        total: Quota = _TOTAL,
         each: Quota = _EACH,
     ) -> None:
         self._find = find
-        self._reading = Reading()
-        self._finding = threading.Lock()
-        self.telling = set[str]()  # runs and races, by id, whose lines are on the way to a page
-        self._packed: QuotaCache[Packed] = QuotaCache(whole, each)
-        self._open: OrderedDict[str, Kept] = OrderedDict()
-        self._sizes = dict[str, int]()  # of those, in values
+        self._readers = ReaderQueue()
+        self._find_lock = threading.Lock()
+        self.streaming = set[str]()  # ids of runs and races whose lines are being streamed to a page
+        self._packed: QuotaCache[Packed] = QuotaCache(total, each)
+        self._unpacked: OrderedDict[str, StoredRun] = OrderedDict()
+        self._sizes = dict[str, int]()  # of the unpacked ones, in values
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._packed)
 
-    @property
     def reading(self) -> AbstractContextManager[None]:
-        """For whoever reads or replays what visitors brought."""
-        return self._reading.turn()
+        """The client's turn to read or replay a trace."""
+        return self._readers.turn()
 
     @property
     def unpacked(self) -> int:
-        """Records that are held as objects now."""
-        return len(self._open)
+        """How many traces are unpacked now."""
+        return len(self._unpacked)
 
-    def put(self, run: str, kept: Kept, client: str = "") -> bool:
-        """Keep a client's run; whether runs of the same client made room for it."""
-        packed = Packed(pack(kept.trace) if kept.file is None else kept.file, kept.proof)
+    def put(self, run: str, stored: StoredRun, client: str = "") -> bool:
+        """Store a run of a client; returns whether other runs of the same client were evicted."""
+        packed = Packed(pack(stored.trace) if stored.file is None else stored.file, stored.proof)
         with self._lock:
-            gone = self._packed.put(client, run, packed, len(packed.data))
-            for each in gone:
-                self._open.pop(each, None)
-            self._remember(run, kept)
-            return client in gone.values()
+            evicted = self._packed.put(client, run, packed, len(packed.data))
+            for each in evicted:
+                self._unpacked.pop(each, None)
+            self._add_unpacked(run, stored)
+            return client in evicted.values()
 
-    def prove(self, run: str, proof: Proof) -> None:
-        """Keep what was found out about a run, as long as the run."""
+    def add_proof(self, run: str, proof: Proof) -> None:
+        """Add the proof of a run, if the run is still stored."""
         with self._lock:
             if (packed := self._packed.get(run)) is not None:
                 self._packed.change(run, replace(packed, proof=proof))
-            if run in self._open:
-                self._open[run] = replace(self._open[run], proof=proof)
+            if run in self._unpacked:
+                self._unpacked[run] = replace(self._unpacked[run], proof=proof)
 
-    def get(self, run: object) -> Kept | None:
-        """A run by its id; None: unknown, or gone. Raises TraceError while too much else is being read.
+    def get(self, run: object) -> StoredRun | None:
+        """A run by its id, or None if it is unknown or evicted. Raises TraceError while the server reads other traces.
 
-        What is kept elsewhere does not wait for what visitors brought: it is small, and one at a time is read here too.
+        A trace that is stored elsewhere does not wait for those that visitors brought: it is small.
         """
         if not isinstance(run, str) or not ID.fullmatch(run):
             return None
-        kept = self._opened(run)
-        own = None if kept else self._packed.get(run)
-        packed = None if kept else own or self._find(run)
+        stored = self._get_unpacked(run)
+        own = None if stored else self._packed.get(run)
+        packed = None if stored else own or self._find(run)
         if packed is None:
-            return kept
-        with self.reading if own else self._finding:
-            return self._opened(run) or self._unpack(run, packed)
+            return stored
+        with self.reading() if own else self._find_lock:
+            return self._get_unpacked(run) or self._unpack(run, packed)
 
-    def _opened(self, run: str) -> Kept | None:
+    def _get_unpacked(self, run: str) -> StoredRun | None:
         with self._lock:
-            self._packed.get(run)  # it counts as used
-            if run in self._open:
-                self._open.move_to_end(run)
-            return self._open.get(run)
+            self._packed.get(run)  # counts as a use
+            if run in self._unpacked:
+                self._unpacked.move_to_end(run)
+            return self._unpacked.get(run)
 
-    def _unpack(self, run: str, packed: Packed) -> Kept:
-        trace = parse_trace(packed.data, allow_partial=True)  # a file may have come cut off
+    def _unpack(self, run: str, packed: Packed) -> StoredRun:
+        trace = parse_trace(packed.data, allow_partial=True)  # an uploaded file may be cut off
         play, _ = replay(trace, run)
         with self._lock:
-            kept = Kept(trace, play, (self._packed.get(run) or packed).proof)
-            self._remember(run, kept)
-        return kept
+            stored = StoredRun(trace, play, (self._packed.get(run) or packed).proof)
+            self._add_unpacked(run, stored)
+        return stored
 
-    def _remember(self, run: str, kept: Kept) -> None:
-        self._open[run] = kept
-        self._open.move_to_end(run)
-        sizes = {each: self._sizes[each] for each in self._open if each in self._sizes}
-        self._sizes = sizes | {run: _values(kept.trace)}
-        while len(self._open) > LIMITS.unpacked_runs or (
-            len(self._open) > 1 and sum(self._sizes.values()) > LIMITS.unpacked_values
+    def _add_unpacked(self, run: str, stored: StoredRun) -> None:
+        self._unpacked[run] = stored
+        self._unpacked.move_to_end(run)
+        sizes = {each: self._sizes[each] for each in self._unpacked if each in self._sizes}
+        self._sizes = sizes | {run: _values(stored.trace)}
+        while len(self._unpacked) > LIMITS.unpacked_runs or (
+            len(self._unpacked) > 1 and sum(self._sizes.values()) > LIMITS.unpacked_values
         ):
-            gone, _ = self._open.popitem(last=False)
-            del self._sizes[gone]
+            evicted, _ = self._unpacked.popitem(last=False)
+            del self._sizes[evicted]
 
 
 def _values(trace: Trace) -> int:
-    """About how many values a record holds as objects."""
+    """About how many Python objects a trace consists of."""
     header = trace.header
     values = sum(map(len, (header.prompt, header.reference, header.end_tokens))) + 3 * len(trace.texts)
     values += sum(values_in(part) for part in (header.params, header.sampling, header.versions, header.parts))

@@ -1,7 +1,7 @@
 """The components that show runs: constant templates into which the page's scripts draw.
 
-A value is a run's lines, which only grow. No token ever passes through a template: scripts write texts as text.
-These are no subclasses of gr.HTML: Gradio would write a stub file beside each.
+The value of a component is the text of a run's lines, which only grows. No token text passes through a template:
+scripts insert it as text. The components are not subclasses of gr.HTML: Gradio would write a stub file for each.
 """
 
 from __future__ import annotations
@@ -11,48 +11,48 @@ from typing import Any
 import gradio as gr
 
 from .limits import LIMITS
-from .state import House
+from .state import AppState
 
 
-def viewer(house: House) -> gr.HTML:
-    """A player for one run, with the recordings, a trace of one's own, and downloads around it; not placed yet."""
-    landing = house.recordings.landing
-    return _drawn_into(
+def viewer(app_state: AppState) -> gr.HTML:
+    """The player of one run, with the gallery, the upload of a trace, and downloads; the caller renders it."""
+    landing = app_state.recordings.landing
+    return _without_postprocess(
         gr.HTML(
             html_template='<div class="app-viewer"></div>',
             js_on_load="SpecscopeApp.viewer(element, "
             "{ props, server, watch, race: (address) => trigger('race', { address }) });",
             apply_default_css=False,
-            server_functions=house.answers.functions(),
+            server_functions=app_state.calls.functions(),
             elem_id="viewer",
             render=False,
-            gallery=house.recordings.gallery(),
+            gallery=app_state.recordings.gallery(),
             landing=landing.id if landing else "",
             largest=LIMITS.upload_bytes,
-            races=not house.replay_only,
+            races=not app_state.replay_only,
         )
     )
 
 
-def race_viewer(house: House) -> gr.HTML:
-    """Several runs side by side; not placed yet."""
-    return _drawn_into(
+def race_viewer(app_state: AppState) -> gr.HTML:
+    """The players of a race, side by side; the caller renders them."""
+    return _without_postprocess(
         gr.HTML(
             html_template='<div class="app-race"></div>',
             js_on_load="SpecscopeApp.race(element, { props, server, watch });",
             apply_default_css=False,
-            server_functions=house.answers.functions(),
+            server_functions=app_state.calls.functions(),
             elem_id="race-viewer",
             render=False,
         )
     )
 
 
-def _drawn_into(component: gr.HTML) -> gr.HTML:
-    """Takes its values as they are: they are no markup, so Gradio need not search them for any."""
+def _without_postprocess(component: gr.HTML) -> gr.HTML:
+    """Make a component send its values unchanged: they are not markup, so Gradio need not parse them."""
 
-    def as_it_is(value: Any) -> Any:
+    def identity(value: Any) -> Any:
         return value
 
-    component.postprocess = as_it_is  # type: ignore[method-assign]
+    component.postprocess = identity  # type: ignore[method-assign]
     return component

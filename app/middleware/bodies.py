@@ -22,7 +22,7 @@ from .errors import RequestError
 from .routes import SESSION
 
 _SESSION = re.compile(SESSION)
-_MISFIT = "The request does not fit this page: load it anew."
+_MISFIT = "The request does not match this page: reload it."
 _STRUCTURE = 64  # commas and brackets around an uploaded trace, which is one string
 _ITEMS = 256  # of a list among an event's values, such as the methods of a race
 _FILE_CALL = "open_trace"

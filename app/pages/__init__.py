@@ -1,1 +1,1 @@
-"""One file a page."""
+"""The pages, one file each, and the forms that they share."""

@@ -1,4 +1,4 @@
-"""The controls: prompt, method, sampling; generated from what methods say of their parameters."""
+"""The controls for prompt, method and sampling, generated from the methods' parameter descriptions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from decoding.params import Params
 from decoding.sampling import Sampling
 from decoding.types import JSON
 
-from ..address import State
+from ..address import PageState
 from ..catalog import Entry
 from ..controls import Message, Prompt, presets, runnable, typed
 from ..events import QUICK, tolerant
@@ -23,17 +23,17 @@ from ..examples import EXAMPLES
 from ..limits import LIMITS
 
 Component = gr.components.Component
-Update = dict[Any, Any]  # component -> what gradio makes of it
+Update = dict[Any, Any]  # component -> its new value, or gr.update
 TEXT, CHAT = "Text", "Chat"
-_OWN = "own settings"  # the name of settings that are no preset
-_SLIDES = 64  # a whole number with more values than this is typed, not slid
+_OWN = "own settings"  # shown for settings that match no preset
+_SLIDER_VALUES = 64  # a whole number with more possible values gets a number field, not a slider
 _PROMPT = "What is the dish of Ablow?"
-_CUT = 3  # times what the server takes: a browser cuts without a word, and a text that is refused is told of
-_HOTTEST = 2.0  # the page's slider; the command line goes further
+_INPUT_FACTOR = 3  # times the server's limit: browsers cut longer texts silently, the server refuses them with a reason
+_MAX_TEMPERATURE = 2.0  # of the page's slider; the command line accepts more
 
 
 def control(row: Mapping[str, JSON], prefix: str) -> Component:
-    """The control of one parameter, with the paper's symbol and its help."""
+    """The control of a parameter, labelled with its name, its symbol in the paper, and its help."""
     name, kind, low, high = row["name"], row["type"], row["min"], row["max"]
     label = row["label"] if row["symbol"] == name and len(name) > 1 else f"{row['label']} ({row['symbol']})"
     common: dict[str, Any] = {
@@ -48,7 +48,7 @@ def control(row: Mapping[str, JSON], prefix: str) -> Component:
         return gr.Dropdown(row["choices"], **common)
     if kind == "str":
         return gr.Textbox(max_lines=1, **common)
-    if low is not None and high is not None and (high - low <= _SLIDES or kind == "float" and high <= 2):
+    if low is not None and high is not None and (high - low <= _SLIDER_VALUES or kind == "float" and high <= 2):
         step = 1 if kind == "int" else 0.01
         return gr.Slider(low, high, step=step, **common)
     return gr.Number(minimum=low, maximum=high, precision=0 if kind == "int" else None, **common)
@@ -56,25 +56,25 @@ def control(row: Mapping[str, JSON], prefix: str) -> Component:
 
 @dataclass(slots=True)
 class MethodControls:
-    """One method's parameters in a group that shows while the method is chosen."""
+    """The controls of one method, in a group that is visible while the method is selected."""
 
     name: str
     group: gr.Group
     preset: gr.Dropdown | None
     fields: dict[str, Component]
-    reference: gr.Textbox | None  # a document to copy from, for a method that does
+    reference: gr.Textbox | None  # a document to copy from, for methods that copy
 
     @classmethod
     def build(cls, name: str, visible: bool) -> MethodControls:
-        """Parameters that the paper names first, then the rest, folded away."""
+        """Create the controls: first the parameters that the paper names; the others in a closed accordion."""
         kind, rows = METHODS[name], METHODS[name].Params.describe()
         prefix = f"p-{name}".replace("_", "-")
         known = list(presets(kind))
-        chief = [row for row in rows if row["symbol"] != row["name"] or len(row["name"]) == 1] or rows[:3]
-        rest = [row for row in rows if row not in chief]
+        named = [row for row in rows if row["symbol"] != row["name"] or len(row["name"]) == 1] or rows[:3]
+        rest = [row for row in rows if row not in named]
         with gr.Group(visible=visible, elem_classes="app-method") as group:
             menu = _presets(known, prefix) if known[1:] else None
-            fields = {row["name"]: control(row, prefix) for row in chief}
+            fields = {row["name"]: control(row, prefix) for row in named}
             reference = _reference(prefix) if kind.takes_reference else None
             if rest:
                 with gr.Accordion("More settings", open=False):
@@ -83,32 +83,32 @@ class MethodControls:
 
 
 def _presets(names: list[str], prefix: str) -> gr.Dropdown:
-    """Which settings are chosen; those that are no preset have a name, too."""
+    """The menu of presets; settings that match none of them are shown as own settings."""
     return gr.Dropdown([*names, (_OWN, "")], value=names[0], label="Preset", elem_id=f"{prefix}-preset")
 
 
 def _reference(prefix: str) -> gr.Textbox:
     return gr.Textbox(
         label="Reference document",
-        info="Copied from beside the text: a source that the answer may quote",
+        info="A document that the answer may quote: guesses are copied from it and from the text",
         lines=2,
         max_lines=8,
-        max_length=_CUT * LIMITS.reference_characters,
+        max_length=_INPUT_FACTOR * LIMITS.reference_characters,
         elem_id=f"{prefix}-reference",
     )
 
 
 @dataclass(slots=True)
 class SamplingControls:
-    """How the next token is chosen."""
+    """The controls of sampling."""
 
     fields: dict[str, Component] = field(default_factory=dict)
 
     @classmethod
     def build(cls, prefix: str) -> SamplingControls:
-        """Temperature and seed in sight, filters folded away."""
+        """Create the controls: temperature and seed, and the filters in a closed accordion."""
         rows = {row["name"]: row for row in Sampling.describe()}
-        rows["temperature"] = {**rows["temperature"], "max": _HOTTEST}
+        rows["temperature"] = {**rows["temperature"], "max": _MAX_TEMPERATURE}
         made = {name: control(rows[name], prefix) for name in ("temperature", "seed")}
         with gr.Accordion("Filters", open=False):
             made |= {name: control(row, prefix) for name, row in rows.items() if name not in made}
@@ -117,7 +117,7 @@ class SamplingControls:
 
 @dataclass(slots=True)
 class PromptControls:
-    """A raw text, or a conversation that goes on."""
+    """The controls of the prompt: a text, or the next message of a conversation."""
 
     mode: gr.Radio
     example: gr.Dropdown
@@ -125,15 +125,15 @@ class PromptControls:
     text: gr.Textbox
     chat: gr.Group
     system: gr.Textbox
-    said: gr.Textbox
+    transcript: gr.Textbox
     message: gr.Textbox
-    fresh: gr.Button
-    history: gr.Textbox  # the conversation so far as JSON: the page keeps it, and the server nothing
+    fresh: gr.Button  # begins a new conversation
+    history: gr.Textbox  # the conversation so far as JSON, stored in the page only
 
     @classmethod
     def build(cls, prefix: str) -> PromptControls:
-        """Everything that becomes the prompt."""
-        choices = [("No example: my own prompt", ""), *((example.label, example.id) for example in EXAMPLES.values())]
+        """Create the controls."""
+        choices = [("None: write your own prompt", ""), *((example.label, example.id) for example in EXAMPLES.values())]
         example = gr.Dropdown(choices, value="", label="Example", elem_id=f"{prefix}-example")
         hint = gr.Markdown("", visible=False, elem_classes="app-hint")
         mode = gr.Radio([TEXT, CHAT], value=TEXT, label="Prompt", elem_id=f"{prefix}-mode", elem_classes="app-mode")
@@ -142,42 +142,44 @@ class PromptControls:
             label="Text",
             lines=3,
             max_lines=10,
-            max_length=_CUT * LIMITS.prompt_characters,
+            max_length=_INPUT_FACTOR * LIMITS.prompt_characters,
             elem_id=f"{prefix}-prompt",
         )
         with gr.Group(visible=False, elem_classes="app-talk") as chat:
-            longest = _CUT * LIMITS.message_characters
+            longest = _INPUT_FACTOR * LIMITS.message_characters
             system = gr.Textbox(label="System prompt", max_lines=4, max_length=longest, elem_id=f"{prefix}-system")
-            said = gr.Textbox(label="So far", lines=2, max_lines=10, interactive=False, elem_id=f"{prefix}-said")
+            transcript = gr.Textbox(
+                label="Conversation so far", lines=2, max_lines=10, interactive=False, elem_id=f"{prefix}-said"
+            )
             message = gr.Textbox(label="Message", lines=2, max_length=longest, elem_id=f"{prefix}-message")
             fresh = gr.Button("New conversation", size="sm", elem_id=f"{prefix}-fresh")
             history = gr.Textbox("[]", visible=False, elem_id=f"{prefix}-history")
-        return cls(mode, example, hint, text, chat, system, said, message, fresh, history)
+        return cls(mode, example, hint, text, chat, system, transcript, message, fresh, history)
 
     @property
     def fields(self) -> dict[str, Component]:
-        """What a run reads."""
+        """The controls whose values make up the prompt."""
         names = ("mode", "example", "text", "system", "message", "history")
         return {name: getattr(self, name) for name in names}
 
     @property
     def controls(self) -> list[Component]:
-        """The same as a list."""
+        """The same controls as a list."""
         return list(self.fields.values())
 
     def wire(self) -> None:
-        """Text or conversation, and a new one."""
+        """Connect the events: switching between text and conversation, and a new conversation."""
 
         def shown(mode: str) -> tuple[Any, Any]:
             return gr.update(visible=mode != CHAT), gr.update(visible=mode == CHAT)
 
         self.mode.change(tolerant(shown), self.mode, [self.text, self.chat], **QUICK)
-        self.fresh.click(lambda: ("[]", "", ""), None, [self.history, self.said, self.message], **QUICK)
+        self.fresh.click(lambda: ("[]", "", ""), None, [self.history, self.transcript, self.message], **QUICK)
 
     def show(self, prompt: Prompt, example: str = "") -> Update:
         """Put a prompt into the controls."""
-        told = EXAMPLES.get(example)
-        hint = {self.hint: gr.update(value=told.shows if told else "", visible=told is not None)}
+        known = EXAMPLES.get(example)
+        hint = {self.hint: gr.update(value=known.shows if known else "", visible=known is not None)}
         if isinstance(prompt, str):
             return {**hint, self.mode: TEXT, self.text: gr.update(value=prompt, visible=True), **self._chat(False, [])}
         system = prompt[0]["content"] if prompt[0]["role"] == "system" else ""
@@ -186,7 +188,7 @@ class PromptControls:
         return {**hint, **shown, self.message: rest[-1]["content"], **self._chat(True, rest[:-1])}
 
     def show_example(self, name: str, sampling: SamplingControls) -> Update:
-        """An example's prompt, with the sampling that shows its point."""
+        """Put an example's prompt, and the sampling that goes with it, into the controls."""
         example = EXAMPLES.get(name)
         if example is None:
             return {self.hint: gr.update(visible=False)}
@@ -195,13 +197,13 @@ class PromptControls:
         return shown | {sampling.fields[key]: value for key, value in values.items()}
 
     def _chat(self, visible: bool, history: list[Message]) -> Update:
-        told = {self.history: json.dumps(history), self.said: transcript(history)}
-        return {self.chat: gr.update(visible=visible), **told}
+        texts = {self.history: json.dumps(history), self.transcript: transcript(history)}
+        return {self.chat: gr.update(visible=visible), **texts}
 
     @property
     def outputs(self) -> list[Any]:
-        """All that `show` may change."""
-        return [self.mode, self.hint, self.text, self.chat, self.system, self.said, self.message, self.history]
+        """All components that `show` may change."""
+        return [self.mode, self.hint, self.text, self.chat, self.system, self.transcript, self.message, self.history]
 
 
 def transcript(history: list[Message]) -> str:
@@ -210,7 +212,7 @@ def transcript(history: list[Message]) -> str:
 
 
 def prompt_of(values: Mapping[str, Any]) -> str | list[Message]:
-    """The prompt that some values of the controls mean."""
+    """The prompt that the values of the controls make up."""
     if values["mode"] != CHAT:
         return values["text"] if isinstance(values["text"], str) else ""
     message, system, history = values["message"], values["system"], values["history"]
@@ -221,22 +223,22 @@ def prompt_of(values: Mapping[str, Any]) -> str | list[Message]:
 
 
 def _turns(history: object) -> list[Any]:
-    """The turns before; whoever reads the prompt checks each."""
+    """The earlier turns; the caller must check each of them."""
     try:
-        told = json.loads(history) if isinstance(history, str) else []
+        turns = json.loads(history) if isinstance(history, str) else []
     except (ValueError, RecursionError):
-        told = None
-    if not isinstance(told, list):
+        turns = None
+    if not isinstance(turns, list):
         raise ParamError("the conversation cannot be read: begin a new one")
-    return told
+    return turns
 
 
 def values_of(cls: type[Params], fields: Mapping[str, Component], given: Mapping[Any, Any]) -> dict[str, JSON]:
-    """A settings class's values out of an event's inputs."""
+    """The values of a settings class among the inputs of an event."""
     return typed(cls, {name: given[component] for name, component in fields.items()})
 
 
-def chosen(entry: Entry, state: State) -> str:
-    """The method to show first: the address's if this model can run it."""
+def initial_method(entry: Entry, state: PageState) -> str:
+    """The method to select first: the one in the address, if the model can run it."""
     names = runnable(entry)
     return state.method if state.method in names else "lookahead" if "lookahead" in names else names[0]

@@ -1,7 +1,4 @@
-"""What a form holds, as one value of the event that needs it.
-
-An event of many inputs is slow for as long as it goes on: see `events`.
-"""
+"""Sends all values of a form as one text, because Gradio is slow for events with many inputs (see `events`)."""
 
 from __future__ import annotations
 
@@ -16,25 +13,25 @@ from decoding.trace.json_line import parse_object
 from ..events import DECODES
 
 _DEPTH = 2  # a list of values, some of which are lists
-_GATHER = "(...values) => JSON.stringify({ values })"
+_COLLECT = "(...values) => JSON.stringify({ values })"
 
 
-def pressed(
+def on_click(
     button: gr.Button,
     controls: Sequence[gr.components.Component],
     start: Callable[..., Any],
     viewer: gr.HTML,
 ) -> Any:
-    """Have a button gather the controls, then start decoding with their values as one text."""
+    """When the button is pressed, collect the values of the controls and call `start` with them as one text."""
     form = gr.Textbox(visible=False)
-    ready = button.click(None, list(controls), form, js=_GATHER, api_visibility="private")
+    ready = button.click(None, list(controls), form, js=_COLLECT, api_visibility="private")
     return ready.then(start, form, viewer, **DECODES)
 
 
-def gathered(form: object, controls: Sequence[gr.components.Component]) -> dict[Any, Any]:
-    """The controls' values out of such a text. Anyone may have written it: the values are still to be checked."""
-    told = parse_object(form.encode(errors="replace"), "the form", _DEPTH) if isinstance(form, str) else {}
-    values = told.get("values")
+def parse_values(form: object, controls: Sequence[gr.components.Component]) -> dict[Any, Any]:
+    """Parse the text that `on_click` sends. It is untrusted: the caller must check each value."""
+    fields = parse_object(form.encode(errors="replace"), "the form", _DEPTH) if isinstance(form, str) else {}
+    values = fields.get("values")
     if not isinstance(values, list) or len(values) != len(controls):
-        raise ParamError("the form does not fit this server: load the page anew")
+        raise ParamError("the form does not match this server: reload the page")
     return dict(zip(controls, values, strict=True))

@@ -12,25 +12,25 @@ from decoding.methods import METHODS
 from decoding.sampling import Sampling
 
 from .. import address, races
-from ..address import State
+from ..address import PageState
 from ..controls import Order, order, preset, presets, runnable
 from ..events import QUICK, tolerant
-from ..hosting import fault
 from ..limits import LIMITS
-from ..state import House
+from ..state import AppState
+from ..streaming import fault_lines
 from ..viewer import race_viewer
 from .form import PromptControls, SamplingControls, Update, prompt_of, values_of
-from .form_values import gathered, pressed
+from .form_values import on_click, parse_values
 
 _USUAL = ("autoregressive", "lookahead", "draft_model", "prompt_lookup")
 
 
 class RaceForm:
-    """The controls of the page, and what happens when they are used."""
+    """The form of the page: its controls and their events."""
 
-    def __init__(self, house: House, viewer: gr.HTML) -> None:
-        self.house, self.viewer = house, viewer
-        names = runnable(house.catalog[house.first])
+    def __init__(self, app_state: AppState, viewer: gr.HTML) -> None:
+        self.app_state, self.viewer = app_state, viewer
+        names = runnable(app_state.catalog[app_state.default_model])
         self.prompt = PromptControls.build("race")
         choices = [(METHODS[name].label, name) for name in names]
         usual = [name for name in _USUAL if name in names]
@@ -53,7 +53,9 @@ class RaceForm:
             self.length = gr.Number(
                 96, label="New tokens", minimum=1, maximum=LIMITS.new_tokens, precision=0, elem_id="race-length"
             )
-            self.model = gr.Dropdown(list(house.catalog), value=house.first, label="Model", elem_id="race-model")
+            self.model = gr.Dropdown(
+                list(app_state.catalog), value=app_state.default_model, label="Model", elem_id="race-model"
+            )
         with gr.Accordion("Sampling", open=False):
             self.sampling = SamplingControls.build("race-s")
         with gr.Row(elem_classes="app-go"):
@@ -64,23 +66,23 @@ class RaceForm:
         self.wire()
 
     def wire(self) -> None:
-        """Events."""
+        """Connect the events."""
         prompt = self.prompt
         prompt.wire()
         self.methods.change(tolerant(self.show_presets), self.methods, list(self.presets.values()), **QUICK)
         self.model.change(tolerant(self.show_model), [self.model, self.methods], self.methods, **QUICK)
         outputs = [*prompt.outputs, *self.sampling.fields.values()]
         prompt.example.input(tolerant(self.show_example), prompt.example, outputs, **QUICK)
-        pressed(self.run, self.inputs, self.start, self.viewer)
+        on_click(self.run, self.inputs, self.start, self.viewer)
         self.stop.click(self.end, None, None, **QUICK)
 
     def orders(self, given: dict[Any, Any]) -> list[Order]:
-        """One order a lane, alike but for the method."""
+        """Check the values of the controls; returns one order for each method."""
         values = {key: given[component] for key, component in self.prompt.fields.items()}
         prompt = prompt_of(values)
         return [
             order(
-                self.house.catalog,
+                self.app_state.catalog,
                 model=given[self.model],
                 method=name,
                 params=self._params(name, given),
@@ -95,42 +97,44 @@ class RaceForm:
         return preset(METHODS[name], given[self.presets[name]]) if name in self.presets else {}
 
     def start(self, form: object, request: gr.Request) -> Iterator[str]:
-        """A race, as the viewer's growing value."""
+        """Start a race; yields the growing value of the viewer."""
         try:
-            given = gathered(form, self.inputs)
+            given = parse_values(form, self.inputs)
             orders = self.orders(given)
         except SpecscopeError as error:
-            yield fault(str(error))
+            yield fault_lines(str(error))
             return
         example = given[self.prompt.example]
         query = address.write_race(orders, example if isinstance(example, str) else None)
-        yield from races.start(self.house.runs, orders, str(request.session_hash), query)
+        yield from races.start(self.app_state.runs, orders, str(request.session_hash), query)
 
     def end(self, request: gr.Request) -> None:
-        """Stop after the step that is going on."""
-        races.stop(self.house.runs, str(request.session_hash))
+        """Cancel the race: it ends after the current step."""
+        races.stop(self.app_state.runs, str(request.session_hash))
 
     def show_presets(self, names: list[str]) -> list[Any]:
-        """Presets of the methods that race."""
+        """Show the presets of the selected methods."""
         return [gr.update(visible=name in names) for name in self.presets]
 
     def show_model(self, name: str, methods: list[str]) -> Any:
-        """The methods that a model has the parts for."""
-        names = runnable(self.house.catalog[name])
+        """Offer the methods whose parts a model has."""
+        names = runnable(self.app_state.catalog[name])
         choices = [(METHODS[known].label, known) for known in names]
         return gr.update(choices=choices, value=[method for method in methods if method in names])
 
     def show_example(self, name: str) -> Update:
-        """An example's prompt with its sampling."""
+        """Put an example's prompt and sampling into the controls."""
         return self.prompt.show_example(name, self.sampling)
 
-    def show_state(self, state: State) -> Update:
-        """What an address asks for, in the controls."""
+    def show_state(self, state: PageState) -> Update:
+        """Put the state that an address describes into the controls."""
         shown: Update = {}
         if state.model:
             shown[self.model] = state.model
         names = [
-            name for name in state.methods if name in runnable(self.house.catalog[state.model or self.house.first])
+            name
+            for name in state.methods
+            if name in runnable(self.app_state.catalog[state.model or self.app_state.default_model])
         ]
         if names[1:]:
             shown[self.methods] = names
@@ -147,17 +151,17 @@ class RaceForm:
 
     @property
     def outputs(self) -> list[Any]:
-        """All that `show_state` may change."""
+        """All components that `show_state` may change."""
         own = [self.model, self.methods, self.length, self.prompt.example, *self.prompt.outputs]
         return [*own, *self.sampling.fields.values(), *self.presets.values()]
 
 
-def build(house: House) -> RaceForm:
-    """Lay the page out."""
-    viewer = race_viewer(house)
+def build(app_state: AppState) -> RaceForm:
+    """Lay out the page."""
+    viewer = race_viewer(app_state)
     with gr.Row(elem_classes="app-page"):
         with gr.Column(elem_classes="app-form", min_width=280):
-            form = RaceForm(house, viewer)
+            form = RaceForm(app_state, viewer)
         with gr.Column(elem_classes="app-view", min_width=320):
             viewer.render()
     return form

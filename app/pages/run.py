@@ -13,31 +13,40 @@ from decoding.methods import METHODS
 from decoding.sampling import Sampling
 
 from .. import address
-from ..address import State
-from ..controls import Order, named, order, preset, presets, runnable
+from ..address import PageState
+from ..controls import Order, order, preset, preset_name, presets, runnable
 from ..events import QUICK, tolerant
 from ..examples import EXAMPLES
-from ..hosting import fault
 from ..limits import LIMITS
-from ..state import House
-from .form import MethodControls, PromptControls, SamplingControls, Update, chosen, prompt_of, transcript, values_of
-from .form_values import gathered, pressed
+from ..state import AppState
+from ..streaming import fault_lines
+from .form import (
+    MethodControls,
+    PromptControls,
+    SamplingControls,
+    Update,
+    initial_method,
+    prompt_of,
+    transcript,
+    values_of,
+)
+from .form_values import on_click, parse_values
 
-# Which preset some values are, if any. The browser knows: values that a server would refuse are just no preset.
-_NAMED = """(...values) => {
+# Finds the preset that has the given values. It runs in the browser: values that the server would refuse match none.
+_FIND_PRESET = """(...values) => {
   const given = JSON.stringify(values);
   return Object.entries(%s).find(([, preset]) => JSON.stringify(preset) === given)?.[0] ?? "";
 }"""
 
 
 class RunForm:
-    """The controls of the page, and what happens when they are used."""
+    """The form of the page: its controls and their events."""
 
-    def __init__(self, house: House, viewer: gr.HTML) -> None:
-        self.house, self.viewer = house, viewer
-        entry = house.catalog[house.first]
+    def __init__(self, app_state: AppState, viewer: gr.HTML) -> None:
+        self.app_state, self.viewer = app_state, viewer
+        entry = app_state.catalog[app_state.default_model]
         names = runnable(entry)
-        first = chosen(entry, State())
+        first = initial_method(entry, PageState())
         self.prompt = PromptControls.build("run")
         choices = [(METHODS[name].label, name) for name in names]
         self.method = gr.Dropdown(choices, value=first, label="Method", elem_id="run-method")
@@ -46,11 +55,16 @@ class RunForm:
             self.length = gr.Number(
                 128, label="New tokens", minimum=1, maximum=LIMITS.new_tokens, precision=0, elem_id="run-length"
             )
-            self.model = gr.Dropdown(list(house.catalog), value=house.first, label="Model", elem_id="run-model")
+            self.model = gr.Dropdown(
+                list(app_state.catalog), value=app_state.default_model, label="Model", elem_id="run-model"
+            )
         with gr.Accordion("Sampling", open=False):
             self.sampling = SamplingControls.build("s")
         self.compare = gr.Checkbox(
-            False, label="Measure the speedup", info="Runs autoregressive decoding as well", elem_id="run-compare"
+            False,
+            label="Measure the speedup",
+            info="Decodes the prompt a second time, autoregressively",
+            elem_id="run-compare",
         )
         with gr.Row(elem_classes="app-go"):
             self.run = gr.Button("Run", variant="primary", elem_id="run-go")
@@ -62,7 +76,7 @@ class RunForm:
         self.wire()
 
     def wire(self) -> None:
-        """Events."""
+        """Connect the events."""
         prompt = self.prompt
         prompt.wire()
         groups = [self.methods[name].group for name in self.methods]
@@ -76,21 +90,21 @@ class RunForm:
                 method.preset.input(tolerant(self.show_preset(method)), method.preset, fields, **QUICK)
                 changed = [field.input for field in fields]
                 settings = {name: list(values.values()) for name, values in presets(METHODS[method.name]).items()}
-                gr.on(changed, None, fields, method.preset, js=_NAMED % json.dumps(settings))
-        going = pressed(self.run, self.inputs, self.start, self.viewer)
-        talk = [prompt.history, prompt.said, prompt.message]
-        going.then(self.answered, prompt.message, talk, **QUICK)
+                gr.on(changed, None, fields, method.preset, js=_FIND_PRESET % json.dumps(settings))
+        run = on_click(self.run, self.inputs, self.start, self.viewer)
+        conversation = [prompt.history, prompt.transcript, prompt.message]
+        run.then(self.show_answer, prompt.message, conversation, **QUICK)
         for another in (prompt.fresh.click, prompt.example.input):
-            another(self.renew, None, None, **QUICK)
+            another(self.end_conversation, None, None, **QUICK)
         self.stop.click(self.end, None, None, **QUICK)
 
     def order(self, given: dict[Any, Any]) -> Order:
-        """What some values of the controls ask for."""
+        """Check the values of the controls; returns them as an order."""
         name = given[self.method]
         method = self.methods.get(name) if isinstance(name, str) else None
         values = {key: given[component] for key, component in self.prompt.fields.items()}
         return order(
-            self.house.catalog,
+            self.app_state.catalog,
             model=given[self.model],
             method=name,
             params=values_of(METHODS[name].Params, method.fields, given) if method else {},
@@ -102,51 +116,51 @@ class RunForm:
         )
 
     def start(self, form: object, request: gr.Request) -> Iterator[str]:
-        """A live run, as the viewer's growing value."""
+        """Start a live run; yields the growing value of the viewer."""
         try:
-            given = gathered(form, self.inputs)
+            given = parse_values(form, self.inputs)
             wanted = self.order(given)
         except SpecscopeError as error:
-            yield fault(str(error))
+            yield fault_lines(str(error))
             return
         example = given[self.prompt.example]
         query = address.write(wanted, example if isinstance(example, str) else None)
-        yield from self.house.runs.start(wanted, _tab(request), query)
+        yield from self.app_state.runs.start(wanted, _tab(request), query)
 
     def end(self, request: gr.Request) -> None:
-        """Stop after the step that is going on."""
-        self.house.runs.stop(_tab(request))
+        """Cancel the run: it ends after the current step."""
+        self.app_state.runs.stop(_tab(request))
 
-    def renew(self, request: gr.Request) -> None:
-        """Another conversation begins."""
-        self.house.runs.renew(_tab(request))
+    def end_conversation(self, request: gr.Request) -> None:
+        """Delete the conversation, because another one begins."""
+        self.app_state.runs.end_conversation(_tab(request))
 
-    def answered(self, message: object, request: gr.Request) -> Any:
-        """The conversation goes on with the model's answer; what was typed since it was asked stays."""
-        told = self.house.runs.answer(_tab(request))
-        if told is None or not told[1].strip():
+    def show_answer(self, message: object, request: gr.Request) -> Any:
+        """Add the model's answer to the conversation; a message that was typed meanwhile is not cleared."""
+        found = self.app_state.runs.take_answer(_tab(request))
+        if found is None or not found[1].strip():
             return gr.skip(), gr.skip(), gr.skip()
-        asked, answer = told
-        said = [*(turn for turn in asked if turn["role"] != "system"), {"role": "assistant", "content": answer}]
-        return json.dumps(said), transcript(said), "" if message == asked[-1]["content"] else gr.skip()
+        prompt, answer = found
+        turns = [*(turn for turn in prompt if turn["role"] != "system"), {"role": "assistant", "content": answer}]
+        return json.dumps(turns), transcript(turns), "" if message == prompt[-1]["content"] else gr.skip()
 
     def show_method(self, name: str) -> list[Any]:
-        """The chosen method's parameters."""
+        """Show the parameters of the selected method."""
         return [gr.update(visible=known == name) for known in self.methods]
 
     def show_model(self, name: str, method: str) -> Any:
-        """The methods that a model has the parts for."""
-        names = runnable(self.house.catalog[name])
+        """Offer the methods whose parts a model has."""
+        names = runnable(self.app_state.catalog[name])
         choices = [(METHODS[known].label, known) for known in names]
         return gr.update(choices=choices, value=method if method in names else names[0])
 
     def show_example(self, name: str) -> Update:
-        """An example's prompt, with the method and the sampling that show its point."""
+        """Put an example's prompt into the controls, with the method and the sampling that go with it."""
         shown = self.prompt.show_example(name, self.sampling)
         return shown | ({self.method: EXAMPLES[name].method} if name in EXAMPLES else {})
 
     def show_preset(self, method: MethodControls) -> Any:
-        """Sets a method's parameters to a preset's."""
+        """A handler that sets a method's parameters to those of a preset."""
 
         def show(name: str) -> Any:
             values = list(preset(METHODS[method.name], name).values()) if name else [gr.skip()] * len(method.fields)
@@ -154,17 +168,17 @@ class RunForm:
 
         return show
 
-    def show_state(self, state: State) -> Update:
-        """What an address asks for, in the controls."""
+    def show_state(self, state: PageState) -> Update:
+        """Put the state that an address describes into the controls."""
         shown: Update = {}
         if state.model:
             shown[self.model] = state.model
-        if state.method in runnable(self.house.catalog[state.model or self.house.first]):
+        if state.method in runnable(self.app_state.catalog[state.model or self.app_state.default_model]):
             shown[self.method] = state.method
             fields = self.methods[str(state.method)].fields
             shown |= {fields[name]: value for name, value in state.params.items()}
             if state.params and (menu := self.methods[str(state.method)].preset) is not None:
-                shown[menu] = named(METHODS[str(state.method)], state.params)
+                shown[menu] = preset_name(METHODS[str(state.method)], state.params)
             if (reference := self.methods[str(state.method)].reference) is not None:
                 shown[reference] = state.reference
             shown |= {method.group: gr.update(visible=name == state.method) for name, method in self.methods.items()}
@@ -182,7 +196,7 @@ class RunForm:
 
     @property
     def outputs(self) -> list[Any]:
-        """All that `show_state` may change."""
+        """All components that `show_state` may change."""
         fields = [part for method in self.methods.values() for part in (method.group, *method.fields.values())]
         own = [self.model, self.method, self.length, self.prompt.example, *self.prompt.outputs]
         own += [method.reference for method in self.methods.values() if method.reference is not None]
@@ -190,11 +204,11 @@ class RunForm:
         return [*own, *self.sampling.fields.values(), *fields]
 
 
-def build(house: House, viewer: gr.HTML) -> RunForm:
-    """Lay the page out."""
+def build(app_state: AppState, viewer: gr.HTML) -> RunForm:
+    """Lay out the page."""
     with gr.Row(elem_classes="app-page"):
         with gr.Column(elem_classes="app-form", min_width=280):
-            form = RunForm(house, viewer)
+            form = RunForm(app_state, viewer)
         with gr.Column(elem_classes="app-view", min_width=320):
             viewer.render()
     return form

@@ -1,4 +1,4 @@
-"""A house on the toy, which loads in an instant."""
+"""An application state on the toy, which loads in an instant."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import pytest
 
 from app.catalog import Entry
 from app.controls import Order, order
-from app.live_runs import Runs
-from app.model_pool import Engines
-from app.state import House
-from app.trace_store import Store
+from app.live_runs import LiveRuns
+from app.model_pool import ModelPool
+from app.state import AppState
+from app.trace_store import TraceStore
 
 TOY = Entry("toy", "toy", draft="toy")
 CATALOG = {"toy": TOY}
@@ -33,21 +33,21 @@ def asked(**changes: Any) -> Order:
 
 
 @pytest.fixture(scope="session")
-def engines() -> Engines:
-    made = Engines(CATALOG)
-    assert made.ask(TOY).wait(60) is not None
+def models() -> ModelPool:
+    made = ModelPool(CATALOG)
+    assert made.request(TOY).wait(60) is not None
     return made
 
 
 @pytest.fixture
-def runs(engines: Engines) -> Runs:
-    return Runs(engines, Store())
+def runs(models: ModelPool) -> LiveRuns:
+    return LiveRuns(models, TraceStore())
 
 
 @pytest.fixture
-def house(engines: Engines) -> House:
-    made = House(CATALOG, "toy")
-    made.runs.engines = engines
+def app_state(models: ModelPool) -> AppState:
+    made = AppState(CATALOG, "toy")
+    made.runs.models = models
     return made
 
 

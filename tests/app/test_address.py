@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.address import State, parse, write, write_race
+from app.address import PageState, parse, write, write_race
 from app.controls import Order, order, preset, presets, runnable
 from app.examples import EXAMPLES
 from app.limits import LIMITS
@@ -21,11 +21,11 @@ TEXTS = st.text(min_size=1, max_size=60).filter(
 )
 
 
-def read(query: str) -> State:
+def read(query: str) -> PageState:
     return parse(dict(parse_qsl(query, keep_blank_values=True)), CATALOG)
 
 
-def asked_again(state: State) -> Order:
+def asked_again(state: PageState) -> Order:
     return order(
         CATALOG,
         model=state.model,
@@ -50,7 +50,7 @@ def test_what_is_written_is_read_again(method: str, prompt: object, warmth: floa
         method=method, params={}, prompt=prompt, sampling={"temperature": warmth, "seed": seed}, max_new_tokens=length
     )
     state = read(write(made))
-    assert state.wrong == [] and asked_again(state) == made
+    assert state.problems == [] and asked_again(state) == made
 
 
 def test_every_parameter_of_every_method_travels() -> None:
@@ -77,7 +77,7 @@ def test_a_race_has_its_own_page() -> None:
     chosen = list(presets(METHODS["lookahead"]))[-1]
     lanes = [asked(method="jacobi", params={}), asked(params=preset(METHODS["lookahead"], chosen))]
     state = read(write_race(lanes))
-    assert state.screen == "race" and state.methods == ("jacobi", "lookahead") and state.wrong == []
+    assert state.screen == "race" and state.methods == ("jacobi", "lookahead") and state.problems == []
     assert state.presets == {"lookahead": chosen}
 
 
@@ -106,7 +106,7 @@ def test_an_address_that_is_written_can_be_read(prompt: object, kept: bool) -> N
     made = asked(prompt=prompt, max_new_tokens=7)
     query = write(made) + f"&run={'x' * 22}&step=12"
     state = read(query)
-    assert len(query) < 2**16 - 2**12 and state.wrong == []  # what the server reads of a request's head
+    assert len(query) < 2**16 - 2**12 and state.problems == []  # what the server reads of a request's head
     assert (state.run, state.length, state.method, state.params) == ("x" * 22, 7, "lookahead", made.params.to_json())
     assert state.prompt == (made.prompt if kept else None)
 
@@ -115,13 +115,13 @@ def test_an_address_that_is_written_can_be_read(prompt: object, kept: bool) -> N
     ("query", "sentence"),
     [
         ("screen=admin", "screen in the address: choose one of run, race"),
-        ("run=../../etc/passwd", "run in the address: a run's id is made of"),
+        ("run=../../etc/passwd", "run in the address: a run's id consists of"),
         ("model=org/evil", "model in the address: this page has no such model"),
         ("method=__class__", "method in the address: unknown method"),
         ("methods=lookahead", "methods in the address: a race has two to 6"),
         ("methods=lookahead,lookahead", "two to 6 different methods"),
         ("method=lookahead&p.W=1e9", "parameters in the address: W must be a whole number"),
-        ("method=lookahead&p.W=200&p.N=16", "parameters in the address: they put"),
+        ("method=lookahead&p.W=200&p.N=16", "parameters in the address: a step would have"),
         ("method=lookahead&p.evil=1", "unknown parameter 'evil'"),
         ("temperature=nan", "sampling in the address"),
         ("step=-1", "step in the address"),
@@ -138,9 +138,15 @@ def test_an_address_that_is_written_can_be_read(prompt: object, kept: bool) -> N
 )
 def test_what_is_wrong_is_left_out_and_told(query: str, sentence: str) -> None:
     state = read(query)
-    assert len(state.wrong) == 1 and sentence in state.wrong[0]
+    assert len(state.problems) == 1 and sentence in state.problems[0]
     name = query.partition("=")[0]
-    assert getattr(state, name, None) in (None, (), getattr(State(), name, None), "lookahead", ("jacobi", "lookahead"))
+    assert getattr(state, name, None) in (
+        None,
+        (),
+        getattr(PageState(), name, None),
+        "lookahead",
+        ("jacobi", "lookahead"),
+    )
 
 
 @given(st.dictionaries(st.sampled_from(["screen", "run", "p.W", "seed", "chat", "step", "x"]) | st.text(), st.text()))

@@ -42,9 +42,9 @@ def test_anything_ends_in_an_order_or_a_sentence(values: dict[str, Any], length:
     [
         ({"model": "org/other"}, "this page has no such model; choose one of toy"),
         ({"model": "../toy"}, "no such model"),
-        ({"method": "medusa"}, "toy has no parts for medusa; choose one of"),
+        ({"method": "medusa"}, "toy lacks the parts that medusa needs; choose one of"),
         ({"method": METHODS["lookahead"]}, "unknown method"),
-        ({"params": {"W": 200, "N": 16, "G": 200}}, f"6000 tokens into a step, above {LIMITS.nodes}: lower them"),
+        ({"params": {"W": 200, "N": 16, "G": 200}}, f"a step has 6000 tokens, above {LIMITS.nodes}: lower them"),
         ({"params": {"W": float("nan")}}, "W must be"),
         ({"sampling": {"temperature": -1}}, "temperature must be between"),
         ({"sampling": [1]}, "sampling must be an object"),

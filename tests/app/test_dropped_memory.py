@@ -20,7 +20,7 @@ Lines = list[dict[str, Any]]
 ROOT = Path(__file__).parents[2]
 MEASURE = """
 import base64, pathlib, sys
-from app.state import House
+from app.state import AppState
 
 def peak():
     # Not what getrusage says: that begins with the peak of the process that started this one.
@@ -30,7 +30,7 @@ def peak():
 def opened(path):
     return functions["open_trace"](base64.b64encode(pathlib.Path(path).read_bytes()).decode())
 
-functions = {function.__name__: function for function in House().answers.functions()}
+functions = {function.__name__: function for function in AppState().calls.functions()}
 opened(sys.argv[1])
 before = peak()
 answer = opened(sys.argv[2])

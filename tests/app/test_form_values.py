@@ -8,7 +8,7 @@ from typing import Any
 import gradio as gr
 import pytest
 
-from app.pages.form_values import gathered
+from app.pages.form_values import parse_values
 from decoding.errors import SpecscopeError
 
 CONTROLS: list[Any] = [gr.Textbox(), gr.Number(), gr.CheckboxGroup(["a", "b"]), gr.Checkbox()]
@@ -18,7 +18,7 @@ CONTROLS: list[Any] = [gr.Textbox(), gr.Number(), gr.CheckboxGroup(["a", "b"]), 
     "values", [["x \ud800 \u2028 </script>", 3, ["a", "b"], True], [None, 0.25, [], False], ["", -1, None, None]]
 )
 def test_every_value_comes_back_to_its_control(values: list[Any]) -> None:
-    assert list(gathered(json.dumps({"values": values}), CONTROLS).values()) == values
+    assert list(parse_values(json.dumps({"values": values}), CONTROLS).values()) == values
 
 
 @pytest.mark.parametrize(
@@ -32,5 +32,5 @@ def test_every_value_comes_back_to_its_control(values: list[Any]) -> None:
 )  # fmt: skip
 def test_anything_else_is_one_sentence(text: object) -> None:
     with pytest.raises(SpecscopeError) as told:
-        gathered(text, CONTROLS)
+        parse_values(text, CONTROLS)
     assert 10 < len(str(told.value)) < 120 and "\n" not in str(told.value)

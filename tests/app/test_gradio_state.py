@@ -14,12 +14,12 @@ from gradio.state_holder import SessionState
 from app import server, ui
 from app.gradio_state import sweep_once
 from app.limits import LIMITS
-from app.live_runs import Runs
+from app.live_runs import LiveRuns
 from app.middleware.origin import Owner
 from app.middleware.session_tracker import SessionTracker
-from app.model_pool import Engines
-from app.state import House
-from app.trace_store import Store
+from app.model_pool import ModelPool
+from app.state import AppState
+from app.trace_store import TraceStore
 from tests.event_loops import discard_event_loops
 from tools.page import Visitor
 
@@ -29,16 +29,16 @@ pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this pr
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[tuple[server.Running, House, int]]:
+def served() -> Iterator[tuple[server.Running, AppState, int]]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])
-    house = House(CATALOG, "toy")
-    assert house.runs.engines.ask(CATALOG["toy"]).wait(60) is not None
-    running = server.launch(ui.build(house), server.Site(""), "127.0.0.1", port, house.tracker, Owner())
+    app_state = AppState(CATALOG, "toy")
+    assert app_state.runs.models.request(CATALOG["toy"]).wait(60) is not None
+    running = server.launch(ui.build(app_state), server.Site(""), "127.0.0.1", port, app_state.tracker, Owner())
     discard_event_loops()
-    yield running, house, port
-    assert house.runs.close(5.0) and running.stop()
+    yield running, app_state, port
+    assert app_state.runs.close(5.0) and running.stop()
     discard_event_loops()
 
 
@@ -71,29 +71,29 @@ def visit(port: int, count: int) -> None:
             next(visitor.stream())
 
 
-def test_nothing_grows_with_visitors(served: tuple[server.Running, House, int]) -> None:
-    running, house, port = served
+def test_nothing_grows_with_visitors(served: tuple[server.Running, AppState, int]) -> None:
+    running, app_state, port = served
     visit(port, 4)
-    settle(running, house)
+    settle(running, app_state)
     before = kept(running)
     visit(port, 12)
-    settle(running, house)
+    settle(running, app_state)
     grown = {name: size - before[name] for name, size in kept(running).items() if size > before[name]}
     assert not grown
     assert running.page.app.state_holder.session_data == {}
 
 
-def settle(running: server.Running, house: House) -> None:
+def settle(running: server.Running, app_state: AppState) -> None:
     """Until the last runs are over and what they left is swept."""
     until = time.monotonic() + 20
-    while time.monotonic() < until and (house.runs.going or running.page._queue.event_ids_to_events):
+    while time.monotonic() < until and (app_state.runs.active or running.page._queue.event_ids_to_events):
         time.sleep(0.02)
     nobody = SessionTracker()
     sweep_once(running.page, nobody)
     assert not running.page._queue.pending_messages_per_session and not running.page._queue.pending_event_ids_session
 
 
-def test_what_is_waited_for_is_not_swept(served: tuple[server.Running, House, int]) -> None:
+def test_what_is_waited_for_is_not_swept(served: tuple[server.Running, AppState, int]) -> None:
     running, _, _ = served
     now = 0.0
     tracker, queue = SessionTracker(lambda: now), running.page._queue
@@ -110,12 +110,12 @@ def test_what_is_waited_for_is_not_swept(served: tuple[server.Running, House, in
     assert "tab" not in queue.pending_event_ids_session
 
 
-def test_a_run_that_nobody_reads_ends(engines: Engines) -> None:
+def test_a_run_that_nobody_reads_ends(models: ModelPool) -> None:
     """It would hold the engine, and everybody in the line, for nobody."""
     now = 0.0
     tracker = SessionTracker(lambda: now)
-    runs = Runs(engines, Store(), tracker=tracker)
-    ahead = runs.line.join("another")
+    runs = LiveRuns(models, TraceStore(), tracker=tracker)
+    ahead = runs.queue.join("another")
     tracker.expect("tab", "client")
     going = runs.start(asked(), "tab", "")
     with tracker.reading("tab"):
@@ -126,21 +126,21 @@ def test_a_run_that_nobody_reads_ends(engines: Engines) -> None:
     assert "fault" not in next(going)
     now += 2
     *_, last = going
-    assert "Stopped before the first step." in last and runs.going == 0
+    assert "Stopped before the first step." in last and runs.active == 0
     ahead.leave()
-    assert len(runs.line) == 0
+    assert len(runs.queue) == 0
 
 
-def test_a_server_that_is_being_stopped_begins_nothing(engines: Engines) -> None:
-    runs = Runs(engines, Store())
+def test_a_server_that_is_being_stopped_begins_nothing(models: ModelPool) -> None:
+    runs = LiveRuns(models, TraceStore())
     assert runs.close(1.0)
     *_, last = runs.start(asked(), "tab", "")
-    assert "The server is being stopped: try again in a minute." in last and runs.going == 0
+    assert "The server is being stopped: try again in a minute." in last and runs.active == 0
 
 
-def test_clients_stand_in_the_line_by_their_address(engines: Engines) -> None:
+def test_clients_stand_in_the_line_by_their_address(models: ModelPool) -> None:
     tracker = SessionTracker()
-    runs, held = Runs(engines, Store(), tracker=tracker), []
+    runs, held = LiveRuns(models, TraceStore(), tracker=tracker), []
     for number in range(LIMITS.waiting_each + 2):
         tracker.expect(f"tab{number}", "loud")
         going = runs.start(asked(max_new_tokens=200), f"tab{number}", "")
@@ -149,4 +149,4 @@ def test_clients_stand_in_the_line_by_their_address(engines: Engines) -> None:
     assert not any("Too many" in first for _, first in held[:-1])
     for going, _ in held:
         going.close()  # type: ignore[attr-defined]
-    assert len(runs.line) == 0
+    assert len(runs.queue) == 0

@@ -15,11 +15,11 @@ import pytest
 
 from app import races
 from app.limits import LIMITS
-from app.live_runs import Runs
-from app.model_pool import Engines
-from app.run_queue import Line
-from app.streaming import bursts
-from app.trace_store import Store
+from app.live_runs import LiveRuns
+from app.model_pool import ModelPool
+from app.run_queue import RunQueue
+from app.streaming import batches
+from app.trace_store import TraceStore
 from decoding import METHODS
 from decoding.chat import Chat
 from decoding.loop import Loop
@@ -39,7 +39,7 @@ def whole(texts: Iterator[str]) -> str:
     return deque(texts, maxlen=1).pop()
 
 
-def test_the_text_only_grows_and_ends_with_its_proof(runs: Runs) -> None:
+def test_the_text_only_grows_and_ends_with_its_proof(runs: LiveRuns) -> None:
     """Gradio sends tails of a text that grows, and the whole of one that changes."""
     before = ""
     for text in runs.start(asked(), "tab", "x=1"):
@@ -56,13 +56,13 @@ def test_the_text_only_grows_and_ends_with_its_proof(runs: Runs) -> None:
     assert check["checked"] == 24 and check["exact"] == 24 and told[-1]["speedup"] is None
     kept = runs.store.get(told[0]["run"])
     assert kept is not None and len(kept.trace.steps) == steps and kept.trace.header.record == "full"
-    assert runs.going == 0 and len(runs.line) == 0
+    assert runs.active == 0 and len(runs.queue) == 0
 
 
-def test_steps_are_told_in_bursts(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_are_written_in_batches(runs: LiveRuns, monkeypatch: pytest.MonkeyPatch) -> None:
     """Work between two passes slows the next pass."""
     monkeypatch.setattr("app.live_runs.LIMITS", replace(LIMITS, live_gap=1e6))
-    monkeypatch.setattr("app.streaming._SOON", 0.0)
+    monkeypatch.setattr("app.streaming._FIRST_BATCH", 0.0)
     seen = list[int]()
     told = Play.step
 
@@ -81,14 +81,14 @@ def test_steps_are_told_in_bursts(runs: Runs, monkeypatch: pytest.MonkeyPatch) -
     text = whole(runs.start(asked(), "tab", ""))
     steps = kinds(text).count("step")
     assert steps > 3 and len(seen) == steps
-    assert passes[:steps] == [0, *[1] * (steps - 1)], "a step was told between two passes"
+    assert passes[:steps] == [0, *[1] * (steps - 1)], "a step was written between two passes"
 
 
 @pytest.mark.parametrize(
     ("pace", "told"),
     [(0.03, [[0, 1, 2, 3], [4, 5, 6, 7, 8, 9, 10]]), (0.15, [[0], [1, 2], [3, 4], [5, 6], [7, 8], [9, 10]])],
 )
-def test_the_first_steps_are_told_together_where_they_come_soon(
+def test_the_first_steps_are_one_batch_where_they_come_soon(
     monkeypatch: pytest.MonkeyPatch, pace: float, told: list[list[int]]
 ) -> None:
     """A fast run is slowed the most at its beginning; of a slow one the first step is seen as early as it can be."""
@@ -101,30 +101,30 @@ def test_the_first_steps_are_told_together_where_they_come_soon(
             now += pace
             yield step
 
-    assert [steps for steps in bursts(run(), 0.2) if steps] == told  # type: ignore[arg-type, comparison-overlap]
+    assert [steps for steps in batches(run(), 0.2) if steps] == told  # type: ignore[arg-type, comparison-overlap]
 
 
 @pytest.mark.parametrize(("pace", "told"), [(1.0, True), (0.0, False)])
-def test_the_reading_of_a_prompt_is_told_where_it_takes_a_while(runs: Runs, pace: float, told: bool) -> None:
+def test_the_reading_of_a_prompt_is_told_where_it_takes_a_while(runs: LiveRuns, pace: float, told: bool) -> None:
     """Each update costs the page a picture: a wait that is over at once needs no sentence."""
-    runs._paces["toy"] = pace  # seconds for a token
+    runs._prefill_pace["toy"] = pace  # seconds for a token
     first = next(runs.start(asked(), "tab", ""))
     assert kinds(first)[:2] == ["host", "state"] if told else "step" in kinds(first)
 
 
-def test_the_pace_of_reading_is_that_of_the_last_run(runs: Runs) -> None:
+def test_the_pace_of_reading_is_that_of_the_last_run(runs: LiveRuns) -> None:
     end = next(line for line in lines(whole(runs.start(asked(), "tab", ""))) if line["kind"] == "end")
-    assert 0 < runs._paces["toy"] < end["summary"]["prefill_seconds"]
+    assert 0 < runs._prefill_pace["toy"] < end["summary"]["prefill_seconds"]
 
 
-def test_a_measured_speedup_comes_where_it_was_asked_for(runs: Runs) -> None:
+def test_a_measured_speedup_comes_where_it_was_asked_for(runs: LiveRuns) -> None:
     last = lines(whole(runs.start(asked(compare=True), "tab", "")))[-1]
     assert last["kind"] == "check" and last["speedup"] > 0
     plain = lines(whole(runs.start(asked(method="autoregressive", params={}, compare=True), "tab", "")))
     assert plain[-1]["speedup"] is None  # of the baseline against itself there is nothing to measure
 
 
-def test_stop_acts_within_one_step(runs: Runs) -> None:
+def test_stop_acts_within_one_step(runs: LiveRuns) -> None:
     steps = 0
     going = runs.start(asked(method="autoregressive", params={}, max_new_tokens=200), "tab", "")
     for text in going:
@@ -137,7 +137,7 @@ def test_stop_acts_within_one_step(runs: Runs) -> None:
     assert kinds(text)[-1] == "check"  # what was written is proven all the same
 
 
-def test_a_closed_tab_frees_the_engine_and_the_line(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_tab_frees_the_engine_and_the_queue(runs: LiveRuns, monkeypatch: pytest.MonkeyPatch) -> None:
     """Closing is what Gradio does to the generator of a tab that has gone."""
     made = list[Any]()
     usual = Run.__init__
@@ -150,19 +150,19 @@ def test_a_closed_tab_frees_the_engine_and_the_line(runs: Runs, monkeypatch: pyt
     going = runs.start(asked(method="autoregressive", params={}, max_new_tokens=200), "tab", "")
     while "step" not in kinds(next(going)):
         pass
-    assert runs.going == 1 and len(runs.line) == 1
+    assert runs.active == 1 and len(runs.queue) == 1
     run = made[0]()
     going.close()
     assert run.finish == "cancelled"
-    assert runs.going == 0 and len(runs.line) == 0 and len(runs.store) == 0
+    assert runs.active == 0 and len(runs.queue) == 0 and len(runs.store) == 0
     del run, going
     gc.collect()
     assert made[0]() is None
 
 
-def test_several_visitors_take_turns_and_see_their_place(engines: Engines, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs, served = Runs(engines, Store(), Line(4)), list[str]()
-    monkeypatch.setattr(runs.store, "put", lambda run, kept, client: served.append(run))
+def test_several_visitors_take_turns_and_see_their_position(models: ModelPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs, served = LiveRuns(models, TraceStore(), RunQueue(4)), list[str]()
+    monkeypatch.setattr(runs.store, "put", lambda run, stored, client: served.append(run))
     first = runs.start(asked(), "one", "")
     while "step" not in kinds(next(first)):
         pass
@@ -187,22 +187,22 @@ def test_several_visitors_take_turns_and_see_their_place(engines: Engines, monke
     assert "1 run is before yours." in ended["three"] and kinds(ended["three"])[-1] == "check"
 
 
-def test_a_run_stopped_in_the_line_never_starts(engines: Engines, monkeypatch: pytest.MonkeyPatch) -> None:
-    runs, started = Runs(engines, Store()), list[Any]()
+def test_a_run_stopped_in_the_queue_never_starts(models: ModelPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs, started = LiveRuns(models, TraceStore()), list[Any]()
     first = runs.start(asked(method="autoregressive", params={}), "one", "")
     while "step" not in kinds(next(first)):
         pass
-    monkeypatch.setattr(Runs, "decode", lambda *order: started.append(order))
+    monkeypatch.setattr(LiveRuns, "decode", lambda *order: started.append(order))
     second = runs.start(asked(), "two", "")
     while "queued" not in next(second):
         pass
     runs.stop("two")
     assert lines(whole(second))[-1] == {"kind": "fault", "sentence": "Stopped before the first step."}
-    assert not started and len(runs.line) == 1
+    assert not started and len(runs.queue) == 1
     first.close()
 
 
-def test_details_can_be_asked_for_as_soon_as_the_end_is_told(runs: Runs) -> None:
+def test_details_can_be_asked_for_as_soon_as_the_end_is_told(runs: LiveRuns) -> None:
     for text in runs.start(asked(), "tab", ""):
         if "end" in kinds(text):
             assert runs.store.get(lines(text)[0]["run"]) is not None
@@ -218,16 +218,16 @@ def test_a_conversation_does_not_keep_a_dropped_model(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(Chat, "__init__", noted)
     catalog = {name: replace(TOY, name=name) for name in ("toy", "other")}
-    runs = Runs(Engines(catalog, most=1), Store())
+    runs = LiveRuns(ModelPool(catalog, capacity=1), TraceStore())
     whole(runs.start(asked(prompt=[{"role": "user", "content": "On which days is the sea rough?"}]), "tab", ""))
     assert len(made) == 1 and made[0]() is not None
     whole(runs.start(replace(asked(), entry=catalog["other"]), "another tab", ""))
     gc.collect()
-    assert made[0]() is None and "toy" not in runs.engines
+    assert made[0]() is None and "toy" not in runs.models
 
 
-def test_one_more_than_may_wait_is_told_so(engines: Engines) -> None:
-    runs = Runs(engines, Store(), Line(1))
+def test_one_more_than_may_wait_is_told_so(models: ModelPool) -> None:
+    runs = LiveRuns(models, TraceStore(), RunQueue(1))
     first, second = runs.start(asked(), "one", ""), runs.start(asked(), "two", "")
     for going in (first, second):
         next(going), next(going)
@@ -236,18 +236,18 @@ def test_one_more_than_may_wait_is_told_so(engines: Engines) -> None:
     first.close(), second.close()
 
 
-def test_whoever_leaves_the_line_makes_room(engines: Engines) -> None:
-    runs = Runs(engines, Store())
+def test_whoever_leaves_the_queue_makes_room(models: ModelPool) -> None:
+    runs = LiveRuns(models, TraceStore())
     first, second, third = (runs.start(asked(), name, "") for name in ("one", "two", "three"))
     for going in (first, second, third):
         next(going), next(going)
     second.close()
-    assert len(runs.line) == 2
+    assert len(runs.queue) == 2
     first.close()
     assert kinds(whole(third))[-1] == "check"
 
 
-def test_a_second_run_of_a_tab_ends_its_first(runs: Runs) -> None:
+def test_a_second_run_of_a_tab_ends_its_first(runs: LiveRuns) -> None:
     first = runs.start(asked(method="autoregressive", params={}, max_new_tokens=200), "tab", "")
     while "step" not in kinds(next(first)):
         pass
@@ -266,7 +266,7 @@ def test_a_second_run_of_a_tab_ends_its_first(runs: Runs) -> None:
     ],
 )
 def test_a_failure_is_one_sentence_without_a_stack_trace(
-    runs: Runs, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception, sentence: str
+    runs: LiveRuns, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, error: Exception, sentence: str
 ) -> None:
     def fail(self: Any, draft: Any, verdict: Any) -> None:
         raise error
@@ -275,18 +275,18 @@ def test_a_failure_is_one_sentence_without_a_stack_trace(
     last = lines(whole(runs.start(asked(), "tab", "")))[-1]
     assert last["kind"] == "fault" and last["sentence"].startswith(sentence)
     assert "secret" not in last["sentence"] and "a run failed" in caplog.text
-    assert runs.going == 0 and len(runs.line) == 0
+    assert runs.active == 0 and len(runs.queue) == 0
     monkeypatch.undo()
     assert kinds(whole(runs.start(asked(), "tab", "")))[-1] == "check"  # the next one runs as ever
 
 
-def test_a_prompt_that_does_not_fit_is_told(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_prompt_that_does_not_fit_is_told(runs: LiveRuns, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.live_runs.LIMITS", replace(LIMITS, prompt_tokens=8))
     last = lines(whole(runs.start(asked(prompt="tide " * 20), "tab", "")))[-1]
     assert last["kind"] == "fault" and last["sentence"].endswith("tokens: shorten it to 8.")
 
 
-def test_the_advice_to_shorten_a_prompt_is_right_at_once(runs: Runs) -> None:
+def test_the_advice_to_shorten_a_prompt_is_right_at_once(runs: LiveRuns) -> None:
     """It named the page's own limit, and whoever followed it was told of the model's next."""
     text, order = "x y " * 1_990, asked(method="autoregressive", params={})
 
@@ -294,7 +294,7 @@ def test_the_advice_to_shorten_a_prompt_is_right_at_once(runs: Runs) -> None:
         last = lines(whole(runs.start(replace(order, prompt=prompt), "tab", "x=1")))[-1]
         return str(last.get("sentence", ""))
 
-    engine = runs.engines.ask(TOY).wait(60)
+    engine = runs.models.request(TOY).wait(60)
     assert engine is not None
     room = int(sentence(text).removesuffix(".").rsplit(" ", 1)[1])
     assert room == min(LIMITS.prompt_tokens, engine.model.card.context - order.max_new_tokens)
@@ -302,10 +302,10 @@ def test_the_advice_to_shorten_a_prompt_is_right_at_once(runs: Runs) -> None:
     assert sentence(fitting) == ""
 
 
-def test_a_reference_is_copied_from(runs: Runs) -> None:
+def test_a_reference_is_copied_from(runs: LiveRuns) -> None:
     document = whole(runs.start(asked(method="autoregressive", params={}), "tab", ""))
     ids = [token for line in lines(document) if line["kind"] == "step" for token in line["emitted"]]
-    engine = runs.engines.ask(TOY).wait(60)
+    engine = runs.models.request(TOY).wait(60)
     assert engine is not None
     text = "".join(engine.codec.piece(token) for token in ids)
     order = asked(method="prompt_lookup", params={}, reference=asked().prompt + text)
@@ -316,13 +316,13 @@ def test_a_reference_is_copied_from(runs: Runs) -> None:
     assert end["summary"]["steps"] < plain["summary"]["steps"]
 
 
-def test_a_conversation_keeps_its_cache_from_turn_to_turn(runs: Runs) -> None:
+def test_a_conversation_keeps_its_cache_from_turn_to_turn(runs: LiveRuns) -> None:
     turns = [{"role": "user", "content": "On which days is the sea rough?"}]
     first = lines(whole(runs.start(asked(prompt=turns), "tab", "")))
     begun = next(line for line in first if line["kind"] == "step")
     assert begun["pending"] == begun["start"] - 1  # all of it was read
-    prompt, answer = runs.answer("tab") or ((), "")
-    assert prompt == tuple(turns) and answer and runs.answer("tab") is None
+    prompt, answer = runs.take_answer("tab") or ((), "")
+    assert prompt == tuple(turns) and answer and runs.take_answer("tab") is None
     turns += [{"role": "assistant", "content": answer}, {"role": "user", "content": "And on Friday?"}]
     later = lines(whole(runs.start(asked(prompt=turns), "tab", "")))
     step = next(line for line in later if line["kind"] == "step")
@@ -336,7 +336,7 @@ def test_a_conversation_keeps_its_cache_from_turn_to_turn(runs: Runs) -> None:
     assert step["pending"] == step["start"] - 1
 
 
-def test_what_a_method_learns_from_a_visitor_stays_with_that_visitor(runs: Runs) -> None:
+def test_what_a_method_learns_from_a_visitor_stays_with_that_visitor(runs: LiveRuns) -> None:
     """The engine is everybody's: its own memory would show one visitor's phrases in another one's record."""
     order = asked(method="ouroboros", params={"warm_start": "across"})
 
@@ -356,14 +356,14 @@ def test_what_a_method_learns_from_a_visitor_stays_with_that_visitor(runs: Runs)
     assert known(runs.start(order, "tab", "")) == alone
 
 
-def test_an_answer_in_an_abandoned_conversation_is_for_nobody(runs: Runs) -> None:
+def test_an_answer_in_an_abandoned_conversation_is_for_nobody(runs: LiveRuns) -> None:
     turns = [{"role": "user", "content": "On which days is the sea rough?"}]
-    for since in ("line", "step"):
+    for since in ("queue", "step"):
         going = runs.start(asked(prompt=turns), "tab", "")
         text = next(going)
         while since == "step" and "step" not in kinds(text):
             text = next(going)
-        runs.renew("tab")
-        assert kinds(whole(going))[-1] == "check" and runs.answer("tab") is None
+        runs.end_conversation("tab")
+        assert kinds(whole(going))[-1] == "check" and runs.take_answer("tab") is None
     whole(runs.start(asked(prompt=turns), "tab", ""))
-    assert runs.answer("tab") is not None
+    assert runs.take_answer("tab") is not None

@@ -16,8 +16,8 @@ import pytest
 
 from app.catalog import Entry, read_catalog
 from app.controls import order
-from app.state import House
-from app.trace_store import Kept
+from app.state import AppState
+from app.trace_store import StoredRun
 from decoding import load
 from decoding.embedded import DRAFTER, FOLDERS, PARTS, TARGET
 from decoding.errors import ModelError, ParamError
@@ -54,15 +54,17 @@ def entry(cellar: Path, **changes: Any) -> Entry:
     return Entry("ours", **(told | changes))
 
 
-def ran(house: House, method: str) -> str:
+def ran(app_state: AppState, method: str) -> str:
     """All that the page is told of a run."""
-    asked = order(house.catalog, model="ours", method=method, params={}, sampling={}, prompt=PROMPT, max_new_tokens=8)
-    return "".join(deque(house.runs.start(asked, "tab", "x=1"), maxlen=1))
+    asked = order(
+        app_state.catalog, model="ours", method=method, params={}, sampling={}, prompt=PROMPT, max_new_tokens=8
+    )
+    return "".join(deque(app_state.runs.start(asked, "tab", "x=1"), maxlen=1))
 
 
-def answers(house: House, run: str) -> str:
+def answers(app_state: AppState, run: str) -> str:
     """All else that the page can ask of it, unpacked."""
-    functions = {function.__name__: function for function in house.answers.functions()}
+    functions = {function.__name__: function for function in app_state.calls.functions()}
     asked = [("run_step", [run, 0]), ("run_detail", [run, 0]), ("open_recording", run)]
     asked += [("run_export", [run, form]) for form in FORMS]
     found = []
@@ -76,14 +78,14 @@ def answers(house: House, run: str) -> str:
 
 @pytest.mark.parametrize("method", ["autoregressive", "draft_model", "medusa", "kangaroo", "rest"])
 def test_a_run_names_the_model_as_the_catalog_does(cellar: Path, method: str) -> None:
-    house = House({"ours": entry(cellar)}, "ours")
-    told = ran(house, method)
+    app_state = AppState({"ours": entry(cellar)}, "ours")
+    told = ran(app_state, method)
     begun, *_ = (line for line in lines(told) if line["kind"] == "play")
     run = lines(told)[0]["run"]
     assert SECRET not in told and str(cellar.parent) not in told and "fault" not in told
-    assert SECRET not in answers(house, run)
-    kept = house.store.get(run)
-    assert isinstance(kept, Kept) and kept.trace.header.model.name == "ours" == begun["header"]["model"]["name"]
+    assert SECRET not in answers(app_state, run)
+    kept = app_state.store.get(run)
+    assert isinstance(kept, StoredRun) and kept.trace.header.model.name == "ours" == begun["header"]["model"]["name"]
     if method == "draft_model":
         assert kept.trace.header.draft is not None and kept.trace.header.draft.name == "ours (draft)"
     same = load("pocket", device="cpu", dtype="float32").generate(PROMPT, method, max_new_tokens=8).trace
@@ -163,7 +165,7 @@ BROKEN: dict[str, Callable[[Path], Entry]] = {
 def test_a_model_that_cannot_be_loaded_is_a_sentence(
     cellar: Path, make: Callable[[Path], Entry], caplog: pytest.LogCaptureFixture
 ) -> None:
-    told = ran(House({"ours": make(cellar)}, "ours"), "autoregressive")
+    told = ran(AppState({"ours": make(cellar)}, "ours"), "autoregressive")
     faults = [line["sentence"] for line in lines(told) if line["kind"] == "fault"]
     assert faults == ["Ours cannot be loaded on this server now: choose another model."]
     assert SECRET not in told and str(cellar.parent) not in told
@@ -171,7 +173,7 @@ def test_a_model_that_cannot_be_loaded_is_a_sentence(
 
 
 def test_the_log_has_the_whole_sentence(cellar: Path, caplog: pytest.LogCaptureFixture) -> None:
-    ran(House({"ours": entry(cellar, model=str(cellar / "gone"))}, "ours"), "autoregressive")
+    ran(AppState({"ours": entry(cellar, model=str(cellar / "gone"))}, "ours"), "autoregressive")
     assert str(cellar / "gone") in caplog.text and "correct the catalog" in caplog.text
 
 
@@ -180,7 +182,7 @@ def test_a_part_that_cannot_be_made_is_a_sentence(cellar: Path, monkeypatch: pyt
         raise ModelError(f"{cellar} is full: make room")
 
     monkeypatch.setattr("decoding.parts.tables.load_tables", fail)
-    told = ran(House({"ours": entry(cellar)}, "ours"), "ngrammys")
+    told = ran(AppState({"ours": entry(cellar)}, "ours"), "ngrammys")
     assert lines(told)[-1]["sentence"] == (
         "What ngrammys needs of ours cannot be loaded on this server now: choose another method or model."
     )
@@ -194,7 +196,7 @@ def test_a_folder_that_went_is_not_looked_for_on_the_hub(
     (tmp_path / SECRET / "model").mkdir(parents=True)
     catalog = tmp_path / "catalog.toml"
     catalog.write_text(f"[[model]]\nname='ours'\nmodel='{SECRET}/model'\n")
-    house = House(read_catalog(catalog), "ours")
+    app_state = AppState(read_catalog(catalog), "ours")
     (tmp_path / SECRET / "model").rmdir()
     asked = SimpleNamespace(count=0)
 
@@ -203,7 +205,7 @@ def test_a_folder_that_went_is_not_looked_for_on_the_hub(
         raise OSError
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", download)
-    told = ran(house, "autoregressive")
+    told = ran(app_state, "autoregressive")
     assert SECRET not in told and asked.count == 0 and "is not a folder" in caplog.text
 
 

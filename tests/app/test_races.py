@@ -10,7 +10,7 @@ import pytest
 
 from app import races
 from app.limits import LIMITS
-from app.live_runs import Runs
+from app.live_runs import LiveRuns
 from decoding import METHODS, load
 from decoding.errors import ParamError
 from decoding.trace.rescore import Place, Rescore
@@ -21,12 +21,12 @@ from .conftest import TABLES, asked, lines
 NAMES = ("autoregressive", "lookahead", "prompt_lookup")
 
 
-def race(runs: Runs, *names: str) -> list[dict[str, Any]]:
+def race(runs: LiveRuns, *names: str) -> list[dict[str, Any]]:
     orders = [asked(method=name, params={}) for name in names]
     return lines(deque(races.start(runs, orders, "tab", "screen=race"), maxlen=1).pop())
 
 
-def test_every_lane_is_told_whole_and_all_write_the_same(runs: Runs) -> None:
+def test_every_lane_is_told_whole_and_all_write_the_same(runs: LiveRuns) -> None:
     told = race(runs, *NAMES)
     assert told[1] == {"kind": "race", "labels": [METHODS[name].label for name in NAMES]} and told[-1]["done"]
     for (label, run), name in zip(told[-1]["runs"], NAMES, strict=True):
@@ -41,11 +41,12 @@ def test_every_lane_is_told_whole_and_all_write_the_same(runs: Runs) -> None:
         assert [line["header"]["method"] for line in mine if line["kind"] == "play"] == [NAMES[lane]]
         texts.append([token for line in mine if line["kind"] == "step" for token in line["emitted"]])
     assert texts[0] == texts[1] == texts[2] and len(texts[0]) == 24
-    assert len(runs.line) == 0 and runs.going == 0
+    assert len(runs.queue) == 0 and runs.active == 0
 
 
-def test_stopping_ends_the_lanes_that_are_left(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.live_runs.LIMITS", replace(LIMITS, live_gap=0.0))  # every step is seen
+def test_stopping_ends_the_lanes_that_are_left(runs: LiveRuns, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("app.live_runs", "app.races"):  # every step is seen
+        monkeypatch.setattr(f"{module}.LIMITS", replace(LIMITS, live_gap=0.0))
     orders = [asked(method=name, params={}, max_new_tokens=200) for name in NAMES]
     text = ""
     for text in races.start(runs, orders, "tab", ""):
@@ -54,10 +55,10 @@ def test_stopping_ends_the_lanes_that_are_left(runs: Runs, monkeypatch: pytest.M
     told = lines(text)
     assert [line["finish"] for line in told if line["kind"] == "end"] == ["cancelled"]
     assert [line["lane"] for line in told if line["kind"] == "fault"] == [1, 2]
-    assert len(runs.line) == 0
+    assert len(runs.queue) == 0
 
 
-def test_time_that_is_over_is_told_from_a_stop(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_that_is_over_is_told_from_a_stop(runs: LiveRuns, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.races.LIMITS", replace(LIMITS, race_seconds=1e-9))
     told = race(runs, *NAMES)
     faults = [line["sentence"] for line in told if line["kind"] == "fault"]
@@ -65,12 +66,12 @@ def test_time_that_is_over_is_told_from_a_stop(runs: Runs, monkeypatch: pytest.M
     assert told[-1]["runs"] == []
 
 
-def test_two_races_begin_differently(runs: Runs) -> None:
+def test_two_races_begin_differently(runs: LiveRuns) -> None:
     """A page tells a new text from one that grew by its first line."""
     assert race(runs, *NAMES[:2])[0]["run"] != race(runs, *NAMES[:2])[0]["run"]
 
 
-def test_a_lane_that_fails_leaves_the_others(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lane_that_fails_leaves_the_others(runs: LiveRuns, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(self: object, draft: object, verdict: object) -> None:
         raise ParamError("this lane is meant to fail")
 

@@ -20,7 +20,7 @@ from app.catalog import EMBEDDED, POCKET
 from app.controls import presets, runnable
 from app.limits import LIMITS
 from app.recordings import FOLDER, INDEX, LANDING, Recording, Recordings
-from app.state import House
+from app.state import AppState
 from decoding import METHODS, load
 from decoding.errors import TraceError
 from decoding.trace.file import parse_trace
@@ -171,15 +171,15 @@ BAD_FILES: dict[str, Callable[[Path], None]] = {
 @pytest.mark.parametrize("spoil", BAD_FILES.values(), ids=BAD_FILES)
 def test_the_page_comes_up_without_a_landing_run_that_is_broken(folder: Folder, spoil: Callable[[Path], None]) -> None:
     spoil(folder.file(LANDING))
-    house = House(dict(EMBEDDED), recordings=Recordings(folder.path))
-    landing = house.recordings.landing
+    app_state = AppState(dict(EMBEDDED), recordings=Recordings(folder.path))
+    landing = app_state.recordings.landing
     assert landing is not None and landing.id == "autoregressive-defaults"
-    assert [row["id"] for row in house.recordings.gallery()] == ["autoregressive-defaults", "jacobi-defaults"]
-    assert lines(house.answers.recording(landing.id))[-1]["kind"] == "end"
+    assert [row["id"] for row in app_state.recordings.gallery()] == ["autoregressive-defaults", "jacobi-defaults"]
+    assert lines(app_state.calls.recording_lines(landing.id))[-1]["kind"] == "end"
     (told,) = folder.told
     assert str(folder.file(LANDING)) in told and "make traces" in told and "\n" not in told and len(told) < 400
     with pytest.raises(TraceError) as caught:
-        house.answers.opened(LANDING)
+        app_state.calls.open_run(LANDING)
     assert str(folder.path) not in str(caught.value)
 
 
@@ -189,9 +189,9 @@ def test_a_recording_that_breaks_later_is_a_sentence_to_the_visitor(
 ) -> None:
     """By its address, its steps and its downloads; the host is told once, however often it is asked for."""
     run = "jacobi-defaults"
-    house = House(dict(EMBEDDED), recordings=Recordings(folder.path))
-    functions = {function.__name__: function for function in house.answers.functions()}
-    assert [row["id"] for row in house.recordings.gallery()] == list(SOME)
+    app_state = AppState(dict(EMBEDDED), recordings=Recordings(folder.path))
+    functions = {function.__name__: function for function in app_state.calls.functions()}
+    assert [row["id"] for row in app_state.recordings.gallery()] == list(SOME)
     spoil(folder.file(run))
     answers = [functions[name](asked) for name, asked in [("open_recording", run), ("run_detail", [run, 0])] * 2]
     answers.append(functions["run_export"]([run, "csv"]))
@@ -199,18 +199,18 @@ def test_a_recording_that_breaks_later_is_a_sentence_to_the_visitor(
         assert set(answer) == {"fault"} and str(folder.path) not in answer["fault"]
     assert "cannot be read on this server: choose another one" in answers[0]["fault"]
     assert len(folder.told) == 1 and str(folder.file(run)) in folder.told[0]
-    assert run not in [row["id"] for row in house.recordings.gallery()]
+    assert run not in [row["id"] for row in app_state.recordings.gallery()]
 
 
 def test_a_page_without_any_recording_comes_up(folder: Folder) -> None:
     for run in SOME:
         folder.file(run).unlink()
-    house = House(dict(EMBEDDED), recordings=Recordings(folder.path))
-    assert house.recordings.landing is None and house.recordings.gallery() == [] and len(folder.told) == 3
+    app_state = AppState(dict(EMBEDDED), recordings=Recordings(folder.path))
+    assert app_state.recordings.landing is None and app_state.recordings.gallery() == [] and len(folder.told) == 3
     code = (
-        "import sys; from pathlib import Path; from app.state import House; from app.recordings import Recordings\n"
-        "from app.ui import build; house = House(recordings=Recordings(Path(sys.argv[1])))\n"
-        "print('app-viewer' in str(build(house).config))"
+        "import sys; from pathlib import Path; from app.state import AppState; from app.recordings import Recordings\n"
+        "from app.ui import build; app_state = AppState(recordings=Recordings(Path(sys.argv[1])))\n"
+        "print('app-viewer' in str(build(app_state).config))"
     )
     env = {**os.environ, "GRADIO_ANALYTICS_ENABLED": "False"}
     command = [sys.executable, "-c", code, str(folder.path)]
@@ -252,7 +252,7 @@ def test_an_index_that_cannot_be_read_is_told(folder: Folder, text: str | None, 
         ({"id": 7}, "entry 1.id must be"),
         ({"id": "autoregressive-defaults"}, "entry 2 has the id of an earlier one"),
         ({"step": -1}, "entry 1 opens at a step below 0"),
-        ({"step": 10**6}, "opens it at a step that it has not"),
+        ({"step": 10**6}, "opens it at a step that it does not have"),
         ({"title": None}, "entry 1.title must be"),
         ({"tokens_per_step": "2"}, "entry 1.tokens_per_step must be"),
         ({"speedup": "fast"}, "entry 1.speedup must be"),

@@ -299,7 +299,7 @@ def test_a_file_is_still_read(visitor: Visitor) -> None:
     answer = visitor.call("open_trace", base64.b64encode(GOLDEN.read_bytes()).decode()).json()
     assert '"kind":"play"' in answer["lines"]
     noise = base64.b64encode(bytes(range(256)) * 8_000).decode()
-    assert "no trace that can be shown" in visitor.call("open_trace", noise).json()["fault"]
+    assert "not a trace that can be shown" in visitor.call("open_trace", noise).json()["fault"]
 
 
 def test_lines_of_the_log_cannot_be_forged_nor_fill_a_disk(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Answers that are kept for everybody."""
+"""ServerCalls that are kept for everybody."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run(work: Coroutine[Any, Any, Any]) -> Any:
 
 
 class Counted:
-    """Answers with a body of some length, and counts how often."""
+    """ServerCalls with a body of some length, and counts how often."""
 
     def __init__(self, status: int = 200, length: int = 10) -> None:
         self.status, self.length, self.asked = status, length, 0

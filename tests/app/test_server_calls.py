@@ -15,8 +15,8 @@ from hypothesis import given
 
 from app.limits import LIMITS
 from app.recordings import LANDING
-from app.server_calls import Asked
-from app.state import House
+from app.server_calls import ServerFunction
+from app.state import AppState
 from decoding.trace.file import parse_trace, read_trace
 
 from .conftest import asked, lines
@@ -26,20 +26,20 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 @pytest.fixture
-def functions(house: House) -> dict[str, Asked]:
-    return {function.__name__: function for function in house.answers.functions()}
+def functions(app_state: AppState) -> dict[str, ServerFunction]:
+    return {function.__name__: function for function in app_state.calls.functions()}
 
 
 @pytest.fixture
-def run(house: House) -> str:
-    return str(lines(deque(house.runs.start(asked(), "tab", "x=1"), maxlen=1).pop())[0]["run"])
+def run(app_state: AppState) -> str:
+    return str(lines(deque(app_state.runs.start(asked(), "tab", "x=1"), maxlen=1).pop())[0]["run"])
 
 
 def spell(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def test_a_step_and_its_details_come_again(functions: dict[str, Asked], run: str) -> None:
+def test_a_step_and_its_details_come_again(functions: dict[str, ServerFunction], run: str) -> None:
     step = lines(functions["run_step"]([run, 2])["lines"])[-1]
     assert step["kind"] == "step" and step["k"] == 2 and step["nodes"]
     detail = lines(functions["run_detail"]([run, 2])["lines"])[-1]
@@ -48,29 +48,29 @@ def test_a_step_and_its_details_come_again(functions: dict[str, Asked], run: str
 
 @pytest.mark.parametrize("name", ["run_step", "run_detail", "run_export", "open_recording", "open_trace"])
 @given(argument=ANYTHING)
-def test_anything_is_answered_with_a_sentence(house: House, name: str, argument: object) -> None:
-    answer = {function.__name__: function for function in house.answers.functions()}[name](argument)
+def test_anything_is_answered_with_a_sentence(app_state: AppState, name: str, argument: object) -> None:
+    answer = {function.__name__: function for function in app_state.calls.functions()}[name](argument)
     assert answer.keys() == {"fault"} and "Traceback" not in answer["fault"] and len(answer["fault"]) <= 500
 
 
 @pytest.mark.parametrize("k", [-1, 10_000, True, 1.0, "1", None, 2**70, [1]])
-def test_only_steps_of_the_run_are_answered(functions: dict[str, Asked], run: str, k: object) -> None:
+def test_only_steps_of_the_run_are_answered(functions: dict[str, ServerFunction], run: str, k: object) -> None:
     assert functions["run_step"]([run, k]).keys() == {"fault"}
 
 
-def test_another_visitors_run_needs_its_id(functions: dict[str, Asked], run: str) -> None:
+def test_another_visitors_run_needs_its_id(functions: dict[str, ServerFunction], run: str) -> None:
     for guess in (run[:-1], run.lower() + "x", "", "lookahead.jsonl", "../lookahead"):
-        assert "no longer kept" in functions["run_step"]([guess, 0])["fault"]
+        assert "no longer stores" in functions["run_step"]([guess, 0])["fault"]
 
 
 @pytest.mark.parametrize("form", ["trace", "html", "perfetto", "csv", "vllm"])
 @pytest.mark.parametrize("recorded", [False, True])
 def test_every_export_is_what_its_name_says(
-    functions: dict[str, Asked], house: House, run: str, form: str, recorded: bool
+    functions: dict[str, ServerFunction], app_state: AppState, run: str, form: str, recorded: bool
 ) -> None:
     run = LANDING if recorded else run
     answer = functions["run_export"]([run, form])
-    kept = house.store.get(run)
+    kept = app_state.store.get(run)
     assert kept is not None and answer["name"].startswith("specscope-lookahead-")
     if form == "trace":
         assert parse_trace(base64.b64decode(answer["bytes"])) == kept.trace
@@ -87,8 +87,10 @@ def proof_in(lines_of: str) -> dict[str, Any]:
     return next(json.loads(line) for line in lines_of.splitlines() if line.startswith('{"kind":"end"'))
 
 
-def test_a_live_runs_proof_and_speedup_are_kept_with_it(functions: dict[str, Asked], house: House) -> None:
-    told = lines(deque(house.runs.start(asked(compare=True), "tab", ""), maxlen=1).pop())
+def test_a_live_runs_proof_and_speedup_are_kept_with_it(
+    functions: dict[str, ServerFunction], app_state: AppState
+) -> None:
+    told = lines(deque(app_state.runs.start(asked(compare=True), "tab", ""), maxlen=1).pop())
     run, last = told[0]["run"], told[-1]
     assert last["kind"] == "check" and last["speedup"] > 0
     page = functions["run_export"]([run, "html"])["text"].replace(r"\u003c", "<")
@@ -99,23 +101,25 @@ def test_a_live_runs_proof_and_speedup_are_kept_with_it(functions: dict[str, Ask
         assert (found["check"], found["speedup"]) == (last["check"], last["speedup"])
 
 
-def test_one_record_is_read_at_a_time(functions: dict[str, Asked], house: House, run: str, monkeypatch: Any) -> None:
-    monkeypatch.setattr("app.trace_store._PATIENCE", 0.01)
+def test_one_record_is_read_at_a_time(
+    functions: dict[str, ServerFunction], app_state: AppState, run: str, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("app.trace_store._READ_TIMEOUT", 0.01)
     data = spell((GOLDEN / "lookahead.jsonl").read_bytes())
     calls = [("open_recording", run), ("run_export", [run, "html"]), ("open_trace", data)]
-    with house.store.reading:
+    with app_state.store.reading():
         for name, argument in calls:
             assert "try again in a moment" in functions[name](argument)["fault"]
         assert "lines" in functions["run_step"]([run, 0])  # what is at hand waits for nobody
     assert all("fault" not in functions[name](argument) for name, argument in calls)
 
 
-def test_a_dropped_trace_is_shown_and_kept(functions: dict[str, Asked], house: House) -> None:
+def test_a_dropped_trace_is_shown_and_kept(functions: dict[str, ServerFunction], app_state: AppState) -> None:
     data = (GOLDEN / "lookahead.jsonl").read_bytes()
     for sent in (data, gzip.compress(data)):
         told = lines(functions["open_trace"](spell(sent))["lines"])
         assert told[0]["kind"] == "host" and told[-1]["kind"] == "end"
-        kept = house.store.get(told[0]["run"])
+        kept = app_state.store.get(told[0]["run"])
         assert kept is not None and kept.trace == read_trace(GOLDEN / "lookahead.jsonl")
     torn = lines(functions["open_trace"](spell(data[: len(data) // 2]))["lines"])
     assert torn[-1]["finish"] == "torn"
@@ -178,14 +182,16 @@ BOMBS = bombs()
 
 
 @pytest.mark.parametrize("sentence", BOMBS)
-def test_a_bomb_is_refused_at_once(functions: dict[str, Asked], house: House, sentence: str) -> None:
+def test_a_bomb_is_refused_at_once(functions: dict[str, ServerFunction], app_state: AppState, sentence: str) -> None:
     """A few kilobytes that took hundreds of megabytes, or the reading queue for twenty seconds."""
     answer = functions["open_trace"](BOMBS[sentence])
     assert sentence in answer["fault"] and len(answer["fault"]) <= 500
-    assert len(house.store) == 0
+    assert len(app_state.store) == 0
 
 
-def test_the_largest_run_of_the_page_itself_can_be_dropped(functions: dict[str, Asked], house: House) -> None:
+def test_the_largest_run_of_the_page_itself_can_be_dropped(
+    functions: dict[str, ServerFunction], app_state: AppState
+) -> None:
     """As many steps as it writes tokens, each as large as it may be and with all that a full record holds."""
     golden = [json.loads(line) for line in (GOLDEN / "lookahead.jsonl").read_text().splitlines()]
     header, first = golden[0], next(line for line in golden if line["kind"] == "step")
@@ -202,16 +208,20 @@ def test_the_largest_run_of_the_page_itself_can_be_dropped(functions: dict[str, 
     )
 
 
-def test_a_recording_waits_for_no_visitors_file(functions: dict[str, Asked], house: House, monkeypatch: Any) -> None:
+def test_a_recording_waits_for_no_visitors_file(
+    functions: dict[str, ServerFunction], app_state: AppState, monkeypatch: Any
+) -> None:
     """Also one that nobody has opened before: what comes with the page is small, and known to be harmless."""
-    monkeypatch.setattr("app.trace_store._PATIENCE", 0.01)
-    with house.store.reading:
+    monkeypatch.setattr("app.trace_store._READ_TIMEOUT", 0.01)
+    with app_state.store.reading():
         for run in (LANDING, "jacobi-defaults"):
             assert "lines" in functions["open_recording"](run)
             assert "lines" in functions["run_step"]([run, 0]) and "lines" in functions["run_detail"]([run, 0])
 
 
-def test_a_dropped_file_that_is_too_long_for_one_page_says_so(functions: dict[str, Asked], monkeypatch: Any) -> None:
+def test_a_dropped_file_that_is_too_long_for_one_page_says_so(
+    functions: dict[str, ServerFunction], monkeypatch: Any
+) -> None:
     run = lines(functions["open_trace"](spell((GOLDEN / "lookahead.jsonl").read_bytes()))["lines"])[0]["run"]
     assert "text" in functions["run_export"]([run, "html"])
     monkeypatch.setattr("app.server_calls.LIMITS", replace(LIMITS, page_characters=20_000))
@@ -219,13 +229,15 @@ def test_a_dropped_file_that_is_too_long_for_one_page_says_so(functions: dict[st
 
 
 @pytest.mark.parametrize(("name", "sent"), hostile(), ids=[name for name, _ in hostile()])
-def test_a_hostile_file_is_one_sentence(functions: dict[str, Asked], house: House, name: str, sent: str) -> None:
+def test_a_hostile_file_is_one_sentence(
+    functions: dict[str, ServerFunction], app_state: AppState, name: str, sent: str
+) -> None:
     answer = functions["open_trace"](sent)
     assert answer.keys() == {"fault"} and 10 < len(answer["fault"]) <= 500 and "\n" not in answer["fault"]
-    assert len(house.store) == 0
+    assert len(app_state.store) == 0
 
 
-def test_a_panel_changed_by_hand_is_one_sentence(functions: dict[str, Asked]) -> None:
+def test_a_panel_changed_by_hand_is_one_sentence(functions: dict[str, ServerFunction]) -> None:
     """A method's panel is free JSON: the reader lets it through, and the views must not."""
     golden = [json.loads(line) for line in (GOLDEN / "lookahead.jsonl").read_text().splitlines()]
     for panel in ({"rows": "x", "pool": [[[]]]}, {"rows": [[None]], "guesses": {"a": 1}, "phase": []}):
@@ -235,11 +247,11 @@ def test_a_panel_changed_by_hand_is_one_sentence(functions: dict[str, Asked]) ->
         assert not answer.get("fault", "").startswith("The server could not")
 
 
-def test_a_file_larger_than_allowed_is_not_even_read(functions: dict[str, Asked]) -> None:
+def test_a_file_larger_than_allowed_is_not_even_read(functions: dict[str, ServerFunction]) -> None:
     assert "larger than 4 MB" in functions["open_trace"]("A" * (LIMITS.upload_bytes * 2))["fault"]
 
 
-def test_hostile_texts_leave_as_data(functions: dict[str, Asked]) -> None:
+def test_hostile_texts_leave_as_data(functions: dict[str, ServerFunction]) -> None:
     """What a token says reaches the page inside JSON strings of plain ASCII, and no file name."""
     evil = "<img src=x onerror=alert(1)>`${alert(2)}`</script>\u202e\u200b=cmd()"
     golden = [json.loads(line) for line in (GOLDEN / "lookahead.jsonl").read_text().splitlines()]

@@ -58,12 +58,12 @@ def test_an_address_in_use_is_told() -> None:
     ("text", "sentence"),
     [
         ("", "holds one or more"),
-        ("[[model]\n", "is no TOML"),
+        ("[[model]\n", "is not valid TOML"),
         ("[[models]]\nname='a'", "holds one or more"),
         ("[[model]]\nname='a'", "model 1 of the catalog needs a name and a model"),
         ("[[model]]\nname='a'\nmodel='pocket'\nport=1", "must be a table of texts"),
         ("[[model]]\nname='a'\nmodel='pocket'\ncode='x'", "unknown key 'code'"),
-        ("[[model]]\nname='../a'\nmodel='pocket'", "a name is made of"),
+        ("[[model]]\nname='../a'\nmodel='pocket'", "a name consists of"),
         ("[[model]]\nname='a'\nmodel='org/model'", "revision must name its commit by 40 hex digits"),
         ("[[model]]\nname='a'\nmodel='org/model'\nrevision='main'", "40 hex digits"),
         ("[[model]]\nname='a'\nmodel='pocket'\ndraft='org/model'", "draft_revision must name its commit"),
@@ -92,9 +92,9 @@ def test_a_catalog_names_models_and_their_parts(tmp_path: Path) -> None:
 def test_replaying_needs_no_torch() -> None:
     """A small machine shows recordings without the weight of an engine, and the form is not there to be used."""
     code = (
-        "import sys; from app.ui import build, make_house; from app.server import Site\n"
-        "house = make_house(True, None, None); page = build(house)\n"
-        "landing = house.recordings.landing; Site(house.answers.recording(landing.id))\n"
+        "import sys; from app.ui import build, make_state; from app.server import Site\n"
+        "app_state = make_state(True, None, None); page = build(app_state)\n"
+        "landing = app_state.recordings.landing; Site(app_state.calls.recording_lines(landing.id))\n"
         "print([m for m in ('torch', 'transformers') if m in sys.modules], 'run-go' in str(page.config))"
     )
     env = {**os.environ, "GRADIO_ANALYTICS_ENABLED": "False"}
@@ -111,7 +111,7 @@ def test_a_space_starts_the_file_itself() -> None:
 def test_the_whole_page_has_its_forms_and_events() -> None:
     """Replaying leaves them out, so nothing else here would notice a form that cannot be built."""
     code = (
-        "from app.ui import build, make_house; page = build(make_house(False, None, None))\n"
+        "from app.ui import build, make_state; page = build(make_state(False, None, None))\n"
         "print(*(page.blocks[target].elem_id for event in page.fns.values() for target, _ in event.targets if target))"
     )
     env = {**os.environ, "GRADIO_ANALYTICS_ENABLED": "False"}

@@ -10,7 +10,7 @@ import pytest
 
 from app.limits import LIMITS
 from app.quota_cache import Quota
-from app.trace_store import ID, Kept, Packed, Proof, Store, _values, new_id, pack, replay
+from app.trace_store import ID, Packed, Proof, StoredRun, TraceStore, _values, new_id, pack, replay
 from decoding.errors import TraceError
 from decoding.trace.file import parse_trace, read_trace
 from decoding.trace.json_line import parse_object
@@ -24,8 +24,8 @@ def trace() -> Trace:
     return read_trace(GOLDEN)
 
 
-def kept(trace: Trace) -> Kept:
-    return Kept(trace, replay(trace, "x")[0])
+def kept(trace: Trace) -> StoredRun:
+    return StoredRun(trace, replay(trace, "x")[0])
 
 
 def test_a_packed_record_is_the_record(trace: Trace) -> None:
@@ -38,7 +38,7 @@ def test_ids_are_long_and_differ() -> None:
 
 
 def test_it_stays_within_its_bounds_and_the_oldest_goes_first(trace: Trace) -> None:
-    store = Store(whole=Quota(3), each=Quota(3))
+    store = TraceStore(total=Quota(3), each=Quota(3))
     for run in "abcd":
         store.put(run, kept(trace))
     assert len(store) == 3
@@ -46,14 +46,14 @@ def test_it_stays_within_its_bounds_and_the_oldest_goes_first(trace: Trace) -> N
     assert store.get("b") is not None  # used, so it outlives c
     store.put("e", kept(trace))
     assert store.get("c") is None and store.get("b") is not None
-    small = Store(each=Quota(9, 2 * len(pack(trace))))
+    small = TraceStore(each=Quota(9, 2 * len(pack(trace))))
     for run in "abc":
         small.put(run, kept(trace))
     assert len(small) == 2
 
 
 def test_a_flood_of_one_client_costs_nobody_else_a_run(trace: Trace) -> None:
-    store = Store()
+    store = TraceStore()
     assert not store.put("theirs", kept(trace), "quiet")
     told = [store.put(f"run{number}", kept(trace), "loud") for number in range(LIMITS.stored_runs_each + 5)]
     assert told == [False] * LIMITS.stored_runs_each + [True] * 5  # whoever loses runs of their own is told so
@@ -61,7 +61,7 @@ def test_a_flood_of_one_client_costs_nobody_else_a_run(trace: Trace) -> None:
 
 
 def test_only_a_few_are_held_as_objects(trace: Trace) -> None:
-    store = Store()
+    store = TraceStore()
     for index in range(LIMITS.unpacked_runs + 3):
         store.put(f"run-{index}", kept(trace))
     assert store.unpacked == LIMITS.unpacked_runs
@@ -76,12 +76,12 @@ def test_what_is_no_id_finds_nothing(run: object) -> None:
     def find(run: str) -> bytes:
         raise AssertionError(f"looked for {run!r}")
 
-    assert Store(find).get(run) is None
+    assert TraceStore(find).get(run) is None
 
 
 def test_records_kept_elsewhere_are_found(trace: Trace) -> None:
     proof = Proof({"checked": 1}, 2.0)
-    store = Store({"there": Packed(pack(trace), proof)}.get)
+    store = TraceStore({"there": Packed(pack(trace), proof)}.get)
     found = store.get("there")
     assert found is not None and found.trace == trace and found.proof == proof and len(store) == 0
     assert store.get("nowhere") is None
@@ -89,10 +89,10 @@ def test_records_kept_elsewhere_are_found(trace: Trace) -> None:
 
 def test_a_proof_stays_with_its_run(trace: Trace) -> None:
     """It comes after the run was kept, and must outlast the run's time as an object."""
-    store, proof = Store(), Proof({"checked": 1}, 2.0)
+    store, proof = TraceStore(), Proof({"checked": 1}, 2.0)
     store.put("run", kept(trace))
-    store.prove("run", proof)
-    store.prove("nowhere", proof)
+    store.add_proof("run", proof)
+    store.add_proof("nowhere", proof)
     found = store.get("run")
     assert found is not None and found.proof == proof and store.get("nowhere") is None
     for index in range(LIMITS.unpacked_runs):
@@ -103,11 +103,11 @@ def test_a_proof_stays_with_its_run(trace: Trace) -> None:
 
 def test_records_are_unpacked_one_at_a_time(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unpacking takes the interpreter: many asking at once must not hold all threads with it."""
-    monkeypatch.setattr("app.trace_store._PATIENCE", 0.01)
-    store = Store({"there": Packed(pack(trace))}.get)
+    monkeypatch.setattr("app.trace_store._READ_TIMEOUT", 0.01)
+    store = TraceStore({"there": Packed(pack(trace))}.get)
     for index in range(LIMITS.unpacked_runs + 1):
         store.put(f"run-{index}", kept(trace))
-    with store.reading:
+    with store.reading():
         with pytest.raises(TraceError, match="try again in a moment"):
             store.get("run-0")
         assert store.get("run-1") is not None  # what is at hand waits for nobody
@@ -117,7 +117,7 @@ def test_records_are_unpacked_one_at_a_time(trace: Trace, monkeypatch: pytest.Mo
 
 def test_what_is_held_as_objects_is_bounded_by_what_it_holds(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     """Six of the largest records would take hundreds of megabytes; the last one stays, however large it is."""
-    store = Store()
+    store = TraceStore()
     monkeypatch.setattr("app.trace_store.LIMITS", replace(LIMITS, unpacked_values=3 * _values(trace)))
     for index in range(5):
         store.put(f"run-{index}", kept(trace))
@@ -138,7 +138,7 @@ def test_a_file_is_kept_as_it_came(trace: Trace, monkeypatch: pytest.MonkeyPatch
     """Packing a large record anew takes as long as reading it; one that was cut off is read as far as it goes."""
     data = gzip.compress(GOLDEN.read_bytes()[:-200])
     cut = parse_trace(data, allow_partial=True)
-    store = Store(whole=Quota(2))
+    store = TraceStore(total=Quota(2))
     monkeypatch.setattr("app.trace_store.pack", None)
     store.put("cut", replace(kept(cut), file=data))
     monkeypatch.setattr("app.trace_store.LIMITS", replace(LIMITS, unpacked_runs=0))

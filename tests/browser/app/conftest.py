@@ -11,16 +11,16 @@ import pytest
 
 from app import server, ui
 from app.middleware.origin import Owner
-from app.state import House
+from app.state import AppState
 from tests.app.conftest import CATALOG, TOY
 
 
 @dataclass
 class Served:
-    """A running page and the house behind it."""
+    """A running page and its application state."""
 
     address: str
-    house: House
+    app_state: AppState
 
     def open(self, page: Any, query: str = "") -> Any:
         """Open it, and wait until a run is shown."""
@@ -35,12 +35,12 @@ def served() -> Iterator[Served]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    house = House(CATALOG, "toy")
-    landing = house.recordings.landing
+    app_state = AppState(CATALOG, "toy")
+    landing = app_state.recordings.landing
     assert landing is not None
-    site = server.Site(house.answers.recording(landing.id))
-    running = server.launch(ui.build(house), site, "127.0.0.1", port, house.tracker, Owner())
-    assert house.runs.engines.ask(TOY).wait(60) is not None
-    yield Served(f"http://127.0.0.1:{port}/", house)
-    house.runs.close(5.0)
+    site = server.Site(app_state.calls.recording_lines(landing.id))
+    running = server.launch(ui.build(app_state), site, "127.0.0.1", port, app_state.tracker, Owner())
+    assert app_state.runs.models.request(TOY).wait(60) is not None
+    yield Served(f"http://127.0.0.1:{port}/", app_state)
+    app_state.runs.close(5.0)
     running.stop()

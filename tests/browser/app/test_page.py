@@ -102,7 +102,7 @@ def test_a_hostile_address_is_answered_with_sentences(new_page: NewPage, served:
 def test_an_unknown_run_says_so_and_the_page_lives(new_page: NewPage, served: Served) -> None:
     page = new_page()
     page.goto(served.address + "?run=" + "x" * 22)
-    page.wait_for_function("document.body.innerText.includes('no longer kept')")
+    page.wait_for_function("document.body.innerText.includes('no longer stores')")
     page.click(".app-recorded")
     page.click('.app-card[data-run="prompt-lookup-defaults"]')
     page.wait_for_function("SpecscopeApp.viewers.told.run === 'prompt-lookup-defaults'")
@@ -121,7 +121,7 @@ def test_a_dropped_trace_is_shown_and_a_hostile_one_leaves_the_view(
     page.set_input_files(".app-bar input[type=file]", bad)
     page.wait_for_selector(".app-notice:not([hidden])")
     assert page.inner_text(".app-notice") == (
-        "The file is no trace that can be shown (the file holds no whole line of a trace): choose another one."
+        "The file is not a trace that can be shown (the file holds no whole line of a trace): choose another one."
     )
     assert shown(page) == before
     page.set_input_files(".app-bar input[type=file]", GOLDEN / "medusa.jsonl")

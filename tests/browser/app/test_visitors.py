@@ -57,8 +57,8 @@ def begin(page: Any) -> None:
 
 def nobody_is_left(served: Served) -> None:
     """The page hears of the end a moment before the server is done with the run."""
-    runs, patience = served.house.runs, time.monotonic() + 10
-    while runs.going or len(runs.line):
+    runs, patience = served.app_state.runs, time.monotonic() + 10
+    while runs.active or len(runs.queue):
         assert time.monotonic() < patience
         time.sleep(0.01)
 
@@ -142,7 +142,7 @@ def test_a_stream_that_breaks_is_told_of(new_page: NewPage, served: Served, held
     page.click("#race-go")
     page.wait_for_function("document.querySelector('.ss-pace')?.textContent.includes('1 run is before yours')")
     before = page.evaluate(f"{PLAYER}.record.last")
-    served.house.store.telling.clear()
+    served.app_state.store.streaming.clear()
     lost = "The connection was lost: this is what came before. Reload the page to start again."
     page.wait_for_function(
         "(lost) => [...document.querySelectorAll('.ss-pace')].filter((told) => told.textContent === lost).length >= 2",
@@ -166,9 +166,9 @@ def test_a_closed_tab_frees_the_engine_within_a_second(
     page = served.open(new_page(), QUERY)
     page.wait_for_function("document.querySelector('#run-length input')?.value === '256'")
     begin(page)
-    runs = served.house.runs
-    assert runs.going == 1 and len(runs.line) == 1
-    ticket = runs.line.join()  # whoever comes next gets the engine
+    runs = served.app_state.runs
+    assert runs.active == 1 and len(runs.queue) == 1
+    ticket = runs.queue.join()  # whoever comes next gets the engine
     page.close()
     try:
         assert ticket.wait(1.0) == 0
