@@ -6,11 +6,11 @@ import os
 from dataclasses import dataclass
 
 from decoding.methods import panel_names
-from decoding.trace.file import Limits as FileLimits
+from decoding.trace.file import Limits
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PageLimits:
     """The limits for visitors of a machine that many share."""
 
     prompt_characters: int = 8_000  # more than the embedded model's context holds; read before it is tokenised
@@ -61,13 +61,13 @@ class Limits:
     detail_steps: int = 4_096  # highest step whose details can be requested
 
     @property
-    def files(self) -> FileLimits:
+    def files(self) -> Limits:
         """The limits of an uploaded trace: it can be drawn, and is read and replayed in about two seconds.
 
         The longest fully recorded run with the largest steps that the page can make is within them. A node takes about
         25 values and 120 bytes, or twice that with the distribution of a drafter.
         """
-        return FileLimits(
+        return Limits(
             line_bytes=2 * 2**20,
             total_bytes=16 * 2**20,
             steps=2_048,
@@ -84,4 +84,4 @@ class Limits:
         )
 
 
-LIMITS = Limits()
+LIMITS = PageLimits()

@@ -1,15 +1,15 @@
-"""The one rule that walks a verified tree and decides which tokens are committed.
+"""The acceptance rule: it walks a verified tree and decides which tokens are committed.
 
-At every node the target makes its own choice x: the likeliest token, or a draw from p. If a child holds x the walk
-goes there for free, otherwise x is committed (as correction or bonus) and the walk ends. So the law of the output
-is the target's, whatever the tree holds. Children that were *sampled* from a distribution q get a chance first to
-be taken more often than a plain match would: Leviathan's test, child by child, each rejection leaving the
+At every node the target chooses a token x: the likeliest one, or a sample from p. If a child has the token x, the walk
+continues there; otherwise x is committed, as correction or bonus, and the walk ends. So the output has the target's
+distribution, whatever the tree holds. Children that were *sampled* from a distribution q are tested first, by
+Leviathan's rule, which accepts them more often than comparing them with x: child by child, each rejection leaving the
 residual max(p - q, 0) to the next.
 
-Only `typical` is another rule, for those who ask for it: it accepts what the target finds likely enough, so that more
-guesses pass, and the law of the output is no longer the target's.
+`typical` is another rule, on request only: it accepts tokens that the target finds likely enough. It accepts more
+guesses, but the output no longer has the target's distribution.
 
-Nodes with equal paths (an n-gram pool's disjoint entries) are walked together: they are one place in the text.
+Nodes with equal paths (disjoint entries of an n-gram pool) are walked together: they are one place in the text.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def greedy(argmax: Sequence[int]) -> Choose:
 
 
 def sampled(draft: Draft, probabilities: Callable[[int], torch.Tensor], draws: Draws, position: int) -> Choose:
-    """Draw every token from the target's law; `position` is that of the first new token."""
+    """Sample every token from the target's distribution; `position` is that of the first new token."""
 
     def choose(node: int, depth: int, children: Sequence[int]) -> int:
         p = probabilities(node)
@@ -68,7 +68,7 @@ def sampled(draft: Draft, probabilities: Callable[[int], torch.Tensor], draws: D
 
 def typical(
     draft: Draft,
-    law: Callable[[list[int]], torch.Tensor],
+    probabilities: Callable[[list[int]], torch.Tensor],
     draws: Draws,
     position: int,
     epsilon: float,
@@ -78,13 +78,13 @@ def typical(
 
     A token is typical where p(token) > min(epsilon, delta * exp(-H(p))): where it is likely, or where so many tokens
     may follow that none is. Of paths equally long the most probable counts, then the one whose last node is the
-    lowest. `law` gives the target's p at some nodes, (n, V).
+    lowest. `probabilities` returns the target's p at some nodes, (n, V).
     """
     guesses = [node for node, role in enumerate(draft.roles) if role is Role.VERIFY]
     inner = list(dict.fromkeys(draft.parents[node] for node in guesses))
     reached = {0: (0, 0.0)}  # node -> its depth, and the logarithm of its path's probability
     if guesses:
-        p = law(inner)
+        p = probabilities(inner)
         least = (delta * torch.exp(-torch.special.entr(p).sum(-1))).clamp_max(epsilon)
         place = {node: row for row, node in enumerate(inner)}
         rows = [place[draft.parents[node]] for node in guesses]
@@ -97,12 +97,12 @@ def typical(
                 reached[node] = (above[0] + 1, above[1] + math.log(share))
     last = max(reached, key=lambda node: (*reached[node], -node))
     path = path_to(draft.parents, last)
-    token = draw(law([last])[0], draws.at(position + len(path) - 1))
+    token = draw(probabilities([last])[0], draws.at(position + len(path) - 1))
     return path, (*(draft.tokens[node] for node in path[1:]), token)
 
 
 def residual(p: torch.Tensor, q: torch.Tensor) -> torch.Tensor:  # (V,), (V,) -> (V,) summing to one
-    """The law of the next try after a draft from q was rejected; p itself where rounding leaves no mass."""
+    """The distribution of the next try after a guess from q was rejected; p itself where rounding leaves no mass."""
     left = (p / p.sum() - q).clamp_min(0.0)
     mass = left.sum()
     return left / mass if float(mass) > 0.0 else p

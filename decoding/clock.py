@@ -1,4 +1,4 @@
-"""Times the phases of a step; on CUDA the forward pass by the device's own clock, without an extra synchronisation."""
+"""Measures the phases of a step; on CUDA it uses the device's clock for the forward pass, without synchronising."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .types import Timing
 
 
 class Clock:
-    """One step's phases. Use: `with clock.phase("forward"): ...`; phases of one name add up."""
+    """The clock of one step. Use `with clock.phase("draft"): ...`; times of the same phase are added."""
 
     def __init__(self, device: torch.device) -> None:
         self._cuda = device.type == "cuda"

@@ -1,4 +1,4 @@
-"""Between text and token ids. The engine speaks ids only; a model without a tokenizer reads and writes numbers."""
+"""Converts between text and token ids. The engine uses ids only; without a tokenizer, ids are shown as numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Message = Mapping[str, str]  # {"role": "system" | "user" | "assistant", "conten
 
 
 class Codec:
-    """A tokenizer as the engine needs it."""
+    """A tokenizer with the operations that the engine needs."""
 
     def __init__(
         self, tokenizer: PreTrainedTokenizerBase | None = None, end_tokens: Iterable[int] | None = None
@@ -56,7 +56,7 @@ class Codec:
         return text
 
     def continuation(self, before: Sequence[int], ids: Sequence[int]) -> str:
-        """Text of `ids` where they stand behind `before`: some tokenizers drop a leading space otherwise."""
+        """The text of `ids` after the tokens `before`: on their own, some tokenizers drop a leading space."""
         if self.tokenizer is None:
             return self.decode(ids)
         head = list(before[-8:])
@@ -64,7 +64,7 @@ class Codec:
         return whole[len(lead) :] if whole.startswith(lead) else self.decode(ids)
 
     def piece(self, token: int) -> str:
-        """One token for display: its text, or its bytes as <0xE2> where they are no whole characters."""
+        """The display text of a token: its text, or its bytes as <0xE2> where they are not whole characters."""
         if self.tokenizer is None:
             return f" {token}"
         raw = self.tokenizer.convert_ids_to_tokens(token)

@@ -14,7 +14,7 @@ from .parts import Parts
 from .request import DecodeOptions, Prompt, build_request, check_count, find_method
 from .run import Run
 from .sampling import Sampling
-from .session_pool import Lender
+from .session_pool import SessionPool
 from .trace.rescore import Rescore, rescore
 from .types import JSON, Summary, Trace
 
@@ -36,7 +36,7 @@ class Engine:
         self.model, self.codec, self.draft = model, codec, draft
         self.parts = parts or Parts()
         self.memory: dict[str, Any] = {}  # what methods learn for later runs, by method
-        self.lender = Lender()
+        self.session_pool = SessionPool()
 
     def encode(self, prompt: Prompt, name: str = "prompt") -> list[int]:
         """Ids of a text, of a chat through the model's own template, or of ids themselves, checked."""
@@ -68,7 +68,7 @@ class Engine:
         `params` are the method's settings by name, `sampling` those of `Sampling`; `DecodeOptions` names the rest.
         """
         request = build_request(self, prompt, method, params, sampling, max_new_tokens, options)
-        return Run(request, self.model, self.draft, self.codec, self.lender)
+        return Run(request, self.model, self.draft, self.codec, self.session_pool)
 
     def lacks(self, method: str | type[Method]) -> str | None:
         """What this engine lacks to run a method, and how to get it; None where it can run it."""
@@ -104,4 +104,4 @@ class Engine:
         """Check every emitted token of a run against one plain pass over its text."""
         if not isinstance(trace, Trace):
             raise ParamError("give a trace: a result's, or one from decoding.trace.read_trace")
-        return rescore(trace, self.model, self.lender, progress)
+        return rescore(trace, self.model, self.session_pool, progress)

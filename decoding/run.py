@@ -13,7 +13,7 @@ from .loop import Loop
 from .model.bandwidth import read_bandwidth
 from .model.session import ExitSession, Model, Session
 from .request import Request
-from .session_pool import Lender
+from .session_pool import SessionPool
 from .stops import trim
 from .trace.metrics import summarise
 from .types import Header, Step, Summary, Trace
@@ -30,14 +30,14 @@ class _Progress:
 class Run(Iterator[Step]):
     """A run: iterate over its steps. At any time `summary` and `trace` tell what happened so far."""
 
-    def __init__(self, request: Request, model: Model, draft: Model | None, codec: Codec, lender: Lender) -> None:
+    def __init__(self, request: Request, model: Model, draft: Model | None, codec: Codec, session_pool: SessionPool) -> None:
         self.request = request
         self.header = _header(request, model, draft)
         self._codec = codec
         # What is cancelled already may lack the parts that it was waiting for, so no later change of mind revives it.
         self._progress = _Progress(finish="cancelled" if request.cancel.is_set() else None)
         # The generator must not know this object: a run that is dropped half-way is then freed, and with it closed.
-        self._generator = _steps(request, model, draft, codec, lender, self._progress)
+        self._generator = _steps(request, model, draft, codec, session_pool, self._progress)
 
     def __next__(self) -> Step:
         return next(self._generator)
@@ -86,7 +86,7 @@ class Run(Iterator[Step]):
 
 
 def _steps(
-    request: Request, model: Model, draft: Model | None, codec: Codec, lender: Lender, progress: _Progress
+    request: Request, model: Model, draft: Model | None, codec: Codec, session_pool: SessionPool, progress: _Progress
 ) -> Generator[Step, None, None]:
     """The run itself; it holds its sessions from the first step to the last."""
     if progress.finish is not None:
@@ -98,9 +98,9 @@ def _steps(
     def borrow(use: str, lent: Model) -> Session:
         prompt, room = request.prompt, len(request.prompt) + request.max_new_tokens
         if chat is not None:
-            session = chat.borrow(use, lender, lent, prompt, room, request.largest_step)
+            session = chat.acquire(use, session_pool, lent, prompt, room, request.largest_step)
         else:
-            session = lender.borrow(lent, room, request.largest_step)
+            session = session_pool.acquire(lent, room, request.largest_step)
             session.reset(len(prompt))
         held.append((use, lent, session))
         return session
@@ -124,9 +124,9 @@ def _steps(
                 session.tap(None)
             # A run that was cut off may have left a drafter in the middle of a guess.
             if chat is not None and progress.finish in ("length", "end_of_text", "stop"):
-                chat.give_back(use, lent, session, text[: session.length])
+                chat.release(use, lent, session, text[: session.length])
             else:
-                lender.give_back(lent, session)
+                session_pool.release(lent, session)
 
 
 def _header(request: Request, model: Model, draft: Model | None) -> Header:

@@ -118,7 +118,7 @@ class Sampler:
 
 
 def _keep_mass(scores: torch.Tensor, top_p: float) -> torch.Tensor:
-    """Drop the least likely tokens as long as those kept still hold `top_p`; the likeliest always stays."""
+    """Drop the least likely tokens as long as the others still hold `top_p`; the likeliest always stays."""
     ordered, index = torch.sort(scores, descending=True, stable=True)
     probabilities = torch.softmax(ordered, -1)
     before = probabilities.cumsum(-1) - probabilities  # mass in front of each token
@@ -128,7 +128,7 @@ def _keep_mass(scores: torch.Tensor, top_p: float) -> torch.Tensor:
 
 
 def likeliest(logits: torch.Tensor) -> list[int]:  # (T, V) -> T ids
-    """The greedy choice at every row; the lowest id wins a tie. The one place where a tie is broken."""
+    """The greedy choice at every row; ties break to the lowest id. The one place where a tie is broken."""
     if logits.device.type == "cpu":
         # torch searches bfloat16 fifteen times as long as numpy searches the same numbers in float32
         wide = logits if logits.dtype == torch.float64 else logits.float()
@@ -149,7 +149,7 @@ def likeliest(logits: torch.Tensor) -> list[int]:  # (T, V) -> T ids
 
 
 def ranked(rows: torch.Tensor, count: int) -> torch.Tensor:  # (R, V) -> (R, count) ids, or all where V is smaller
-    """The largest numbers of every row, the first first; the lowest id wins a tie, which `topk` leaves to chance."""
+    """The largest numbers of every row in order; ties break to the lowest id, which `topk` does not promise."""
     rows = rows.float()
     values, ids = rows.topk(min(count + 1, rows.shape[-1]))
     tied = (values[:, 1:] == values[:, :-1]).any(-1).nonzero()[:, 0]

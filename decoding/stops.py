@@ -1,4 +1,4 @@
-"""Where a run ends: the token budget, the end of the text, a stop string; also inside an accepted run of guesses."""
+"""Ends a run: at its token budget, the end of the text, or a stop string, also in the middle of accepted guesses."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class Stops:
         self._tail: list[int] = []
 
     def cut(self, emitted: Sequence[int]) -> tuple[tuple[int, ...], str | None]:
-        """The tokens that count, and why the run ends with them, if it does."""
-        kept: list[int] = []
+        """The tokens up to the end of the run, and the reason if the run ends with them."""
+        cut: list[int] = []
         for token in emitted:
-            kept.append(token)
+            cut.append(token)
             self._left -= 1
             if token in self._end_tokens:
-                return tuple(kept), "end_of_text"
+                return tuple(cut), "end_of_text"
             if self._strings and self._meets_string(token):
-                return tuple(kept), "stop"
+                return tuple(cut), "stop"
             if self._left == 0:
-                return tuple(kept), "length"
-        return tuple(kept), None
+                return tuple(cut), "length"
+        return tuple(cut), None
 
     def _meets_string(self, token: int) -> bool:
         self._tail = [*self._tail, token][-self._reach :]

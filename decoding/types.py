@@ -1,4 +1,4 @@
-"""The vocabulary of the project: what a method proposes, what the engine answers, and what the record keeps.
+"""The data types of the project: the draft that a method proposes, the verdict of the engine, and the record of a run.
 
 Everything here is plain, frozen data. `Step` and `Trace` hold no tensors: they are the only
 interface between the engine and any screen, test, file or script.
@@ -46,7 +46,7 @@ class Draft:
     roles: tuple[Role, ...]
     sources: tuple[str, ...]
     # Per node the distribution (V,) it was SAMPLED from, after temperature and filters; None means a point mass.
-    # Greedy drafts, which nothing tests, have the drafter's own law for the record, where that is asked for.
+    # For greedy drafts, where it decides nothing, it is only filled in for a full record.
     q: tuple[torch.Tensor | None, ...] | None = None
     # A layer, and the hidden states (T, H) with which every node enters it: the layers in front have run already.
     entry: tuple[int, torch.Tensor] | None = None
@@ -89,7 +89,7 @@ class Node(NamedTuple):
     accepted: bool
     choice: int | None  # the target's most likely next token here
     p: float | None  # the target's probability of this token, given its parent
-    q: float | None  # the drafter's probability of this token, where it was drafted by a law
+    q: float | None  # the drafter's probability of this token, where it was sampled from a distribution
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class Step:
     q: tuple[float | None, ...] = ()
     top: tuple[tuple[tuple[int, float], ...], ...] = ()  # the target's best (token, probability) at every node
     panel: Mapping[str, JSON] = field(default_factory=dict)  # the method's own view: window, pool changes, ...
-    # The drafter's best (token, its own probability, the target's) behind every node; nothing where it had no law.
+    # The drafter's best (token, its own probability, the target's) at every node; empty where it had no distribution.
     draft_top: tuple[tuple[tuple[int, float, float], ...], ...] = field(default=(), metadata=LATER)
 
     @property
@@ -191,7 +191,7 @@ class Header:
     versions: Mapping[str, str]
     parts: Mapping[str, str] = field(default_factory=dict)  # the method's heads, adapter, tables, ...: name and hash
     window: int | None = None  # the sliding window that no row sees beyond; None where some layer sees the whole text
-    lossless: bool = True  # whether the text follows the target's own law: typical acceptance leaves it
+    lossless: bool = True  # whether the text has the target's own distribution; not with typical acceptance
     slots: int = 0  # of the rolling cache that the run needs; 0 where no slot is ever used twice
     bandwidth: float | None = field(default=None, metadata=LATER)  # bytes per second that the device was seen to read
     schema: int = SCHEMA
@@ -221,7 +221,7 @@ class Trace:
 
     header: Header
     steps: tuple[Step, ...]
-    summary: Summary | None  # None for a run that is still going or was torn off
+    summary: Summary | None  # None for a run that is still going or was interrupted
     texts: Mapping[int, str] = field(default_factory=dict)  # display text of every token id in the record
 
     @property

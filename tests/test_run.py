@@ -69,7 +69,7 @@ def test_two_runs_at_once_do_not_meet(counted: Counted) -> None:
 
 
 def test_runs_in_threads_do_not_meet() -> None:
-    """The lender is the one place that threads share."""
+    """The session pool is the one place that threads share."""
     machine, found = engine(MODEL), dict[int, tuple[int, ...]]()
 
     def work(i: int) -> None:

@@ -40,8 +40,8 @@ Runner = Callable[[Sequence[int], int, frozenset[int]], Measured]
 
 
 @dataclass(slots=True)
-class Entry:
-    """A method or a peer, and its runs so far."""
+class BenchEntry:
+    """A method or a peer, with its measured runs."""
 
     name: str
     params: Mapping[str, JSON]
@@ -84,9 +84,9 @@ def bench(
     """
     budget = check_count("max_new_tokens", max_new_tokens, 1, 1_000_000)
     ends = frozenset[int]() if ignore_end else engine.codec.end_tokens
-    base = Entry(_BASE, {}, _runner(engine, _BASE, {}))
+    base = BenchEntry(_BASE, {}, _runner(engine, _BASE, {}))
     rows = [base, *_entries(engine, [name for name in methods if name != _BASE], params or {})]
-    rivals = [Entry(name, {}, runner) for name, runner in (peers or {}).items()]
+    rivals = [BenchEntry(name, {}, runner) for name, runner in (peers or {}).items()]
     entries, skipped, tell = [*rows, *rivals], list[JSON](), progress or (lambda what, share: None)
     kinds = list[str]()  # of the turns measured
     for number, task in enumerate(tasks):
@@ -118,7 +118,7 @@ def bench(
     return report | {"skipped": skipped}
 
 
-def _entries(engine: Engine, names: Sequence[str], params: Mapping[str, Mapping[str, JSON]]) -> list[Entry]:
+def _entries(engine: Engine, names: Sequence[str], params: Mapping[str, Mapping[str, JSON]]) -> list[BenchEntry]:
     """The methods to measure, each with its settings checked."""
     for name in (*names, *params):
         find_method(name)
@@ -127,7 +127,7 @@ def _entries(engine: Engine, names: Sequence[str], params: Mapping[str, Mapping[
     entries = []
     for name in dict.fromkeys(names):
         settings = find_method(name).Params.parse(params.get(name, {}))
-        entries.append(Entry(name, settings.to_json(), _runner(engine, name, settings.to_json())))
+        entries.append(BenchEntry(name, settings.to_json(), _runner(engine, name, settings.to_json())))
     return entries
 
 
@@ -153,7 +153,7 @@ def as_prompt(engine: Engine, chat: Sequence[tuple[str, str]]) -> Prompt:
     return [{"role": role, "content": text} for role, text in chat]
 
 
-def _report(engine: Engine, rows: list[Entry], rivals: list[Entry]) -> dict[str, JSON]:
+def _report(engine: Engine, rows: list[BenchEntry], rivals: list[BenchEntry]) -> dict[str, JSON]:
     base = rows[0]
     return {
         "device": str(engine.model.device),
@@ -176,7 +176,7 @@ def _report(engine: Engine, rows: list[Entry], rivals: list[Entry]) -> dict[str,
     }
 
 
-def _row(entry: Entry, base: Entry) -> dict[str, Any]:
+def _row(entry: BenchEntry, base: BenchEntry) -> dict[str, Any]:
     tokens = sum(len(run.ids) for run in entry.runs)
     return {
         "method": entry.name,
@@ -193,7 +193,7 @@ def _row(entry: Entry, base: Entry) -> dict[str, Any]:
     }
 
 
-def _by_category(entry: Entry, kinds: Sequence[str]) -> dict[str, float]:
+def _by_category(entry: BenchEntry, kinds: Sequence[str]) -> dict[str, float]:
     """Tokens per step of every kind of question: one kind with long answers decides the mean over all tokens."""
     tokens, steps = dict.fromkeys(kinds, 0), dict.fromkeys(kinds, 0)
     for kind, run in zip(kinds, entry.runs, strict=True):
@@ -202,7 +202,7 @@ def _by_category(entry: Entry, kinds: Sequence[str]) -> dict[str, float]:
     return {kind: tokens[kind] / steps[kind] for kind in tokens}
 
 
-def _same(entry: Entry, base: Entry) -> bool:
+def _same(entry: BenchEntry, base: BenchEntry) -> bool:
     return [run.ids for run in entry.runs] == [run.ids for run in base.runs]
 
 

@@ -1,4 +1,4 @@
-"""Others to measure against, on the same weights and prompts: transformers' own `generate`."""
+"""Other implementations to measure against, on the same weights and prompts: transformers' `generate`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Flags that several commands share, and what they mean; every mistake ends in one ParamError."""
+"""Defines and parses the flags that several commands share; an invalid value raises ParamError."""
 
 from __future__ import annotations
 
@@ -27,23 +27,25 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_model_flags(parser: argparse.ArgumentParser, model: str | None = TARGET) -> None:
-    """Which model, where."""
+    """Add the flags that choose a model and its device."""
     group = parser.add_argument_group("model")
-    shown = f" (default: {model})" if model else " (default: the one that the trace names)"
+    shown = f" (default: {model})" if model else " (default: the model of the trace)"
     group.add_argument("--model", default=model, metavar="NAME", help=f'"pocket", "toy", a folder or a hub id{shown}')
     group.add_argument(
-        "--draft", metavar="NAME", help="a smaller model with the same tokenizer (pocket and the toy bring their own)"
+        "--draft", metavar="NAME", help="a smaller model with the same tokenizer (pocket and the toy include one)"
     )
     group.add_argument("--medusa", metavar="FOLDER", help="heads that were trained for the model")
     group.add_argument("--kangaroo", metavar="FOLDER", help="an adapter that was trained for the model")
-    group.add_argument("--datastore", metavar="PATH", help="a store to retrieve from, made by `datastore build`")
+    group.add_argument(
+        "--datastore", metavar="PATH", help="a datastore to retrieve guesses from, built by `datastore build`"
+    )
     group.add_argument("--device", help="cpu or cuda (default: cuda where there is one)")
-    group.add_argument("--dtype", help="float32, bfloat16 or float16 (default: what suits the model and the device)")
+    group.add_argument("--dtype", help="float32, bfloat16 or float16 (default: depends on the model and the device)")
     group.add_argument("--threads", metavar="N", help="threads of the processor to use")
 
 
 def add_json_flag(parser: argparse.ArgumentParser) -> None:
-    """Output for scripts."""
+    """Add the flag for output that scripts read."""
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
 
 
@@ -113,7 +115,7 @@ def read_text(path: str, what: str) -> str:
     except UnicodeDecodeError:
         text = "\0"
     if "\0" in text:
-        raise ParamError(f"the {what} {clean(path)[:200]!r} is no text: save it as UTF-8")
+        raise ParamError(f"the {what} {clean(path)[:200]!r} is not a text: save it as UTF-8")
     if not text.strip():
         raise ParamError(f"the {what} {clean(path)[:200]!r} is empty: write something into it")
     return text

@@ -1,4 +1,4 @@
-"""`bench`: methods side by side on the same prompts."""
+"""`bench`: measures methods side by side on the same prompts."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tasks", metavar="FILE", help="Spec-Bench questions, or JSON lines with a prompt or turns")
     parser.add_argument("--limit", metavar="N", help="the first N tasks only")
     parser.add_argument("--max-new-tokens", default="128", metavar="N")
-    parser.add_argument("--ignore-end", action="store_true", help="write on behind the end of the text")
-    parser.add_argument("--peers", default="", metavar="A,B", help="others to measure: transformers")
+    parser.add_argument("--ignore-end", action="store_true", help="continue after the end of the text")
+    parser.add_argument("--peers", default="", metavar="A,B", help="other implementations to measure: transformers")
     parser.add_argument("--out", default=DEFAULT_OUT, metavar="FILE", help=f"for the JSON (default: {DEFAULT_OUT})")
     add_json_flag(parser)
 
@@ -88,7 +88,7 @@ def read_questions(file: str | None, model: str, limit: int | None) -> tuple[Tas
 
 
 def table(paint: Paint, document: dict[str, JSON]) -> str:
-    """The report for a person."""
+    """The report for a terminal."""
     threads, tasks = _count(document["threads"], "thread"), _count(document["rows"][0]["questions"], "task")
     head = f"{document['model']}, {document['device']}, {document['dtype']}, {threads}"
     lines = [one_line(f"{head}; {tasks} ({document['tasks']})")]

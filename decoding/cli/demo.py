@@ -1,4 +1,4 @@
-"""`demo`: one prompt, every method, the same text cut where its steps end."""
+"""`demo`: decodes one prompt with every method, and marks where the steps end."""
 
 from __future__ import annotations
 

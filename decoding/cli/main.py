@@ -1,4 +1,4 @@
-"""The commands, and what becomes of their errors: one line on stderr and exit code 2, never a traceback."""
+"""Runs a command; an error becomes one line on stderr and exit code 2, never a traceback."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def build_parser() -> Parser:
     """The parser with all commands."""
     parser = Parser(
         prog="python -m decoding",
-        description="Several tokens per step, and exactly the text of one at a time.",
+        description="Speculative decoding: several tokens per step, the same text as one token at a time.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,

@@ -1,4 +1,4 @@
-"""`methods`: what can be run, with which settings."""
+"""`methods`: lists the methods and their parameters."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def describe(method: type[Method]) -> dict[str, JSON]:
-    """A method as scripts see it."""
+    """The JSON object of a method."""
     return {
         "name": method.name,
         "label": method.label,
@@ -54,7 +54,7 @@ def describe(method: type[Method]) -> dict[str, JSON]:
 
 
 def _lossy(kind: type[Params]) -> dict[str, list[str]]:
-    """The choices, by parameter, under which sampled text leaves the target's law."""
+    """The choices, by parameter, with which sampled text does not have the target's distribution."""
     choices = {row["name"]: row["choices"] for row in kind.describe()}
     lossy = {name: [one for one in many if kind.parse({name: one}).typical] for name, many in choices.items()}
     return {name: found for name, found in lossy.items() if found}

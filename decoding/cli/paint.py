@@ -1,4 +1,4 @@
-"""Colour and style on a terminal; nothing of it where there is none, and never a control character of a model's."""
+"""Colours and styles text for a terminal, if there is one, and makes control characters of models visible."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Paint:
 
     @classmethod
     def for_stream(cls, stream: TextIO) -> Paint:
-        """What `stream` can show; NO_COLOR keeps the styles, FORCE_COLOR paints into a pipe too."""
+        """What `stream` can show. NO_COLOR disables colours but not styles; FORCE_COLOR enables both in a pipe."""
         forced = bool(os.environ.get("FORCE_COLOR"))
         styles = forced or (stream.isatty() and os.environ.get("TERM") != "dumb")
         colours = styles and not os.environ.get("NO_COLOR")

@@ -1,4 +1,4 @@
-"""A one-line progress bar on stderr, for whatever takes longer than a second; only where a person is looking."""
+"""A one-line progress bar on stderr for work that takes longer than a second; only on a terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _WIDTH = 24
 
 
 class Progress:
-    """Call it with what is going on and which share of it is done; as a context it cleans up after itself."""
+    """Call it with a phase and the share of it that is done; as a context manager it removes the bar at the end."""
 
     def __init__(self) -> None:
         self._begin, self._lock, self._closed = time.monotonic(), threading.Lock(), False
@@ -21,7 +21,7 @@ class Progress:
         self._timer: threading.Timer | None = None
 
     def __call__(self, what: str, share: float) -> None:
-        """Tell how far it is; the bar is drawn once a second has passed, also if no further call comes."""
+        """Update the bar; it is drawn after one second, even without a further call."""
         if not sys.stderr.isatty():
             return
         done = round(_WIDTH * min(max(share, 0.0), 1.0))

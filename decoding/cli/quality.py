@@ -1,4 +1,4 @@
-"""`quality`: does the embedded model answer rightly, and how sure was it?"""
+"""`quality`: measures how many questions the embedded model answers correctly, and the entropy of its answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers behind a run, on one screen."""
+"""Formats the summary of a run for the terminal."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def report(paint: Paint, header: Header, steps: list[Step], summary: Summary, ve
     lines += _time(paint, summary)
     lines.append(_line("rescored", judgement(paint, verdict, greedy=header.sampling["temperature"] == 0)))
     if not header.lossless:
-        lines.append(_line("law", "not the target's own: typical acceptance was asked for"))
+        lines.append(_line("lossless", "no: typical acceptance changes the distribution of the text"))
     lines.append(paint.dim(_line("ran on", f"{one_line(header.model.name)}, {header.device}, {header.dtype}")))
     return paint.fit("\n".join(lines))
 
 
 def judgement(paint: Paint, verdict: Rescore, *, greedy: bool) -> str:
-    """What the oracle says, in words."""
-    claim = "the target's first choice" if greedy else "possible under the target's law"
+    """The result of rescoring in words."""
+    claim = "the target's first choice" if greedy else "possible under the target's distribution"
     if verdict.violations:
         return paint(f"{verdict.violations} of {verdict.checked} tokens are not {claim}", "1", "166")
     ties = f" ({verdict.near_ties} within rounding noise of it)" if verdict.near_ties else ""
@@ -77,7 +77,7 @@ def _time(paint: Paint, summary: Summary) -> list[str]:
     room = paint.width - 14
     bar = "".join(paint("█" * round(room * ms / total), colour=colours[name]) for name, ms in parts.items())
     split = "  ".join(paint(f"{name} {ms / total:.0%}", colour=colours[name]) for name, ms in parts.items())
-    speed = f"{summary.tokens_per_second:,.0f} tokens a second behind it"
+    speed = f"{summary.tokens_per_second:,.0f} tokens a second after it"
     bars = [_line("", bar)] if paint.colours else []
     return [_line("time", f"{prefill}; {speed}"), *bars, _line("", split)]
 

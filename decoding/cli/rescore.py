@@ -1,4 +1,4 @@
-"""`rescore`: is every token of a recorded run the target's own choice?"""
+"""`rescore`: checks that every token of a recorded run is the target's own choice."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def _dtype(named: str) -> str:
-    """That of the run: computed in another one, its near ties would fall otherwise and look like violations."""
+    """The dtype of the run: with another one, near ties could be decided differently and would look like violations."""
     if named not in DTYPES:
         raise ModelError(f"the trace names the dtype {named[:40]!r}, which cannot be used: name one with --dtype")
     return named

@@ -1,4 +1,4 @@
-"""`run`: one prompt, one method, live."""
+"""`run`: decodes one prompt with one method, and shows the text while it is written."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from .progress import Progress
 from .report import report
 from .stream import Piece, Pieces, Stream
 
-HELP = "write a text with one method and show what happened"
+HELP = "decode a prompt with one method and show the text and its metrics"
 EXAMPLE = 'python -m decoding run --method lookahead --prompt "What is the dish of Ablow?" --trace run.jsonl'
 _SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "seed")
 _PROMPTS = {"toy": toy.PROMPT, embedded.TARGET: embedded.PROMPT}  # for those who give none
@@ -59,7 +59,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     for name in _SAMPLING:
         sampling.add_argument(f"--{name.replace('_', '-')}", metavar="X" if name != "seed" else "N")
     record = parser.add_argument_group("record")
-    record.add_argument("--trace", metavar="FILE", help="write every step to FILE; .gz packs it")
+    record.add_argument("--trace", metavar="FILE", help="write every step to FILE; compressed if its name ends in .gz")
     record.add_argument("--force", action="store_true", help="replace FILE where it exists")
     record.add_argument("--record", default="light", metavar="LEVEL", help="off, light or full (default: light)")
     record.add_argument("--prefill-chunk", metavar="N", help="tokens of the prompt per pass")
@@ -109,7 +109,7 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def contract(run: Run, engine: Engine, verdict: Rescore) -> dict[str, JSON]:
-    """A finished run as scripts see it."""
+    """The JSON object of a finished run."""
     header, summary = run.header, run.summary
     timing = summary.timing
     return {
@@ -192,7 +192,7 @@ def _texts(engine: Engine, tokens: set[int]) -> dict[int, str]:
 
 
 class _Screen:
-    """What runs, its text as it is written, then the numbers."""
+    """Shows a run on a terminal: its method, its text while it is written, then its metrics."""
 
     def __init__(self, paint: Paint, engine: Engine, run: Run, progress: Progress) -> None:
         self._paint, self._engine, self._run, self._progress = paint, engine, run, progress
@@ -214,7 +214,7 @@ class _Screen:
         sys.stdout.flush()
 
     def end_text(self) -> None:
-        """Show the rest of the text, and leave the cursor on an empty line, where a bar wipes out nothing."""
+        """Show the rest of the text, and move the cursor to an empty line, where a progress bar may be drawn."""
         self._stream.finish(self._run.summary.text)
         print("\n")
 
@@ -227,7 +227,7 @@ class _Screen:
         print(report(paint, run.header, run.steps, run.summary, verdict))
 
     def _begin_text(self) -> None:
-        """Show the end of the prompt: not before it has been read, for its bar stands on the same line."""
+        """Show the end of the prompt, once it has been read: until then the progress bar is on the same line."""
         self._begun = True
         self._progress.close()
         if self._paint.styles:  # elsewhere only the new text is printed, as in a file
@@ -240,7 +240,7 @@ class _Screen:
 
 
 def _worth_saying(header: Header) -> list[dict[str, JSON]]:
-    """The parameters that have a letter in the paper, and those that were changed."""
+    """The parameters that have a symbol in the paper, and those that differ from their defaults."""
     rows = METHODS[header.method].Params.describe()
     return [
         row

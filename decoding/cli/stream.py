@@ -1,4 +1,4 @@
-"""A run's text as it is written, every token marked by where it came from."""
+"""Writes the text of a run while it is decoded, each token with the kind of guess that it was."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST_HELD = 8  # tokens: more than any one character has bytes
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A stretch of text that came from one token."""
+    """The text of one token."""
 
     text: str
     kind: str  # of an accepted guess; "" for the target's own token
@@ -52,7 +52,7 @@ class Pieces:
 
 
 class Stream:
-    """Hands pieces to `write` as soon as no stop string can begin in them any more."""
+    """Calls `write` with each piece as soon as no stop string can begin in it."""
 
     def __init__(self, write: Callable[[Piece], None], stops: Sequence[str]) -> None:
         self._write, self._stops = write, tuple(stops)

@@ -1,4 +1,4 @@
-"""`trace`: what can be done with a recorded run."""
+"""`trace`: exports a recorded run for other tools."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..types import Trace
 from .arguments import add_json_flag, check_place, clean
 from .paint import Paint, one_line
 
-HELP = "write a recorded run in a form that other tools read"
+HELP = "export a recorded run for other tools"
 EXAMPLE = "python -m decoding trace export --format perfetto --out run.json run.jsonl"
 _FORMS: dict[str, Callable[[Trace], str]] = {
     "csv": steps_csv,
@@ -26,7 +26,7 @@ _FORMS: dict[str, Callable[[Trace], str]] = {
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """The command's flags."""
-    parser.add_argument("what", choices=["export"], help="export: read the trace, write the other form")
+    parser.add_argument("what", choices=["export"], help="export: read the trace and write it in another format")
     parser.add_argument("trace", metavar="TRACE", help="a file that run --trace wrote")
     parser.add_argument(
         "--format",
@@ -49,8 +49,13 @@ def main(arguments: argparse.Namespace) -> int:
     text = _FORMS[arguments.format](trace)
     out.write_text(text, encoding="ascii", newline="")
     if arguments.json:
-        told = {"out": clean(arguments.out), "format": arguments.format, "steps": len(trace.steps), "bytes": len(text)}
-        print(json.dumps(told))
+        report = {
+            "out": clean(arguments.out),
+            "format": arguments.format,
+            "steps": len(trace.steps),
+            "bytes": len(text),
+        }
+        print(json.dumps(report))
     else:
         paint = Paint.for_stream(sys.stdout)
         print(f"{paint.bold(one_line(clean(arguments.out)))}: {len(trace.steps)} steps, {len(text):,} bytes")

@@ -126,7 +126,7 @@ def _add_common_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def _job(arguments: argparse.Namespace) -> Job:
-    """What both trainings are told alike."""
+    """The settings that both trainings have."""
     from lab.training.distill import Answering
     from lab.training.runs import Job
 

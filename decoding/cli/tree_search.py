@@ -1,4 +1,4 @@
-"""`tree-search`: how many guesses a Medusa tree should have, by the heads' accuracies and by measurement."""
+"""`tree-search`: finds the best size of a Medusa tree, by the heads' accuracies and by measurement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One step of lookahead in letters: the window of guesses as a grid, and who sees whom as a mask."""
+"""Draws a step of lookahead for the terminal: the window as a grid, and the attention mask."""
 
 from __future__ import annotations
 

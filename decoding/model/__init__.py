@@ -1,1 +1,1 @@
-"""Models as the engine sees them: a `Model` opens a `Session`, a session reads trees of tokens."""
+"""Models: a `Model` opens a `Session`, and a session runs forward passes over trees of tokens."""

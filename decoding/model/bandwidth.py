@@ -1,4 +1,4 @@
-"""How fast a device reads: the roof under which a model that writes token by token works."""
+"""Measures the memory bandwidth of a device, which limits how fast a model can decode token by token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a decoder needs to know of a model's configuration, checked before any weight is touched."""
+"""Reads a model's configuration and checks it before any weight is read."""
 
 from __future__ import annotations
 

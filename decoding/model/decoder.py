@@ -12,10 +12,10 @@ from ..types import ModelCard
 from .attention import attend
 from .cache import Cache
 from .config import Shape
+from .forward_inputs import ForwardInputs
 from .norm import norm
 from .rope import Rope
 from .session import Reading
-from .step import Step
 from .weights import Weights
 
 
@@ -43,7 +43,7 @@ class Decoder:
         return DecoderSession(self, capacity, largest_step)
 
     def forward(
-        self, x: torch.Tensor, step: Step, start: int = 0, stop: int | None = None
+        self, x: torch.Tensor, step: ForwardInputs, start: int = 0, stop: int | None = None
     ) -> torch.Tensor:  # (T,) ids or (T, H) -> (T, H)
         """Run the layers from `start` to `stop`; ids are embedded first. Keys and values go into the step's cache."""
         shape, weights = self.shape, self._weights
@@ -117,19 +117,21 @@ class DecoderSession:
         return self._answer(self._model.forward(hidden, self.prepare(tokens, parents)[1], layer), 0)
 
     def tap(self, layer: int | None) -> None:
-        """From now on keep the hidden states with which every token that is stored enters `layer`; None: none."""
+        """From now on record the hidden states with which each stored token enters `layer`; None: stop."""
         self._tap, self._tapped = layer, []
 
     def tapped(self) -> torch.Tensor:  # (n, H)
-        """Those kept since the last call: of the last n stored tokens. After a reset they begin anew."""
+        """The hidden states recorded since the last call, of the last n stored tokens. A reset deletes them."""
         kept, self._tapped = self._tapped, []
         return torch.cat(kept) if kept else self._entering[:0]
 
     @torch.inference_mode()
-    def prepare(self, tokens: Sequence[int], parents: tuple[int, ...], ahead: int = 0) -> tuple[torch.Tensor, Step]:
+    def prepare(
+        self, tokens: Sequence[int], parents: tuple[int, ...], ahead: int = 0
+    ) -> tuple[torch.Tensor, ForwardInputs]:
         """Ids and step for `Decoder.forward`; raises ModelError, with nothing written, where the rows do not fit."""
         self.cache.check(ahead + len(tokens))
-        step = Step(tokens, parents, self.cache, self._tables, self._model.shape, ahead)
+        step = ForwardInputs(tokens, parents, self.cache, self._tables, self._model.shape, ahead)
         return step.ids, step
 
     def _answer(self, x: torch.Tensor, skip: int) -> Reading:  # (T, H)

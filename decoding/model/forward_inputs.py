@@ -1,4 +1,4 @@
-"""All that the layers share in one step: where rows are written, what they see, how they are rotated."""
+"""The inputs of a forward pass that all layers share: where rows are written, which rows they see, their rotation."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Span:
         return self._cache.gather(layer, self._places)
 
 
-class Step:
-    """A tree of tokens behind a cached text, ready for the layers."""
+class ForwardInputs:
+    """The inputs of a forward pass over a tree of tokens behind a cached text."""
 
     __slots__ = ("_cache", "_places", "_views", "cos", "ids", "sin", "spans")
 

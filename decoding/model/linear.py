@@ -12,7 +12,7 @@ Linear = Callable[[torch.Tensor], torch.Tensor]  # (T, inputs) -> (T, outputs)
 
 
 def linear(weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:  # (outputs, inputs), (outputs,)
-    """A product with `weight`. On a CPU that can, only a copy in the processor's own layout is kept.
+    """A product with `weight`. Where the CPU has a layout of its own for it, only a copy in that layout is stored.
 
     `F.linear` lays the weight out anew in every call, which costs more than the product where rows are few.
     """

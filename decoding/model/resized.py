@@ -1,4 +1,4 @@
-"""A drafter whose logits are as wide as the target's: vocabularies that agree may still be padded differently."""
+"""Pads or cuts a drafter's logits to the target's width: equal vocabularies may be padded differently."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ class Tables(NamedTuple):
 
 
 class Rope:
-    """Makes and keeps a model's tables."""
+    """Makes and caches the tables of a model's rotary embedding."""
 
     def __init__(self, config: Any, shape: Shape, device: torch.device, dtype: torch.dtype) -> None:
         self._config, self._shape, self._device, self._dtype = config, shape, device, dtype

@@ -10,7 +10,7 @@ from .session import Session
 
 
 class Seam:
-    """Keeps every step of a run on one side of its session's seam, if the run can reach it."""
+    """Prevents any step of a run from crossing its session's seam."""
 
     def __init__(self, session: Session, prompt_length: int) -> None:
         self._session = session

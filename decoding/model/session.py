@@ -1,4 +1,4 @@
-"""What the engine and the drafters ask of a model: read a tree of tokens, keep the accepted rows, forget the rest."""
+"""The interface of models: a session reads a tree of tokens, stores the accepted rows, and drops the others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Tell = Callable[[str, float], None]  # hears what is going on and which share of
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the model said at the rows asked for."""
+    """The model's outputs for the requested rows."""
 
     logits: torch.Tensor  # (R, V)
     hidden: torch.Tensor  # (R, H) after the final norm; (R, 0) for a model without hidden states
@@ -64,11 +64,11 @@ class ExitSession(Session, Protocol):
     """A session whose layers can be run in two parts: an early exit reads what stands between them."""
 
     def tap(self, layer: int | None) -> None:
-        """From now on keep the hidden states with which every token that is stored enters `layer`; None: none."""
+        """From now on record the hidden states with which each stored token enters `layer`; None: stop."""
         ...
 
     def tapped(self) -> torch.Tensor:  # (n, H)
-        """Those kept since the last call: of the last n stored tokens. After a reset they begin anew."""
+        """The hidden states recorded since the last call, of the last n stored tokens. A reset deletes them."""
         ...
 
     def enter(self, tokens: Sequence[int], layer: int, ahead: int = 0) -> torch.Tensor:  # (n, H)

@@ -1,6 +1,6 @@
 """A language model with no network: the next token depends on the last few tokens through a table.
 
-It is exact and instant, so tests can enumerate its joint law, and the first start can show real decoding
+It is exact and instant, so tests can enumerate its joint distribution, and the first start can show real decoding
 with nothing to download. `TableModel` takes any rule; `counted` learns one from a text.
 """
 
@@ -17,11 +17,11 @@ from .session import Reading
 
 Rule = Callable[[tuple[int, ...]], torch.Tensor]  # the last `order` tokens -> logits (V,)
 
-_KEPT = 8192  # answers a model keeps; a run that never ends must not fill the memory
+_CACHED = 8192  # rows of logits in the cache; a run that never ends must not fill the memory
 
 
 class TableModel:
-    """Weights that are a rule; its latest answers are kept."""
+    """A model whose logits come from a rule; the latest rows are cached."""
 
     def __init__(self, rule: Rule, order: int, vocabulary: int, name: str = "table", context: int = 4096) -> None:
         self.card = ModelCard(name, "table", "0" * 64, 0, vocabulary, context)
@@ -30,16 +30,16 @@ class TableModel:
         self.rolling: int | None = None
         self.order = order
         self._rule = rule
-        self._known: dict[tuple[int, ...], torch.Tensor] = {}
+        self._cached: dict[tuple[int, ...], torch.Tensor] = {}
 
     def logits(self, text: Sequence[int]) -> torch.Tensor:  # (V,)
         """What follows `text`."""
         key = tuple(text[-self.order :])
-        row = self._known.get(key)
+        row = self._cached.get(key)
         if row is None:
-            if len(self._known) == _KEPT:
-                del self._known[next(iter(self._known))]
-            row = self._known[key] = self._rule(key).to(self.dtype)
+            if len(self._cached) == _CACHED:
+                del self._cached[next(iter(self._cached))]
+            row = self._cached[key] = self._rule(key).to(self.dtype)
         return row
 
     def open(self, capacity: int, largest_step: int) -> TableSession:
@@ -87,11 +87,11 @@ class TableSession:
         return self._tails([*self._text, *self._entered[:ahead]], tokens, tuple(range(-1, len(tokens) - 1)))
 
     def tap(self, layer: int | None) -> None:
-        """Keep the hidden states of what is stored, or keep them no longer."""
+        """From now on record the hidden states of stored tokens; None: stop."""
         self._tapping, self._tapped = layer is not None, []
 
     def tapped(self) -> torch.Tensor:  # (n, order)
-        """Those kept since the last call."""
+        """The hidden states recorded since the last call."""
         kept, self._tapped = self._tapped, []
         return torch.cat([self._entering[:0], *kept])
 

@@ -1,4 +1,4 @@
-"""From transformers' names and layouts to the decoder's: fused, reordered, packed."""
+"""Converts weights from transformers' names and layouts to the decoder's: fused, reordered, packed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The record of a run: its file format, what is derived from it, and the forms that other tools read."""
+"""Traces: their file format, their metrics, rescoring, and exports for other tools."""
 
 from .file import Limits, Readable, Texts, TraceWriter, dump_line, parse_trace, read_trace, write_trace
 

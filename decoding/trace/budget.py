@@ -1,6 +1,6 @@
-"""How much of a file that may be hostile has been read: each amount is refused as soon as it is too large.
+"""Counts what has been read of an untrusted file, and refuses the file as soon as a count exceeds its limit.
 
-Bytes say little about what a file costs. Packed, a megabyte of empty lists takes a kilobyte, and as objects 25.
+The number of bytes is not enough: a megabyte of empty lists takes a kilobyte compressed, and 25 MB as objects.
 """
 
 from __future__ import annotations
@@ -14,35 +14,35 @@ from .lines import Limits
 
 
 class Budget:
-    """What the lines held so far."""
+    """The counts of the lines so far."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._values = self._panels = self._nodes = self._characters = 0
 
     def line(self, values: int, number: int) -> None:
-        """A line with so many values, before it is parsed."""
+        """Count a line with so many values, before it is parsed."""
         most, self._values = self._limits.line_values, self._values + values
         _check(values <= most, f"line {number} holds {values} values, more than the {most} allowed")
         most = self._limits.total_values
         _check(self._values <= most, f"the file holds more than the {most} values allowed, at line {number}")
 
     def header(self, header: Header, where: str) -> None:
-        """The lists of a header, of which some views have to draw every token."""
+        """Check the lengths of a header's lists: some views draw every token of them."""
         for name in ("prompt", "reference", "end_tokens", "stop"):
             length, most = len(getattr(header, name)), self._limits.prompt
             _check(length <= most, f"{where}.{name} has {length} entries, more than the {most} allowed")
 
     def texts(self, new: Iterable[str], known: int, where: str) -> None:
-        """Some display texts, with which so many tokens have one."""
+        """Count new display texts; with them, `known` tokens have one."""
         self._characters += sum(map(len, new))
         most = self._limits.texts
-        _check(known <= most, f"{where} is about more than the {most} tokens whose texts are read")
+        _check(known <= most, f"{where} has texts for more than the {most} tokens allowed")
         most = self._limits.text_characters
         _check(self._characters <= most, f"{where} makes more than the {most} characters allowed for all texts")
 
     def panel(self, panel: JSON, number: int, where: str) -> None:
-        """A step's panel as it stands in the file."""
+        """Count the values of a step's panel, and check its names."""
         names = panel if isinstance(panel, dict) and self._limits.panels is not None else {}
         for name in names:
             known = self._limits.panels is None or name in self._limits.panels
@@ -52,13 +52,13 @@ class Budget:
         _check(self._panels <= most, f"{where}.panel makes more than the {most} values allowed for all panels")
 
     def step(self, step: Step, where: str) -> None:
-        """A step; one whose nodes were not recorded counts by what it wrote."""
+        """Count the nodes of a step; where they were not recorded, its emitted tokens."""
         most, self._nodes = self._limits.total_nodes, self._nodes + max(len(step.tokens), len(step.emitted))
         advice = "record fewer tokens, or with smaller settings"
         _check(self._nodes <= most, f"{where} makes more than the {most} nodes read of all steps: {advice}")
 
     def whole(self, steps: Iterable[Step], texts: Mapping[int, str]) -> None:
-        """All steps, once all texts are known."""
+        """Check the length of the whole text, once all texts are known."""
         most = self._limits.written_characters
         written = sum(len(texts.get(token, "")) for step in steps for token in step.emitted)
         _check(written <= most, f"the run's text has {written} characters, more than the {most} allowed")

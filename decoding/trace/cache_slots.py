@@ -1,8 +1,8 @@
-"""Which slots of the key/value cache a step wrote, read, overwrote and left alone, told from the record alone.
+"""Computes from a trace which slots of the key/value cache a step wrote, read, overwrote or did not touch.
 
-A token at place i of the text lies in slot i mod slots, and a step's rows lie behind the stored tokens (see
-`model/cache.py`). So the places whose keys or leftovers stand in the slots always follow one another, up to the
-furthest place ever written, and a few boundaries between them tell everything: no slot has to be looked at.
+The token at place i of the text is in slot i mod slots, and the rows of a step come behind the stored tokens (see
+`model/cache.py`). So the slots always hold consecutive places, up to the furthest one ever written, and a few
+boundaries between these places describe the whole cache.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ _LARGEST = 4096  # rows of the largest step of any run
 
 
 class Use(IntEnum):
-    """What became of a slot in a step."""
+    """How a step used a slot."""
 
     EMPTY = 0  # not written yet
-    UNTOUCHED = 1  # holds a key that no row of the step sees any more, or one of a rejected guess
+    UNTOUCHED = 1  # holds a key that no row of the step sees, or one of a rejected guess
     READ = 2  # seen by some row
-    STORED = 3  # written, and kept as part of the text
-    REJECTED = 4  # written, but no part of the text there: a guess not accepted, or one that was and has moved down
+    STORED = 3  # written and committed
+    REJECTED = 4  # written, but not committed there: a rejected guess, or an accepted one that was moved down
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class CacheState:
     """The cache after a step. Places are those of the text and, behind its end, of the guesses that were fed."""
 
-    slots: int  # of the ring, or those used so far where it never comes round
+    slots: int  # of the ring buffer, or those used so far where it never wraps round
     first: int  # the earliest place that still has a slot
     seen: int  # the earliest place that some row of the step saw
-    stored: int  # places in front of it had been stored before the step
-    kept: int  # and those in front of it after the step
+    stored: int  # places below it were stored before the step
+    kept: int  # places below it are stored after the step
     end: int  # behind the last row of the step
     highest: int  # behind the furthest row ever fed
     lost: range  # places of the text whose slots the step overwrote, whether stored or rejected
 
     @property
     def parts(self) -> Iterator[tuple[range, Use]]:
-        """All places that have a slot, and what became of it."""
+        """All places that have a slot, in ranges, with the use of their slots."""
         bounds = (self.first, self.seen, self.stored, self.kept, self.end, self.highest)
         uses = (Use.UNTOUCHED, Use.READ, Use.STORED, Use.REJECTED, Use.UNTOUCHED)
         begin = self.first
@@ -53,7 +53,7 @@ class Memory:
 
     @property
     def uses(self) -> tuple[Use, ...]:
-        """What became of every slot."""
+        """The use of every slot."""
         uses = [Use.EMPTY] * self.slots
         for places, use in self.parts:
             for place in places:
@@ -69,8 +69,8 @@ class Memory:
         return tuple(holds)
 
 
-def memory(header: Header, steps: Sequence[Step], index: int) -> Memory:
-    """The cache after step `index` of a run: all its slots, or those used so far where it never comes round."""
+def cache_state(header: Header, steps: Sequence[Step], index: int) -> CacheState:
+    """The cache after step `index` of a run: all its slots, or those used so far where it never wraps round."""
     step = steps[index]
     root = step.start - 1
     stored = root - step.pending
@@ -81,7 +81,7 @@ def memory(header: Header, steps: Sequence[Step], index: int) -> Memory:
     first = max(0, highest - slots)
     # A slot keeps its key until the place that lies `slots` further is written.
     lost = range(max(0, before - slots), max(0, min(end - slots, kept)))
-    return Memory(
+    return CacheState(
         slots=slots,
         first=first,
         seen=0 if header.window is None else max(0, stored - header.window + 1),

@@ -1,4 +1,4 @@
-"""What a step's record holds beyond its outcome, as detailed as the run asks for."""
+"""The node columns of a step's record, at the level of detail that the run asks for."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ def detail(draft: Draft, probabilities: torch.Tensor) -> dict[str, Any]:  # (T, 
 
 
 def _draft_top(draft: Draft, probabilities: torch.Tensor) -> tuple[tuple[tuple[int, float, float], ...], ...]:
-    """The drafter's best tokens behind every node whose children it drafted by a law, but for those of no share."""
-    laws = {draft.parents[node]: law for node, law in enumerate(draft.q or ()) if law is not None}
-    if not laws:
+    """The drafter's best tokens at every node whose children it sampled, without those of probability 0."""
+    distributions = {draft.parents[node]: row for node, row in enumerate(draft.q or ()) if row is not None}
+    if not distributions:
         return ()
-    q = torch.stack([*laws.values()])
+    q = torch.stack([*distributions.values()])
     best = ranked(q, _TOP)
-    rows = zip(laws, _rows(best, q, probabilities[[*laws]]), strict=True)
+    rows = zip(distributions, _rows(best, q, probabilities[[*distributions]]), strict=True)
     known = {node: tuple(row for row in listed if row[1] > 0.0) for node, listed in rows}
     return tuple(known.get(node, ()) for node in range(len(draft.tokens)))
 
 
-def _rows(best: torch.Tensor, *laws: torch.Tensor) -> Iterator[tuple[Any, ...]]:  # (R, n), each (R, V)
-    """Row by row the best tokens, each with its share in every law."""
-    shares = (law.gather(-1, best).tolist() for law in laws)
+def _rows(best: torch.Tensor, *distributions: torch.Tensor) -> Iterator[tuple[Any, ...]]:  # (R, n), each (R, V)
+    """Row by row the best tokens, each with its probability in every distribution."""
+    shares = (each.gather(-1, best).tolist() for each in distributions)
     for ids, *values in zip(best.tolist(), *shares, strict=True):
         yield tuple((token, *(round(p, 6) for p in row)) for token, *row in zip(ids, *values, strict=True))

@@ -1,4 +1,4 @@
-"""A trace in the forms that other tools read: a table of its steps, Perfetto's timeline, vLLM's per-request metrics.
+"""Exports a trace for other tools: a table of its steps, a timeline for Perfetto, vLLM's per-request metrics.
 
 All functions are pure. Token texts are hostile: they leave this file inside JSON strings of plain ASCII only, so that
 no spreadsheet takes one for a formula and no viewer for markup.
@@ -53,8 +53,8 @@ def perfetto(trace: Trace) -> dict[str, JSON]:
         length = step.timing.total_ms * 1000
         written += len(step.emitted)
         label = f"step {step.index}" if step.index else "step 0, reads the prompt"
-        told = {"accepted": step.accepted, "drafted": step.drafted, "fed": step.fed, "text": _text(trace, step)}
-        events.append(_block(label, _STEPS, begun, length, told))
+        details = {"accepted": step.accepted, "drafted": step.drafted, "fed": step.fed, "text": _text(trace, step)}
+        events.append(_block(label, _STEPS, begun, length, details))
         at = begun
         for phase in _PHASES:
             part = getattr(step.timing, f"{phase}_ms") * 1000

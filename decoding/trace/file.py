@@ -1,11 +1,11 @@
-"""The trace file: one JSON line each for the header, display texts, every step and the summary; gzip where wanted.
+"""Reads and writes trace files: a JSON line for the header, display texts, each step and the summary; gzip optional.
 
     {"kind":"header", ...Header}                the first line, once
     {"kind":"texts","texts":{"17":" the"}}      texts of tokens that the following lines use for the first time
     {"kind":"step", ...Step}                    in order
-    {"kind":"summary", ...Summary}              the last line; absent where the run was torn off
+    {"kind":"summary", ...Summary}              the last line; missing if the run was interrupted
 
-Lines are only ever added, so a file can be read while it grows and after a crash.
+Lines are only appended, so a file can be read while it is being written, and after a crash.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..types import SCHEMA, Header, Step, Summary, Trace
 from .budget import Budget
 from .json_line import NotJsonError, parse_object, show
 from .lines import CutOffError, Limits, Readable, lines
-from .rules import Progress, check_texts
+from .rules import TraceChecker, check_texts
 from .schema import from_json, to_json
 
 __all__ = ["Limits", "Readable", "Texts", "TraceWriter", "dump_line", "parse_trace", "read_trace", "write_trace"]
@@ -50,7 +50,7 @@ def dump_line(kind: str, obj: Header | Texts | Step | Summary) -> str:
 class TraceWriter:
     """Writes a trace while it happens: each line is flushed, so after a crash all of them can be read.
 
-    `target` is a text file, or a path: it is started anew, and packed where its name ends in .gz.
+    `target` is a text file or a path. A file at the path is overwritten; it is compressed if its name ends in .gz.
     """
 
     def __init__(self, target: str | PathLike[str] | TextIO) -> None:
@@ -108,7 +108,7 @@ class TraceWriter:
 
 
 def write_trace(trace: Trace, target: str | PathLike[str] | TextIO) -> None:
-    """Write a whole trace; reading it back gives an equal one."""
+    """Write a whole trace."""
     with TraceWriter(target) as writer:
         writer.header(trace.header)
         writer.texts(_texts_of(trace, set(trace.header.prompt)))
@@ -123,7 +123,7 @@ def write_trace(trace: Trace, target: str | PathLike[str] | TextIO) -> None:
 def read_trace(
     source: str | PathLike[str] | Readable, *, limits: Limits = _LIMITS, allow_partial: bool = False
 ) -> Trace:
-    """Read a path or a binary file, packed or not. With `allow_partial` a file cut off gives its whole lines."""
+    """Read a path or a binary file, compressed or not. With `allow_partial`, a truncated file gives its whole lines."""
     if not isinstance(source, str | PathLike):
         return _read(source, limits, allow_partial)
     name = _shown(source)
@@ -143,19 +143,19 @@ def parse_trace(data: bytes | str, *, limits: Limits = _LIMITS, allow_partial: b
     return _read(io.BytesIO(raw), limits, allow_partial)
 
 
-class _Told:
-    """What the lines told so far."""
+class _TraceReader:
+    """Builds a trace line by line, and checks each line."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits, self._budget = limits, Budget(limits)
-        self._progress: Progress | None = None
+        self._checker: TraceChecker | None = None
         self._header: Header | None = None
         self._steps: list[Step] = []
         self._summary: Summary | None = None
         self._texts: dict[int, str] = {}
 
-    def take(self, line: bytes, number: int) -> None:
-        """Add a line."""
+    def add(self, line: bytes, number: int) -> None:
+        """Parse and check the next line."""
         where = f"line {number}"
         data = parse_object(line, where, self._limits.depth, lambda values: self._budget.line(values, number))
         kind = data.pop("kind", None)
@@ -166,7 +166,7 @@ class _Told:
         where += f": {kind}"
         if kind == "header":
             self._begin(data, where)
-        elif self._progress is None:
+        elif self._checker is None:
             raise TraceError(f"{where} stands before the header, which must be the first line")
         elif kind == "texts":
             texts = from_json(Texts, data, where).texts
@@ -179,15 +179,15 @@ class _Told:
             self._budget.panel(data.get("panel"), len(self._steps), where)
             step = from_json(Step, data, where)
             self._budget.step(step, where)
-            self._progress.add(step, self._limits.nodes, where)
+            self._checker.add(step, self._limits.nodes, where)
             self._steps.append(step)
         else:
             summary = from_json(Summary, data, where)
-            self._progress.finish(summary, where)
+            self._checker.finish(summary, where)
             self._summary = summary
 
     def trace(self) -> Trace:
-        """The whole."""
+        """The trace of all lines."""
         if self._header is None:
             raise TraceError("the file holds no whole line of a trace")
         self._budget.whole(self._steps, self._texts)
@@ -198,18 +198,18 @@ class _Told:
             raise TraceError(f"{where} is a second one: a file holds one trace")
         version = data.get("schema")
         if type(version) is int and version != SCHEMA:
-            raise TraceError(f"{where} says written by version {show(version)}; this reader knows {SCHEMA}")
+            raise TraceError(f"{where} has the schema version {show(version)}; this reader supports {SCHEMA}")
         self._header = from_json(Header, data, where)
         self._budget.header(self._header, where)
-        self._progress = Progress(self._header, where)
+        self._checker = TraceChecker(self._header, where)
 
 
 def _read(file: Readable, limits: Limits, allow_partial: bool) -> Trace:
-    told = _Told(limits)
+    reader = _TraceReader(limits)
     try:
         for number, line in enumerate(lines(file, limits), start=1):
             try:
-                told.take(line, number)
+                reader.add(line, number)
             except NotJsonError:
                 if line.startswith(b"{") and not line.endswith(b"\n"):
                     raise CutOffError(number) from None
@@ -217,7 +217,7 @@ def _read(file: Readable, limits: Limits, allow_partial: bool) -> Trace:
     except CutOffError:
         if not allow_partial:
             raise
-    return told.trace()
+    return reader.trace()
 
 
 def _create(path: Path) -> IO[str]:

@@ -25,7 +25,7 @@ def parse_object(
 ) -> dict[str, JSON]:
     """The object in `line`, whose values nest at most `depth` levels; `where` begins an error.
 
-    `count` is told how many values the line holds before any of them is built, and may refuse it by an error.
+    `count` is called with the number of values in the line before any of them is built; it may raise an error.
     """
     bare = _outside(line)
     count(sum(map(bare.count, _BEGINNINGS)))

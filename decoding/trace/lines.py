@@ -1,4 +1,4 @@
-"""The lines of a file that may be hostile: unpacked where it is gzip, one at a time, and not one byte too many."""
+"""Reads the lines of an untrusted file, compressed or not, one at a time and within limits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GZIP = b"\x1f\x8b"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much of a file that may be hostile is read before it is refused."""
+    """The limits beyond which an untrusted file is refused."""
 
     line_bytes: int = 8 * 2**20  # a fully recorded step of 4,096 nodes takes about 1 MB; a prompt of a million ids 7
     total_bytes: int = 256 * 2**20  # after unpacking; as objects in memory it takes several times as much

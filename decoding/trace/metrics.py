@@ -1,4 +1,4 @@
-"""Numbers of a run, under the names that users know from vLLM."""
+"""Computes the metrics of a run, under the names that vLLM uses."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The oracle: one plain pass over prompt and output tells whether every emitted token is the target's own choice.
+"""Rescoring: one plain pass over prompt and output checks that every emitted token is the target's own choice.
 
-It shares nothing with the loop that wrote the tokens but the model itself: no tree, no draft, no acceptance rule.
+It shares only the model with the loop that wrote the tokens: no tree, no draft, no acceptance rule.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch
 from ..errors import ParamError
 from ..model.session import Model, Session, Tell, catch_up
 from ..sampling import Sampler, Sampling, likeliest
-from ..session_pool import Lender
+from ..session_pool import SessionPool
 from ..types import Trace
 
 ROWS = 256  # rows per reading
@@ -44,14 +44,14 @@ class Rescore:
 
 
 @torch.inference_mode()
-def rescore(trace: Trace, model: Model, lender: Lender, tell: Tell | None = None) -> Rescore:
+def rescore(trace: Trace, model: Model, session_pool: SessionPool, tell: Tell | None = None) -> Rescore:
     """Check a run's tokens."""
     prompt, ids = trace.header.prompt, trace.ids
     text = [*prompt, *ids]
     if not prompt or not 0 <= min(text) <= max(text) < model.card.vocabulary or len(text) > model.card.context:
         raise ParamError(f"this trace was not written by {model.card.name}: load the model that its header names")
     sampler = Sampler(Sampling.parse(trace.header.sampling), model.card.vocabulary, model.device, prompt)
-    session, places = lender.borrow(model, len(text), ROWS), list[Place]()
+    session, places = session_pool.acquire(model, len(text), ROWS), list[Place]()
     try:
         noise = max(_LEAST_NOISE, _shape_noise(session, text, len(prompt)))
         for first, logits in plain_passes(session, text, len(prompt)):
@@ -59,7 +59,7 @@ def rescore(trace: Trace, model: Model, lender: Lender, tell: Tell | None = None
             if tell is not None:
                 tell("checking the text", (first + len(logits)) / len(ids))
     finally:
-        lender.give_back(model, session)
+        session_pool.release(model, session)
     near = sum(place.margin <= noise for place in places)
     return Rescore(len(ids), len(ids) - len(places), near, len(places) - near, noise, tuple(places))
 

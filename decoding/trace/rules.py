@@ -1,4 +1,4 @@
-"""What holds between the lines of every trace beyond their types: a file that breaks it was not written by a run."""
+"""The rules that the lines of every trace obey beyond their types; a file that breaks one was not written by a run."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ..types import Header, Role, Step, Summary
 _LARGEST = 1e18  # of a count, an amount or a time: sums of it stay finite
 
 
-class Progress:
-    """A run as told so far: knows what its next step must look like."""
+class TraceChecker:
+    """Checks the steps of a trace in order, each against those before it."""
 
     def __init__(self, header: Header, where: str) -> None:
         _check_counts(header, where)
@@ -74,7 +74,7 @@ def _check(holds: bool, sentence: str) -> None:
 
 
 def _check_counts(record: object, where: str) -> None:
-    """Every single number of a record is a count, an amount or a time: none is negative, or beyond all measure."""
+    """Check that each number of a record, which is a count, an amount or a time, is neither negative nor huge."""
     assert dataclasses.is_dataclass(record)
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
@@ -95,7 +95,7 @@ def _check_shares(shares: Iterable[float | None], where: str) -> None:
 
 
 def _check_outcome(step: Step, where: str) -> None:
-    """What is known of a step even where its nodes were not recorded."""
+    """Check the fields that a step has even where its nodes were not recorded."""
     _check_ids(step.emitted, f"{where}.emitted")
     most = step.accepted + 1
     fine = max(1, step.accepted) <= len(step.emitted) <= most

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from decoding import tree
-from decoding.trace.cache_slots import Use, chunks, memory
+from decoding.trace.cache_slots import Use, cache_state, chunks
 from decoding.types import Role, Step, Trace
 from tests.browser.conftest import Shown
 from tests.viz.records import HOSTILE, METHODS, hostile, record, timed
@@ -88,7 +88,7 @@ def mask(of: Record, rows: list[Row], say: list[str]) -> None:
 
 
 def cache(of: Record, rows: list[Row], say: list[str]) -> None:
-    known = memory(of.trace.header, of.trace.steps, of.k)
+    known = cache_state(of.trace.header, of.trace.steps, of.k)
     uses, lost = list[Use](), list[int]()
     for row in rows:
         assert int(row["First slot"]) == len(uses) and int(row["Last slot"]) == len(uses) + int(row["Slots"]) - 1
@@ -312,7 +312,7 @@ def test_a_ring_of_slots_is_told_with_its_chunks_and_what_it_overwrote(show: Sho
         shown.do(f"player.goto({{ step: {k} }})")
         rows, say = told(shown, "cache")
         lost += sum("overwritten" in row["Sign"] for row in rows)
-        if memory(trace.header, trace.steps, k).first < memory(trace.header, trace.steps, k).stored:
+        if cache_state(trace.header, trace.steps, k).first < cache_state(trace.header, trace.steps, k).stored:
             cache(Record(trace, k), rows, say)
     assert lost
 

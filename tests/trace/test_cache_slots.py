@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.model.decoder import Decoder, DecoderSession
-from decoding.trace.cache_slots import Use, chunks, memory
+from decoding.trace.cache_slots import Use, cache_state, chunks
 from decoding.types import Header, Step, Timing
 from tests.families import tiny
 
@@ -38,8 +38,8 @@ def test_it_tells_what_a_fresh_reading_of_the_text_puts_there(
     engine, result = run(method, params, monkeypatch)
     trace = result.trace  # type: ignore[attr-defined]
     assert trace.header.window == 16 and trace.header.slots == 16 + 2 * 24
-    told = memory(trace.header, trace.steps, len(trace.steps) - 1)
-    session = engine.lender.borrow(engine.model, 1, 1)
+    told = cache_state(trace.header, trace.steps, len(trace.steps) - 1)
+    session = engine.session_pool.acquire(engine.model, 1, 1)
     stored = sum(len(step.emitted) for step in trace.steps) + len(PROMPT) - 1
     assert sorted(place for place in told.holds if place >= 0)[-16:] == list(range(stored - 16, stored))
     assert isinstance(session, DecoderSession) and session.cache.slots == trace.header.slots
@@ -61,7 +61,7 @@ def test_every_slot_is_in_one_state_and_nothing_visible_is_lost(monkeypatch: pyt
     trace = result.trace  # type: ignore[attr-defined]
     rejected = 0
     for index, step in enumerate(trace.steps):
-        told = memory(trace.header, trace.steps, index)
+        told = cache_state(trace.header, trace.steps, index)
         assert len(told.uses) == len(told.holds) == trace.header.slots
         written = [use for use in told.uses if use in (Use.STORED, Use.REJECTED)]
         if index:
@@ -78,7 +78,7 @@ def test_a_cache_that_never_comes_round_shows_what_is_used() -> None:
     engine = Engine(Decoder.from_transformers(tiny("llama"), torch.float64), Codec())
     trace = engine.generate((1, 2, 3), max_new_tokens=4).trace
     assert trace.header.slots == 0 and trace.header.window is None
-    told = memory(trace.header, trace.steps, 1)
+    told = cache_state(trace.header, trace.steps, 1)
     assert told.holds == (0, 1, 2, 3) and not told.lost
     assert told.uses == (Use.READ,) * 3 + (Use.STORED,)
 
@@ -123,7 +123,7 @@ def test_a_few_boundaries_tell_what_every_slot_holds(
         steps.append(Step(index, start, pending, emitted, accepted, drafted, fed, Timing()))
         start += len(emitted)
     header = replace(TRACE.header, window=window, slots=window + 2 * largest)
-    told, (uses, held, lost) = memory(header, steps, len(steps) - 1), slot_by_slot(header, steps)
+    told, (uses, held, lost) = cache_state(header, steps, len(steps) - 1), slot_by_slot(header, steps)
     assert (list(told.uses), list(told.lost)) == (uses, lost)
     assert told.holds == tuple(held.get(slot, -1) for slot in range(header.slots))
 
@@ -131,7 +131,7 @@ def test_a_few_boundaries_tell_what_every_slot_holds(
 def test_a_long_run_is_told_without_looking_at_its_slots() -> None:
     """A file from elsewhere may name any number of slots and rows: neither is walked through."""
     header = replace(TRACE.header, slots=10**15)
-    told = memory(header, [replace(TRACE.steps[0], fed=10**12)], 0)
+    told = cache_state(header, [replace(TRACE.steps[0], fed=10**12)], 0)
     assert told.slots == 10**15 and told.highest <= len(PROMPT) + 4096
     assert [use for _, use in told.parts] == [Use.STORED, Use.REJECTED]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from decoding.trace.cache_slots import Use, memory
+from decoding.trace.cache_slots import Use, cache_state
 from decoding.types import Role
 from tests.viz.engines import RUNS, drawn, story
 from viz.palette import MEANINGS, Fate
@@ -44,7 +44,7 @@ def use(colour: str) -> Use:
 def test_every_slot_looks_like_what_became_of_it(family: str, method: str) -> None:
     told = story(family, method)
     for k in range(len(told.steps)):
-        wanted, seen = memory(told.header, told.steps, k).uses, looks(told, k)
+        wanted, seen = cache_state(told.header, told.steps, k).uses, looks(told, k)
         assert [use(seen[slot]) for slot in range(len(wanted))] == list(wanted), f"step {k}"
 
 
@@ -55,7 +55,7 @@ def test_a_ring_comes_round(slots: int) -> None:
     ring = RunState(replace(told.header, slots=slots), told.texts, told.steps, told.ids)
     overwrote = 0
     for k in range(len(told.steps)):
-        known = memory(ring.header, ring.steps, k)
+        known = cache_state(ring.header, ring.steps, k)
         assert [use(look) for _, look in sorted(looks(ring, k).items())] == list(known.uses)
         page = cache._page(ring.header)[0]
         bars: Any = drawn(ring, k, cache)[10]
@@ -73,7 +73,7 @@ def test_accepted_guesses_are_not_shown_as_rejected() -> None:
     """They move down to the text; what they leave behind is free, and no mark of a rejection."""
     told, left = story("llama", "ngrammys"), 0
     for k, step in enumerate(told.steps):
-        known = memory(told.header, told.steps, k)
+        known = cache_state(told.header, told.steps, k)
         seen = looks(told, k)
         for node in step.path[1:]:
             place = step.start - 1 + node

@@ -12,7 +12,7 @@ import torch
 
 from decoding import tree
 from decoding.model.cache import Cache
-from decoding.model.step import _span
+from decoding.model.forward_inputs import _span
 from decoding.trace.cache_slots import chunks
 from decoding.types import Header, Role, Step
 from tests.viz.engines import RUNS, drawn, plain, story

@@ -10,7 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from decoding.trace.cache_slots import Memory, Use, chunks, memory
+from decoding.trace.cache_slots import CacheState as Memory
+from decoding.trace.cache_slots import Use, chunks
+from decoding.trace.cache_slots import cache_state as memory
 from decoding.types import Header, Role, Step
 
 from ..cells import axis, labels, layout

@@ -9,7 +9,7 @@ from operator import add
 from typing import Any, NamedTuple
 
 from decoding.trace import metrics
-from decoding.trace.cache_slots import memory
+from decoding.trace.cache_slots import cache_state as memory
 from decoding.types import Header, Step
 
 from ..fates import siblings_of
