@@ -75,8 +75,8 @@ def poll_less(page: gr.Blocks) -> None:
     """
     page._queue.sleep_when_free = 0.05  # seconds: what a press of Run may wait
     page._queue.progress_update_sleep_when_free = 1.0  # for gr.Progress, which the page does not use
-    page._queue.ANAYLTICS_CACHE_FREQUENCY = sys.maxsize  # events between two such sums
-    page._queue.ANALYTICS_MAX_EVENTS = 1  # that are kept for them
+    page._queue.ANAYLTICS_CACHE_FREQUENCY = sys.maxsize  # events between two such summaries
+    page._queue.ANALYTICS_MAX_EVENTS = 1  # that are stored for them
 
 
 async def sweep(page: gr.Blocks, tracker: SessionTracker) -> None:

@@ -18,7 +18,7 @@ from .errors import RequestError, not_found
 
 _MOST_BYTES = 48 * 2**20  # Gradio's scripts and styles take 21 MB as they are; a page, of which hosts differ, 0.2
 ENCODINGS = ("br", "gzip")
-_KEPT = (b"content-type", b"content-encoding", b"vary", b"etag", b"last-modified")
+_STORED_HEADERS = (b"content-type", b"content-encoding", b"vary", b"etag", b"last-modified")
 _Pairs = list[tuple[bytes, bytes]]
 
 
@@ -40,17 +40,17 @@ class ResponseCache:
 
     def __init__(self, app: ASGIApp, most_bytes: int = _MOST_BYTES) -> None:
         self._app, self._most_bytes, self._bytes = app, most_bytes, 0
-        self._kept: OrderedDict[tuple[str, ...], Cached] = OrderedDict()
+        self._responses: OrderedDict[tuple[str, ...], Cached] = OrderedDict()
         self._pending = dict[tuple[str, ...], asyncio.Task[Cached]]()
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._responses)
 
     async def get(self, scope: Scope, headers: _Pairs, key: tuple[str, ...]) -> Cached:
         """The response to a request without its query; `key` holds what it depends on beside path and encoding."""
         key = (scope["path"], _encoding(headers), *key)
-        if (cached := self._kept.get(key)) is not None:
-            self._kept.move_to_end(key)
+        if (cached := self._responses.get(key)) is not None:
+            self._responses.move_to_end(key)
             return cached
         if (pending := self._pending.get(key)) is None:  # concurrent requests share one fetch
             asked = {**scope, "method": "GET", "query_string": b"", "headers": headers}
@@ -59,12 +59,12 @@ class ResponseCache:
         return await asyncio.shield(pending)
 
     async def _fetch(self, scope: Scope) -> Cached:
-        status, told, pieces = 0, list[tuple[bytes, bytes]](), list[bytes]()
+        status, headers, pieces = 0, list[tuple[bytes, bytes]](), list[bytes]()
 
         async def send(message: Message) -> None:
-            nonlocal status, told
+            nonlocal status, headers
             if message["type"] == "http.response.start":
-                status, told = message["status"], list(message["headers"])
+                status, headers = message["status"], list(message["headers"])
             else:
                 pieces.append(message.get("body", b""))
 
@@ -73,16 +73,16 @@ class ResponseCache:
             raise not_found()
         if status != 200:
             raise RequestError(503, "The server could not answer that: try again.")
-        return Cached([(name, value) for name, value in told if name.lower() in _KEPT], b"".join(pieces))
+        return Cached([(name, value) for name, value in headers if name.lower() in _STORED_HEADERS], b"".join(pieces))
 
     def _store(self, key: tuple[str, ...], done: asyncio.Task[Cached]) -> None:
         del self._pending[key]
         if done.cancelled() or done.exception() is not None:
             return
-        self._kept[key] = done.result()
-        self._bytes += len(self._kept[key].body)
-        while self._bytes > self._most_bytes and len(self._kept) > 1:
-            _, gone = self._kept.popitem(last=False)
+        self._responses[key] = done.result()
+        self._bytes += len(self._responses[key].body)
+        while self._bytes > self._most_bytes and len(self._responses) > 1:
+            _, gone = self._responses.popitem(last=False)
             self._bytes -= len(gone.body)
 
 

@@ -1,7 +1,7 @@
 """Methods side by side on the same prompts, in one process and in turn, each against autoregressive decoding.
 
 A machine's speed drifts; measured in turn, prompt by prompt, every method meets the same drift. The time of the
-first step, which reads the prompt, is kept apart: speed is that of all later steps, by the wall clock.
+first step, which reads the prompt, is measured separately: speed is that of all later steps, by the wall clock.
 """
 
 from __future__ import annotations

@@ -96,7 +96,9 @@ def table(paint: Paint, document: dict[str, JSON]) -> str:
         lines.append(paint.dim(f"toy: {NOTE}"))
     cells = [_HEADS, *(_cells(row) for row in document["rows"]), *(_cells(peer) for peer in document["peers"])]
     lines += _columns(paint, cells)
-    lines.append(paint.dim("tokens/step counts the target's own token; prefill is kept apart; step cost is in steps"))
+    lines.append(
+        paint.dim("tokens/step counts the target's own token; prefill is measured separately; step cost is in steps")
+    )
     lines.append(paint.dim("of autoregressive decoding: tokens/step divided by step cost is about the speedup"))
     if len(kinds := list(document["rows"][0]["by_category"])) > 1:
         lines += _columns(

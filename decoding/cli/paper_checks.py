@@ -85,8 +85,8 @@ def _flags(arguments: argparse.Namespace) -> list[str]:
     for name in _TELLING:
         value = getattr(arguments, name)
         if value is not None:
-            told = clean(value)
-            found += [f"--{name.replace('_', '-')}", Path(told).name if Path(told).is_absolute() else told]
+            text = clean(value)
+            found += [f"--{name.replace('_', '-')}", Path(text).name if Path(text).is_absolute() else text]
     return found
 
 

@@ -136,7 +136,7 @@ def _card(name: str, shape: Shape, tied: bool, digest: str, device: torch.device
         shape.reach,
         weight_bytes=count(tied and not packs(device, dtype)) * dtype.itemsize,  # a packed head is a copy
         # The head is read whole, of the embedding a few rows. Layers that see different parts of the text read
-        # different numbers of keys: that is not told in one number a token.
+        # different numbers of keys, which one number for each token cannot express.
         pass_bytes=(count(False) - embedding) * dtype.itemsize if len(set(shape.windows)) == 1 else None,
         token_bytes=cached * dtype.itemsize,
     )

@@ -11,7 +11,7 @@ from ..sampling import ranked
 from ..types import JSON, Draft, Verdict
 
 LEVELS = ("off", "light", "full")
-_TOP = 5  # alternatives kept per node with record="full"
+_TOP = 5  # alternatives recorded per node with record="full"
 
 
 def columns(draft: Draft, verdict: Verdict, panel: Mapping[str, JSON]) -> dict[str, Any]:

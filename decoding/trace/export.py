@@ -139,9 +139,9 @@ def _name(kind: str, track: int, name: str) -> dict[str, JSON]:
     return {"ph": "M", "pid": _PROCESS, "tid": track, "ts": 0, "name": kind, "args": {"name": name}}
 
 
-def _block(name: str, track: int, begun: float, length: float, told: dict[str, JSON]) -> dict[str, JSON]:
+def _block(name: str, track: int, begun: float, length: float, details: dict[str, JSON]) -> dict[str, JSON]:
     place = {"pid": _PROCESS, "tid": track, "ts": round(begun, 3), "dur": round(length, 3)}
-    return {"ph": "X", "cat": "decoding", "name": name, **place, "args": told}
+    return {"ph": "X", "cat": "decoding", "name": name, **place, "args": details}
 
 
 def _count(name: str, at: float, values: dict[str, JSON]) -> dict[str, JSON]:

@@ -92,8 +92,8 @@ def test_nonsense_ends_in_one_line(command: Command, argv: list[str], reason: st
         (b"", "empty"),
         (b" \n ", "empty"),
         (b"a" * (2**20 + 1), "larger than 1 MB"),
-        (b"\xff\xfe", "no text"),
-        (b"a\0b", "no text"),
+        (b"\xff\xfe", "not a text"),
+        (b"a\0b", "not a text"),
     ],
     ids=["empty", "blank", "large", "latin", "binary"],
 )

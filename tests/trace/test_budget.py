@@ -64,7 +64,7 @@ LARGE: list[tuple[Limits, Callable[[list[Any]], None], str]] = [
     (Limits(prompt=2), put(0, "reference", [1] * 3), r"line 1: header\.reference has 3 entries"),
     (Limits(prompt=2), put(0, "end_tokens", [1] * 3), r"line 1: header\.end_tokens has 3 entries"),
     (Limits(prompt=1), lambda lines: None, r"line 1: header\.prompt has 2 entries, more than the 1 allowed"),
-    (Limits(texts=1), lambda lines: None, "line 2: texts is about more than the 1 tokens whose texts are read"),
+    (Limits(texts=1), lambda lines: None, "line 2: texts has texts for more than the 1 tokens allowed"),
     (Limits(text_characters=1), lambda lines: None, "line 2: texts makes more than the 1 characters allowed"),
     (
         Limits(written_characters=9),

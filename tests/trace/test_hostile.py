@@ -72,7 +72,7 @@ def put_timing(line: int, value: float) -> Callable[[list[Any]], None]:
 
 
 DAMAGE: list[tuple[Callable[[list[Any]], None], str]] = [
-    (put(0, "schema", 2), r"line 1: header .*version 2; this reader knows 1"),
+    (put(0, "schema", 2), r"line 1: header .*version 2; this reader supports 1"),
     (put(0, "schema", "1"), r"line 1: header\.schema must be a whole number, not '1'"),
     (lambda lines: lines[0].pop("schema"), r"line 1: header\.schema is missing"),
     (put(0, "prompt", []), r"line 1: header\.prompt must hold at least one token"),
