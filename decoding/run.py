@@ -1,4 +1,4 @@
-"""A run as its user holds it: an iterator over steps that tells, at any time, what happened so far."""
+"""A run: an iterator over its steps, with the summary and the trace so far."""
 
 from __future__ import annotations
 
@@ -28,9 +28,11 @@ class _Progress:
 
 
 class Run(Iterator[Step]):
-    """A run: iterate over its steps. At any time `summary` and `trace` tell what happened so far."""
+    """A run: iterate over its steps. `summary` and `trace` hold what has happened so far."""
 
-    def __init__(self, request: Request, model: Model, draft: Model | None, codec: Codec, session_pool: SessionPool) -> None:
+    def __init__(
+        self, request: Request, model: Model, draft: Model | None, codec: Codec, session_pool: SessionPool
+    ) -> None:
         self.request = request
         self.header = _header(request, model, draft)
         self._codec = codec
@@ -95,19 +97,19 @@ def _steps(
     # What reads along in front of a layer must see the whole text.
     chat = None if "early_exit" in request.method.needs else request.chat
 
-    def borrow(use: str, lent: Model) -> Session:
+    def acquire(use: str, owner: Model) -> Session:
         prompt, room = request.prompt, len(request.prompt) + request.max_new_tokens
         if chat is not None:
-            session = chat.acquire(use, session_pool, lent, prompt, room, request.largest_step)
+            session = chat.acquire(use, session_pool, owner, prompt, room, request.largest_step)
         else:
-            session = session_pool.acquire(lent, room, request.largest_step)
+            session = session_pool.acquire(owner, room, request.largest_step)
             session.reset(len(prompt))
-        held.append((use, lent, session))
+        held.append((use, owner, session))
         return session
 
     try:
-        drafter = borrow("draft", draft) if draft and "draft_model" in request.method.needs else None
-        loop = Loop(request, model, borrow("target", model), drafter, codec)
+        drafter = acquire("draft", draft) if draft and "draft_model" in request.method.needs else None
+        loop = Loop(request, model, acquire("target", model), drafter, codec)
         while progress.finish is None:
             step, progress.finish = loop.turn(len(progress.steps))
             if step is not None:
@@ -119,14 +121,14 @@ def _steps(
     finally:
         progress.finish = progress.finish or "cancelled"
         text = [*request.prompt, *(token for step in progress.steps for token in step.emitted)]
-        for use, lent, session in held:
+        for use, owner, session in held:
             if isinstance(session, ExitSession):
                 session.tap(None)
             # A run that was cut off may have left a drafter in the middle of a guess.
             if chat is not None and progress.finish in ("length", "end_of_text", "stop"):
-                chat.release(use, lent, session, text[: session.length])
+                chat.release(use, owner, session, text[: session.length])
             else:
-                session_pool.release(lent, session)
+                session_pool.release(owner, session)
 
 
 def _header(request: Request, model: Model, draft: Model | None) -> Header:
