@@ -10,9 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from decoding.trace.cache_slots import CacheState as Memory
-from decoding.trace.cache_slots import Use, chunks
-from decoding.trace.cache_slots import cache_state as memory
+from decoding.trace.cache_slots import CacheState, Use, cache_state, chunks
 from decoding.types import Header, Role, Step
 
 from ..cells import axis, labels, layout
@@ -85,7 +83,7 @@ def base(run: RunState) -> Figure:
 def frame(run: RunState, k: int) -> Patch:
     """The cache as step k found it, wrote it and left it."""
     header, step = run.header, run.steps[k]
-    cache = memory(header, run.steps, k)
+    cache = cache_state(header, run.steps, k)
     page, lines = _page(header)
     ring = header.slots or None
 
@@ -112,20 +110,20 @@ def frame(run: RunState, k: int) -> Patch:
     return {"data": data, "layout": {"yaxis": {"range": [shown - 0.3, -0.9]}}}
 
 
-def fed(step: Step, cache: Memory) -> list[Run]:
+def fed(step: Step, cache: CacheState) -> list[Run]:
     """What was written, in the order of the rows: unread text, the root, guesses and explored cells."""
     root = step.start - 1
     runs = [(range(cache.stored, root), Fate.PROMPT), (range(root, root + 1), Fate.ROOT)]
     return runs + _rows(step, cache, root + 1, Fate.PROPOSED)
 
 
-def left(step: Step, cache: Memory) -> list[Run]:
+def left(step: Step, cache: CacheState) -> list[Run]:
     """What stands behind the root after the step: the accepted guesses, and what the other rows left."""
     accepted = (range(step.start, cache.kept), Fate.ACCEPTED)
     return [accepted, *_rows(step, cache, cache.kept, Fate.REJECTED)]
 
 
-def moved(step: Step, cache: Memory) -> list[range]:
+def moved(step: Step, cache: CacheState) -> list[range]:
     """Where accepted guesses stood before they moved down to the text."""
     runs = list[range]()
     for place in (step.start - 1 + node for node in step.path):
@@ -136,7 +134,7 @@ def moved(step: Step, cache: Memory) -> list[range]:
     return runs
 
 
-def _rows(step: Step, cache: Memory, begin: int, guess: Fate) -> list[Run]:
+def _rows(step: Step, cache: CacheState, begin: int, guess: Fate) -> list[Run]:
     """The rows from a place on, neighbours of one kind together."""
     root = step.start - 1
     roles = step.roles[begin - root :] or [Role.VERIFY] * (cache.end - begin)
@@ -148,7 +146,7 @@ def _rows(step: Step, cache: Memory, begin: int, guess: Fate) -> list[Run]:
     return runs
 
 
-def _chunks(header: Header, step: Step, cache: Memory, page: int) -> dict[str, Any]:
+def _chunks(header: Header, step: Step, cache: CacheState, page: int) -> dict[str, Any]:
     """Which chunk of a prefill writes what."""
     pending = chunks(header, step) if step.pending else []
     if not 1 < len(pending) <= _NAMED:

@@ -9,7 +9,7 @@ from operator import add
 from typing import Any, NamedTuple
 
 from decoding.trace import metrics
-from decoding.trace.cache_slots import cache_state as memory
+from decoding.trace.cache_slots import cache_state
 from decoding.types import Header, Step
 
 from ..fates import siblings_of
@@ -141,7 +141,7 @@ class Totals(NamedTuple):
     @classmethod
     def of(cls, header: Header, step: Step) -> Totals:
         """Those of one step."""
-        ranks, written, cache = hit_ranks(step), metrics.written([step]), memory(header, [step], 0)
+        ranks, written, cache = hit_ranks(step), metrics.written([step]), cache_state(header, [step], 0)
         counts = (len(step.emitted), step.drafted, step.accepted, step.fed, len(ranks), sum(ranks))
         times = (*(getattr(step.timing, f"{phase}_ms") for phase in PHASES), step.timing.total_ms)
         later = bool(step.index)
@@ -211,7 +211,7 @@ def _bandwidth(header: Header, passes: int, seen: int, ms: float) -> float | Non
 
 def largest_memory(run: RunState) -> int | None:
     """Bytes that the models and their caches take in the end."""
-    return _memory(run.header, max(memory(run.header, [step], 0).slots for step in run.steps))
+    return _memory(run.header, max(cache_state(run.header, [step], 0).slots for step in run.steps))
 
 
 def _memory(header: Header, cached: int) -> int | None:
