@@ -16,9 +16,9 @@ import transformers
 from decoding import METHODS, Engine, load
 from decoding.embedded import DRAFTER, FOLDERS, MEDUSA_2, PROMPT, STORE, TARGET, TASKS
 from decoding.prompts.tasks import Task, read_tasks
-from lab.pocket.family import FULL
 from lab.pocket.language.kinds import KINDS, held_out
 from lab.pocket.language.sample import Sample, Turn
+from lab.pocket.plans import FULL
 from lab.pocket.quality import measure, total
 from lab.pocket.suite import write_store, write_tasks
 

@@ -68,7 +68,8 @@ def _train_family(arguments: argparse.Namespace) -> int:
     """Train, with a bar; stopped and called again, it goes on."""
     import transformers
 
-    from lab.pocket.family import PLANS, train_family
+    from lab.pocket.family import train_family
+    from lab.pocket.plans import PLANS
 
     transformers.logging.disable_progress_bar()  # its bars for single files would tear ours
 

@@ -171,7 +171,7 @@ def _run(arguments: argparse.Namespace, train: Callable[[Progress], dict[str, JS
     """Train with a bar, and print what came of it."""
     import transformers
 
-    from lab.training.loop import memory_advice
+    from lab.training.memory import memory_advice
 
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()  # its bars for single files would tear ours

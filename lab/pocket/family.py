@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -11,86 +10,87 @@ from typing import Any
 
 import torch
 
+from decoding.loader import Progress
 from decoding.model.loading import find_device
 from decoding.types import JSON
 
 from ..training.checkpoint import LOG, damaged, read_log
-from ..training.plot import loss_plot
+from ..training.loop import Budget, Loop
+from ..training.optimizers import MuonWithAdamW
+from ..training.plot import Panel, plot
 from ..training.saving import save_model
-from .batches import Rows
 from .card import write_cards
+from .encoding import SampleEncoder
 from .language.kinds import polishing_sample, training_sample
-from .suite import QUESTIONS, write_store, write_tasks
+from .learner import FamilyModel
+from .plans import Plan, Recipe
+from .sources import Draw, FamilySource
+from .suite import write_store, write_tasks
 from .tokenizer import CONTEXT, END, PAD, SIZE, START, train_tokenizer
-from .trainer import Recipe, Trainer
 
-Tell = Callable[[str, float], None]
 Log = list[dict[str, float]]
 WINDOW = 256
+_ADVICE = "close other programs or find a larger machine, and the training goes on from its last checkpoint"
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """Everything that decides what a family becomes, beside its seed."""
-
-    target: Recipe
-    polish: Recipe  # the target's second training, at lower rates, on what is still hard
-    drafter: Recipe
-    tokenizer_samples: int
-    questions: int
-
-
-FULL = Plan(
-    target=Recipe(
-        "target", 256, 6, 4, 2, 704, False, steps=13000, lines=16, length=256, muon_rate=0.004, adam_rate=0.003
-    ),
-    polish=Recipe(
-        "polish", 256, 6, 4, 2, 704, False, steps=2500, lines=16, length=256, muon_rate=0.0015, adam_rate=0.001
-    ),
-    drafter=Recipe(
-        "drafter", 192, 1, 6, 1, 512, True, steps=2000, lines=16, length=256, muon_rate=0.004, adam_rate=0.003
-    ),
-    tokenizer_samples=30_000,
-    questions=QUESTIONS,
-)
-# A few seconds' worth: shows that everything fits together, learns next to nothing.
-SMOKE = Plan(
-    target=Recipe("target", 32, 2, 4, 2, 64, False, 30, 4, 256, 0.01, 0.01, compiled=False),
-    polish=Recipe("polish", 32, 2, 4, 2, 64, False, 5, 4, 256, 0.001, 0.001, compiled=False),
-    drafter=Recipe("drafter", 16, 1, 2, 1, 32, True, 10, 4, 256, 0.01, 0.01, compiled=False),
-    tokenizer_samples=400,
-    questions=1,
-)
-PLANS = {"full": FULL, "smoke": SMOKE}
-
-
-def train_family(out: Path, plan: Plan, seed: int, device: str, tell: Tell) -> dict[str, JSON]:
+def train_family(out: Path, plan: Plan, seed: int, device: str, progress: Progress) -> dict[str, JSON]:
     """Make the family in `out`, going on from where an earlier call has stopped; how good it turned out."""
     work = out / "training"
     work.mkdir(parents=True, exist_ok=True)
-    tokenizer = _tokenizer(work / "tokenizer", plan, seed, tell)
-    rows = Rows(tokenizer)
+    tokenizer = _tokenizer(work / "tokenizer", plan, seed, progress)
+    encoder = SampleEncoder(tokenizer)
     target = new_model(plan.target, seed, device)
-    Trainer(plan.target, target, rows, training_sample, work / "target", seed).run(tell)
-    Trainer(plan.polish, target, rows, polishing_sample, work / "polish", seed).run(tell)
+    for recipe, draw in ((plan.target, training_sample), (plan.polish, polishing_sample)):
+        training(recipe, target, encoder, draw, work / recipe.name, seed).run(progress)
     _save(target, tokenizer, out / "target")
     drafter = new_model(plan.drafter, seed, device)
-    Trainer(plan.drafter, drafter, rows, training_sample, work / "drafter", seed, teacher=target).run(tell)
+    training(plan.drafter, drafter, encoder, training_sample, work / "drafter", seed, teacher=target).run(progress)
     _save(drafter, tokenizer, out / "drafter")
     write_tasks(out / "tasks.jsonl", seed, plan.questions)
     write_store(out / "datastore.jsonl", seed)
     first, second, third = (_log(work, recipe) for recipe in (plan.target, plan.polish, plan.drafter))
     logs = {"target": _joined(first, second), "drafter": third}
-    (out / "loss.svg").write_text(loss_plot(logs), encoding="utf-8")
-    return write_cards(out, logs, find_device(device), tell)
+    (out / "loss.svg").write_text(plot([loss_panel(logs)]), encoding="utf-8")
+    return write_cards(out, logs, find_device(device), progress)
+
+
+def training(
+    recipe: Recipe,
+    model: Any,
+    encoder: SampleEncoder,
+    draw: Draw,
+    folder: Path,
+    seed: int,
+    *,
+    teacher: Any = None,
+    **options: Any,
+) -> Loop:
+    """The training of a model by its recipe, ready to run; `options` are the loop's."""
+    return Loop(
+        Budget(recipe.steps, recipe.lines, recipe.length),
+        FamilyModel(model, recipe, teacher),
+        MuonWithAdamW(model, recipe.muon_rate, recipe.adam_rate),
+        FamilySource(encoder, draw, recipe, seed),
+        folder,
+        seed,
+        name=recipe.name,
+        advice=_ADVICE,
+        **options,
+    )
+
+
+def loss_panel(logs: Mapping[str, Log]) -> Panel:
+    """The loss of every model over the tokens that it read."""
+    curves = {name: [(entry["tokens"], entry["loss"]) for entry in log] for name, log in logs.items()}
+    return Panel("loss, nats per answer token", curves)
 
 
 def _log(work: Path, recipe: Recipe) -> Log:
-    """What a training wrote down of all its steps."""
+    """The log of a training, an entry for every step; a damaged one is refused."""
     path = work / recipe.name / LOG
     log = read_log(path)
-    told = (entry.get(name) for entry in log for name in ("loss", "seconds", "tokens"))
-    if len(log) != recipe.steps or not all(isinstance(number, int | float) for number in told):
+    numbers = (entry.get(name) for entry in log for name in ("loss", "seconds", "tokens"))
+    if len(log) != recipe.steps or not all(isinstance(number, int | float) for number in numbers):
         raise damaged(path)
     return log
 
@@ -102,13 +102,13 @@ def _joined(first: Log, second: Log) -> Log:
     return [*first, *(entry | {name: entry[name] + last[name] for name in counted} for entry in second)]
 
 
-def _tokenizer(folder: Path, plan: Plan, seed: int, tell: Tell) -> Any:
+def _tokenizer(folder: Path, plan: Plan, seed: int, progress: Progress) -> Any:
     """The tokenizer of an earlier call, else one trained on samples of all kinds."""
     from transformers import AutoTokenizer
 
     if (folder / "tokenizer.json").is_file():
         return AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    tell("training the tokenizer", 0.0)
+    progress("training the tokenizer", 0.0)
     rng = Random(f"{seed}/tokenizer")
     samples = (training_sample(rng, 1.0) for _ in iter(int, 1))
     tokenizer = train_tokenizer(

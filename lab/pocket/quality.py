@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log
 
@@ -10,13 +10,13 @@ import torch
 
 from decoding.engine import Engine
 from decoding.errors import ParamError
+from decoding.loader import Progress
 from decoding.prompts.tasks import Task
 from decoding.trace.rescore import ROWS, plain_passes
 
 from .language.code import parses
 from .language.kinds import KINDS
 
-Tell = Callable[[str, float], None]
 _BUDGET = 256  # new tokens per answer: more than the language's longest
 
 
@@ -42,11 +42,11 @@ class Quality:
         return self.bits / self.tokens
 
 
-def measure(engine: Engine, tasks: Sequence[Task], tell: Tell) -> dict[str, Quality]:
+def measure(engine: Engine, tasks: Sequence[Task], progress: Progress) -> dict[str, Quality]:
     """Answer every question greedily, judge the answers, and read them again for the entropies."""
     found = {kind: Quality() for kind in KINDS}
     for number, task in enumerate(tasks):
-        tell(f"answering the suite: {task.category}", number / len(tasks))
+        progress(f"answering the suite: {task.category}", number / len(tasks))
         if task.category not in KINDS or len(task.reference) != len(task.turns):
             raise ParamError(f"question {task.id}: only the embedded family's own tasks can be judged")
         _judge(engine, task, found[task.category])

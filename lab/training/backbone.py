@@ -18,16 +18,17 @@ from torch import Tensor, nn
 
 from decoding.codec import Codec
 from decoding.errors import ModelError
+from decoding.loader import Progress, load_codec
 from decoding.model.config import Shape, read_shape
 from decoding.model.files import TensorFiles, find_folder, read_config
 from decoding.model.loading import Digest, check_tensors, find_device, find_dtype
 from decoding.model.weights import assemble
 from decoding.types import JSON
 
-from .conversations import Tell
-from .loop import memory_advice, seeded
-from .rows import Batch
+from .batches import Batch
+from .memory import memory_advice
 from .saving import save_model
+from .seeding import seeded
 
 _SHORT = 512  # tokens up to which plain products are the fastest attention on a CPU, and small
 _NEEDS_CUDA = (
@@ -151,7 +152,7 @@ class Backbone:
 
 
 def load_backbone(
-    name: str, *, device: str, dtype: str | None, length: int, quantised: bool, tell: Tell
+    name: str, *, device: str, dtype: str | None, length: int, quantised: bool, progress: Progress
 ) -> tuple[Backbone, Codec]:
     """A model of the Llama family and its tokenizer, from a folder, the hub, or the embedded family."""
     where = find_device(device)
@@ -160,7 +161,7 @@ def load_backbone(
         raise ModelError("heads and adapters are trained with models in float32 or bfloat16: leave --dtype out")
     if quantised and (where.type != "cuda" or find_spec("bitsandbytes") is None):
         raise ModelError(_NEEDS_CUDA)
-    folder = find_folder(name, tell)
+    folder = find_folder(name, progress)
     raw, config = read_config(folder)
     shape = read_shape(config)
     with TensorFiles(folder) as files:  # transformers would fill what is missing with chance
@@ -171,7 +172,7 @@ def load_backbone(
         raise ModelError(f"--length {length} exceeds the model's context of {shape.reach}: shorten it")
     codec = _codec(folder)
     attention = "eager" if where.type == "cpu" and length <= _SHORT else "sdpa"
-    tell("reading weights", 0.5)
+    progress("reading weights", 0.5)
     with memory_advice("for the model", "name a smaller one, or on a GPU add --quantise"):
         model = _open(name, kind, attention, where) if quantised else _open(name, kind, attention).to(where)
     return Backbone(model, name, quantised=quantised, card_hash=known), codec
@@ -220,8 +221,6 @@ def _open(name: str, dtype: torch.dtype, attention: str, quantised_on: torch.dev
 
 def _codec(folder: Path) -> Codec:
     """The tokenizer and the ends of a text, read as the engine reads them."""
-    from decoding.loader import load_codec
-
     codec = load_codec(folder)
     if codec.tokenizer is None:
         raise ModelError(f"{str(folder)!r} has no tokenizer: training needs one to read conversations")

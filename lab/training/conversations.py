@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from zlib import crc32
 
 from decoding.errors import ParamError
+from decoding.loader import Progress
 from decoding.prompts.conversations import FORMS, read_line
-
-Tell = Callable[[str, float], None]
 
 _LONGEST_LINE = 8 * 2**20  # bytes
 _MOST_BYTES = 8 * 2**30
@@ -37,13 +36,13 @@ class Conversation:
         return chat
 
 
-def read_conversations(path: str | Path, tell: Tell) -> list[Conversation]:
+def read_conversations(path: str | Path, progress: Progress) -> list[Conversation]:
     """All conversations of a file of JSON lines; ParamError names the first line that is none, and counts the rest."""
     found: list[Conversation] = []
     bad: list[str] = []
     for number, line, share in _lines(Path(path)):
         if number % 500 == 1:
-            tell("reading conversations", share)
+            progress("reading conversations", share)
         if line.strip():
             try:
                 found.append(_conversation(line))

@@ -19,12 +19,14 @@ import torch
 
 from decoding.codec import Codec
 from decoding.errors import ParamError
+from decoding.loader import Progress
 from decoding.types import JSON
 
 from .backbone import Backbone
-from .conversations import Conversation, Tell, write_line
-from .loop import memory_advice, seeded
-from .rows import Writer
+from .conversations import Conversation, write_line
+from .encoding import ChatEncoder
+from .memory import memory_advice
+from .seeding import seeded
 
 _LEAST_ROOM = 16  # tokens that an answer must have
 
@@ -40,7 +42,12 @@ class Answering:
 
 
 def write_answers(
-    backbone: Backbone, codec: Codec, prompts: Sequence[Conversation], path: Path, answering: Answering, tell: Tell
+    backbone: Backbone,
+    codec: Codec,
+    prompts: Sequence[Conversation],
+    path: Path,
+    answering: Answering,
+    progress: Progress,
 ) -> None:
     """Answer all prompts into `path`; stopped and called again, it goes on behind the last full batch."""
     prompts = [one for one in prompts if one.prompts]
@@ -51,15 +58,15 @@ def write_answers(
     del about["at_once"]  # where the memory has ended, fewer at once go on
     state = path.with_suffix(".state.json")
     done, size = _resume(state, about)
-    writer = Writer(codec, answering.length)
+    encoder = ChatEncoder(codec, answering.length)
     with path.open("ab") as file, memory_advice(f"for {answering.at_once} answers at once", "lower --answers-at-once"):
         file.truncate(size)
         file.seek(0, SEEK_END)
         while done < len(prompts):
-            tell("the model answers the prompts", done / len(prompts))
+            progress("the model answers the prompts", done / len(prompts))
             part = prompts[done : done + answering.at_once]
             with seeded(f"{answering.seed}/{done}", backbone.device):
-                answered = _answer(backbone, codec, writer, part, answering)
+                answered = _answer(backbone, codec, encoder, part, answering)
             for index, conversation in enumerate(answered, start=done):
                 if conversation.answers:
                     file.write(write_line(conversation, index).encode())
@@ -85,15 +92,15 @@ def _resume(state: Path, about: dict[str, JSON]) -> tuple[int, int]:
 
 
 def _answer(
-    backbone: Backbone, codec: Codec, writer: Writer, prompts: Sequence[Conversation], answering: Answering
+    backbone: Backbone, codec: Codec, encoder: ChatEncoder, prompts: Sequence[Conversation], answering: Answering
 ) -> list[Conversation]:
     """Every conversation with the model's answers, as many turns as ended."""
     answers: list[list[str]] = [[] for _ in prompts]
     for turn in range(max(len(one.prompts) for one in prompts)):
         ids: dict[int, list[int]] = {}
         for at, one in enumerate(prompts):
-            if turn < len(one.prompts) and len(answers[at]) == turn and (turn == 0 or writer.has_template):
-                prompt = writer.prompt(one, turn, answers[at])
+            if turn < len(one.prompts) and len(answers[at]) == turn and (turn == 0 or encoder.has_template):
+                prompt = encoder.prompt(one, turn, answers[at])
                 if len(prompt) <= answering.length * 3 // 4 - _LEAST_ROOM:  # a long one would take the others' room
                     ids[at] = prompt
         if not ids:
@@ -125,7 +132,7 @@ def _generate(backbone: Backbone, codec: Codec, prompts: list[list[int]], answer
         **(sampled if answering.temperature > 0 else {"do_sample": False}),
     )
     backbone.model.eval()
-    with _own_law(backbone.model):
+    with _plain_settings(backbone.model):
         rows = backbone.model.generate(ids, attention_mask=seen, generation_config=config)[:, longest:].tolist()
     texts = []
     for row in rows:
@@ -135,7 +142,7 @@ def _generate(backbone: Backbone, codec: Codec, prompts: list[list[int]], answer
 
 
 @contextmanager
-def _own_law(model: Any) -> Iterator[None]:
+def _plain_settings(model: Any) -> Iterator[None]:
     """Inside, the model has no settings for generation: transformers takes from them all that a call leaves open.
 
     Penalties, cut-offs and suppressed tokens would give answers that the model itself, as it is drafted for, does not.

@@ -21,9 +21,10 @@ from decoding.parts.adapter import AdapterConfig, forward_rows, save_adapter
 from decoding.types import JSON
 
 from .backbone import Backbone
-from .loop import Group, seeded
+from .batches import Batch
 from .measures import overlap, rank_of
-from .rows import Batch
+from .optimizers import Group
+from .seeding import seeded
 
 _LOGITS = 2**22  # in memory at a time
 _SPREAD = 0.02  # of fresh weights

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from .backbone import Backbone
-from .rows import Batch
+from .batches import Batch
 
 _LOGITS = 2**22  # in memory at a time
 
@@ -23,7 +23,7 @@ def rank_of(logits: Tensor, tokens: Tensor) -> Tensor:  # (N, V), (N,) -> (N,)
 
 
 def overlap(logits: Tensor, p: Tensor) -> float:  # (N, V), (N, V)
-    """How many of N tokens drawn from softmax(logits) the laws p would accept on average: the sum of min(p, q)."""
+    """How many of N tokens drawn from softmax(logits) the target's p would accept on average: the sum of min(p, q)."""
     return float(torch.minimum(logits.softmax(-1), p).sum())
 
 

@@ -22,9 +22,9 @@ from decoding.parts.heads import HeadWeights, features, save_heads
 from decoding.types import JSON
 
 from .backbone import Backbone, Lora
-from .loop import Group
+from .batches import IGNORED, Batch
 from .measures import overlap, rank_of
-from .rows import IGNORED, Batch
+from .optimizers import Group
 
 RANKS = 10  # per head, of which is measured how often each is right
 SCHEDULES = ("two-stage", "sine", "constant")

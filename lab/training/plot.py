@@ -1,60 +1,84 @@
-"""The loss of a training as a picture that any browser shows: an SVG, with nothing to install."""
+"""Curves over the tokens read as an SVG that any browser shows, with nothing to install."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
-from math import ceil
+from itertools import chain
+from math import ceil, isfinite
 
-_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 720, 360, 56, 44, 24
-_COLOURS = ("#2563eb", "#d97706", "#059669")
-_POINTS = 300  # per curve: each is a mean over its stretch of the log
+_PAGE, _COLUMNS = 720, 2
+_LEFT, _RIGHT, _TOP, _BOTTOM = 48, 12, 26, 30
+_LEGEND = 28
+_COLOURS = ("#2563eb", "#d97706", "#059669", "#dc2626", "#7c3aed", "#0891b2", "#65a30d", "#be185d")
+_POINTS = 300  # of a curve: each is a mean over its stretch
 
-
-def loss_plot(logs: Mapping[str, Sequence[Mapping[str, float]]]) -> str:
-    """Loss against tokens read, a curve for every log, on common axes."""
-    curves = {name: _curve(log) for name, log in logs.items() if log}
-    most_tokens = max((x for curve in curves.values() for x, _ in curve), default=1.0)
-    most_loss = ceil(max((y for curve in curves.values() for _, y in curve), default=1.0))
-    parts = [_frame(most_tokens, most_loss)]
-    for index, (name, curve) in enumerate(curves.items()):
-        colour = _COLOURS[index % len(_COLOURS)]
-        points = " ".join(f"{_x(x / most_tokens):.1f},{_y(y / most_loss):.1f}" for x, y in curve)
-        parts.append(f'<polyline fill="none" stroke="{colour}" stroke-width="1.5" points="{points}"/>')
-        place = f'x="{_WIDTH - 12}" y="{_TOP + 16 + 18 * index}" text-anchor="end" fill="{colour}"'
-        parts.append(f"<text {place}>{escape(name)}: {curve[-1][1]:.2f} at the end</text>")
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="sans-serif" '
-        f'font-size="12">\n<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#ffffff"/>\n'
-        + "\n".join((*parts, "</svg>\n"))
-    )
+Curve = Sequence[tuple[float, float]]
 
 
-def _curve(log: Sequence[Mapping[str, float]]) -> list[tuple[float, float]]:
-    """Mean loss over each stretch, against the tokens at its end."""
-    width = ceil(len(log) / _POINTS)
-    stretches = [log[begin : begin + width] for begin in range(0, len(log), width)]
-    return [(part[-1]["tokens"], sum(entry["loss"] for entry in part) / len(part)) for part in stretches]
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One plot: curves by name over tokens read; shares have an axis from 0 to 1."""
+
+    title: str
+    curves: Mapping[str, Curve]
+    share: bool = False
 
 
-def _frame(most_tokens: float, most_loss: int) -> str:
-    """Axes, their numbers and their names."""
-    lines = []
+def plot(panels: Sequence[Panel]) -> str:
+    """All panels under one legend: two in a row, or a large one alone."""
+    names = list(dict.fromkeys(name for panel in panels for name in panel.curves))
+    colours = {name: _COLOURS[index % len(_COLOURS)] for index, name in enumerate(names)}
+    columns = max(1, min(_COLUMNS, len(panels)))
+    width, height = _PAGE // columns, 220 if columns > 1 else 360
+    page = _LEGEND + height * ceil(len(panels) / columns)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_PAGE} {page}" font-family="sans-serif" '
+        'font-size="11">',
+        '<rect width="100%" height="100%" fill="#ffffff"/>',
+        _label(_PAGE - _RIGHT, 18, "end", "over tokens read"),
+    ]
+    for index, name in enumerate(names):
+        parts.append(f'<text x="{_LEFT + 80 * index}" y="18" fill="{colours[name]}">{escape(name)}</text>')
+    for index, panel in enumerate(panels):
+        row, column = divmod(index, columns)
+        parts.append(f'<g transform="translate({width * column} {_LEGEND + height * row})">')
+        parts += [*_drawn(panel, colours, width, height), "</g>"]
+    return "\n".join([*parts, "</svg>\n"])
+
+
+def _drawn(panel: Panel, colours: Mapping[str, str], width: int, height: int) -> list[str]:
+    """Title, axes with their numbers, and curves."""
+    curves = {name: _thinned([point for point in curve if isfinite(point[1])]) for name, curve in panel.curves.items()}
+    points = list(chain.from_iterable(curves.values()))
+    most_x = max((x for x, _ in points), default=1.0) or 1.0
+    most_y = 1.0 if panel.share else max((y for _, y in points), default=1.0) or 1.0
+    wide, high = width - _LEFT - _RIGHT, height - _TOP - _BOTTOM
+    parts = [f'<text x="{_LEFT}" y="16" fill="#111827">{escape(panel.title)}</text>']
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        x, y = _x(share), _y(share)
-        lines.append(f'<path d="M{_LEFT} {y:.1f}H{_WIDTH - 12}" stroke="#d1d5db" stroke-width="0.7"/>')
-        place = f'x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end"'
-        lines.append(f'<text {place} fill="#374151">{share * most_loss:g}</text>')
-        tokens = f"{share * most_tokens / 1e6:.3g} M"
-        lines.append(f'<text x="{x:.1f}" y="{_HEIGHT - 26}" text-anchor="middle" fill="#374151">{tokens}</text>')
-    lines.append(f'<text x="{_LEFT}" y="14" fill="#374151">loss, nats per answer token</text>')
-    lines.append(f'<text x="{_WIDTH - 12}" y="{_HEIGHT - 8}" text-anchor="end" fill="#374151">tokens read</text>')
-    return "\n".join(lines)
+        y = _TOP + (1 - share) * high
+        parts.append(f'<path d="M{_LEFT} {y:.1f}H{width - _RIGHT}" stroke="#d1d5db" stroke-width="0.7"/>')
+        parts.append(_label(_LEFT - 6, y + 4, "end", f"{share * most_y:.3g}"))
+        parts.append(
+            _label(_LEFT + share * wide, height - 12, "end" if share == 1 else "middle", _millions(share * most_x))
+        )
+    for name, curve in curves.items():
+        places = " ".join(f"{_LEFT + x / most_x * wide:.1f},{_TOP + (1 - y / most_y) * high:.1f}" for x, y in curve)
+        parts.append(f'<polyline fill="none" stroke="{colours[name]}" stroke-width="1.5" points="{places}"/>')
+    return parts
 
 
-def _x(share: float) -> float:
-    return _LEFT + share * (_WIDTH - _LEFT - 12)
+def _millions(tokens: float) -> str:
+    return f"{tokens / 1e6:.3g} M"
 
 
-def _y(share: float) -> float:
-    return _HEIGHT - _BOTTOM - share * (_HEIGHT - _BOTTOM - _TOP)
+def _label(x: float, y: float, anchor: str, text: str) -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="#374151">{text}</text>'
+
+
+def _thinned(curve: Curve) -> list[tuple[float, float]]:
+    """Means over stretches, each at its end."""
+    width = ceil(len(curve) / _POINTS) or 1
+    stretches = [curve[begin : begin + width] for begin in range(0, len(curve), width)]
+    return [(part[-1][0], sum(y for _, y in part) / len(part)) for part in stretches]

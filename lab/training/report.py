@@ -14,8 +14,8 @@ from decoding.parts.medusa_tree import NODES, default, expected
 from decoding.types import JSON
 
 from .checkpoint import damaged, read_log
-from .curves import Curve, Panel, plot
 from .machine import machine
+from .plot import Curve, Panel, plot
 
 Log = Sequence[Mapping[str, Any]]
 
@@ -40,7 +40,7 @@ def write_report(
     """
     kind = str(settings["kind"])
     name, flag, method, paper = _KINDS[kind]
-    training, curves = _told(settings, log, device)
+    training, curves = _log_as_text_and_plot(settings, log, device)
     parts = [
         f"---\nbase_model: {_plain(base)}\ntags: [speculative-decoding, {kind}]\n---\n",
         f"# {name} for {_plain(base)}\n",
@@ -59,8 +59,8 @@ def write_report(
     (folder / "curves.svg").write_text(curves, encoding="utf-8")
 
 
-def _told(settings: Mapping[str, JSON], path: Path, device: torch.device) -> tuple[str, str]:
-    """What a log says of its training, in words and as curves; one that does not reach to the end is damaged."""
+def _log_as_text_and_plot(settings: Mapping[str, JSON], path: Path, device: torch.device) -> tuple[str, str]:
+    """The section on the training, and its curves; a log that does not reach to the end is damaged."""
     log = read_log(path)
     with suppress(ArithmeticError, LookupError, TypeError, ValueError):
         if log[-1]["step"] == settings["steps"]:

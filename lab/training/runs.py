@@ -10,22 +10,25 @@ from typing import Any
 from decoding.codec import Codec
 from decoding.embedded import TARGET
 from decoding.errors import ParamError
-from decoding.loader import load
+from decoding.loader import Progress, load
 from decoding.prompts.tasks import Task, read_tasks
 from decoding.types import JSON
 
 from ..pocket.quality import measure, total
+from ..pocket.sources import LanguageSource, language_prompts
 from .backbone import Backbone, load_backbone
+from .batches import Batch, limit_lines
 from .checkpoint import LOG
-from .conversations import Tell, read_conversations
+from .conversations import read_conversations
 from .distill import Answering, write_answers
+from .encoding import ChatEncoder
 from .kangaroo import AdapterSettings, Kangaroo, usual_exit
-from .loop import Learner, Loop, Recipe
+from .loop import Budget, Loop
 from .measures import agreement, measure_model
 from .medusa import HeadSettings, Medusa
+from .optimizers import GroupedAdamW
 from .report import write_report
-from .rows import Batch, Writer, smaller
-from .sources import FileSource, Generated, Source, language_prompts
+from .sources import FileSource, Source
 
 LANGUAGE = "language"  # in place of a file: the embedded family's own, drawn without end
 
@@ -58,14 +61,14 @@ class Job:
         return self.out / "training"
 
 
-def train_medusa(job: Job, settings: HeadSettings, tell: Tell) -> dict[str, JSON]:
+def train_medusa(job: Job, settings: HeadSettings, progress: Progress) -> dict[str, JSON]:
     """Heads, and with `settings.joint` a model that learnt with them in the folder `backbone`; what they are like."""
     tasks = () if settings.joint is None or job.tasks is None else read_tasks(job.tasks)
-    backbone, codec = _open(job, tell)
-    source = _source(job, backbone, codec, tell)
+    backbone, codec = _open(job, progress)
+    source = _source(job, backbone, codec, progress)
     learner = Medusa(backbone, settings, job.seed)
-    used = _learn(job, learner, source, tell)
-    tell("measuring", 1.0)
+    used = _learn(job, learner, source, progress)
+    progress("measuring", 1.0)
     held_out = _held_out(job, source)
     with backbone.original():
         before, old = measure_model(backbone if settings.joint is None else backbone.unquantised(), held_out)
@@ -77,73 +80,74 @@ def train_medusa(job: Job, settings: HeadSettings, tell: Tell) -> dict[str, JSON
     model: dict[str, Any] = {"before": before, "after": after, "agreement": agreement(old, new)}
     learner.save(job.out, "backbone" if settings.joint is not None else job.model, final["accuracies"])
     if tasks:
-        model["before"]["questions"] = _questions(backbone, job.model, tasks, tell)
-        model["after"]["questions"] = _questions(backbone, str(job.out / "backbone"), tasks, tell)
+        model["before"]["questions"] = _questions(backbone, job.model, tasks, progress)
+        model["after"]["questions"] = _questions(backbone, str(job.out / "backbone"), tasks, progress)
     write_report(job.out, job.model, used, job.work / LOG, final, backbone.device, model)
     return {**final, "backbone": model}
 
 
-def train_kangaroo(job: Job, layer: int | None, architecture: str, rate: float, tell: Tell) -> dict[str, JSON]:
+def train_kangaroo(job: Job, layer: int | None, architecture: str, rate: float, progress: Progress) -> dict[str, JSON]:
     """An adapter behind that layer, or behind the one that the paper would choose; what it is like."""
-    backbone, codec = _open(job, tell)
-    source = _source(job, backbone, codec, tell)
+    backbone, codec = _open(job, progress)
+    source = _source(job, backbone, codec, progress)
     settings = AdapterSettings(layer or usual_exit(backbone.shape.layers), architecture, rate)
     learner = Kangaroo(backbone, settings, job.seed)
-    used = _learn(job, learner, source, tell)
-    tell("measuring", 1.0)
+    used = _learn(job, learner, source, progress)
+    progress("measuring", 1.0)
     final = learner.measure(_held_out(job, source))
     learner.save(job.out)
     write_report(job.out, job.model, used, job.work / LOG, final, backbone.device)
     return {**final}
 
 
-def _open(job: Job, tell: Tell) -> tuple[Backbone, Codec]:
+def _open(job: Job, progress: Progress) -> tuple[Backbone, Codec]:
     job.work.mkdir(parents=True, exist_ok=True)
     return load_backbone(
-        job.model, device=job.device, dtype=job.dtype, length=job.length, quantised=job.quantised, tell=tell
+        job.model, device=job.device, dtype=job.dtype, length=job.length, quantised=job.quantised, progress=progress
     )
 
 
-def _source(job: Job, backbone: Backbone, codec: Codec, tell: Tell) -> Source:
+def _source(job: Job, backbone: Backbone, codec: Codec, progress: Progress) -> Source:
     """Where the job's batches come from; the model may have to answer first."""
     data = job.data or (LANGUAGE if job.model == TARGET else None)
     if data is None:
         raise ParamError("name the conversations to learn from with --data FILE, one JSON object a line")
     if data == LANGUAGE and not job.self_distill:
         vocabulary = backbone.shape.vocabulary
-        return Generated(codec.tokenizer, vocabulary, lines=job.lines, length=job.length, seed=job.seed)
+        return LanguageSource(codec.tokenizer, vocabulary, lines=job.lines, length=job.length, seed=job.seed)
     path = Path(data)
     if job.self_distill:
-        prompts = language_prompts(job.answers, job.seed) if data == LANGUAGE else read_conversations(path, tell)
+        prompts = language_prompts(job.answers, job.seed) if data == LANGUAGE else read_conversations(path, progress)
         path = job.work / "answers.jsonl"
-        write_answers(backbone, codec, prompts, path, job.answering or Answering(length=job.length), tell)
+        write_answers(backbone, codec, prompts, path, job.answering or Answering(length=job.length), progress)
     return FileSource(
-        read_conversations(path, tell),
-        Writer(codec, job.length),
+        read_conversations(path, progress),
+        ChatEncoder(codec, job.length),
         codec.tokenizer,
         backbone.shape.vocabulary,
         lines=job.lines,
         length=job.length,
         seed=job.seed,
-        tell=tell,
+        progress=progress,
     )
 
 
-def _learn(job: Job, learner: Learner, source: Source, tell: Tell) -> Mapping[str, JSON]:
+def _learn(job: Job, learner: Medusa | Kangaroo, source: Source, progress: Progress) -> Mapping[str, JSON]:
     """Train to the end; every setting that had a part in it."""
     steps = job.steps or (source.steps(job.epochs) if isinstance(source, FileSource) else 800)
-    recipe = Recipe(steps, job.lines, job.length, job.warm_up)
-    Loop(recipe, learner, source, job.work, job.seed, at_once=job.at_once).run(tell)
-    return {**learner.about, **source.about, **asdict(recipe), "seed": job.seed}
+    budget, optimizer = Budget(steps, job.lines, job.length), GroupedAdamW(learner.groups, job.warm_up)
+    loop = Loop(budget, learner, optimizer, source, job.work, job.seed, at_once=job.at_once, measure=learner.measure)
+    loop.run(progress)
+    return {**learner.about, **source.about, **asdict(budget), **optimizer.about, "seed": job.seed}
 
 
 def _held_out(job: Job, source: Source) -> list[Batch]:
     """What to measure with, no more of it in memory than when learning."""
-    return smaller(source.held_out, job.at_once or job.lines)
+    return limit_lines(source.held_out, job.at_once or job.lines)
 
 
-def _questions(backbone: Backbone, model: str, tasks: Sequence[Task], tell: Tell) -> Mapping[str, float]:
+def _questions(backbone: Backbone, model: str, tasks: Sequence[Task], progress: Progress) -> Mapping[str, float]:
     """The share of right answers to the embedded family's questions, by kind; computed as it was learnt."""
     dtype = str(backbone.dtype).removeprefix("torch.")  # named, or a name and a folder would be given different ones
-    found = measure(load(model, device=str(backbone.device), dtype=dtype), tasks, tell)
+    found = measure(load(model, device=str(backbone.device), dtype=dtype), tasks, progress)
     return {**{kind: quality.share for kind, quality in found.items()}, "all": total(found).share}

@@ -10,8 +10,8 @@ import pytest
 import transformers
 
 from decoding.cli.main import main
-from lab.pocket.family import SMOKE
 from lab.pocket.language.kinds import KINDS
+from lab.pocket.plans import SMOKE
 from lab.training.checkpoint import read_log
 
 from .conftest import Command
@@ -55,7 +55,7 @@ def test_a_finished_family_is_not_trained_again(command: Command, home: Path) ->
     assert [row["method"] for row in again.json["bench"]["rows"]][:2] == ["autoregressive", "jacobi"]
     assert (home / "target" / "model.safetensors").read_bytes() == weights
     other = command("train", "family", "--out", str(home), "--plan", "smoke", "--seed", "4", "--device", "cpu")
-    assert other.code == 2 and "another recipe or seed" in other.err
+    assert other.code == 2 and "is of another seed" in other.err
 
 
 @pytest.mark.parametrize("text", ["[1]\n", '{"step": 1}\n', '{"step": "one"}\n', "\udcff"])

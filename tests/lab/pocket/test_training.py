@@ -16,21 +16,25 @@ import torch
 
 from decoding import load
 from decoding.bench.methods import bench
+from decoding.codec import Codec
 from decoding.errors import ParamError
 from decoding.prompts.tasks import Task
-from lab.pocket.batches import Rows, pack
 from lab.pocket.card import methods_table
-from lab.pocket.family import PLANS, SMOKE, new_model
+from lab.pocket.encoding import SampleEncoder
+from lab.pocket.family import loss_panel, new_model, training
 from lab.pocket.language import drills
-from lab.pocket.language.kinds import KINDS, held_out, held_out_sample, training_sample
+from lab.pocket.language.kinds import KINDS, held_out, held_out_sample, long_training_sample, training_sample
 from lab.pocket.language.sample import Sample, Turn
-from lab.pocket.optimizer import rate_share
+from lab.pocket.learner import FamilyModel
+from lab.pocket.plans import PLANS, SMOKE
+from lab.pocket.sources import draw_batch
 from lab.pocket.suite import write_store, write_tasks
 from lab.pocket.tokenizer import ASSISTANT, END, PAD, START, USER, train_tokenizer
-from lab.pocket.trainer import Trainer
 from lab.training.checkpoint import read_checkpoint, read_log, write_checkpoint
+from lab.training.conversations import Conversation
+from lab.training.encoding import ChatEncoder
 from lab.training.machine import machine
-from lab.training.plot import loss_plot
+from lab.training.plot import plot
 
 TINY = replace(SMOKE.target, hidden=16, layers=1, steps=8, lines=2, length=128)
 
@@ -48,7 +52,7 @@ def sample(*turns: tuple[str, str], system: str = "") -> Sample:
 
 
 def test_a_row_is_what_the_chat_template_writes_and_only_answers_are_learnt(tokenizer: Any) -> None:
-    (row,) = Rows(tokenizer).encode([sample(("one", "two"), ("three", "four 5"), system="be kind")])
+    (row,) = SampleEncoder(tokenizer).rows([sample(("one", "two"), ("three", "four 5"), system="be kind")])
     messages = [
         {"role": "system", "content": "be kind"},
         {"role": "user", "content": "one"},
@@ -59,6 +63,16 @@ def test_a_row_is_what_the_chat_template_writes_and_only_answers_are_learnt(toke
     assert row.ids == tokenizer.apply_chat_template(messages, return_dict=False)
     learnt = [token for token, wanted in zip(row.ids, row.learnt, strict=True) if wanted]
     assert tokenizer.decode(learnt) == f"two{END}four 5{END}"
+
+
+def test_the_fast_encoder_gives_the_rows_of_the_one_for_every_model(tokenizer: Any) -> None:
+    rng = Random(6)
+    samples = [training_sample(rng, 1.0) for _ in range(60)] + [long_training_sample(rng) for _ in range(10)]
+    slow = ChatEncoder(Codec(tokenizer, [tokenizer.eos_token_id]), 5000)
+    for one, row in zip(samples, SampleEncoder(tokenizer).rows(samples), strict=True):
+        turns = one.turns
+        chat = Conversation(tuple(turn.prompt for turn in turns), tuple(turn.answer for turn in turns), one.system)
+        assert slow.rows(chat) == [row]
 
 
 def test_a_plain_text_is_a_question(tokenizer: Any) -> None:
@@ -82,8 +96,8 @@ def test_every_digit_is_a_token(tokenizer: Any) -> None:
 
 
 def test_a_batch_holds_whole_conversations_that_do_not_see_each_other(tokenizer: Any) -> None:
-    rows, rng = Rows(tokenizer), Random(3)
-    batch = pack(rows, lambda: training_sample(rng, 1.0), 8, 256)
+    encoder, rng = SampleEncoder(tokenizer), Random(3)
+    batch = draw_batch(encoder, lambda: training_sample(rng, 1.0), 8, 256)
     assert batch.ids.shape == batch.positions.shape == (8, 256)
     begins = (batch.positions == 0).nonzero().tolist()
     assert len(begins) > 8
@@ -95,29 +109,30 @@ def test_a_batch_holds_whole_conversations_that_do_not_see_each_other(tokenizer:
 
 
 def test_every_answer_token_is_asked_for_at_the_place_before_it(tokenizer: Any) -> None:
-    rows = Rows(tokenizer)
+    encoder = SampleEncoder(tokenizer)
     one = sample(("one", "two three"))
-    (row,) = rows.encode([one])
-    batch = pack(rows, lambda: one, 2, len(row.ids) + 3)
-    assert torch.equal(batch.ids.flatten()[batch.asked + 1], batch.answers)
-    assert batch.answers.tolist() == 2 * [token for token, wanted in zip(row.ids, row.learnt, strict=True) if wanted]
+    (row,) = encoder.rows([one])
+    batch = draw_batch(encoder, lambda: one, 2, len(row.ids) + 3)
+    places, labels = batch.labels(1)
+    assert torch.equal(batch.ids.flatten()[places + 1], labels[:, 0])
+    assert labels[:, 0].tolist() == 2 * [token for token, wanted in zip(row.ids, row.learnt, strict=True) if wanted]
 
 
 def test_a_conversation_that_is_too_long_is_passed_over(tokenizer: Any) -> None:
-    rows, rng = Rows(tokenizer), Random(3)
-    batch = pack(rows, lambda: drills.make(rng), 4, 120)
+    encoder, rng = SampleEncoder(tokenizer), Random(3)
+    batch = draw_batch(encoder, lambda: drills.make(rng), 4, 120)
     whole = [text for line in batch.ids for text in tokenizer.decode(line).split(START)[1:]]
     assert whole
     assert all(END in text for text in whole)
     with pytest.raises(ValueError, match="no conversation fits"):
-        pack(rows, lambda: drills.make(rng), 4, 5)
+        draw_batch(encoder, lambda: drills.make(rng), 4, 5)
 
 
 def test_a_packed_conversation_is_read_as_if_it_stood_alone(tokenizer: Any) -> None:
     """The proof that packing changes nothing but the speed: the same logits, alone and packed."""
-    rows, rng = Rows(tokenizer), Random(7)
+    encoder, rng = SampleEncoder(tokenizer), Random(7)
     model = new_model(TINY, 3, "cpu", 1500).eval()
-    batch = pack(rows, lambda: drills.make(rng), 1, 200)
+    batch = draw_batch(encoder, lambda: drills.make(rng), 1, 200)
     begins = [*(batch.positions[0] == 0).nonzero().flatten().tolist(), 200]
     with torch.inference_mode():
         packed = model(input_ids=batch.ids, position_ids=batch.positions, use_cache=False).logits[0]
@@ -125,11 +140,6 @@ def test_a_packed_conversation_is_read_as_if_it_stood_alone(tokenizer: Any) -> N
             alone = model(input_ids=batch.ids[:, begin:end], use_cache=False).logits[0]
             assert torch.allclose(packed[begin:end], alone, atol=1e-5)
     assert len(begins) > 2
-
-
-def test_the_rate_rises_stays_and_falls_to_nothing() -> None:
-    shares = [rate_share(step, 1000) for step in range(1000)]
-    assert 0 < shares[0] < shares[30] < shares[100] == shares[400] == 1.0 > shares[700] > shares[999] > 0
 
 
 def test_no_conversation_of_the_suite_is_ever_trained_on() -> None:
@@ -174,24 +184,26 @@ class Kill(Exception):  # noqa: N818  # it is no error
     """Stands for the end of the process."""
 
 
-def trained(folder: Path, tokenizer: Any, tells: Iterator[None] | None = None, seed: int = 2, keep: float = 1e9) -> Any:
-    """A tiny model after its training, or after as much of it as `tells` lets pass."""
-    model = new_model(TINY, seed, "cpu", 1500)
-    trainer = Trainer(TINY, model, Rows(tokenizer), lambda rng, share: drills.make(rng), folder, seed, keep=keep)
+def trained(
+    folder: Path, tokenizer: Any, reports: Iterator[None] | None = None, seed: int = 2, seconds: float = 1e9
+) -> Any:
+    """A tiny model after its training, or after as much of it as `reports` lets pass; `seconds` between checkpoints."""
+    model, encoder = new_model(TINY, seed, "cpu", 1500), SampleEncoder(tokenizer)
 
-    def tell(what: str, share: float) -> None:
-        if tells is not None and next(tells, Kill) is Kill:
+    def progress(what: str, share: float) -> None:
+        if reports is not None and next(reports, Kill) is Kill:
             raise Kill
 
-    trainer.run(tell)
+    loop = training(TINY, model, encoder, lambda rng, share: drills.make(rng), folder, seed, checkpoint_seconds=seconds)
+    loop.run(progress)
     return model
 
 
 def test_a_killed_training_goes_on_to_the_same_weights(tokenizer: Any, tmp_path: Path) -> None:
     whole = trained(tmp_path / "whole", tokenizer)
     with pytest.raises(Kill):
-        trained(tmp_path / "killed", tokenizer, iter([None] * 4), keep=0.0)
-    resumed = trained(tmp_path / "killed", tokenizer, keep=0.0)
+        trained(tmp_path / "killed", tokenizer, iter([None] * 4), seconds=0.0)
+    resumed = trained(tmp_path / "killed", tokenizer, seconds=0.0)
     for name, weight in whole.state_dict().items():
         assert torch.equal(weight, resumed.state_dict()[name]), name
     logs = [[entry["loss"] for entry in read_log(tmp_path / name / "log.jsonl")] for name in ("whole", "killed")]
@@ -208,11 +220,14 @@ def test_a_training_killed_before_its_first_checkpoint_starts_its_log_anew(token
 
 def test_a_checkpoint_of_another_training_or_a_damaged_one_is_refused(tokenizer: Any, tmp_path: Path) -> None:
     trained(tmp_path, tokenizer)
-    with pytest.raises(ParamError, match="another recipe or seed"):
+    with pytest.raises(ParamError, match="is of another seed: delete it"):
         trained(tmp_path, tokenizer, seed=3)
     path = tmp_path / "checkpoint.safetensors"
     about, tensors = read_checkpoint(path)
-    for spoilt in ({"recipe": about["recipe"], "seed": about["seed"]}, about | {"count": {}}):
+    write_checkpoint(path, tensors, {"recipe": {}, "seed": 2, "count": {}})  # of an earlier version
+    with pytest.raises(ParamError, match="is of another recipe: delete it"):
+        trained(tmp_path, tokenizer)
+    for spoilt in ({"training": about["training"]}, about | {"count": {}}):
         write_checkpoint(path, tensors, spoilt)
         with pytest.raises(ParamError, match="is damaged: delete it to train anew"):
             trained(tmp_path, tokenizer)
@@ -224,13 +239,13 @@ def test_a_checkpoint_of_another_training_or_a_damaged_one_is_refused(tokenizer:
         trained(tmp_path, tokenizer)
 
 
-def test_a_student_learns_its_teachers_distributions(tokenizer: Any, tmp_path: Path) -> None:
+def test_a_student_learns_its_teachers_distributions(tokenizer: Any) -> None:
     """With its own twin as the teacher nothing is left to learn: no gradient. With another teacher there is one."""
-    rows, gradients = Rows(tokenizer), []
+    encoder, gradients = SampleEncoder(tokenizer), []
     for teacher_seed in (1, 2):
         model, teacher = (new_model(TINY, seed, "cpu", 1500) for seed in (1, teacher_seed))
-        trainer = Trainer(TINY, model, rows, lambda rng, share: drills.make(rng), tmp_path, 1, teacher=teacher)
-        trainer.learn(pack(rows, lambda: drills.make(Random(1)), 2, 128))
+        batch = draw_batch(encoder, lambda: drills.make(Random(1)), 2, 128)
+        FamilyModel(model, TINY, teacher).learn(batch, batch.counts(1), 0.0)
         gradients.append(
             max(float(weight.grad.abs().max()) for weight in model.parameters() if weight.grad is not None)
         )
@@ -239,10 +254,10 @@ def test_a_student_learns_its_teachers_distributions(tokenizer: Any, tmp_path: P
 
 def test_the_plot_draws_every_log() -> None:
     log = [{"tokens": 1000.0 * step, "loss": 5.0 / step} for step in range(1, 700)]
-    picture = loss_plot({"target": log, "<b>": log[:50]})
+    picture = plot([loss_panel({"target": log, "<b>": log[:50]})])
     assert picture.startswith("<svg") and picture.count("<polyline") == 2
     assert "<b>" not in picture
-    assert loss_plot({}).endswith("</svg>\n")
+    assert plot([loss_panel({})]).endswith("</svg>\n")
 
 
 def test_a_methods_table_is_made_of_any_report_and_hides_no_difference() -> None:

@@ -10,8 +10,9 @@ import pytest
 from decoding.codec import Codec
 from lab.pocket.tokenizer import train_tokenizer
 from lab.training.backbone import Backbone
+from lab.training.batches import Batch, pack
 from lab.training.conversations import Conversation
-from lab.training.rows import Batch, Writer, pack
+from lab.training.encoding import ChatEncoder
 from tests.families import tiny
 
 LENGTH = 48
@@ -36,9 +37,9 @@ def codec() -> Codec:
 @pytest.fixture
 def batch(codec: Codec) -> Batch:
     """All conversations in a few lines, as a model takes them."""
-    writer = Writer(codec, LENGTH)
-    packed = pack([row for chat in CHATS for row in writer.rows(chat)], LENGTH, 0)
-    return Batch(packed.ids.long(), packed.positions.long(), packed.learnt)
+    encoder = ChatEncoder(codec, LENGTH)
+    packed = pack([row for chat in CHATS for row in encoder.rows(chat)], LENGTH, 0)
+    return packed.select(slice(None))
 
 
 @pytest.fixture

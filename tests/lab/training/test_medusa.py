@@ -16,10 +16,11 @@ from decoding.errors import ModelError
 from decoding.model.decoder import Decoder
 from decoding.parts.heads import load_heads
 from lab.training.backbone import Backbone, Lora
-from lab.training.loop import Loop, Recipe
+from lab.training.batches import Batch
+from lab.training.loop import Budget, Loop
 from lab.training.measures import agreement, measure_model, rank_of
 from lab.training.medusa import HeadSettings, Joint, Medusa
-from lab.training.rows import Batch
+from lab.training.optimizers import GroupedAdamW
 
 MakeBackbone = Callable[..., Backbone]
 JOINT = Joint(Lora(rank=4, alpha=8, dropout=0.1), rate=3e-3, schedule="constant")
@@ -42,18 +43,18 @@ class Kill(Exception):  # noqa: N818  # it is no error
 
 
 def train(
-    learner: Any, batch: Batch, folder: Path, steps: int = 30, tells: Iterator[None] | None = None, **options: Any
+    learner: Any, batch: Batch, folder: Path, steps: int = 30, reports: Iterator[None] | None = None, **options: Any
 ) -> list[float]:
-    """The losses of a training, or of as much of it as `tells` lets pass."""
+    """The losses of a training, or of as much of it as `reports` lets pass."""
     heard: list[str] = []
 
-    def tell(what: str, share: float) -> None:
+    def progress(what: str, share: float) -> None:
         heard.append(what)
-        if tells is not None and next(tells, Kill) is Kill:
+        if reports is not None and next(reports, Kill) is Kill:
             raise Kill
 
-    recipe = Recipe(steps, len(batch.ids), batch.ids.shape[1], warm_up=3)
-    Loop(recipe, learner, Fixed(batch), folder, 1, **options).run(tell)
+    budget, optimizer = Budget(steps, len(batch.ids), batch.ids.shape[1]), GroupedAdamW(learner.groups, warm_up=3)
+    Loop(budget, learner, optimizer, Fixed(batch), folder, 1, measure=learner.measure, **options).run(progress)
     return [float(what.split("loss ")[1].split(",")[0]) for what in heard]
 
 
@@ -220,8 +221,8 @@ def test_a_killed_training_goes_on_to_the_same_weights(
     whole, killed, resumed = learner(), learner(), learner()
     losses = train(whole, batch, tmp_path / "whole", steps=8)
     with pytest.raises(Kill):
-        train(killed, batch, tmp_path / "killed", steps=8, tells=iter([None] * 4), keep=0.0)
-    assert train(resumed, batch, tmp_path / "killed", steps=8, keep=0.0)[-1] == losses[-1]
+        train(killed, batch, tmp_path / "killed", steps=8, reports=iter([None] * 4), checkpoint_seconds=0.0)
+    assert train(resumed, batch, tmp_path / "killed", steps=8, checkpoint_seconds=0.0)[-1] == losses[-1]
     assert all(torch.equal(a, b) for a, b in zip(weights_of(whole), weights_of(resumed), strict=True))
     assert not all(torch.equal(a, b) for a, b in zip(weights_of(whole), weights_of(killed), strict=True))
 
@@ -320,7 +321,7 @@ def test_in_the_first_of_two_stages_the_model_rests(backbone: MakeBackbone, batc
     learner = Medusa(backbone(), HeadSettings(heads=1, joint=joint), seed=1)
     start = [weight.detach().clone() for weight in learner.groups["model"].weights.values()]
     with pytest.raises(Kill):
-        train(learner, batch, tmp_path, steps=8, tells=iter([None] * 3), keep=0.0)
+        train(learner, batch, tmp_path, steps=8, reports=iter([None] * 3), checkpoint_seconds=0.0)
     now = learner.groups["model"].weights.values()
     assert all(torch.equal(a, b) for a, b in zip(start, now, strict=True))
     train(learner, batch, tmp_path, steps=8)

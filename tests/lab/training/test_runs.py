@@ -23,9 +23,9 @@ from lab.pocket.suite import write_tasks
 from lab.training import backbone as backbones
 from lab.training import runs
 from lab.training.backbone import Backbone, load_backbone
+from lab.training.batches import Batch
 from lab.training.conversations import Conversation, read_conversations, write_line
 from lab.training.distill import Answering, write_answers
-from lab.training.rows import Batch
 
 from .conftest import CHATS
 
@@ -33,7 +33,7 @@ SMALL = ["--steps", "4", "--lines", "2", "--length", "48", "--device", "cpu", "-
 
 
 def quiet(what: str, share: float) -> None:
-    """Hears nothing."""
+    """Ignores all progress."""
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ def test_right_answers_before_and_after_are_counted_in_one_dtype(home: Path, mon
     monkeypatch.setattr(backbones, "find_dtype", lambda dtype, device: torch.float32 if dtype else torch.bfloat16)
     loaded = list[tuple[str, str | None]]()
     monkeypatch.setattr(runs, "load", lambda name, **options: loaded.append((name, options["dtype"])))
-    monkeypatch.setattr(runs, "measure", lambda engine, tasks, tell: {"code": Quality(turns=1)})
+    monkeypatch.setattr(runs, "measure", lambda engine, tasks, progress: {"code": Quality(turns=1)})
     parser = Parser()
     add_medusa_flags(parser)
     flags = [flag for flag in SMALL if flag not in ("--dtype", "float32")]
@@ -245,7 +245,7 @@ def test_a_model_whose_weights_are_not_all_there_is_not_trained_behind(home: Pat
     del weights["model.norm.weight"]
     save_file(weights, path, {"format": "pt"})
     with pytest.raises(ModelError, match=r"model\.norm\.weight is missing"):
-        load_backbone(str(home / "model"), device="cpu", dtype="float32", length=8, quantised=False, tell=quiet)
+        load_backbone(str(home / "model"), device="cpu", dtype="float32", length=8, quantised=False, progress=quiet)
 
 
 def chatty(codec: Codec) -> Codec:

@@ -14,10 +14,10 @@ from decoding.errors import ParamError
 from decoding.model.decoder import Decoder
 from decoding.parts.adapter import ARCHITECTURES, load_adapter
 from lab.training.backbone import Backbone
+from lab.training.batches import Batch
 from lab.training.kangaroo import AdapterSettings, Kangaroo, usual_exit
-from lab.training.rows import Batch
 
-from .test_parts_medusa import Kill, MakeBackbone, shaken, train, weights_of
+from .test_medusa import Kill, MakeBackbone, shaken, train, weights_of
 
 
 def by_hand(learner: Kangaroo, batch: Batch, folder: Path, shift: int = 0) -> tuple[float, float, float]:
@@ -102,7 +102,7 @@ def test_a_killed_training_goes_on_to_the_same_weights(backbone: MakeBackbone, b
     whole, resumed = learner(), learner()
     train(whole, batch, tmp_path / "whole", steps=6)
     with pytest.raises(Kill):
-        train(learner(), batch, tmp_path / "killed", steps=6, tells=iter([None] * 2), keep=0.0)
+        train(learner(), batch, tmp_path / "killed", steps=6, reports=iter([None] * 2), checkpoint_seconds=0.0)
     train(resumed, batch, tmp_path / "killed", steps=6)
     assert all(torch.equal(a, b) for a, b in zip(weights_of(whole), weights_of(resumed), strict=True))
 

@@ -1,4 +1,4 @@
-"""The loop that heads and adapters share: rates, checkpoints, and what it says when it cannot go on."""
+"""The training loop: log, checkpoints, and what it says when it cannot go on."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import torch
 from torch import Tensor, nn
 
 from decoding.errors import ModelError, ParamError
+from lab.training.batches import Batch
 from lab.training.checkpoint import read_log
-from lab.training.curves import Panel, plot
-from lab.training.loop import Group, Loop, Recipe, memory_advice, rate_share, seeded
-from lab.training.report import panels, write_report
-from lab.training.rows import Batch
+from lab.training.loop import Budget, Loop
+from lab.training.memory import memory_advice
+from lab.training.optimizers import Group, GroupedAdamW
 
-from .test_parts_medusa import Fixed
+from .test_medusa import Fixed
 
-RECIPE = Recipe(steps=24, lines=2, length=4, warm_up=4)
+BUDGET = Budget(steps=24, lines=2, length=4)
 
 
 class Line:
@@ -52,20 +52,14 @@ def batch() -> Batch:
     return Batch(ids, torch.arange(4).expand(2, 4), ids % 4 > 0)
 
 
-def loop(folder: Path, learner: Line | None = None, recipe: Recipe = RECIPE, seed: int = 1, **options: Any) -> Loop:
-    return Loop(recipe, learner or Line(), Fixed(batch()), folder, seed, **options)
+def loop(folder: Path, learner: Line | None = None, budget: Budget = BUDGET, seed: int = 1, **options: Any) -> Loop:
+    learner = learner or Line()
+    optimizer = GroupedAdamW(learner.groups, warm_up=options.pop("warm_up", 4))
+    return Loop(budget, learner, optimizer, Fixed(batch()), folder, seed, measure=learner.measure, **options)
 
 
 def quiet(what: str, share: float) -> None:
-    """Hears nothing."""
-
-
-def test_the_rate_rises_and_falls_as_half_a_cosine() -> None:
-    shares = [rate_share(step, Recipe(100, 1, 1, warm_up=10)) for step in range(100)]
-    assert shares[0] == pytest.approx(0.1, rel=0.01) and shares[9] > 0.95
-    assert shares[50] == pytest.approx(0.5) and 0 < shares[99] < 0.001
-    resting = [rate_share(step, Recipe(100, 1, 1, warm_up=10), start=0.5) for step in range(100)]
-    assert resting[50] == pytest.approx(0.1, rel=0.01) and resting[75] == pytest.approx(0.5)
+    """Ignores all progress."""
 
 
 def test_every_step_is_logged_and_some_are_measured(tmp_path: Path) -> None:
@@ -99,7 +93,8 @@ def test_lines_at_once_change_nothing(tmp_path: Path) -> None:
     ("change", "reason"),
     [
         ({"seed": 2}, "another seed"),
-        ({"recipe": Recipe(25, 2, 4, 4)}, "another recipe"),
+        ({"budget": Budget(25, 2, 4)}, "another recipe"),
+        ({"warm_up": 5}, "another recipe"),
         ({"learner": type("Other", (Line,), {"about": {"kind": "curve"}})()}, "another model or settings"),
     ],
 )
@@ -141,7 +136,7 @@ def test_where_the_memory_ends_one_sentence_says_what_to_do(tmp_path: Path, erro
     """And what was learnt so far is there when it goes on."""
     advice = r"with 2 lines of 4 tokens at once: halve --at-once.*goes on.*anew in another folder.*--length.*--quantise"
     with pytest.raises(ModelError, match=advice):
-        loop(tmp_path, Line(error), keep=0.0).run(quiet)
+        loop(tmp_path, Line(error), checkpoint_seconds=0.0).run(quiet)
     resumed = loop(tmp_path, at_once=1)
     resumed.run(quiet)
     assert [entry["step"] for entry in read_log(tmp_path / "log.jsonl")] == list(range(1, 25))
@@ -166,53 +161,3 @@ def test_a_log_that_was_cut_off_is_read_up_to_the_cut(tmp_path: Path) -> None:
     assert read_log(tmp_path / "missing") == []
     (tmp_path / "log.jsonl").write_text('{"step": 1}\n[]\n')
     assert len(read_log(tmp_path / "log.jsonl")) == 1
-
-
-FINAL = {"heads": [{"loss": 1.0, "top": [0.1] * 5, "acceptance": 0.5}]}
-
-
-def test_a_log_that_does_not_tell_of_the_whole_training_is_refused(tmp_path: Path) -> None:
-    """The card must not say less than was done, and a damaged file ends in no traceback."""
-    settings, path = {"kind": "kangaroo", "steps": 24}, tmp_path / "log.jsonl"
-    loop(tmp_path).run(quiet)
-    write_report(tmp_path, "org/base", settings, path, FINAL, torch.device("cpu"))
-    card, lines = (tmp_path / "README.md").read_text(), path.read_text().splitlines()
-    assert "24 steps" in card and f"{torch.get_num_threads()} thread" in card
-    for content in (
-        *("", "no log", '{"step": 24}', "\n".join([*lines[:9], "{", *lines[10:]])),
-        '{"step": 24, "tokens": "many", "seconds": 1, "loss": 1}',
-        '{"step": 24, "tokens": 5, "seconds": 1, "loss": "low"}',
-        '{"step": 24, "tokens": 5, "seconds": 1, "loss": 1, "held_out": {"heads": [{}]}}',
-        f'{{"step": 24, "tokens": 1{"0" * 400}, "seconds": 1, "loss": 1}}',
-    ):
-        path.write_text(content)
-        with pytest.raises(ParamError, match=r"log\.jsonl is damaged: delete checkpoint\.safetensors beside it"):
-            write_report(tmp_path, "org/base", settings, path, FINAL, torch.device("cpu"))
-        assert (tmp_path / "README.md").read_text() == card
-    path.unlink()
-    with pytest.raises(ParamError, match="is damaged"):
-        write_report(tmp_path, "org/base", settings, path, FINAL, torch.device("cpu"))
-
-
-def test_chance_is_of_the_seed_inside_and_untouched_outside() -> None:
-    before = torch.get_rng_state()
-    with seeded("1/2", torch.device("cpu")):
-        one = torch.rand(3)
-    with seeded("1/2", torch.device("cpu")):
-        again = torch.rand(3)
-    with seeded("1/3", torch.device("cpu")):
-        other = torch.rand(3)
-    assert torch.equal(one, again) and not torch.equal(one, other)
-    assert torch.equal(torch.get_rng_state(), before)
-
-
-def test_curves_show_every_head(tmp_path: Path) -> None:
-    loop(tmp_path).run(quiet)
-    log = read_log(tmp_path / "log.jsonl")
-    drawn = list(panels(log))
-    assert [panel.title for panel in drawn][-1] == "held out: top-5 accuracy" and len(drawn) == 8
-    picture = plot(drawn)
-    assert picture.startswith("<svg") and picture.count("<polyline") == 8
-    assert plot(list(panels([]))).endswith("</svg>\n")
-    hostile = plot([Panel("<b>", {"<i>": [(1.0, 2.0), (2.0, float("nan"))]})])
-    assert "<b>" not in hostile and "<i>" not in hostile and "nan" not in hostile

@@ -1,0 +1,88 @@
+"""Conversations as rows of token ids, through the model's own chat template."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from decoding.codec import Codec
+from decoding.errors import ParamError
+
+from .batches import Row
+from .conversations import Conversation
+
+
+class ChatEncoder:
+    """Encodes conversations as rows. Only what the assistant writes is learnt: its answers, and their end."""
+
+    def __init__(self, codec: Codec, length: int) -> None:
+        self._codec, self._tokenizer, self._length = codec, codec.tokenizer, length
+        self.has_template = bool(self._tokenizer.chat_template)
+
+    def rows(self, conversation: Conversation) -> list[Row]:
+        """The rows of one conversation that teach something, cut at the length."""
+        if conversation.text:
+            found = self._pieces(self._codec.encode(conversation.text))
+        else:
+            whole = self._whole(conversation) if self.has_template and self._tokenizer.is_fast else None
+            turns = range(len(conversation.answers)) if whole is None else ()
+            found = [self._alone(conversation, turn) for turn in turns] if whole is None else [whole]
+        cut = [Row(row.ids[: self._length], row.learnt[: self._length]) for row in found]
+        return [row for row in cut if any(row.learnt)]
+
+    def prompt(self, conversation: Conversation, turn: int, answers: Sequence[str] | None = None) -> list[int]:
+        """What stands in front of the answer of that turn, given earlier answers."""
+        if self.has_template:
+            return self._codec.encode_chat(conversation.messages(turn, answers))
+        if turn > 0 or conversation.system:
+            raise ParamError(
+                "this model has no chat template: give conversations of one turn without a system message, or texts"
+            )
+        return self._codec.encode(conversation.prompts[0])
+
+    def _pieces(self, ids: list[int]) -> list[Row]:
+        """A text without roles: all of it is learnt but the token that nothing stands in front of."""
+        parts = [ids[begin : begin + self._length] for begin in range(0, len(ids), self._length)]
+        return [Row(part, [place > 0 for place in range(len(part))]) for part in parts]
+
+    def _whole(self, conversation: Conversation) -> Row | None:
+        """One row with all answers; None where the template writes earlier turns anew when later ones come."""
+        answers = conversation.answers
+        text = self._answered(conversation, len(answers) - 1) if answers else ""
+        spans = []
+        for turn in range(len(answers)):
+            before = self._render(conversation.messages(turn), answer_next=True)
+            behind = self._answered(conversation, turn)
+            if not (text.startswith(behind) and behind.startswith(before)):
+                return None
+            spans.append((len(before), len(behind)))
+        encoded = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+        learnt = [False] * len(encoded["input_ids"])
+        for begin, end in spans:
+            for place, (first, _) in enumerate(encoded["offset_mapping"]):
+                if begin <= first < end and place > 0:
+                    learnt[place] = True
+                    if encoded["input_ids"][place] in self._codec.end_tokens:
+                        break  # generation stops here, whatever the template writes behind it
+        return Row(encoded["input_ids"], learnt)
+
+    def _alone(self, conversation: Conversation, turn: int) -> Row:
+        """One turn's answer behind its prompt, just as it would be generated."""
+        prompt = self.prompt(conversation, turn)
+        answer = self._tokenizer.encode(conversation.answers[turn], add_special_tokens=False)
+        own = self._tokenizer.eos_token_id
+        ends = self._codec.end_tokens
+        answer += [own] if own in ends else sorted(ends)[:1]
+        first = max(1, len(prompt))  # a row's first token stands behind nothing
+        return Row(prompt + answer, [place >= first for place in range(len(prompt) + len(answer))])
+
+    def _answered(self, conversation: Conversation, turn: int) -> str:
+        answer = {"role": "assistant", "content": conversation.answers[turn]}
+        return self._render([*conversation.messages(turn), answer], answer_next=False)
+
+    def _render(self, chat: list[dict[str, str]], *, answer_next: bool) -> str:
+        try:
+            text: str = self._tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=answer_next)
+        except Exception as error:  # a template is a program of the model's author: it may raise anything
+            reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+            raise ParamError(f"the model's chat template refuses a conversation: {reason}") from None
+        return text

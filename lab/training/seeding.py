@@ -1,0 +1,17 @@
+"""Random numbers of a training that depend on nothing but its seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from zlib import crc32
+
+import torch
+
+
+@contextmanager
+def seeded(seed: str, device: torch.device) -> Iterator[None]:
+    """Inside, torch's random numbers depend on `seed` alone; outside, their state is untouched."""
+    with torch.random.fork_rng([device] if device.type == "cuda" else []):
+        torch.manual_seed(crc32(seed.encode()))
+        yield
