@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from lab.papers.claims import Paper
-from lab.papers.measure import Variant
+from lab.papers.experiment import Variant
 
 from .. import embedded
 from ..engine import Engine
@@ -25,7 +25,7 @@ from .progress import Progress
 HELP = "put the papers' central tables and figures to the test, and write down what holds here"
 EXAMPLE = "python -m decoding paper-checks --only lookahead,medusa --out checks.md"
 DEFAULT_OUT = "docs/paper_checks.md"
-_TELLING = (
+_REPORTED = (
     *("model", "draft", "medusa", "kangaroo", "datastore", "device", "dtype", "threads"),
     *("only", "tasks", "limit", "max_new_tokens", "kangaroo_variants", "medusa_2"),
 )
@@ -50,7 +50,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Measure, judge and write."""
     from lab.papers.claims import examine
-    from lab.papers.measure import Lab, ask
+    from lab.papers.experiment import Experiment, ask
     from lab.papers.page import conditions, document, page
 
     limit = whole("--limit", arguments.limit, 1, 100_000)
@@ -64,10 +64,10 @@ def main(arguments: argparse.Namespace) -> int:
     with Progress() as progress:
         variants = _variants(arguments, engine, progress)
         questions = ask(engine, tasks, budget, lambda share: progress("answering the questions", share))
-        lab = Lab(engine, questions, budget, variants)
-        findings = examine(lab, papers, progress)
-        lab.tell = lambda share: progress("checking the answers that differ", share)
-        measured = conditions(lab, _flags(arguments))
+        experiment = Experiment(engine, questions, budget, variants)
+        findings = examine(experiment, papers, progress)
+        experiment.progress = lambda share: progress("checking the answers that differ", share)
+        measured = conditions(experiment, _flags(arguments))
     Path(arguments.out).write_text(page(findings, measured), encoding="utf-8")
     if arguments.json:
         print(json.dumps(document(findings, measured)))
@@ -82,7 +82,7 @@ def main(arguments: argparse.Namespace) -> int:
 def _flags(arguments: argparse.Namespace) -> list[str]:
     """The flags that decide what a page says, as they are typed; where a folder lies is nobody's business."""
     found: list[str] = []
-    for name in _TELLING:
+    for name in _REPORTED:
         value = getattr(arguments, name)
         if value is not None:
             text = clean(value)

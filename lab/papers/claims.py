@@ -8,9 +8,10 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from decoding.errors import SpecscopeError
+from decoding.loader import Progress
 
 if TYPE_CHECKING:
-    from .measure import Lab
+    from .experiment import Experiment
 
 # One number is more than another where it is at least this share above it. The second is for numbers that clock or
 # chance have a part in (on a few thousand sampled tokens chance alone moves them by some two per cent), and for
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 CLEAR, ROUGH = 0.01, 0.03
 
 Cell = str | float | None
-Tell = Callable[[str, float], None]
 
 
 class UnmeasuredError(SpecscopeError):
@@ -90,7 +90,7 @@ class Claim:
     found: str  # by the paper
     measured: str  # here
     rule: str  # by which `judge` decides
-    take: Callable[[Lab], Table]
+    take: Callable[[Experiment], Table]
     judge: Callable[[Table], Judgement]
 
 
@@ -114,19 +114,19 @@ class Finding:
     judgement: Judgement
 
 
-def examine(lab: Lab, papers: Iterable[Paper], tell: Tell) -> list[Finding]:
+def examine(experiment: Experiment, papers: Iterable[Paper], progress: Progress) -> list[Finding]:
     """Measure and judge every claim; one that cannot be measured says why and stops no other."""
     asked = [(paper, claim) for paper in papers for claim in paper.claims]
     findings = []
     for number, (paper, claim) in enumerate(asked):
 
-        def hear(share: float, what: str = f"{paper.title}: {claim.title}", number: int = number) -> None:
-            tell(what, (number + min(share, 1.0)) / len(asked))
+        def report(share: float, what: str = f"{paper.title}: {claim.title}", number: int = number) -> None:
+            progress(what, (number + min(share, 1.0)) / len(asked))
 
-        hear(0.0)
-        lab.tell = hear
+        report(0.0)
+        experiment.progress = report
         try:
-            table = claim.take(lab)
+            table = claim.take(experiment)
         except SpecscopeError as error:
             findings.append(Finding(paper, claim, None, Judgement(Verdict.UNMEASURED, _sentence(str(error)))))
         else:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from .claims import Claim, Judgement, Paper, Part, Table, more, weigh
+from .experiment import TOKENS, Experiment, compared, using
 from .lookahead import BALANCED
-from .measure import TOKENS, Lab, compared, using
 
 _BLOCKS = (4, 8, 16, 32)
 _LITTLE = 1.1  # tokens per step up to which "hardly" is the word
 _LOOKAHEAD = "Lookahead"
 
 
-def _take(lab: Lab) -> Table:
+def _take(experiment: Experiment) -> Table:
     settings = {f"block of {n}": using("jacobi", n=n) for n in _BLOCKS}
-    return compared(lab, "setting", settings | {_LOOKAHEAD: BALANCED})
+    return compared(experiment, "setting", settings | {_LOOKAHEAD: BALANCED})
 
 
 def judge(table: Table) -> Judgement:

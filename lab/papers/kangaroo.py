@@ -19,8 +19,8 @@ from .claims import (
     rises,
     weigh,
 )
+from .experiment import MEAN, SPEED, TOKENS, Experiment, Setting, Variant, by_kind, raced, using
 from .lookahead import BALANCED
-from .measure import MEAN, SPEED, TOKENS, Lab, Setting, Variant, by_kind, raced, using
 from .medusa import CHAIN, count_heads
 
 USUAL = using("kangaroo", gamma=6, eta=0.6)
@@ -35,9 +35,9 @@ _TRAINED = "each made by `train kangaroo --exit-layer L --architecture NAME` wit
 _MORE = "name a folder of trained adapters, one folder each, with --kangaroo-variants"
 
 
-def _rates(lab: Lab) -> Table:
-    rivals = {name: rival for name, rival in _RIVALS.items() if lab.engine.lacks(rival.method) is None}
-    return by_kind(lab, "method", {_OWN: USUAL} | rivals)
+def _rates(experiment: Experiment) -> Table:
+    rivals = {name: rival for name, rival in _RIVALS.items() if experiment.engine.lacks(rival.method) is None}
+    return by_kind(experiment, "method", {_OWN: USUAL} | rivals)
 
 
 def judge_rates(table: Table) -> Judgement:
@@ -45,10 +45,12 @@ def judge_rates(table: Table) -> Judgement:
     return beats(table, MEAN)
 
 
-def _consistency(lab: Lab) -> Table:
-    kind = lab.find_kind(*MATHS)
-    own, heads = lab.tally(using("kangaroo", gamma=_GAMMA, eta=0.0), CHAIN)
-    windows = range(1, min(_GAMMA, count_heads(lab)) + 1)  # of a longer one heads accept none, whatever they guess
+def _consistency(experiment: Experiment) -> Table:
+    kind = experiment.find_kind(*MATHS)
+    own, heads = experiment.tally(using("kangaroo", gamma=_GAMMA, eta=0.0), CHAIN)
+    windows = range(
+        1, min(_GAMMA, count_heads(experiment)) + 1
+    )  # of a longer one heads accept none, whatever they guess
     rows = tuple((f"{w}", own.consistent(w, kind), heads.consistent(w, kind)) for w in windows)
     return Table(("w", _OWN, _HEADS), rows)
 
@@ -66,9 +68,11 @@ def _eta_name(gamma: int, eta: float) -> str:
     return f"gamma {gamma}, eta {eta}"
 
 
-def _etas(lab: Lab) -> Table:
+def _etas(experiment: Experiment) -> Table:
     cells = [(gamma, eta) for gamma in _GAMMAS for eta in _ETAS]
-    return raced(lab, "setting", {_eta_name(*cell): using("kangaroo", gamma=cell[0], eta=cell[1]) for cell in cells})
+    return raced(
+        experiment, "setting", {_eta_name(*cell): using("kangaroo", gamma=cell[0], eta=cell[1]) for cell in cells}
+    )
 
 
 def judge_threshold(table: Table) -> Judgement:
@@ -86,53 +90,54 @@ def judge_steady(table: Table) -> Judgement:
     """The fastest eta is the same, or its neighbour, whatever gamma is; it holds where it is the same for all."""
     speeds = {gamma: [table.number(_eta_name(gamma, eta), SPEED) for eta in _ETAS] for gamma in _GAMMAS}
     best = {gamma: values.index(max(values)) for gamma, values in speeds.items()}
-    told = ", ".join(f"eta {_ETAS[i]} for gamma {gamma}" for gamma, i in best.items())
+    fastest = ", ".join(f"eta {_ETAS[i]} for gamma {gamma}" for gamma, i in best.items())
     apart = max(best.values()) - min(best.values())
     return weigh(
-        Part(f"the fastest are {told}", apart == 0),
+        Part(f"the fastest are {fastest}", apart == 0),
         Part(f"the farthest of them are {apart} {'place' if apart == 1 else 'places'} of the grid apart", apart <= 1),
     )
 
 
-def _adapters(lab: Lab) -> dict[str, Variant]:
-    return {name: variant for name, variant in lab.variants.items() if variant.part == "kangaroo"}
+def _adapters(experiment: Experiment) -> dict[str, Variant]:
+    return {name: variant for name, variant in experiment.variants.items() if variant.part == "kangaroo"}
 
 
-def _depths(lab: Lab) -> Table:
+def _depths(experiment: Experiment) -> Table:
     by_architecture: defaultdict[str, dict[int, Setting]] = defaultdict(dict)
     by_architecture[_PAPERS] = {}  # the first of equals
-    for name, variant in _adapters(lab).items():
+    for name, variant in _adapters(experiment).items():
         setting = using("kangaroo", variant=name, gamma=6, eta=0.6)
         by_architecture[variant.facts["architecture"]].setdefault(variant.facts["exit_layer"], setting)
     architecture, layers = max(by_architecture.items(), key=lambda found: len(found[1]))
     if len(layers) < 2:
         raise UnmeasuredError(f"this needs adapters of one architecture behind several layers: {_MORE}")
-    return raced(lab, f"{architecture}, exit layer", {str(layer): layers[layer] for layer in sorted(layers)})
+    return raced(experiment, f"{architecture}, exit layer", {str(layer): layers[layer] for layer in sorted(layers)})
 
 
 def judge_depths(table: Table) -> Judgement:
     """A deeper exit guesses better; the deepest is not the fastest."""
     speeds = table.column(SPEED)
     best = speeds.index(max(speeds))
-    told = (
+    speeds_in_words = (
         f"the fastest exit, behind layer {table.names[best]}, runs at {speeds[best]:.2f} times the autoregressive "
         f"speed, the deepest, behind {table.names[-1]}, at {speeds[-1]:.2f}"
     )
     return weigh(
-        rises("the exit moved deeper", table.column(TOKENS)), Part(told, is_more(speeds[best], speeds[-1], ROUGH))
+        rises("the exit moved deeper", table.column(TOKENS)),
+        Part(speeds_in_words, is_more(speeds[best], speeds[-1], ROUGH)),
     )
 
 
-def _architectures(lab: Lab) -> Table:
+def _architectures(experiment: Experiment) -> Table:
     by_layer: defaultdict[int, dict[str, Setting]] = defaultdict(dict)
-    for name, variant in _adapters(lab).items():
+    for name, variant in _adapters(experiment).items():
         setting = using("kangaroo", variant=name, gamma=6, eta=0.6)
         by_layer[variant.facts["exit_layer"]].setdefault(variant.facts["architecture"], setting)
     fitting = [settings for settings in by_layer.values() if len(settings) > 1 and _PAPERS in settings]
     if not fitting:
         raise UnmeasuredError(f"this needs adapters of several architectures behind one layer: {_MORE}")
     most = max(fitting, key=len)
-    return raced(lab, "architecture", {_PAPERS: most.pop(_PAPERS)} | most).beside("speed in the paper", _TABLE_2)
+    return raced(experiment, "architecture", {_PAPERS: most.pop(_PAPERS)} | most).beside("speed in the paper", _TABLE_2)
 
 
 def judge_architectures(table: Table) -> Judgement:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import log2
 
 from .claims import ROUGH, Claim, Judgement, Paper, Part, Table, beats, more, rises, weigh
-from .measure import MEAN, TOKENS, Lab, Setting, by_kind, compared, using
+from .experiment import MEAN, TOKENS, Experiment, Setting, by_kind, compared, using
 from .scaling import Fit, Point, compression, fit, line
 
 BALANCED = using("lookahead", N=5, W=15, G=15)
@@ -34,8 +34,10 @@ _STRAIGHT, _CLOSE = 0.95, 0.9  # shares of the variance that a line and the pape
 _FITTED = "equation 7"
 
 
-def _table_3(*names: str) -> Callable[[Lab], Table]:
-    return lambda lab: compared(lab, "N, W, G", {name: TABLE_3[name] for name in names}).beside(_THEIRS, _FOUND_3)
+def _table_3(*names: str) -> Callable[[Experiment], Table]:
+    return lambda experiment: compared(experiment, "N, W, G", {name: TABLE_3[name] for name in names}).beside(
+        _THEIRS, _FOUND_3
+    )
 
 
 def judge_first(table: Table) -> Judgement:
@@ -49,9 +51,9 @@ def judge_prompt(table: Table) -> Judgement:
     return weigh(*(more(rich, table.number(rich, TOKENS), bare, table.number(bare, TOKENS)) for rich, bare in pairs))
 
 
-def _figure_4(lab: Lab) -> Table:
+def _figure_4(experiment: Experiment) -> Table:
     cells = [(N, b) for N in _SIZES for b in _WIDTHS]
-    tallies = lab.tally(*(using("lookahead", N=N, W=b, G=b) for N, b in cells))
+    tallies = experiment.tally(*(using("lookahead", N=N, W=b, G=b) for N, b in cells))
     points = [Point(N - 1, b, tally.per_step()) for (N, b), tally in zip(cells, tallies, strict=True)]
     found = fit(points)
     rows = tuple(
@@ -101,9 +103,9 @@ def judge_law(table: Table) -> Judgement:
     return weigh(Part(says, found["explained"] >= _CLOSE))
 
 
-def _sampled(lab: Lab) -> Table:
+def _sampled(experiment: Experiment) -> Table:
     sampled = using("lookahead", temperature=1.0, N=5, W=15, G=15)
-    return compared(lab, "sampling", {_GREEDY: BALANCED, _SAMPLED: sampled}).beside(_THEIRS, _FOUND_2)
+    return compared(experiment, "sampling", {_GREEDY: BALANCED, _SAMPLED: sampled}).beside(_THEIRS, _FOUND_2)
 
 
 def judge_sampled(table: Table) -> Judgement:
@@ -115,9 +117,9 @@ def judge_sampled(table: Table) -> Judgement:
     )
 
 
-def _kinds(lab: Lab) -> Table:
-    lab.find_kind(*CODE)
-    return by_kind(lab, "setting", {_EVEN: BALANCED})
+def _kinds(experiment: Experiment) -> Table:
+    experiment.find_kind(*CODE)
+    return by_kind(experiment, "setting", {_EVEN: BALANCED})
 
 
 def judge_kinds(table: Table) -> Judgement:

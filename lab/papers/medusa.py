@@ -5,7 +5,7 @@ from __future__ import annotations
 from decoding.types import JSON
 
 from .claims import ROUGH, Claim, Judgement, Paper, Part, Table, UnmeasuredError, falls, is_more, more, rises, weigh
-from .measure import SPEED, TOKENS, Lab, Setting, compared, raced, using
+from .experiment import SPEED, TOKENS, Experiment, Setting, compared, raced, using
 
 USUAL = using("medusa")
 CHAIN = using("medusa", tree="given", paths="0;0,0;0,0,0;0,0,0,0;0,0,0,0,0")  # the best guesses only
@@ -19,21 +19,21 @@ _USUAL_TEMPERATURE = 0.7
 _TYPICAL, _LOSSLESS = "typical", "lossless"
 
 
-def count_heads(lab: Lab) -> int:
+def count_heads(experiment: Experiment) -> int:
     """How many heads there are, which is how many of their guesses a step accepts at most; two at least."""
-    if missing := lab.engine.lacks("medusa"):
+    if missing := experiment.engine.lacks("medusa"):
         raise UnmeasuredError(f"medusa needs {missing}")
-    count: int = lab.engine.part("medusa").count
+    count: int = experiment.engine.part("medusa").count
     if count < 2:
         raise UnmeasuredError("this needs two Medusa heads at least")
     return count
 
 
-def _trees(lab: Lab) -> Table:
-    heads = count_heads(lab)
+def _trees(experiment: Experiment) -> Table:
+    heads = count_heads(experiment)
     fitting = [sizes for sizes in _DENSE if len(sizes.split(",")) <= heads]  # a deeper one would be cut
     dense = {f"dense, {sizes}": using("medusa", tree="cartesian", sizes=sizes) for sizes in fitting}
-    return compared(lab, "tree", {_SPARSE: USUAL} | dense)
+    return compared(experiment, "tree", {_SPARSE: USUAL} | dense)
 
 
 def judge_trees(table: Table) -> Judgement:
@@ -47,8 +47,8 @@ def judge_trees(table: Table) -> Judgement:
     )
 
 
-def _sizes(lab: Lab) -> Table:
-    return raced(lab, "guesses", {str(size): using("medusa", size=size) for size in _GROWN})
+def _sizes(experiment: Experiment) -> Table:
+    return raced(experiment, "guesses", {str(size): using("medusa", size=size) for size in _GROWN})
 
 
 def judge_sizes(table: Table) -> Judgement:
@@ -62,25 +62,25 @@ def judge_sizes(table: Table) -> Judgement:
     return weigh(steady, falls(f"the speed from {table.names[1]} guesses on", speed[1:], ROUGH))
 
 
-def _temperatures(lab: Lab) -> Table:
+def _temperatures(experiment: Experiment) -> Table:
     kinds: dict[str, dict[str, JSON]] = {_TYPICAL: {"acceptance": "typical"}, _LOSSLESS: {}}
     settings = [
         using("medusa", temperature=temperature, **params) for temperature in _TEMPERATURES for params in kinds.values()
     ]
-    values = iter(tally.per_step() for tally in lab.tally(*settings))
+    values = iter(tally.per_step() for tally in experiment.tally(*settings))
     rows = tuple((f"{temperature}", next(values), next(values)) for temperature in _TEMPERATURES)
     return Table(("temperature", *kinds), rows)
 
 
 def judge_temperatures(table: Table) -> Judgement:
-    """Typical acceptance gains with the temperature; what keeps the law loses."""
+    """Typical acceptance gains with the temperature; what keeps the model's distribution loses."""
     return weigh(
         rises("typical acceptance, the temperature rising,", table.column(_TYPICAL), ROUGH),
         falls("lossless acceptance, the temperature rising,", table.column(_LOSSLESS), ROUGH),
     )
 
 
-def _thresholds(lab: Lab) -> Table:
+def _thresholds(experiment: Experiment) -> Table:
     def at(**params: JSON) -> Setting:
         return using("medusa", temperature=_USUAL_TEMPERATURE, **params)
 
@@ -88,7 +88,7 @@ def _thresholds(lab: Lab) -> Table:
         f"typical, {epsilon}": at(acceptance="typical", epsilon=epsilon, delta=round(epsilon**0.5, 4))
         for epsilon in _EPSILONS
     }
-    return compared(lab, "epsilon", {_LOSSLESS: at()} | typical)
+    return compared(experiment, "epsilon", {_LOSSLESS: at()} | typical)
 
 
 def judge_thresholds(table: Table) -> Judgement:
@@ -100,11 +100,11 @@ def judge_thresholds(table: Table) -> Judgement:
     )
 
 
-def _joint(lab: Lab) -> Table:
-    found = [name for name, variant in lab.variants.items() if variant.part == "medusa-2"]
+def _joint(experiment: Experiment) -> Table:
+    found = [name for name, variant in experiment.variants.items() if variant.part == "medusa-2"]
     if not found:
         raise UnmeasuredError("Medusa-2 changes the model too: name what `train medusa` made of both with --medusa-2")
-    return compared(lab, "heads", {"Medusa-1": USUAL, "Medusa-2": using("medusa", variant=found[0])})
+    return compared(experiment, "heads", {"Medusa-1": USUAL, "Medusa-2": using("medusa", variant=found[0])})
 
 
 def judge_joint(table: Table) -> Judgement:

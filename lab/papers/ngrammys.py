@@ -7,8 +7,8 @@ from collections import Counter
 from decoding.types import JSON, Step
 
 from .claims import ROUGH, Claim, Judgement, Paper, Part, Table, beats, faster, is_more, more, rises, weigh
+from .experiment import MEAN, SPEED, TOKENS, Experiment, Question, by_kind, compared, raced, using
 from .lookahead import BALANCED
-from .measure import MEAN, SPEED, TOKENS, Lab, Question, by_kind, compared, raced, using
 
 USUAL = using("ngrammys", k=10, w=10)
 
@@ -36,11 +36,11 @@ def _name(what: str, k: int) -> str:
     return f"{what}, k={k}"
 
 
-def _strategies(lab: Lab) -> Table:
+def _strategies(experiment: Experiment) -> Table:
     settings = {
         _name(what, k): using("ngrammys", k=k, **params) for what, params in _STRATEGIES.items() for k in _RANKS
     }
-    return compared(lab, "guesses", settings)
+    return compared(experiment, "guesses", settings)
 
 
 def judge_strategies(table: Table) -> Judgement:
@@ -60,8 +60,8 @@ def _cell(k: int, w: int) -> str:
     return f"k={k}, w={w}"
 
 
-def _grid(lab: Lab) -> Table:
-    return raced(lab, "setting", {_cell(k, w): using("ngrammys", k=k, w=w) for k in _KS for w in _WS})
+def _grid(experiment: Experiment) -> Table:
+    return raced(experiment, "setting", {_cell(k, w): using("ngrammys", k=k, w=w) for k in _KS for w in _WS})
 
 
 def judge_grid(table: Table) -> Judgement:
@@ -76,11 +76,11 @@ def judge_grid(table: Table) -> Judgement:
     )
 
 
-def _rivals(lab: Lab) -> Table:
+def _rivals(experiment: Experiment) -> Table:
     rivals = {"Lookahead (5, 15, 15)": BALANCED}
-    if lab.engine.lacks("rest") is None:
+    if experiment.engine.lacks("rest") is None:
         rivals["REST"] = using("rest")
-    return by_kind(lab, "method", {"N-Grammys (10, 10)": USUAL} | rivals)
+    return by_kind(experiment, "method", {"N-Grammys (10, 10)": USUAL} | rivals)
 
 
 def judge_rivals(table: Table) -> Judgement:
@@ -88,8 +88,10 @@ def judge_rivals(table: Table) -> Judgement:
     return beats(table, MEAN)
 
 
-def _queries(lab: Lab) -> Table:
-    return compared(lab, "query", {"q=1": USUAL} | {f"q={q}": using("ngrammys", k=10, w=10, q=q) for q in (2, 3)})
+def _queries(experiment: Experiment) -> Table:
+    return compared(
+        experiment, "query", {"q=1": USUAL} | {f"q={q}": using("ngrammys", k=10, w=10, q=q) for q in (2, 3)}
+    )
 
 
 def judge_queries(table: Table) -> Judgement:
@@ -122,15 +124,17 @@ class _Winners:
                 self.whole[strategy].add(question.kind)
 
 
-def _ablation(lab: Lab) -> Table:
+def _ablation(experiment: Experiment) -> Table:
     winners = _Winners()
-    lab.watch(USUAL, winners.see)
+    experiment.watch(USUAL, winners.see)
     rows = []
     for strategy, count in winners.counts.items():
         won = max(1, count["won"])
         shares = (count["accepted"] / won, count["short"] / won, count["late"] / won)
         rows.append((strategy, count["rows"] / winners.steps, count["won"], *shares, len(winners.whole[strategy])))
-    return Table(("rows from", _ROWS, _WON, _LENGTH, _SHORT, _LATE, _WHOLE), tuple(rows), {"kinds": len(lab.kinds)})
+    return Table(
+        ("rows from", _ROWS, _WON, _LENGTH, _SHORT, _LATE, _WHOLE), tuple(rows), {"kinds": len(experiment.kinds)}
+    )
 
 
 def judge_ablation(table: Table) -> Judgement:

@@ -8,8 +8,8 @@ from random import Random
 from decoding.types import JSON, Step
 
 from .claims import ROUGH, Claim, Judgement, Paper, Part, Table, UnmeasuredError, faster, is_more, more, rises, weigh
+from .experiment import SPEED, TOKENS, Experiment, Question, compared, raced, using
 from .lookahead import BALANCED
-from .measure import SPEED, TOKENS, Lab, Question, compared, raced, using
 
 _SIZES: dict[str, JSON] = {"gamma": 8, "N": 5, "W": 8, "G": 8}
 _BARE, _INSPIRED, _SUFFIXES, _BOTH, _REFINED, _WHOLE = (
@@ -38,7 +38,7 @@ _FOUND_3 = dict(zip(_ABLATION, (49.90, 48.90, 55.92, 56.97, 57.23, 58.18), stric
 _FOUND_4 = {_COLD: 32.68, _GROUPED: 36.00, _TURNS: 35.36, _SHUFFLED: 35.39}
 
 
-def _agreement(lab: Lab) -> Table:
+def _agreement(experiment: Experiment) -> Table:
     matches, prefixes, drafts = 0, 0, 0
 
     def see(question: Question, steps: list[Step]) -> None:
@@ -49,7 +49,7 @@ def _agreement(lab: Lab) -> Table:
                 prefixes += step.accepted
                 matches += sum(token == said for token, said in zip(step.tokens[1:], step.choices, strict=False))
 
-    lab.watch(using("draft_model", gamma=_LONG), see)
+    experiment.watch(using("draft_model", gamma=_LONG), see)
     if drafts == 0:
         raise UnmeasuredError(f"no answer was long enough for a draft of {_LONG} tokens")
     return Table(("drafts", _PREFIX, _MATCHES), ((f"{drafts:,}", prefixes / drafts, matches / drafts),))
@@ -61,14 +61,14 @@ def judge_agreement(table: Table) -> Judgement:
     return weigh(more(f"of {_LONG} drafted tokens the number that match", matches, "the common prefix", prefix))
 
 
-def _overall(lab: Lab) -> Table:
+def _overall(experiment: Experiment) -> Table:
     settings = {
         _SPECULATIVE: using("draft_model", gamma=_SIZES["gamma"]),
         _LOOKAHEAD: BALANCED,
         _OUROBOROS: using("ouroboros", **_SIZES, **_ABLATION[_WHOLE]),
         _WARM: using("ouroboros", alone=True, warm_start="across", **_SIZES, **_ABLATION[_WHOLE]),
     }
-    return raced(lab, "method", settings)
+    return raced(experiment, "method", settings)
 
 
 def judge_overall(table: Table) -> Judgement:
@@ -83,9 +83,9 @@ def judge_overall(table: Table) -> Judgement:
     )
 
 
-def _ablation(lab: Lab) -> Table:
+def _ablation(experiment: Experiment) -> Table:
     settings = {name: using("ouroboros", **_SIZES, **params) for name, params in _ABLATION.items()}
-    return raced(lab, "parts", settings).beside(_THEIRS, _FOUND_3)
+    return raced(experiment, "parts", settings).beside(_THEIRS, _FOUND_3)
 
 
 def judge_ablation(table: Table) -> Judgement:
@@ -95,21 +95,21 @@ def judge_ablation(table: Table) -> Judgement:
     return weigh(*(more(f'"{rich}"', value[rich], f'"{poor}"', value[poor]) for rich, poor in pairs))
 
 
-def _suffixes(lab: Lab) -> Table:
-    return raced(lab, "setting", {f"K={K}": using("ouroboros", K=K, **_SIZES) for K in _KS})
+def _suffixes(experiment: Experiment) -> Table:
+    return raced(experiment, "setting", {f"K={K}": using("ouroboros", K=K, **_SIZES) for K in _KS})
 
 
 def judge_suffixes(table: Table) -> Judgement:
     """More suffixes save steps, and neither none nor the most are the fastest."""
     speeds = table.column(SPEED)
     best = speeds.index(max(speeds))
-    told = (
+    speeds_in_words = (
         f"the fastest, {table.names[best]}, runs at {speeds[best]:.2f} times the autoregressive speed, "
         + " and ".join(f"{table.names[end]} at {speeds[end]:.2f}" for end in (0, -1))
     )
     return weigh(
         rises(f"K {', '.join(map(str, _KS))}", table.column(TOKENS)),
-        Part(told, all(is_more(speeds[best], speeds[end], ROUGH) for end in (0, -1))),
+        Part(speeds_in_words, all(is_more(speeds[best], speeds[end], ROUGH) for end in (0, -1))),
     )
 
 
@@ -125,12 +125,12 @@ def _orders(kinds: Sequence[str]) -> dict[str, list[int]]:
     }
 
 
-def _locality(lab: Lab) -> Table:
+def _locality(experiment: Experiment) -> Table:
     whole = {**_SIZES, **_ABLATION[_WHOLE]}
     settings = {_COLD: using("ouroboros", **whole)}
-    for name, order in _orders([question.kind for question in lab.questions]).items():
+    for name, order in _orders([question.kind for question in experiment.questions]).items():
         settings[name] = using("ouroboros", alone=True, order=order, warm_start="across", **whole)
-    return compared(lab, "start", settings).beside(_THEIRS, _FOUND_4)
+    return compared(experiment, "start", settings).beside(_THEIRS, _FOUND_4)
 
 
 def judge_locality(table: Table) -> Judgement:

@@ -15,7 +15,7 @@ import torch
 from decoding.types import JSON
 
 from .claims import CLEAR, ROUGH, Cell, Finding, Table, Verdict
-from .measure import Lab
+from .experiment import Experiment
 
 _WIDTH, _LONGEST = 118, 80  # letters of a line of prose, and of a cell
 
@@ -34,11 +34,11 @@ autoregressive decoding's, both timed in turn on every question, the prompts lef
 run and from machine to machine."""
 
 
-def conditions(lab: Lab, flags: Sequence[str] = ()) -> dict[str, JSON]:
+def conditions(experiment: Experiment, flags: Sequence[str] = ()) -> dict[str, JSON]:
     """What was measured on: a model, a machine, and questions; and the flags that asked for it."""
-    engine, header = lab.engine, lab.engine.decode(lab.questions[0].ids, max_new_tokens=1).header
-    same, answers = lab.identical
-    rescored, violated = lab.rescore()
+    engine, header = experiment.engine, experiment.engine.decode(experiment.questions[0].ids, max_new_tokens=1).header
+    same, answers = experiment.identical
+    rescored, violated = experiment.rescore()
     return {
         "flags": list(flags),
         "model": engine.model.card.name,
@@ -49,10 +49,10 @@ def conditions(lab: Lab, flags: Sequence[str] = ()) -> dict[str, JSON]:
         "attention": header.attention,
         "threads": torch.get_num_threads(),
         "versions": dict(header.versions),
-        "questions": len(lab.questions),
-        "kinds": lab.kinds,
-        "tokens": sum(len(question.answer) for question in lab.questions),
-        "max_new_tokens": lab.budget,
+        "questions": len(experiment.questions),
+        "kinds": experiment.kinds,
+        "tokens": sum(len(question.answer) for question in experiment.questions),
+        "max_new_tokens": experiment.budget,
         "answers": answers,
         "identical_answers": same,
         "rescored_answers": rescored,

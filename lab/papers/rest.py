@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from .claims import Claim, Judgement, Paper, Part, Table, UnmeasuredError, is_more, more, rises, weigh
+from .experiment import TOKENS, Experiment, by_kind, compared, using
 from .lookahead import CODE
-from .measure import TOKENS, Lab, by_kind, compared, using
 
 _LONGEST = (1, 2, 4, 8, 16)
 _CHAT = ("chat", "mt_bench")
 
 
-def _stores(lab: Lab) -> Table:
-    found = {name: variant for name, variant in lab.variants.items() if variant.part == "datastore"}
+def _stores(experiment: Experiment) -> Table:
+    found = {name: variant for name, variant in experiment.variants.items() if variant.part == "datastore"}
     if not found:
         raise UnmeasuredError("stores of several sizes are made of the text that comes with pocket only")
-    return compared(lab, "datastore", {name: using("rest", variant=name) for name in found})
+    return compared(experiment, "datastore", {name: using("rest", variant=name) for name in found})
 
 
 def judge_stores(table: Table) -> Judgement:
@@ -22,8 +22,8 @@ def judge_stores(table: Table) -> Judgement:
     return weigh(rises("the store growing,", table.column(TOKENS)))
 
 
-def _suffixes(lab: Lab) -> Table:
-    return compared(lab, "n_max", {str(n): using("rest", longest=n, shortest=1) for n in _LONGEST})
+def _suffixes(experiment: Experiment) -> Table:
+    return compared(experiment, "n_max", {str(n): using("rest", longest=n, shortest=1) for n in _LONGEST})
 
 
 def judge_suffixes(table: Table) -> Judgement:
@@ -37,10 +37,10 @@ def judge_suffixes(table: Table) -> Judgement:
     )
 
 
-def _kinds(lab: Lab) -> Table:
-    lab.find_kind(*CODE)
-    lab.find_kind(*_CHAT)
-    return by_kind(lab, "method", {"REST": using("rest")})
+def _kinds(experiment: Experiment) -> Table:
+    experiment.find_kind(*CODE)
+    experiment.find_kind(*_CHAT)
+    return by_kind(experiment, "method", {"REST": using("rest")})
 
 
 def judge_kinds(table: Table) -> Judgement:

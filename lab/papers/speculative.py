@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .claims import ROUGH, Claim, Judgement, Paper, Part, Table, more, rises, weigh
-from .laws import overlap
-from .measure import TOKENS, Lab, using
+from .distributions import overlap
+from .experiment import TOKENS, Experiment, using
 from .scaling import expected_steps, expected_tokens
 
 _GAMMAS = range(1, 9)
@@ -14,9 +14,9 @@ _EQUATION, _OWN = "equation 4", "by own chances"
 _USUAL = 5  # gamma where only the temperature differs
 
 
-def _expected(lab: Lab) -> Table:
-    met = overlap(lab, 1.0)
-    tallies = lab.tally(*(using("draft_model", temperature=1.0, gamma=gamma) for gamma in _GAMMAS))
+def _expected(experiment: Experiment) -> Table:
+    met = overlap(experiment, 1.0)
+    tallies = experiment.tally(*(using("draft_model", temperature=1.0, gamma=gamma) for gamma in _GAMMAS))
     tokens = sum(map(len, met.chances))
     rows = []
     for gamma, tally in zip(_GAMMAS, tallies, strict=True):
@@ -49,11 +49,11 @@ def judge_expected(table: Table) -> Judgement:
     )
 
 
-def _temperatures(lab: Lab) -> Table:
+def _temperatures(experiment: Experiment) -> Table:
     settings = [using("draft_model", temperature=temperature, gamma=_USUAL) for temperature in (0.0, 1.0)]
     rows = [
-        (name, overlap(lab, setting.temperature).alpha, tally.per_step(), tally.acceptance)
-        for name, setting, tally in zip(("greedy", "temperature 1"), settings, lab.tally(*settings), strict=True)
+        (name, overlap(experiment, setting.temperature).alpha, tally.per_step(), tally.acceptance)
+        for name, setting, tally in zip(("greedy", "temperature 1"), settings, experiment.tally(*settings), strict=True)
     ]
     return Table(("sampling", "alpha", TOKENS, "acceptance"), tuple(rows))
 
@@ -78,8 +78,8 @@ PAPER = Paper(
             "A drafter whose guesses are accepted with the chance alpha, gamma guesses a step, writes "
             "(1 - alpha^(gamma+1)) / (1 - alpha) tokens per step.",
             "Draft model at temperature 1, gamma 1 to 8. Alpha is exact: the mean of sum min(p, q) over both models' "
-            "laws in front of every token that the target itself writes. The last prediction gives every guess the "
-            "chance of its own place in these texts.",
+            "distributions in front of every token that the target itself writes. The last prediction gives every "
+            "guess the chance of its own place in these texts.",
             f"Tokens per step rise as gamma doubles, and equation 4 is nowhere off by more than {_NEAR:.0%}.",
             _expected,
             judge_expected,

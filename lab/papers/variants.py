@@ -7,12 +7,11 @@ from tempfile import TemporaryDirectory
 
 from decoding.engine import Engine
 from decoding.errors import ParamError
-from decoding.loader import load
+from decoding.loader import Progress, load
 from decoding.model.decoder import Decoder
 from decoding.parts import Part, Parts
 
-from .claims import Tell
-from .measure import Variant
+from .experiment import Variant
 
 _MOST = 32  # adapters of a folder
 _SHARES = {"a sixteenth": 16, "a quarter": 4, "all": 1}  # of a text, as what it is divided by
@@ -38,16 +37,16 @@ def adapters(engine: Engine, folder: Path) -> dict[str, Variant]:
     return found
 
 
-def joint(engine: Engine, folder: Path, tell: Tell) -> dict[str, Variant]:
+def joint(engine: Engine, folder: Path, progress: Progress) -> dict[str, Variant]:
     """Medusa-2: the model that learnt together with its heads, and those; computed like the engine's model."""
     if not (folder / "backbone").is_dir():
         raise ParamError(f"--medusa-2 must name what `train medusa` made with the model, not {str(folder)[:200]!r}")
     device, dtype = str(engine.model.device), str(engine.model.dtype).removeprefix("torch.")
-    both = load(str(folder / "backbone"), medusa=str(folder), device=device, dtype=dtype, progress=tell)
+    both = load(str(folder / "backbone"), medusa=str(folder), device=device, dtype=dtype, progress=progress)
     return {"medusa-2": Variant("medusa-2", both, {})}
 
 
-def stores(engine: Engine, text: Path, tell: Tell) -> dict[str, Variant]:
+def stores(engine: Engine, text: Path, progress: Progress) -> dict[str, Variant]:
     """Datastores of growing shares of a text, one document a line."""
     from decoding.parts.building import build_store
     from decoding.parts.datastore import fingerprint, load_store
@@ -56,7 +55,7 @@ def stores(engine: Engine, text: Path, tell: Tell) -> dict[str, Variant]:
     found = {}
     with TemporaryDirectory() as folder:  # an open store no longer needs its file's name
         for name, part in _SHARES.items():
-            tell(f"building datastores: {name}", 1 / (1 + part))
+            progress(f"building datastores: {name}", 1 / (1 + part))
             source, out = Path(folder) / f"{part}.jsonl", Path(folder) / f"{part}.safetensors"
             source.write_text("".join(documents[: len(documents) // part]), encoding="utf-8")
             build_store([source], engine.codec, out)
@@ -66,4 +65,4 @@ def stores(engine: Engine, text: Path, tell: Tell) -> dict[str, Variant]:
 
 
 def _with(engine: Engine, name: str, part: Part) -> Engine:
-    return Engine(engine.model, engine.codec, engine.draft, Parts({name: lambda tell: part}))
+    return Engine(engine.model, engine.codec, engine.draft, Parts({name: lambda progress: part}))

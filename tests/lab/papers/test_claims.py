@@ -23,7 +23,7 @@ from lab.papers.claims import (
     rises,
     weigh,
 )
-from lab.papers.measure import MEAN, SPEED, TOKENS, Lab
+from lab.papers.experiment import MEAN, SPEED, TOKENS, Experiment
 
 CLAIMS = {(name, claim.title): claim for name, paper in PAPERS.items() for claim in paper.claims}
 Rows = Mapping[str, float | Sequence[float]]
@@ -338,21 +338,21 @@ def test_runs_of_numbers() -> None:
     assert falls("x", [3.0, 2.0]).says == "x comes to 3.000, 2.000"
 
 
-def test_what_cannot_be_measured_stops_nothing(lab: Lab) -> None:
-    def missing(lab: Lab) -> Table:
+def test_what_cannot_be_measured_stops_nothing(experiment: Experiment) -> None:
+    def missing(experiment: Experiment) -> Table:
         raise UnmeasuredError("there is no ruler")
 
-    def broken(lab: Lab) -> Table:
+    def broken(experiment: Experiment) -> Table:
         raise ModelError("the heads are damaged: fetch them again")
 
     told: list[tuple[str, float]] = []
     paper, claim = PAPERS["jacobi"], PAPERS["jacobi"].claims[0]
     claims = [
         Claim(claim.place, claim.title, claim.found, claim.measured, claim.rule, take, claim.judge)
-        for take in (missing, broken, lambda lab: CASES["jacobi", claim.title][0])
+        for take in (missing, broken, lambda experiment: CASES["jacobi", claim.title][0])
     ]
     findings = examine(
-        lab,
+        experiment,
         [type(paper)(paper.name, paper.title, paper.citation, tuple(claims))],
         lambda what, share: told.append((what, share)),
     )

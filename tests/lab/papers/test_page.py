@@ -17,14 +17,14 @@ from decoding.embedded import MEDUSA_2, PARTS
 from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.toy import toy
-from lab.papers import PAPERS, measure, variants
+from lab.papers import PAPERS, variants
 from lab.papers.claims import Finding, Table, Verdict, more, weigh
+from lab.papers.experiment import PLAIN, using
 from lab.papers.kangaroo import MATHS
-from lab.papers.measure import PLAIN, using
 from lab.papers.page import conditions, document, page
 from tests.toys import counted_text, engine
 
-from .conftest import make_lab
+from .conftest import make_experiment
 
 HOSTILE = "a|b <script>\n# c [d](e) `f` " + "g" * 900
 
@@ -44,7 +44,7 @@ def test_names_from_files_mean_nothing_to_markdown() -> None:
     claim = paper.claims[-1]
     table = Table(("setting", HOSTILE), ((HOSTILE, 1.5),), {"x": 0.25})
     found = Finding(paper, claim, table, weigh(more(HOSTILE, 1.0, "b", 2.0)))
-    text = page([found], conditions(make_lab(engine(counted_text()), 4, kinds=(HOSTILE,))))
+    text = page([found], conditions(make_experiment(engine(counted_text()), 4, kinds=(HOSTILE,))))
     assert "<script" not in text and "\n# c" not in text and "](e)" not in text.replace("\\[d](e)", "")
     [row] = [line for line in text.splitlines() if line.endswith(" | 1.500 |")]
     assert row.startswith("| a\\|b &lt;script&gt; # c \\[d](e) 'f' g") and len(row) < 130
@@ -57,7 +57,7 @@ def test_prose_never_becomes_a_list() -> None:
     words = "a - b + c 1. d * e > f "
     for shift in range(12):
         found = Finding(paper, claim, None, weigh(more("x" * shift + " " + words * 30, 2.0, "y", 1.0)))
-        text = page([found], conditions(make_lab(engine(counted_text()), 2, kinds=("a",))))
+        text = page([found], conditions(make_experiment(engine(counted_text()), 2, kinds=("a",))))
         assert not re.search(r"^([-+*>]|\d+[.)])\s", text, flags=re.MULTILINE)
 
 
@@ -89,8 +89,8 @@ def test_the_command_writes_page_and_json(
 
 def test_pocket_brings_the_model_that_learnt_with_its_heads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without it one claim of the page would be lost by forgetting a flag."""
-    monkeypatch.setattr(variants, "joint", lambda engine, folder, tell: {str(folder): None})
-    monkeypatch.setattr(variants, "stores", lambda engine, text, tell: {})
+    monkeypatch.setattr(variants, "joint", lambda engine, folder, progress: {str(folder): None})
+    monkeypatch.setattr(variants, "stores", lambda engine, text, progress: {})
     parser = Parser()
     paper_checks.add_flags(parser)
     for flags, found in (([], [str(PARTS[MEDUSA_2]["medusa"])]), (["--medusa-2", "b"], ["b"]), (["--model", "m"], [])):
@@ -102,13 +102,13 @@ def test_the_page_tells_what_is_wrong_with_answers_that_differ(
     monkeypatch: pytest.MonkeyPatch, violations: int
 ) -> None:
     """A cause that nobody measured must not be named."""
-    lab = make_lab(engine(counted_text()), 6)
-    lab.questions = tuple(replace(question, answer=(0,)) for question in lab.questions)
-    lab.tally(using("prompt_lookup"), using("jacobi"), using("prompt_lookup", temperature=1.0), PLAIN)
+    experiment = make_experiment(engine(counted_text()), 6)
+    experiment.questions = tuple(replace(question, answer=(0,)) for question in experiment.questions)
+    experiment.tally(using("prompt_lookup"), using("jacobi"), using("prompt_lookup", temperature=1.0), PLAIN)
     if violations:
         real = Engine.rescore
         monkeypatch.setattr(Engine, "rescore", lambda self, trace: replace(real(self, trace), violations=1))
-    text = " ".join(page([], conditions(lab)).split())
+    text = " ".join(page([], conditions(experiment)).split())
     wrong = 6 * violations
     assert "Of 6 greedy answers by the methods, 0 are autoregressive decoding's to the last token; of the 6" in text
     assert f"others, 6 were checked against plain passes of the target: in {6 - wrong} every token" in text
@@ -116,11 +116,11 @@ def test_the_page_tells_what_is_wrong_with_answers_that_differ(
 
 
 def test_many_differing_answers_are_checked_in_part(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure, "_RESCORED", 4)
-    lab = make_lab(engine(counted_text()), 2)
-    lab.questions = tuple(replace(question, answer=(0,)) for question in lab.questions)
-    lab.tally(*(using("prompt_lookup", K=K) for K in range(1, 4)))
-    assert lab.identical == (0, 9) and lab.rescore() == (3, 0)
+    monkeypatch.setattr("lab.papers.experiment._RESCORED", 4)
+    experiment = make_experiment(engine(counted_text()), 2)
+    experiment.questions = tuple(replace(question, answer=(0,)) for question in experiment.questions)
+    experiment.tally(*(using("prompt_lookup", K=K) for K in range(1, 4)))
+    assert experiment.identical == (0, 9) and experiment.rescore() == (3, 0)
 
 
 def test_kinds_of_mt_bench_are_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -133,8 +133,8 @@ def test_kinds_of_mt_bench_are_one(tmp_path: Path, capsys: pytest.CaptureFixture
         assert run(*flags, "--json") == 0
         assert json.loads(capsys.readouterr().out)["kinds"] == told
         assert " --tasks questions.jsonl" in (tmp_path / "a.md").read_text(encoding="utf-8"), "it tells where files lie"
-    lab = make_lab(engine(counted_text()), 2, kinds=("mt_bench", "math", "math_reasoning"))
-    assert lab.find_kind(*MATHS) == "math_reasoning"
+    experiment = make_experiment(engine(counted_text()), 2, kinds=("mt_bench", "math", "math_reasoning"))
+    assert experiment.find_kind(*MATHS) == "math_reasoning"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from decoding.parts.heads import HeadWeights, save_heads
 from decoding.toy import toy
 from lab.papers import PAPERS
 from lab.papers.claims import Finding, Verdict, examine
-from lab.papers.measure import Lab, Variant
+from lab.papers.experiment import Experiment, Variant
 from lab.papers.ouroboros import _orders
 from lab.papers.page import conditions, document, page
 from lab.papers.variants import adapters, joint, stores
@@ -25,7 +25,7 @@ from tests import toy_adapter, toy_heads
 from tests.families import machine, tiny
 from tests.toys import counted_text, engine
 
-from .conftest import make_lab
+from .conftest import make_experiment
 
 # What needs trained adapters, a second model, or a text.
 _NEED_MORE = {
@@ -37,25 +37,25 @@ _NEED_MORE = {
 
 
 @pytest.fixture(scope="module")
-def findings() -> tuple[Lab, list[Finding]]:
-    lab = make_lab(engine(counted_text()), 9)
-    return lab, examine(lab, PAPERS.values(), lambda what, share: None)
+def findings() -> tuple[Experiment, list[Finding]]:
+    experiment = make_experiment(engine(counted_text()), 9)
+    return experiment, examine(experiment, PAPERS.values(), lambda what, share: None)
 
 
-def test_every_claim_is_measured(findings: tuple[Lab, list[Finding]]) -> None:
-    lab, found = findings
+def test_every_claim_is_measured(findings: tuple[Experiment, list[Finding]]) -> None:
+    experiment, found = findings
     told = {finding.claim.title: finding.judgement for finding in found if finding.table is None}
     assert told.keys() == _NEED_MORE | {"much of a rejected draft is right"}
     assert all(judgement.verdict is Verdict.UNMEASURED for judgement in told.values())
     assert "No answer was long enough" in told["much of a rejected draft is right"].says
     assert len(found) == sum(len(paper.claims) for paper in PAPERS.values())
-    same, answers = lab.identical
+    same, answers = experiment.identical
     assert same == answers > 200
 
 
-def test_the_page_tells_every_claim(findings: tuple[Lab, list[Finding]]) -> None:
-    lab, found = findings
-    text, data = page(found, conditions(lab)), document(found, conditions(lab))
+def test_the_page_tells_every_claim(findings: tuple[Experiment, list[Finding]]) -> None:
+    experiment, found = findings
+    text, data = page(found, conditions(experiment)), document(found, conditions(experiment))
     assert json.loads(json.dumps(data, allow_nan=False)) == data
     assert len(data["claims"]) == len(found)
     for finding in found:
@@ -66,23 +66,23 @@ def test_the_page_tells_every_claim(findings: tuple[Lab, list[Finding]]) -> None
 
 def test_long_drafts_are_compared_place_by_place() -> None:
     claim = next(claim for claim in PAPERS["ouroboros"].claims if claim.place == "Table 1")
-    table = claim.take(make_lab(engine(counted_text()), 40))
+    table = claim.take(make_experiment(engine(counted_text()), 40))
     assert table.column("matching tokens")[0] >= table.column("common prefix")[0] > 0.0
 
 
 def test_trees_and_windows_end_with_the_heads() -> None:
     """A deeper product would be cut to a small one, and of more guesses than heads none can be accepted."""
     for count in (2, 4):
-        lab = make_lab(with_heads(count), 12)
-        dense = claim_of("medusa", "a sparse tree beats a much larger dense one", lab).table
+        experiment = make_experiment(with_heads(count), 12)
+        dense = claim_of("medusa", "a sparse tree beats a much larger dense one", experiment).table
         names = ["sparse, 63", "dense, 16,15", "dense, 6,5,7", "dense, 4,3,4,4"]
         assert dense is not None and dense.names == names[:count]
         for name in dense.names[1:]:
             sizes = [int(size) for size in name.removeprefix("dense, ").split(",")]
             assert 201 <= sum(prod(sizes[:depth]) for depth in range(1, len(sizes) + 1)) <= 256
-        windows = claim_of("kangaroo", "guesses that know each other stay right for longer", lab).table
+        windows = claim_of("kangaroo", "guesses that know each other stay right for longer", experiment).table
         assert windows is not None and windows.names == [str(w) for w in range(1, count + 1)]
-    alone = claim_of("medusa", "a sparse tree beats a much larger dense one", make_lab(with_heads(1), 4))
+    alone = claim_of("medusa", "a sparse tree beats a much larger dense one", make_experiment(with_heads(1), 4))
     assert alone.judgement.says == "This needs two Medusa heads at least."
 
 
@@ -90,8 +90,8 @@ def with_heads(count: int) -> Engine:
     """An engine of the toys with so many heads, which are always right."""
     model = counted_text()
     makers = {
-        "medusa": lambda tell: toy_heads.make(model, count, 1.0),
-        "kangaroo": lambda tell: toy_adapter.make(model),
+        "medusa": lambda progress: toy_heads.make(model, count, 1.0),
+        "kangaroo": lambda progress: toy_adapter.make(model),
     }
     return Engine(model, Codec(), parts=Parts(makers))
 
@@ -103,9 +103,11 @@ def test_orders_of_questions() -> None:
     assert all(sorted(order) == [0, 1, 2, 3, 4] for order in orders.values())
 
 
-def claim_of(paper: str, title: str, lab: Lab) -> Finding:
+def claim_of(paper: str, title: str, experiment: Experiment) -> Finding:
     """One claim alone."""
-    [found] = [finding for finding in examine(lab, [PAPERS[paper]], lambda *_: None) if finding.claim.title == title]
+    [found] = [
+        finding for finding in examine(experiment, [PAPERS[paper]], lambda *_: None) if finding.claim.title == title
+    ]
     return found
 
 
@@ -125,14 +127,14 @@ def test_trained_variants_are_compared(tmp_path: Path) -> None:
     heads = HeadWeights(weight(1, 2, 32, 32), weight(1, 2, 32), weight(0, 67, 32), ())
     save_heads(tmp_path / "both", heads, "backbone")
     found |= joint(main, tmp_path / "both", lambda what, share: None)
-    lab = make_lab(main, 6, variants=found)
-    depths = claim_of("kangaroo", "a shallow exit is the best bargain", lab).table
+    experiment = make_experiment(main, 6, variants=found)
+    depths = claim_of("kangaroo", "a shallow exit is the best bargain", experiment).table
     assert depths is not None and depths.names == ["1", "2"]
-    shapes = claim_of("kangaroo", "attention alone, with the target's own head, is enough", lab).table
+    shapes = claim_of("kangaroo", "attention alone, with the target's own head, is enough", experiment).table
     assert shapes is not None and shapes.names == ["kangaroo", "mlp_only"]
-    both = claim_of("medusa", "training heads and model together guesses better", lab).table
+    both = claim_of("medusa", "training heads and model together guesses better", experiment).table
     assert both is not None and both.names == ["Medusa-1", "Medusa-2"]
-    same, answers = lab.identical
+    same, answers = experiment.identical
     assert same == answers, "the other model's answers must not count"
 
 

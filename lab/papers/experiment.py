@@ -37,7 +37,7 @@ class Setting:
     method: str
     params: tuple[tuple[str, JSON], ...]
     temperature: float
-    variant: str  # of the lab's engines; "" for its own
+    variant: str  # of the experiment's engines; "" for its own
     alone: bool  # on a new engine, which remembers no other run; for methods that need no parts
     order: tuple[int, ...]  # of the questions; () as they come
 
@@ -60,7 +60,7 @@ PLAIN = using("autoregressive")
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """An engine that differs from the lab's own in one part, and how."""
+    """An engine that differs from the experiment's own in one part, and how."""
 
     part: str
     engine: Engine
@@ -120,7 +120,7 @@ class Tally:
         return self.later / self.seconds if self.seconds > 0 else 0.0
 
 
-class Lab:
+class Experiment:
     """An engine, questions, and the runs made so far."""
 
     def __init__(
@@ -131,7 +131,7 @@ class Lab:
         variants: Mapping[str, Variant] | None = None,
     ) -> None:
         self.engine, self.questions, self.budget, self.variants = engine, tuple(questions), budget, dict(variants or {})
-        self.tell: Callable[[float], None] = lambda share: None
+        self.progress: Callable[[float], None] = lambda share: None
         self._tallies: dict[Setting, Tally] = {}
         self._races: dict[tuple[Setting, ...], list[Tally]] = {}
         self._different: dict[Setting, list[Trace]] = {}  # answers that should be autoregressive decoding's and are not
@@ -143,7 +143,7 @@ class Lab:
 
     @property
     def identical(self) -> tuple[int, int]:
-        """Of all greedy answers by guessing methods on the lab's own model: those that are its own, and all."""
+        """Of all greedy answers by guessing methods on the experiment's own model: those that are its own, and all."""
         greedy = [tally for setting, tally in self._tallies.items() if self._writes_the_same(setting)]
         return sum(tally.same for tally in greedy), sum(tally.answers for tally in greedy)
 
@@ -156,7 +156,7 @@ class Lab:
         some = others[:: -(-len(others) // _RESCORED) or 1]
         violated = 0
         for number, trace in enumerate(some):
-            self.tell(number / len(some))
+            self.progress(number / len(some))
             violated += self.engine.rescore(trace).violations > 0
         return len(some), violated
 
@@ -198,7 +198,7 @@ class Lab:
         different: dict[Setting, list[Trace]] = {setting: [] for setting in settings}
         for turn in range(len(self.questions)):
             for index, (setting, engine, tally) in enumerate(zip(settings, engines, tallies, strict=True)):
-                self.tell((turn + index / len(settings)) / len(self.questions))
+                self.progress((turn + index / len(settings)) / len(self.questions))
                 number = setting.order[turn] if setting.order else turn
                 run = self._decode(engine, setting, number, self.budget, record)
                 tally.add(self.questions[number], run.steps)
@@ -219,7 +219,7 @@ class Lab:
         return run
 
     def _writes_the_same(self, setting: Setting) -> bool:
-        """Whether its answers should be autoregressive decoding's: greedy ones by guessing, on the lab's own model."""
+        """Whether its answers should be autoregressive decoding's: greedy ones by guessing, on the model itself."""
         return setting.temperature == 0.0 and setting != PLAIN and self._engine(setting).model is self.engine.model
 
     def _checked(self, setting: Setting) -> Engine:
@@ -234,13 +234,13 @@ class Lab:
         return self.variants[setting.variant].engine if setting.variant else self.engine
 
 
-def ask(engine: Engine, tasks: Sequence[Task], budget: int, tell: Callable[[float], None]) -> list[Question]:
+def ask(engine: Engine, tasks: Sequence[Task], budget: int, progress: Callable[[float], None]) -> list[Question]:
     """Every turn of every task, answered greedily; later turns' prompts hold the answers. What is too long is left."""
     questions: list[Question] = []
     for number, task in enumerate(tasks):
         chat: list[tuple[str, str]] = []
         for turn in task.turns:
-            tell(number / len(tasks))
+            progress(number / len(tasks))
             chat.append(("user", turn))
             ids = tuple(engine.encode(as_prompt(engine, chat)))
             if len(ids) + budget > engine.model.card.context:
@@ -262,21 +262,21 @@ def listed(what: str, tallies: Mapping[str, Tally], base: Tally | None = None) -
     return Table((what, TOKENS, PASSES, ROWS, *([] if base is None else [SPEED])), tuple(rows))
 
 
-def compared(lab: Lab, what: str, settings: Mapping[str, Setting]) -> Table:
+def compared(experiment: Experiment, what: str, settings: Mapping[str, Setting]) -> Table:
     """Settings by what they wrote and read."""
-    return listed(what, dict(zip(settings, lab.tally(*settings.values()), strict=True)))
+    return listed(what, dict(zip(settings, experiment.tally(*settings.values()), strict=True)))
 
 
-def raced(lab: Lab, what: str, settings: Mapping[str, Setting]) -> Table:
+def raced(experiment: Experiment, what: str, settings: Mapping[str, Setting]) -> Table:
     """Settings against the clock as well, beside autoregressive decoding."""
-    base, *tallies = lab.race(PLAIN, *settings.values())
+    base, *tallies = experiment.race(PLAIN, *settings.values())
     return listed(what, dict(zip(settings, tallies, strict=True)), base)
 
 
-def by_kind(lab: Lab, what: str, settings: Mapping[str, Setting]) -> Table:
+def by_kind(experiment: Experiment, what: str, settings: Mapping[str, Setting]) -> Table:
     """Tokens per step on every kind of question, and their mean."""
     rows: list[tuple[Cell, ...]] = []
-    for name, tally in zip(settings, lab.tally(*settings.values()), strict=True):
-        values = [tally.per_step(kind) for kind in lab.kinds]
+    for name, tally in zip(settings, experiment.tally(*settings.values()), strict=True):
+        values = [tally.per_step(kind) for kind in experiment.kinds]
         rows.append((name, sum(values) / len(values), *values))
-    return Table((what, MEAN, *lab.kinds), tuple(rows))
+    return Table((what, MEAN, *experiment.kinds), tuple(rows))

@@ -1,4 +1,4 @@
-"""How well a drafter's law fits the target's, read off the models themselves, token by token of the target's texts."""
+"""How well a drafter's distributions fit the target's, in front of every token that the target itself writes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from decoding.sampling import Sampler, Sampling, likeliest
 from decoding.trace.rescore import ROWS, plain_passes
 
 from .claims import UnmeasuredError
-from .measure import Lab
+from .experiment import Experiment
 
 
 @dataclass(slots=True)
@@ -37,18 +37,18 @@ class Overlap:
         return sum(a * b for a, b in pairs) / spread if spread > 0 else 0.0
 
 
-def overlap(lab: Lab, temperature: float) -> Overlap:
-    """Both laws along the answers that the target itself writes at this temperature."""
-    engine = lab.engine
+def overlap(experiment: Experiment, temperature: float) -> Overlap:
+    """Both models' distributions along the answers that the target itself writes at this temperature."""
+    engine = experiment.engine
     if engine.draft is None:
         raise UnmeasuredError(f"draft_model needs {engine.lacks('draft_model')}")
     found = Overlap()
-    for number, question in enumerate(lab.questions):
-        lab.tell(number / len(lab.questions))
+    for number, question in enumerate(experiment.questions):
+        experiment.progress(number / len(experiment.questions))
         sampling = Sampling(temperature=temperature, seed=number)
-        answer = engine.generate(question.ids, sampling=sampling, max_new_tokens=lab.budget, record="off").ids
+        answer = engine.generate(question.ids, sampling=sampling, max_new_tokens=experiment.budget, record="off").ids
         sampler = Sampler(sampling, engine.model.card.vocabulary, engine.model.device, ())
-        p, q = (_laws(model, question.ids, answer, sampler) for model in (engine.model, engine.draft))
+        p, q = (_distributions(model, question.ids, answer, sampler) for model in (engine.model, engine.draft))
         if sampling.greedy:  # a draft is the likeliest token, and accepted where it is the target's
             agreed = [float(a == b) for a, b in zip(likeliest(p), likeliest(q), strict=True)]
             found.betas.append(agreed)
@@ -62,8 +62,10 @@ def overlap(lab: Lab, temperature: float) -> Overlap:
 
 
 @torch.inference_mode()
-def _laws(model: Model, prompt: Sequence[int], answer: Sequence[int], sampler: Sampler) -> torch.Tensor:  # (n, V)
-    """What a model says in front of every token of an answer."""
+def _distributions(
+    model: Model, prompt: Sequence[int], answer: Sequence[int], sampler: Sampler
+) -> torch.Tensor:  # (n, V)
+    """A model's distributions in front of every token of an answer."""
     text = [*prompt, *answer]
     passes = plain_passes(model.open(len(text), ROWS), text, len(prompt))
     return torch.cat([sampler.probabilities(logits) for _, logits in passes])

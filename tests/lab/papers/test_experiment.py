@@ -15,12 +15,12 @@ from decoding.errors import ParamError
 from decoding.prompts.tasks import Task
 from decoding.toy import toy
 from lab.papers.claims import UnmeasuredError
-from lab.papers.laws import overlap
-from lab.papers.measure import MEAN, PLAIN, SPEED, TOKENS, Lab, Tally, ask, by_kind, raced, using
+from lab.papers.distributions import overlap
+from lab.papers.experiment import MEAN, PLAIN, SPEED, TOKENS, Experiment, Tally, ask, by_kind, raced, using
 from lab.papers.scaling import expected_steps
 from tests.toys import correlated, counted_text, engine, hashed, plain
 
-from .conftest import KINDS, make_lab
+from .conftest import KINDS, make_experiment
 
 COPY = using("prompt_lookup", K=4)
 
@@ -39,16 +39,18 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, str]]:
     return made
 
 
-def test_autoregressive_decoding_writes_one_token_a_step(lab: Lab) -> None:
-    [tally] = lab.tally(PLAIN)
+def test_autoregressive_decoding_writes_one_token_a_step(experiment: Experiment) -> None:
+    [tally] = experiment.tally(PLAIN)
     assert tally.per_step() == tally.per_step("code") == 1.0
     assert tally.steps == 3 * 16 and tally.rows == tally.later == 3 * 15
     assert (tally.answers, tally.same, tally.drafted, tally.acceptance) == (3, 3, 0, 0.0)
 
 
-def test_a_tally_counts_what_the_steps_say(lab: Lab) -> None:
+def test_a_tally_counts_what_the_steps_say(experiment: Experiment) -> None:
     seen: list[tuple[str, list[int]]] = []
-    tally = lab.watch(COPY, lambda question, steps: seen.append((question.kind, [len(s.emitted) for s in steps])))
+    tally = experiment.watch(
+        COPY, lambda question, steps: seen.append((question.kind, [len(s.emitted) for s in steps]))
+    )
     lengths = [length for _, run in seen for length in run]
     assert [kind for kind, _ in seen] == list(KINDS)
     assert tally.steps == len(lengths) and tally.per_step() == sum(lengths) / len(lengths) > 1.0
@@ -57,60 +59,60 @@ def test_a_tally_counts_what_the_steps_say(lab: Lab) -> None:
         assert tally.consistent(w) == sum(length > w for length in lengths) / len(lengths)
     assert tally.lengths(["code", "chat"]) == Counter(seen[0][1]) + Counter(seen[1][1])
     assert 0.0 < tally.acceptance < 1.0 and tally.speed > 0.0
-    assert lab.identical == (3, 3)
+    assert experiment.identical == (3, 3)
 
 
-def test_a_run_is_made_once(lab: Lab, runs: list[tuple[str, int, str]]) -> None:
+def test_a_run_is_made_once(experiment: Experiment, runs: list[tuple[str, int, str]]) -> None:
     """A setting that several claims ask for is measured for the first of them."""
-    first = lab.tally(COPY, PLAIN, COPY)
+    first = experiment.tally(COPY, PLAIN, COPY)
     assert first[0] is first[2] and len(runs) == 6
-    assert lab.tally(using("prompt_lookup", K=4)) == [first[0]] and len(runs) == 6
-    lab.tally(using("prompt_lookup", K=5), using("prompt_lookup", K=4, temperature=1.0))
+    assert experiment.tally(using("prompt_lookup", K=4)) == [first[0]] and len(runs) == 6
+    experiment.tally(using("prompt_lookup", K=5), using("prompt_lookup", K=4, temperature=1.0))
     assert len(runs) == 12
 
 
-def test_a_race_takes_turns_question_by_question(lab: Lab, runs: list[tuple[str, int, str]]) -> None:
+def test_a_race_takes_turns_question_by_question(experiment: Experiment, runs: list[tuple[str, int, str]]) -> None:
     """Measured one after the other, settings would meet different drifts of the machine's speed."""
-    lab.race(PLAIN, COPY)
+    experiment.race(PLAIN, COPY)
     warm, timed = runs[:2], runs[2:]
     assert [method for method, _, _ in timed] == ["autoregressive", "prompt_lookup"] * 3
     assert timed[0][2] == timed[1][2] != timed[2][2]
     assert [method for method, _, _ in warm] == ["autoregressive", "prompt_lookup"]
-    lab.race(PLAIN, COPY)
-    lab.tally(COPY)
+    experiment.race(PLAIN, COPY)
+    experiment.tally(COPY)
     assert len(runs) == 8
-    table = raced(lab, "setting", {"copying": COPY})
+    table = raced(experiment, "setting", {"copying": COPY})
     assert table.number("copying", SPEED) > 0.0 and table.number("copying", TOKENS) > 1.0
     assert len(runs) == 8
 
 
 def test_sampling_takes_the_questions_number_as_its_seed() -> None:
     def lengths() -> dict[str, Counter[int]]:
-        lab = make_lab(engine(hashed(7, 2)), 12)
-        return lab.tally(using("draft_model", temperature=1.0, gamma=3))[0].written
+        experiment = make_experiment(engine(hashed(7, 2)), 12)
+        return experiment.tally(using("draft_model", temperature=1.0, gamma=3))[0].written
 
     first = lengths()
     assert first == lengths() and len({str(sorted(counts.items())) for counts in first.values()}) > 1
 
 
-def test_sampled_answers_do_not_count_as_identical(lab: Lab) -> None:
-    lab.tally(using("draft_model", temperature=1.0, gamma=2))
-    assert lab.identical == (0, 0)
+def test_sampled_answers_do_not_count_as_identical(experiment: Experiment) -> None:
+    experiment.tally(using("draft_model", temperature=1.0, gamma=2))
+    assert experiment.identical == (0, 0)
 
 
-def test_an_engine_of_ones_own_remembers_its_own_runs_only(lab: Lab) -> None:
+def test_an_engine_of_ones_own_remembers_its_own_runs_only(experiment: Experiment) -> None:
     """A warm start measured on the engine of all other claims would begin with their phrases."""
     warm: dict[str, Any] = {"warm_start": "across", "N": 3, "W": 2, "G": 4}
     cold = using("ouroboros", N=3, W=2, G=4)
-    one, again = lab.tally(
+    one, again = experiment.tally(
         using("ouroboros", alone=True, **warm), using("ouroboros", alone=True, order=(0, 1, 2), **warm)
     )
     assert one.written == again.written
-    backwards, _ = lab.tally(using("ouroboros", alone=True, order=(2, 1, 0), **warm), cold)
+    backwards, _ = experiment.tally(using("ouroboros", alone=True, order=(2, 1, 0), **warm), cold)
     assert list(backwards.written) == list(KINDS)[::-1]
-    assert all(not kept for kept in lab.engine.memory.values())
+    assert all(not kept for kept in experiment.engine.memory.values())
     sizes: list[int] = []
-    lab.watch(
+    experiment.watch(
         using("ouroboros", alone=True, **warm),
         lambda question, steps: sizes.append(steps[0].panel["pool"]["entries"]),
     )
@@ -119,19 +121,19 @@ def test_an_engine_of_ones_own_remembers_its_own_runs_only(lab: Lab) -> None:
 
 def test_a_missing_part_is_told_before_anything_runs(runs: list[tuple[str, int, str]]) -> None:
     model = counted_text()
-    lab = make_lab(Engine(model, Codec()), 4)
+    experiment = make_experiment(Engine(model, Codec()), 4)
     runs.clear()
     with pytest.raises(UnmeasuredError, match="medusa needs Medusa heads: load the engine with"):
-        lab.race(PLAIN, using("medusa"))
+        experiment.race(PLAIN, using("medusa"))
     with pytest.raises(UnmeasuredError, match="draft_model needs a drafter"):
-        overlap(lab, 1.0)
+        overlap(experiment, 1.0)
     with pytest.raises(UnmeasuredError, match="no questions of the kind 'opera'"):
-        lab.find_kind("opera", "ballet")
-    assert runs == [] and lab.find_kind("opera", "chat") == "chat"
+        experiment.find_kind("opera", "ballet")
+    assert runs == [] and experiment.find_kind("opera", "chat") == "chat"
 
 
-def test_kinds_side_by_side(lab: Lab) -> None:
-    table = by_kind(lab, "method", {"copying": COPY})
+def test_kinds_side_by_side(experiment: Experiment) -> None:
+    table = by_kind(experiment, "method", {"copying": COPY})
     values = [table.number("copying", kind) for kind in KINDS]
     assert table.number("copying", MEAN) == pytest.approx(sum(values) / 3)
     assert table.heads == ("method", MEAN, *KINDS)
@@ -161,11 +163,14 @@ def test_a_model_without_a_template_reads_lines(monkeypatch: pytest.MonkeyPatch)
 
 def test_alpha_is_the_overlap_of_both_laws() -> None:
     model = hashed(7, 2)
-    lab = make_lab(engine(model), 10, length=1)  # a prompt of one token has nothing in front of its law
-    met, drafter = overlap(lab, 1.0), correlated(model)
-    for number, question in enumerate(lab.questions):
+    experiment = make_experiment(engine(model), 10, length=1)  # a prompt of one token has nothing in front of its law
+    met, drafter = overlap(experiment, 1.0), correlated(model)
+    for number, question in enumerate(experiment.questions):
         sampling = {"temperature": 1.0, "seed": number}
-        text, answer = list(question.ids), lab.engine.generate(question.ids, sampling=sampling, max_new_tokens=10).ids
+        text, answer = (
+            list(question.ids),
+            experiment.engine.generate(question.ids, sampling=sampling, max_new_tokens=10).ids,
+        )
         for place, token in enumerate(answer):
             p, q = (torch.softmax(known.logits(text), -1) for known in (model, drafter))
             assert met.betas[number][place] == pytest.approx(float(torch.minimum(p, q).sum()), abs=1e-6)
@@ -176,27 +181,27 @@ def test_alpha_is_the_overlap_of_both_laws() -> None:
 
 
 def test_a_long_prompt_is_read_in_several_passes() -> None:
-    lab = make_lab(engine(hashed(7, 2)), 6, kinds=("code",), length=600)
-    met = overlap(lab, 0.0)
+    experiment = make_experiment(engine(hashed(7, 2)), 6, kinds=("code",), length=600)
+    met = overlap(experiment, 0.0)
     assert [len(answer) for answer in met.betas] == [6]
-    assert lab.questions[0].answer == plain(hashed(7, 2), lab.questions[0].ids, 6)
+    assert experiment.questions[0].answer == plain(hashed(7, 2), experiment.questions[0].ids, 6)
 
 
 @pytest.mark.parametrize("gamma", [1, 2, 5])
 def test_greedy_steps_are_predicted_to_the_last_one(gamma: int) -> None:
     """Without chance in it the prediction from each guess's own chance is no estimate."""
-    lab = make_lab(engine(counted_text()), 30)
-    [tally] = lab.tally(using("draft_model", gamma=gamma))
-    chances = overlap(lab, 0.0).chances
+    experiment = make_experiment(engine(counted_text()), 30)
+    [tally] = experiment.tally(using("draft_model", gamma=gamma))
+    chances = overlap(experiment, 0.0).chances
     assert {chance for answer in chances for chance in answer} == {0.0, 1.0}
     assert tally.steps == sum(expected_steps(answer, gamma) for answer in chances)
 
 
 def test_sampled_steps_are_predicted_in_the_mean() -> None:
     """Ninety texts of 24 tokens: the standard error is about 1.5%."""
-    lab = make_lab(engine(hashed(7, 2)), 24, kinds=("code",) * 90)
-    [tally] = lab.tally(using("draft_model", temperature=1.0, gamma=3))
-    chances = overlap(lab, 1.0).chances
+    experiment = make_experiment(engine(hashed(7, 2)), 24, kinds=("code",) * 90)
+    [tally] = experiment.tally(using("draft_model", temperature=1.0, gamma=3))
+    chances = overlap(experiment, 1.0).chances
     predicted = sum(map(len, chances)) / sum(expected_steps(answer, 3) for answer in chances)
     assert tally.per_step() == pytest.approx(predicted, rel=0.06)
 
@@ -205,8 +210,8 @@ def test_an_empty_tally_has_no_speed() -> None:
     assert Tally().speed == 0.0 and Tally().acceptance == 0.0
 
 
-def test_progress_is_told(lab: Lab) -> None:
+def test_progress_is_told(experiment: Experiment) -> None:
     shares: list[float] = []
-    lab.tell = shares.append
-    lab.tally(PLAIN, COPY)
+    experiment.progress = shares.append
+    experiment.tally(PLAIN, COPY)
     assert shares == sorted(shares) and len(shares) == 6 and shares[-1] < 1.0
