@@ -65,7 +65,7 @@ def _add_family_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def _train_family(arguments: argparse.Namespace) -> int:
-    """Train, with a bar; stopped and called again, it goes on."""
+    """Train with a progress bar, from the last checkpoint if there is one."""
     import transformers
 
     from lab.pocket.family import train_family

@@ -62,7 +62,7 @@ def add_kangaroo_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def train_medusa(arguments: argparse.Namespace) -> int:
-    """Train heads, with a bar; stopped and called again, it goes on."""
+    """Train heads with a progress bar, from the last checkpoint if there is one."""
     from lab.training import runs
     from lab.training.backbone import Lora
     from lab.training.medusa import SCHEDULES, HeadSettings, Joint
@@ -88,7 +88,7 @@ def train_medusa(arguments: argparse.Namespace) -> int:
 
 
 def train_kangaroo(arguments: argparse.Namespace) -> int:
-    """Train an adapter, with a bar; stopped and called again, it goes on."""
+    """Train an adapter with a progress bar, from the last checkpoint if there is one."""
     from lab.training import runs
 
     from ..parts.adapter import ARCHITECTURES

@@ -179,7 +179,7 @@ def load_backbone(
 
 
 def _card_hash(raw: dict[str, JSON], shape: Shape, tied: bool, files: TensorFiles) -> str:
-    """The hash on the card of the decoder that these files make: they are asked for as then, but none is kept."""
+    """The hash on the card of the decoder that these files make, without keeping its weights in memory."""
     digest = Digest(raw)
 
     def get(name: str) -> Tensor:
@@ -250,7 +250,7 @@ def _shape(config: Any) -> Shape:
 
 
 def _fingerprint(model: nn.Module) -> str:
-    """Tells models apart, not more: a few numbers of every weight."""
+    """A hash of a few numbers of every weight, by which one model differs from another."""
     digest = hashlib.sha256()
     for name, weight in model.named_parameters():
         digest.update(f"{name} {list(weight.shape)}".encode())

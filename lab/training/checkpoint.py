@@ -1,4 +1,4 @@
-"""What a training leaves behind while it runs: a checkpoint that is whole or not there, and a log of its steps."""
+"""The files of a running training: a checkpoint, written whole or not at all, and a log of its steps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOG, CHECKPOINT = "log.jsonl", "checkpoint.safetensors"
 
 
 def write_checkpoint(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, JSON]) -> None:
-    """Write it whole or not at all."""
+    """Write a checkpoint whole or not at all; `about` is its metadata."""
     from safetensors.torch import save_file
 
     fresh = path.with_suffix(".new")
@@ -27,7 +27,7 @@ def write_checkpoint(path: Path, tensors: Mapping[str, Tensor], about: Mapping[s
 
 
 def read_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """What a checkpoint says of itself, and its tensors."""
+    """The metadata of a checkpoint, and its tensors."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -39,7 +39,7 @@ def read_checkpoint(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 
 def damaged(path: Path) -> ParamError:
-    """What to say of a checkpoint that cannot be gone on from, or of the log of one."""
+    """The error for a checkpoint that no training can resume from, or for its log."""
     what = "it" if path.name == CHECKPOINT else f"{CHECKPOINT} beside it"
     return ParamError(f"{path} is damaged: delete {what} to train anew")
 
@@ -50,9 +50,9 @@ def read_log(path: Path) -> list[dict[str, Any]]:
 
 
 def cut_log(path: Path, step: int) -> None:
-    """Drop what the log says of steps behind `step`: they come again."""
-    kept = [entry for entry in _entries(path) if entry["step"] <= step]
-    path.write_text("".join(json.dumps(entry) + "\n" for entry in kept), encoding="utf-8")
+    """Drop the entries of steps behind `step`, which will be trained again."""
+    left = [entry for entry in _entries(path) if entry["step"] <= step]
+    path.write_text("".join(json.dumps(entry) + "\n" for entry in left), encoding="utf-8")
 
 
 def _entries(path: Path) -> Iterator[dict[str, Any]]:

@@ -49,13 +49,13 @@ def write_answers(
     answering: Answering,
     progress: Progress,
 ) -> None:
-    """Answer all prompts into `path`; stopped and called again, it goes on behind the last full batch."""
+    """Answer all prompts into `path`; called again after a stop, it resumes behind the last full batch."""
     prompts = [one for one in prompts if one.prompts]
     if not prompts:
         raise ParamError("--self-distill needs prompts to answer, not plain texts")
     asked = crc32(repr([(one.system, one.prompts) for one in prompts]).encode(errors="replace"))
     about: dict[str, JSON] = {"model": backbone.hash, "prompts": asked, **asdict(answering)}
-    del about["at_once"]  # where the memory has ended, fewer at once go on
+    del about["at_once"]  # where the memory has ended, a resumed run may answer fewer at once
     state = path.with_suffix(".state.json")
     done, size = _resume(state, about)
     encoder = ChatEncoder(codec, answering.length)

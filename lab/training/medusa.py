@@ -85,7 +85,7 @@ class Medusa:
         together = model_weight > 0
         places, labels = batch.labels(self.distances)
         distilled = together and self.settings.joint is not None and self.settings.joint.distilled
-        taught = self._taught(batch, places) if distilled else None
+        original = self._original(batch, places) if distilled else None
         asked = self.backbone.read(batch, learning=together).final.flatten(0, 1)[places]
         lambdas = [model_weight, *(heads_weight * self.settings.decay**k for k in range(1, self.distances))]
         scale = torch.tensor(lambdas, device=self.device) / counts.clamp(min=1)
@@ -95,7 +95,7 @@ class Medusa:
             piece = slice(begin, begin + rows)
             # A leaf of its own: only one piece's logits are ever in memory.
             hidden = asked[piece].detach().float().requires_grad_(together)
-            losses = self._losses(hidden, labels[piece], None if taught is None else taught[piece], together)
+            losses = self._losses(hidden, labels[piece], None if original is None else original[piece], together)
             (losses * scale).sum().backward()  # type: ignore[no-untyped-call]
             gradients.append(hidden.grad)
             total += losses.detach()
@@ -115,17 +115,17 @@ class Medusa:
         return 1.0, joint.weight * (sin(pi / 2 * share) if joint.schedule == "sine" else 1.0)
 
     @torch.no_grad()
-    def _taught(self, batch: Batch, places: Tensor) -> Tensor:  # (N, H)
-        """What the original model has at those places."""
+    def _original(self, batch: Batch, places: Tensor) -> Tensor:  # (N, H)
+        """The original model's hidden states at those places."""
         with self.backbone.original():
             return self.backbone.read(batch).final.flatten(0, 1)[places]
 
-    def _losses(self, hidden: Tensor, labels: Tensor, taught: Tensor | None, together: bool) -> Tensor:
+    def _losses(self, hidden: Tensor, labels: Tensor, original: Tensor | None, together: bool) -> Tensor:
         """The summed losses of the model and of every head, (K + 1,); the model's is 0 while it is frozen."""
         own = torch.zeros((), device=self.device)
-        if together and taught is not None:
+        if together and original is not None:
             with torch.no_grad(), self.backbone.original():
-                wanted = self.backbone.logits(taught).log_softmax(-1)
+                wanted = self.backbone.logits(original).log_softmax(-1)
             said = self.backbone.logits(hidden).log_softmax(-1)
             own = functional.kl_div(said, wanted, reduction="sum", log_target=True)
         elif together:
@@ -193,14 +193,14 @@ class Medusa:
         own = self.backbone.logits(hidden)  # (rows + K, V)
         loss[0] += float(functional.cross_entropy(own[:rows], labels[:rows, 0], reduction="sum"))
         found[0] += len(own[:rows])
-        choices, laws = own.argmax(-1), own.softmax(-1)
+        choices, distributions = own.argmax(-1), own.softmax(-1)
         for k, inner in enumerate(self._features(hidden[:rows]), start=1):
             at = (labels[:rows, k] != IGNORED).nonzero().flatten()
             logits = self._logits(k, inner[at])
             loss[k] += float(functional.cross_entropy(logits, labels[at, k], reduction="sum"))
             found[k] += len(at)
             ranks[k - 1] += torch.bincount(rank_of(logits, choices[at + k]), minlength=RANKS)[:RANKS].cpu()
-            accepted[k - 1] += overlap(logits, laws[at + k])
+            accepted[k - 1] += overlap(logits, distributions[at + k])
 
     def save(self, folder: Path, base: str, accuracies: Sequence[Sequence[float]]) -> None:
         """Write the heads as they are published, in the model's dtype."""

@@ -57,7 +57,7 @@ class Job:
 
     @property
     def work(self) -> Path:
-        """Where what is needed to go on is kept."""
+        """The folder of the checkpoint, the log and the model's own answers."""
         return self.out / "training"
 
 

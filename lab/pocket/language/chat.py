@@ -6,53 +6,12 @@ from collections.abc import Mapping
 from functools import cache
 from random import Random
 
-from .chat_rules import RECALLED, RULES
-from .chat_words import (
-    BAD_CAUSES,
-    COATS,
-    FEATURES,
-    FOODS,
-    GLAD,
-    GOOD_CAUSES,
-    IDEAS,
-    KINDS,
-    OCCASIONS,
-    PET_NAMES,
-    PETS,
-    PLANS,
-    RELATIVES,
-    SAD,
-    SIDES,
-    SUBJECTS,
-    THINGS,
-    TIMES,
-)
+from .chat_phrases import BAD_CAUSES, GOOD_CAUSES, IDEAS, RECALLED, RULES, SUBJECTS, TABLES, THINGS
 from .phrases import Bound, Choice, OpenValues, Parts, Phrase, read, write
 from .sample import Sample, Turn
 from .words import NAME, PEOPLE, coin
 
-_TABLES: dict[str, tuple[str, ...]] = {
-    "name": PEOPLE,
-    "hobby": tuple(THINGS),
-    "kind": KINDS,
-    "feature": FEATURES,
-    "plan": PLANS,
-    "relative": RELATIVES,
-    "when": TIMES,
-    "glad": GLAD,
-    "good": tuple(GOOD_CAUSES),
-    "sad": SAD,
-    "bad": tuple(BAD_CAUSES),
-    "pet": PETS,
-    "coat": COATS,
-    "petname": PET_NAMES,
-    "food": FOODS,
-    "side": SIDES,
-    "want": tuple(IDEAS),
-    "occasion": OCCASIONS,
-    "subject": tuple(SUBJECTS),
-}
-# What each topic is told with; the first slot tells which topic a text is about.
+# The slots of each topic; the first slot decides which topic a text is about.
 _TOPICS = {
     "hobby": ("hobby",),
     "place": ("place", "kind", "feature"),
@@ -68,7 +27,7 @@ _TOPIC_OF = {slots[0]: topic for topic, slots in _TOPICS.items()}
 _NEWS = ("hobby", "place", "plan", "joy", "gloom", "pet", "food")
 _NEWS_WEIGHTS = (30, 30, 30, 10, 15, 20, 20)
 _OPEN_VALUES: OpenValues = {
-    **_TABLES,
+    **TABLES,
     "place": NAME,
     "you_good": tuple(GOOD_CAUSES.values()),
     "you_bad": tuple(BAD_CAUSES.values()),
@@ -77,18 +36,18 @@ _Values = dict[str, tuple[str, ...]]
 
 
 def make(rng: Random) -> Sample:
-    """A conversation whose later turns may ask for what the earlier ones told."""
-    told: _Values = {}
-    topics: list[str] = []  # told of
+    """A conversation whose later turns may ask for what the user said in earlier ones."""
+    facts: _Values = {}
+    topics: list[str] = []  # that the user spoke of
     asked: list[str] = []  # asked about
     if rng.random() < 0.75:
-        told["name"] = (rng.choice(PEOPLE),)
+        facts["name"] = (rng.choice(PEOPLE),)
         topics.append("name")
-    kind = rng.choices(("news", "double", "ask"), (6, 2.5, 1.5))[0] if told else "double"
-    turns = [_telling(rng, told, topics, asked, kind, RULES["hello"] if told else None)]
-    turns.append(_later(rng, told, topics, asked, 0.3))
+    kind = rng.choices(("news", "double", "ask"), (6, 2.5, 1.5))[0] if facts else "double"
+    turns = [_statement(rng, facts, topics, asked, kind, RULES["hello"] if facts else None)]
+    turns.append(_later(rng, facts, topics, asked, 0.3))
     if rng.random() < 0.5:
-        turns.append(_later(rng, told, topics, asked, 0.65))
+        turns.append(_later(rng, facts, topics, asked, 0.65))
     return Sample("chat", tuple(turns))
 
 
@@ -114,19 +73,21 @@ def expected(prompt: str, reference: str) -> tuple[Phrase, _Values] | None:
     return None
 
 
-def _later(rng: Random, told: _Values, topics: list[str], asked: list[str], asking: float) -> Turn:
+def _later(rng: Random, facts: _Values, topics: list[str], asked: list[str], asking: float) -> Turn:
     """A turn that asks back, or goes on with something new; nothing is asked twice."""
     fresh = [topic for topic in topics if topic not in asked]
     if fresh and rng.random() < asking:
         topic = rng.choice(fresh)
         asked.append(topic)
         prompt = write(RULES[f"question_{topic}"], {}, rng)
-        return Turn(prompt, write(_recall(topic), _related(told), rng))
+        return Turn(prompt, write(_recall(topic), _related(facts), rng))
     news = rng.random() < 0.5 or {"idea", "view"} <= set(asked)
-    return _telling(rng, told, topics, asked, "news" if news else "ask", RULES["lead"])
+    return _statement(rng, facts, topics, asked, "news" if news else "ask", RULES["lead"])
 
 
-def _telling(rng: Random, told: _Values, topics: list[str], asked: list[str], kind: str, start: Phrase | None) -> Turn:
+def _statement(
+    rng: Random, facts: _Values, topics: list[str], asked: list[str], kind: str, start: Phrase | None
+) -> Turn:
     """The user tells news, or asks for an idea or a view."""
     if kind == "ask":
         chosen = [rng.choice([topic for topic in ("idea", "view") if topic not in asked])]
@@ -136,22 +97,22 @@ def _telling(rng: Random, told: _Values, topics: list[str], asked: list[str], ki
         topics.extend(chosen)
     for topic in chosen:
         for slot in _TOPICS[topic]:
-            told[slot] = (coin(rng),) if slot == "place" else (rng.choice(_TABLES[slot]),)
+            facts[slot] = (coin(rng),) if slot == "place" else (rng.choice(TABLES[slot]),)
     parts: list[Phrase] = [] if start is None else [start]
     if start is RULES["hello"]:
         parts.append(" ")
     for number, topic in enumerate(chosen):
         parts += ([" "] if number else []) + [RULES[f"ask_{topic}" if kind == "ask" else f"say_{topic}"]]
-    prompt = write(Parts(tuple(parts)), told, rng)
-    values = _related(told)
-    if "want" in told:  # an idea and another one
+    prompt = write(Parts(tuple(parts)), facts, rng)
+    values = _related(facts)
+    if "want" in facts:  # an idea and another one
         first, *others = rng.sample(values["idea"], 3)
         values |= {"idea": (first,), "other": tuple(others)}
     return Turn(prompt, write(_reply(tuple(chosen), start is RULES["hello"]), values, rng))
 
 
 def _news(rng: Random, topics: list[str], count: int) -> list[str]:
-    """Topics that are new; nobody is glad and sad in one conversation, and a mood is told of alone."""
+    """Topics that are new; nobody is glad and sad in one conversation, and a mood is the only news of its turn."""
     while True:
         chosen = list(dict.fromkeys(rng.choices(_NEWS, _NEWS_WEIGHTS, k=count)))
         moods = [topic for topic in (*topics, *chosen) if topic in ("joy", "gloom")]

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from .code_checker import BEFORE, DOC, ONE, REMARK, RESULT, right, written
-from .code_ops import OPS, Given, Op
+from .code_operations import OPS, Given, Op
 from .code_reader import parses
 from .phrases import Filled, Values, parse, write
 from .sample import Sample, Turn

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from .code_evaluator import RefusedError, call
-from .code_ops import OPS, Given, Op
+from .code_operations import OPS, Given, Op
 from .code_reader import BROKEN, take_apart
 from .phrases import Filled, OpenValues, Parts, parse, read
 from .wishes import WISH

@@ -10,7 +10,7 @@ from random import Random
 
 from .atlas import FACTS, rivals
 from .phrases import Capital, Choice, Filled, Parts, Phrase, falling, read, write
-from .qa_words import ASKED, CLAIM, CLOSING, GREETING, JOIN, LEAD, NOUNS, OPENING, REQUEST, THANKS, TOLD, VERDICTS
+from .qa_phrases import ASKED, CLAIM, CLOSING, GREETING, JOIN, LEAD, NOUNS, OPENING, REQUEST, STATED, THANKS, VERDICTS
 from .sample import Sample, Turn
 
 _LONGEST = 500  # characters of an answer: more than are ever written
@@ -86,7 +86,7 @@ def _claim(rng: Random) -> tuple[list[Point], str]:
     verdict = rng.choice(("yes", "no"))
     if verdict == "no":
         claimed = rng.choice(rivals(about, claimed))
-    question = write(Capital(Parts((CLAIM, TOLD[about]))), {"s": subject, "v": claimed}, rng)
+    question = write(Capital(Parts((CLAIM, STATED[about]))), {"s": subject, "v": claimed}, rng)
     return [Point(subject, about, verdict)], f"{question}?"
 
 
@@ -105,15 +105,15 @@ def _question(rng: Random, points: Sequence[Point]) -> str:
 @lru_cache(maxsize=4096)
 def _answer(points: tuple[Point, ...]) -> Phrase:
     """All answers that tell these points in this order, each in a sentence of its own or joined to the one before."""
-    told = [_told(point) for point in points]
-    parts: list[Phrase] = [OPENING, Capital(Parts((LEAD, told[0])))]
-    for more in told[1:]:
+    statements = [_statement(point) for point in points]
+    parts: list[Phrase] = [OPENING, Capital(Parts((LEAD, statements[0])))]
+    for more in statements[1:]:
         alone = Parts((". ", Capital(Parts((LEAD, more)))))
         parts.append(Choice((alone, Parts((JOIN, more))), falling(2)))
     return Parts((*parts, ".", CLOSING))
 
 
-def _told(point: Point) -> Phrase:
+def _statement(point: Point) -> Phrase:
     """The statement of a fact, and whether the claim was right."""
-    told = Parts((TOLD[point.about], VERDICTS[point.verdict]))
-    return Filled(told, {"s": point.subject, "v": point.value})
+    statement = Parts((STATED[point.about], VERDICTS[point.verdict]))
+    return Filled(statement, {"s": point.subject, "v": point.value})

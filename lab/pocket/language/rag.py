@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 
 from .phrases import Capital, Filled, Parts, Phrase, read, write
-from .rag_words import ASK, ATTRIBUTES, CLOSING, FOUND, OPENING, PLEA, READ, SHORT, THINGS
+from .rag_phrases import ASK, ATTRIBUTES, CLOSING, FOUND, OPENING, PLEA, READ, SHORT, THINGS
 from .sample import Sample, Turn
 from .words import coins
 
@@ -26,14 +26,14 @@ class Point:
     value: str
 
     @property
-    def told(self) -> str:
+    def predicate(self) -> str:
         """What the sentence says of its subject."""
-        return f"{ATTRIBUTES[self.about].told} {self.value}."
+        return f"{ATTRIBUTES[self.about].predicate} {self.value}."
 
     @property
     def sentence(self) -> str:
         """The sentence, which ends with its passage's mark, as citations do."""
-        return f"{self.name} {self.told[:-1]} [{self.passage}]."
+        return f"{self.name} {self.predicate[:-1]} [{self.passage}]."
 
 
 def make(rng: Random) -> Sample:
@@ -60,15 +60,15 @@ def meaning(prompt: str, text: str) -> Point | None:
     """The point that an answer makes; None where it is not wholly an answer, or where no passage tells it."""
     if max(len(prompt), len(text)) > _LONGEST:
         return None
-    quoted = (point for point in told(prompt) if point.sentence in text)
+    quoted = (point for point in facts(prompt) if point.sentence in text)
     return next((point for point in quoted if read(_answer(point), {}, text) is not None), None)
 
 
-def told(prompt: str) -> Iterator[Point]:
+def facts(prompt: str) -> Iterator[Point]:
     """All that the passages of a prompt tell."""
     for name, words, value, number in _SENTENCE.findall(prompt):
         for about, attribute in ATTRIBUTES.items():
-            if words == attribute.told:
+            if words == attribute.predicate:
                 yield Point(int(number), name, about, value)
 
 
@@ -99,4 +99,4 @@ def _answer(point: Point) -> Phrase:
     """All answers that make the point."""
     thing = point.name.split(" ")[1].lower()
     values = {"q": point.sentence, "n": point.name, "t": thing}
-    return Filled(Parts((OPENING, FOUND, Capital(SHORT), point.told, CLOSING)), values)
+    return Filled(Parts((OPENING, FOUND, Capital(SHORT), point.predicate, CLOSING)), values)

@@ -8,7 +8,7 @@ from random import Random
 
 from .phrases import OpenValues, Phrase, read, write
 from .sample import Sample, Turn
-from .summary_rules import DAYS, RULES, SIDES, STORIES
+from .summary_phrases import DAYS, RULES, SIDES, STORIES
 from .words import NAME, PEOPLE, coin
 
 _NUMBER = re.compile(r"[1-9][0-9]?(?![0-9])")

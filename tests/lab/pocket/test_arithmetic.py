@@ -8,8 +8,7 @@ from random import Random
 
 import pytest
 
-from lab.pocket.language.arithmetic import make, right
-from lab.pocket.language.arithmetic_steps import Meaning, Step, read_answer, write_answer
+from lab.pocket.language.arithmetic import Meaning, Step, make, read_answer, right, write_answer
 from lab.pocket.language.sample import Turn
 
 SEEDS = range(1500)

@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from lab.pocket.language.chat import expected, make, right
-from lab.pocket.language.chat_words import BAD_CAUSES, PET_NAMES, SUBJECTS, THINGS
+from lab.pocket.language.chat_phrases import BAD_CAUSES, PET_NAMES, SUBJECTS, THINGS
 from lab.pocket.language.phrases import write
 from lab.pocket.language.sample import Sample, Turn
 from lab.pocket.language.words import PEOPLE

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from lab.pocket.language import code, code_checker, code_evaluator, code_reader
-from lab.pocket.language.code_ops import OPS
+from lab.pocket.language.code_operations import OPS
 
 SEEDS = range(400)
 PROMPT = (

@@ -52,7 +52,7 @@ def test_own_answers_and_other_wordings_are_right() -> None:
 
 
 def test_passages_tell_what_was_put_in() -> None:
-    assert list(rag.told(PROMPT)) == [
+    assert list(rag.facts(PROMPT)) == [
         rag.Point(1, "Belarsa Inn", "builder", "Ada"),
         rag.Point(1, "Belarsa Inn", "year", "1874"),
         rag.Point(2, "Coranvik Inn", "material", "oak"),
@@ -64,16 +64,16 @@ def test_passages_tell_what_was_put_in() -> None:
 
 def test_passages_are_easy_to_tell_apart() -> None:
     for seed in SEEDS:
-        told = list(rag.told(turn(seed).prompt))
-        assert len(told) == 6
-        assert len({point.name[:3] for point in told}) == 3
-        assert len({point.value[:2] for point in told}) == 6
+        found = list(rag.facts(turn(seed).prompt))
+        assert len(found) == 6
+        assert len({point.name[:3] for point in found}) == 3
+        assert len({point.value[:2] for point in found}) == 6
 
 
 def test_every_other_point_is_wrong() -> None:
     for seed in SEEDS:
         asked = turn(seed)
-        others = [other for other in rag.told(asked.prompt) if other != point(asked)]
+        others = [other for other in rag.facts(asked.prompt) if other != point(asked)]
         assert len(others) == 5
         for other in others:
             assert not rag.right(asked.prompt, rag.answer(other, Random(seed)), asked.answer), other

@@ -11,7 +11,7 @@ import pytest
 from lab.pocket.language.phrases import write
 from lab.pocket.language.sample import Turn
 from lab.pocket.language.summary import expected, make, right
-from lab.pocket.language.summary_rules import DAYS, STORIES
+from lab.pocket.language.summary_phrases import DAYS, STORIES
 from lab.pocket.language.words import PEOPLE
 
 SEEDS = 600

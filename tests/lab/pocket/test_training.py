@@ -271,7 +271,7 @@ def test_a_methods_table_is_made_of_any_report_and_hides_no_difference() -> None
     assert "; all but jacobi wrote the same text" in table and "| - | | prompt_lookup |" in table
 
 
-def test_the_machine_that_was_used_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_card_names_the_machine_that_was_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """A training on the processor owes nothing to the graphics card beside it."""
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"Abacus {device.index}")

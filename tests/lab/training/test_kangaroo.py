@@ -52,7 +52,7 @@ def by_hand(learner: Kangaroo, batch: Batch, folder: Path, shift: int = 0) -> tu
         ("llama", 1, "mlp_only"),
     ],
 )
-def test_the_adapter_learns_the_models_own_law_at_the_same_place(
+def test_the_adapter_learns_the_models_own_distribution_at_the_same_place(
     backbone: MakeBackbone, batch: Batch, tmp_path: Path, family: str, layer: int, architecture: str
 ) -> None:
     """Measured on packed rows, and by hand on each alone with the engine's adapter. The control is off by one."""
@@ -83,7 +83,7 @@ def test_an_adapter_learns_and_its_model_stays_as_it_is(backbone: MakeBackbone, 
     (start,) = learner.measure([batch])["heads"]
     losses = train(learner, batch, tmp_path)
     (end,) = learner.measure([batch])["heads"]
-    assert sum(losses[-5:]) < sum(losses[:5]) - 1.0, "towards the entropy of the model's own law, below which none goes"
+    assert sum(losses[-5:]) < sum(losses[:5]) - 1.0, "towards the entropy of the model, below which none goes"
     assert end["acceptance"] > start["acceptance"] + 0.05
     assert all(torch.equal(weight, before[name]) for name, weight in model.model.state_dict().items())
 

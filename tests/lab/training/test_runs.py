@@ -140,7 +140,7 @@ def test_no_more_lines_are_read_at_once_than_allowed(
 def test_a_model_that_teaches_itself(
     backbone: Callable[..., Backbone], codec: Codec, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its own answers as data, its own law as the lesson, and questions answered before and after."""
+    """Its own answers as data, its own distributions as the lesson, and questions answered before and after."""
     talker = backbone(max_position_embeddings=4096)
     talker.model.generation_config.eos_token_id = list(range(2, 90))  # a random model's answers do end then
     talker.save(home / "model", codec)
@@ -171,7 +171,7 @@ def test_right_answers_before_and_after_are_counted_in_one_dtype(home: Path, mon
     assert loaded == [(str(home / "model"), "bfloat16"), (str(home / "out" / "backbone"), "bfloat16")]
 
 
-def test_what_a_quantised_model_was_before_is_told_of_its_unquantised_weights(
+def test_what_a_quantised_model_was_before_is_measured_on_its_unquantised_weights(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What it learnt is merged into these: beside four bits, the end of rounding would pass for learning."""
@@ -327,10 +327,10 @@ def test_fewer_answers_at_once_go_on_where_the_memory_ended(
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_answers_follow_the_models_law_and_not_its_usual_settings(
+def test_answers_follow_the_models_distribution_and_not_its_usual_settings(
     backbone: Callable[..., Backbone], codec: Codec, tmp_path: Path, temperature: float
 ) -> None:
-    """transformers fills whatever a call leaves open from generation_config.json, which bends the law at will."""
+    """transformers fills whatever a call leaves open from generation_config.json, which bends the distribution."""
     from transformers import GenerationConfig
 
     model, ends = backbone("mistral"), chatty(codec)

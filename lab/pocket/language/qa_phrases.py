@@ -31,7 +31,7 @@ ASKED: Mapping[str, Phrase] = {
     "job": form("[what is the job of {s}|which job has {s}]"),
     "music": form("[what is the instrument of {s}|which instrument is played by {s}]"),
 }
-TOLD: Mapping[str, Phrase] = {
+STATED: Mapping[str, Phrase] = {
     "river": form("[the river of {s} is the|{s} lies on the river] {v}"),
     "mayor": form("[the mayor of {s} is|{s} has the mayor] {v}"),
     "dish": form("[the dish of {s} is|{s} is known for the dish] {v}"),
@@ -40,7 +40,7 @@ TOLD: Mapping[str, Phrase] = {
     "job": form("[the job of {s} is|{s} has the job of] {v}"),
     "music": form("[the instrument of {s} is the|{s} plays one instrument, the] {v}"),
 }
-# What follows a fact that was claimed: the fact is told first, so that the claim only has to be compared with it.
+# What follows a fact that was claimed: the fact comes first, so that the claim only has to be compared with it.
 VERDICTS: Mapping[str, Phrase] = {
     "": "",
     "yes": form(", so [the answer is yes|that is right]"),

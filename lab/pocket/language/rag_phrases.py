@@ -23,7 +23,7 @@ THINGS = listed("Bridge Inn Garden Mill Tower Hall Chapel Clock Library Market")
 class Attribute:
     """One thing that a passage may tell of its subject `{n}`; the value, one word, is last in its sentence."""
 
-    told: str  # follows the name in a passage and in the answer
+    predicate: str  # follows the name in a passage and in the answer
     asked: str
     values: Sequence[str]
 

@@ -1,4 +1,4 @@
-"""What reports are about, and how reports and summaries are told: six kinds of event, each with values and clauses."""
+"""What reports are about, and how they and their summaries are worded: six kinds of event with values and clauses."""
 
 from __future__ import annotations
 
