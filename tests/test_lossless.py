@@ -1,4 +1,8 @@
-"""Tier 1: whatever a method proposes, the text is the one that one-at-a-time decoding writes, token by token."""
+"""Tier 1: whatever a method proposes, the text is the one that one-at-a-time decoding writes, token by token.
+
+The default tier takes 50 prompts for every method and setting, which still are every budget on every kind of model;
+`--all` takes 200.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ from decoding.tree import Builder
 from decoding.types import Draft, Role
 from tests.toys import CASES, COPYING, SETTINGS, cycle, engine, hashed, plain, prompt_for, tied, title, toy
 
-SEEDS, LONGEST, TOYS = 200, 40, 25
+SEEDS, ALL_SEEDS, LONGEST, TOYS = 50, 200, 40, 25
 Params = Mapping[str, Any]
 every_method = pytest.mark.parametrize(("method", "params"), CASES, ids=title)
 every_copying_method = pytest.mark.parametrize(("method", "params"), COPYING, ids=title)
@@ -38,16 +42,24 @@ def engines() -> list[Engine]:
     return [engine(toy(kind, seed=kind)) for kind in range(TOYS)]
 
 
+@pytest.fixture(scope="module")
+def seeds(everything: bool) -> int:
+    """How many prompts a test takes."""
+    return ALL_SEEDS if everything else SEEDS
+
+
 def test_every_method_has_settings() -> None:
     """A method that nobody wrote settings for would be in no test of this file."""
     assert set(METHODS) <= set(SETTINGS)
 
 
 @every_method
-def test_greedy_text_is_the_plain_one_for_every_budget(method: str, params: Params, engines: list[Engine]) -> None:
+def test_greedy_text_is_the_plain_one_for_every_budget(
+    method: str, params: Params, engines: list[Engine], seeds: int
+) -> None:
     """A wrong acceptance, a lost bonus token, a cut at the wrong place, a budget overrun by an accepted run."""
     met = Counter[int]()
-    for seed in range(SEEDS):
+    for seed in range(seeds):
         machine = engines[seed % TOYS]
         prompt = prompt_for(machine.model, seed)
         expected = plain(machine.model, prompt, LONGEST)
@@ -56,13 +68,15 @@ def test_greedy_text_is_the_plain_one_for_every_budget(method: str, params: Para
             assert result.ids == expected[:budget], f"seed {seed}, budget {budget}"
             assert result.summary.finish == "length"
             met[budget] += 1
-    assert len(met) == LONGEST and min(met.values()) >= SEEDS // 10
+    assert len(met) == LONGEST and min(met.values()) >= seeds // 10
 
 
 @every_method
-def test_the_text_ends_at_the_end_token_wherever_it_stands(method: str, params: Params, engines: list[Engine]) -> None:
+def test_the_text_ends_at_the_end_token_wherever_it_stands(
+    method: str, params: Params, engines: list[Engine], everything: bool
+) -> None:
     """Tokens accepted together with an end of text, but behind it, must not be written."""
-    for seed in range(60):
+    for seed in range(60 if everything else TOYS):
         machine = engines[seed % TOYS]
         prompt = prompt_for(machine.model, seed)
         text = plain(machine.model, prompt, 16)
@@ -73,9 +87,11 @@ def test_the_text_ends_at_the_end_token_wherever_it_stands(method: str, params: 
 
 
 @every_method
-def test_the_text_ends_at_a_stop_string_wherever_it_stands(method: str, params: Params, engines: list[Engine]) -> None:
+def test_the_text_ends_at_a_stop_string_wherever_it_stands(
+    method: str, params: Params, engines: list[Engine], everything: bool
+) -> None:
     """A stop string completed inside an accepted run must end the run there, not at the step's end."""
-    for seed in range(40):
+    for seed in range(40 if everything else TOYS):
         machine = engines[seed % TOYS]
         prompt = prompt_for(machine.model, seed)
         ids = plain(machine.model, prompt, 16)
@@ -120,9 +136,11 @@ def test_greedy_text_under_a_repetition_penalty(method: str, params: Params, eng
 
 
 @every_copying_method
-def test_sampled_text_is_that_of_autoregressive_sampling(method: str, params: Params, engines: list[Engine]) -> None:
+def test_sampled_text_is_that_of_autoregressive_sampling(
+    method: str, params: Params, engines: list[Engine], seeds: int
+) -> None:
     """A method whose guesses are no samples must not consume randomness, whatever is accepted or rejected."""
-    for seed in range(SEEDS):
+    for seed in range(seeds):
         machine = engines[seed % TOYS]
         sampling = {**SAMPLINGS[seed % len(SAMPLINGS)], "seed": seed}
         options: dict[str, Any] = {"sampling": sampling, "max_new_tokens": 1 + seed % LONGEST, "record": "off"}

@@ -1,4 +1,7 @@
-"""Tier 1 on real decoders: tiny random transformers models, against transformers' own `generate`."""
+"""Tier 1 on real decoders: tiny random transformers models, against transformers' own `generate`.
+
+The default tier runs every setting of a method on one family, in turn; `--all` runs every setting on every family.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import torch
 from decoding.engine import Engine
 from tests.families import YARN, tiny
 from tests.families import machine as with_parts
+from tests.tiers import crossed
 from tests.toys import CASES, COPYING, title
 
 Params = Mapping[str, Any]
@@ -57,8 +61,7 @@ def generated(
     return tuple(out[len(prompt) :])
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize(("method", "params"), CASES, ids=title)
+@pytest.mark.parametrize(("method", "params", "family"), crossed(CASES, FAMILIES), ids=title)
 def test_greedy_text_is_what_transformers_writes(method: str, params: Params, family: str) -> None:
     """A rejected draft left in the cache, a wrong mask or position, a penalty that forgets the path."""
     for seed in range(SEEDS):
@@ -76,8 +79,7 @@ def words(length: int) -> tuple[int, ...]:
     return tuple(ids[: length - length // 3] + ids[: length // 3])
 
 
-@pytest.mark.parametrize("family", ["longrope", "dynamic"])
-@pytest.mark.parametrize(("method", "params"), CASES, ids=title)
+@pytest.mark.parametrize(("method", "params", "family"), crossed(CASES, ["longrope", "dynamic"]), ids=title)
 def test_text_that_outgrows_its_rotation(method: str, params: Params, family: str) -> None:
     """Where the rotation depends on the text's length, a guess must not see it from another length than its own."""
     for length in (5, 28, 40):  # the 33rd token is written late, early, or stands in the prompt
@@ -95,8 +97,7 @@ def test_the_stretched_context_can_be_used(family: str) -> None:
     assert result.ids == generated(family, words(5), count=45)
 
 
-@pytest.mark.parametrize("family", ["qwen3", "phi3", "qwen2-mixed"])
-@pytest.mark.parametrize(("method", "params"), CASES, ids=title)
+@pytest.mark.parametrize(("method", "params", "family"), crossed(CASES, ["qwen3", "phi3", "qwen2-mixed"]), ids=title)
 def test_text_ends_where_transformers_ends_it(method: str, params: Params, family: str) -> None:
     """An end token within an accepted draft must cut off what was accepted behind it, and not what stands before."""
     for seed in (2, 4):

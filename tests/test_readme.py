@@ -29,6 +29,7 @@ COMMANDS = [line for block in blocks("sh") for line in block.splitlines()]
 MAKE_TARGETS = sorted({*re.findall(r"`make ([a-z-]+)", README), *(c.split()[1] for c in COMMANDS if c[:4] == "make")})
 
 
+@pytest.mark.slow
 def test_the_commands_run_one_after_the_other(tmp_path: Path) -> None:
     """A newcomer types what stands there; a renamed flag must not survive in the text."""
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
@@ -56,12 +57,14 @@ def planned(target: str) -> list[str]:
     return [sys.executable, *shlex.split(command)[1:]]
 
 
+@pytest.mark.slow  # `.ci/run` runs it with what a Space has
 def test_make_demo_shows_every_method() -> None:
     done = subprocess.run(planned("demo"), cwd=ROOT, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert all(method in done.stdout for method in METHODS)
 
 
+@pytest.mark.slow  # tests/app/test_start.py starts the page too
 def test_make_run_serves_the_page() -> None:
     """The first thing that anybody sees, on a port of its own."""
     with socket.socket() as free:

@@ -89,12 +89,58 @@ class Watched:
             self.strangers.append(request.url)
 
 
+class Tab:
+    """A page that the tests of a module have one after the other, each as if it had just been opened."""
+
+    def __init__(self, chromium: Any) -> None:
+        self.context, self.watched, self.free = chromium.new_context(), Watched(), True
+        self._page = None
+
+    def open(self, width: int, height: int) -> Any:
+        """Hand out the page, blank and of this size."""
+        if self._page is None or self._page.is_closed():
+            self._page = self.context.new_page()
+            self._page.set_default_timeout(PATIENCE)
+            self.watched.attach(self._page)
+        self.free = False
+        self._page.set_viewport_size({"width": width, "height": height})
+        return self._page
+
+    def reset(self) -> None:
+        """Leave nothing of a test: neither its document and history nor storage, permissions, routes or the pointer."""
+        self.context.clear_permissions()
+        self.context.clear_cookies()
+        if self._page is not None and not self._page.is_closed():
+            self._page.unroute_all()
+            self._page.goto("about:blank")
+            self._page.mouse.move(-1, -1)
+            session = self.context.new_cdp_session(self._page)
+            session.send("Storage.clearDataForOrigin", {"origin": "*", "storageTypes": "all"})
+            session.send("Page.resetNavigationHistory")
+            session.detach()
+        self.free = True
+
+
+@pytest.fixture(scope="module")
+def tab(chromium: Any) -> Iterator[Tab]:
+    """One page for a module."""
+    made = Tab(chromium)
+    yield made
+    made.context.close()
+
+
 @pytest.fixture
-def new_page(chromium: Any) -> Iterator[Callable[..., Any]]:
-    """Opens pages; at the end none may have had an error, or asked anyone but this machine."""
+def new_page(chromium: Any, tab: Tab) -> Iterator[Callable[..., Any]]:
+    """Opens pages; at the end none may have had an error, or asked anyone but this machine.
+
+    The first is the module's, unless a test wants one that is `alone` or of another kind; each of the others has a
+    context of its own, as another visitor's would.
+    """
     opened, watched = [], Watched()
 
-    def open_page(width: int = 1280, height: int = 1000, **options: Any) -> Any:
+    def open_page(width: int = 1280, height: int = 1000, alone: bool = False, **options: Any) -> Any:
+        if tab.free and not alone and not options:
+            return tab.open(width, height)
         context = chromium.new_context(viewport={"width": width, "height": height}, **options)
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
@@ -105,8 +151,12 @@ def new_page(chromium: Any) -> Iterator[Callable[..., Any]]:
     yield open_page
     for context in opened:
         context.close()
-    assert watched.errors == []
-    assert watched.strangers == []
+    tab.reset()
+    errors, strangers = [*watched.errors, *tab.watched.errors], [*watched.strangers, *tab.watched.strangers]
+    tab.watched.errors.clear()
+    tab.watched.strangers.clear()
+    assert errors == []
+    assert strangers == []
 
 
 @dataclass

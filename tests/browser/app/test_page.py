@@ -248,7 +248,7 @@ def test_no_serious_violation_of_accessibility(new_page: NewPage, served: Served
 
 def test_a_page_at_rest_draws_nothing(new_page: NewPage, served: Served) -> None:
     """Gradio's sign that the page is loading asked for sixty frames a second for as long as the page was open."""
-    page = new_page()
+    page = new_page(alone=True)
     page.add_init_script(
         "const ask = requestAnimationFrame; globalThis.asked = 0;"
         "globalThis.requestAnimationFrame = (drawn) => { globalThis.asked += 1; return ask(drawn); };"

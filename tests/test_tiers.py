@@ -1,0 +1,89 @@
+"""The tests' own rules: what the default tier leaves out, what markers mean, and that a test of a law has power."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.tiers import crossed
+
+ROOT = Path(__file__).parent.parent
+TESTS = sorted(ROOT.glob("tests/**/*.py"))
+TWO = "import pytest\n\ndef test_quick(everything): assert not everything\n\n@pytest.mark.slow\ndef test_slow(): pass\n"
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def run(folder: Path, *flags: str) -> str:
+    """What pytest says of a quick test, which wants to be in the default tier, and a slow one."""
+    (folder / "test_two.py").write_text(TWO)
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers = slow\n")
+    command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", "--rootdir", folder]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [*command, *flags, "test_two.py"], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    return done.stdout
+
+
+def test_slow_tests_are_left_out_and_counted(tmp_path: Path) -> None:
+    """Also where they are collected in other processes, whose collecting nobody sees."""
+    said = run(tmp_path, "-n1")
+    assert "1 passed" in said and "1 slow tests were left out" in said
+
+
+def test_all_runs_everything(tmp_path: Path) -> None:
+    said = run(tmp_path, "--all")
+    assert "1 failed, 1 passed" in said and "left out" not in said
+
+
+def test_every_case_and_every_pair_is_in_a_tier() -> None:
+    """All pairs in the whole suite; in the default tier every case once, and all others beside enough cases."""
+    pairs = crossed([("a", 1), ("a", 2), ("b", 1)], "xy")
+    assert [pair.values for pair in pairs] == [
+        (*case, other) for case in [("a", 1), ("a", 2), ("b", 1)] for other in "xy"
+    ]
+    quick = [pair.values for pair in pairs if not pair.marks]
+    assert quick == [("a", 1, "x"), ("a", 2, "y"), ("b", 1, "x")]
+    assert all([mark.name for mark in pair.marks] == ["slow"] for pair in pairs if pair.values not in quick)
+
+
+def test_every_marker_is_documented_and_used() -> None:
+    """pytest refuses a marker that pyproject.toml does not name; one that nothing uses selects nothing."""
+    options = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["pytest"]["ini_options"]
+    assert "--strict-markers" in options["addopts"]
+    used = {found for path in TESTS for found in re.findall(r"\bmark\.(\w+)", path.read_text(encoding="utf-8"))}
+    for marker in options["markers"]:
+        word, _, meaning = marker.partition(": ")
+        assert meaning and word in used, marker
+
+
+def imported(path: Path) -> set[str]:
+    """The names that a file imports from others."""
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    return {alias.name for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names}
+
+
+OF_LAWS = [path for path in TESTS if path.stem != "laws" and imported(path) & {"chi2", "FALSE_ALARM"}]
+
+
+@pytest.mark.parametrize("path", OF_LAWS, ids=name)
+def test_a_test_of_a_law_states_its_power(path: Path) -> None:
+    """A test of samples that does not say which bias it sees, and how surely, may see none."""
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    told = [ast.get_docstring(node) or "" for node in nodes if isinstance(node, ast.Module | ast.FunctionDef)]
+    stated = [text for text in told if re.search(r"Power: .*\b0\.99\b.*\bvariation\s+distance\b", text, re.DOTALL)]
+    assert stated and "power" in imported(path), "state the power in a docstring, and test what it states"
+
+
+def test_the_tests_of_laws_are_found() -> None:
+    assert {path.stem for path in OF_LAWS} >= {"test_distribution", "test_kangaroo"}
