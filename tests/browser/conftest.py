@@ -106,19 +106,27 @@ class Tab:
         self._page.set_viewport_size({"width": width, "height": height})
         return self._page
 
-    def reset(self) -> None:
-        """Leave nothing of a test: neither its document and history nor storage, permissions, routes or the pointer."""
+    def reset(self) -> Watched:
+        """Leave nothing of a test: neither its document and history nor storage, permissions, routes or the pointer.
+
+        Returns what went wrong until then: a page that is left aborts its requests, which is no error of a test.
+        """
         self.context.clear_permissions()
         self.context.clear_cookies()
+        seen = Watched([*self.watched.errors], [*self.watched.strangers])
         if self._page is not None and not self._page.is_closed():
             self._page.unroute_all()
+            self._page.evaluate("() => { try { sessionStorage.clear(); } catch { /* a blank page has none */ } }")
             self._page.goto("about:blank")
             self._page.mouse.move(-1, -1)
             session = self.context.new_cdp_session(self._page)
             session.send("Storage.clearDataForOrigin", {"origin": "*", "storageTypes": "all"})
             session.send("Page.resetNavigationHistory")
             session.detach()
+        self.watched.errors.clear()
+        self.watched.strangers.clear()
         self.free = True
+        return seen
 
 
 @pytest.fixture(scope="module")
@@ -151,12 +159,9 @@ def new_page(chromium: Any, tab: Tab) -> Iterator[Callable[..., Any]]:
     yield open_page
     for context in opened:
         context.close()
-    tab.reset()
-    errors, strangers = [*watched.errors, *tab.watched.errors], [*watched.strangers, *tab.watched.strangers]
-    tab.watched.errors.clear()
-    tab.watched.strangers.clear()
-    assert errors == []
-    assert strangers == []
+    seen = tab.reset()
+    assert [*watched.errors, *seen.errors] == []
+    assert [*watched.strangers, *seen.strangers] == []
 
 
 @dataclass
