@@ -1,4 +1,8 @@
-"""What of a product of cases the default tier of the tests takes; `pytest --all` takes everything."""
+"""Two tiers of tests.
+
+`pytest` runs the default tier: every promise, in as many samples as show a break of it. `pytest --all` adds the tests
+marked `slow`, and gives those that take the fixture `everything` all of their samples.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from typing import Any
 import pytest
 
 slow = pytest.mark.slow
+_LEFT_OUT = pytest.StashKey[int]()
 
 
 def crossed(cases: Iterable[Sequence[Any]], others: Sequence[Any]) -> list[Any]:
@@ -21,3 +26,44 @@ def crossed(cases: Iterable[Sequence[Any]], others: Sequence[Any]) -> list[Any]:
         for at, case in enumerate(cases)
         for turn, other in enumerate(others)
     ]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the flag that asks for both tiers."""
+    parser.addoption("--all", action="store_true", help="run slow tests too, and every test with all of its samples")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what only the whole suite runs, unless it is asked for: by --all, by -m, or by a test's full name."""
+    named = "slow" in config.getoption("markexpr") or any("::" in name for name in config.args)
+    asked = named or config.getoption("all")
+    left_out = [] if asked else [item for item in items if item.get_closest_marker("slow")]
+    if left_out:
+        items[:] = [item for item in items if not item.get_closest_marker("slow")]
+        config.hook.pytest_deselected(items=left_out)
+    _count(config, len(left_out))
+
+
+def _count(config: pytest.Config, left_out: int) -> None:
+    config.stash[_LEFT_OUT] = left_out
+    if hasattr(config, "workeroutput"):  # in a process of xdist, which collects for itself
+        config.workeroutput["left_out"] = left_out
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Take over what a process of xdist has left out: the same as every other that did not crash."""
+    if "left_out" in getattr(node, "workeroutput", {}):
+        node.config.stash[_LEFT_OUT] = node.workeroutput["left_out"]
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say how much was left out."""
+    if left_out := config.stash.get(_LEFT_OUT, 0):
+        terminalreporter.write_line(f"slow tests left out: {left_out} (`make test-all` runs them, with pytest --all)")
+
+
+@pytest.fixture(scope="session")
+def everything(request: pytest.FixtureRequest) -> bool:
+    """Whether a test shall take all of its samples and combinations."""
+    return bool(request.config.getoption("all"))
