@@ -76,7 +76,8 @@ def test_nothing_raises_a_bare_error(path: Path) -> None:
     """A plain ValueError is a bug's; a user's mistake has a class of its own."""
     allowed = {
         "_constant",  # the JSON reader's hook: the caller makes the sentence
-        "pack",  # of training rows: a recipe of ours that cannot work
+        "draw_batch",  # of training rows: a recipe of ours that cannot work
+        "_reader",  # of a panel's type: the mistake of a method's author, found by their first test
     }
     for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) and function.name not in allowed:
