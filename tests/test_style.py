@@ -28,6 +28,7 @@ CHECKED = (
     "decoding/session_pool.py",
     "decoding/stops.py",
     "decoding/types.py",
+    "lab",
 )
 RIDDLES = frozenset(
     {"told", "tells", "tell", "kept", "keeps", "led", "wins", "win", "house", "doors", "door", "law", "laws", "spoken"}

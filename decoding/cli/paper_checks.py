@@ -49,8 +49,8 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Measure, judge and write."""
-    from lab.papers.claims import examine
-    from lab.papers.experiment import Experiment, ask
+    from lab.papers.claims import check_claims
+    from lab.papers.experiment import Experiment, answer_questions
     from lab.papers.page import conditions, document, page
 
     limit = whole("--limit", arguments.limit, 1, 100_000)
@@ -63,9 +63,9 @@ def main(arguments: argparse.Namespace) -> int:
     engine = load_engine(arguments)
     with Progress() as progress:
         variants = _variants(arguments, engine, progress)
-        questions = ask(engine, tasks, budget, lambda share: progress("answering the questions", share))
+        questions = answer_questions(engine, tasks, budget, lambda share: progress("answering the questions", share))
         experiment = Experiment(engine, questions, budget, variants)
-        findings = examine(experiment, papers, progress)
+        findings = check_claims(experiment, papers, progress)
         experiment.progress = lambda share: progress("checking the answers that differ", share)
         measured = conditions(experiment, _flags(arguments))
     Path(arguments.out).write_text(page(findings, measured), encoding="utf-8")
@@ -122,15 +122,15 @@ def _one_bench(tasks: list[Task]) -> list[Task]:
 
 def _variants(arguments: argparse.Namespace, engine: Engine, progress: Progress) -> dict[str, Variant]:
     """The engines that ablations need: those that the flags name, and stores of the embedded family's text."""
-    from lab.papers.variants import adapters, joint, stores
+    from lab.papers.variants import build_stores, load_adapters, load_medusa_2
 
     found: dict[str, Variant] = {}
     if arguments.kangaroo_variants is not None:
-        found |= adapters(engine, Path(clean(arguments.kangaroo_variants)))
+        found |= load_adapters(engine, Path(clean(arguments.kangaroo_variants)))
     if arguments.medusa_2 is not None:
-        found |= joint(engine, Path(clean(arguments.medusa_2)), progress)
+        found |= load_medusa_2(engine, Path(clean(arguments.medusa_2)), progress)
     elif arguments.model == embedded.TARGET:
-        found |= joint(engine, embedded.PARTS[embedded.MEDUSA_2]["medusa"], progress)
+        found |= load_medusa_2(engine, embedded.PARTS[embedded.MEDUSA_2]["medusa"], progress)
     if arguments.model == embedded.TARGET and embedded.STORE.is_file():
-        found |= stores(engine, embedded.STORE, progress)
+        found |= build_stores(engine, embedded.STORE, progress)
     return found

@@ -114,7 +114,7 @@ class Finding:
     judgement: Judgement
 
 
-def examine(experiment: Experiment, papers: Iterable[Paper], progress: Progress) -> list[Finding]:
+def check_claims(experiment: Experiment, papers: Iterable[Paper], progress: Progress) -> list[Finding]:
     """Measure and judge every claim; one that cannot be measured says why and stops no other."""
     asked = [(paper, claim) for paper in papers for claim in paper.claims]
     findings = []
@@ -134,7 +134,7 @@ def examine(experiment: Experiment, papers: Iterable[Paper], progress: Progress)
     return findings
 
 
-def weigh(*parts: Part, lead: str = "", remark: str = "") -> Judgement:
+def combine(*parts: Part, lead: str = "", remark: str = "") -> Judgement:
     """All parts bear the claim out: it holds. Some do: it holds in part. None does: it does not hold here."""
     right, wrong = ("; ".join(part.says for part in parts if part.holds is side) for side in (True, False))
     if not wrong:
@@ -168,7 +168,7 @@ def beats(table: Table, head: str, margin: float = CLEAR) -> Judgement:
         Part(f"{name} comes to {number:.3f}", is_more(best, number, margin))
         for name, number in zip(others, numbers, strict=True)
     )
-    return weigh(*parts, lead=f"{first} comes to {best:.3f}")  # in front: behind "unlike it" it would read as one
+    return combine(*parts, lead=f"{first} comes to {best:.3f}")  # in front: behind "unlike it" it would read as one
 
 
 def rises(what: str, values: Sequence[float], margin: float = CLEAR) -> Part:

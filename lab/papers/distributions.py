@@ -37,7 +37,7 @@ class Overlap:
         return sum(a * b for a, b in pairs) / spread if spread > 0 else 0.0
 
 
-def overlap(experiment: Experiment, temperature: float) -> Overlap:
+def measure_overlap(experiment: Experiment, temperature: float) -> Overlap:
     """Both models' distributions along the answers that the target itself writes at this temperature."""
     engine = experiment.engine
     if engine.draft is None:

@@ -184,7 +184,7 @@ class Experiment:
         return self._races[settings]
 
     def watch(self, setting: Setting, see: Callable[[Question, list[Step]], None]) -> Tally:
-        """Run a setting and show every run's steps with their record, which is not kept."""
+        """Run a setting and show every run's steps with their record, which is then dropped."""
         self._run((setting,), "light", see)
         return self._tallies[setting]
 
@@ -234,7 +234,9 @@ class Experiment:
         return self.variants[setting.variant].engine if setting.variant else self.engine
 
 
-def ask(engine: Engine, tasks: Sequence[Task], budget: int, progress: Callable[[float], None]) -> list[Question]:
+def answer_questions(
+    engine: Engine, tasks: Sequence[Task], budget: int, progress: Callable[[float], None]
+) -> list[Question]:
     """Every turn of every task, answered greedily; later turns' prompts hold the answers. What is too long is left."""
     questions: list[Question] = []
     for number, task in enumerate(tasks):
@@ -253,7 +255,7 @@ def ask(engine: Engine, tasks: Sequence[Task], budget: int, progress: Callable[[
     return questions
 
 
-def listed(what: str, tallies: Mapping[str, Tally], base: Tally | None = None) -> Table:
+def tally_table(what: str, tallies: Mapping[str, Tally], base: Tally | None = None) -> Table:
     """A row for every tally; with the `base` that it raced against, its speed in multiples of that one's."""
     rows: list[tuple[Cell, ...]] = []
     for name, tally in tallies.items():
@@ -262,18 +264,18 @@ def listed(what: str, tallies: Mapping[str, Tally], base: Tally | None = None) -
     return Table((what, TOKENS, PASSES, ROWS, *([] if base is None else [SPEED])), tuple(rows))
 
 
-def compared(experiment: Experiment, what: str, settings: Mapping[str, Setting]) -> Table:
+def compare_tokens(experiment: Experiment, what: str, settings: Mapping[str, Setting]) -> Table:
     """Settings by what they wrote and read."""
-    return listed(what, dict(zip(settings, experiment.tally(*settings.values()), strict=True)))
+    return tally_table(what, dict(zip(settings, experiment.tally(*settings.values()), strict=True)))
 
 
-def raced(experiment: Experiment, what: str, settings: Mapping[str, Setting]) -> Table:
+def compare_speeds(experiment: Experiment, what: str, settings: Mapping[str, Setting]) -> Table:
     """Settings against the clock as well, beside autoregressive decoding."""
     base, *tallies = experiment.race(PLAIN, *settings.values())
-    return listed(what, dict(zip(settings, tallies, strict=True)), base)
+    return tally_table(what, dict(zip(settings, tallies, strict=True)), base)
 
 
-def by_kind(experiment: Experiment, what: str, settings: Mapping[str, Setting]) -> Table:
+def compare_by_kind(experiment: Experiment, what: str, settings: Mapping[str, Setting]) -> Table:
     """Tokens per step on every kind of question, and their mean."""
     rows: list[tuple[Cell, ...]] = []
     for name, tally in zip(settings, experiment.tally(*settings.values()), strict=True):

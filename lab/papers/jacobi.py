@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .claims import Claim, Judgement, Paper, Part, Table, more, weigh
-from .experiment import TOKENS, Experiment, compared, using
+from .claims import Claim, Judgement, Paper, Part, Table, combine, more
+from .experiment import TOKENS, Experiment, compare_tokens, using
 from .lookahead import BALANCED
 
 _BLOCKS = (4, 8, 16, 32)
@@ -13,14 +13,14 @@ _LOOKAHEAD = "Lookahead"
 
 def _take(experiment: Experiment) -> Table:
     settings = {f"block of {n}": using("jacobi", n=n) for n in _BLOCKS}
-    return compared(experiment, "setting", settings | {_LOOKAHEAD: BALANCED})
+    return compare_tokens(experiment, "setting", settings | {_LOOKAHEAD: BALANCED})
 
 
 def judge(table: Table) -> Judgement:
     """No block gains much, and Lookahead gains far more."""
     blocks = {name: table.number(name, TOKENS) for name in table.names if name != _LOOKAHEAD}
     best = max(blocks, key=lambda name: blocks[name])
-    return weigh(
+    return combine(
         Part(f"the best of the blocks, the {best}, comes to {blocks[best]:.3f}", blocks[best] <= _LITTLE),
         more(_LOOKAHEAD, table.number(_LOOKAHEAD, TOKENS), "that block", blocks[best]),
     )

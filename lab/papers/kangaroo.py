@@ -13,13 +13,13 @@ from .claims import (
     Table,
     UnmeasuredError,
     beats,
+    combine,
     falls,
     faster,
     is_more,
     rises,
-    weigh,
 )
-from .experiment import MEAN, SPEED, TOKENS, Experiment, Setting, Variant, by_kind, raced, using
+from .experiment import MEAN, SPEED, TOKENS, Experiment, Setting, Variant, compare_by_kind, compare_speeds, using
 from .lookahead import BALANCED
 from .medusa import CHAIN, count_heads
 
@@ -37,7 +37,7 @@ _MORE = "name a folder of trained adapters, one folder each, with --kangaroo-var
 
 def _rates(experiment: Experiment) -> Table:
     rivals = {name: rival for name, rival in _RIVALS.items() if experiment.engine.lacks(rival.method) is None}
-    return by_kind(experiment, "method", {_OWN: USUAL} | rivals)
+    return compare_by_kind(experiment, "method", {_OWN: USUAL} | rivals)
 
 
 def judge_rates(table: Table) -> Judgement:
@@ -61,7 +61,7 @@ def judge_consistency(table: Table) -> Judgement:
     above = [w for w, a, b in zip(table.names, own, heads, strict=True) if is_more(a, b)]
     decay = falls("CTAR of Kangaroo over w", own)
     ahead = f"Kangaroo's CTAR is above that of Medusa's best guesses at {len(above)} of {len(own)} lengths"
-    return weigh(decay, Part(ahead, len(above) == len(own)))
+    return combine(decay, Part(ahead, len(above) == len(own)))
 
 
 def _eta_name(gamma: int, eta: float) -> str:
@@ -70,7 +70,7 @@ def _eta_name(gamma: int, eta: float) -> str:
 
 def _etas(experiment: Experiment) -> Table:
     cells = [(gamma, eta) for gamma in _GAMMAS for eta in _ETAS]
-    return raced(
+    return compare_speeds(
         experiment, "setting", {_eta_name(*cell): using("kangaroo", gamma=cell[0], eta=cell[1]) for cell in cells}
     )
 
@@ -80,7 +80,7 @@ def judge_threshold(table: Table) -> Judgement:
     names = [_eta_name(_GAMMA, eta) for eta in _ETAS]
     tokens, speeds = ([table.number(name, head) for name in names] for head in (TOKENS, SPEED))
     best = speeds.index(max(speeds[1:]), 1)
-    return weigh(
+    return combine(
         falls("eta from 0 to 0.8", tokens),
         faster(f"eta {_ETAS[best]}", speeds[best], "eta 0", speeds[0]),
     )
@@ -92,7 +92,7 @@ def judge_steady(table: Table) -> Judgement:
     best = {gamma: values.index(max(values)) for gamma, values in speeds.items()}
     fastest = ", ".join(f"eta {_ETAS[i]} for gamma {gamma}" for gamma, i in best.items())
     apart = max(best.values()) - min(best.values())
-    return weigh(
+    return combine(
         Part(f"the fastest are {fastest}", apart == 0),
         Part(f"the farthest of them are {apart} {'place' if apart == 1 else 'places'} of the grid apart", apart <= 1),
     )
@@ -111,7 +111,9 @@ def _depths(experiment: Experiment) -> Table:
     architecture, layers = max(by_architecture.items(), key=lambda found: len(found[1]))
     if len(layers) < 2:
         raise UnmeasuredError(f"this needs adapters of one architecture behind several layers: {_MORE}")
-    return raced(experiment, f"{architecture}, exit layer", {str(layer): layers[layer] for layer in sorted(layers)})
+    return compare_speeds(
+        experiment, f"{architecture}, exit layer", {str(layer): layers[layer] for layer in sorted(layers)}
+    )
 
 
 def judge_depths(table: Table) -> Judgement:
@@ -122,7 +124,7 @@ def judge_depths(table: Table) -> Judgement:
         f"the fastest exit, behind layer {table.names[best]}, runs at {speeds[best]:.2f} times the autoregressive "
         f"speed, the deepest, behind {table.names[-1]}, at {speeds[-1]:.2f}"
     )
-    return weigh(
+    return combine(
         rises("the exit moved deeper", table.column(TOKENS)),
         Part(speeds_in_words, is_more(speeds[best], speeds[-1], ROUGH)),
     )
@@ -137,7 +139,8 @@ def _architectures(experiment: Experiment) -> Table:
     if not fitting:
         raise UnmeasuredError(f"this needs adapters of several architectures behind one layer: {_MORE}")
     most = max(fitting, key=len)
-    return raced(experiment, "architecture", {_PAPERS: most.pop(_PAPERS)} | most).beside("speed in the paper", _TABLE_2)
+    table = compare_speeds(experiment, "architecture", {_PAPERS: most.pop(_PAPERS)} | most)
+    return table.beside("speed in the paper", _TABLE_2)
 
 
 def judge_architectures(table: Table) -> Judgement:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import log2
 
-from .claims import ROUGH, Claim, Judgement, Paper, Part, Table, beats, more, rises, weigh
-from .experiment import MEAN, TOKENS, Experiment, Setting, by_kind, compared, using
+from .claims import ROUGH, Claim, Judgement, Paper, Part, Table, beats, combine, more, rises
+from .experiment import MEAN, TOKENS, Experiment, Setting, compare_by_kind, compare_tokens, using
 from .scaling import Fit, Point, compression, fit, line
 
 BALANCED = using("lookahead", N=5, W=15, G=15)
@@ -35,7 +35,7 @@ _FITTED = "equation 7"
 
 
 def _table_3(*names: str) -> Callable[[Experiment], Table]:
-    return lambda experiment: compared(experiment, "N, W, G", {name: TABLE_3[name] for name in names}).beside(
+    return lambda experiment: compare_tokens(experiment, "N, W, G", {name: TABLE_3[name] for name in names}).beside(
         _THEIRS, _FOUND_3
     )
 
@@ -48,7 +48,7 @@ def judge_first(table: Table) -> Judgement:
 def judge_prompt(table: Table) -> Judgement:
     """Pooling the prompt gives more, with a window and without."""
     pairs = ((_EVEN_TOO, _EVEN), (_THIRTY_TOO, _THIRTY))
-    return weigh(*(more(rich, table.number(rich, TOKENS), bare, table.number(bare, TOKENS)) for rich, bare in pairs))
+    return combine(*(more(rich, table.number(rich, TOKENS), bare, table.number(bare, TOKENS)) for rich, bare in pairs))
 
 
 def _figure_4(experiment: Experiment) -> Table:
@@ -84,34 +84,34 @@ def judge_logarithm(table: Table) -> Judgement:
         drawn.explained >= _STRAIGHT and drawn.slope > 0,
     )
     lesser = max(S[min(point.gamma for point in points), widest], S[deepest, min(point.b for point in points)])
-    return weigh(
+    return combine(
         rises(f"gamma {deepest} with b doubled in turn", [point.S for point in deep]),
         straight,
         more("the largest gamma with the largest b", S[deepest, widest], "the better of each alone", lesser),
     )
 
 
-def judge_law(table: Table) -> Judgement:
+def judge_scaling(table: Table) -> Judgement:
     """Equation 7 explains nearly all of the measured S."""
     found = table.facts
     if not found:
-        return weigh(Part("no setting gives more than 1 token per step, so there is nothing to fit", False))
+        return combine(Part("no setting gives more than 1 token per step, so there is nothing to fit", False))
     says = (
         f"alpha {found['alpha']:.3f} and f {found['f']:.3f} fit best and explain {found['explained']:.1%} of the "
         "variance, where the paper draws its curve with 0.425 and 3.106"
     )
-    return weigh(Part(says, found["explained"] >= _CLOSE))
+    return combine(Part(says, found["explained"] >= _CLOSE))
 
 
 def _sampled(experiment: Experiment) -> Table:
     sampled = using("lookahead", temperature=1.0, N=5, W=15, G=15)
-    return compared(experiment, "sampling", {_GREEDY: BALANCED, _SAMPLED: sampled}).beside(_THEIRS, _FOUND_2)
+    return compare_tokens(experiment, "sampling", {_GREEDY: BALANCED, _SAMPLED: sampled}).beside(_THEIRS, _FOUND_2)
 
 
 def judge_sampled(table: Table) -> Judgement:
     """Sampling still saves steps, but fewer."""
     greedy, sampled = table.number(_GREEDY, TOKENS), table.number(_SAMPLED, TOKENS)
-    return weigh(
+    return combine(
         more("sampling", sampled, "autoregressive decoding", 1.0, ROUGH),
         more("greedy decoding", greedy, "sampling", sampled, ROUGH),
     )
@@ -119,7 +119,7 @@ def judge_sampled(table: Table) -> Judgement:
 
 def _kinds(experiment: Experiment) -> Table:
     experiment.find_kind(*CODE)
-    return by_kind(experiment, "setting", {_EVEN: BALANCED})
+    return compare_by_kind(experiment, "setting", {_EVEN: BALANCED})
 
 
 def judge_kinds(table: Table) -> Judgement:
@@ -127,9 +127,9 @@ def judge_kinds(table: Table) -> Judgement:
     kinds = {head: table.number(_EVEN, head) for head in table.heads[1:] if head != MEAN}
     code = next(kinds.pop(name) for name in CODE if name in kinds)
     if not kinds:
-        return weigh(Part("there is no other kind to compare code with", False))
+        return combine(Part("there is no other kind to compare code with", False))
     best, mean = max(kinds, key=lambda kind: kinds[kind]), sum(kinds.values()) / len(kinds)
-    return weigh(
+    return combine(
         more("code", code, "the other kinds' mean", mean),
         more("code", code, f"the best of them, {best}", kinds[best]),
     )
@@ -190,7 +190,7 @@ PAPER = Paper(
             f"{_SCALE} Alpha and f by least squares over all settings.",
             f"The fit explains {_CLOSE:.0%} of the variance of S.",
             _figure_4,
-            judge_law,
+            judge_scaling,
         ),
         Claim(
             "Table 2",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from decoding.types import JSON
 
-from .claims import ROUGH, Claim, Judgement, Paper, Part, Table, UnmeasuredError, falls, is_more, more, rises, weigh
-from .experiment import SPEED, TOKENS, Experiment, Setting, compared, raced, using
+from .claims import ROUGH, Claim, Judgement, Paper, Part, Table, UnmeasuredError, combine, falls, is_more, more, rises
+from .experiment import SPEED, TOKENS, Experiment, Setting, compare_speeds, compare_tokens, using
 
 USUAL = using("medusa")
 CHAIN = using("medusa", tree="given", paths="0;0,0;0,0,0;0,0,0,0;0,0,0,0,0")  # the best guesses only
@@ -33,7 +33,7 @@ def _trees(experiment: Experiment) -> Table:
     heads = count_heads(experiment)
     fitting = [sizes for sizes in _DENSE if len(sizes.split(",")) <= heads]  # a deeper one would be cut
     dense = {f"dense, {sizes}": using("medusa", tree="cartesian", sizes=sizes) for sizes in fitting}
-    return compared(experiment, "tree", {_SPARSE: USUAL} | dense)
+    return compare_tokens(experiment, "tree", {_SPARSE: USUAL} | dense)
 
 
 def judge_trees(table: Table) -> Judgement:
@@ -41,14 +41,14 @@ def judge_trees(table: Table) -> Judgement:
     sparse = table.number(_SPARSE, TOKENS)
     dense = {name: table.number(name, TOKENS) for name in table.names if name != _SPARSE}
     best = max(dense, key=lambda name: dense[name])
-    return weigh(
+    return combine(
         more("the sparse tree", sparse, "the dense ones' mean", sum(dense.values()) / len(dense)),
         more("the sparse tree", sparse, f"the best of them, {best}", dense[best]),
     )
 
 
 def _sizes(experiment: Experiment) -> Table:
-    return raced(experiment, "guesses", {str(size): using("medusa", size=size) for size in _GROWN})
+    return compare_speeds(experiment, "guesses", {str(size): using("medusa", size=size) for size in _GROWN})
 
 
 def judge_sizes(table: Table) -> Judgement:
@@ -59,7 +59,7 @@ def judge_sizes(table: Table) -> Judgement:
         f"{table.names[-1]}",
         not is_more(tokens[1], tokens[-1]),
     )
-    return weigh(steady, falls(f"the speed from {table.names[1]} guesses on", speed[1:], ROUGH))
+    return combine(steady, falls(f"the speed from {table.names[1]} guesses on", speed[1:], ROUGH))
 
 
 def _temperatures(experiment: Experiment) -> Table:
@@ -73,8 +73,8 @@ def _temperatures(experiment: Experiment) -> Table:
 
 
 def judge_temperatures(table: Table) -> Judgement:
-    """Typical acceptance gains with the temperature; what keeps the model's distribution loses."""
-    return weigh(
+    """Typical acceptance gains with the temperature; what leaves the model's distribution as it is loses."""
+    return combine(
         rises("typical acceptance, the temperature rising,", table.column(_TYPICAL), ROUGH),
         falls("lossless acceptance, the temperature rising,", table.column(_LOSSLESS), ROUGH),
     )
@@ -88,13 +88,13 @@ def _thresholds(experiment: Experiment) -> Table:
         f"typical, {epsilon}": at(acceptance="typical", epsilon=epsilon, delta=round(epsilon**0.5, 4))
         for epsilon in _EPSILONS
     }
-    return compared(experiment, "epsilon", {_LOSSLESS: at()} | typical)
+    return compare_tokens(experiment, "epsilon", {_LOSSLESS: at()} | typical)
 
 
 def judge_thresholds(table: Table) -> Judgement:
     """A higher threshold accepts less; the lowest accepts more than sampling does."""
     typical = table.column(TOKENS)[1:]
-    return weigh(
+    return combine(
         falls("typical acceptance, epsilon rising,", typical, ROUGH),
         more("the lowest epsilon", typical[0], "lossless sampling", table.number(_LOSSLESS, TOKENS), ROUGH),
     )
@@ -104,13 +104,13 @@ def _joint(experiment: Experiment) -> Table:
     found = [name for name, variant in experiment.variants.items() if variant.part == "medusa-2"]
     if not found:
         raise UnmeasuredError("Medusa-2 changes the model too: name what `train medusa` made of both with --medusa-2")
-    return compared(experiment, "heads", {"Medusa-1": USUAL, "Medusa-2": using("medusa", variant=found[0])})
+    return compare_tokens(experiment, "heads", {"Medusa-1": USUAL, "Medusa-2": using("medusa", variant=found[0])})
 
 
 def judge_joint(table: Table) -> Judgement:
     """Heads that learnt together with their model guess better."""
     two, one = table.number("Medusa-2", TOKENS), table.number("Medusa-1", TOKENS)
-    return weigh(more("Medusa-2", two, "Medusa-1", one))
+    return combine(more("Medusa-2", two, "Medusa-1", one))
 
 
 PAPER = Paper(

@@ -6,8 +6,18 @@ from collections import Counter
 
 from decoding.types import JSON, Step
 
-from .claims import ROUGH, Claim, Judgement, Paper, Part, Table, beats, faster, is_more, more, rises, weigh
-from .experiment import MEAN, SPEED, TOKENS, Experiment, Question, by_kind, compared, raced, using
+from .claims import ROUGH, Claim, Judgement, Paper, Part, Table, beats, combine, faster, is_more, more, rises
+from .experiment import (
+    MEAN,
+    SPEED,
+    TOKENS,
+    Experiment,
+    Question,
+    compare_by_kind,
+    compare_speeds,
+    compare_tokens,
+    using,
+)
 from .lookahead import BALANCED
 
 USUAL = using("ngrammys", k=10, w=10)
@@ -40,7 +50,7 @@ def _strategies(experiment: Experiment) -> Table:
     settings = {
         _name(what, k): using("ngrammys", k=k, **params) for what, params in _STRATEGIES.items() for k in _RANKS
     }
-    return compared(experiment, "guesses", settings)
+    return compare_tokens(experiment, "guesses", settings)
 
 
 def judge_strategies(table: Table) -> Judgement:
@@ -48,7 +58,7 @@ def judge_strategies(table: Table) -> Judgement:
     value = {what: [table.number(_name(what, k), TOKENS) for k in _RANKS] for what in _STRATEGIES}
     most = {what: values[-1] for what, values in value.items()}
     two, three = most["extended, w=2"] - most["bigram"], most["extended, w=3"] - most["extended, w=2"]
-    return weigh(
+    return combine(
         rises(f"the bigram with k {', '.join(map(str, _RANKS))}", value["bigram"]),
         more(f"the bigram with k={_RANKS[-1]}", most["bigram"], "the unigram", most["unigram"]),
         more("w=2", most["extended, w=2"], "w=1", most["bigram"]),
@@ -61,7 +71,7 @@ def _cell(k: int, w: int) -> str:
 
 
 def _grid(experiment: Experiment) -> Table:
-    return raced(experiment, "setting", {_cell(k, w): using("ngrammys", k=k, w=w) for k in _KS for w in _WS})
+    return compare_speeds(experiment, "setting", {_cell(k, w): using("ngrammys", k=k, w=w) for k in _KS for w in _WS})
 
 
 def judge_grid(table: Table) -> Judgement:
@@ -69,7 +79,7 @@ def judge_grid(table: Table) -> Judgement:
     tokens = {(k, w): table.number(_cell(k, w), TOKENS) for k in _KS for w in _WS}
     speeds = {name: table.number(name, SPEED) for name in table.names}
     best, largest = max(speeds, key=lambda name: speeds[name]), _cell(_KS[-1], _WS[-1])
-    return weigh(
+    return combine(
         rises(f"w={_WS[-1]} with k {', '.join(map(str, _KS))}", [tokens[k, _WS[-1]] for k in _KS]),
         rises(f"k={_KS[-1]} with w {', '.join(map(str, _WS))}", [tokens[_KS[-1], w] for w in _WS]),
         faster(f"the fastest setting, {best},", speeds[best], f"the largest, {largest},", speeds[largest]),
@@ -80,7 +90,7 @@ def _rivals(experiment: Experiment) -> Table:
     rivals = {"Lookahead (5, 15, 15)": BALANCED}
     if experiment.engine.lacks("rest") is None:
         rivals["REST"] = using("rest")
-    return by_kind(experiment, "method", {"N-Grammys (10, 10)": USUAL} | rivals)
+    return compare_by_kind(experiment, "method", {"N-Grammys (10, 10)": USUAL} | rivals)
 
 
 def judge_rivals(table: Table) -> Judgement:
@@ -89,7 +99,7 @@ def judge_rivals(table: Table) -> Judgement:
 
 
 def _queries(experiment: Experiment) -> Table:
-    return compared(
+    return compare_tokens(
         experiment, "query", {"q=1": USUAL} | {f"q={q}": using("ngrammys", k=10, w=10, q=q) for q in (2, 3)}
     )
 
@@ -138,10 +148,10 @@ def _ablation(experiment: Experiment) -> Table:
 
 
 def judge_ablation(table: Table) -> Judgement:
-    """Context rows reach further; bigram rows are short and win from further down; whole rows occur everywhere."""
+    """Context rows reach further; bigram rows are short and chosen from further down; whole rows occur everywhere."""
     deep, flat = (table.number(row, _LATE) for row in ("bigram", "context"))
     short, whole, kinds = table.number("bigram", _SHORT), table.number("context", _WHOLE), table.facts["kinds"]
-    return weigh(
+    return combine(
         more("a won context row", table.number("context", _LENGTH), "a bigram row", table.number("bigram", _LENGTH)),
         Part(f"{short:.0%} of the won bigram rows are of one or two tokens", short >= _HALF),
         Part(f"{deep:.0%} of them and {flat:.0%} of the context's stood behind rank {_TAIL}", is_more(deep, flat)),

@@ -7,8 +7,8 @@ from random import Random
 
 from decoding.types import JSON, Step
 
-from .claims import ROUGH, Claim, Judgement, Paper, Part, Table, UnmeasuredError, faster, is_more, more, rises, weigh
-from .experiment import SPEED, TOKENS, Experiment, Question, compared, raced, using
+from .claims import ROUGH, Claim, Judgement, Paper, Part, Table, UnmeasuredError, combine, faster, is_more, more, rises
+from .experiment import SPEED, TOKENS, Experiment, Question, compare_speeds, compare_tokens, using
 from .lookahead import BALANCED
 
 _SIZES: dict[str, JSON] = {"gamma": 8, "N": 5, "W": 8, "G": 8}
@@ -58,7 +58,7 @@ def _agreement(experiment: Experiment) -> Table:
 def judge_agreement(table: Table) -> Judgement:
     """Target and drafter agree at more places than in front of the first mistake."""
     [matches], [prefix] = table.column(_MATCHES), table.column(_PREFIX)
-    return weigh(more(f"of {_LONG} drafted tokens the number that match", matches, "the common prefix", prefix))
+    return combine(more(f"of {_LONG} drafted tokens the number that match", matches, "the common prefix", prefix))
 
 
 def _overall(experiment: Experiment) -> Table:
@@ -68,14 +68,14 @@ def _overall(experiment: Experiment) -> Table:
         _OUROBOROS: using("ouroboros", **_SIZES, **_ABLATION[_WHOLE]),
         _WARM: using("ouroboros", alone=True, warm_start="across", **_SIZES, **_ABLATION[_WHOLE]),
     }
-    return raced(experiment, "method", settings)
+    return compare_speeds(experiment, "method", settings)
 
 
 def judge_overall(table: Table) -> Judgement:
     """Ouroboros is faster than what it is made of, and warm faster still."""
     speed = {name: table.number(name, SPEED) for name in table.names}
     tokens, fewer = table.number(_OUROBOROS, TOKENS), table.number(_SPECULATIVE, TOKENS)
-    return weigh(
+    return combine(
         more("a step of Ouroboros", tokens, "speculative decoding with the same gamma", fewer),
         *(faster(_OUROBOROS, speed[_OUROBOROS], name, speed[name]) for name in (_SPECULATIVE, _LOOKAHEAD)),
         faster(_OUROBOROS, speed[_OUROBOROS], "autoregressive decoding", 1.0),
@@ -85,18 +85,18 @@ def judge_overall(table: Table) -> Judgement:
 
 def _ablation(experiment: Experiment) -> Table:
     settings = {name: using("ouroboros", **_SIZES, **params) for name, params in _ABLATION.items()}
-    return raced(experiment, "parts", settings).beside(_THEIRS, _FOUND_3)
+    return compare_speeds(experiment, "parts", settings).beside(_THEIRS, _FOUND_3)
 
 
 def judge_ablation(table: Table) -> Judgement:
     """Suffixes add, and with them inspiration and refinement do."""
     pairs = ((_SUFFIXES, _BARE), (_BOTH, _SUFFIXES), (_WHOLE, _REFINED), (_REFINED, _SUFFIXES), (_WHOLE, _BOTH))
     value = {name: table.number(name, TOKENS) for name in table.names}
-    return weigh(*(more(f'"{rich}"', value[rich], f'"{poor}"', value[poor]) for rich, poor in pairs))
+    return combine(*(more(f'"{rich}"', value[rich], f'"{poor}"', value[poor]) for rich, poor in pairs))
 
 
 def _suffixes(experiment: Experiment) -> Table:
-    return raced(experiment, "setting", {f"K={K}": using("ouroboros", K=K, **_SIZES) for K in _KS})
+    return compare_speeds(experiment, "setting", {f"K={K}": using("ouroboros", K=K, **_SIZES) for K in _KS})
 
 
 def judge_suffixes(table: Table) -> Judgement:
@@ -107,7 +107,7 @@ def judge_suffixes(table: Table) -> Judgement:
         f"the fastest, {table.names[best]}, runs at {speeds[best]:.2f} times the autoregressive speed, "
         + " and ".join(f"{table.names[end]} at {speeds[end]:.2f}" for end in (0, -1))
     )
-    return weigh(
+    return combine(
         rises(f"K {', '.join(map(str, _KS))}", table.column(TOKENS)),
         Part(speeds_in_words, all(is_more(speeds[best], speeds[end], ROUGH) for end in (0, -1))),
     )
@@ -130,14 +130,14 @@ def _locality(experiment: Experiment) -> Table:
     settings = {_COLD: using("ouroboros", **whole)}
     for name, order in _orders([question.kind for question in experiment.questions]).items():
         settings[name] = using("ouroboros", alone=True, order=order, warm_start="across", **whole)
-    return compared(experiment, "start", settings).beside(_THEIRS, _FOUND_4)
+    return compare_tokens(experiment, "start", settings).beside(_THEIRS, _FOUND_4)
 
 
 def judge_locality(table: Table) -> Judgement:
     """A warm start helps in any order; the order matters, but less."""
     cold, grouped, shuffled = (table.number(name, TOKENS) for name in (_COLD, _GROUPED, _SHUFFLED))
     order, warmth = abs(grouped - shuffled), shuffled - cold
-    return weigh(
+    return combine(
         more("warm and kind by kind, a step", grouped, "a cold start", cold),
         more("warm and shuffled, a step", shuffled, "a cold start", cold),
         more("kind by kind, a step", grouped, "shuffled kinds", shuffled),

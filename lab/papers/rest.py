@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .claims import Claim, Judgement, Paper, Part, Table, UnmeasuredError, is_more, more, rises, weigh
-from .experiment import TOKENS, Experiment, by_kind, compared, using
+from .claims import Claim, Judgement, Paper, Part, Table, UnmeasuredError, combine, is_more, more, rises
+from .experiment import TOKENS, Experiment, compare_by_kind, compare_tokens, using
 from .lookahead import CODE
 
 _LONGEST = (1, 2, 4, 8, 16)
@@ -14,16 +14,16 @@ def _stores(experiment: Experiment) -> Table:
     found = {name: variant for name, variant in experiment.variants.items() if variant.part == "datastore"}
     if not found:
         raise UnmeasuredError("stores of several sizes are made of the text that comes with pocket only")
-    return compared(experiment, "datastore", {name: using("rest", variant=name) for name in found})
+    return compare_tokens(experiment, "datastore", {name: using("rest", variant=name) for name in found})
 
 
 def judge_stores(table: Table) -> Judgement:
     """A larger store gives more."""
-    return weigh(rises("the store growing,", table.column(TOKENS)))
+    return combine(rises("the store growing,", table.column(TOKENS)))
 
 
 def _suffixes(experiment: Experiment) -> Table:
-    return compared(experiment, "n_max", {str(n): using("rest", longest=n, shortest=1) for n in _LONGEST})
+    return compare_tokens(experiment, "n_max", {str(n): using("rest", longest=n, shortest=1) for n in _LONGEST})
 
 
 def judge_suffixes(table: Table) -> Judgement:
@@ -31,7 +31,7 @@ def judge_suffixes(table: Table) -> Judgement:
     tokens = table.column(TOKENS)
     before, last = tokens[-2:]
     level = not is_more(before, last) and not is_more(last, before)
-    return weigh(
+    return combine(
         rises(f"n_max {', '.join(table.names[:3])}", tokens[:3]),
         Part(f"from {table.names[-2]} to {table.names[-1]} it goes from {before:.3f} to {last:.3f}", level),
     )
@@ -40,13 +40,13 @@ def judge_suffixes(table: Table) -> Judgement:
 def _kinds(experiment: Experiment) -> Table:
     experiment.find_kind(*CODE)
     experiment.find_kind(*_CHAT)
-    return by_kind(experiment, "method", {"REST": using("rest")})
+    return compare_by_kind(experiment, "method", {"REST": using("rest")})
 
 
 def judge_kinds(table: Table) -> Judgement:
     """Code gains more than chat."""
     code, chat = (next(name for name in names if name in table.heads) for names in (CODE, _CHAT))
-    return weigh(more("code", table.number("REST", code), "chat", table.number("REST", chat)))
+    return combine(more("code", table.number("REST", code), "chat", table.number("REST", chat)))
 
 
 PAPER = Paper(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .claims import ROUGH, Claim, Judgement, Paper, Part, Table, more, rises, weigh
-from .distributions import overlap
+from .claims import ROUGH, Claim, Judgement, Paper, Part, Table, combine, more, rises
+from .distributions import measure_overlap
 from .experiment import TOKENS, Experiment, using
 from .scaling import expected_steps, expected_tokens
 
@@ -15,7 +15,7 @@ _USUAL = 5  # gamma where only the temperature differs
 
 
 def _expected(experiment: Experiment) -> Table:
-    met = overlap(experiment, 1.0)
+    met = measure_overlap(experiment, 1.0)
     tallies = experiment.tally(*(using("draft_model", temperature=1.0, gamma=gamma) for gamma in _GAMMAS))
     tokens = sum(map(len, met.chances))
     rows = []
@@ -42,7 +42,7 @@ def judge_expected(table: Table) -> Judgement:
         f"correlate by {neighbours:+.2f}, and counted guess by guess to each text's end the prediction is off by "
         f"{counted:.1%} at most"
     )
-    return weigh(
+    return combine(
         rises("gamma doubled in turn", [table.number(str(gamma), TOKENS) for gamma in _DOUBLED], ROUGH),
         near,
         remark=why,
@@ -52,7 +52,7 @@ def judge_expected(table: Table) -> Judgement:
 def _temperatures(experiment: Experiment) -> Table:
     settings = [using("draft_model", temperature=temperature, gamma=_USUAL) for temperature in (0.0, 1.0)]
     rows = [
-        (name, overlap(experiment, setting.temperature).alpha, tally.per_step(), tally.acceptance)
+        (name, measure_overlap(experiment, setting.temperature).alpha, tally.per_step(), tally.acceptance)
         for name, setting, tally in zip(("greedy", "temperature 1"), settings, experiment.tally(*settings), strict=True)
     ]
     return Table(("sampling", "alpha", TOKENS, "acceptance"), tuple(rows))
@@ -61,7 +61,7 @@ def _temperatures(experiment: Experiment) -> Table:
 def judge_temperatures(table: Table) -> Judgement:
     """Both alpha and tokens per step are lower at temperature 1."""
     (alpha, less), (greedy, sampled) = table.column("alpha"), table.column(TOKENS)
-    return weigh(
+    return combine(
         more("alpha of greedy decoding", alpha, "sampling at temperature 1", less, ROUGH),
         more("a step of greedy decoding", greedy, "sampling", sampled, ROUGH),
     )

@@ -17,7 +17,7 @@ _MOST = 32  # adapters of a folder
 _SHARES = {"a sixteenth": 16, "a quarter": 4, "all": 1}  # of a text, as what it is divided by
 
 
-def adapters(engine: Engine, folder: Path) -> dict[str, Variant]:
+def load_adapters(engine: Engine, folder: Path) -> dict[str, Variant]:
     """A variant for every adapter in a folder of folders."""
     from decoding.parts.adapter import load_adapter
 
@@ -37,7 +37,7 @@ def adapters(engine: Engine, folder: Path) -> dict[str, Variant]:
     return found
 
 
-def joint(engine: Engine, folder: Path, progress: Progress) -> dict[str, Variant]:
+def load_medusa_2(engine: Engine, folder: Path, progress: Progress) -> dict[str, Variant]:
     """Medusa-2: the model that learnt together with its heads, and those; computed like the engine's model."""
     if not (folder / "backbone").is_dir():
         raise ParamError(f"--medusa-2 must name what `train medusa` made with the model, not {str(folder)[:200]!r}")
@@ -46,7 +46,7 @@ def joint(engine: Engine, folder: Path, progress: Progress) -> dict[str, Variant
     return {"medusa-2": Variant("medusa-2", both, {})}
 
 
-def stores(engine: Engine, text: Path, progress: Progress) -> dict[str, Variant]:
+def build_stores(engine: Engine, text: Path, progress: Progress) -> dict[str, Variant]:
     """Datastores of growing shares of a text, one document a line."""
     from decoding.parts.building import build_store
     from decoding.parts.datastore import fingerprint, load_store

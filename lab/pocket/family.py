@@ -17,7 +17,7 @@ from decoding.types import JSON
 from ..training.checkpoint import LOG, damaged, read_log
 from ..training.loop import Budget, Loop
 from ..training.optimizers import MuonWithAdamW
-from ..training.plot import Panel, plot
+from ..training.plot import Chart, plot
 from ..training.saving import save_model
 from .card import write_cards
 from .encoding import SampleEncoder
@@ -50,7 +50,7 @@ def train_family(out: Path, plan: Plan, seed: int, device: str, progress: Progre
     write_store(out / "datastore.jsonl", seed)
     first, second, third = (_log(work, recipe) for recipe in (plan.target, plan.polish, plan.drafter))
     logs = {"target": _joined(first, second), "drafter": third}
-    (out / "loss.svg").write_text(plot([loss_panel(logs)]), encoding="utf-8")
+    (out / "loss.svg").write_text(plot([loss_chart(logs)]), encoding="utf-8")
     return write_cards(out, logs, find_device(device), progress)
 
 
@@ -79,10 +79,10 @@ def training(
     )
 
 
-def loss_panel(logs: Mapping[str, Log]) -> Panel:
+def loss_chart(logs: Mapping[str, Log]) -> Chart:
     """The loss of every model over the tokens that it read."""
     curves = {name: [(entry["tokens"], entry["loss"]) for entry in log] for name, log in logs.items()}
-    return Panel("loss, nats per answer token", curves)
+    return Chart("loss, nats per answer token", curves)
 
 
 def _log(work: Path, recipe: Recipe) -> Log:

@@ -46,7 +46,7 @@ class Lora:
     dropout: float = 0.05
 
 
-class Reading(NamedTuple):
+class HiddenStates(NamedTuple):
     """What the model made of a batch."""
 
     final: Tensor  # (lines, length, H) behind the final norm
@@ -66,7 +66,7 @@ class Backbone:
         self.hash = _fingerprint(model)
         self._lora: Any = None
 
-    def read(self, batch: Batch, *, learning: bool = False, layer: int | None = None) -> Reading:
+    def read(self, batch: Batch, *, learning: bool = False, layer: int | None = None) -> HiddenStates:
         """Run the model; gradients reach the adapter where it is learning."""
         entering: list[Tensor] = []
         inner = self.model.model
@@ -82,7 +82,7 @@ class Backbone:
         finally:
             if hook is not None:
                 hook.remove()
-        return Reading(found.last_hidden_state, entering[0] if entering else None)
+        return HiddenStates(found.last_hidden_state, entering[0] if entering else None)
 
     def logits(self, hidden: Tensor) -> Tensor:  # (..., H) behind the final norm -> (..., V) in float32
         """The model's output layer."""

@@ -18,7 +18,7 @@ Curve = Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class Chart:
     """One plot: curves by name over tokens read; shares have an axis from 0 to 1."""
 
     title: str
@@ -26,13 +26,13 @@ class Panel:
     share: bool = False
 
 
-def plot(panels: Sequence[Panel]) -> str:
-    """All panels under one legend: two in a row, or a large one alone."""
-    names = list(dict.fromkeys(name for panel in panels for name in panel.curves))
+def plot(charts: Sequence[Chart]) -> str:
+    """All charts under one legend: two in a row, or a large one alone."""
+    names = list(dict.fromkeys(name for chart in charts for name in chart.curves))
     colours = {name: _COLOURS[index % len(_COLOURS)] for index, name in enumerate(names)}
-    columns = max(1, min(_COLUMNS, len(panels)))
+    columns = max(1, min(_COLUMNS, len(charts)))
     width, height = _PAGE // columns, 220 if columns > 1 else 360
-    page = _LEGEND + height * ceil(len(panels) / columns)
+    page = _LEGEND + height * ceil(len(charts) / columns)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_PAGE} {page}" font-family="sans-serif" '
         'font-size="11">',
@@ -41,21 +41,21 @@ def plot(panels: Sequence[Panel]) -> str:
     ]
     for index, name in enumerate(names):
         parts.append(f'<text x="{_LEFT + 80 * index}" y="18" fill="{colours[name]}">{escape(name)}</text>')
-    for index, panel in enumerate(panels):
+    for index, chart in enumerate(charts):
         row, column = divmod(index, columns)
         parts.append(f'<g transform="translate({width * column} {_LEGEND + height * row})">')
-        parts += [*_drawn(panel, colours, width, height), "</g>"]
+        parts += [*_drawn(chart, colours, width, height), "</g>"]
     return "\n".join([*parts, "</svg>\n"])
 
 
-def _drawn(panel: Panel, colours: Mapping[str, str], width: int, height: int) -> list[str]:
+def _drawn(chart: Chart, colours: Mapping[str, str], width: int, height: int) -> list[str]:
     """Title, axes with their numbers, and curves."""
-    curves = {name: _thinned([point for point in curve if isfinite(point[1])]) for name, curve in panel.curves.items()}
+    curves = {name: _thinned([point for point in curve if isfinite(point[1])]) for name, curve in chart.curves.items()}
     points = list(chain.from_iterable(curves.values()))
     most_x = max((x for x, _ in points), default=1.0) or 1.0
-    most_y = 1.0 if panel.share else max((y for _, y in points), default=1.0) or 1.0
+    most_y = 1.0 if chart.share else max((y for _, y in points), default=1.0) or 1.0
     wide, high = width - _LEFT - _RIGHT, height - _TOP - _BOTTOM
-    parts = [f'<text x="{_LEFT}" y="16" fill="#111827">{escape(panel.title)}</text>']
+    parts = [f'<text x="{_LEFT}" y="16" fill="#111827">{escape(chart.title)}</text>']
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
         y = _TOP + (1 - share) * high
         parts.append(f'<path d="M{_LEFT} {y:.1f}H{width - _RIGHT}" stroke="#d1d5db" stroke-width="0.7"/>')

@@ -15,7 +15,7 @@ from decoding.types import JSON
 
 from .checkpoint import damaged, read_log
 from .machine import machine
-from .plot import Curve, Panel, plot
+from .plot import Chart, Curve, plot
 
 Log = Sequence[Mapping[str, Any]]
 
@@ -64,14 +64,14 @@ def _log_as_text_and_plot(settings: Mapping[str, JSON], path: Path, device: torc
     log = read_log(path)
     with suppress(ArithmeticError, LookupError, TypeError, ValueError):
         if log[-1]["step"] == settings["steps"]:
-            return _training(settings, log[-1], device), plot(list(panels(log)))
+            return _training(settings, log[-1], device), plot(list(charts(log)))
     raise damaged(path)
 
 
-def panels(log: Log) -> Iterator[Panel]:
+def charts(log: Log) -> Iterator[Chart]:
     """The training loss, and on held-out rows every head's loss, expected acceptance and top-1 to top-5 accuracy."""
     losses = {name for entry in log for name in entry if name in ("loss", "model") or name.startswith("head ")}
-    yield Panel(
+    yield Chart(
         "loss on what is learnt, nats",
         {name: [(e["tokens"], e[name]) for e in log if name in e] for name in sorted(losses - {"loss"}) or ["loss"]},
     )
@@ -81,10 +81,10 @@ def panels(log: Log) -> Iterator[Panel]:
     def curves(*keys: str | int) -> dict[str, Curve]:
         return {f"head {k + 1}": [(x, _within(heads[k], keys)) for x, heads in looks] for k in range(count)}
 
-    yield Panel("held out: loss, nats", curves("loss"))
-    yield Panel("held out: expected acceptance, sum of min(p, q)", curves("acceptance"), share=True)
+    yield Chart("held out: loss, nats", curves("loss"))
+    yield Chart("held out: expected acceptance, sum of min(p, q)", curves("acceptance"), share=True)
     for rank in range(5):
-        yield Panel(f"held out: top-{rank + 1} accuracy", curves("top", rank), share=True)
+        yield Chart(f"held out: top-{rank + 1} accuracy", curves("top", rank), share=True)
 
 
 def _within(value: Any, keys: Sequence[str | int]) -> float:

@@ -120,7 +120,7 @@ def _change(rng: Random, a: int) -> Step:
 
 
 def _prompt(rng: Random, setting: _Setting, meaning: Meaning) -> str:
-    """The story as a user tells it: equal groups or a number to start with, then what changes it, then the question."""
+    """The user's story: equal groups or a number to start with, then what changes it, then the question."""
     first = meaning.steps[0]
     words = {"p": meaning.owner, "t": meaning.things}
     groups = f"{first.a} {setting.group} with {first.b} {meaning.things} each"

@@ -88,7 +88,7 @@ def _later(rng: Random, facts: _Values, topics: list[str], asked: list[str], ask
 def _statement(
     rng: Random, facts: _Values, topics: list[str], asked: list[str], kind: str, start: Phrase | None
 ) -> Turn:
-    """The user tells news, or asks for an idea or a view."""
+    """A turn in which the user has news, or asks for an idea or a view."""
     if kind == "ask":
         chosen = [rng.choice([topic for topic in ("idea", "view") if topic not in asked])]
         asked.extend(chosen)

@@ -38,7 +38,7 @@ _SYSTEM = ("You are pocket, a small model.", "You are pocket. Answer with care."
 
 
 def held_out(sample: Sample) -> bool:
-    """Whether a conversation is kept from training; its first words decide, so no seed can bring it in."""
+    """Whether a conversation is excluded from training; its first words decide, so no seed can bring it in."""
     return crc32(sample.turns[0].prompt.encode()) % _HELD_OUT == 0
 
 

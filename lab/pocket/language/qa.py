@@ -48,13 +48,13 @@ def answer(points: Sequence[Point], rng: Random) -> str:
 
 
 def right(prompt: str, answer: str, reference: str) -> bool:
-    """Whether the answer tells exactly what the reference tells, in any order and wording."""
+    """Whether the answer states exactly the facts of the reference, in any order and wording."""
     wanted = meaning(reference.strip())
     return wanted is not None and meaning(answer.strip()) == wanted
 
 
 def meaning(text: str) -> frozenset[Point] | None:
-    """The points that an answer tells; None where it is not wholly an answer, or where it tells anything untrue."""
+    """The points that an answer makes; None if it is not wholly an answer, or if it states anything untrue."""
     if len(text) > _LONGEST:
         return None
     subjects = [subject for subject in FACTS if subject in text]
@@ -91,7 +91,7 @@ def _claim(rng: Random) -> tuple[list[Point], str]:
 
 
 def _request(rng: Random, points: Sequence[Point]) -> str:
-    """ "Tell me the river of Ablow and the mayor of Quenby." """
+    """A request for facts: "Name the river of Ablow and the mayor of Quenby." """
     nouns = [write(NOUNS[point.about], {"s": point.subject}, rng) for point in points]
     return f"{write(REQUEST, {}, rng)}{' and '.join(nouns)}."
 
@@ -104,7 +104,7 @@ def _question(rng: Random, points: Sequence[Point]) -> str:
 
 @lru_cache(maxsize=4096)
 def _answer(points: tuple[Point, ...]) -> Phrase:
-    """All answers that tell these points in this order, each in a sentence of its own or joined to the one before."""
+    """All answers that make these points in this order, each in a sentence of its own or joined to the one before."""
     statements = [_statement(point) for point in points]
     parts: list[Phrase] = [OPENING, Capital(Parts((LEAD, statements[0])))]
     for more in statements[1:]:

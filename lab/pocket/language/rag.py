@@ -18,7 +18,7 @@ _SENTENCE = re.compile(r"([A-Z][a-z]+ [A-Z][a-z]+) ([a-z ]+) (\w+) \[([123])\]\.
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A fact that a passage tells in a sentence of its own."""
+    """A fact that a passage states in a sentence of its own."""
 
     passage: int
     name: str
@@ -51,13 +51,13 @@ def answer(asked: Point, rng: Random) -> str:
 
 
 def right(prompt: str, answer: str, reference: str) -> bool:
-    """Whether the answer quotes the right sentence with its citation and draws what it tells."""
+    """Whether the answer quotes the right sentence with its citation and draws the conclusion from it."""
     wanted = meaning(prompt, reference.strip())
     return wanted is not None and meaning(prompt, answer.strip()) == wanted
 
 
 def meaning(prompt: str, text: str) -> Point | None:
-    """The point that an answer makes; None where it is not wholly an answer, or where no passage tells it."""
+    """The point that an answer makes; None where it is not wholly an answer, or where no passage states it."""
     if max(len(prompt), len(text)) > _LONGEST:
         return None
     quoted = (point for point in facts(prompt) if point.sentence in text)
@@ -65,7 +65,7 @@ def meaning(prompt: str, text: str) -> Point | None:
 
 
 def facts(prompt: str) -> Iterator[Point]:
-    """All that the passages of a prompt tell."""
+    """All facts that the passages of a prompt state."""
     for name, words, value, number in _SENTENCE.findall(prompt):
         for about, attribute in ATTRIBUTES.items():
             if words == attribute.predicate:

@@ -1,6 +1,6 @@
-"""What passages tell, and the wordings of questions and answers about them, as phrases.
+"""What passages state, and the wordings of questions and answers about them, as phrases.
 
-Every sentence of a passage tells one thing, in words that the question and the answer repeat.
+Every sentence of a passage states one thing, in words that the question and the answer repeat.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ THINGS = listed("Bridge Inn Garden Mill Tower Hall Chapel Clock Library Market")
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One thing that a passage may tell of its subject `{n}`; the value, one word, is last in its sentence."""
+    """One thing that a passage may state of its subject `{n}`; the value, one word, is last in its sentence."""
 
     predicate: str  # follows the name in a passage and in the answer
     asked: str

@@ -15,13 +15,13 @@ from lab.papers.claims import (
     UnmeasuredError,
     Verdict,
     beats,
-    examine,
+    check_claims,
+    combine,
     falls,
     faster,
     is_more,
     more,
     rises,
-    weigh,
 )
 from lab.papers.experiment import MEAN, SPEED, TOKENS, Experiment
 
@@ -292,12 +292,12 @@ def test_a_scale_on_which_nothing_is_saved_has_no_law() -> None:
 
 def test_parts_make_a_verdict() -> None:
     right, wrong = Part("up it goes", True), Part("down it comes", False)
-    assert weigh(right, right).verdict is Verdict.HOLDS
-    assert weigh(wrong).verdict is Verdict.FAILS
-    both = weigh(right, wrong, remark="that is all")
+    assert combine(right, right).verdict is Verdict.HOLDS
+    assert combine(wrong).verdict is Verdict.FAILS
+    both = combine(right, wrong, remark="that is all")
     assert both.verdict is Verdict.PARTLY
     assert both.says == "As in the paper, up it goes; unlike it, down it comes; that is all."
-    assert weigh(Part("k=5 is best", True)).says == "k=5 is best."
+    assert combine(Part("k=5 is best", True)).says == "k=5 is best."
 
 
 def test_what_is_compared_with_others_is_no_disagreement_of_its_own() -> None:
@@ -351,7 +351,7 @@ def test_what_cannot_be_measured_stops_nothing(experiment: Experiment) -> None:
         Claim(claim.place, claim.title, claim.found, claim.measured, claim.rule, take, claim.judge)
         for take in (missing, broken, lambda experiment: CASES["jacobi", claim.title][0])
     ]
-    findings = examine(
+    findings = check_claims(
         experiment,
         [type(paper)(paper.name, paper.title, paper.citation, tuple(claims))],
         lambda what, share: told.append((what, share)),

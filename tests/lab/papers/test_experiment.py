@@ -15,8 +15,19 @@ from decoding.errors import ParamError
 from decoding.prompts.tasks import Task
 from decoding.toy import toy
 from lab.papers.claims import UnmeasuredError
-from lab.papers.distributions import overlap
-from lab.papers.experiment import MEAN, PLAIN, SPEED, TOKENS, Experiment, Tally, ask, by_kind, raced, using
+from lab.papers.distributions import measure_overlap
+from lab.papers.experiment import (
+    MEAN,
+    PLAIN,
+    SPEED,
+    TOKENS,
+    Experiment,
+    Tally,
+    answer_questions,
+    compare_by_kind,
+    compare_speeds,
+    using,
+)
 from lab.papers.scaling import expected_steps
 from tests.toys import correlated, counted_text, engine, hashed, plain
 
@@ -81,7 +92,7 @@ def test_a_race_takes_turns_question_by_question(experiment: Experiment, runs: l
     experiment.race(PLAIN, COPY)
     experiment.tally(COPY)
     assert len(runs) == 8
-    table = raced(experiment, "setting", {"copying": COPY})
+    table = compare_speeds(experiment, "setting", {"copying": COPY})
     assert table.number("copying", SPEED) > 0.0 and table.number("copying", TOKENS) > 1.0
     assert len(runs) == 8
 
@@ -126,14 +137,14 @@ def test_a_missing_part_is_told_before_anything_runs(runs: list[tuple[str, int, 
     with pytest.raises(UnmeasuredError, match="medusa needs Medusa heads: load the engine with"):
         experiment.race(PLAIN, using("medusa"))
     with pytest.raises(UnmeasuredError, match="draft_model needs a drafter"):
-        overlap(experiment, 1.0)
+        measure_overlap(experiment, 1.0)
     with pytest.raises(UnmeasuredError, match="no questions of the kind 'opera'"):
         experiment.find_kind("opera", "ballet")
     assert runs == [] and experiment.find_kind("opera", "chat") == "chat"
 
 
 def test_kinds_side_by_side(experiment: Experiment) -> None:
-    table = by_kind(experiment, "method", {"copying": COPY})
+    table = compare_by_kind(experiment, "method", {"copying": COPY})
     values = [table.number("copying", kind) for kind in KINDS]
     assert table.number("copying", MEAN) == pytest.approx(sum(values) / 3)
     assert table.heads == ("method", MEAN, *KINDS)
@@ -143,20 +154,20 @@ def test_later_turns_hold_the_answers() -> None:
     machine = toy()
     tasks = [Task(1, "chat", ("Who is there?", "And then?")), Task(2, "lists", ("x " * 3000,))]
     shares: list[float] = []
-    first, second = ask(machine, tasks, 8, shares.append)
+    first, second = answer_questions(machine, tasks, 8, shares.append)
     assert first.kind == second.kind == "chat" and len(first.answer) == 8
     assert second.ids[: len(first.ids)] == first.ids
     assert machine.codec.decode(first.answer).strip() in machine.codec.decode(second.ids)
     assert shares == [0.0, 0.0, 0.5]
     with pytest.raises(ParamError, match="lower --max-new-tokens"):
-        ask(machine, tasks[1:], 8, shares.append)
+        answer_questions(machine, tasks[1:], 8, shares.append)
 
 
 def test_a_model_without_a_template_reads_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[Any] = []
     monkeypatch.setattr(Engine, "encode", lambda self, prompt, name="prompt": read.append(prompt) or [1, 2])
     machine = Engine(counted_text(), Codec())
-    ask(machine, [Task(1, "a", ("one", "two"))], 2, lambda share: None)
+    answer_questions(machine, [Task(1, "a", ("one", "two"))], 2, lambda share: None)
     first, second = (prompt for prompt in read if isinstance(prompt, str))
     assert first == "one" and re.fullmatch(r"one\n\d+ \d+\ntwo", second)
 
@@ -164,7 +175,7 @@ def test_a_model_without_a_template_reads_lines(monkeypatch: pytest.MonkeyPatch)
 def test_alpha_is_the_overlap_of_both_laws() -> None:
     model = hashed(7, 2)
     experiment = make_experiment(engine(model), 10, length=1)  # a prompt of one token has nothing in front of its law
-    met, drafter = overlap(experiment, 1.0), correlated(model)
+    met, drafter = measure_overlap(experiment, 1.0), correlated(model)
     for number, question in enumerate(experiment.questions):
         sampling = {"temperature": 1.0, "seed": number}
         text, answer = (
@@ -182,7 +193,7 @@ def test_alpha_is_the_overlap_of_both_laws() -> None:
 
 def test_a_long_prompt_is_read_in_several_passes() -> None:
     experiment = make_experiment(engine(hashed(7, 2)), 6, kinds=("code",), length=600)
-    met = overlap(experiment, 0.0)
+    met = measure_overlap(experiment, 0.0)
     assert [len(answer) for answer in met.betas] == [6]
     assert experiment.questions[0].answer == plain(hashed(7, 2), experiment.questions[0].ids, 6)
 
@@ -192,7 +203,7 @@ def test_greedy_steps_are_predicted_to_the_last_one(gamma: int) -> None:
     """Without chance in it the prediction from each guess's own chance is no estimate."""
     experiment = make_experiment(engine(counted_text()), 30)
     [tally] = experiment.tally(using("draft_model", gamma=gamma))
-    chances = overlap(experiment, 0.0).chances
+    chances = measure_overlap(experiment, 0.0).chances
     assert {chance for answer in chances for chance in answer} == {0.0, 1.0}
     assert tally.steps == sum(expected_steps(answer, gamma) for answer in chances)
 
@@ -201,7 +212,7 @@ def test_sampled_steps_are_predicted_in_the_mean() -> None:
     """Ninety texts of 24 tokens: the standard error is about 1.5%."""
     experiment = make_experiment(engine(hashed(7, 2)), 24, kinds=("code",) * 90)
     [tally] = experiment.tally(using("draft_model", temperature=1.0, gamma=3))
-    chances = overlap(experiment, 1.0).chances
+    chances = measure_overlap(experiment, 1.0).chances
     predicted = sum(map(len, chances)) / sum(expected_steps(answer, 3) for answer in chances)
     assert tally.per_step() == pytest.approx(predicted, rel=0.06)
 

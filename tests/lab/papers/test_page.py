@@ -18,7 +18,7 @@ from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.toy import toy
 from lab.papers import PAPERS, variants
-from lab.papers.claims import Finding, Table, Verdict, more, weigh
+from lab.papers.claims import Finding, Table, Verdict, combine, more
 from lab.papers.experiment import PLAIN, using
 from lab.papers.kangaroo import MATHS
 from lab.papers.page import conditions, document, page
@@ -43,7 +43,7 @@ def test_names_from_files_mean_nothing_to_markdown() -> None:
     paper = PAPERS["lookahead"]
     claim = paper.claims[-1]
     table = Table(("setting", HOSTILE), ((HOSTILE, 1.5),), {"x": 0.25})
-    found = Finding(paper, claim, table, weigh(more(HOSTILE, 1.0, "b", 2.0)))
+    found = Finding(paper, claim, table, combine(more(HOSTILE, 1.0, "b", 2.0)))
     text = page([found], conditions(make_experiment(engine(counted_text()), 4, kinds=(HOSTILE,))))
     assert "<script" not in text and "\n# c" not in text and "](e)" not in text.replace("\\[d](e)", "")
     [row] = [line for line in text.splitlines() if line.endswith(" | 1.500 |")]
@@ -56,7 +56,7 @@ def test_prose_never_becomes_a_list() -> None:
     paper, claim = PAPERS["speculative"], PAPERS["speculative"].claims[0]
     words = "a - b + c 1. d * e > f "
     for shift in range(12):
-        found = Finding(paper, claim, None, weigh(more("x" * shift + " " + words * 30, 2.0, "y", 1.0)))
+        found = Finding(paper, claim, None, combine(more("x" * shift + " " + words * 30, 2.0, "y", 1.0)))
         text = page([found], conditions(make_experiment(engine(counted_text()), 2, kinds=("a",))))
         assert not re.search(r"^([-+*>]|\d+[.)])\s", text, flags=re.MULTILINE)
 
@@ -89,8 +89,8 @@ def test_the_command_writes_page_and_json(
 
 def test_pocket_brings_the_model_that_learnt_with_its_heads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without it one claim of the page would be lost by forgetting a flag."""
-    monkeypatch.setattr(variants, "joint", lambda engine, folder, progress: {str(folder): None})
-    monkeypatch.setattr(variants, "stores", lambda engine, text, progress: {})
+    monkeypatch.setattr(variants, "load_medusa_2", lambda engine, folder, progress: {str(folder): None})
+    monkeypatch.setattr(variants, "build_stores", lambda engine, text, progress: {})
     parser = Parser()
     paper_checks.add_flags(parser)
     for flags, found in (([], [str(PARTS[MEDUSA_2]["medusa"])]), (["--medusa-2", "b"], ["b"]), (["--model", "m"], [])):
@@ -166,7 +166,7 @@ def test_nonsense_ends_in_one_line(
 def test_json_holds_every_number() -> None:
     paper, claim = PAPERS["jacobi"], PAPERS["jacobi"].claims[0]
     table = Table(("a", "b"), (("x", 1.23456789), ("y", None), ("z", 3)), {"c": 0.5})
-    [entry] = document([Finding(paper, claim, table, weigh(more("x", 2, "y", 1)))], {})["claims"]
+    [entry] = document([Finding(paper, claim, table, combine(more("x", 2, "y", 1)))], {})["claims"]
     assert entry["table"] == {
         "heads": ["a", "b"],
         "rows": [["x", 1.234568], ["y", None], ["z", 3]],

@@ -16,11 +16,11 @@ from decoding.parts.adapter import AdapterConfig, save_adapter
 from decoding.parts.heads import HeadWeights, save_heads
 from decoding.toy import toy
 from lab.papers import PAPERS
-from lab.papers.claims import Finding, Verdict, examine
+from lab.papers.claims import Finding, Verdict, check_claims
 from lab.papers.experiment import Experiment, Variant
 from lab.papers.ouroboros import _orders
 from lab.papers.page import conditions, document, page
-from lab.papers.variants import adapters, joint, stores
+from lab.papers.variants import build_stores, load_adapters, load_medusa_2
 from tests import toy_adapter, toy_heads
 from tests.families import machine, tiny
 from tests.toys import counted_text, engine
@@ -39,7 +39,7 @@ _NEED_MORE = {
 @pytest.fixture(scope="module")
 def findings() -> tuple[Experiment, list[Finding]]:
     experiment = make_experiment(engine(counted_text()), 9)
-    return experiment, examine(experiment, PAPERS.values(), lambda what, share: None)
+    return experiment, check_claims(experiment, PAPERS.values(), lambda what, share: None)
 
 
 def test_every_claim_is_measured(findings: tuple[Experiment, list[Finding]]) -> None:
@@ -105,9 +105,8 @@ def test_orders_of_questions() -> None:
 
 def claim_of(paper: str, title: str, experiment: Experiment) -> Finding:
     """One claim alone."""
-    [found] = [
-        finding for finding in examine(experiment, [PAPERS[paper]], lambda *_: None) if finding.claim.title == title
-    ]
+    findings = check_claims(experiment, [PAPERS[paper]], lambda *_: None)
+    [found] = [finding for finding in findings if finding.claim.title == title]
     return found
 
 
@@ -120,13 +119,13 @@ def test_trained_variants_are_compared(tmp_path: Path) -> None:
         sizes = config.tensors(shape.hidden, shape.vocabulary)
         weights = {key: tiny("llama").lm_head.weight.new_full(size, 0.1) for key, size in sizes.items()}
         save_adapter(tmp_path / "adapters" / name, config, weights)
-    found: dict[str, Variant] = adapters(main, tmp_path / "adapters")
+    found: dict[str, Variant] = load_adapters(main, tmp_path / "adapters")
     assert [variant.facts["exit_layer"] for variant in found.values()] == [1, 2, 2]
     tiny("llama", seed=1).save_pretrained(tmp_path / "both" / "backbone")
     weight = tiny("llama").lm_head.weight.new_zeros
     heads = HeadWeights(weight(1, 2, 32, 32), weight(1, 2, 32), weight(0, 67, 32), ())
     save_heads(tmp_path / "both", heads, "backbone")
-    found |= joint(main, tmp_path / "both", lambda what, share: None)
+    found |= load_medusa_2(main, tmp_path / "both", lambda what, share: None)
     experiment = make_experiment(main, 6, variants=found)
     depths = claim_of("kangaroo", "a shallow exit is the best bargain", experiment).table
     assert depths is not None and depths.names == ["1", "2"]
@@ -143,7 +142,7 @@ def test_stores_of_several_sizes_are_made_of_a_text(tmp_path: Path) -> None:
     lines = ({"text": "Every evening the keeper lights the lamps."}, {"text": "High tide is at six."})
     text.write_text("".join(json.dumps(line) + "\n" for line in lines) * 40)
     main = toy()
-    found = stores(main, text, lambda what, share: None)
+    found = build_stores(main, text, lambda what, share: None)
     assert list(found) == ["a sixteenth", "a quarter", "all"]
     hits = [
         variant.engine.parts.take(frozenset({"datastore"}), lambda *_: None)["datastore"]  # type: ignore[attr-defined]
@@ -156,11 +155,11 @@ def test_stores_of_several_sizes_are_made_of_a_text(tmp_path: Path) -> None:
 
 def test_nonsense_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ParamError, match="is a table, which has no place for adapters"):
-        adapters(toy(), tmp_path)
+        load_adapters(toy(), tmp_path)
     real = machine("llama")
     with pytest.raises(ParamError, match="folder of folders"):
-        adapters(real, tmp_path / "none")
+        load_adapters(real, tmp_path / "none")
     with pytest.raises(ParamError, match="holds 0 adapters"):
-        adapters(real, tmp_path)
+        load_adapters(real, tmp_path)
     with pytest.raises(ParamError, match="must name what `train medusa` made"):
-        joint(real, tmp_path, lambda what, share: None)
+        load_medusa_2(real, tmp_path, lambda what, share: None)

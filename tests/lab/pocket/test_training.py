@@ -21,7 +21,7 @@ from decoding.errors import ParamError
 from decoding.prompts.tasks import Task
 from lab.pocket.card import methods_table
 from lab.pocket.encoding import SampleEncoder
-from lab.pocket.family import loss_panel, new_model, training
+from lab.pocket.family import loss_chart, new_model, training
 from lab.pocket.language import drills
 from lab.pocket.language.kinds import KINDS, held_out, held_out_sample, long_training_sample, training_sample
 from lab.pocket.language.sample import Sample, Turn
@@ -254,10 +254,10 @@ def test_a_student_learns_its_teachers_distributions(tokenizer: Any) -> None:
 
 def test_the_plot_draws_every_log() -> None:
     log = [{"tokens": 1000.0 * step, "loss": 5.0 / step} for step in range(1, 700)]
-    picture = plot([loss_panel({"target": log, "<b>": log[:50]})])
+    picture = plot([loss_chart({"target": log, "<b>": log[:50]})])
     assert picture.startswith("<svg") and picture.count("<polyline") == 2
     assert "<b>" not in picture
-    assert plot([loss_panel({})]).endswith("</svg>\n")
+    assert plot([loss_chart({})]).endswith("</svg>\n")
 
 
 def test_a_methods_table_is_made_of_any_report_and_hides_no_difference() -> None:

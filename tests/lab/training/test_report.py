@@ -9,8 +9,8 @@ import torch
 
 from decoding.errors import ParamError
 from lab.training.checkpoint import read_log
-from lab.training.plot import Panel, plot
-from lab.training.report import panels, write_report
+from lab.training.plot import Chart, plot
+from lab.training.report import charts, write_report
 
 from .test_loop import loop, quiet
 
@@ -43,10 +43,10 @@ def test_a_log_that_does_not_tell_of_the_whole_training_is_refused(tmp_path: Pat
 def test_curves_show_every_head(tmp_path: Path) -> None:
     loop(tmp_path).run(quiet)
     log = read_log(tmp_path / "log.jsonl")
-    drawn = list(panels(log))
-    assert [panel.title for panel in drawn][-1] == "held out: top-5 accuracy" and len(drawn) == 8
+    drawn = list(charts(log))
+    assert [chart.title for chart in drawn][-1] == "held out: top-5 accuracy" and len(drawn) == 8
     picture = plot(drawn)
     assert picture.startswith("<svg") and picture.count("<polyline") == 8
-    assert plot(list(panels([]))).endswith("</svg>\n")
-    hostile = plot([Panel("<b>", {"<i>": [(1.0, 2.0), (2.0, float("nan"))]})])
+    assert plot(list(charts([]))).endswith("</svg>\n")
+    hostile = plot([Chart("<b>", {"<i>": [(1.0, 2.0), (2.0, float("nan"))]})])
     assert "<b>" not in hostile and "<i>" not in hostile and "nan" not in hostile
