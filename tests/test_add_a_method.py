@@ -15,7 +15,7 @@ import pytest
 from app.catalog import Entry
 from app.controls import order
 from app.limits import LIMITS
-from app.state import House
+from app.state import AppState
 from app.ui import build
 from decoding import METHODS
 from decoding.cli import methods as command
@@ -140,7 +140,7 @@ def test_it_is_listed_for_scripts(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # of the event loops that Gradio leaves behind
 def test_it_has_controls_on_the_page() -> None:
     """And what a visitor sends for it is checked by its own bounds."""
-    page = build(House(TOY, "toy"))
+    page = build(AppState(TOY, "toy"))
     discard_event_loops()
     found = [block for block in page.blocks.values() if getattr(block, "elem_id", None) == "p-echo-times"]
     assert [(block.label, block.minimum, block.maximum) for block in found] == [("Echoes", 1, 8)]
