@@ -1,4 +1,9 @@
-"""What figures of tokens are made of: cells with a token in them, small signs, labels, and one plain layout."""
+"""What figures of tokens are made of: cells with a token in them, small signs, labels, and one plain layout.
+
+A trace with a "cell_layer" is drawn by the page itself: "squares" of one size, each of one colour, with a word in the
+middle; "signs" of one size and colour; "words" beside a place, all alike. Without the page, plotly draws it as well: it
+is an ordinary scatter trace but for that key. What has no such key is plotly's on the page, too.
+"""
 
 from __future__ import annotations
 
@@ -50,14 +55,14 @@ def cells(colour: str | None, *, size: int = SIZE, text: bool = True, opacity: f
         look = {name: value for name, value in look.items() if name in ("symbol", "size", "opacity", "line")}
         look["color"] = colour
     mode = "markers+text" if text else "markers"
-    trace = points(mode, marker=look, hoverinfo="none")
+    trace = points(mode, marker=look, hoverinfo="none", cell_layer="squares")
     return trace | {"textposition": "middle center", "textfont": {"size": 9.5, "color": "$text"}} if text else trace
 
 
 def signs(size: int = 6, *, lifted: bool = False) -> Trace:
     """Small marks: the second sign beside a cell's colour. `lifted` ones belong to the axis "yaxis3"."""
     look = {"size": size, "color": "$text", "line": {"width": 1, "color": "$text"}}
-    return points("markers", marker=look) | ({"yaxis": "y3"} if lifted else {})
+    return points("markers", marker=look, cell_layer="signs") | ({"yaxis": "y3"} if lifted else {})
 
 
 def lifted(yaxis: Mapping[str, Any], by: float = LIFT) -> dict[str, Any]:
@@ -67,9 +72,10 @@ def lifted(yaxis: Mapping[str, Any], by: float = LIFT) -> dict[str, Any]:
     return axis(0, 1, range=[first + by, last + by], overlaying="y", **same)
 
 
-def labels(position: str, colour: str = "$muted") -> Trace:
-    """Words beside cells."""
-    return points("text", textposition=position, textfont={"size": 11, "color": colour})
+def labels(side: Literal["left", "right"], colour: str = "$muted") -> Trace:
+    """Words beside cells, on the left or on the right of their place."""
+    look = {"textposition": f"middle {side}", "textfont": {"size": 11, "color": colour}}
+    return points("text", **look, cell_layer="words")
 
 
 def line(colour: str, width: float = 1.5, dash: str = "solid") -> Trace:

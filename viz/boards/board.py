@@ -77,8 +77,8 @@ class Board:
             signs(lifted=True),
             cells(None, size=size, text=text, opacity=0.22),
             cells(None, size=size, text=text, opacity=0.3),
-            labels("middle left"),
-            labels("middle right", "$text"),
+            labels("left"),
+            labels("right", "$text"),
             signs(9),
         ]
 

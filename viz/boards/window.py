@@ -36,7 +36,7 @@ def traces(past: Trace, size: int, *, text: bool) -> list[Trace]:
         cells("$explored", size=size, text=text, opacity=0.15) | {"hoverinfo": "none"},
         cells("$root", size=size, text=text, opacity=0.2),
         signs(9),
-        labels("middle right"),
+        labels("right"),
     ]
 
 

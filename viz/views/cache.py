@@ -13,7 +13,7 @@ from typing import Any
 from decoding.trace.cache_slots import CacheState, Use, cache_state, chunks
 from decoding.types import Header, Role, Step
 
-from ..cells import axis, labels, layout
+from ..cells import axis, labels, layout, points
 from ..palette import MEANINGS, Fate
 from ..run_state import RunState
 from ..view import Figure, Patch, View
@@ -57,7 +57,8 @@ def base(run: RunState) -> Figure:
     """All slots, empty, and the looks of the others."""
     page, lines = _page(run.header)
     marker = {"symbol": "triangle-down", "size": 7, "color": "$text"}
-    signs = labels("middle right", "$text") | {"mode": "markers+text", "marker": marker}
+    look = {"textposition": "middle right", "textfont": {"size": 11, "color": "$text"}}
+    signs = points("markers+text", marker=marker, **look)
     data = [
         _bars("$paper", line={"width": 1, "color": "$line"}) | _all(lines, page, run.header.slots),
         _bars(**_READ),
@@ -67,7 +68,7 @@ def base(run: RunState) -> Figure:
         _bars("$text") | {"width": _THIN},
         signs | {"text": ["window"]},
         signs | {"text": ["next"]},
-        labels("middle right", "$text") | {"text": ["overwritten"]},
+        labels("right", "$text") | {"text": ["overwritten"]},
     ]
     x = axis(-0.01 * page, 1.01 * page, showticklabels=True)
     x |= {"tickmode": "linear", "tick0": 0, "dtick": max(_NICE, page // 8 // _NICE * _NICE)}

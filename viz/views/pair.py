@@ -58,9 +58,10 @@ def base(run: RunState) -> Figure:
     target = bar | {"y": [row - 0.2 for row in rows], "marker": {"color": "$correction", "line": {"width": 0}}}
     drawn = {"shape": "/", "size": 6, "fillmode": "overlay", "fgcolor": "$paper", "fgopacity": 0.9}
     draft = bar | {"y": [], "marker": {"color": "$proposed", "line": {"width": 0}, "pattern": drawn}}
-    names = labels("middle left", "$text") | {"x": [-0.02] * _ROWS}
-    marks = points("markers", marker={"size": 9, "color": "$text", "line": {"width": 1.5, "color": "$text"}})
-    data = [target, draft, names, marks, labels("middle right", "$text") | {"x": [-0.36, -0.36], "y": [-2.4, -1.6]}]
+    names = labels("left", "$text") | {"x": [-0.02] * _ROWS}
+    look = {"size": 9, "color": "$text", "line": {"width": 1.5, "color": "$text"}}
+    marks = points("markers", marker=look, cell_layer="signs")
+    data = [target, draft, names, marks, labels("right", "$text") | {"x": [-0.36, -0.36], "y": [-2.4, -1.6]}]
     notes = [note("■ p of the target", 0.0, -0.75, "left"), note("▨ q of the drafter", 0.45, -0.75, "left")]
     notes.append(note("◆ taken", 1.22, -0.75, "right"))
     if run.header.record != "full":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from decoding.types import Step
 
-from ..cells import Phase, Trace, axis, layout, points
+from ..cells import Phase, Trace, axis, labels, layout, points
 from ..fates import emitted_fates
 from ..palette import MEANINGS, PHASES, Fate
 from ..run_state import RunState
@@ -39,7 +39,7 @@ def base(run: RunState) -> Figure:
         area = points("lines", stackgroup="time", yaxis="y2", fillcolor=phase.colour, **ends)
         filled = {"shape": phase.pattern, "size": 6, "fgcolor": "$text", "bgcolor": phase.colour, "fgopacity": 0.5}
         data.append(_without_x(area) | {"fillpattern": filled, "hoverinfo": "none", **_listed(phase.label, "legend2")})
-    data.append(points("text", yaxis="y3", textposition="middle right", textfont={"size": 11, "color": "$muted"}))
+    data.append(labels("right") | {"yaxis": "y3"})
     grid: Trace = {"showgrid": True, "gridcolor": "$faint", "showticklabels": True, "autorange": True, "range": None}
     tokens = axis(
         0, 1, **grid, domain=[_SPLIT + 0.06, _TOP], autorangeoptions={"include": [-0.6, 5]}, nticks=6, tickformat="d"

@@ -42,7 +42,7 @@ def base(run: RunState) -> Figure:
     """The figure without a step."""
     screen, deepest = screen_of(run.header), _deepest(run.header)
     fates = {"colorscale": FATE_SCALE, "cmin": FATE_RANGE[0], "cmax": FATE_RANGE[1], "showscale": False}
-    small = {"size": 10, "color": "$text"}
+    small, quiet = {"size": 10, "color": "$text"}, {"size": 11, "color": "$muted"}
     own = _elbows("$text", 1.5, "dot") | {"mode": "lines+markers+text", "textposition": "top center"}
     wanted = MEANINGS[Fate.CORRECTION]
     mark = {"size": [0, 14], "opacity": 1, "line": {"width": 0}, "color": wanted.colour, "symbol": wanted.symbol}
@@ -60,7 +60,7 @@ def base(run: RunState) -> Figure:
         points("markers", marker={"symbol": MEANINGS[Fate.INSPIRED].symbol, "size": 20, "color": "$inspired"}),
         points("text", textposition="top right", textfont=small),
         points("markers+text", textfont=small | {"style": "italic"}, **beneath),
-        labels("middle right" if screen.notes_follow else "bottom center"),
+        labels("right") if screen.notes_follow else points("text", textposition="bottom center", textfont=quiet),
     ]
     places = [*range(1, _WIDEST + 1), 16, 24, 32, 48, 64, 96, 128]
     x = axis(-0.4, deepest + 1.5, showticklabels=True, tickmode="array")

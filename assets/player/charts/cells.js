@@ -1,20 +1,26 @@
 // A chart's cells: squares, the words in them and beside them, and small signs. Plotly styles every point and every
 // text twice at every drawing, which took three tenths of a step's time; here what looks alike is one path, and words
 // are rewritten in place. Pictures that are saved, sliding ones, and figures elsewhere have plotly's own.
+//
+// Python says of every trace in which layer of cells it is drawn, if in one: see viz/cells.py.
 import { axisName } from "./axes.js";
-import { ANCHORS, cellKind, hasWords } from "./cell_kinds.js";
 import { markerShape } from "./shapes.js";
 import { svg, write } from "../dom/elements.js";
 import { unescapeMarkup } from "../stream/escape.js";
 
-/** @import { Axis, Figure, LayoutAxis, Marker, PlotTrace, Point } from "../types.d.ts" */
-/** @import { CellKind } from "./cell_kinds.js" */
+/** @import { Axis, CellLayer, Figure, LayoutAxis, Marker, PlotTrace, Point } from "../types.d.ts" */
 /** @import { Plot } from "./plot.js" */
 
 const REACH = 20; // pixels from a square's edge to a pointer that means it, as far as plotly's
 
 /**
- * @typedef {{ trace: PlotTrace, kind: CellKind }} Taken
+ * Where words stand beside their places: plotly's positions as the text anchors of SVG.
+ * @type {{ [position: string]: string }}
+ */
+const ANCHORS = { "middle center": "middle", "middle left": "end", "middle right": "start" };
+
+/**
+ * @typedef {{ trace: PlotTrace, kind: CellLayer }} Taken
  * @typedef {([x: number, y: number] | null)[]} Pixels
  * @typedef {{ [attribute: string]: string | number }} Attributes
  * @typedef {{ draw: (x: number, y: number, r: number) => string, attributes: Attributes }} Look
@@ -45,8 +51,8 @@ export class Cells {
       sides(trace).every((name) => Array.isArray(/** @type {LayoutAxis | undefined} */ (layout[name])?.range));
     this.taken = new Map();
     data.forEach((trace, i) => {
-      const kind = cellKind(trace);
-      if (kind && ranged(trace)) this.taken.set(i, { trace, kind });
+      const shown = trace.visible !== false && trace.x && trace.y;
+      if (trace.cell_layer && shown && ranged(trace)) this.taken.set(i, { trace, kind: trace.cell_layer });
     });
     // One pointer to a chart: squares beside bars that are pointed at, too, stay with plotly.
     const { nodes } = this.plot.view;
@@ -54,9 +60,7 @@ export class Cells {
     if (others) this.taken = new Map([...this.taken].filter(([, cell]) => !caught(cell)));
     const held = new Set();
     return data.map((trace, i) => {
-      const kind = this.taken.get(i)?.kind;
-      if (!kind) return trace;
-      if (kind === "words" && trace.mode !== "text") return { ...trace, mode: "markers", text: undefined };
+      if (!this.taken.has(i)) return trace;
       const axes = sides(trace).join();
       if (held.has(axes)) return { type: "scatter", visible: false };
       held.add(axes); // plotly lets go of axes without a trace
@@ -75,7 +79,7 @@ export class Cells {
       const places = this.places(trace);
       if (kind === "squares") gather(squares, trace.marker ?? {}, places, square);
       if (kind === "signs") gather(signs, trace.marker ?? {}, places, sign);
-      else if (hasWords(trace)) written = this.write(trace, places, written);
+      else if (trace.mode !== "markers") written = this.write(trace, places, written);
     }
     drawPaths(this.squares, squares);
     drawPaths(this.signs, signs);

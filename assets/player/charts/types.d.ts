@@ -96,9 +96,12 @@ export interface Marker {
   line?: { width?: number; color?: string };
 }
 
+export type CellLayer = "squares" | "signs" | "words";
+
 export interface PlotTrace {
   type?: string;
   mode?: string;
+  cell_layer?: CellLayer; // which layer of cells the page draws it in; without one plotly draws it
   visible?: boolean;
   x?: ArrayLike<number>;
   y?: ArrayLike<number>;
