@@ -113,6 +113,9 @@ class Tab:
         """
         self.context.clear_permissions()
         self.context.clear_cookies()
+        if self._page is not None and not self._page.is_closed():
+            # What a script threw just now comes before the answer to this.
+            self._page.evaluate("() => new Promise((done) => setTimeout(done))")
         seen = Watched([*self.watched.errors], [*self.watched.strangers])
         if self._page is not None and not self._page.is_closed():
             self._page.unroute_all()

@@ -181,6 +181,7 @@ def test_the_preset_is_the_one_that_the_settings_are(new_page: NewPage, served: 
     page.get_by_role("option", name="defaults").click()
     page.wait_for_function(shows, arg="defaults")
     width = page.locator("#p-lookahead-W input[type=number]").first
+    page.wait_for_function("document.querySelector('#p-lookahead-W input[type=number]').value !== '7'")
     usual = width.input_value()
     width.fill("7")
     page.wait_for_function(shows, arg="own settings")
