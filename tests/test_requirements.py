@@ -119,6 +119,7 @@ def test_make_holds_pip_to_both_files() -> None:
     assert all("--index-url URL -c requirements.txt -c constraints.txt" in line for line in commands)
 
 
+@pytest.mark.slow  # `.ci/run` installs from them
 def test_the_files_can_be_read_by_pip_itself(tmp_path: Path) -> None:
     """As it reads constraints, it takes neither extras nor addresses."""
     command = [sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "--dry-run", "--quiet"]
