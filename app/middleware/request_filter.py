@@ -47,11 +47,12 @@ class RequestFilter:
             return
         if scope["type"] != "http":
             return
-        begun = False
+        begun, ended = False, False
 
         async def checked_send(message: Message) -> None:
-            nonlocal begun
+            nonlocal begun, ended
             begun = True
+            ended = message["type"] == "http.response.body" and not message.get("more_body", False)
             if message["type"] == "http.response.start":
                 message["headers"] = [*message["headers"], *response_headers.ALWAYS]
             async with asyncio.timeout(LIMITS.send_seconds):  # for a client that stopped reading
@@ -59,6 +60,8 @@ class RequestFilter:
 
         try:
             await self._answer(scope, receive, checked_send)
+            if begun and not ended and self._closing.is_set():
+                await checked_send({"type": "http.response.body", "body": b""})
         except RequestError as refused:
             if not begun:
                 _log.info("refused (%d): %s %s", refused.status, scope["method"], scope["path"])

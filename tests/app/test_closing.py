@@ -1,0 +1,67 @@
+"""What the request filter does with streams that have no end of their own, when the server stops."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from starlette.types import Message, Receive, Scope, Send
+
+from app.middleware.bodies import Shapes
+from app.middleware.origin import Owner
+from app.middleware.request_filter import RequestFilter
+from app.middleware.session_tracker import SessionTracker
+from tools.page import API
+
+SCOPE = {
+    "type": "http",
+    "method": "GET",
+    "path": f"{API}/heartbeat/abc",
+    "query_string": b"",
+    "headers": [(b"host", b"127.0.0.1:7860")],
+    "client": ("127.0.0.1", 4000),
+    "scheme": "http",
+}
+
+
+def run(work: Coroutine[Any, Any, Any]) -> Any:
+    """In a thread of its own: where a browser was driven before, its event loop runs in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()
+
+
+async def beating(scope: Scope, receive: Receive, send: Send) -> None:
+    """Beats once, then waits until its reader is gone, and leaves the response as it is, as Starlette does."""
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"ALIVE", "more_body": True})
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def test_a_stream_that_the_server_ends_is_complete() -> None:
+    """A response without an end is an error of the server, which its log would tell of at every stop."""
+
+    async def stopped() -> list[Message]:
+        sent, beats = list[Message](), asyncio.Event()
+        asked = RequestFilter(beating, Shapes({}, {}, {}), Owner(), SessionTracker())
+
+        async def receive() -> Message:
+            await asyncio.Event().wait()  # the reader says nothing
+            raise AssertionError
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+            if message.get("body"):
+                beats.set()
+
+        stream = asyncio.create_task(asked(SCOPE, receive, send))
+        await beats.wait()
+        asked.close()
+        await stream
+        return sent
+
+    *_, alive, end = run(stopped())
+    assert alive["body"] == b"ALIVE"
+    assert end == {"type": "http.response.body", "body": b""}
