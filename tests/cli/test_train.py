@@ -1,4 +1,7 @@
-"""`train family` and `quality`, on the plan that takes seconds: everything is real but the size."""
+"""`train family` and `quality`, on the plan that takes seconds: everything is real but the size.
+
+Only `--all` trains a family; the parts of a training are tested in `tests/lab`.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_the_smoke_plan_makes_a_whole_family_that_learns(home: Path) -> None:
     """The full plan takes an hour and more: this is where its every part is run."""
     log = read_log(home / "training" / "target" / "log.jsonl")
@@ -44,6 +48,7 @@ def test_the_smoke_plan_makes_a_whole_family_that_learns(home: Path) -> None:
     assert (home / "datastore.jsonl").stat().st_size > 10_000
 
 
+@pytest.mark.slow
 def test_a_finished_family_is_not_trained_again(command: Command, home: Path) -> None:
     """The second call finds the checkpoints of the first, whole."""
     weights = (home / "target" / "model.safetensors").read_bytes()
@@ -58,6 +63,7 @@ def test_a_finished_family_is_not_trained_again(command: Command, home: Path) ->
     assert other.code == 2 and "is of another seed" in other.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["[1]\n", '{"step": 1}\n', '{"step": "one"}\n', "\udcff"])
 def test_a_damaged_log_ends_in_one_line(command: Command, home: Path, tmp_path: Path, text: str) -> None:
     """What the cards tell of a training is read from it, after the training of an hour and more."""
@@ -70,6 +76,7 @@ def test_a_damaged_log_ends_in_one_line(command: Command, home: Path, tmp_path: 
     assert "polish/log.jsonl is damaged: delete checkpoint.safetensors beside it" in done.err
 
 
+@pytest.mark.slow
 def test_quality_judges_a_model_of_the_family(command: Command, home: Path) -> None:
     """Half a second of training answers nothing rightly, and the report says so."""
     flags = ["--model", str(home / "target"), "--tasks", str(home / "tasks.jsonl"), "--device", "cpu"]
@@ -102,6 +109,7 @@ def test_nonsense_ends_in_one_line(
     assert reason in done.err
 
 
+@pytest.mark.slow
 def test_tasks_of_other_languages_cannot_be_judged(command: Command, home: Path, tmp_path: Path) -> None:
     (tmp_path / "tasks.jsonl").write_text(json.dumps({"question_id": 7, "category": "poetry", "turns": ["Sing."]}))
     done = command("quality", "--model", str(home / "target"), "--tasks", str(tmp_path / "tasks.jsonl"))
