@@ -1,4 +1,4 @@
-"""The server functions that the page's scripts call: a step, its details, a recording, an export, an uploaded trace.
+"""The server functions that the page's scripts call: a step, its details and tables, a recording, an export, a trace.
 
 They bypass the run queue, and anybody can call them with any argument: every argument is checked here, every answer is
 bounded, and a run is found only by its id, which cannot be guessed. A failed call is answered with a "fault".
@@ -49,6 +49,9 @@ class ServerCalls:
         def run_step(asked: Any) -> Answer:
             return _answer(lambda: self._line(asked, "full"))
 
+        def run_rows(asked: Any) -> Answer:
+            return _answer(lambda: self._line(asked, "rows"))
+
         def run_lives(asked: Any) -> Answer:
             return {"lives": isinstance(asked, str) and asked in self._store.streaming}
 
@@ -61,7 +64,7 @@ class ServerCalls:
         def open_trace(asked: Any) -> Answer:
             return _answer(lambda: self._open_upload(asked))
 
-        return [run_detail, run_step, run_lives, run_export, open_recording, open_trace]
+        return [run_detail, run_step, run_rows, run_lives, run_export, open_recording, open_trace]
 
     def open_run(self, run: object) -> Answer:
         """The lines of a recording, or of a stored run."""

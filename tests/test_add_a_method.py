@@ -99,6 +99,18 @@ def test_it_has_every_view(trace: Trace) -> None:
     assert " by repeating the last token; the target" in guessed["say"]
 
 
+def test_it_has_a_table(trace: Trace) -> None:
+    player = Play(trace.header)
+    player.begin(trace.texts)
+    for step in trace.steps:
+        player.step(step)
+    step = next(step for step in trace.steps if step.drafted)
+    table = parsed(player.rows(step.index))[-1]["views"]["pool"]
+    assert table["headings"] == ["Token", "Echo", "Fate"] and table["say"] == [f"echoes token {step.tokens[0]}"]
+    assert [row["node"] for row in table["rows"]] == [1, 2, 3]
+    assert all(row["cells"][2]["propose"] == "Proposed" for row in table["rows"])
+
+
 def test_a_method_without_a_screen_is_shown_as_well(trace: Trace) -> None:
     """Of one that is not even registered, as in another program's record, the name stands for the label."""
     whole, _ = play(trace)
@@ -126,6 +138,7 @@ def test_a_hostile_record_of_it_does_no_harm(trace: Trace) -> None:
         run, pool = RunState.of(odd), SCREENS["echo"].pool
         assert pool is not None and "echoes token None" in json.dumps(pool.frame(run, 1))
         assert pool.base(run)["least"] == WIDE_OF_TWO
+        assert pool.rows(run, 1).say == ("echoes token None",)
 
 
 def test_it_is_listed_for_scripts(capsys: pytest.CaptureFixture[str]) -> None:

@@ -55,10 +55,13 @@ def joined(texts: Iterable[str], most: int = 4 * LONGEST_QUOTED + 1) -> str:
 
 def quoted(text: str, longest: int = LONGEST_QUOTED) -> str:
     """The text in a sentence: spaces stay, and its direction ends with the quotation marks."""
-    inner = cut(_signs(text, {**_SIGNS, " ": " "}, 4 * longest), longest)
-    if any(unicodedata.bidirectional(char) in _RIGHT_TO_LEFT for char in inner):
-        inner = f"\u2068{inner}\u2069"
-    return f"'{inner}'"
+    return f"'{isolated(cut(_signs(text, {**_SIGNS, ' ': ' '}, 4 * longest), longest))}'"
+
+
+def isolated(text: str) -> str:
+    """The text so that its direction does not reach what stands beside it."""
+    turned = any(unicodedata.bidirectional(char) in _RIGHT_TO_LEFT for char in text)
+    return f"\u2068{text}\u2069" if turned else text
 
 
 def width(text: str) -> int:

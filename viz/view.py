@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 from decoding.types import Header
 
 from .run_state import RunState
+from .tables import Table
 
 Figure = dict[str, Any]  # {"data": [...], "layout": {...}} of plotly, with the encodings of stream/encode.py in it
 Patch = dict[str, Any]  # {"data": [{attribute: value} per trace], "layout": {...}}: only what changes
@@ -19,6 +20,7 @@ class Picture(NamedTuple):
 
     base: Callable[[RunState], Figure]  # without a step
     frame: Callable[[RunState, int], Patch]  # what step k changes
+    rows: Callable[[RunState, int], Table]  # step k as a table
 
 
 def always(header: Header) -> bool:
@@ -52,6 +54,7 @@ class View:
     nodes: tuple[str | None, ...] = ()
     # Per trace: the phase of the step from which it is seen.
     phases: tuple[Literal["propose", "verify", "accept", "commit"], ...] = ()
-    # The view as a table: headings, and where a column is found: "nodes.token" of the step, "data.0.x" of the patch.
-    # Where rows are no such columns, the base has a "table" that says how the player reads them off the figure.
+    # The view as a table. Where its rows are the step's nodes, the player has all columns of them: these are headings
+    # and names of columns, and a "table" of the base names other rows. All other rows are made here when asked for.
     columns: tuple[tuple[str, str], ...] = ()
+    rows: Callable[[RunState, int], Table] | None = None

@@ -41,6 +41,7 @@ export interface Server {
   run_lives(run: string | undefined): Promise<{ lives: boolean } | null>;
   run_detail(step: [run: string | undefined, k: number]): Promise<Answer | null>;
   run_step(step: [run: string | undefined, k: number]): Promise<Answer | null>;
+  run_rows(step: [run: string | undefined, k: number]): Promise<Answer | null>;
   run_export(wanted: [run: string, form: string]): Promise<Saved | null>;
   open_recording(run: string): Promise<Answer | null>;
   open_trace(file: string): Promise<Answer | null>;

@@ -52,7 +52,10 @@ export class Viewer {
       this.open(file);
     }, this.gone.signal);
     this.player = new Player(this.stage, {
-      source: { detail: (k) => this.lines("run_detail", k), step: (k) => this.lines("run_step", k) },
+      source: {
+        detail: (k) => this.lines("run_detail", k), step: (k) => this.lines("run_step", k),
+        rows: (k) => this.lines("run_rows", k),
+      },
       on: { link: (place) => addressOf(this.told.address ?? "", place ?? {}), change: (place) => this.moved(place),
         compare: props.races ? () => race(this.told.address ?? "") : undefined },
     });
@@ -225,7 +228,7 @@ export class Viewer {
   }
 
   /**
-   * @param {"run_detail" | "run_step"} name
+   * @param {"run_detail" | "run_step" | "run_rows"} name
    * @param {number} k
    */
   async lines(name, k) {

@@ -13,6 +13,14 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 const dress = () => document.body.classList.toggle("dark", dark.matches);
 dress();
 dark.addEventListener("change", dress);
-const player = new Player(part("specscope"));
+/** @type {Promise<string[]> | undefined} the tables of all steps, unpacked when one is asked for */
+let tables;
+const unpacked = async () => {
+  const bytes = Uint8Array.from(atob(part("rows").textContent ?? ""), (letter) => letter.charCodeAt(0));
+  const lines = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return (await new Response(lines).text()).split("\n");
+};
+const rows = async (/** @type {number} */ k) => (await (tables ??= unpacked()))[k];
+const player = new Player(part("specscope"), { source: { rows } });
 player.feed(part("lines").textContent ?? "");
 if (asked.step !== null) player.goto({ step: asked.step });

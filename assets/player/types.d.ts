@@ -34,6 +34,7 @@ export type Change = Partial<State> & { theme?: string; record?: number; detail?
 export interface Source {
   detail?: (k: number) => Promise<string>;
   step?: (k: number) => Promise<string>;
+  rows?: (k: number) => Promise<string>;
 }
 
 export interface Host {

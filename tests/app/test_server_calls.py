@@ -39,14 +39,16 @@ def spell(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def test_a_step_and_its_details_come_again(functions: dict[str, ServerFunction], run: str) -> None:
+def test_a_step_its_details_and_tables_come_when_asked_for(functions: dict[str, ServerFunction], run: str) -> None:
     step = lines(functions["run_step"]([run, 2])["lines"])[-1]
     assert step["kind"] == "step" and step["k"] == 2 and step["nodes"]
     detail = lines(functions["run_detail"]([run, 2])["lines"])[-1]
     assert detail["kind"] == "detail" and detail["k"] == 2 and detail["top"][0]
+    (rows,) = lines(functions["run_rows"]([run, 2])["lines"])
+    assert rows["kind"] == "rows" and rows["k"] == 2 and rows["views"]["cache"]["rows"]
 
 
-@pytest.mark.parametrize("name", ["run_step", "run_detail", "run_export", "open_recording", "open_trace"])
+@pytest.mark.parametrize("name", ["run_step", "run_detail", "run_rows", "run_export", "open_recording", "open_trace"])
 @given(argument=ANYTHING)
 def test_anything_is_answered_with_a_sentence(app_state: AppState, name: str, argument: object) -> None:
     answer = {function.__name__: function for function in app_state.calls.functions()}[name](argument)

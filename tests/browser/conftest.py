@@ -211,7 +211,7 @@ START = """(given) => {
   globalThis.asked = [];
   const answer = (kind) => (k) => { asked.push(`${kind} ${k}`); return Promise.resolve(given[kind][k]); };
   globalThis.player = new Specscope.Player(document.getElementById("player"), {
-    source: { detail: answer("detail"), step: answer("step") },
+    source: { detail: answer("detail"), step: answer("step"), rows: answer("rows") },
     on: { link: (place) => `https://example.org/?${new URLSearchParams(place)}`, compare: () => asked.push("compare") },
   });
   if (given.lines) player.feed(given.lines);
@@ -230,7 +230,8 @@ def show(new_page: Callable[..., Any], site: str) -> Callable[..., Shown]:
         play = Play(trace.header, cap=cap)
         lines = play.begin(trace.texts) + "".join(play.step(each) for each in trace.steps) + play.end(trace.summary)
         steps = range(len(trace.steps))
-        given = {"detail": [play.detail(k) for k in steps], "step": [play.full(k) for k in steps]}
+        kinds = {"detail": play.detail, "step": play.full, "rows": play.rows}
+        given = {kind: [write(k) for k in steps] for kind, write in kinds.items()}
         page.evaluate(START, given | {"lines": lines if feed else ""})
         found = Shown(page, trace, play)
         if step is not None and feed:

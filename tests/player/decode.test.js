@@ -43,7 +43,6 @@ test("a matrix is an array of its rows", () => {
 test("texts of tokens are escaped, cut by letters, and empty for none", () => {
   assert.deepEqual(resolve({ tokens: pack([1, 2, -1, 7]) }, scope()), ["a", "&lt;b&gt;&amp;", "", "#7"]);
   assert.deepEqual(resolve({ tokens: [3], cut: 4 }, scope()), ["👩‍🚀…"]);
-  assert.deepEqual(resolve({ tokens: [3], cut: 4 }, scope({ whole: true })), ["👩‍🚀 is long"]);
 });
 
 test("until they are judged, guesses are only guesses", () => {

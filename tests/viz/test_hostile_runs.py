@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from decoding.types import Role, Step, Timing, Trace
-from viz.stream.play import lines
+from viz.run_state import RunState
+from viz.stream.play import Play, lines
 
 from .records import record
 
@@ -90,9 +91,13 @@ def long_sources() -> Made:
 @pytest.mark.parametrize("make", [all_accepted, without_nodes, one_key, many_phrases, far_ending, long_sources])
 def test_no_view_takes_the_square_of_a_run(make: Callable[[], Made]) -> None:
     """Each of these took from five seconds to minutes, during which nobody else's file was read."""
+    trace = run(*make())
     begin = time.process_time()
-    told = lines(run(*make()))
+    told = lines(trace)
     assert told.count('"kind":"step"') >= 60 and time.process_time() - begin < 3
+    play, begin = Play(trace.header), time.process_time()
+    play.run = RunState.of(trace)
+    assert all(len(play.rows(k)) < 100_000 for k in range(len(trace.steps))) and time.process_time() - begin < 3
 
 
 def run(method: str, params: Mapping[str, Any], steps: list[Step]) -> Trace:

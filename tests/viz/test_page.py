@@ -65,6 +65,18 @@ def test_a_file_replays_without_a_network(browser: Browser, tmp_path: Path, meth
     seen.page.close()
 
 
+def test_a_file_brings_its_tables_along(browser: Browser, tmp_path: Path) -> None:
+    """Packed, since they say much again and again: a file that can ask nobody has them all the same."""
+    seen = opened(browser, record("lookahead"), tmp_path / "run.html", 6)
+    seen.page.get_by_role("button", name="N-gram pool as a table").click()
+    table = seen.page.locator("dialog[open] table")
+    table.get_by_text("held for the key").first.wait_for()
+    entries = record("lookahead").steps[6].panel["pool"]["entries"]
+    assert f"N-grams held in all: {entries}." in seen.page.locator("dialog[open]").inner_text()
+    assert quiet(seen), (seen.said, seen.asked)
+    seen.page.close()
+
+
 def test_hostile_texts_are_inert(browser: Browser, tmp_path: Path) -> None:
     """Tags, templates, script ends and direction overrides are texts like any other."""
     seen = opened(browser, hostile(record("lookahead")), tmp_path / "run.html", 6)
@@ -99,5 +111,5 @@ def test_nothing_in_the_data_ends_its_element() -> None:
     kinds = [json.loads(line)["kind"] for line in data[0].splitlines()]
     assert kinds[0] == "play"
     assert kinds.count("step") == kinds.count("detail") == len(record("lookahead").steps)
-    assert text.count("</script>") == 4  # two of data, plotly, the player
+    assert text.count("</script>") == 5  # three of data, plotly, the player
     assert "http" not in text.split("</title>")[0].replace("http-equiv", "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from decoding.types import Step
 
@@ -39,21 +39,21 @@ OUTCOMES = {"added": 0, "refreshed": 100, "evicted-oldest": 128}
 GONE, GAINED = 4, 117  # a cross for what was dropped, a star for what the target helped to make
 # The same signs in words, for tables.
 SIGNED = {
-    "0": "new",
-    "100": "refreshed",
-    "128": "new, the oldest of its key evicted",
-    f"{GONE}": "evicted",
-    f"{GAINED}": "helped by the target",
+    OUTCOMES["added"]: "new",
+    OUTCOMES["refreshed"]: "refreshed",
+    OUTCOMES["evicted-oldest"]: "new, the oldest of its key evicted",
+    GONE: "evicted",
+    GAINED: "helped by the target",
 }
 
 
-def base(left: float, right: float, rows: float, label: str, table: Trace) -> Figure:
+def base(left: float, right: float, rows: float, label: str) -> Figure:
     """A board of cells without a step, from column `left` to `right`, and from row 0 down to `rows`."""
     data = [*Board.traces(), points("markers"), line("$muted", 1.2, "dot"), *[points("markers") for _ in range(3)]]
     height = round(PITCH * (rows - _ABOVE)) + 16
     yaxis = axis(_ABOVE, rows, down=True)
     figure = layout(height, axis(left, right), yaxis, yaxis3=lifted(yaxis))
-    return {"data": data, "layout": figure, "least": round(WIDE * (right - left)) + 16, "label": label, "table": table}
+    return {"data": data, "layout": figure, "least": round(WIDE * (right - left)) + 16, "label": label}
 
 
 class Board:
@@ -82,16 +82,6 @@ class Board:
             signs(9),
         ]
 
-    @staticmethod
-    def table(by: Literal["row", "column", "cell"], label: str, **more: Any) -> dict[str, Any]:
-        """How the player writes a board as a table: what a row of it is, and what its first column holds.
-
-        `more`: "split" is the column from which cells make rows of their own, and "sides" names both; "depth" adds
-        where a row begins, "told" what the words in a cell's column are; "signs" are traces of signs, "signed" the
-        meanings of their symbols; "total" is the trace of a number, "totals" what it counts.
-        """
-        return {"kind": "board", "by": by, "label": label, "signs": [6], "signed": SIGNED} | more
-
     def guess(self, place: int, x: float, y: float) -> None:
         """A node of the step that the target judges."""
         self._guesses.append((x, y, place))
@@ -114,7 +104,7 @@ class Board:
 
     def alone(self, why: str, x: float) -> None:
         """Words in the first row of a step that guesses nothing."""
-        self.outcome(f"{why}{why and ': '}the root goes alone", x, 0)
+        self.outcome(alone(why), x, 0)
 
     def mark(self, symbol: int, x: float, y: float) -> None:
         """A sign for what became of a row."""
@@ -141,6 +131,11 @@ class Board:
         columns, where = step_columns(step, places, WIDE_CUT), at(xs, ys)
         judged = where | {"text": columns["token"], "customdata": columns["id"], "marker": {"color": columns["fate"]}}
         return judged, where | {"marker": {"symbol": columns["symbol"]}}
+
+
+def alone(why: str) -> str:
+    """What is to be said of a step that guesses nothing."""
+    return f"{why}{why and ': '}the root goes alone"
 
 
 def step_columns(step: Step, places: Sequence[int], cut: int) -> dict[str, Value]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from decoding.types import Step
 
 from ..cells import PITCH, Trace, axis, layout, lifted, line, packed, points, ticks
 from ..palette import Fate
+from ..run_state import RunState
 from ..sources import parse
 from ..stream.encode import pack
+from ..tables import Row, Table, fate_of, text_of
 from ..view import Figure, Patch
 from .board import Board
 
@@ -31,34 +34,48 @@ def base(label: str, gamma: int, bound: float) -> Figure:
     yaxis = axis(-0.28, 1.22) | ticks(levels) | {"showgrid": True, "gridcolor": "$faint"}
     margin = {"l": 40, "r": 8, "t": 8, "b": 4, "pad": 2}
     figure = layout(260, axis(-0.4, gamma + 1.2), yaxis, margin=margin, yaxis3=lifted(yaxis, -0.08))
-    table = Board.table("column", "Guess", told="Confidence")
-    return {"data": data, "layout": figure, "least": round(PITCH * (gamma + 1.6)) + 48, "label": label, "table": table}
+    return {"data": data, "layout": figure, "least": round(PITCH * (gamma + 1.6)) + 48, "label": label}
 
 
 def frame(step: Step, confidence: Sequence[float], bound: float, stopped: str) -> Patch:
-    """How sure the drafter was of each token that it wrote, and why it stopped, as far as that is known.
-
-    Where it was not asked, the bars are the laws that the record holds.
-    """
+    """How sure the drafter was of each token that it wrote, and why it stopped, as far as that is known."""
     board = Board()
     if step.tokens:
         board.context(step.tokens[0], 0, _LOW, Fate.ROOT, 0)
     nodes = [*range(1, min(_SHOWN + 1, len(step.tokens)))]
     for node in nodes:
         board.guess(node, node, _LOW)
-    values = [*confidence[: len(nodes)]]
-    words = f"bound {bound:g}, {stopped}" if bound and stopped else stopped
-    if not values and not bound:
-        words = "its confidence is not recorded, because nothing asked for it: set a bound to see it"
-    if not values and nodes and step.q and all(step.q[node] is not None for node in nodes):
-        values = [share or 0.0 for share in step.q[1 : len(nodes) + 1]]
-        words = "the drafter's probability of each token"
+    values, words = _measured(step, nodes, confidence, bound, stopped)
     board.outcome(words, -0.3, 1.14)
     for x, value in enumerate(values, start=1):
         board.outcome(f"{value:.2f}", x - 0.3, min(value + 0.06, 1.06))
     bars: Trace = {"x": packed([*range(1, len(values) + 1)]), "y": pack(values, "f4")} if values else {}
     bars |= {"customdata": packed([*range(1, len(values) + 1)])} if values else {}
     return {"data": [*board.patch(step), bars]}
+
+
+def table(run: RunState, k: int, confidence: Sequence[float], bound: float, stopped: str) -> Table:
+    """The chain as a table: how sure the drafter was of each token, and what became of it."""
+    step = run.steps[k]
+    nodes = [*range(1, len(step.tokens))]
+    values, words = _measured(step, nodes, confidence, bound, stopped)
+    rows = [Row((text_of(run, step.tokens[0]), "root", fate_of(step, 0), None), 0)] if step.tokens else []
+    for node, value in zip_longest(nodes, values):
+        confidence_of = None if value is None else f"{value:.2f}"
+        rows.append(Row((text_of(run, step.tokens[node]), node, fate_of(step, node), confidence_of), node))
+    return Table(("Token", "Guess", "Fate", "Confidence"), rows, (words,) if words else ())
+
+
+def _measured(
+    step: Step, nodes: Sequence[int], confidence: Sequence[float], bound: float, stopped: str
+) -> tuple[Sequence[float], str]:
+    """The confidence in the guesses, and what is to be said of it; the recorded q where nothing asked the drafter."""
+    values = confidence[: len(nodes)]
+    if not values and nodes and step.q and all(step.q[node] is not None for node in nodes):
+        return [step.q[node] or 0.0 for node in nodes], "the drafter's probability of each token"
+    if values or bound:
+        return values, f"bound {bound:g}, {stopped}" if bound and stopped else stopped
+    return [], "its confidence is not recorded, because nothing asked for it: set a bound to see it"
 
 
 def shares(recorded: Sequence[float]) -> Sequence[float]:

@@ -16,6 +16,7 @@ from decoding.types import Step
 from ..cells import PITCH, WIDE, Trace, axis, layout, lifted, line, note, packed, points, signs
 from ..palette import Fate
 from ..run_state import RunState
+from ..tables import Cell, Row, Table, fates_of, outcome_of, texts_of
 from ..view import Figure
 from .board import Board
 from .nodes import Nodes
@@ -24,6 +25,7 @@ HELD, NEW = 9, 6  # n-grams shown of the key's, and of those learned
 WIDEST = 8  # tokens shown of an n-gram
 GAP = 5  # columns from the last token on the left to the first one on the right
 KEY, LEARNED, RIGHT, SIZES, NOW = 2, 3, 9, 10, 11  # traces
+HELD_FOR_KEY = "held for the key"
 _SAMPLES = 16  # points of the line of sizes
 
 Ngram = tuple[int, ...]
@@ -57,12 +59,7 @@ def base(label: str, signs_in_words: str, n: int, rows: int) -> Figure:
     notes.append(note("after", -0.6, 0, "right"))
     figure = layout(height, axis(-2.1, wide), yaxis, annotations=notes, yaxis3=lifted(yaxis), **own)
     least = round(WIDE * (wide + 2.1)) + 16
-    return {"data": data, "layout": figure, "least": least, "label": label, "table": _table(n)}
-
-
-def _table(n: int) -> Trace:
-    sides, total = ["held for the key", "learned"], {"total": NOW, "totals": "N-grams held in all"}
-    return Board.table("row", "Since", split=n + GAP - 1, sides=sides, signs=[6, RIGHT], **total)
+    return {"data": data, "layout": figure, "least": least, "label": label}
 
 
 def shown(step: Step, ngrams: Sequence[list[int]], above: int, most: int, *, newest_first: bool) -> list[Entry]:
@@ -90,6 +87,37 @@ def draw(board: Board, entry: Entry, row: int, n: int) -> None:
             board.context(token, x, row, Fate.PROPOSED)
     if entry.accepted:
         board.outcome(f"{entry.accepted} accepted", n + 1.1, row)
+
+
+def table(rows: Sequence[Row], entries: int, say: Sequence[Cell] = ()) -> Table:
+    """A pool as a table, with the number of n-grams that it holds after the step."""
+    headings = ("Tokens", "Which", "Since", "Fates", "What became of it")
+    return Table(headings, rows, (*say, {"commit": f"N-grams held in all: {entries}."}))
+
+
+def key_row(run: RunState, k: int, node: int, found: str) -> list[Row]:
+    """The token that the n-grams on the left follow, and how many there are; none where no nodes are recorded."""
+    step = run.steps[k]
+    cells = (texts_of(run, step.tokens[node : node + 1]), HELD_FOR_KEY, None, fates_of(step, [node]), found)
+    return [Row(cells, node)] if step.tokens else []
+
+
+def held_row(run: RunState, k: int, entry: Entry, since: str, learned: str = "") -> Row:
+    """An n-gram that the pool held for the key, and what the step made of it."""
+    step, fed = run.steps[k], [node for node in entry.nodes if node > 0]
+    cells = (
+        texts_of(run, entry.ngram),
+        HELD_FOR_KEY,
+        since,
+        fates_of(step, entry.nodes),
+        outcome_of(entry.accepted, learned),
+    )
+    return Row(cells, fed[0] if fed else -1)
+
+
+def learned_row(run: RunState, ngram: Iterable[int], learned: str) -> Row:
+    """An n-gram that went into the pool, with its key in front, and what the pool did with it."""
+    return Row((texts_of(run, ngram), "learned", None, None, learned), since="commit")
 
 
 def sizes(run: RunState, k: int, held: Callable[[Step], int]) -> list[Trace]:

@@ -1,8 +1,6 @@
-"""A window of guesses that iterations refine: the traces of its figure, and what the player needs to read it."""
+"""A window of guesses that iterations refine: the traces of its figure, and the headings of its table."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 from ..cells import Phase, Trace, cells, labels, line, signs
 
@@ -21,6 +19,8 @@ PHASES: tuple[Phase, ...] = (
     "commit",
     "propose",
 )
+HEADINGS = ("Token", "Row", "Place", "What")
+ANSWER = "the target's answer"
 MARGIN = {"l": 58, "r": 8, "t": 22, "b": 4, "pad": 2}
 
 
@@ -38,12 +38,3 @@ def traces(past: Trace, size: int, *, text: bool) -> list[Trace]:
         signs(9),
         labels("right"),
     ]
-
-
-def table(rows: Mapping[float, str] | Mapping[int, str], past: str | None) -> Trace:
-    """How the player writes a window as a table: the names of its rows, and the cells of every trace.
-
-    Cells have the name that is given here or, with None, that of their fate.
-    """
-    kinds = [[ROOT, "root"], [PAST, past], [CURRENT, None], [ANSWERS, "the target's answer"]]
-    return {"kind": "cells", "cells": kinds, "rows": {str(y): name for y, name in rows.items()}}

@@ -11,6 +11,7 @@ from ..boards import confidence
 from ..panels import read_panel
 from ..params import read_params
 from ..run_state import RunState
+from ..tables import Table
 from ..view import Figure, Patch, Picture
 from .base import Screen
 
@@ -31,15 +32,24 @@ def base(run: RunState) -> Figure:
 
 def frame(run: RunState, k: int) -> Patch:
     """How sure the drafter was of each token that it wrote."""
-    step, bound = run.steps[k], _params(run.header).threshold
-    sure = _confidence(step)
-    return confidence.frame(step, sure, bound, confidence.UNSURE if sure and sure[-1] < bound else "")
+    return confidence.frame(run.steps[k], *_chain(run, k))
+
+
+def rows(run: RunState, k: int) -> Table:
+    """The same as a table."""
+    return confidence.table(run, k, *_chain(run, k))
+
+
+def _chain(run: RunState, k: int) -> tuple[Sequence[float], float, str]:
+    """How sure the drafter was of every token, the bound below which it stops, and why it stopped."""
+    sure, bound = _confidence(run.steps[k]), _params(run.header).threshold
+    return sure, bound, confidence.UNSURE if sure and sure[-1] < bound else ""
 
 
 SCREEN = Screen(
     chain=True,
     origin=lambda run, step: " by the drafter",
-    pool=Picture(base, frame),
+    pool=Picture(base, frame, rows),
     depth=lambda header: _params(header).gamma,
     weights=lambda step, guesses: confidence.weights(step, guesses, _confidence(step)),
     notes=lambda run, step, guesses: confidence.notes(guesses, _confidence(step), _params(run.header).threshold),

@@ -9,17 +9,18 @@ from decoding.methods.jacobi import JacobiPanel, JacobiParams
 from decoding.types import Header, Role, Step
 
 from ..boards.window import (
+    ANSWER,
     ANSWERS,
     CURRENT,
     DIAGONALS,
     FRONT,
+    HEADINGS,
     MARGIN,
     PAST,
     ROOT,
     SETTLED,
     SIGNS,
     TRACES,
-    table,
     traces,
 )
 from ..cells import PITCH, SIZE, Trace, at, axis, cells, layout, lifted, packed, texts, ticks
@@ -29,6 +30,7 @@ from ..panels import read_panel
 from ..params import read_params
 from ..run_state import RunState
 from ..stream.encode import fates, pack
+from ..tables import Row, Table, fate_label, fate_of, text_of
 from ..view import Figure, Patch, Picture
 from ..wording import count
 from .base import Screen
@@ -60,10 +62,8 @@ def base(run: RunState) -> Figure:
     yaxis = axis(-past - 0.7, 1.7, down=True) | ticks(rows)
     xaxis = axis(0, columns, side="top", showticklabels=True, dtick=2 if columns < 30 else 5, tickformat="d")
     figure = layout(round(30 + PITCH * (past + 2.4)), xaxis, yaxis, margin=MARGIN, yaxis3=lifted(yaxis))
-    names = {-age: count(age, "pass", "passes") + " ago" for age in range(1, past + 1)} | {0: "this pass", 1: "answers"}
-    more = {"least": 66 + PITCH * columns, "look_for": _LOOK_FOR, "table": table(names, None)}
-    more["draws"] = [Fate.EXPLORED]  # as which the answers are drawn
-    return {"data": data, "layout": figure, **more}
+    draws = [Fate.EXPLORED]  # as which the answers are drawn
+    return {"data": data, "layout": figure, "least": 66 + PITCH * columns, "look_for": _LOOK_FOR, "draws": draws}
 
 
 def frame(run: RunState, k: int) -> Patch:
@@ -85,18 +85,45 @@ def frame(run: RunState, k: int) -> Patch:
     data[CURRENT]["marker"] = {"color": fates(codes)}
     data[SIGNS] = {"x": packed([x for _, x, *_ in block])}
     data[SIGNS]["marker"] = {"symbol": {"symbols": pack(codes, "u1")}}
-    answers = read_panel(JacobiPanel, step.panel).get("answers", [])[: n + 1]
+    answers = _answers(step, n)
     data[ANSWERS] = {"x": packed([*range(step.start, step.start + len(answers))]), "text": texts(answers)}
     data[ROOT] = {"x": [step.start - 1], "text": texts(step.tokens[:1])}
     data[FRONT], data[DIAGONALS] = _front([*earlier[::-1], step], step)
     return {"data": data, "layout": {"xaxis": {"range": [end - columns, end]}}}
 
 
+def rows(run: RunState, k: int) -> Table:
+    """The last iterations as a table, the oldest first, and what the target answered."""
+    n, past = _block(run.header), _past(run.header)
+    step, cells = run.steps[k], list[Row]()
+    for before in run.steps[max(0, k - past) : k]:
+        age = count(k - before.index, "pass", "passes") + " ago"
+        known = _iteration(before, 0, n, 0)
+        cells += [Row((text_of(run, each), age, place, fate_label(code))) for each, place, _, code, _ in known]
+    if step.tokens:
+        cells.append(Row((text_of(run, step.tokens[0]), "this pass", step.start - 1, "root"), 0))
+    for node in _guesses(step, n):
+        given, place = text_of(run, step.tokens[node]), step.start + node - 1
+        cells.append(Row((given, "this pass", place, fate_of(step, node)), node))
+    for node, answer in enumerate(_answers(step, n)):
+        cells.append(Row((text_of(run, answer), "answers", step.start + node, ANSWER), node, "verify"))
+    return Table(HEADINGS, cells)
+
+
+def _answers(step: Step, n: int) -> list[int]:
+    """What the target said behind the root and behind every guess."""
+    return read_panel(JacobiPanel, step.panel).get("answers", [])[: n + 1]
+
+
+def _guesses(step: Step, n: int) -> list[int]:
+    """The nodes of a step's block."""
+    return [node for node in range(1, min(len(step.tokens), n + 1)) if step.roles[node] is not Role.ROOT]
+
+
 def _iteration(step: Step, y: int, n: int, left: float) -> list[tuple[int, int, int, Fate, int]]:
     """Token, place, row, fate and a lasting number of every guess of an iteration that is in sight."""
     judged, row = node_fates(step), (step.index % 256) * 128
-    guesses = [node for node in range(1, min(len(step.tokens), n + 1)) if step.roles[node] is not Role.ROOT]
-    placed = ((node, step.start + node - 1) for node in guesses)
+    placed = ((node, step.start + node - 1) for node in _guesses(step, n))
     return [(step.tokens[node], x, y, judged[node], row + node - 1) for node, x in placed if x > left]
 
 
@@ -117,6 +144,6 @@ SCREEN = Screen(
     heeds_budget=False,
     sources={"jacobi": "Jacobi block, {0} iterations old"},
     origin=lambda run, step: " in its block",
-    window=Picture(base, frame),
+    window=Picture(base, frame, rows),
     depth=_block,
 )

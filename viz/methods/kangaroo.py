@@ -11,6 +11,7 @@ from ..boards import confidence
 from ..panels import read_panel
 from ..params import read_params
 from ..run_state import RunState
+from ..tables import Table
 from ..view import Figure, Patch, Picture
 from ..wording import share
 from .base import Screen
@@ -46,9 +47,18 @@ def base(run: RunState) -> Figure:
 
 def frame(run: RunState, k: int) -> Patch:
     """How sure the early exit was of each token that it wrote, and why it stopped."""
+    return confidence.frame(run.steps[k], *_chain(run, k))
+
+
+def rows(run: RunState, k: int) -> Table:
+    """The same as a table."""
+    return confidence.table(run, k, *_chain(run, k))
+
+
+def _chain(run: RunState, k: int) -> tuple[Sequence[float], float, str]:
+    """How sure the early exit was of every token, the bound below which it stops, and why it stopped."""
     step = run.steps[k]
-    stopped = _STOPPED.get(_panel(step).get("stopped", ""), "")
-    return confidence.frame(step, _confidence(step), _params(run.header).eta, stopped)
+    return _confidence(step), _params(run.header).eta, _STOPPED.get(_panel(step).get("stopped", ""), "")
 
 
 def _origin(run: RunState, step: Step) -> str:
@@ -67,7 +77,7 @@ SCREEN = Screen(
     sources={"exit": "token {0} of the early exit"},
     origin=_origin,
     no_guess=_no_guess,
-    pool=Picture(base, frame),
+    pool=Picture(base, frame, rows),
     depth=lambda header: _params(header).gamma,
     weights=lambda step, guesses: confidence.weights(step, guesses, _confidence(step)),
     notes=lambda run, step, guesses: confidence.notes(guesses, _confidence(step), _params(run.header).eta),

@@ -22,6 +22,7 @@ from ..panels import read_panel
 from ..params import read_params
 from ..run_state import RunState
 from ..stream.encode import node, pack
+from ..tables import Cell, Row, Table, fate_of, text_of, texts_of
 from ..view import Figure, Patch, Picture
 from ..wording import count, quote
 from .base import Screen
@@ -86,14 +87,11 @@ def window_base(run: RunState) -> Figure:
     places = {0.0: "root"} | {x: f"+{x}" for x in range(1, W + N - 1) if text or x % 10 == 0}
     xaxis = axis(-0.7, W + N - 0.1, side="top") | ticks(places)
     key = note(f"pool: {_SIGNS}", W + N - 0.3, first - 0.8, "right")
-    names: dict[float, str] = {y: f"guess {y - first + 1} shown of the pool" for y in range(first, first + _SHOWN)}
-    table = grid.table(names | ages, "window cell")
     height = round(30 + PITCH * (N + _SHOWN + 1.4))
     return {
         "data": data,
         "layout": layout(height, xaxis, rows, margin=grid.MARGIN, yaxis3=lifted(rows), annotations=[key]),
         "least": 66 + PITCH * (W + N) if text else 600,
-        "table": table | {"ahead": True, "harvest": grid.LEARNED, "signed": SIGNED},
         "look_for": "Rows move up as steps pass, and each diagonal becomes an n-gram of the pool.",
     }
 
@@ -121,11 +119,48 @@ def window_frame(run: RunState, k: int) -> Patch:
         data[grid.PAST] |= at(columns, levels) | {"marker": {"opacity": _opacity(N, levels)}}
         below = range(len(rows), len(rows) + len(new))
         data[grid.ANSWERS] |= at(below, [N - 1] * len(new))
-        ends = sum(sizes[:-1]) + (len(rows) > 1)  # of a single row the root is a column too
-        data[grid.ANSWERS]["customdata"] = packed([ends + i for i in range(len(new))])
+        data[grid.ANSWERS]["customdata"] = packed([_end(sizes, i) for i in range(len(new))])
         data[grid.ROOT] |= {"y": [N - 1 - len(rows)]}
     _draw_guesses(step, _guessed(params), data)
     return {"data": data}
+
+
+def window_rows(run: RunState, k: int) -> Table:
+    """The window as a table: its cells, the target's answers with the n-grams that they ended, and the guesses."""
+    step, panel, N = run.steps[k], _panel(run.steps[k]), _params(run.header).N
+    levels, new = panel.get("rows", [])[: N - 1], panel.get("new", [])
+    sizes, place = tuple(map(len, levels)), step.start - 1  # of the root
+    found = list[Row]()
+    if step.tokens:
+        found.append(Row((text_of(run, step.tokens[0]), f"age {len(levels)}", place, "root", None), 0))
+    fed = (token for level in levels for token in level)
+    for at_node, (token, column, row) in enumerate(zip(fed, *_places(N, sizes), strict=True), start=1):
+        found.append(Row((text_of(run, token), f"age {N - 1 - row}", place + column, "window cell", None), at_node))
+    pooled = _pooled(run, k, sizes, len(new))
+    for i, (token, words) in enumerate(zip(new, pooled, strict=True)):
+        cells = (text_of(run, token), "answers", place + len(levels) + i, grid.ANSWER, words)
+        found.append(Row(cells, _end(sizes, i), "verify"))
+    for number, chain in enumerate(_shown_guesses(step, _guessed(_params(run.header)))[0], start=1):
+        for depth, at_node in enumerate(chain, start=1):
+            token, name = step.tokens[at_node], f"guess {number} shown of the pool"
+            found.append(Row((text_of(run, token), name, place + depth, fate_of(step, at_node), None), at_node))
+    return Table((*grid.HEADINGS, "Harvested n-gram"), found)
+
+
+def _pooled(run: RunState, k: int, sizes: tuple[int, ...], columns: int) -> list[Cell]:
+    """What went into the pool from every column of the window, in words."""
+    step = run.steps[k]
+    if sizes != _steady(_params(run.header)) or not _harvest(step, columns):
+        return [None] * columns
+    pooled: list[Cell] = []
+    for key, ngram, became in _inserted(step)[:columns]:
+        pooled.append({"commit": f"{texts_of(run, [key, *ngram])}: {SIGNED[OUTCOMES[became]]}"})
+    return pooled
+
+
+def _end(sizes: tuple[int, ...], column: int) -> int:
+    """The node at the end of a column; of a single row the root is a column too."""
+    return sum(sizes[:-1]) + (len(sizes) > 1) + column
 
 
 @lru_cache(maxsize=64)
@@ -170,6 +205,20 @@ def _harvest(step: Step, columns: int) -> list[int]:
 
 def _draw_guesses(step: Step, length: int, data: list[Trace]) -> None:
     """Draw the newest of the pool's guesses, the oldest on top as in the window, and what became of them."""
+    shown, more = _shown_guesses(step, length)
+    if not shown:
+        return
+    fed = [place for chain in shown for place in chain]
+    xs, columns = packed([*range(1, length + 1)] * len(shown)), step_columns(step, fed, CUT)
+    data[grid.CURRENT] = {"x": xs, "text": columns["token"], "customdata": columns["id"]}
+    data[grid.CURRENT] |= {"marker": {"color": columns["fate"]}}
+    data[grid.SIGNS] = {"x": xs, "marker": {"symbol": columns["symbol"]}}
+    if more:
+        data[grid.NOTE] = {"text": {"strings": [f"and {more} more in the pool"]}}
+
+
+def _shown_guesses(step: Step, length: int) -> tuple[list[list[int]], int]:
+    """The nodes of the guesses that there is room for, the best among them, and how many more there are."""
     nodes = Nodes(step)
     entries = enumerate(_panel(step).get("guesses", []))
     chains = [nodes.chain(guess, 0, entry) for entry, guess in entries if len(guess) == length]
@@ -177,15 +226,8 @@ def _draw_guesses(step: Step, length: int, data: list[Trace]) -> None:
     best = max(chains, key=nodes.accepted, default=[])
     if best not in shown and nodes.accepted(best):
         shown[0] = best
-    fed = [place for chain in shown for place in chain]
-    if not fed or min(fed) < 0:
-        return
-    xs, columns = packed([*range(1, length + 1)] * len(shown)), step_columns(step, fed, CUT)
-    data[grid.CURRENT] = {"x": xs, "text": columns["token"], "customdata": columns["id"]}
-    data[grid.CURRENT] |= {"marker": {"color": columns["fate"]}}
-    data[grid.SIGNS] = {"x": xs, "marker": {"symbol": columns["symbol"]}}
-    if len(chains) > len(shown):
-        data[grid.NOTE] = {"text": {"strings": [f"and {len(chains) - len(shown)} more in the pool"]}}
+    fed = all(place >= 0 for chain in shown for place in chain)
+    return (shown, len(chains) - len(shown)) if fed else ([], 0)
 
 
 # The pool
@@ -213,20 +255,18 @@ def pool_base(run: RunState) -> Figure:
 
 def pool_frame(run: RunState, k: int) -> Patch:
     """The n-grams of the step's root, and those that the window gave."""
-    params, step, panel, board = _params(run.header), run.steps[k], _panel(run.steps[k]), Board()
+    params, step, board = _params(run.header), run.steps[k], Board()
     n, held, new = _size(params)
-    key, guesses, inserted = root(step), panel.get("guesses", []), _inserted(step)
-    none = "nothing kept for it" if panel.get("phase") == "steady" else "not asked before the window is full"
-    board.outcome(f"{len(guesses)} of {params.G} kept" if guesses else none, 0.7, 0)
+    key, guesses, inserted = root(step), _panel(step).get("guesses", []), _inserted(step)
+    board.outcome(_asked(params, step), 0.7, 0)
     signs = _signs_of_held(guesses, [ngram for of, ngram, _ in inserted if of == key], params.G)
     for row, entry in enumerate(ngrams.shown(step, guesses, 0, held, newest_first=False), start=1):
         ngrams.draw(board, entry, row, n)
-        since = ngrams.last_learned(run, k, (key, *entry.ngram), lambda step: _learned_ngrams(params, step))
-        board.label("prompt" if since is None else f"step {since}", 0.4, row)
+        board.label(_since(run, k, entry), 0.4, row)
         if entry.number in signs:
             board.mark(signs[entry.number], n + 0.8, row)
     if inserted:
-        board.outcome(f"learned {len(inserted)}, {_new(inserted)} new", n + ngrams.GAP - 0.5, 0)
+        board.outcome(_counted(inserted), n + ngrams.GAP - 0.5, 0)
     data = [*board.patch(step), {}, {}, {}, *ngrams.sizes(run, k, _held)]
     shown = inserted[:new]
     tokens = [token for first, ngram, _ in shown for token in (first, *(ngram + [-1] * n)[:n])]
@@ -236,6 +276,38 @@ def pool_frame(run: RunState, k: int) -> Patch:
     fewer = fewer and {"x": packed([2 * n + ngrams.GAP + 0.9] * len(shown))}
     data[ngrams.RIGHT] = {"marker": {"symbol": packed([OUTCOMES[outcome] for _, _, outcome in shown])}, **fewer}
     return {"data": data}
+
+
+def pool_rows(run: RunState, k: int) -> Table:
+    """The pool as a table: all n-grams of the step's root, and all that the window gave."""
+    params, step = _params(run.header), run.steps[k]
+    guesses, inserted = _panel(step).get("guesses", []), _inserted(step)
+    signs = _signs_of_held(guesses, [ngram for of, ngram, _ in inserted if of == root(step)], params.G)
+    found = ngrams.key_row(run, k, 0, _asked(params, step))
+    for entry in ngrams.shown(step, guesses, 0, len(guesses), newest_first=False):
+        sign = SIGNED[signs[entry.number]] if entry.number in signs else ""
+        found.append(ngrams.held_row(run, k, entry, _since(run, k, entry), sign))
+    found += [ngrams.learned_row(run, (of, *ngram), SIGNED[OUTCOMES[became]]) for of, ngram, became in inserted]
+    return ngrams.table(found, _held(step), [{"commit": _counted(inserted)}] if inserted else ())
+
+
+def _asked(params: LookaheadParams, step: Step) -> str:
+    """How many n-grams the pool held for the step's root."""
+    panel = _panel(step)
+    if guesses := panel.get("guesses", []):
+        return f"{len(guesses)} of {params.G} kept"
+    return "nothing kept for it" if panel.get("phase") == "steady" else "not asked before the window is full"
+
+
+def _since(run: RunState, k: int, entry: ngrams.Entry) -> str:
+    """Where an n-gram of the step's root came from."""
+    params, ngram = _params(run.header), (root(run.steps[k]), *entry.ngram)
+    step = ngrams.last_learned(run, k, ngram, lambda step: _learned_ngrams(params, step))
+    return "prompt" if step is None else f"step {step}"
+
+
+def _counted(inserted: Sequence[tuple[int, list[int], str]]) -> str:
+    return f"learned {len(inserted)}, {_new(inserted)} new"
 
 
 def _new(inserted: Sequence[tuple[int, list[int], str]]) -> int:
@@ -303,7 +375,7 @@ SCREEN = Screen(
     origin=_origin,
     learned=_learned,
     no_guess=_no_guess,
-    pool=Picture(pool_base, pool_frame),
-    window=Picture(window_base, window_frame),
+    pool=Picture(pool_base, pool_frame, pool_rows),
+    window=Picture(window_base, window_frame, window_rows),
     depth=lambda header: _params(header).N - 1,
 )

@@ -13,6 +13,7 @@ from ..fates import emitted_fates
 from ..panels import read_panel
 from ..run_state import RunState
 from ..sources import parse
+from ..tables import Cell, Row, Table, fate_label, fate_of, text_of
 from ..view import Figure, Patch, Picture
 from ..wording import count
 from .base import Screen
@@ -40,14 +41,13 @@ def base(run: RunState) -> Figure:
     figure = layout(round(PITCH * (_RANKS + 2.8)) + 26, xaxis, yaxis, margin=margin, yaxis3=lifted(yaxis))
     key = [{"symbol": "circle-open", "colour": "$text", "words": "a head's guess that was written"}]
     more: Figure = {"least": round(66 + _WIDE * PITCH * 6), "label": "Heads and ranks", "key": key}
-    more["table"] = Board.table("cell", "Rank", column="Head", signed={f"{_RING}": "the target's own token"})
     return {"data": data, "layout": figure, **more}
 
 
 def frame(run: RunState, k: int) -> Patch:
     """Every guess of every head that the tree uses; a ring around what was written."""
     step, board = run.steps[k], Board()
-    guesses, beyond = _by_head_and_rank(step)
+    guesses, beyond = _by_head_and_rank(step, _RANKS, _HEADS)
     for (head, rank), node in sorted(guesses.items()):
         board.guess(node, head, rank)
     for head, hit in enumerate(_panel(step).get("hits", [])[:_HEADS], start=1):
@@ -59,14 +59,32 @@ def frame(run: RunState, k: int) -> Patch:
     if beyond:
         board.outcome(f"and {beyond} guesses of higher ranks", 0.4, _RANKS)
     if len(step.tokens) < 2:
-        why = SCREEN.why_no_guess(run, step)
-        board.outcome(f"no guess{why and ': '}{why}", 0.4, 0)
+        board.outcome(_no_guess(run, step), 0.4, 0)
     heads = min(_HEADS, max(1, _panel(step).get("heads", 1)))
     return {"data": board.patch(step), "layout": {"xaxis": {"range": [0.3, heads + 0.7]}}}
 
 
-def _by_head_and_rank(step: Step) -> tuple[dict[tuple[int, int], int], int]:
-    """The node of every guess that is shown, accepted ones before others; and how many are not shown."""
+def rows(run: RunState, k: int) -> Table:
+    """All guesses of all heads as a table, and what was written."""
+    step, found = run.steps[k], list[Row]()
+    hits = dict(enumerate(_panel(step).get("hits", []), start=1))
+    for x, (written, code) in enumerate(zip(step.emitted, emitted_fates(step), strict=True), start=1):
+        found.append(Row((text_of(run, written), f"head {x}", "written", fate_label(code), None), since="commit"))
+    guesses, _ = _by_head_and_rank(step, len(step.tokens), len(step.tokens))
+    for (head, rank), node in sorted(guesses.items(), key=lambda guess: (guess[0][1], guess[0][0])):
+        own: Cell = {"commit": "the target's own token"} if hits.get(head) == rank else None
+        cells = (text_of(run, step.tokens[node]), f"head {head}", f"rank {rank}", fate_of(step, node), own)
+        found.append(Row(cells, node))
+    return Table(("Token", "Head", "Rank", "Fate", "Sign"), found, () if guesses else (_no_guess(run, step),))
+
+
+def _no_guess(run: RunState, step: Step) -> str:
+    why = SCREEN.why_no_guess(run, step)
+    return f"no guess{why and ': '}{why}"
+
+
+def _by_head_and_rank(step: Step, ranks: int, heads: int) -> tuple[dict[tuple[int, int], int], int]:
+    """The node of every guess below these bounds, accepted ones before others; and how many lie beyond them."""
     shown: dict[tuple[int, int], int] = {}
     beyond, accepted = 0, frozenset(step.path)
     for node in range(1, len(step.tokens)):
@@ -74,7 +92,7 @@ def _by_head_and_rank(step: Step) -> tuple[dict[tuple[int, int], int], int]:
         if kind != "medusa" or len(place) != 2:
             continue
         head, rank = place
-        if rank >= _RANKS or head > _HEADS:
+        if rank >= ranks or head > heads:
             beyond += 1
         elif (head, rank) not in shown or node in accepted:
             shown[head, rank] = node
@@ -114,7 +132,7 @@ SCREEN = Screen(
     origin=_origin,
     agreed=_agreed,
     no_guess=lambda run, step: "" if step.index else "the heads have not read anything yet",
-    pool=Picture(base, frame),
+    pool=Picture(base, frame, rows),
     weights=_weights,
     weights_are_ranks="Of a head's guess only the rank is known: its first one has a thick edge.",
     row_name=_row_name,

@@ -8,13 +8,14 @@ from decoding.methods.ngrammys import NGrammysPanel, NGrammysParams, NGrammysRow
 from decoding.types import Header, Step
 
 from ..boards import board
-from ..boards.board import Board
+from ..boards.board import Board, alone
 from ..boards.nodes import Nodes
 from ..palette import Fate
 from ..panels import read_panel
 from ..params import read_params
 from ..run_state import RunState
 from ..sources import parse
+from ..tables import Row, Table, fates_of, outcome_of, texts_of
 from ..view import Figure, Patch, Picture
 from ..wording import count
 from .base import Screen
@@ -35,42 +36,66 @@ def base(run: RunState) -> Figure:
     """The rows without a step."""
     params = _params(run.header)
     rows, deep = min(_ROWS, params.k), min(_WIDEST, params.w)
-    return board.base(-4.3, deep + 3.6, rows + 0.8, "Rows of guesses", Board.table("row", "Strategy", depth=True))
+    return board.base(-4.3, deep + 3.6, rows + 0.8, "Rows of guesses")
 
 
 def frame(run: RunState, k: int) -> Patch:
     """The rows of step k with the strategy that filled each; of a trie, every node once."""
-    step, board, params = run.steps[k], Board(), _params(run.header)
-    rows, deep, first = _panel(step).get("rows", []), min(_WIDEST, params.w), 1
+    step, board, deep = run.steps[k], Board(), min(_WIDEST, _params(run.header).w)
     nodes, drawn = Nodes(step), set[int]()
     if step.tokens:
         board.context(step.tokens[0], 0, 0, Fate.ROOT, 0)
-        if rows:
-            board.outcome(_found(_panel(step)), 0.7, 0)
-        else:
-            board.alone(SCREEN.why_no_guess(run, step), 0.7)
-    for y, row in enumerate(rows, start=1):
-        tokens = row.get("tokens", [])
-        chain = nodes.chain(tokens, 0) if params.layout == "trie" else _consecutive(step, tokens, first)
-        first += sum(node > 0 for node in chain)
-        if y > _ROWS:
-            break
+        board.outcome(_found(run, step), 0.7, 0)
+    for y, (row, chain) in enumerate(_chains(run, step, nodes)[:_ROWS], start=1):
         board.label(_strategy(row), 0.4, y)
         for x, node in enumerate(chain[:deep], start=1):
             if node > 0 and node not in drawn:
                 drawn.add(node)
                 board.guess(node, x, y)
         if accepted := nodes.accepted(chain):
-            board.outcome(f"{accepted} accepted", min(deep, len(tokens)) + 0.7, y)
+            board.outcome(f"{accepted} accepted", min(deep, len(chain)) + 0.7, y)
     return {"data": board.patch(step)}
 
 
-def _found(panel: NGrammysPanel) -> str:
+def rows(run: RunState, k: int) -> Table:
+    """The same as a table: of a row the nodes that no row above it has, and the depth from which they go on."""
+    step, listed = run.steps[k], {-1}
+    nodes, found = Nodes(step), list[Row]()
+    if step.tokens:
+        cells = (texts_of(run, step.tokens[:1]), None, None, fates_of(step, [0]), _found(run, step))
+        found.append(Row(cells, 0))
+    for row, chain in _chains(run, step, nodes):
+        new = [(depth, node) for depth, node in enumerate(chain, start=1) if node not in listed]
+        if not new:
+            continue
+        own = [node for _, node in new]
+        listed |= {*own}
+        words, right = texts_of(run, (step.tokens[node] for node in own)), outcome_of(nodes.accepted(chain))
+        found.append(Row((words, _strategy(row), new[0][0], fates_of(step, own), right), own[0]))
+    return Table(("Tokens", "Strategy", "From depth", "Fates", "What became of it"), found)
+
+
+def _chains(run: RunState, step: Step, nodes: Nodes) -> list[tuple[NGrammysRow, list[int]]]:
+    """The rows of a step, each with its nodes; -1 where the step had no room."""
+    found, first = list[tuple[NGrammysRow, list[int]]](), 1
+    for row in _panel(step).get("rows", []):
+        given = row.get("tokens", [])
+        trie = _params(run.header).layout == "trie"
+        chain = nodes.chain(given, 0) if trie else _consecutive(step, given, first)
+        first += sum(node > 0 for node in chain)
+        found.append((row, chain))
+    return found
+
+
+def _found(run: RunState, step: Step) -> str:
     """How many rows there are, and how often the ending was found where the text was searched."""
-    rows = count(len(panel["rows"]), "row")
+    panel = _panel(step)
+    if not panel.get("rows"):
+        return alone(SCREEN.why_no_guess(run, step))
+    number = count(len(panel["rows"]), "row")
     if "matches" not in panel:
-        return rows
-    return f"{rows}; the end of the text stood in it {count(panel['matches'], 'time')} before"
+        return number
+    return f"{number}; the end of the text stood in it {count(panel['matches'], 'time')} before"
 
 
 def _consecutive(step: Step, tokens: Sequence[int], first: int) -> list[int]:
@@ -134,7 +159,7 @@ SCREEN = Screen(
     },
     origin=_origin,
     no_guess=_no_guess,
-    pool=Picture(base, frame),
+    pool=Picture(base, frame, rows),
     depth=lambda header: _params(header).w,
     weights=_weights,
     weights_are_ranks="Of a unigram only the rank is known: the first one has a thick edge.",

@@ -9,12 +9,13 @@ from decoding.methods.ouroboros import OuroborosPanel, OuroborosParams
 from decoding.types import Header, Step
 
 from ..boards import ngrams
-from ..boards.board import GAINED, Board
+from ..boards.board import GAINED, SIGNED, Board
 from ..palette import Fate
 from ..panels import read_panel
 from ..params import read_params
 from ..run_state import RunState
 from ..sources import parse
+from ..tables import Table
 from ..view import Figure, Patch, Picture
 from ..wording import count
 from .base import Screen
@@ -48,27 +49,60 @@ def frame(run: RunState, k: int) -> Patch:
     """The phrases behind the draft, and those that the target's answers made."""
     step, panel, board = run.steps[k], _panel(run.steps[k]), Board()
     n, held = _size(run.header)
-    drafted = _drafted(step)
-    last = drafted[-1] if drafted else 0
-    key = step.tokens[last] if step.tokens else -1
+    last, key = _last_drafted(step)
     if step.tokens:
         board.context(key, 0, 0, Fate.PROPOSED if last else Fate.ROOT, last)
-    passes = panel.get("passes", [])
-    board.outcome(f"{len(drafted)} drafted in {len(passes)} passes: {' '.join(map(str, passes[:_PASSES]))}", 0.7, 0)
+    board.outcome(_passes(step), 0.7, 0)
     entries = ngrams.shown(step, panel.get("suffixes", []), last, held, newest_first=True)
     for row, entry in enumerate(entries, start=1):
         ngrams.draw(board, entry, row, n)
         board.label(_since(run, k, (key, *entry.ngram)), 0.4, row)
-    refined = [(key, *after) for before, after in _corrected(panel) if before != after]
-    inspired = _inspired_phrases(panel)
-    learned = [("refined", phrase) for phrase in refined] + [("inspired", phrase) for phrase in inspired]
-    for row, (words, phrase) in enumerate(learned[: ngrams.NEW], start=1):
+    for row, (words, phrase) in enumerate(_helped(step)[: ngrams.NEW], start=1):
         for i, token in enumerate(phrase[: n + 1]):
             board.learned(token, n + ngrams.GAP + i, row, Fate.PROMPT if i == 0 else Fate.INSPIRED)
         board.mark(GAINED, n + ngrams.GAP - 0.8, row)
         board.outcome(words, n + ngrams.GAP + min(n + 1, len(phrase)) - 0.3, row)
-    board.outcome(f"refined {len(refined)}, inspired {len(inspired)}", n + ngrams.GAP - 0.5, 0)
+    board.outcome(_counted(step), n + ngrams.GAP - 0.5, 0)
     return {"data": [*board.patch(step), {}, {}, {}, *ngrams.sizes(run, k, _held)]}
+
+
+def rows(run: RunState, k: int) -> Table:
+    """The pool as a table: the phrases behind the draft, and those that the target's answers made."""
+    step = run.steps[k]
+    last, key = _last_drafted(step)
+    found, phrases = ngrams.key_row(run, k, last, _passes(step)), _panel(step).get("suffixes", [])
+    for entry in ngrams.shown(step, phrases, last, len(phrases), newest_first=True):
+        found.append(ngrams.held_row(run, k, entry, _since(run, k, (key, *entry.ngram))))
+    for words, phrase in _helped(step):
+        found.append(ngrams.learned_row(run, phrase, f"{words}, {SIGNED[GAINED]}"))
+    return ngrams.table(found, _held(step), [{"commit": _counted(step)}])
+
+
+def _last_drafted(step: Step) -> tuple[int, int]:
+    """The last node that the drafter wrote, or the root, and its token."""
+    drafted = _drafted(step)
+    last = drafted[-1] if drafted else 0
+    return last, step.tokens[last] if step.tokens else -1
+
+
+def _passes(step: Step) -> str:
+    """How many tokens the drafter wrote, and in which passes."""
+    passes = _panel(step).get("passes", [])
+    shown = " ".join(map(str, passes[:_PASSES]))
+    return f"{len(_drafted(step))} drafted in {count(len(passes), 'pass', 'passes')}: {shown}"
+
+
+def _helped(step: Step) -> list[tuple[str, ngrams.Ngram]]:
+    """The phrases that the target's answers made, each behind its key, and how."""
+    _, key = _last_drafted(step)
+    panel = _panel(step)
+    refined = [("refined", (key, *after)) for before, after in _corrected(panel) if before != after]
+    return refined + [("inspired", phrase) for phrase in _inspired_phrases(panel)]
+
+
+def _counted(step: Step) -> str:
+    kinds = Counter(kind for kind, _ in _helped(step))
+    return f"refined {kinds['refined']}, inspired {kinds['inspired']}"
 
 
 def _drafted(step: Step) -> list[int]:
@@ -164,7 +198,7 @@ def _notes(run: RunState, step: Step, guesses: Sequence[int]) -> list[tuple[int,
 SCREEN = Screen(
     origin=_origin,
     learned=_learned,
-    pool=Picture(base, frame),
+    pool=Picture(base, frame, rows),
     depth=lambda header: _params(header).gamma + 4,
     notes=_notes,
     notes_follow=True,

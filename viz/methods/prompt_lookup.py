@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from decoding.methods.prompt_lookup import PromptLookupPanel, PromptLookupParams
 from decoding.types import Header, Role, Step
 
 from ..boards import board
-from ..boards.board import Board
+from ..boards.board import Board, alone
 from ..fates import emitted_fates
 from ..palette import Fate
 from ..panels import read_panel
 from ..params import read_params
 from ..run_state import RunState
 from ..sources import SHARED_WORDS, in_a_sentence, parse
+from ..tables import Row, Table, fate_label, fates_of, texts_of
 from ..view import Figure, Patch, Picture
 from ..wording import count, quote
 from .base import Screen
@@ -39,14 +43,13 @@ def _shown(header: Header) -> tuple[int, int]:
 def base(run: RunState) -> Figure:
     """The two places in the text without a step."""
     n, K = _shown(run.header)
-    return board.base(-n - _BEFORE - 2.9, K + 1.5, 4.5, "The copied place", Board.table("row", "Text"))
+    return board.base(-n - _BEFORE - 2.9, K + 1.5, 4.5, "The copied place")
 
 
 def frame(run: RunState, k: int) -> Patch:
     """The ending of the text over the place where it stood before, and what followed there."""
     step, board = run.steps[k], Board()
     widest, K = _shown(run.header)
-    n = min(_panel(step).get("n", 0), step.start)
     left = -widest - _BEFORE
     guesses = range(1, len(step.tokens))
     board.label("the text now", left - 0.4, _NOW)
@@ -57,24 +60,59 @@ def frame(run: RunState, k: int) -> Patch:
     for x, (token, fate) in enumerate(zip(step.emitted, emitted_fates(step), strict=True), start=1):
         if x <= K + 1:
             board.learned(token, x, _WRITTEN, fate)
-    if n < 1 or len(guesses) == 0:
+    copy = _copy(run, step)
+    if copy is None:
         board.alone(SCREEN.why_no_guess(run, step), left)
         return {"data": board.patch(step)}
-    kind, places = parse(step.sources[1])
-    place = places[0] if places else 0
-    source, known = (run.header.reference, None) if kind == "reference" else (run.ids, step.start)
-    board.outcome(_where(kind, place, n), left, 0)
+    board.outcome(copy.where, left, 0)
     board.label("stood before", left - 0.4, 1)
-    for at in range(max(0, place - n - _BEFORE, place + left - 1), min(place, known or len(source))):
-        board.context(source[at], at - place + 1, 1, Fate.PROMPT)
+    behind = range(1 - len(copy.ending), 1)
+    for x, token in zip(behind, copy.ending, strict=True):
+        board.context(token, x, 1, Fate.PROMPT)
     for x in list(guesses)[:K]:
         board.context(step.tokens[x], x, 1, Fate.PROMPT)
         board.guess(x, x, _NOW)
     xs: list[float | None] = []
-    for back in range(min(n, widest)):
+    for back in range(min(copy.n, widest)):
         xs += [-back, -back, None]
     ties = {"x": xs, "y": [1.5, _NOW - 0.5, None] * (len(xs) // 3)}
     return {"data": [*board.patch(step), {}, ties]}
+
+
+def rows(run: RunState, k: int) -> Table:
+    """The copied place, the text and what the target wrote, as a table."""
+    step, copy = run.steps[k], _copy(run, run.steps[k])
+    widest, _ = _shown(run.header)
+    text = run.ids[max(0, step.start - widest - _BEFORE - 1) : step.start - 1]
+    known = fates_of(step, range(len(step.tokens)), len(text))
+    found = [Row((texts_of(run, [*text, *step.tokens]), "the text now", known), 0 if step.tokens else -1)]
+    if copy is not None:
+        found.insert(0, Row((texts_of(run, [*copy.ending, *step.tokens[1:]]), "stood before", None)))
+    written = ", ".join(map(fate_label, emitted_fates(step)))
+    found.append(Row((texts_of(run, step.emitted), "the target", written), since="commit"))
+    said = alone(SCREEN.why_no_guess(run, step)) if copy is None else copy.where
+    return Table(("Tokens", "Text", "Fates"), found, (said,))
+
+
+class _Copy(NamedTuple):
+    """Where a guess was copied from."""
+
+    n: int  # tokens of the ending that stood there, too
+    ending: Sequence[int]  # the tokens in front of the copied ones
+    where: str
+
+
+def _copy(run: RunState, step: Step) -> _Copy | None:
+    """The place that the step's guess was copied from; None where it guesses nothing."""
+    n = min(_panel(step).get("n", 0), step.start)
+    if n < 1 or len(step.tokens) < 2:
+        return None
+    widest, _ = _shown(run.header)
+    kind, places = parse(step.sources[1])
+    place = places[0] if places else 0
+    source = run.header.reference if kind == "reference" else run.ids[: step.start]
+    first = max(0, place - min(n, widest + 1) - _BEFORE)
+    return _Copy(n, source[first:place], _where(kind, place, n))
 
 
 def _where(kind: str, place: int, n: int) -> str:
@@ -105,6 +143,6 @@ SCREEN = Screen(
     sources=_SOURCES,
     origin=_origin,
     no_guess=_no_guess,
-    pool=Picture(base, frame),
+    pool=Picture(base, frame, rows),
     depth=lambda header: _params(header).K,
 )

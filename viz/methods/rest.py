@@ -8,13 +8,14 @@ from decoding.methods.rest import RestPanel, RestParams
 from decoding.types import Header, Step
 
 from ..boards import board
-from ..boards.board import Board
+from ..boards.board import Board, alone
 from ..boards.nodes import Nodes
 from ..palette import Fate
 from ..panels import read_panel
 from ..params import read_params
 from ..run_state import RunState
 from ..sources import parse
+from ..tables import Row, Table, fates_of, outcome_of, texts_of
 from ..view import Figure, Patch, Picture
 from ..wording import count, quote
 from .base import Screen
@@ -34,8 +35,7 @@ def _panel(step: Step) -> RestPanel:
 def base(run: RunState) -> Figure:
     """The hits without a step."""
     right = min(_DEEPEST, _length(run.header)) + 3.4
-    table = Board.table("row", "Found", depth=True)
-    return board.base(-_ENDING - 0.6, right, _BRANCHES + 1.4, "Datastore hits", table)
+    return board.base(-_ENDING - 0.6, right, _BRANCHES + 1.4, "Datastore hits")
 
 
 def frame(run: RunState, k: int) -> Patch:
@@ -46,8 +46,7 @@ def frame(run: RunState, k: int) -> Patch:
     for back, token in enumerate(reversed(ending)):
         board.context(token, -back, 0, Fate.PROMPT if back else Fate.ROOT, -1 if back else 0)
     if ending:
-        found = f"{count(panel.get('span', 0), 'token')} found at {_many(panel.get('hits', 0), 'place')}"
-        board.outcome(f"{found}, {panel.get('read', 0):,} read", 0.7, 0)
+        board.outcome(_found(panel), 0.7, 0)
     elif step.tokens:
         board.context(step.tokens[0], 0, 0, Fate.ROOT, 0)
         board.alone(SCREEN.why_no_guess(run, step), 0.7)
@@ -63,6 +62,29 @@ def frame(run: RunState, k: int) -> Patch:
     if len(leaves) > _BRANCHES:
         board.label(f"and {len(leaves) - _BRANCHES} more branches", 3.4, _BRANCHES + 1)
     return {"data": board.patch(step)}
+
+
+def rows(run: RunState, k: int) -> Table:
+    """The ending that was found and every branch behind it, as a table."""
+    step = run.steps[k]
+    ending = _panel(step).get("ending", [])
+    first = [*ending[:-1], *step.tokens[:1]] if ending else step.tokens[:1]
+    what = _found(_panel(step)) if ending else alone(SCREEN.why_no_guess(run, step))
+    cells = (texts_of(run, first), None, None, fates_of(step, range(len(step.tokens[:1])), len(first) - 1), what)
+    found = [Row(cells, 0)] if step.tokens else []
+    accepted = frozenset(step.path)
+    for branch in _leaves(step):
+        nodes = [node for _, node in branch]
+        words = texts_of(run, (step.tokens[node] for node in nodes))
+        right = outcome_of(len(accepted.intersection(nodes)))
+        found.append(Row((words, f"{_hits(step, nodes[0]):,} ×", branch[0][0], fates_of(step, nodes), right), nodes[0]))
+    return Table(("Tokens", "Found", "From depth", "Fates", "What became of it"), found)
+
+
+def _found(panel: RestPanel) -> str:
+    """How much of the text's ending was found in the datastore, and where."""
+    found = f"{count(panel.get('span', 0), 'token')} found at {_many(panel.get('hits', 0), 'place')}"
+    return f"{found}, {panel.get('read', 0):,} read"
 
 
 def _many(number: int, noun: str) -> str:
@@ -130,7 +152,7 @@ SCREEN = Screen(
     sources={"datastore": "datastore, which has it here {0} times"},
     origin=_origin,
     no_guess=_no_guess,
-    pool=Picture(base, frame),
+    pool=Picture(base, frame, rows),
     depth=_length,
     weights=_weights,
     row_name=_row_name,

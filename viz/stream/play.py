@@ -7,6 +7,11 @@
     {"kind":"step", ...}       a step: its nodes, a sentence, and a patch for every view
     {"kind":"end", ...}        what came out
 
+When they are asked for:
+
+    {"kind":"detail", ...}     the best tokens at every node of a step
+    {"kind":"rows", ...}       a step's tables
+
 Beyond the size that a browser is given at once steps are thin: their nodes and patches are made and asked for when
 needed. What is asked for holds its own strings, since the table ends where the thin steps begin.
 """
@@ -26,6 +31,7 @@ from ..fates import emitted_fates, is_branching, node_fates
 from ..methods import inspired_nodes, label_of, screen_of
 from ..palette import MEANINGS, THEMES
 from ..run_state import RunState
+from ..tables import as_json
 from ..view import View
 from ..views import VIEWS, WORDS, counters
 from ..views.check import Rescored
@@ -118,12 +124,20 @@ class Play:
         used = {token for step in steps for token in step.alternatives}
         return self._texts(used) + "".join(map(_detail, steps))
 
+    def rows(self, k: int) -> str:
+        """The tables of step k that are made here: those of views whose rows are not the step's nodes."""
+        self._existing(k)
+        made = ((view.name, view.rows) for view in self._views if view.rows is not None)
+        views = {name: as_json(_or_misfit(f"step {k}", name, partial(rows, self.run, k))) for name, rows in made}
+        return line("rows", k=k, views=views)
+
     def _view(self, view: View) -> dict[str, Any]:
         """A view's line; its base may know a better label for this method."""
         base = dict(_or_misfit("header", view.name, lambda: view.base(self.run)))
         names = {"name": view.name, "label": view.label, "kind": view.kind, "look_for": view.look_for}
         names |= {name: base.pop(name) for name in ("label", "look_for") if name in base}
         facts = {"grows": view.grows, "slides": view.slides, "nodes": view.nodes, "phases": view.phases}
+        facts |= {"rows": view.rows is not None}
         return names | facts | {"columns": view.columns, "base": self._strings.replace(base)}
 
     def _whole_step(self, k: int) -> dict[str, Any]:

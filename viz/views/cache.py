@@ -6,8 +6,9 @@ written behind the stored tokens; then the accepted ones move down, and the rest
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, pairwise
 from typing import Any
 
 from decoding.trace.cache_slots import CacheState, Use, cache_state, chunks
@@ -16,6 +17,7 @@ from decoding.types import Header, Role, Step
 from ..cells import axis, labels, layout, points
 from ..palette import MEANINGS, Fate
 from ..run_state import RunState
+from ..tables import Cell, Row, Table
 from ..view import Figure, Patch, View
 
 Run = tuple[range, Fate]  # neighbouring places and what was fed for them
@@ -25,19 +27,17 @@ _NICE = 16  # a line holds a multiple of so many
 _SPARE = 64  # slots behind the longest text, for guesses
 _NAMED = 8  # chunks that have room for their names
 _HATCHES = {Fate.PROMPT: ".", Fate.REJECTED: "/", Fate.EXPLORED: "x", Fate.PROPOSED: "."}
-# What the slots under every trace of bars are, in a table.
-_WORDS = (
-    "free",
-    "read",
-    "not read: out of sight, or left by a rejected guess",
-    "unread text: written and kept",
-    "last token of the text: written and kept",
-    "window cells: written, then free again",
-    "guesses: written, not judged yet",
-    "accepted guesses: written and kept",
-    "rejected guesses: written, then free again",
-    "left by accepted guesses, which moved down",
-)
+_FREE, _LOST = "free", "overwritten: held text"
+_USES = {Use.READ: "read", Use.UNTOUCHED: "not read: out of sight, or left by a rejected guess"}
+_WRITTEN = {
+    Fate.PROMPT: "unread text: written and kept",
+    Fate.ROOT: "last token of the text: written and kept",
+    Fate.EXPLORED: "window cells: written, then free again",
+    Fate.PROPOSED: "guesses: written, not judged yet",
+    Fate.ACCEPTED: "accepted guesses: written and kept",
+    Fate.REJECTED: "rejected guesses: written, then free again",
+}
+_LEFT_BEHIND = "left by accepted guesses, which moved down"
 # What a step's rows are before the target has judged, and what stands in their slots in the end.
 _FED = (Fate.PROMPT, Fate.ROOT, Fate.EXPLORED, Fate.PROPOSED)
 _LEFT = (Fate.ACCEPTED, Fate.REJECTED)  # explored cells stay as they are
@@ -77,8 +77,7 @@ def base(run: RunState) -> Figure:
     y |= {"tickmode": "array", "tickvals": [*range(lines)], "ticktext": names}
     margin = {"l": 48, "r": 12, "t": 8, "b": 24}
     figure = layout(70 + 28 * lines, x, y, margin=margin, barmode="overlay")
-    table = {"kind": "slots", "words": _WORDS, "page": page}
-    return {"data": data, "layout": figure, "table": table, "key": _KEY}
+    return {"data": data, "layout": figure, "key": _KEY}
 
 
 def frame(run: RunState, k: int) -> Patch:
@@ -109,6 +108,64 @@ def frame(run: RunState, k: int) -> Patch:
     if shown == lines:
         return {"data": data}
     return {"data": data, "layout": {"yaxis": {"range": [shown - 0.3, -0.9]}}}
+
+
+def rows(run: RunState, k: int) -> Table:
+    """The slots as a table: before the step, as it wrote them, and as it left them."""
+    header, step = run.header, run.steps[k]
+    cache = cache_state(header, run.steps, k)
+    page, lines = _page(header)
+    ring = header.slots or None
+    slots = ring or max(lines, -(-cache.highest // page)) * page
+
+    def pieces(places: range) -> list[range]:
+        there = range(max(cache.first, places.start), places.stop)
+        return [range(first, stop) for _, first, stop in _pieces(there, ring, slots)]
+
+    def looks(runs: Iterable[tuple[range, str]]) -> list[tuple[range, str]]:
+        return [(piece, words) for places, words in runs for piece in pieces(places)]
+
+    def marks(named: Iterable[tuple[int, str]]) -> dict[int, str]:
+        return {place % ring if ring else place: words for place, words in named}
+
+    known = [(range(slots), _FREE), *looks((places, _USES[use]) for places, use in cache.parts if use in _USES)]
+    written = known + looks((places, _WRITTEN[fate]) for places, fate in fed(step, cache))
+    after = written + looks((places, _WRITTEN[fate]) for places, fate in left(step, cache) if fate in _LEFT)
+    after += looks((places, _LEFT_BEHIND) for places in moved(step, cache))
+    lost = [range(first, stop) for _, first, stop in _pieces(cache.lost, ring, slots)]
+    pending = chunks(header, step)
+    begins = [(part.start, f"chunk {i}") for i, part in enumerate(pending, start=1)] if len(pending) > 1 else []
+    begins += [(cache.seen, "the window begins")] if cache.seen > cache.first and len(pending) < 2 else []
+    found = [
+        *(Row(cells, since="propose", until="verify") for cells in _slots(known, [], marks(begins))),
+        *(Row(cells, since="verify", until="commit") for cells in _slots(written, lost, marks(begins))),
+        *(Row(cells, since="commit") for cells in _slots(after, lost, marks([(cache.kept, "written next"), *begins]))),
+    ]
+    return Table(("What", "First slot", "Last slot", "Slots", "Sign"), found)
+
+
+def _slots(looks: Sequence[tuple[range, str]], lost: Sequence[range], begins: Mapping[int, str]) -> list[list[Cell]]:
+    """The cells of rows of slots: neighbours that look alike are one row, unless something begins there.
+
+    What comes later in `looks` hides what comes before.
+    """
+    ranges = [*(places for places, _ in looks), *lost]
+    cuts = sorted({end for places in ranges for end in (places.start, places.stop)} | begins.keys())
+    seen, gone = [""] * len(cuts), [False] * len(cuts)
+    for places, words in looks:
+        first, stop = bisect_left(cuts, places.start), bisect_left(cuts, places.stop)
+        seen[first:stop] = [words] * (stop - first)
+    for places in lost:
+        first, stop = bisect_left(cuts, places.start), bisect_left(cuts, places.stop)
+        gone[first:stop] = [True] * (stop - first)
+    found = list[list[Cell]]()
+    for i, (first, stop) in enumerate(pairwise(cuts)):
+        if i and (seen[i], gone[i]) == (seen[i - 1], gone[i - 1]) and first not in begins:
+            found[-1][2:4] = [stop - 1, stop - int(str(found[-1][1]))]
+        else:
+            signs = ([begins[first]] if first in begins else []) + [_LOST] * gone[i]
+            found.append([seen[i], first, stop - 1, stop - first, ", ".join(signs)])
+    return found
 
 
 def fed(step: Step, cache: CacheState) -> list[Run]:
@@ -217,6 +274,7 @@ VIEW = View(
     look_for="What rejected guesses leave is written over by the next step; no key still in sight ever is.",
     base=base,
     frame=frame,
+    rows=rows,
     nodes=(None,) * 14,
     phases=(*("propose",) * 3, *("verify",) * 4, *("commit",) * 3, "verify", "propose", "commit", "verify"),
 )

@@ -235,11 +235,11 @@ VIEW = View(
     nodes=("rows", None, None),
     phases=("propose", "propose", "propose"),
     columns=(
-        ("Token", "nodes.token"),
-        ("Place", "nodes.place"),
-        ("Fate", "nodes.fate"),
-        ("Sees", "nodes.sees"),
-        ("Where from", "nodes.source"),
-        ("Node", "nodes.number"),
+        ("Token", "token"),
+        ("Place", "place"),
+        ("Fate", "fate"),
+        ("Sees", "sees"),
+        ("Where from", "source"),
+        ("Node", "number"),
     ),
 )

@@ -81,7 +81,7 @@ def base(run: RunState) -> Figure:
         "ranks": _RANKS,
     }
     more = {} if run.header.sampling.get("temperature") else {"look_for": _GREEDY}
-    return {"data": data, "layout": figure, "detail": detail, "table": {"kind": "shares"}, **more}
+    return {"data": data, "layout": figure, "detail": detail, **more}
 
 
 def frame(run: RunState, k: int) -> Patch:
@@ -106,15 +106,13 @@ def pair_detail(run: RunState, k: int, node: int) -> Patch:
     if drawn:
         data[DRAFT] = {"x": [round(shares[token], 4) for _, token in drawn], "y": [row + 0.2 for row, _ in drawn]}
         data[DRAFT]["customdata"] = packed([places.get(token, -1) for _, token in drawn])
-        # For the table, whose rows are all tokens; a bar of no length would be labelled 0.
-        data[NAMES]["customdata"] = [round(shares[token], 4) if token in shares else None for token in ids]
     signs = [(1.17, ids.index(taken), "diamond")] if taken in ids else []
     if node:
         signs.append((1.1, ids.index(step.tokens[node]), MEANINGS[node_fates(step)[node]].symbol))
     xs, ys, symbols = zip(*signs, strict=True) if signs else ((), (), ())
     data[MARKS] = {"x": [*xs], "y": [*ys], "marker": {"symbol": [*symbols]}}
     data[SAY] = {"text": {"strings": [sentence(run.header, step, node), _rank(step, parent, taken)]}}
-    return {"data": data}
+    return {"data": data, "about": node}
 
 
 def chosen(step: Step) -> int:

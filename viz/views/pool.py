@@ -10,6 +10,7 @@ from decoding.types import Header
 from ..boards.board import Board
 from ..methods import screen_of
 from ..run_state import RunState
+from ..tables import Table
 from ..view import Figure, Patch, View
 
 
@@ -32,6 +33,13 @@ def frame(run: RunState, k: int) -> Patch:
     return picture.frame(run, k)
 
 
+def rows(run: RunState, k: int) -> Table:
+    """What step k guessed from, and what it learned, as a table."""
+    picture = screen_of(run.header).pool
+    assert picture is not None
+    return picture.rows(run, k)
+
+
 VIEW = View(
     name="pool",
     label="Pool",
@@ -40,6 +48,7 @@ VIEW = View(
     base=base,
     frame=frame,
     shows=shows,
+    rows=rows,
     nodes=(*Board.nodes, "points", None, None, None, None),
     phases=(*Board.phases, "propose", "propose", "commit", "commit", "commit"),
 )

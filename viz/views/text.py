@@ -127,5 +127,5 @@ VIEW = View(
     base=base,
     frame=frame,
     grows=True,
-    columns=(("Token", "nodes.token"), ("Fate", "nodes.fate"), ("Where from", "nodes.source")),
+    columns=(("Token", "token"), ("Fate", "fate"), ("Where from", "source")),
 )

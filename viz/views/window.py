@@ -7,6 +7,7 @@ from decoding.types import Header
 from ..boards.window import NODES, PHASES
 from ..methods import screen_of
 from ..run_state import RunState
+from ..tables import Table
 from ..view import Figure, Patch, View
 
 
@@ -29,6 +30,13 @@ def frame(run: RunState, k: int) -> Patch:
     return picture.frame(run, k)
 
 
+def rows(run: RunState, k: int) -> Table:
+    """The window of step k as a table."""
+    picture = screen_of(run.header).window
+    assert picture is not None
+    return picture.rows(run, k)
+
+
 VIEW = View(
     name="window",
     label="Jacobi window",
@@ -37,6 +45,7 @@ VIEW = View(
     base=base,
     frame=frame,
     shows=shows,
+    rows=rows,
     slides=True,
     nodes=NODES,
     phases=PHASES,

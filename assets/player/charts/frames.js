@@ -77,8 +77,8 @@ export class Frames {
    * @param {boolean} judged
    * @param {number} k
    */
-  resolved(encoded, theme, judged, k, whole = false) {
-    return /** @type {Patch} */ (resolve(encoded, { ...this.scope(theme, judged, k), whole }));
+  resolved(encoded, theme, judged, k) {
+    return /** @type {Patch} */ (resolve(encoded, this.scope(theme, judged, k)));
   }
 
   /**
@@ -96,28 +96,14 @@ export class Frames {
   }
 
   /**
-   * The same of a view that does not grow, for words instead of a picture: no token's text is cut.
-   * @param {View} view
-   * @param {number} k
-   * @param {Phase} phase
-   * @param {string} theme
-   * @param {Spot | null} pin
-   */
-  whole(view, k, phase, theme, pin) {
-    const encoded = this.record.steps[k]?.views?.[view.name];
-    const patch = encoded ? this.resolved(encoded, theme, isJudged({ phase }), k, true) : null;
-    return this.over(view, this.pinned(view, k, pin, true) ?? patch, phase, theme);
-  }
-
-  /**
    * What a view of the pinned node shows instead of what its frame says.
    * @param {View} view
    * @param {number} k
    * @param {Spot | null} pin
    */
-  pinned(view, k, pin, whole = false) {
+  pinned(view, k, pin) {
     const { detail } = view.base;
-    return detail && pin?.step === k ? pairPatch(this.record, detail, k, pin, whole) : null;
+    return detail && pin?.step === k ? pairPatch(this.record, detail, k, pin) : null;
   }
 
   /**

@@ -16,6 +16,9 @@ const JUDGED = { [ACCEPTED]: "accepted", [REJECTED]: "rejected", [MATCHED]: "rig
  * @typedef {[token: number, p: number]} Share
  * @typedef {{ top: Share[], best: Law, node: number, rivals: number[], said: number, drafter: Map<number, number>,
  *   most: number }} Choice
+ * @typedef {{ token: number, p: number, q?: number, node: number, written: boolean, guessed: boolean }} PairRow a token's
+ *   shares, the node where it was guessed, and whether it was written, or is the guess that is looked at
+ * @typedef {{ rows: PairRow[], fate: number, say: string[] }} Pair
  */
 
 /**
@@ -141,6 +144,40 @@ const rank = ({ words, ranks }, nodes, rivals, said, best) => {
 };
 
 /**
+ * What is compared at a node; null where the alternatives are not known. An `own` token is the target's, no guess.
+ * @param {RunRecord} record
+ * @param {PairDetail} detail
+ * @param {number} k
+ * @param {{ node: number, own?: boolean }} spot
+ * @returns {Pair | null}
+ */
+export const pairAt = (record, detail, k, { node: chosen, own = false }) => {
+  const nodes = record.nodes(k);
+  const top = record.details.get(k);
+  if (!nodes || !top?.length || chosen < 0 || chosen >= nodes.count) return null;
+  const step = record.steps[k];
+  const parent = own ? chosen : Math.max(0, nodes.parent[chosen]);
+  const node = own ? 0 : chosen;
+  const rivals = siblings(nodes, parent);
+  const best = (record.laws.get(k)?.[parent] ?? []).slice(0, detail.ranks.length);
+  const said = taken(step, nodes, parent);
+  const drafter = drafterShares(nodes, best, rivals);
+  const rows = ranked(nodes, { top: top[parent], best, node, rivals, said, drafter, most: detail.rows });
+  const most = Math.max(0, ...top[parent].map(([, p]) => p));
+  return {
+    rows: rows.map(([token, p]) => ({
+      token, p, q: drafter.get(token), node: rivals.find((guess) => nodes.token[guess] === token) ?? -1,
+      written: token === said, guessed: node > 0 && token === nodes.token[node],
+    })),
+    fate: nodes.fate[node],
+    say: [
+      own ? detail.words.own : sentence(detail.words, record.head.header, step, nodes, node, most),
+      rank(detail, nodes, rivals, said, best),
+    ],
+  };
+};
+
+/**
  * The patch of a pinned node, plain values; null where the alternatives are not known.
  * @param {RunRecord} record
  * @param {PairDetail} detail
@@ -148,45 +185,26 @@ const rank = ({ words, ranks }, nodes, rivals, said, best) => {
  * @param {Spot} pin
  * @returns {Patch | null}
  */
-export const pairPatch = (record, detail, k, { node: pinned, own = false }, whole = false) => {
-  const nodes = record.nodes(k);
-  const top = record.details.get(k);
-  if (!nodes || !top?.length || pinned >= nodes.count) return null;
-  const step = record.steps[k];
-  const parent = own ? pinned : Math.max(0, nodes.parent[pinned]);
-  const node = own ? 0 : pinned; // the target's own token is no guess
-  const rivals = siblings(nodes, parent);
-  const best = (record.laws.get(k)?.[parent] ?? []).slice(0, detail.ranks.length);
-  const said = taken(step, nodes, parent);
-  const drafter = drafterShares(nodes, best, rivals);
-  const rows = ranked(nodes, { top: top[parent], best, node, rivals, said, drafter, most: detail.rows });
-  /** @param {number} token */
-  const place = (token) => rivals.find((guess) => nodes.token[guess] === token) ?? -1;
-  /** @param {number} token */
-  const row = (token) => rows.findIndex(([each]) => each === token);
-  const drawn = rows.map(([token], i) => ({ token, i })).filter(({ token }) => drafter.has(token));
+export const pairPatch = (record, detail, k, pin) => {
+  const pair = pairAt(record, detail, k, pin);
+  if (!pair) return null;
+  const { rows } = pair;
+  const drawn = rows.flatMap(({ q, node }, i) => (q === undefined ? [] : [{ q, node, i }]));
   /** @type {[x: number, row: number, symbol: string][]} */
-  const signs = row(said) >= 0 ? [[1.17, row(said), "diamond"]] : [];
-  if (node) signs.push([1.1, row(nodes.token[node]), record.head.fates[nodes.fate[node]].symbol]);
-  const most = Math.max(0, ...top[parent].map(([, p]) => p));
-  const say = [
-    own ? detail.words.own : sentence(detail.words, record.head.header, step, nodes, node, most),
-    rank(detail, nodes, rivals, said, best),
-  ];
+  const signs = rows.flatMap(({ written }, i) => (written ? [[1.17, i, "diamond"]] : []));
+  rows.forEach(({ guessed }, i) => guessed && signs.push([1.1, i, record.head.fates[pair.fate].symbol]));
   /** @type {{ [attribute: string]: unknown }[]} */
   const data = [];
-  data[detail.target] = { x: rows.map(([, p]) => p), customdata: rows.map(([token]) => place(token)) };
+  data[detail.target] = { x: rows.map(({ p }) => p), customdata: rows.map(({ node }) => node) };
   data[detail.draft] = {
-    x: drawn.map(({ token }) => drafter.get(token)), y: drawn.map(({ i }) => i + 0.2),
-    customdata: drawn.map(({ token }) => place(token)),
+    x: drawn.map(({ q }) => q), y: drawn.map(({ i }) => i + 0.2), customdata: drawn.map(({ node }) => node),
   };
   data[detail.names] = {
-    y: rows.map((_, i) => i), text: rows.map(([token]) => escapeMarkup(cutText(record.visible(token), whole ? 0 : 14))),
-    customdata: rows.map(([token]) => drafter.get(token) ?? null), // for the table
+    y: rows.map((_, i) => i), text: rows.map(({ token }) => escapeMarkup(cutText(record.visible(token), 14))),
   };
   data[detail.marks] = {
     x: signs.map(([x]) => x), y: signs.map(([, y]) => y), marker: { symbol: signs.map(([, , symbol]) => symbol) },
   };
-  data[detail.say] = { text: say.map(escapeMarkup) };
+  data[detail.say] = { text: pair.say.map(escapeMarkup) };
   return { data };
 };

@@ -1,5 +1,5 @@
 // Views, their figures, and plotly.js as far as the player uses it.
-import type { CheckedPlace, Packed, Phase, TableSpec, Value } from "../types.d.ts";
+import type { CheckedPlace, Packed, Phase, RecordTable, Value } from "../types.d.ts";
 
 export interface View {
   name: string;
@@ -10,7 +10,8 @@ export interface View {
   slides?: boolean;
   nodes: ("points" | "rows" | "own" | null)[];
   phases: Phase[];
-  columns: [heading: string, where: string][];
+  columns: [heading: string, name: string][];
+  rows?: boolean; // whether Python makes its tables
   base: Base;
 }
 
@@ -22,7 +23,7 @@ export interface Base {
   key?: KeyItem[];
   least?: number;
   detail?: PairDetail;
-  table?: TableSpec;
+  table?: RecordTable;
   rows?: NumberRow[];
   say?: string;
   tone?: string;
@@ -33,6 +34,7 @@ export interface Patch {
   data?: { [attribute: string]: Value }[];
   layout?: { [attribute: string]: Value };
   summary?: string;
+  about?: number; // the node that the picture is about
   values?: (number | number[] | string | null)[];
   ghosts?: Packed | number[];
 }

@@ -83,7 +83,7 @@ const closure = ({ left, quiet = 0, window = Infinity, rows }, nodes, judged) =>
  * @param {Scope} scope
  */
 const texts = (ids, longest, scope) =>
-  Array.from(ids, (id) => (id < 0 ? "" : escapeMarkup(cutText(scope.text(id), scope.whole ? 0 : longest))));
+  Array.from(ids, (id) => (id < 0 ? "" : escapeMarkup(cutText(scope.text(id), longest))));
 
 /**
  * A column over the step's own nodes.

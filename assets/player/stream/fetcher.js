@@ -1,6 +1,8 @@
-// Lines that the page did not get at once: a thin step's own, and the alternatives at a step's nodes.
+// Lines that the page did not get at once: a thin step's own, the alternatives at a step's nodes, and its tables.
 
 /** @import { Player } from "../player.js" */
+
+/** @typedef {"step" | "detail" | "rows"} Asked */
 
 const AGAIN_MS = 4000; // what could not be fetched is not asked for again at once
 const MOST_DOUBLED = 8; // times that the wait for it doubles
@@ -9,24 +11,36 @@ export class Fetcher {
   /** @param {Player} player */
   constructor(player) {
     this.player = player;
-    /** @type {Set<string>} */
-    this.asked = new Set();
+    /** @type {Map<string, Promise<void>>} */
+    this.asked = new Map();
     /** @type {Map<string, number>} how often what was asked for did not come */
     this.failed = new Map();
   }
 
   /**
    * Each is asked for once; a run is kept from its end on. What fails is asked for again while it is looked at.
-   * @param {"step" | "detail"} kind
+   * @param {Asked} kind
    * @param {number} k
    */
   async ask(kind, k) {
     const { record, source } = this.player;
-    const { version } = record;
-    const key = `${version}/${kind}/${k}`;
+    const key = `${record.version}/${kind}/${k}`;
     const fetch = source[kind];
-    if (!record.end || this.asked.has(key) || !fetch) return;
-    this.asked.add(key);
+    if (!record.end || !fetch) return;
+    const asked = this.asked.get(key) ?? this.fetch(key, kind, k, fetch);
+    this.asked.set(key, asked);
+    await asked;
+  }
+
+  /**
+   * @param {string} key
+   * @param {Asked} kind
+   * @param {number} k
+   * @param {(k: number) => Promise<string>} fetch
+   */
+  async fetch(key, kind, k, fetch) {
+    const { record } = this.player;
+    const { version } = record;
     const gone = () => this.player.destroyed || version !== record.version;
     try {
       const lines = await fetch(k);
@@ -73,5 +87,18 @@ export class Fetcher {
       return "This step could not be fetched. It will be asked for again.";
     }
     return "Fetching this step …";
+  }
+
+  /**
+   * Why a table of a step is not there.
+   * @param {"detail" | "rows"} kind
+   * @param {number} k
+   */
+  missingTable(kind, k) {
+    const { record } = this.player;
+    if (record.live) return "This table comes when the run has ended.";
+    if (!record.end) return "This table is lost: the run broke off before it was stored.";
+    return this.failed.has(`${record.version}/${kind}/${k}`)
+      ? "This table could not be fetched. Open it again in a moment." : "Fetching this table …";
   }
 }

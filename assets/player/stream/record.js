@@ -4,8 +4,8 @@ import { nodeColumns } from "./nodes.js";
 import { spot } from "./spot.js";
 
 /**
- * @import { CheckLine, DetailLine, Emitted, EndLine, FaultLine, Law, Line, Nodes, PlayLine, Spot, StateLine, StepLine,
- * StringsLine, TextsLine, Value, ValuesLine, View } from "../types.d.ts"
+ * @import { CheckLine, DetailLine, Emitted, EndLine, FaultLine, Law, Line, Nodes, PlayLine, RowsLine, Spot, StateLine,
+ * StepLine, StringsLine, TextsLine, Value, ValuesLine, View } from "../types.d.ts"
  */
 
 const KEPT_NODES = 32;
@@ -50,6 +50,8 @@ export class RunRecord {
     this.details = new Map();
     /** @type {Map<number, Law[]>} by step: the drafter's best tokens at every node, where it had a law */
     this.laws = new Map();
+    /** @type {Map<number, RowsLine["views"]>} by step: the tables that were fetched */
+    this.tables = new Map();
     /** @type {number[]} thin steps that were filled, oldest first */
     this.fetched = [];
     /** @type {Map<number, StepLine>} their thin lines, to shrink to again */
@@ -89,6 +91,7 @@ export class RunRecord {
       case "values": return void this.values.push(...line.values);
       case "step": return this.add(line);
       case "detail": return this.explain(line);
+      case "rows": return void this.tables.set(line.k, line.views);
       case "end": return this.finish(line);
       case "check": return this.judge(line);
       case "fault": return this.fail(line);

@@ -1,5 +1,5 @@
 // What the lines of a stream hold, as viz/stream/play.py writes them, and what is made of a step's nodes.
-import type { Patch, View } from "../types.d.ts";
+import type { MadeTable, Patch, View } from "../types.d.ts";
 
 // Arrays: as they travel, and unpacked.
 
@@ -120,6 +120,12 @@ export interface DetailLine {
   draft_top?: Law[];
 }
 
+export interface RowsLine {
+  kind: "rows";
+  k: number;
+  views: { [view: string]: MadeTable };
+}
+
 /** The drafter's best tokens at a node, with its share and the target's. */
 export type Law = [token: number, q: number, p: number][];
 
@@ -170,8 +176,8 @@ export interface StateLine {
   share?: number | null;
 }
 
-export type Line = PlayLine | TextsLine | StringsLine | ValuesLine | StepLine | DetailLine | EndLine | CheckLine
-  | FaultLine | StateLine;
+export type Line = PlayLine | TextsLine | StringsLine | ValuesLine | StepLine | DetailLine | RowsLine | EndLine
+  | CheckLine | FaultLine | StateLine;
 
 // What the player makes of a step.
 

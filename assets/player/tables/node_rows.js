@@ -1,11 +1,13 @@
-// Rows of nodes.
-import { isJudged, seenFate } from "../stream/fates.js";
+// Tables whose rows are the step's nodes, from the columns that the record has of them.
+import { chunks } from "./chunks.js";
+import { FATE, isJudged, seenFate } from "../stream/fates.js";
+import { treeRows } from "../stream/tree.js";
 import { sees } from "../text/explain.js";
-import { sourceWords } from "../text/words.js";
+import { fillTemplate, sourceWords } from "../text/words.js";
 
 /** @import { Player } from "../player.js" */
 /** @import { RunRecord } from "../stream/record.js" */
-/** @import { CellValue, Nodes, TableRow, View } from "../types.d.ts" */
+/** @import { CellValue, Nodes, Rows, Seen, TableRow, View } from "../types.d.ts" */
 
 export const MOST_ROWS = 1000;
 
@@ -31,17 +33,73 @@ const NODES = {
  * Rows of nodes, each of which can be pinned.
  * @param {Player} player
  * @param {View} view
+ * @param {Seen} at
  * @param {number[]} chosen
  * @returns {TableRow[]}
  */
-export const nodeRows = (player, view, chosen) => {
-  const { record, state } = player;
-  const nodes = record.nodes(state.step);
+const rowsOf = (player, view, at, chosen) => {
+  const { record } = player;
+  const nodes = record.nodes(at.step);
   if (!nodes) return [];
-  const known = { player, record, k: state.step, nodes, judged: isJudged(state) };
-  const names = view.columns.map(([, where]) => where.split(".")[1]);
-  return chosen.slice(0, MOST_ROWS).map((node) => ({ node, cells: names.map((name) => NODES[name](known, node)) }));
+  const known = { player, record, k: at.step, nodes, judged: isJudged(at) };
+  return chosen.slice(0, MOST_ROWS).map((node) =>
+    ({ node, cells: view.columns.map(([, name]) => NODES[name](known, node)) }));
 };
 
-/** @param {Player} player */
-export const allNodes = ({ record, state }) => Array.from(record.nodes(state.step)?.token ?? [], (_, node) => node);
+/**
+ * @param {Player} player
+ * @param {Seen} at
+ */
+const allNodes = ({ record }, at) => Array.from(record.nodes(at.step)?.token ?? [], (_, node) => node);
+
+/**
+ * A row for every node.
+ * @param {Player} player
+ * @param {View} view
+ * @param {Seen} at
+ * @returns {Rows}
+ */
+export const nodeRows = (player, view, at) => {
+  const nodes = allNodes(player, at);
+  return { rows: rowsOf(player, view, at, nodes), count: nodes.length };
+};
+
+/**
+ * The attention mask: first the text that is still unread, chunk by chunk, then a row for every node.
+ * @param {Player} player
+ * @param {View} view
+ * @param {Seen} at
+ * @returns {Rows}
+ */
+export const queryRows = (player, view, at) => {
+  const { record } = player;
+  const { window } = record.head.header;
+  const words = record.head.words?.mask ?? {};
+  const seen = fillTemplate(window ? words["unread.window"] : words.unread, { window });
+  /** @type {TableRow[]} */
+  const unread = chunks(record, at.step).map(({ first, stop, name }) =>
+    ({ cells: ["text", `${first} to ${stop - 1}`, player.fate(FATE.PROMPT).label, seen, name, null] }));
+  const nodes = allNodes(player, at);
+  const rows = [...unread, ...rowsOf(player, view, at, nodes.slice(0, view.base.table?.most))];
+  return { rows: nodes.length ? rows : [], count: nodes.length ? unread.length + nodes.length : 0 };
+};
+
+/**
+ * The tree: its nodes, and behind the accepted path the target's own token.
+ * @param {Player} player
+ * @param {View} view
+ * @param {Seen} at
+ * @returns {Rows}
+ */
+export const branchRows = (player, view, at) => {
+  const { record } = player;
+  const nodes = record.nodes(at.step);
+  if (!nodes) return { rows: [] };
+  const known = treeRows(nodes);
+  const rows = rowsOf(player, view, at, allNodes(player, at).filter((node) => known[node] !== null));
+  const own = record.emitted(at.step).findLast((token) => token.own);
+  if (!own || !isJudged(at)) return { rows };
+  const { token, fate, node } = own;
+  const written = [record.visible(token), null, nodes.depth[node] + 1, node, "the target itself"];
+  return { rows: [...rows, { cells: [...written, player.fate(fate).label, null, null] }] };
+};

@@ -1,7 +1,8 @@
-// Rows of tables, and how they are read off a figure.
+// Rows of tables.
 import type { NumbersView } from "../cards/numbers.js";
 import type { Plot } from "../charts/plot.js";
-import type { Figure, View } from "../charts/types.d.ts";
+import type { View } from "../charts/types.d.ts";
+import type { Phase, State } from "../types.d.ts";
 
 export type CellValue = string | number | null | undefined;
 
@@ -38,47 +39,30 @@ export interface Viewed {
   content?: Plot | NumbersView;
 }
 
-/** A view, the figure that it shows, and how its rows are read off. */
-export interface Asked {
-  view: View;
-  spec: TableSpec;
-  figure: () => Figure;
+/** The step, phase and pin that a table is of. */
+export type Seen = Pick<State, "step" | "phase" | "pin">;
+
+/** Tables that Python makes: see viz/tables.py. */
+export interface MadeTable {
+  headings: string[];
+  rows: MadeRow[];
+  say: MadeCell[];
+  count?: number; // of all rows, where some are left out
 }
 
-/** How the rows of a view's table are read off its figure, by kind. */
-export type TableSpec = QuerySpec | SlotSpec | CellSpec | BoardSpec | { kind: "branches" | "shares" | "steps" };
-
-export interface QuerySpec {
-  kind: "queries";
-  most: number;
+/** A row, the phases in which it is known, and the node that its first cell leads to. */
+export interface MadeRow {
+  cells: MadeCell[];
+  node?: number;
+  since?: Phase;
+  until?: Phase;
 }
 
-export interface SlotSpec {
-  kind: "slots";
-  words: string[];
-  page: number;
-}
+/** A cell, or what it says from each phase on. */
+export type MadeCell = CellValue | { [phase in Phase]?: CellValue };
 
-export interface CellSpec {
-  kind: "cells";
-  cells: [trace: number, kind: string | null][];
-  rows: string[];
-  ahead?: boolean;
-  harvest: number;
-  signed: { [symbol: string]: string };
-}
-
-export interface BoardSpec {
-  kind: "board";
-  by: "row" | "column" | "cell";
-  split?: number;
-  signs: number[];
-  signed: { [symbol: string]: string };
-  label: string;
-  sides?: [string, string];
-  depth?: boolean;
-  told: string;
-  column: string;
-  total: number;
-  totals: string;
+/** Which rows a table has that its nodes, or the run's steps, are the rows of. */
+export interface RecordTable {
+  kind: "queries" | "branches" | "steps";
+  most?: number; // nodes that have rows
 }

@@ -1,0 +1,27 @@
+// The timeline as a table, from the steps themselves: all that are known, as in the chart.
+import { FATE } from "../stream/fates.js";
+import { isRejection } from "../stream/jumps.js";
+
+/** @import { Player } from "../player.js" */
+/** @import { Rows } from "../types.d.ts" */
+
+const { ACCEPTED, CORRECTION, BONUS } = FATE;
+const HEADINGS = ["Step", "Accepted", "The target's own", "A guess was rejected", "Tokens read",
+  ...["Forward", "Draft", "Accept", "Commit", "Other", "Whole"].map((part) => `${part} ms`)];
+
+/**
+ * @param {Player} player
+ * @returns {Rows}
+ */
+export const stepRows = (player) => {
+  const rows = player.record.steps.map((step, k) => {
+    const own = step.emitted_fates.find((fate) => fate === CORRECTION || fate === BONUS);
+    const accepted = step.emitted_fates.filter((fate) => fate === ACCEPTED).length;
+    const [draft, forward, accept, commit, whole] = step.ms;
+    const other = Math.max(0, whole - draft - forward - accept - commit);
+    return { step: k, cells: [k, accepted, own === undefined ? "none" : player.fate(own).label,
+      isRejection(step) ? "yes" : "no", step.pending && !k ? `${step.fed}, with the prompt` : step.fed,
+      forward, draft, accept, commit, other, whole] };
+  });
+  return { headings: HEADINGS, rows };
+};
