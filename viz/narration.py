@@ -42,7 +42,7 @@ def _chunks(run: RunState, step: Step) -> int:
 
 
 def _wrote(run: RunState, step: Step) -> str:
-    """What a step wrote, and for how many passes as far as the record tells."""
+    """What a step wrote, and in how many passes, as far as that is recorded."""
     tokens, chunks, chunk = count(len(step.emitted), "token"), _chunks(run, step), max(1, run.header.prefill_chunk)
     if chunks:
         # The last chunk goes through together with the tree if a pass has room for both: it has room for so many rows
@@ -101,7 +101,7 @@ def _odds(step: Step, at: int, own: int, rejected: int) -> str:
 
 
 def _ended(run: RunState, step: Step) -> str:
-    """Why the run ends here, as far as the step tells."""
+    """Why the run ends here, as far as the step shows it."""
     if step.emitted[-1] in run.ends:
         return "The end of text ends the run."
     if step.start - len(run.header.prompt) + len(step.emitted) >= run.header.max_new_tokens:

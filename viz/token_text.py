@@ -24,8 +24,8 @@ _RIGHT_TO_LEFT = ("R", "AL", "AN")
 
 def raw(text: str) -> str:
     """The text itself, cut, and without halves of characters, which no browser can write down."""
-    kept = "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in text[: LONGEST_RAW + 1])
-    return kept if len(kept) <= LONGEST_RAW else kept[: LONGEST_RAW - 1] + "…"
+    whole = "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in text[: LONGEST_RAW + 1])
+    return whole if len(whole) <= LONGEST_RAW else whole[: LONGEST_RAW - 1] + "…"
 
 
 def shown(text: str, longest: int = LONGEST_SHOWN) -> str:

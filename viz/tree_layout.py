@@ -1,7 +1,7 @@
 """Where a tree's nodes stand: the column is the depth, and a row is a branch.
 
 A first child stands in its parent's row, so what the method ranked first is a straight line; every other child begins
-a row of its own. The order is that of the draft, never that of the verdict: the picture must not tell in advance.
+a row of its own. The order is that of the draft, never that of the verdict: the picture must not give it away.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every view as a table, against the record that it is told from."""
+"""Every view as a table, against the record that it comes from."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ READ = """(async () => {
   await Specscope.showTable(player, player.cards.cards.get(given) ?? { view });
   const dialog = document.querySelector("dialog[open]");
   const cells = (row) => [...row.cells].map((cell) => cell.textContent);
-  const told = [cells(dialog.querySelector("thead tr")), ...[...dialog.querySelectorAll("tbody tr")].map(cells)];
+  const got = [cells(dialog.querySelector("thead tr")), ...[...dialog.querySelectorAll("tbody tr")].map(cells)];
   const say = [...dialog.querySelectorAll(".ss-quiet")].map((p) => p.textContent);
   dialog.close();
-  return [told, say];
+  return [got, say];
 })()"""
 USES = {
     "free": Use.EMPTY,
@@ -45,7 +45,7 @@ USES = {
 OUTCOMES = {"added": "new", "refreshed": "refreshed", "evicted-oldest": "new, the oldest of its key evicted"}
 
 
-def told(shown: Shown, view: str) -> tuple[list[Row], list[str]]:
+def read_table(shown: Shown, view: str) -> tuple[list[Row], list[str]]:
     """The rows of a view's table by their headings, and the sentences around it."""
     if view in ("counters", "check"):  # the others need not be open
         shown.do(f"player.cards.toggle('{view}', true)")
@@ -233,12 +233,14 @@ def branches(of: Record, rows: list[Row], say: list[str]) -> None:
 def pair(of: Record, rows: list[Row], say: list[str]) -> None:
     parents = [n for n, top in enumerate(of.step.top) if {of.text(t) for t, _ in top} <= {row["Token"] for row in rows}]
     wanted = [{of.text(token): f"{p:.4f}" for token, p in of.step.top[parent]} for parent in parents]
-    told = {row["Token"]: f"{float(row['p of the target']):.4f}" for row in rows}
-    assert any(shares.items() <= told.items() for shares in wanted)
+    got = {row["Token"]: f"{float(row['p of the target']):.4f}" for row in rows}
+    assert any(shares.items() <= got.items() for shares in wanted)
     assert sum("taken" in row["Sign"] for row in rows) == 1 and len(say) >= 1
-    law = {node: q for node, q in enumerate(of.step.q) if node and q and of.method in ("draft_model", "kangaroo")}
-    told = {row["Guessed at node"]: row["q of the drafter"] for row in rows}
-    assert all(float(told[str(node)]) == round(q, 4) for node, q in law.items() if str(node) in told)
+    distribution = {
+        node: q for node, q in enumerate(of.step.q) if node and q and of.method in ("draft_model", "kangaroo")
+    }
+    got = {row["Guessed at node"]: row["q of the drafter"] for row in rows}
+    assert all(float(got[str(node)]) == round(q, 4) for node, q in distribution.items() if str(node) in got)
 
 
 def timeline(of: Record, rows: list[Row], say: list[str]) -> None:
@@ -292,7 +294,7 @@ CHECKS = {
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_tables_hold_what_the_record_tells(show: Show, method: str) -> None:
+def test_tables_hold_what_the_record_holds(show: Show, method: str) -> None:
     """Whoever cannot see a picture gets all that it shows, a row for each thing."""
     trace = timed(record(method))
     shown = show(trace, height=2400)
@@ -301,16 +303,16 @@ def test_tables_hold_what_the_record_tells(show: Show, method: str) -> None:
         shown.do(f"player.goto({{ step: {k} }})")
         shown.at(f"{k}/commit")
         for name in views:
-            CHECKS[name](Record(trace, k), *told(shown, name))
+            CHECKS[name](Record(trace, k), *read_table(shown, name))
 
 
-def test_a_ring_of_slots_is_told_with_its_chunks_and_what_it_overwrote(show: Show) -> None:
+def test_a_ring_of_slots_is_shown_with_its_chunks_and_what_it_overwrote(show: Show) -> None:
     trace = record("ngrammys")
     trace = replace(trace, header=replace(trace.header, slots=20, prefill_chunk=3))
     shown, lost = show(trace, height=2400), 0
     for k in range(len(trace.steps)):
         shown.do(f"player.goto({{ step: {k} }})")
-        rows, say = told(shown, "cache")
+        rows, say = read_table(shown, "cache")
         lost += sum("overwritten" in row["Sign"] for row in rows)
         if cache_state(trace.header, trace.steps, k).first < cache_state(trace.header, trace.steps, k).stored:
             cache(Record(trace, k), rows, say)
@@ -318,14 +320,14 @@ def test_a_ring_of_slots_is_told_with_its_chunks_and_what_it_overwrote(show: Sho
 
 
 @pytest.mark.parametrize("method", ["lookahead", "medusa", "draft_model", "ouroboros"])
-def test_tables_tell_nothing_before_it_has_happened(show: Show, method: str) -> None:
+def test_tables_say_nothing_before_it_has_happened(show: Show, method: str) -> None:
     trace = record(method)
     k = next(k for k, step in enumerate(trace.steps) if step.accepted)
     shown = show(trace, step=k, height=2400)
     verdicts = [MEANINGS[fate].label for fate in (Fate.ACCEPTED, Fate.REJECTED, Fate.CORRECTION, Fate.BONUS)]
     for name in shown.run("player.record.views.map((view) => view.name).filter((name) => name !== 'timeline')"):
         shown.do("player.change({ phase: 'propose' })")
-        before, _ = told(shown, name)
+        before, _ = read_table(shown, name)
         cells = {cell for row in before for heading, cell in row.items() if heading not in ("Formula", "Number")}
         assert not [cell for cell in cells if any(word in cell.split(", ") for word in verdicts)], name
         assert all(row["Target's choice behind it"] == "–" for row in before if "Target's choice behind it" in row)
@@ -339,7 +341,7 @@ def test_hostile_texts_are_only_texts_in_tables(show: Show, method: str) -> None
     k = next(k for k, step in enumerate(trace.steps) if step.accepted)
     shown, texts = show(trace, step=k, height=2400), {visible(text) for text in HOSTILE}
     for name in ("mask", "tree", "pair"):
-        rows, _ = told(shown, name)
+        rows, _ = read_table(shown, name)
         assert {row["Token"] for row in rows} <= texts | {"text"}
     for name in shown.run("player.record.views.filter((view) => view.kind !== 'numbers').map((view) => view.name)"):
         shown.do("await Specscope.showTable(player, { view: player.record.view(given) })", name)
@@ -353,7 +355,7 @@ def test_a_table_is_fetched_once_and_says_what_it_waits_for(show: Show) -> None:
     trace = record("lookahead")
     shown = show(trace, step=6)
     for _ in range(2):
-        assert told(shown, "pool")[0]
+        assert read_table(shown, "pool")[0]
     assert shown.run("asked.filter((each) => each === 'rows 6').length") == 1
     shown.do("player.goto({ step: 7 })")
     shown.at("7/commit")
@@ -396,11 +398,11 @@ def test_rows_lead_to_their_token_or_step(show: Show) -> None:
 
 
 def test_a_long_table_says_how_many_rows_it_holds_back(show: Show) -> None:
-    """Thousands of rows would stop the page; what is left out is told."""
+    """Thousands of rows would stop the page; what is left out is counted."""
     shown = show(record("autoregressive"))
     shown.do(
         "const { record } = player, few = record.steps; "
         "record.steps = Array.from({ length: 1100 }, (_, k) => few[k % few.length])"
     )
-    rows, say = told(shown, "timeline")
+    rows, say = read_table(shown, "timeline")
     assert (len(rows), say) == (1_000, ["The first 1000 of 1100 rows."])

@@ -13,10 +13,10 @@ from viz.view import View
 
 def drawn(trace: Trace, view: View, k: int) -> dict[str, Any]:
     """The figure of a step, resolved; of a view that grows, of all steps up to it."""
-    story = RunState.of(trace)
-    figure: dict[str, Any] = resolve(view.base(story), {}, (), LIGHT, story.steps[k])
+    state = RunState.of(trace)
+    figure: dict[str, Any] = resolve(view.base(state), {}, (), LIGHT, state.steps[k])
     for step in range(k + 1) if view.grows else (k,):
-        patch = resolve(view.frame(story, step), {}, (), LIGHT, story.steps[k])
+        patch = resolve(view.frame(state, step), {}, (), LIGHT, state.steps[k])
         for trace_, part in zip(figure["data"], patch.get("data", ()), strict=False):
             merge(trace_, part, append=view.grows)
         merge(figure["layout"], patch.get("layout", {}), append=False)

@@ -34,22 +34,22 @@ def _engine(family: str) -> Engine:
 
 
 @cache
-def story(family: str, method: str) -> RunState:
+def run_state(family: str, method: str) -> RunState:
     """A run with a prompt that is read in chunks."""
     options: dict[str, Any] = {"params": PARAMS[method], "max_new_tokens": 20, "prefill_chunk": 16}
     trace: Trace = _engine(family).generate(PROMPT, method, record="full", end_tokens=(), **options).trace
     return RunState.of(trace)
 
 
-def plain(value: encode.Value, told: RunState, step: Step) -> Any:
+def plain(value: encode.Value, state: RunState, step: Step) -> Any:
     """What plotly would draw."""
-    return encode.resolve(value, told.texts, (), LIGHT, step)
+    return encode.resolve(value, state.texts, (), LIGHT, step)
 
 
-def drawn(told: RunState, k: int, view: Any) -> list[dict[str, Any]]:
+def drawn(state: RunState, k: int, view: Any) -> list[dict[str, Any]]:
     """The traces of a view at a step, the base's attributes included."""
-    step = told.steps[k]
-    base, patch = (plain(value, told, step) for value in (view.base(told), view.frame(told, k)))
+    step = state.steps[k]
+    base, patch = (plain(value, state, step) for value in (view.base(state), view.frame(state, k)))
     return [
         {**before, **after, "marker": {**before.get("marker", {}), **after.get("marker", {})}}
         for before, after in zip(base["data"], patch.get("data", [{}] * len(base["data"])), strict=True)

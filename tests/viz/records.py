@@ -92,11 +92,11 @@ def strings_in(value: Any) -> Iterable[str]:
 def expanded(lines: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """A stream's lines with everything in them that they only refer to."""
     values: list[Any] = []
-    told = []
+    got = []
     for line in lines:
         values += line.get("values", ()) if line["kind"] == "values" else ()
-        told.append(_whole(line, values) if line["kind"] == "step" else line)
-    return told
+        got.append(_whole(line, values) if line["kind"] == "step" else line)
+    return got
 
 
 def _whole(value: Any, values: list[Any]) -> Any:

@@ -59,27 +59,27 @@ def without_nodes() -> Made:
 def one_key() -> Made:
     """A pool into which nothing but n-grams of one key go, while others are guessed."""
     pool = {"inserted": [[LAST, [k, 1, 1, 1], "added"] for k in range(60)], "entries": 1}
-    told = {"phase": "steady", "guesses": [[7, k, 7, 7] for k in range(30)], "pool": pool}
-    return "lookahead", {"W": 15, "N": 5, "G": 256}, [step(k, 2 + k, 2, panel=told) for k in range(600)]
+    got = {"phase": "steady", "guesses": [[7, k, 7, 7] for k in range(30)], "pool": pool}
+    return "lookahead", {"W": 15, "N": 5, "G": 256}, [step(k, 2 + k, 2, panel=got) for k in range(600)]
 
 
 def many_phrases() -> Made:
     """Phrases learned in every step, and looked for in every step."""
     rows = [[k, k] for k in range(30)]
-    told = {
+    got = {
         "suffixes": rows,
         "refined": [[k, 1] for k in range(30)],
         "inspired": [[LAST, [k], "added"] for k in range(30)],
     }
     sources = ("root", "draft:1", *(f"pool:{k},0" for k in range(30)))
-    return "ouroboros", {"N": 16, "K": 64}, [step(k, 2 + k, 32, panel=told, sources=sources) for k in range(700)]
+    return "ouroboros", {"N": 16, "K": 64}, [step(k, 2 + k, 32, panel=got, sources=sources) for k in range(700)]
 
 
 def far_ending() -> Made:
     """A match that says to be as long as a long prompt."""
-    told = {"n": 100_000, "ending": [LAST]}
+    got = {"n": 100_000, "ending": [LAST]}
     sources = ("root", "prompt:100000", "prompt:100001")
-    return "prompt_lookup", {}, [step(k, 100_000 + k, 3, panel=told, sources=sources) for k in range(400)]
+    return "prompt_lookup", {}, [step(k, 100_000 + k, 3, panel=got, sources=sources) for k in range(400)]
 
 
 def long_sources() -> Made:
@@ -93,8 +93,8 @@ def test_no_view_takes_the_square_of_a_run(make: Callable[[], Made]) -> None:
     """Each of these took from five seconds to minutes, during which nobody else's file was read."""
     trace = run(*make())
     begin = time.process_time()
-    told = lines(trace)
-    assert told.count('"kind":"step"') >= 60 and time.process_time() - begin < 3
+    got = lines(trace)
+    assert got.count('"kind":"step"') >= 60 and time.process_time() - begin < 3
     play, begin = Play(trace.header), time.process_time()
     play.run = RunState.of(trace)
     assert all(len(play.rows(k)) < 100_000 for k in range(len(trace.steps))) and time.process_time() - begin < 3

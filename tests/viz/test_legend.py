@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.viz.engines import RUNS, plain, story
+from tests.viz.engines import RUNS, plain, run_state
 from viz.fates import emitted_fates, node_fates
 from viz.palette import FATE_SCALE, LIGHT, MEANINGS, Fate
 from viz.run_state import RunState
@@ -30,43 +30,43 @@ def marked(look: dict[str, Any], trace: dict[str, Any]) -> set[Fate]:
     return {COLOURS[look["color"]]} if look.get("color") in COLOURS else set()
 
 
-def told_by_nodes(told: RunState) -> set[Fate]:
+def told_by_nodes(state: RunState) -> set[Fate]:
     """What the legend has anyway."""
     known = {Fate.PROMPT, Fate.ROOT, Fate.PROPOSED}
-    return known.union(*(node_fates(step) for step in told.steps), *map(emitted_fates, told.steps))
+    return known.union(*(node_fates(step) for step in state.steps), *map(emitted_fates, state.steps))
 
 
-def unexplained(told: RunState, name: str) -> set[Fate]:
+def unexplained(state: RunState, name: str) -> set[Fate]:
     """The fates that a view draws in any step and the legend does not hold while it is open."""
-    base, found = VIEWS[name].base(told), set[Fate]()
-    for k, step in enumerate(told.steps):
-        patch = VIEWS[name].frame(told, k).get("data", ())
+    base, found = VIEWS[name].base(state), set[Fate]()
+    for k, step in enumerate(state.steps):
+        patch = VIEWS[name].frame(state, k).get("data", ())
         for before, after in zip_longest(base["data"], patch, fillvalue={}):
             whole = {**before, **after, "marker": {**before.get("marker", {}), **after.get("marker", {})}}
-            found |= marked(whole["marker"], plain(whole, told, step))
-    return found - told_by_nodes(told) - set(base.get("draws", ()))
+            found |= marked(whole["marker"], plain(whole, state, step))
+    return found - told_by_nodes(state) - set(base.get("draws", ()))
 
 
-def views(told: RunState) -> list[str]:
-    plots = [name for name, view in VIEWS.items() if view.kind == "plot" and view.shows(told.header)]
+def views(state: RunState) -> list[str]:
+    plots = [name for name, view in VIEWS.items() if view.kind == "plot" and view.shows(state.header)]
     return [name for name in plots if name not in OWN_LEGEND]
 
 
 @pytest.mark.parametrize(("family", "method"), RUNS)
 def test_every_fate_that_a_view_draws_is_in_the_legend(family: str, method: str) -> None:
-    told = story(family, method)
-    assert {name: unexplained(told, name) for name in views(told)} == {name: set() for name in views(told)}
+    state = run_state(family, method)
+    assert {name: unexplained(state, name) for name in views(state)} == {name: set() for name in views(state)}
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_fate_of_a_recorded_run_is_in_the_legend(method: str) -> None:
-    told = RunState.of(record(method))
-    assert {name: unexplained(told, name) for name in views(told)} == {name: set() for name in views(told)}
+    state = RunState.of(record(method))
+    assert {name: unexplained(state, name) for name in views(state)} == {name: set() for name in views(state)}
 
 
 def test_every_bar_of_the_cache_is_explained() -> None:
     """Grey and striped bars are no fates: the view's own key tells what they are."""
-    base = cache.base(story("mistral", "lookahead"))
+    base = cache.base(run_state("mistral", "lookahead"))
     bars = [trace["marker"] for trace in base["data"][1:] if trace["type"] == "bar"]  # the first are the empty slots
     looks = {(look["color"], look.get("pattern", {}).get("shape", "")) for look in bars if look["color"] not in COLOURS}
     assert looks == {(item["colour"], item.get("hatch", "")) for item in base["key"]}
@@ -75,5 +75,5 @@ def test_every_bar_of_the_cache_is_explained() -> None:
 
 def test_the_mask_explains_its_stripes_where_it_has_them() -> None:
     for family, sliding in (("mistral", True), ("llama", False)):
-        words = " ".join(item["words"] for item in VIEWS["mask"].base(story(family, "jacobi"))["key"])
+        words = " ".join(item["words"] for item in VIEWS["mask"].base(run_state(family, "jacobi"))["key"])
         assert ("sliding window" in words) == sliding

@@ -53,13 +53,13 @@ NOTHING: dict[str, Any] = {
 }
 
 
-def say(told: Step, method: str = "draft_model", **header: Any) -> str:
+def say(given: Step, method: str = "draft_model", **header: Any) -> str:
     known: dict[str, Any] = {"prompt": (1,), "end_tokens": (6,), "max_new_tokens": 99, "sampling": {}, **header}
     trace = Trace(replace(record("draft_model").header, method=method, **known), (), None, TEXTS)
-    story = RunState.of(trace)
-    story.add(step(index=0, start=1, emitted=(1,), accepted=0))
-    story.add(told)
-    return narration.say(story, 1)
+    state = RunState.of(trace)
+    state.add(step(index=0, start=1, emitted=(1,), accepted=0))
+    state.add(given)
+    return narration.say(state, 1)
 
 
 def test_the_sentence_of_the_handbook() -> None:
@@ -160,14 +160,14 @@ def test_where_guesses_came_from(method: str, panel: dict[str, Any], part: str) 
 )
 def test_why_there_is_no_guess(method: str, panel: dict[str, Any], params: dict[str, Any], part: str) -> None:
     """An empty draft is a failed search only where something was searched, and says what was missing."""
-    told = step(**NOTHING, panel=panel)
-    assert part in say(told, method, params=params)
-    asked = "no guess: no more tokens are asked for;" in say(told, method, params=params, max_new_tokens=2)
+    got = step(**NOTHING, panel=panel)
+    assert part in say(got, method, params=params)
+    asked = "no guess: no more tokens are asked for;" in say(got, method, params=params, max_new_tokens=2)
     assert asked == (method != "lookahead")
-    assert "no guess; the target" in say(replace(told, tokens=(1, 2), parents=(-1, 0), sources=("root", "prompt:0"),
+    assert "no guess; the target" in say(replace(got, tokens=(1, 2), parents=(-1, 0), sources=("root", "prompt:0"),
                                                  roles=(Role.ROOT, Role.EXPLORE)), method, params=params)  # fmt: skip
     bare: dict[str, Any] = dict.fromkeys(("tokens", "parents", "roles", "sources", "path", "choices", "p", "top"), ())
-    assert "no guess; the target" in say(replace(told, **bare, panel={}), method, params=params)
+    assert "no guess; the target" in say(replace(got, **bare, panel={}), method, params=params)
 
 
 def test_why_there_is_no_guess_in_runs() -> None:
@@ -181,11 +181,11 @@ def test_why_there_is_no_guess_in_runs() -> None:
     ]
     for method, params, ends, prompt, words in runs:
         made = engine(counted_text()).generate(prompt, method, params=params, end_tokens=ends, max_new_tokens=20)
-        story = RunState.of(made.trace)
-        assert f"{words}; the target" in narration.say(story, 0)
-        last = story.steps[-1]
+        state = RunState.of(made.trace)
+        assert f"{words}; the target" in narration.say(state, 0)
+        last = state.steps[-1]
         if last.start == len(prompt) + 19:
-            assert "no guess: no more tokens are asked for" in narration.say(story, last.index)
+            assert "no guess: no more tokens are asked for" in narration.say(state, last.index)
 
 
 @pytest.mark.parametrize("chunk", [2, 3, 4, 11, 12, 64])
@@ -202,16 +202,16 @@ def test_the_prompt_is_read_in_chunks(monkeypatch: pytest.MonkeyPatch, method: s
     assert f"1 token for {'one pass' if len(passes) == 1 else f'{len(passes)} passes'}." in said
 
 
-def test_passes_that_the_record_does_not_tell_are_not_told() -> None:
+def test_passes_that_are_not_recorded_are_not_named() -> None:
     """A large tree may not have fitted into the pass of the last chunk."""
     trace = record("lookahead")
-    told = changed(trace, 0, fed=300)
-    assert "1 token. " in narration.say(RunState.of(told), 0) and "pass" not in narration.say(RunState.of(told), 0)
+    got = changed(trace, 0, fed=300)
+    assert "1 token. " in narration.say(RunState.of(got), 0) and "pass" not in narration.say(RunState.of(got), 0)
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_hostile_panel_is_not_told(method: str) -> None:
-    """What a file claims of heads, hits, layers and rows is told where it is a number, and never at length."""
+def test_a_hostile_panel_is_not_quoted(method: str) -> None:
+    """What a file claims of heads, hits, layers and rows is said where it is a number, and never at length."""
     trace = record(method)
     names = {name for step in trace.steps for name in step.panel} | {
         "heads",
@@ -221,10 +221,10 @@ def test_a_hostile_panel_is_not_told(method: str) -> None:
         "inspired",
     }
     for junk in (None, True, "<b>" * 10_000, [[]], {"a": 1}, [10**40], -1, 1e300, [[1, [2], "added"]]):
-        odd = [replace(told, panel=dict.fromkeys(names, junk)) for told in trace.steps]
-        odd = [replace(told, sources=("prompt:\u202e" * 9,) * len(told.sources)) for told in odd]
-        story = RunState.of(replace(trace, steps=tuple(odd)))
-        said = [narration.say(story, k) for k in range(len(odd))]
+        odd = [replace(got, panel=dict.fromkeys(names, junk)) for got in trace.steps]
+        odd = [replace(got, sources=("prompt:\u202e" * 9,) * len(got.sources)) for got in odd]
+        state = RunState.of(replace(trace, steps=tuple(odd)))
+        said = [narration.say(state, k) for k in range(len(odd))]
         assert not any("<b>" in words or "\u202e" in words or len(words) > 700 for words in said)
 
 
@@ -232,19 +232,19 @@ def test_a_later_turn_reads_only_what_is_new() -> None:
     """A conversation keeps its cache, and the sentence says what that saves."""
     trace = record("lookahead")
     length = len(trace.header.prompt)
-    told = changed(trace, 0, pending=2)
-    assert f"read 3 new prompt tokens in 1 chunk; {length - 3} were kept" in narration.say(RunState.of(told), 0)
+    got = changed(trace, 0, pending=2)
+    assert f"read 3 new prompt tokens in 1 chunk; {length - 3} were kept" in narration.say(RunState.of(got), 0)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_step_has_a_sentence_that_counts_right(method: str) -> None:
     """And a changed record changes it: the sentence is not made of thin air."""
     trace = record(method)
-    story = RunState.of(trace)
-    for k, told in enumerate(trace.steps):
-        sentence = narration.say(story, k)
-        assert f"{narration.count(len(told.emitted), 'token')} for one pass." in sentence
-        if told.drafted:
-            assert f"uessed {narration.count(told.drafted, 'token')}" in sentence
-        other = changed(trace, k, drafted=told.drafted + 7) if told.drafted else changed(trace, k, emitted=(0, 0))
+    state = RunState.of(trace)
+    for k, got in enumerate(trace.steps):
+        sentence = narration.say(state, k)
+        assert f"{narration.count(len(got.emitted), 'token')} for one pass." in sentence
+        if got.drafted:
+            assert f"uessed {narration.count(got.drafted, 'token')}" in sentence
+        other = changed(trace, k, drafted=got.drafted + 7) if got.drafted else changed(trace, k, emitted=(0, 0))
         assert narration.say(RunState.of(other), k) != sentence

@@ -72,11 +72,11 @@ def test_the_text_is_the_texts() -> None:
     """Tokens in order, each with the mark of its fate."""
     trace = record("draft_model")
     made = plain(figure(trace, "text", 2))
-    story = RunState.of(trace)
+    state = RunState.of(trace)
     ids = [*trace.header.prompt, *(token for step in trace.steps[:3] for token in step.emitted)]
     fates = [Fate.PROMPT] * len(trace.header.prompt)
     fates += [fate for step in trace.steps[:3] for fate in emitted_fates(step)]
-    assert made["data"][0]["text"] == [shown(story.text(token)) for token in ids]
+    assert made["data"][0]["text"] == [shown(state.text(token)) for token in ids]
     colours = made["data"][1]["marker"]["color"]
     colours = encode.unpack(colours).tolist() if "bdata" in colours else colours
     assert colours == [int(fate) for fate in fates]
@@ -84,24 +84,24 @@ def test_the_text_is_the_texts() -> None:
     assert made["data"][1]["marker"]["cmax"] == FATE_COUNT - 0.5
 
 
-def test_the_text_tells_where_its_tokens_came_from() -> None:
+def test_the_text_shows_where_its_tokens_came_from() -> None:
     """Accepted guesses name their source, as they do on the page; what a file made up is no tag."""
     trace = record("prompt_lookup")
     step = next(step for step in trace.steps if step.accepted)
     first = sum(len(before.emitted) for before in trace.steps[: step.index]) + len(trace.header.prompt)
-    told = plain(figure(trace, "text"))["data"][1]["customdata"]
-    assert told[: len(trace.header.prompt)] == ["Prompt"] * len(trace.header.prompt)
-    assert len(told) == len(trace.header.prompt) + len(trace.ids)
+    got = plain(figure(trace, "text"))["data"][1]["customdata"]
+    assert got[: len(trace.header.prompt)] == ["Prompt"] * len(trace.header.prompt)
+    assert len(got) == len(trace.header.prompt) + len(trace.ids)
     words = screen_of(trace.header).source_words
     for place, node in enumerate(step.path[1:], start=first):
-        assert told[place] == f"Accepted: {in_words(step.sources[node], words)}" and "copied from place" in told[place]
+        assert got[place] == f"Accepted: {in_words(step.sources[node], words)}" and "copied from place" in got[place]
     if len(step.emitted) > step.accepted:
-        assert told[first + step.accepted] in ("Correction", "Bonus")
+        assert got[first + step.accepted] in ("Correction", "Bonus")
     odd = changed(trace, step.index, sources=("<b>\u202e",) * len(step.tokens))
     assert plain(figure(odd, "text"))["data"][1]["customdata"][first] == "Accepted: '&lt;b&gt;⟨U+202E⟩'"
 
 
-def test_a_measured_speedup_is_told_in_a_notebook() -> None:
+def test_a_measured_speedup_is_shown_in_a_notebook() -> None:
     """Nothing in a record tells it."""
     trace = record("jacobi")
     known, unknown = (plain(figure(trace, "counters", speedup=speedup)) for speedup in (1.25, None))
@@ -112,18 +112,18 @@ def test_a_node_can_be_asked_for() -> None:
     """A notebook has no pin: the node is named."""
     trace = record("draft_model")
     k = next(step.index for step in trace.steps if step.drafted > 2)
-    story, token = RunState.of(trace), trace.steps[k].tokens
+    state, token = RunState.of(trace), trace.steps[k].tokens
     for node in (1, 2):
         made = plain(figure(trace, "pair", k, node=node))
         assert f"step {k}, node {node}" in made["layout"]["title"]["text"]
         assert trace.texts[token[node]].strip() in "".join(made["data"][NAMES]["text"])
         assert made["data"][SAY]["text"][0] == sentence(trace.header, trace.steps[k], node)
         mask = plain(figure(trace, "mask", k, node=node))["layout"]
-        assert mask["title"]["subtitle"]["text"].replace("<br>", " ") == escaped(explain(story, k, node))
+        assert mask["title"]["subtitle"]["text"].replace("<br>", " ") == escaped(explain(state, k, node))
         assert mask["height"] > plain(figure(trace, "mask", k))["layout"]["height"]
 
 
-def test_a_check_is_told_in_a_notebook() -> None:
+def test_a_check_is_shown_in_a_notebook() -> None:
     """Before and after."""
     trace = record("jacobi")
     result = {"checked": 16, "exact": 16, "near_ties": 0, "violations": 0, "noise": 1e-5, "places": ()}

@@ -46,20 +46,20 @@ def test_counters_are_the_engines_metrics(method: str) -> None:
 def test_counters_of_a_step_know_no_later_one(method: str) -> None:
     """The numbers under the scrubber are those of the run so far."""
     trace = timed(record(method))
-    story = RunState.of(trace)
-    keys = [row["key"] for row in counters.base(story)["rows"]]
+    state = RunState.of(trace)
+    keys = [row["key"] for row in counters.base(state)["rows"]]
     for k in range(len(trace.steps)):
-        values = dict(zip(keys, counters.frame(story, k)["values"], strict=True))
+        values = dict(zip(keys, counters.frame(state, k)["values"], strict=True))
         known = metrics.summarise(trace.steps[: k + 1], "length", "")
         assert values["mean_acceptance_length"] == pytest.approx(known.mean_acceptance_length, rel=1e-4)
         assert k == 0 or values["tokens_per_second"] == pytest.approx(known.tokens_per_second, rel=1e-4)
         assert tuple(values.get("histogram", known.acceptance_histogram)) == known.acceptance_histogram
         assert values["new_tokens"] == sum(len(step.emitted) for step in trace.steps[: k + 1])
-        assert counters.frame(RunState.of(trace), k) == counters.frame(story, k)  # asked for in any order
+        assert counters.frame(RunState.of(trace), k) == counters.frame(state, k)  # asked for in any order
     last = len(trace.steps) - 1
     more = changed(trace, last, fed=trace.steps[last].fed + 1000)
-    assert counters.frame(RunState.of(more), last) != counters.frame(story, last)
-    assert last == 0 or counters.frame(RunState.of(more), 0) == counters.frame(story, 0)
+    assert counters.frame(RunState.of(more), last) != counters.frame(state, last)
+    assert last == 0 or counters.frame(RunState.of(more), 0) == counters.frame(state, 0)
 
 
 @EVERY
@@ -99,7 +99,7 @@ ROWS = Step(  # side by side " a b c" and " a d e"; the target writes a d e
 
 
 def test_hit_ranks_count_different_guesses() -> None:
-    """Rows of equal beginnings guess for one place: a told twice is the first, and d comes behind the other row's b."""
+    """Rows of equal beginnings guess for one place: a, guessed twice, is the first, and d follows the other b."""
     assert counters.hit_ranks(ROWS) == [1, 2, 1]
     merged = replace(ROWS, tokens=(9, A, B, C, D, E), parents=(-1, 0, 1, 2, 1, 4), roles=ROWS.roles[:6])
     assert counters.hit_ranks(replace(merged, path=(0, 1, 4, 5))) == [1, 2, 1]
@@ -148,20 +148,20 @@ def sized(**fields: Any) -> RunState:
 )
 def test_bandwidth_and_memory_are_counted_in_bytes(fields: Any, share: float | None, held: int | None) -> None:
     """Weights once a pass, keys and values that its rows see; what was not measured is not known."""
-    story = sized(**fields)
-    told = counters.numbers(story, 2)
-    assert (told["bandwidth"], told["memory"]) == (share and pytest.approx(share), held)
-    assert counters.numbers(story, 0)["bandwidth"] is None  # the first step's pass reads the prompt
-    assert json.loads(Play(story.header).end(None))["memory"] is None  # before the first step
-    rows = {row.key: row for row in counters.rows(story.header)}
+    state = sized(**fields)
+    got = counters.numbers(state, 2)
+    assert (got["bandwidth"], got["memory"]) == (share and pytest.approx(share), held)
+    assert counters.numbers(state, 0)["bandwidth"] is None  # the first step's pass reads the prompt
+    assert json.loads(Play(state.header).end(None))["memory"] is None  # before the first step
+    rows = {row.key: row for row in counters.rows(state.header)}
     assert counters.shown(rows["memory"], held) == ("not known" if held is None else "0.0 MB")
     assert "more than 100 %" in rows["bandwidth"].formula
 
 
 def test_memory_grows_to_the_most_that_the_cache_held() -> None:
     """Guesses that were rejected took room as well, and a later, smaller step gives none back."""
-    story = sized()
-    assert [counters.numbers(story, k)["memory"] for k in range(3)] == [1040, 1070, 1070]
+    state = sized()
+    assert [counters.numbers(state, k)["memory"] for k in range(3)] == [1040, 1070, 1070]
 
 
 RESULT: dict[str, Any] = {"checked": 128, "exact": 128, "near_ties": 0, "violations": 0, "noise": 1e-4, "places": ()}
@@ -188,11 +188,11 @@ PLACES = (
         ),
     ],
 )
-def test_the_check_tells_its_outcome(changes: dict[str, Any], tone: str, sentence: str) -> None:
+def test_the_check_says_its_outcome(changes: dict[str, Any], tone: str, sentence: str) -> None:
     """What differs is never hidden, and a near-tie comes with its margin."""
-    told = check.outcome(RESULT | changes, replace(record("jacobi").header, sampling={"temperature": 0.0}))
-    assert (told["tone"], told["say"]) == (tone, sentence)
-    assert told["places"] == list((RESULT | changes)["places"])
+    got = check.outcome(RESULT | changes, replace(record("jacobi").header, sampling={"temperature": 0.0}))
+    assert (got["tone"], got["say"]) == (tone, sentence)
+    assert got["places"] == list((RESULT | changes)["places"])
 
 
 def test_a_run_that_is_not_lossless_is_grey() -> None:
@@ -208,16 +208,16 @@ def test_a_run_that_is_not_lossless_is_grey() -> None:
 def test_a_sampled_text_is_possible_and_not_the_only_one() -> None:
     """Sampling has no single right token."""
     header = replace(record("jacobi").header, sampling={"temperature": 1.0})
-    assert check.say(RESULT, header) == "128 of 128 tokens are possible under the target's law."
+    assert check.say(RESULT, header) == "128 of 128 tokens are possible under the target's distribution."
 
 
 @EVERY
 def test_the_text_names_the_node_of_every_token(method: str) -> None:
-    """A token that points at another node would tell a wrong story."""
+    """A token that points at another node would tell a wrong state."""
     trace = record(method)
-    story = RunState.of(trace)
+    state = RunState.of(trace)
     for k, step in enumerate(trace.steps):
-        patch = text.frame(story, k)
+        patch = text.frame(state, k)
         nodes = encode.unpack(patch["nodes"]).tolist()
         assert len(nodes) == len(step.emitted)
         fates = emitted_fates(step)

@@ -32,9 +32,9 @@ def steps(lines: str) -> list[dict[str, Any]]:
     return [line for line in expanded(parsed(lines)) if line["kind"] == "step"]
 
 
-def known(told: list[dict[str, Any]]) -> list[str]:
+def known(got: list[dict[str, Any]]) -> list[str]:
     """The table of strings that a stream tells."""
-    return [string for line in told if line["kind"] == "strings" for string in line["strings"]]
+    return [string for line in got if line["kind"] == "strings" for string in line["strings"]]
 
 
 def named(value: Any, table: list[str]) -> Any:
@@ -44,9 +44,7 @@ def named(value: Any, table: list[str]) -> Any:
     if not isinstance(value, dict):
         return value
     return {
-        name: [
-            table[told] if type(told) is int else told for told in (part if isinstance(part, list) else numbers(part))
-        ]
+        name: [table[got] if type(got) is int else got for got in (part if isinstance(part, list) else numbers(part))]
         if name in ("strings", "source")
         else named(part, table)
         for name, part in value.items()
@@ -57,10 +55,10 @@ def named(value: Any, table: list[str]) -> Any:
 def test_the_stream_holds_the_record(method: str) -> None:
     """What the player shows as a node's parent, fate or choice must be the engine's."""
     trace = record(method)
-    told = parsed(lines(trace))
-    assert [line["kind"] for line in told][0] == "play"
-    assert told[-1]["kind"] == "end"
-    strings = [string for line in told if line["kind"] == "strings" for string in line["strings"]]
+    got = parsed(lines(trace))
+    assert [line["kind"] for line in got][0] == "play"
+    assert got[-1]["kind"] == "end"
+    strings = [string for line in got if line["kind"] == "strings" for string in line["strings"]]
     for step, line in zip(trace.steps, steps(lines(trace)), strict=True):
         nodes = line["nodes"]
         assert numbers(nodes["token"]) == list(step.tokens)
@@ -73,34 +71,34 @@ def test_the_stream_holds_the_record(method: str) -> None:
         p = [] if "p" not in nodes else encode.unpack(nodes["p"]).tolist()
         known = [(mine, theirs) for mine, theirs in zip(p, step.p, strict=bool(p)) if theirs is not None]
         assert all(mine == pytest.approx(theirs, abs=1e-6) for mine, theirs in known)
-    assert told[-1]["summary"]["new_tokens"] == len(trace.ids)
+    assert got[-1]["summary"]["new_tokens"] == len(trace.ids)
 
 
-def test_the_stream_tells_which_guesses_the_target_helped_to_make() -> None:
+def test_the_stream_says_which_guesses_the_target_helped_to_make() -> None:
     """The text marks them by the very fact by which the tree does."""
     trace = record("ouroboros")
-    told = RunState.of(trace)
-    assert any(inspired_nodes(told, k) for k in range(len(trace.steps)))
+    state = RunState.of(trace)
+    assert any(inspired_nodes(state, k) for k in range(len(trace.steps)))
     for k, line in enumerate(steps(lines(trace))):
-        assert set(line["nodes"].get("inspired", ())) == inspired_nodes(told, k)
+        assert set(line["nodes"].get("inspired", ())) == inspired_nodes(state, k)
         written = {trace.steps[k].path[1:][place] for place in line.get("inspired", ())}
-        assert written == inspired_nodes(told, k) & set(trace.steps[k].path)
+        assert written == inspired_nodes(state, k) & set(trace.steps[k].path)
 
 
 @EVERY
 def test_a_run_has_its_views_and_no_other(method: str) -> None:
     """A view without anything to show would be an empty box; a missing one a gap."""
     trace = record(method)
-    told = parsed(lines(trace))
+    got = parsed(lines(trace))
     expected = [name for name, view in VIEWS.items() if view.shows(trace.header)]
-    assert [view["name"] for view in told[0]["views"]] == expected
+    assert [view["name"] for view in got[0]["views"]] == expected
     assert all(set(line["views"]) <= set(expected) for line in steps(lines(trace)))
-    plots = [view for view in told[0]["views"] if view["kind"] == "plot"]
+    plots = [view for view in got[0]["views"] if view["kind"] == "plot"]
     assert all({"data", "layout"} <= set(view["base"]) for view in plots)
 
 
 @EVERY
-def test_texts_and_strings_are_told_before_they_are_used(method: str) -> None:
+def test_texts_and_strings_are_sent_before_they_are_used(method: str) -> None:
     """A live player draws a step as soon as its line is there."""
     texts, strings = set[int](), 0
     trace = record(method)
@@ -115,16 +113,16 @@ def test_texts_and_strings_are_told_before_they_are_used(method: str) -> None:
 
 
 @EVERY
-def test_a_live_run_is_told_as_a_recorded_one(method: str) -> None:
+def test_a_live_run_has_the_lines_of_a_recorded_one(method: str) -> None:
     """Views look at no later step, so watching and replaying show the same."""
     trace = record(method)
     live = Play(trace.header)
-    told = live.begin({token: trace.texts[token] for token in trace.header.prompt})
+    got = live.begin({token: trace.texts[token] for token in trace.header.prompt})
     for step in trace.steps:
-        told += live.step(step, {token: trace.texts[token] for token in step.used})
-    told += live.end(trace.summary)
+        got += live.step(step, {token: trace.texts[token] for token in step.used})
+    got += live.end(trace.summary)
     # Only the file knows texts of tokens that come later; a line may tell them earlier.
-    assert [line for line in parsed(told) if line["kind"] != "texts"] == [
+    assert [line for line in parsed(got) if line["kind"] != "texts"] == [
         line for line in parsed(lines(trace)) if line["kind"] != "texts"
     ]
 
@@ -137,15 +135,15 @@ def test_steps_beyond_the_cap_are_thin_and_can_be_asked_for(method: str) -> None
     first = Play(trace.header)
     cap = len(first.begin(trace.texts)) + sum(len(first.step(step)) for step in trace.steps[:2])
     capped = Play(trace.header, cap=cap)
-    told = expanded(parsed(capped.begin(trace.texts) + "".join(capped.step(step) for step in trace.steps)))
-    thin = [line for line in told if line.get("thin")]
+    got = expanded(parsed(capped.begin(trace.texts) + "".join(capped.step(step) for step in trace.steps)))
+    thin = [line for line in got if line.get("thin")]
     assert 0 < len(thin) <= len(trace.steps) - 2 + 1
     assert all("nodes" not in line and line["emitted"] and line["say"] for line in thin)
     growing = {name for name, view in VIEWS.items() if view.grows and view.kind == "plot"}
     assert all(set(line["views"]) <= growing for line in thin)
     for line in thin:
         k = line["k"]
-        assert named(steps(capped.full(k)), known(told)) == named([whole[k]], known(parsed(lines(trace, cap=None))))
+        assert named(steps(capped.full(k)), known(got)) == named([whole[k]], known(parsed(lines(trace, cap=None))))
         kept = line.keys() - {"thin", "views"}
         assert {name: line[name] for name in kept} == {name: whole[k][name] for name in kept}
     texts = {int(token) for line in parsed(capped.full(thin[-1]["k"])) for token in line.get("texts", ())}
@@ -157,8 +155,8 @@ def test_details_come_on_demand() -> None:
     for method, k in (("lookahead", 5), ("draft_model", 2)):
         trace = record(method)
         player, step = Play(trace.header), trace.steps[k]
-        told = player.begin(trace.texts) + "".join(player.step(step) for step in trace.steps)
-        assert all("top" not in line and "draft_top" not in line for line in parsed(told))
+        got = player.begin(trace.texts) + "".join(player.step(step) for step in trace.steps)
+        assert all("top" not in line and "draft_top" not in line for line in parsed(got))
         texts, detail = parsed(player.detail(k))
         assert detail["k"] == k and bool(step.draft_top) == (method == "draft_model")
         assert detail["top"] == [[list(pair) for pair in best] for best in step.top]
@@ -171,25 +169,25 @@ def test_details_come_on_demand() -> None:
             player.full(k)
 
 
-def test_a_greedy_guess_is_told_without_a_share_to_test_it_by() -> None:
+def test_a_greedy_guess_has_no_q_to_test_it_by() -> None:
     """A player that knows p and q of a guess says min(1, p/q), by which no greedy run keeps anything."""
     machine = engine(counted_text())
     for temperature in (0.0, 1.0):
         asked: dict[str, Any] = {"max_new_tokens": 12, "record": "full", "sampling": {"temperature": temperature}}
         trace = machine.generate([1, 2, 3], "draft_model", **asked).trace
         assert any(q is not None for step in trace.steps for q in step.q)
-        told = [line["nodes"] for line in expanded(parsed(lines(trace))) if line["kind"] == "step"]
-        assert any("p" in nodes for nodes in told) and any("q" in nodes for nodes in told) == bool(temperature)
+        got = [line["nodes"] for line in expanded(parsed(lines(trace))) if line["kind"] == "step"]
+        assert any("p" in nodes for nodes in got) and any("q" in nodes for nodes in got) == bool(temperature)
 
 
 @EVERY
 def test_hostile_texts_stay_data(method: str) -> None:
     """Only texts lines and sentences may hold token texts, and figures no unescaped one."""
     trace = hostile(record(method))
-    told = lines(trace)
-    assert told.isascii()
-    assert all(json.loads(line) for line in told.split("\n")[:-1])
-    for line in expanded(parsed(told)):
+    got = lines(trace)
+    assert got.isascii()
+    assert all(json.loads(line) for line in got.split("\n")[:-1])
+    for line in expanded(parsed(got)):
         if line["kind"] == "texts":
             assert max(map(len, line["texts"].values())) <= 200
             assert max(map(len, line["shown"].values()), default=0) <= 24
@@ -234,10 +232,10 @@ def test_a_hostile_header_stays_small() -> None:
     """Parameters and versions of a dropped file are free JSON, too."""
     header = record("jacobi").header
     params = {"n": 8, "deep": [[[1]]], "long": "x" * 10**6, **{f"name {i}": i for i in range(1000)}}
-    told = parsed(Play(replace(header, params=params, method="<b>" * 99, device="\u202e")).begin())[0]
-    assert len(told["header"]["params"]) <= 64
-    assert "deep" not in told["header"]["params"]
-    assert max(len(text) for text in strings_in(told["header"])) <= 200
+    got = parsed(Play(replace(header, params=params, method="<b>" * 99, device="\u202e")).begin())[0]
+    assert len(got["header"]["params"]) <= 64
+    assert "deep" not in got["header"]["params"]
+    assert max(len(text) for text in strings_in(got["header"])) <= 200
 
 
 def test_an_unrecorded_step_has_no_nodes_but_is_not_thin() -> None:
@@ -245,10 +243,10 @@ def test_an_unrecorded_step_has_no_nodes_but_is_not_thin() -> None:
     bare: dict[str, Any] = {"tokens": (), "parents": (), "roles": (), "sources": (), "path": (), "choices": ()}
     trace = record("draft_model")
     off = tuple(replace(step, **bare, p=(), q=(), top=(), panel={}) for step in trace.steps)
-    told = steps(lines(replace(trace, steps=off)))
-    assert len(told) == len(off)
-    assert not any("nodes" in line or "thin" in line for line in told)
-    assert [line["emitted"] for line in told] == [list(step.emitted) for step in trace.steps]
+    got = steps(lines(replace(trace, steps=off)))
+    assert len(got) == len(off)
+    assert not any("nodes" in line or "thin" in line for line in got)
+    assert [line["emitted"] for line in got] == [list(step.emitted) for step in trace.steps]
 
 
 def test_every_method_has_a_screen_and_its_own_label() -> None:
@@ -293,23 +291,23 @@ def test_a_long_run_fits_into_a_megabyte(long_run: Trace) -> None:
 
 def test_the_cap_holds(long_run: Trace) -> None:
     """Whatever a run records, the stream stays small."""
-    told = lines(long_run, cap=200_000)
-    assert 150_000 < len(told) < 250_000
-    assert [bool(line.get("thin")) for line in steps(told)] == sorted(bool(line.get("thin")) for line in steps(told))
+    got = lines(long_run, cap=200_000)
+    assert 150_000 < len(got) < 250_000
+    assert [bool(line.get("thin")) for line in steps(got)] == sorted(bool(line.get("thin")) for line in steps(got))
 
 
-def test_what_repeats_is_told_once() -> None:
+def test_what_repeats_is_sent_once() -> None:
     """A table of repeated parts, from which every step can be put together again."""
     steps = [
         {"kind": "step", "views": {"a": {"x": [1, 2, 3] * 9, "k": k}, "b": [{"y": "z" * 30}, {}]}} for k in range(5)
     ]
-    values, told = Values(), list[dict[str, Any]]()
+    values, got = Values(), list[dict[str, Any]]()
     for step in steps:
         short = values.replace(step)
-        told += [*parsed(values.line()), short]
-    assert expanded(told) == [*steps[:1], told[1], *steps[1:]]
-    assert len([line for line in told if line["kind"] == "values"]) == 1
-    assert len(json.dumps(told)) < len(json.dumps(steps)) * 0.8
+        got += [*parsed(values.line()), short]
+    assert expanded(got) == [*steps[:1], got[1], *steps[1:]]
+    assert len([line for line in got if line["kind"] == "values"]) == 1
+    assert len(json.dumps(got)) < len(json.dumps(steps)) * 0.8
 
 
 @pytest.mark.parametrize(
@@ -330,7 +328,7 @@ def test_an_array_is_written_as_short_as_it_can_be(values: Any, kind: str, plain
         assert encode.pack(plain, kind) == packed
 
 
-def test_a_story_of_a_whole_trace_is_the_growing_one() -> None:
+def test_the_state_of_a_whole_trace_is_the_growing_one() -> None:
     """Figures for notebooks and for the page are made from the same state."""
     trace = record("lookahead")
     player = Play(trace.header)
@@ -345,9 +343,9 @@ def counted(player: Play) -> list[str]:
     drawn = list[str]()
 
     def watched(view: View) -> View:
-        def frame(story: RunState, k: int) -> Patch:
+        def frame(state: RunState, k: int) -> Patch:
             drawn.append(view.name)
-            return view.frame(story, k)
+            return view.frame(state, k)
 
         return replace(view, frame=frame)
 
@@ -360,39 +358,39 @@ RECORDINGS = sorted((Path(__file__).parents[2] / "assets" / "traces").glob("*-de
 
 
 @pytest.mark.parametrize("path", RECORDINGS, ids=[path.name.split(".")[0] for path in RECORDINGS])
-def test_a_thin_step_costs_no_more_than_it_tells(path: Path) -> None:
+def test_a_thin_step_costs_no_more_than_it_says(path: Path) -> None:
     """Once a run is thin, no view is drawn to be thrown away, and every line is the whole one without its nodes."""
     trace = read_trace(path)
     every = lines(trace, cap=None)
     whole, names = steps(every), known(parsed(every))
     player = Play(trace.header, cap=10_000)
-    told, drawn = known(parsed(player.begin(trace.texts))), counted(player)
+    got, drawn = known(parsed(player.begin(trace.texts))), counted(player)
     growing = {name for name, view in VIEWS.items() if view.grows and view.kind == "plot"}
     thin = 0
     for step, full in zip(trace.steps, whole, strict=True):
         drawn.clear()
         piece = parsed(player.step(step))
-        told, line = told + known(piece), piece[-1]
+        got, line = got + known(piece), piece[-1]
         if "thin" not in line:
             continue
         thin += 1
         kept = {name: part for name, part in full.items() if name not in ("nodes", "views")}
         views = {name: patch for name, patch in full["views"].items() if name in growing}
-        assert named(line, told) == named(kept | {"thin": True, "views": views}, names)
+        assert named(line, got) == named(kept | {"thin": True, "views": views}, names)
         assert [*line] == [*kept, "thin", "views"]
         if thin > 1:
             assert set(drawn) == growing and not known(piece)
     assert thin > len(trace.steps) // 2
 
 
-def test_a_step_asked_for_brings_the_strings_that_were_never_told() -> None:
+def test_a_step_asked_for_brings_the_strings_that_were_never_sent() -> None:
     """Answers come in any order and to several visitors, so no answer may count on another one."""
     trace = record("lookahead")
     first, second = (Play(trace.header, cap=5_000) for _ in range(2))
     for player in (first, second):
-        told = known(parsed(player.begin(trace.texts) + "".join(player.step(step) for step in trace.steps)))
+        got = known(parsed(player.begin(trace.texts) + "".join(player.step(step) for step in trace.steps)))
     last = len(trace.steps) - 1
     second.full(last - 1)
     assert first.full(last) == second.full(last) == first.full(last)
     names = steps(first.full(last))[0]["nodes"]["source"]
-    assert named({"source": names}, told)["source"] == list(trace.steps[last].sources)
+    assert named({"source": names}, got)["source"] == list(trace.steps[last].sources)

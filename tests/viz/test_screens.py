@@ -14,7 +14,7 @@ from decoding.methods.lookahead import LookaheadPanel, LookaheadParams
 from decoding.methods.prompt_lookup import PromptLookupParams
 from decoding.trace.file import read_trace
 from decoding.types import Trace
-from tests.viz.engines import RUNS, story
+from tests.viz.engines import RUNS, run_state
 from viz.fates import is_branching
 from viz.methods import SCREENS, screen_of
 from viz.panels import read_panel
@@ -130,7 +130,7 @@ def test_parameters_that_do_not_fit_have_their_defaults() -> None:
 @pytest.mark.parametrize(("family", "method"), RUNS)
 def test_a_screen_says_rightly_how_guesses_hang_together(family: str, method: str) -> None:
     """On it depend the height of the tree and which numbers make sense."""
-    screen, steps = screen_of(story(family, method).header), story(family, method).steps
+    screen, steps = screen_of(run_state(family, method).header), run_state(family, method).steps
     assert not screen.chain or not any(map(is_branching, steps))
     assert screen.guesses == any(step.drafted for step in steps)
     assert screen is SCREENS[method]

@@ -10,7 +10,7 @@ import pytest
 
 from decoding.trace.cache_slots import Use, cache_state
 from decoding.types import Role
-from tests.viz.engines import RUNS, drawn, story
+from tests.viz.engines import RUNS, drawn, run_state
 from viz.palette import MEANINGS, Fate
 from viz.run_state import RunState
 from viz.views import cache
@@ -18,11 +18,11 @@ from viz.views import cache
 COLOURS = {"$line": Use.READ, "$panel": Use.UNTOUCHED, "$paper": Use.EMPTY}
 
 
-def looks(told: RunState, k: int, phase: str = "commit", skip: str = "$text") -> dict[int, str]:
+def looks(state: RunState, k: int, phase: str = "commit", skip: str = "$text") -> dict[int, str]:
     """The colour that is on top in every slot, read off the figure."""
-    base, order = cache.base(told)["data"], ("propose", "verify", "accept", "commit")
-    page, found = cache._page(told.header)[0], dict[int, str]()
-    for before, trace, seen in zip(base, drawn(told, k, cache), cache.VIEW.phases, strict=True):
+    base, order = cache.base(state)["data"], ("propose", "verify", "accept", "commit")
+    page, found = cache._page(state.header)[0], dict[int, str]()
+    for before, trace, seen in zip(base, drawn(state, k, cache), cache.VIEW.phases, strict=True):
         if before["type"] != "bar" or order.index(seen) > order.index(phase):
             continue
         colour = before["marker"]["color"]
@@ -42,19 +42,19 @@ def use(colour: str) -> Use:
 
 @pytest.mark.parametrize(("family", "method"), RUNS)
 def test_every_slot_looks_like_what_became_of_it(family: str, method: str) -> None:
-    told = story(family, method)
-    for k in range(len(told.steps)):
-        wanted, seen = cache_state(told.header, told.steps, k).uses, looks(told, k)
+    state = run_state(family, method)
+    for k in range(len(state.steps)):
+        wanted, seen = cache_state(state.header, state.steps, k).uses, looks(state, k)
         assert [use(seen[slot]) for slot in range(len(wanted))] == list(wanted), f"step {k}"
 
 
 @pytest.mark.parametrize("slots", [40, 50])
 def test_a_ring_comes_round(slots: int) -> None:
     """With few slots: what lies behind the last one is the first, and what was overwritten is marked."""
-    told = story("mistral", "draft_model")
-    ring = RunState(replace(told.header, slots=slots), told.texts, told.steps, told.ids)
+    state = run_state("mistral", "draft_model")
+    ring = RunState(replace(state.header, slots=slots), state.texts, state.steps, state.ids)
     overwrote = 0
-    for k in range(len(told.steps)):
+    for k in range(len(state.steps)):
         known = cache_state(ring.header, ring.steps, k)
         assert [use(look) for _, look in sorted(looks(ring, k).items())] == list(known.uses)
         page = cache._page(ring.header)[0]
@@ -71,10 +71,10 @@ def test_a_ring_comes_round(slots: int) -> None:
 
 def test_accepted_guesses_are_not_shown_as_rejected() -> None:
     """They move down to the text; what they leave behind is free, and no mark of a rejection."""
-    told, left = story("llama", "ngrammys"), 0
-    for k, step in enumerate(told.steps):
-        known = cache_state(told.header, told.steps, k)
-        seen = looks(told, k)
+    got, left = run_state("llama", "ngrammys"), 0
+    for k, step in enumerate(got.steps):
+        known = cache_state(got.header, got.steps, k)
+        seen = looks(got, k)
         for node in step.path[1:]:
             place = step.start - 1 + node
             assert seen[place] == (MEANINGS[Fate.ACCEPTED].colour if place < known.kept else "$faint")
@@ -84,39 +84,41 @@ def test_accepted_guesses_are_not_shown_as_rejected() -> None:
 
 def test_a_changed_record_looks_different() -> None:
     """One guess more accepted than was: the picture of the right record would not show it."""
-    told = story("llama", "ngrammys")
-    k = next(k for k, step in enumerate(told.steps) if k and step.accepted < step.drafted)
-    step = told.steps[k]
+    state = run_state("llama", "ngrammys")
+    k = next(k for k, step in enumerate(state.steps) if k and step.accepted < step.drafted)
+    step = state.steps[k]
     more = replace(step, accepted=step.accepted + 1, emitted=(*step.emitted, 1))
-    changed = RunState(told.header, told.texts, [*told.steps[:k], more], told.ids)
-    assert looks(changed, k) != looks(told, k)
+    changed = RunState(state.header, state.texts, [*state.steps[:k], more], state.ids)
+    assert looks(changed, k) != looks(state, k)
 
 
-def test_nothing_is_told_before_the_verdict() -> None:
+def test_nothing_is_shown_before_the_verdict() -> None:
     """While the target reads, guesses are only guesses, and the write head has not moved."""
-    told = story("llama", "ngrammys")
-    for k, step in enumerate(told.steps):
-        colours = set(looks(told, k, "verify").values())
+    state = run_state("llama", "ngrammys")
+    for k, step in enumerate(state.steps):
+        colours = set(looks(state, k, "verify").values())
         assert not colours & {MEANINGS[Fate.ACCEPTED].colour, MEANINGS[Fate.REJECTED].colour}
         assert (MEANINGS[Fate.PROPOSED].colour in colours) == (Role.VERIFY in step.roles)
-    heads = [phase for phase, trace in zip(cache.VIEW.phases, cache.base(told)["data"], strict=True) if "text" in trace]
+    heads = [
+        phase for phase, trace in zip(cache.VIEW.phases, cache.base(state)["data"], strict=True) if "text" in trace
+    ]
     assert heads == ["propose", "commit", "verify"]
 
 
 def test_a_prefill_names_its_chunks() -> None:
-    told = story("llama", "lookahead")
-    signs = drawn(told, 0, cache)[11]
+    state = run_state("llama", "lookahead")
+    signs = drawn(state, 0, cache)[11]
     assert list(signs["text"]) == ["chunk 1", "chunk 2", "chunk 3"]
-    page = cache._page(told.header)[0]
+    page = cache._page(state.header)[0]
     places = [round(y + 0.5) * page + x - 0.5 for x, y in zip(signs["x"], signs["y"], strict=True)]
     assert places == [0, 16, 32]
 
 
 def test_a_header_from_elsewhere_is_drawn_in_bounds() -> None:
-    told = story("llama", "autoregressive")
-    header = replace(told.header, slots=10**15, max_new_tokens=10**12)
-    step = replace(told.steps[0], fed=10**12, tokens=(), parents=(), roles=(), sources=(), path=(), choices=())
-    strange = RunState(header, {}, [step], told.ids)
+    state = run_state("llama", "autoregressive")
+    header = replace(state.header, slots=10**15, max_new_tokens=10**12)
+    step = replace(state.steps[0], fed=10**12, tokens=(), parents=(), roles=(), sources=(), path=(), choices=())
+    strange = RunState(header, {}, [step], state.ids)
     assert len(json.dumps([cache.base(strange), cache.frame(strange, 0)])) < 8_000
-    linear = RunState(replace(header, slots=0), {}, [step], told.ids)
+    linear = RunState(replace(header, slots=0), {}, [step], state.ids)
     assert len(json.dumps([cache.base(linear), cache.frame(linear, 0)])) < 8_000

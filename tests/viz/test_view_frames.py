@@ -35,23 +35,23 @@ def test_a_frame_looks_at_no_later_step(view: Any, method: str) -> None:
     """So a frame is the same while the run goes on and when it is read from a file."""
     trace = record(method)
     whole = RunState.of(trace)
-    story = RunState(trace.header, trace.texts)
+    state = RunState(trace.header, trace.texts)
     for step in trace.steps:
-        story.add(step)
-        assert view.frame(story, step.index) == view.frame(whole, step.index)
+        state.add(step)
+        assert view.frame(state, step.index) == view.frame(whole, step.index)
 
 
 @EVERY
 def test_plotly_takes_the_figure(view: Any, method: str) -> None:
     """In both themes, with every attribute known to it; traces, nodes and phases are as many."""
     trace = record(method)
-    story, last = RunState.of(trace), len(trace.steps) - 1
-    assert view.base(story) == view.base(RunState(trace.header))  # it is told before the first step
-    base = view.base(story)
+    state, last = RunState.of(trace), len(trace.steps) - 1
+    assert view.base(state) == view.base(RunState(trace.header))  # it is sent before the first step
+    base = view.base(state)
     assert len(base["data"]) == len(view.nodes) == len(view.phases)
     for theme in THEMES.values():
         figure = resolve({"data": base["data"], "layout": base["layout"]}, {}, (), theme)
-        patch = resolve(view.frame(story, last), {}, (), theme, trace.steps[last])
+        patch = resolve(view.frame(state, last), {}, (), theme, trace.steps[last])
         for own, part in zip(figure["data"], patch["data"], strict=False):
             merge(own, part, append=view.grows)
         assert len(go.Figure(figure).data) == len(view.nodes)
@@ -69,9 +69,9 @@ def test_a_hostile_panel_does_no_harm(view: Any, method: str) -> None:
         params = {**trace.header.params, "W": junk, "N": junk, "G": junk, "n": junk, "eta": junk}
         for panel in ({}, dict.fromkeys(names, junk), {**own, **dict.fromkeys(sorted(own)[:2], junk)}):
             odd = changed(trace, k, panel={**panel, "pool": {"entries": junk, "keys": junk, "inserted": junk}})
-            for story in (RunState.of(odd), RunState.of(replace(odd, header=replace(odd.header, params=params)))):
-                assert len(json.dumps(Strings().replace(view.frame(story, k)))) < 40_000
-                assert "<b>" not in json.dumps([view.base(story), view.frame(story, k)])
+            for state in (RunState.of(odd), RunState.of(replace(odd, header=replace(odd.header, params=params)))):
+                assert len(json.dumps(Strings().replace(view.frame(state, k)))) < 40_000
+                assert "<b>" not in json.dumps([view.base(state), view.frame(state, k)])
         if isinstance(junk, list) and len(junk) < 3:
             go.Figure({"data": drawn(odd, view, k)["data"]})
 
@@ -84,12 +84,12 @@ def lookahead() -> Trace:
 
 def test_patches_are_small() -> None:
     """A run of 200 steps must fit into one megabyte with all its views."""
-    story = RunState.of(lookahead())
+    state = RunState.of(lookahead())
     for view, most in zip(VIEWS, (1000, 1000, 400, 200), strict=True):
         strings = Strings()
         sizes = [
-            len(json.dumps(strings.replace(view.frame(story, step.index)), separators=(",", ":"))) + len(strings.line())
-            for step in story.steps
+            len(json.dumps(strings.replace(view.frame(state, step.index)), separators=(",", ":"))) + len(strings.line())
+            for step in state.steps
         ]
         assert sum(sizes) / len(sizes) < most, view.name
 

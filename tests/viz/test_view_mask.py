@@ -15,7 +15,7 @@ from decoding.model.cache import Cache
 from decoding.model.forward_inputs import _span
 from decoding.trace.cache_slots import chunks
 from decoding.types import Header, Role, Step
-from tests.viz.engines import RUNS, drawn, plain, story
+from tests.viz.engines import RUNS, drawn, plain, run_state
 from tests.viz.records import HOSTILE
 from viz.fates import node_fates
 from viz.palette import Fate
@@ -39,10 +39,10 @@ def engine_mask(header: Header, step: Step) -> Seen:
     return np.concatenate((np.zeros((len(parents), first), dtype=np.bool_), seen), axis=1)
 
 
-def drawn_mask(told: RunState, k: int, header: Header | None = None) -> Seen:
+def drawn_mask(state: RunState, k: int, header: Header | None = None) -> Seen:
     """The same, read off the figure: a row for every node."""
-    header, step = header or told.header, told.steps[k]
-    z = np.array(drawn(told, k, mask)[0]["z"])
+    header, step = header or state.header, state.steps[k]
+    z = np.array(drawn(state, k, mask)[0]["z"])
     left = mask.columns(header, step)
     assert [column.first for column in left[1:]] + [step.start - 1] * bool(left) == [column.stop for column in left]
     cells = np.repeat(np.arange(len(left)), [column.width for column in left])
@@ -57,31 +57,31 @@ def drawn_mask(told: RunState, k: int, header: Header | None = None) -> Seen:
 
 @pytest.mark.parametrize(("family", "method"), RUNS)
 def test_the_lit_cells_are_those_of_the_engine(family: str, method: str) -> None:
-    told = story(family, method)
-    assert told.header.window == (16 if family == "mistral" else None)
-    for k, step in enumerate(told.steps):
-        assert (drawn_mask(told, k) == engine_mask(told.header, step)[step.pending :]).all(), f"step {k}"
+    state = run_state(family, method)
+    assert state.header.window == (16 if family == "mistral" else None)
+    for k, step in enumerate(state.steps):
+        assert (drawn_mask(state, k) == engine_mask(state.header, step)[step.pending :]).all(), f"step {k}"
 
 
-def test_a_wrong_mask_is_told_from_the_right_one() -> None:
+def test_a_wrong_mask_differs_from_the_right_one() -> None:
     """A node hung off another parent, or a window that is one place longer: the test above would see it."""
-    told = story("mistral", "lookahead")
-    k = next(k for k, step in enumerate(told.steps) if Role.VERIFY in step.roles and step.index > 3)
-    step = told.steps[k]
+    state = run_state("mistral", "lookahead")
+    k = next(k for k, step in enumerate(state.steps) if Role.VERIFY in step.roles and step.index > 3)
+    step = state.steps[k]
     assert step.parents[-1] > 0
     bent = replace(step, parents=(*step.parents[:-1], 0))
-    assert (engine_mask(told.header, bent) != drawn_mask(told, k)).any()
-    longer = replace(told.header, window=17)
-    assert (engine_mask(longer, step) != drawn_mask(told, k)).any()
+    assert (engine_mask(state.header, bent) != drawn_mask(state, k)).any()
+    longer = replace(state.header, window=17)
+    assert (engine_mask(longer, step) != drawn_mask(state, k)).any()
 
 
 @pytest.mark.parametrize("family", ["mistral", "llama"])
 def test_unread_tokens_see_what_the_engine_lets_them_see(family: str) -> None:
     """The rows of a prefill: all of a joined cell, a part of it, or nothing."""
-    told = story(family, "lookahead")
-    step, (_, unread, _) = told.steps[0], drawn(told, 0, mask)
-    assert step.pending == 39 and [len(part) for part in chunks(told.header, step)] == [16, 16, 7]
-    left, exact = mask.columns(told.header, step), engine_mask(told.header, step)
+    state = run_state(family, "lookahead")
+    step, (_, unread, _) = state.steps[0], drawn(state, 0, mask)
+    assert step.pending == 39 and [len(part) for part in chunks(state.header, step)] == [16, 16, 7]
+    left, exact = mask.columns(state.header, step), engine_mask(state.header, step)
     wide = [column for column in left for _ in range(column.width)]
     rows, z = [column for column in left if column.first >= 0], np.array(unread["z"])
     assert unread["y0"] == -len(rows) and z.shape == (len(rows), len(wide))
@@ -93,9 +93,9 @@ def test_unread_tokens_see_what_the_engine_lets_them_see(family: str) -> None:
 
 
 def test_a_cell_has_the_colour_of_what_its_row_is() -> None:
-    told = story("llama", "ngrammys")
-    for k, step in enumerate(told.steps):
-        z, fates = np.array(drawn(told, k, mask)[0]["z"]), node_fates(step)
+    state = run_state("llama", "ngrammys")
+    for k, step in enumerate(state.steps):
+        z, fates = np.array(drawn(state, k, mask)[0]["z"]), node_fates(step)
         right = z[:, -len(step.tokens) :]
         for node, fate in enumerate(fates):
             assert set(right[node][right[node] > 0].tolist()) == {fate + 1}
@@ -104,16 +104,16 @@ def test_a_cell_has_the_colour_of_what_its_row_is() -> None:
 
 def test_the_reason_names_the_cells_that_are_lit() -> None:
     """Of a window's cell: row 0 up to its column, then its own column."""
-    told = story("llama", "lookahead")
-    k = next(k for k, step in enumerate(told.steps) if "window:2,4" in step.sources and step.pending == 0)
-    step = told.steps[k]
+    state = run_state("llama", "lookahead")
+    k = next(k for k, step in enumerate(state.steps) if "window:2,4" in step.sources and step.pending == 0)
+    step = state.steps[k]
     node = step.sources.index("window:2,4")
     lit = tree.path_to(step.parents, node)
     level = [step.tokens[n] for n in lit if step.sources[n].startswith("window:0,")]
     above = [step.tokens[n] for n in lit if step.sources[n].startswith("window:1,")]
     assert len(level) == 4 and len(above) == 1
-    sentence = explain(told, k, node)
-    words = [" ".join(told.text(token).strip() for token in part) for part in (level, above)]
+    sentence = explain(state, k, node)
+    words = [" ".join(state.text(token).strip() for token in part) for part in (level, above)]
     assert f"up to column 4 ({words[0]})" in sentence.replace("·", "")
     assert f"own column ({words[1]})" in sentence.replace("·", "")
     assert f"place {step.start - 1 + 6}" in sentence and f"id {step.tokens[node]}," in sentence
@@ -122,23 +122,23 @@ def test_the_reason_names_the_cells_that_are_lit() -> None:
 
 @pytest.mark.parametrize(("family", "method"), RUNS)
 def test_every_row_has_a_sentence(family: str, method: str) -> None:
-    told = story(family, method)
-    for k, step in enumerate(told.steps):
+    state = run_state(family, method)
+    for k, step in enumerate(state.steps):
         for node in range(len(step.tokens)):
-            sentence = explain(told, k, node)
-            assert sentence.endswith(".") and "{" not in sentence.replace(told.text(step.tokens[node]), "")
+            sentence = explain(state, k, node)
+            assert sentence.endswith(".") and "{" not in sentence.replace(state.text(step.tokens[node]), "")
     if (family, method) == ("mistral", "kangaroo"):
-        step = told.steps[2]
+        step = state.steps[2]
         assert len(step.tokens) > 17
-        deep = explain(told, 2, 17)
+        deep = explain(state, 2, 17)
         assert "nothing of the text" in deep and "behind this model's window of 16" in deep
 
 
 def test_hostile_texts_stay_texts() -> None:
     """Labels are escaped where they are decoded, and a token of ten thousand letters is cut."""
-    told = story("llama", "medusa")
+    state = run_state("llama", "medusa")
     for text in HOSTILE:
-        hostile = RunState(told.header, dict.fromkeys(told.texts, text), list(told.steps), list(told.ids))
+        hostile = RunState(state.header, dict.fromkeys(state.texts, text), list(state.steps), list(state.ids))
         for k in (0, 2):
             patch = json.dumps(plain(mask.frame(hostile, k), hostile, hostile.steps[k]))
             assert "<" not in patch and len(patch) < 60_000
@@ -146,8 +146,8 @@ def test_hostile_texts_stay_texts() -> None:
 
 def test_a_step_of_any_size_is_drawn_in_bounds() -> None:
     """A file from elsewhere may hold thousands of nodes; a run recorded without nodes holds none."""
-    told = story("llama", "jacobi")
-    step, size = told.steps[1], 4096
+    state = run_state("llama", "jacobi")
+    step, size = state.steps[1], 4096
     many = replace(
         step,
         tokens=(1,) * size,
@@ -157,9 +157,9 @@ def test_a_step_of_any_size_is_drawn_in_bounds() -> None:
         choices=(1,) * size,
         path=(0,),
     )
-    story_of = RunState(told.header, dict(told.texts), [told.steps[0], many], list(told.ids))
+    story_of = RunState(state.header, dict(state.texts), [state.steps[0], many], list(state.ids))
     patch = mask.frame(story_of, 1)
     assert len(encode.matrix(patch["data"][0]["z"]["closure"], many)) == mask.MOST
     assert len(json.dumps(patch)) < 5_000
     none = replace(step, tokens=(), parents=(), roles=(), sources=(), choices=(), path=())
-    assert mask.frame(RunState(told.header, {}, [none], list(told.ids)), 0) == {}
+    assert mask.frame(RunState(state.header, {}, [none], list(state.ids)), 0) == {}

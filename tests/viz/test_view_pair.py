@@ -56,11 +56,11 @@ def shares(step: Step, node: int) -> dict[int, float]:
 def test_bars_are_the_recorded_shares(method: str) -> None:
     """Of every node that can be pinned, not only of the one that is shown first."""
     trace = full(method)
-    story, seen = RunState.of(trace), 0
+    state, seen = RunState.of(trace), 0
     for step in trace.steps:
         for node in range(0, len(step.tokens), 3):
-            told = RunState(trace.header, {token: f"t{token}" for token in range(50)}, story.steps)
-            data = drawn_pair(told, step, node)
+            got = RunState(trace.header, {token: f"t{token}" for token in range(50)}, state.steps)
+            data = drawn_pair(got, step, node)
             names, p = data[NAMES]["text"], data[TARGET]["x"]
             known = shares(step, node)
             assert (
@@ -76,9 +76,9 @@ def test_bars_are_the_recorded_shares(method: str) -> None:
     assert seen > 10
 
 
-def drawn_pair(story: RunState, step: Step, node: int) -> list[dict[str, Any]]:
+def drawn_pair(state: RunState, step: Step, node: int) -> list[dict[str, Any]]:
     """The traces of a node's figure, resolved."""
-    resolved = resolve(pair_detail(story, step.index, node), story.texts, (), LIGHT, step)
+    resolved = resolve(pair_detail(state, step.index, node), state.texts, (), LIGHT, step)
     data: list[dict[str, Any]] = resolved["data"]
     return data
 
@@ -118,26 +118,26 @@ def test_the_sentence_follows_the_way_of_sampling() -> None:
     for method in DRAFTERS:
         trace = full(method)
         for step in trace.steps:
-            told = "".join(sentence(trace.header, step, node) for node in range(len(step.tokens)))
-            assert "p/q" not in told and "p - q" not in told
+            got = "".join(sentence(trace.header, step, node) for node in range(len(step.tokens)))
+            assert "p/q" not in got and "p - q" not in got
     trace = sampled("prompt_lookup")
     k = next(step.index for step in trace.steps if step.drafted)
     figure = drawn(trace, VIEW, k)["data"]
-    assert "drawn from no law" in figure[SAY]["text"][0] and not figure[DRAFT]["x"]
+    assert "copied, not sampled" in figure[SAY]["text"][0] and not figure[DRAFT]["x"]
     k = next(step.index for step in trace.steps if not step.drafted)
     assert drawn(trace, VIEW, k)["data"][SAY]["text"][0] == WORDS["none"]
 
 
-def test_a_guess_that_was_never_tried_is_not_told_as_one() -> None:
+def test_a_guess_that_was_never_tried_is_called_so() -> None:
     """Behind the first rejected guess nothing is kept by chance, and nothing is drawn from what is left."""
     trace, seen = sampled("draft_model"), set[str]()
     for step in trace.steps:
         for node in range(1, len(step.tokens)):
-            told = sentence(trace.header, step, node)
+            got = sentence(trace.header, step, node)
             never = step.parents[node] not in step.path
-            assert (told == WORDS["untried"]) == never
-            assert ("max(0, p - q)" in told) == (not never and node not in step.path)
-            seen.add(told)
+            assert (got == WORDS["untried"]) == never
+            assert ("max(0, p - q)" in got) == (not never and node not in step.path)
+            seen.add(got)
     assert WORDS["untried"] in seen
     step = next(step for step in trace.steps if step.accepted > 1)
     cut = replace(step, path=step.path[:2], accepted=1, emitted=step.emitted[:1])
@@ -147,55 +147,59 @@ def test_a_guess_that_was_never_tried_is_not_told_as_one() -> None:
 
 def test_what_a_twin_guessed_was_guessed() -> None:
     """Rows of equal beginnings are one place in the text: the row beside tried what this one did not."""
-    trace, told = full("ngrammys"), 0
-    story = RunState.of(trace)
+    trace, got = full("ngrammys"), 0
+    state = RunState.of(trace)
     for step in trace.steps:
         ways = tree.paths(step.parents, step.tokens)
         for node in range(len(step.tokens)):
             parent = max(0, step.parents[node])
             guessed = {step.tokens[n] for n in range(1, len(ways)) if ways[n][:-1] == ways[parent]}
             own = {step.tokens[n] for n in range(1, len(ways)) if step.parents[n] == parent}
-            words = drawn_pair(story, step, node)[SAY]["text"][1]
+            words = drawn_pair(state, step, node)[SAY]["text"][1]
             assert words.endswith((f"of {len(guessed)}", f"of the {len(guessed)} guessed"))
             assert words.startswith("the target's choice here was guess") == (step.choices[parent] in guessed)
-            told += guessed != own
-    assert told > 0
+            got += guessed != own
+    assert got > 0
 
 
 @pytest.mark.parametrize("make", [full, sampled, lambda method: sampled(method, top_k=2)])
 @pytest.mark.parametrize("method", DRAFTERS)
-def test_the_drafters_law_is_drawn_beside_the_targets(method: str, make: Callable[[str], Trace]) -> None:
+def test_the_drafters_distribution_is_drawn_beside_the_targets(method: str, make: Callable[[str], Trace]) -> None:
     """What the drafter liked and the target did not is what the view is for, in greedy runs too."""
-    trace, alone, laws, ranks = make(method), 0, 0, set[str]()
+    trace, alone, distributions, ranks = make(method), 0, 0, set[str]()
     texts = {token: f"t{token}" for token in range(50)}
-    story = RunState(trace.header, texts, RunState.of(trace).steps)
+    state = RunState(trace.header, texts, RunState.of(trace).steps)
     for step in trace.steps:
         for node in range(len(step.tokens)):
             parent = max(0, step.parents[node])
-            law = {token: q for token, q, _ in step.draft_top[parent]} if step.draft_top else {}
-            data = drawn_pair(story, step, node)
+            distribution = {token: q for token, q, _ in step.draft_top[parent]} if step.draft_top else {}
+            data = drawn_pair(state, step, node)
             shown, bars = data[NAMES]["text"], data[DRAFT] or {"x": [], "y": []}
             mine = {shown[round(y - 0.2)]: q for q, y in zip(bars["x"], bars["y"], strict=True)}
             assert len(shown) <= 7
-            if not law:
+            if not distribution:
                 assert "the drafter's" not in data[SAY]["text"][1]
                 continue
             taken = target_choice(step, parent)
             assert {
-                name: round(law[int(name[1:])], 4) for name in shown if int(name[1:]) in law
+                name: round(distribution[int(name[1:])], 4) for name in shown if int(name[1:]) in distribution
             }.items() <= mine.items()
-            first = {max(law, key=lambda token: law[token]), *([step.tokens[node]] if node else ())}
+            first = {max(distribution, key=lambda token: distribution[token]), *([step.tokens[node]] if node else ())}
             first |= {taken} & shares(step, node).keys()
             assert {f"t{token}" for token in first} <= {*shown}
             alone += any(int(name[1:]) not in dict(step.top[parent]) and name in mine for name in shown)
-            laws += 1
-            place = [*law].index(taken) if taken in law else -1
-            wanted = f"the drafter's {NTH[place]}, q {law[taken]:.3f}" if place >= 0 else "not among the drafter's best"
-            if place < 0 and len(law) > 1:
-                wanted += f" {len(law)}"
+            distributions += 1
+            place = [*distribution].index(taken) if taken in distribution else -1
+            wanted = (
+                f"the drafter's {NTH[place]}, q {distribution[taken]:.3f}"
+                if place >= 0
+                else "not among the drafter's best"
+            )
+            if place < 0 and len(distribution) > 1:
+                wanted += f" {len(distribution)}"
             assert data[SAY]["text"][1] == f"the target's choice here was {wanted}"
             ranks.add(wanted.split(",")[0])
-    assert laws > 20 and alone and "the drafter's best" in ranks and len(ranks) > 2
+    assert distributions > 20 and alone and "the drafter's best" in ranks and len(ranks) > 2
 
 
 def test_what_to_look_for_is_the_rule_that_judged() -> None:
@@ -205,7 +209,7 @@ def test_what_to_look_for_is_the_rule_that_judged() -> None:
     assert "look_for" not in VIEW.base(free) and "may be rejected" in VIEW.look_for
 
 
-def test_a_record_from_before_the_drafters_laws_shows_what_it_has() -> None:
+def test_a_record_without_the_drafters_distributions_shows_what_it_has() -> None:
     """The shares of sampled tokens alone, and the target's choice among the guesses."""
     trace = sampled("draft_model")
     k = next(step.index for step in trace.steps if step.drafted)

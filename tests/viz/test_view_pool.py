@@ -171,9 +171,9 @@ def test_a_copy_stands_over_the_place_it_came_from(params: dict[str, Any]) -> No
 
 
 @each("rest")
-def test_hits_are_told_with_their_counts(params: dict[str, Any]) -> None:
+def test_hits_are_shown_with_their_counts(params: dict[str, Any]) -> None:
     """A branch's number is how often the text up to its first cell was found."""
-    trace, told = run("rest", params), 0
+    trace, got = run("rest", params), 0
     for step in trace.steps:
         data = drawn(trace, VIEW, step.index)["data"]
         nodes = dict(
@@ -184,10 +184,10 @@ def test_hits_are_told_with_their_counts(params: dict[str, Any]) -> None:
             first = min((place for place in nodes if place[1] == y), default=None)
             if first is not None and words.endswith("×"):
                 assert step.sources[nodes[first]] == f"datastore:{words.removesuffix(' ×').replace(',', '')}"
-                told += 1
+                got += 1
         if step.panel.get("span"):
             assert f"found at {step.panel['hits']:,} place" in data[OUTCOMES]["text"][0]
-    assert told > 0
+    assert got > 0
 
 
 @each("medusa")
@@ -233,7 +233,7 @@ def test_bars_are_the_recorded_confidence(method: str, params: dict[str, Any]) -
 
 
 def test_without_a_bound_the_figure_says_why_it_is_empty() -> None:
-    """An empty chart without a word looks like an error; a draft whose laws are recorded shows its q instead."""
+    """An empty chart without a word looks like an error; a draft with recorded distributions shows its q instead."""
     trace = run("draft_model", {})
     assert "not recorded" in drawn(trace, VIEW, 1)["data"][OUTCOMES]["text"][0]
     for temperature in (0.0, 1.0):
@@ -249,7 +249,7 @@ def said(trace: Trace, k: int) -> list[str]:
     return texts
 
 
-def test_an_empty_draft_is_told_with_its_reason() -> None:
+def test_an_empty_draft_is_shown_with_its_reason() -> None:
     """The last token needs no guess, and a window that is not full asks for none: neither is a search that failed."""
     trace = run("lookahead", {"W": 4, "N": 4, "G": 4})
     assert trace.steps[0].panel["phase"] != "steady"
@@ -278,7 +278,7 @@ ROOT_ALONE: dict[str, Any] = {
 }
 
 
-def test_a_search_is_told_of_only_where_there_was_one() -> None:
+def test_a_search_is_mentioned_only_where_there_was_one() -> None:
     """Rows of bigrams alone ask the text nothing."""
     words = said(run("ngrammys", {"k": 1, "strategy": "bigram"}), 1)[0]
     assert words == "1 row"
@@ -294,17 +294,17 @@ def test_a_phrase_is_starred_where_the_target_made_it() -> None:
     seen = set[str]()
     for params in SETTINGS["ouroboros"]:
         trace = run("ouroboros", params)
-        story = RunState.of(trace)
+        state = RunState.of(trace)
         for k, step in enumerate(trace.steps):
             data = drawn(trace, VIEW, k)["data"]
             labels = data[LABELS].get("text", [])
             key = step.tokens[step.sources.count("root") + sum(s[:6] == "draft:" for s in step.sources) - 1]
-            shown = [learned_in(story, k, (key, *phrase)) for phrase in step.panel["suffixes"][: len(labels)]]
+            shown = [learned_in(state, k, (key, *phrase)) for phrase in step.panel["suffixes"][: len(labels)]]
             assert [label if label[:1] == "☆" else None for label in labels] == [
                 None if step is None else f"☆ step {step}" for step in shown
             ]
             seen |= {label[:1] for label in labels}
-            sparks = inspired(story, k)
+            sparks = inspired(state, k)
             assert bool(sparks) <= any(label[:1] == "☆" for label in labels)
         same = trace.steps[1]
         suffixes = [[7, 8]]

@@ -61,10 +61,10 @@ def test_a_changed_record_gives_another_figure() -> None:
 
 
 def test_a_step_sends_one_point_of_every_trace() -> None:
-    """It grows with the run: a patch that told all steps would make a long run's stream quadratic."""
-    story = RunState.of(record("medusa"))
-    for step in story.steps:
-        data = VIEW.frame(story, step.index)["data"]
+    """It grows with the run: a patch of all steps would make a long run's stream quadratic."""
+    state = RunState.of(record("medusa"))
+    for step in state.steps:
+        data = VIEW.frame(state, step.index)["data"]
         assert all(len(part["y"]) == 1 for part in data)
         assert len(data) == FORWARD + len(PHASES) + (step.index == 0)
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from decoding import tree as trees
 from decoding.types import Role, Step
-from tests.viz.engines import RUNS, drawn, plain, story
+from tests.viz.engines import RUNS, drawn, plain, run_state
 from tests.viz.records import HOSTILE, record
 from viz import tree_layout
 from viz.fates import emitted_fates, node_fates
@@ -47,15 +47,15 @@ def places(traces: list[dict[str, Any]]) -> dict[Place, int]:
 
 
 def steps(family: str, method: str) -> Iterator[tuple[RunState, int, Step]]:
-    told = story(family, method)
-    for k, step in enumerate(told.steps):
-        yield told, k, step
+    state = run_state(family, method)
+    for k, step in enumerate(state.steps):
+        yield state, k, step
 
 
 @pytest.mark.parametrize(("family", "method"), TREES)
 def test_edges_are_the_parents(family: str, method: str) -> None:
-    for told, k, step in steps(family, method):
-        traces = drawn(told, k, tree)
+    for got, k, step in steps(family, method):
+        traces = drawn(got, k, tree)
         known = places(traces)
         wanted = {node for node, role in enumerate(step.roles) if role is not Role.EXPLORE}
         assert set(known.values()) == wanted and len(known) == len(wanted), "two nodes at one place, or one missing"
@@ -67,19 +67,19 @@ def test_edges_are_the_parents(family: str, method: str) -> None:
 
 
 def test_a_changed_parent_is_another_picture() -> None:
-    told = story("llama", "medusa")
-    k = next(k for k, step in enumerate(told.steps) if len(step.tokens) > 20)
-    step = told.steps[k]
+    state = run_state("llama", "medusa")
+    k = next(k for k, step in enumerate(state.steps) if len(step.tokens) > 20)
+    step = state.steps[k]
     node = next(node for node in range(len(step.tokens) - 1, 0, -1) if step.parents[node] > 0)
     moved = replace(step, parents=(*step.parents[:node], 0, *step.parents[node + 1 :]))
-    changed = RunState(told.header, told.texts, [*told.steps[:k], moved], told.ids)
-    assert drawn(changed, k, tree)[0] != drawn(told, k, tree)[0]
+    changed = RunState(state.header, state.texts, [*state.steps[:k], moved], state.ids)
+    assert drawn(changed, k, tree)[0] != drawn(state, k, tree)[0]
 
 
 @pytest.mark.parametrize(("family", "method"), TREES)
 def test_the_thick_line_is_the_accepted_path_and_ends_at_the_targets_token(family: str, method: str) -> None:
-    for told, k, step in steps(family, method):
-        traces = drawn(told, k, tree)
+    for got, k, step in steps(family, method):
+        traces = drawn(got, k, tree)
         known = places(traces)
         taken, own = traces[3], traces[4]
         path = [known[place] for place in zip(taken["x"], taken["y"], strict=True)]
@@ -89,31 +89,31 @@ def test_the_thick_line_is_the_accepted_path_and_ends_at_the_targets_token(famil
             continue
         (above, below), meaning = next(lines(own)), MEANINGS[emitted_fates(step)[-1]]
         assert known[above] == step.path[-1] and below not in known
-        assert own["text"] == ["", told.text(step.emitted[-1])]
+        assert own["text"] == ["", got.text(step.emitted[-1])]
         assert own["marker"]["symbol"] == meaning.symbol
         assert below[0] == above[0] + 1
 
 
 @pytest.mark.parametrize(("family", "method"), TREES)
 def test_colours_and_signs_are_the_fates(family: str, method: str) -> None:
-    for told, k, step in steps(family, method):
-        guesses = drawn(told, k, tree)[6]
+    for got, k, step in steps(family, method):
+        guesses = drawn(got, k, tree)[6]
         fates = node_fates(step)
         for place, node in enumerate(guesses.get("customdata", ())):
             if guesses["y"][place] is not None:
                 assert guesses["marker"]["color"][place] == fates[node]
                 assert guesses["marker"]["symbol"][place] == MEANINGS[fates[node]].symbol
-                assert not guesses.get("text") or guesses["text"][place] == told.text(step.tokens[node])[:12]
+                assert not guesses.get("text") or guesses["text"][place] == got.text(step.tokens[node])[:12]
 
 
 def test_the_layout_does_not_betray_the_verdict() -> None:
     """What is seen before the target has judged is the same, whatever it will say."""
-    told = story("llama", "ngrammys")
-    k = next(k for k, step in enumerate(told.steps) if step.accepted)
-    step = told.steps[k]
+    state = run_state("llama", "ngrammys")
+    k = next(k for k, step in enumerate(state.steps) if step.accepted)
+    step = state.steps[k]
     other = replace(step, path=(0,), accepted=0, emitted=step.emitted[:1], choices=(0,) * len(step.tokens))
-    changed = RunState(told.header, told.texts, [*told.steps[:k], other], told.ids)
-    now, then = tree.frame(told, k), tree.frame(changed, k)
+    changed = RunState(state.header, state.texts, [*state.steps[:k], other], state.ids)
+    now, then = tree.frame(state, k), tree.frame(changed, k)
     assert now["layout"] == then["layout"] and now["data"] != then["data"]
     for phase, before, after in zip(tree.VIEW.phases, now["data"], then["data"], strict=True):
         assert phase == "accept" or before == after
@@ -124,7 +124,7 @@ def test_first_children_go_straight_on(links: list[int]) -> None:
     """Every tree: no two nodes at one place, and a first child stands in its parent's row."""
     parents = (-1, *(min(link, node) for node, link in enumerate(links)))
     step = replace(
-        story("llama", "jacobi").steps[0],
+        run_state("llama", "jacobi").steps[0],
         tokens=(1,) * len(parents),
         parents=parents,
         roles=(Role.ROOT, *(Role.VERIFY,) * len(links)),
@@ -138,50 +138,50 @@ def test_first_children_go_straight_on(links: list[int]) -> None:
     assert sorted(set(rows)) == list(range(leaves))  # type: ignore[type-var]
 
 
-def test_what_the_methods_tell_of_their_guesses() -> None:
+def test_what_the_methods_say_of_their_guesses() -> None:
     """Probabilities and counts become weights, and ranks where there are none; without any an edge is thin."""
     for method in ("draft_model", "kangaroo", "medusa", "ngrammys", "lookahead"):
-        told = story("llama", method)
-        k = next(k for k, step in enumerate(told.steps) if step.drafted > 1)
-        step = told.steps[k]
+        state = run_state("llama", method)
+        k = next(k for k, step in enumerate(state.steps) if step.drafted > 1)
+        step = state.steps[k]
         guesses = [node for node, role in enumerate(step.roles) if role is Role.VERIFY]
-        likely = weights(told.header, step, guesses)
+        likely = weights(state.header, step, guesses)
         if method in ("medusa", "ngrammys"):
             best = [n for n in guesses if step.sources[n].endswith((",0", "bigram:0"))]
             assert best and all(likely[node] == max(likely.values()) for node in best)
         if method == "lookahead":
             assert not likely
-    told = story("llama", "ngrammys")
-    for step in told.steps:
-        likely = weights(told.header, step, range(1, len(step.tokens)))
+    state = run_state("llama", "ngrammys")
+    for step in state.steps:
+        likely = weights(state.header, step, range(1, len(step.tokens)))
         known = {row["rank"]: row["p"] for row in step.panel["rows"] if row["strategy"] == "bigram"}
         for node, weight in likely.items():
             assert weight == known[int(step.sources[node].removeprefix("bigram:"))]
         bare = replace(step, panel={})
-        assert not weights(told.header, bare, range(1, len(step.tokens)))
-    told = story("llama", "draft_model")
-    step = replace(told.steps[1], q=(None, *[0.25] * (len(told.steps[1].tokens) - 1)))
-    assert set(weights(told.header, step, range(1, len(step.tokens))).values()) == {0.25}
+        assert not weights(state.header, bare, range(1, len(step.tokens)))
+    state = run_state("llama", "draft_model")
+    step = replace(state.steps[1], q=(None, *[0.25] * (len(state.steps[1].tokens) - 1)))
+    assert set(weights(state.header, step, range(1, len(step.tokens))).values()) == {0.25}
 
 
-def test_thick_edges_of_ranks_are_not_told_as_probabilities() -> None:
+def test_thick_edges_of_ranks_are_not_called_probabilities() -> None:
     """A head's first guess is drawn thick, however unsure the head is: the figure must say so."""
     for method, said in (("medusa", True), ("ngrammys", True), ("draft_model", False)):
-        assert ("only the rank is known" in tree.base(story("llama", method)).get("look_for", "")) == said
+        assert ("only the rank is known" in tree.base(run_state("llama", method)).get("look_for", "")) == said
 
 
 def test_a_spark_marks_what_an_earlier_verdict_inspired() -> None:
     """A suffix that the panel of an earlier step tells of; one that came from the window has none."""
-    told, k = RunState.of(record("ouroboros")), 2
-    assert inspired(told, 1) == {5, 6, 7}, "the recorded run refined this phrase in its first step"
-    step = told.steps[k]
+    got, k = RunState.of(record("ouroboros")), 2
+    assert inspired(got, 1) == {5, 6, 7}, "the recorded run refined this phrase in its first step"
+    step = got.steps[k]
     first = step.sources.index("pool:0,0")
     key, phrase = step.tokens[step.parents[first]], step.panel["suffixes"][0]
-    bare = [replace(s, panel={**s.panel, "inspired": [], "refined": []}) for s in told.steps]
-    without = RunState(told.header, told.texts, bare, told.ids)
+    bare = [replace(s, panel={**s.panel, "inspired": [], "refined": []}) for s in got.steps]
+    without = RunState(got.header, got.texts, bare, got.ids)
     assert inspired(without, k) == set() and not drawn(without, k, tree)[7]["x"]
     bare[k - 1] = replace(bare[k - 1], panel={**bare[k - 1].panel, "inspired": [[key, phrase, "added"]]})
-    after = RunState(told.header, told.texts, bare, told.ids)
+    after = RunState(got.header, got.texts, bare, got.ids)
     marked = inspired(after, k)
     assert first in marked and {step.sources[node].split(",")[0] for node in marked} == {"pool:0"}
     sparks, known = drawn(after, k, tree)[7], places(drawn(after, k, tree))
@@ -191,10 +191,10 @@ def test_a_spark_marks_what_an_earlier_verdict_inspired() -> None:
 def test_hostile_texts_and_panels_do_no_harm() -> None:
     """A file from elsewhere may hold anything in its panel; texts never become tags."""
     for method in ("kangaroo", "ouroboros", "rest", "ngrammys"):
-        told = story("llama", method)
+        state = run_state("llama", method)
         for junk in (None, 7, "x", [[]], [{"a": None}], {"a": 1}, [[1, [2], 3]], [10**40]):
             names = ("confidence", "eta", "suffixes", "refined", "inspired", "read", "rows")
-            bad = [replace(step, panel=dict.fromkeys(names, junk)) for step in told.steps]
-            strange = RunState(told.header, dict.fromkeys(told.texts, HOSTILE[0]), bad, told.ids)
+            bad = [replace(step, panel=dict.fromkeys(names, junk)) for step in state.steps]
+            strange = RunState(state.header, dict.fromkeys(state.texts, HOSTILE[0]), bad, state.ids)
             patches = [plain(tree.frame(strange, k), strange, step) for k, step in enumerate(bad)]
             assert "<" not in json.dumps(patches)

@@ -99,7 +99,7 @@ class Board:
         self._words["label"].append((words, x, y))
 
     def outcome(self, words: str, x: float, y: float) -> None:
-        """Words that begin at a place and tell what became of a guess."""
+        """Words that begin at a place and say what became of a guess."""
         self._words["outcome"].append((words, x, y))
 
     def alone(self, why: str, x: float) -> None:

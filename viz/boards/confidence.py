@@ -84,7 +84,7 @@ def shares(recorded: Sequence[float]) -> Sequence[float]:
 
 
 def weights(step: Step, guesses: Sequence[int], confidence: Sequence[float]) -> dict[int, float]:
-    """The confidence of each guess, whose source tells its place in the chain."""
+    """The confidence of each guess, by its place in the chain."""
     found: dict[int, float] = {}
     for node in guesses:
         _, numbers = parse(step.sources[node])

@@ -65,7 +65,7 @@ def base(label: str, signs_in_words: str, n: int, rows: int) -> Figure:
 def shown(step: Step, ngrams: Sequence[list[int]], above: int, most: int, *, newest_first: bool) -> list[Entry]:
     """Up to `most` of the n-grams fed below a node: the newest, but the one most of which was accepted in any case.
 
-    `newest_first` tells the order in which they are given.
+    `newest_first` says in which order they are given.
     """
     nodes = Nodes(step)
     fed = [nodes.chain(ngram, above, i) for i, ngram in enumerate(ngrams)]

@@ -15,7 +15,7 @@ Words = Callable[[RunState, Step], str]
 
 
 def say_nothing(run: RunState, step: Step) -> str:
-    """The record tells nothing here."""
+    """There is nothing to say."""
     return ""
 
 
@@ -60,12 +60,12 @@ class Screen:
     inspired: Callable[[RunState, int], Set[int]] | None = None  # nodes of step k that an earlier answer helped to make
 
     def why_no_guess(self, run: RunState, step: Step) -> str:
-        """Words that follow "no guess"; none where the record does not tell."""
+        """Words that follow "no guess"; none where the record does not say why."""
         if self.heeds_budget and step.start - len(run.header.prompt) + 1 >= run.header.max_new_tokens:
             return "no more tokens are asked for"
         columns = zip(step.roles, step.sources, strict=True)
         fed = any(role is Role.EXPLORE and source[:6] != "window" for role, source in columns)
-        # Guesses that were fed could not be taken yet; a record without nodes tells nothing.
+        # Guesses that were fed could not be taken yet; a record without nodes says nothing.
         return "" if fed or not step.tokens else self.no_guess(run, step)
 
     @property

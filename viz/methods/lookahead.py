@@ -182,7 +182,7 @@ def _opacity(N: int, levels: Sequence[int]) -> list[float]:
 
 
 def _identities(run: RunState, k: int, sizes: tuple[int, ...]) -> list[int]:
-    """A number for every cell that its token keeps for as long as it is in the window."""
+    """A number for the token of every cell, the same for as long as the token is in the window."""
     params = _params(run.header)
     N, hits = params.N, params.shift == "hits"
     span = params.W + N + (N * N if hits else 0)

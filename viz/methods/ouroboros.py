@@ -126,7 +126,7 @@ def _held(step: Step) -> int:
 
 
 def _since(run: RunState, k: int, phrase: ngrams.Ngram) -> str:
-    """How a phrase came into the pool, as far as the record tells."""
+    """How a phrase came into the pool, as far as it is recorded."""
     step = learned_in(run, k, phrase)
     if step is not None:
         return f"☆ step {step}"

@@ -66,7 +66,7 @@ def fates(codes: Sequence[int]) -> dict[str, Any]:
 def node(
     column: Literal["token", "fate", "symbol", "id", "depth", "row"], first: int = 0, stop: int | None = None
 ) -> dict[str, Any]:
-    """What the step's own columns tell anyway of its nodes from `first` on: their texts, fates, markers, numbers,
+    """What the step's own columns hold anyway of its nodes from `first` on: their texts, fates, markers, numbers,
     depths, or rows in the tree (see `tree_layout`).
     """
     return _chosen({"node": column}, first, stop)

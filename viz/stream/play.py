@@ -49,7 +49,7 @@ class MisfitError(TraceError):
 
 
 class Play:
-    """Writes a run's lines; keeps the run's state, so that a step or its details can be written again."""
+    """Writes a run's lines, and holds its state, so that a step or its details can be written again."""
 
     def __init__(self, header: Header, run: str | None = None, cap: int | None = CAP) -> None:
         self.run = RunState(header)

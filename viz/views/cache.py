@@ -1,4 +1,4 @@
-"""The slots of the key/value cache after a step: what was read, written, kept, left behind and overwritten.
+"""The slots of the key/value cache after a step: what was read, written, committed, left behind and overwritten.
 
 A ring is drawn as lines of a page: behind the last slot of the last line comes the first one again. A step's rows are
 written behind the stored tokens; then the accepted ones move down, and the rest is free to be overwritten.

@@ -51,7 +51,8 @@ def tone(result: Rescored, header: Header) -> str:
 def say(result: Rescored, header: Header) -> str:
     """The outcome in a sentence or two."""
     checked, near, wrong = (int(result[name]) for name in ("checked", "near_ties", "violations"))
-    choice = "possible under the target's law" if header.sampling.get("temperature") else "the target's own choice"
+    sampled = header.sampling.get("temperature")
+    choice = "possible under the target's distribution" if sampled else "the target's own choice"
     margins = [float(place["margin"]) for place in result["places"]]
     if not header.lossless:
         return f"Not lossless by design: {checked - near - wrong} of {checked} tokens are {choice}."

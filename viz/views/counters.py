@@ -267,7 +267,7 @@ VIEW = View(
     name="counters",
     label="Counters",
     kind="numbers",
-    look_for="Tokens per step tell how often guesses hold; fed tokens tell what the guessing costs.",
+    look_for="Tokens per step show how often guesses hold; fed tokens show what the guessing costs.",
     base=base,
     frame=frame,
 )

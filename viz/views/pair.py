@@ -1,7 +1,7 @@
 """The target against the drafter at one place: how likely each held the tokens there, and what that means for a guess.
 
-The place of a guess is judged by the target's law behind the guess's parent. The record holds that law's best tokens
-and, where the drafter had a law there too, the drafter's best. Of a copied guess there is no law.
+A guess is judged by the target's distribution behind the guess's parent. The record holds the best tokens of that
+distribution and, where the drafter had one there too, the drafter's best. A copied guess was sampled from none.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WORDS = {
     "greedy": "{fate}: p {p}, and the target's best {best}",
     "sampled": "{fate}: kept with chance min(1, p/q) = {keep}",
     "residual": "{fate}: kept with chance min(1, p/q) = {keep}, so the next is drawn from max(0, p - q)",
-    "copied": "{fate}: drawn from no law, it is kept with chance p {p}",
+    "copied": "{fate}: copied, not sampled, so it is kept with chance p {p}",
     "untried": "behind a rejected guess: never tried",
     "cut": "behind the end of the run: never written",
     "typical": "{fate}: p {p}, kept where it is typical enough",
@@ -123,7 +123,7 @@ def chosen(step: Step) -> int:
 
 
 def keep(step: Step, node: int) -> float | None:
-    """The chance min(1, p/q) with which a sampled guess is kept; p where it was drawn from no law."""
+    """The chance min(1, p/q) that a sampled guess is accepted; p where the guess was copied."""
     p = step.p[node] if step.p else None
     if p is None:
         return None
@@ -162,7 +162,7 @@ def _never(step: Step, node: int) -> str:
 
 
 def _rank(step: Step, parent: int, taken: int) -> str:
-    """Where what the target took stood in the drafter's law there or, where none is recorded, among the guesses."""
+    """The rank of what the target took in the drafter's distribution or, where none is recorded, among the guesses."""
     best, rivals = _best(step, parent), siblings(step, parent)
     for rank, (token, q, _) in zip(_RANKS, best, strict=False):
         if token == taken:
@@ -176,7 +176,7 @@ def _rank(step: Step, parent: int, taken: int) -> str:
 
 
 def _q(step: Step, node: int) -> float:
-    """The share of a guess in the law that it was drafted by; 0 where there is none."""
+    """The probability of a guess in the distribution that it was sampled from; 0 where it was copied."""
     return (step.q[node] or 0.0) if step.q else 0.0
 
 

@@ -82,12 +82,12 @@ def _without_x(trace: Trace) -> Trace:
 
 
 def _listed(name: str, legend: str) -> Trace:
-    """A trace that the legend tells of."""
+    """A trace with an entry in the legend."""
     return {"showlegend": True, "name": name, "legend": legend}
 
 
 def _legend(y: float, anchor: str) -> Trace:
-    """A legend that only tells."""
+    """A legend that does nothing when it is clicked."""
     place = {"orientation": "h", "x": 0, "y": y, "xanchor": "left", "yanchor": anchor, "bgcolor": "rgba(0,0,0,0)"}
     return place | {
         "traceorder": "normal",

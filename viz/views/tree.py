@@ -34,7 +34,7 @@ _Named = TypeVar("_Named")
 
 
 def shows(header: Header) -> bool:
-    """Whether a run has guesses, and its record tells of them."""
+    """Whether a run has guesses, and its record holds them."""
     return screen_of(header).guesses and header.record != "off"
 
 
@@ -206,7 +206,7 @@ def _deepest(header: Header) -> int:
 
 
 def weights(header: Header, step: Step, guesses: Sequence[int]) -> dict[int, float]:
-    """How likely the method held guesses to be: a recorded probability, else what its own record tells."""
+    """How likely the method held guesses to be: a recorded probability, else what its panel says."""
     recorded = {node: q for node in guesses if (q := step.q[node]) is not None} if step.q else {}
     return {**screen_of(header).weights(step, guesses), **recorded}
 
