@@ -1,21 +1,48 @@
-"""What figures of tokens are made of: cells with a token in them, small signs, labels, and one plain layout.
+"""What figures of tokens are made of: layers of equal cells, plotly's lines and points, and one plain layout.
 
-A trace with a "cell_layer" is drawn by the page itself: "squares" of one size, each of one colour, with a word in the
-middle; "signs" of one size and colour; "words" beside a place, all alike. Without the page, plotly draws it as well: it
-is an ordinary scatter trace but for that key. What has no such key is plotly's on the page, too.
+A figure's "data" holds layers and plotly's traces. A layer is a dictionary with these keys, most of them columns with
+a value for each of its places; the page's player draws it itself, and `as_trace` says it in plotly's words.
+
+"layer"      "squares" with a token in each, "signs", or "labels": words beside their places
+"x", "y"     the places; "yaxis": the axis of y, where it is not the figure's first
+"nodes"      the node that each square shows; -1: none
+"ids"        a number for each square's token, which stays with it while a view slides from step to step
+"size"       pixels of a square or sign
+"opacity"    of the squares: one for all, or one for each
+"colour"     of all squares or signs; squares without it have the colours of their fates
+"fate"       the fate of each square, by its code
+"sign"       the symbol of each sign, as `palette.Meaning` names it, or its number among the layer's "signs"
+"stroke"     pixels of a sign's outline
+"text"       the words in squares or labels; "font" and "ink": their size and colour; squares without "font" hold none
+"side"       of the place on which labels stand: "left" or "right"
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from enum import IntEnum
 from typing import Any, Literal
 
-from .palette import FATE_RANGE, FATE_SCALE
+from .palette import FATE_COUNT, FATE_RANGE
 from .stream.encode import Value, pack, tokens
 
-Trace = dict[str, Any]
+Layer = dict[str, Any]  # see above
+Trace = dict[str, Any]  # of plotly
 Phase = Literal["propose", "verify", "accept", "commit"]
+
+
+class Sign(IntEnum):
+    """What became of an n-gram or a guess, as a place in `SYMBOLS`."""
+
+    DOT = 0
+    RING = 1
+    CROSSED_RING = 2
+    CROSS = 3
+    STAR = 4
+
+
+SYMBOLS = ("circle", "circle-open", "circle-x-open", "x", "star-open")
 
 CUT = 5  # characters of a token in a cell
 SIZE = 25  # pixels of a cell
@@ -47,22 +74,22 @@ def texts(given: Sequence[int], cut: int = CUT) -> Value:
     return {**tokens(given), "cut": cut}
 
 
-def cells(colour: str | None, *, size: int = SIZE, text: bool = True, opacity: float = 0.35) -> Trace:
-    """Squares with a token in each, of one colour or, with None, coloured by their fates."""
-    look: dict[str, Any] = {"symbol": "square", "size": size, "opacity": opacity, "line": {"width": 0}}
-    look |= {"colorscale": FATE_SCALE, "cmin": FATE_RANGE[0], "cmax": FATE_RANGE[1], "showscale": False}
-    if colour is not None:
-        look = {name: value for name, value in look.items() if name in ("symbol", "size", "opacity", "line")}
-        look["color"] = colour
-    mode = "markers+text" if text else "markers"
-    trace = points(mode, marker=look, hoverinfo="none", cell_layer="squares")
-    return trace | {"textposition": "middle center", "textfont": {"size": 9.5, "color": "$text"}} if text else trace
+def squares(colour: str | None = None, *, size: int = SIZE, text: bool = True, opacity: float = 0.35) -> Layer:
+    """Squares with a token in each, of one colour or, without it, of the colours of their fates."""
+    look: Layer = {"layer": "squares", "x": [], "y": [], "size": size, "opacity": opacity}
+    look |= {} if colour is None else {"colour": colour}
+    return look | {"font": 9.5, "ink": "$text"} if text else look
 
 
-def signs(size: int = 6, *, lifted: bool = False) -> Trace:
+def signs(size: int = 6, *, lifted: bool = False, stroke: float = 1) -> Layer:
     """Small marks: the second sign beside a cell's colour. `lifted` ones belong to the axis "yaxis3"."""
-    look = {"size": size, "color": "$text", "line": {"width": 1, "color": "$text"}}
-    return points("markers", marker=look, cell_layer="signs") | ({"yaxis": "y3"} if lifted else {})
+    look: Layer = {"layer": "signs", "x": [], "y": [], "size": size, "colour": "$text", "stroke": stroke}
+    return look | {"yaxis": "y3"} if lifted else look
+
+
+def named_signs(size: int) -> Layer:
+    """Marks that are given as `Sign`s."""
+    return signs(size) | {"signs": SYMBOLS}
 
 
 def lifted(yaxis: Mapping[str, Any], by: float = LIFT) -> dict[str, Any]:
@@ -72,10 +99,9 @@ def lifted(yaxis: Mapping[str, Any], by: float = LIFT) -> dict[str, Any]:
     return axis(0, 1, range=[first + by, last + by], overlaying="y", **same)
 
 
-def labels(side: Literal["left", "right"], colour: str = "$muted") -> Trace:
+def labels(side: Literal["left", "right"], colour: str = "$muted") -> Layer:
     """Words beside cells, on the left or on the right of their place."""
-    look = {"textposition": f"middle {side}", "textfont": {"size": 11, "color": colour}}
-    return points("text", **look, cell_layer="words")
+    return {"layer": "labels", "x": [], "y": [], "side": side, "font": 11, "ink": colour}
 
 
 def line(colour: str, width: float = 1.5, dash: str = "solid") -> Trace:
@@ -87,6 +113,39 @@ def points(mode: str, **more: Any) -> Trace:
     """A trace without points, which does not catch the pointer unless `more` says so."""
     empty: Trace = {"type": "scatter", "mode": mode, "x": [], "y": [], "hoverinfo": "skip"}
     return empty | {"showlegend": False, "cliponaxis": False} | more
+
+
+def as_trace(layer: Layer, fills: Sequence[str]) -> Trace:
+    """A layer with plain values as the trace that plotly draws it from; `fills` are the colours of the fates."""
+    kind, same = layer["layer"], ("x", "y", "yaxis", "ids", "text", "visible")
+    trace: Trace = {name: layer[name] for name in same if name in layer}
+    trace |= {"customdata": layer["nodes"]} if "nodes" in layer else {}
+    if "font" in layer:
+        position = "middle center" if kind == "squares" else f"middle {layer['side']}"
+        trace |= {"textposition": position, "textfont": {"size": layer["font"], "color": layer["ink"]}}
+    if kind == "squares":
+        mode = "markers+text" if "font" in layer else "markers"
+        return points(mode) | trace | {"hoverinfo": "none", "marker": _square(layer, fills)}
+    return points("text") | trace if kind == "labels" else points("markers") | trace | {"marker": _sign(layer)}
+
+
+def _square(layer: Layer, fills: Sequence[str]) -> dict[str, Any]:
+    """The marker of squares: of fates, one flat band of the colour scale for each code."""
+    look = {"symbol": "square", "size": layer["size"], "opacity": layer["opacity"], "line": {"width": 0}}
+    if "colour" in layer:
+        return look | {"color": layer["colour"]}
+    scale = [[(code + end) / FATE_COUNT, fill] for code, fill in enumerate(fills) for end in (0, 1)]
+    look |= {"colorscale": scale, "cmin": FATE_RANGE[0], "cmax": FATE_RANGE[1], "showscale": False}
+    return look | {"color": layer["fate"]} if "fate" in layer else look
+
+
+def _sign(layer: Layer) -> dict[str, Any]:
+    look = {"size": layer["size"], "color": layer["colour"]}
+    look |= {"line": {"width": layer["stroke"], "color": layer["colour"]}}
+    if "sign" not in layer:
+        return look
+    names: Sequence[str] = layer.get("signs", ())
+    return look | {"symbol": [each if isinstance(each, str) else names[each] for each in layer["sign"]]}
 
 
 def axis(least: float, most: float, *, down: bool = False, **more: Any) -> dict[str, Any]:

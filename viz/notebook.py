@@ -12,8 +12,9 @@ from decoding.errors import ParamError
 from decoding.types import Trace
 
 from . import token_text
+from .cells import as_trace
 from .methods import label_of
-from .palette import THEMES
+from .palette import MEANINGS, THEMES
 from .run_state import RunState
 from .stream import encode
 from .view import Figure
@@ -122,7 +123,8 @@ class _Drawing:
             for place, part in enumerate(patch.get("data", ())):
                 merged["data"][place] = merge(merged["data"][place], part)
             merged["layout"] = _overlaid(merged["layout"], patch.get("layout", {}))
-        return merged
+        fills = self._plain([meaning.colour for meaning in MEANINGS])
+        return merged | {"data": [as_trace(part, fills) if "layer" in part else part for part in merged["data"]]}
 
     def framed(self, layout: Mapping[str, Any], step: str, subtitle: Sequence[str] = ()) -> dict[str, Any]:
         """A layout with a title, for which the page has no need, and with lines below it."""

@@ -11,8 +11,9 @@ from decoding.types import Header
 from .run_state import RunState
 from .tables import Table
 
-Figure = dict[str, Any]  # {"data": [...], "layout": {...}} of plotly, with the encodings of stream/encode.py in it
-Patch = dict[str, Any]  # {"data": [{attribute: value} per trace], "layout": {...}}: only what changes
+# {"data": [...], "layout": {...}} of plotly and of cells.py, with the encodings of stream/encode.py in it
+Figure = dict[str, Any]
+Patch = dict[str, Any]  # {"data": [{attribute: value} per part], "layout": {...}}: only what changes
 
 
 class Picture(NamedTuple):
@@ -32,7 +33,8 @@ def always(header: Header) -> bool:
 class View:
     """One view of a run. The page's player knows it by its name and handles it by its kind.
 
-    kind "plot": `base` gives {"data", "layout"} and `frame` {"data": one dict per trace, "layout"?: a few values}.
+    kind "plot": `base` gives {"data", "layout"} and `frame` {"data": one dict per part, "layout"?: a few values}.
+    A part of a figure's data is a trace of plotly or a layer of cells: see cells.py.
     kind "text" and "numbers": plain JSON that the player writes as text; notebook.py makes their figures.
     A view that grows sends with each frame only the points of that step: the player shows all up to the step.
     """
@@ -41,18 +43,18 @@ class View:
     label: str
     kind: Literal["plot", "text", "numbers"]
     look_for: str  # one line: what to look for
-    # Once: layout, axes, traces without their points. "draws" may hold fates that it draws though no node has them, for
+    # Once: layout, axes, parts without their points. "draws" may hold fates that it draws though no node has them, for
     # the legend, and "key" what it draws that is no fate: a colour, hatch and ink, a symbol or a sample, with words.
     base: Callable[[RunState], Figure]
     frame: Callable[[RunState, int], Patch]  # step k: what changes
     shows: Callable[[Header], bool] = always  # whether a run has it
     grows: bool = False
     slides: bool = False  # its points have ids: slow play moves them from step to step
-    # Per trace of a plot: "points" where customdata holds each point's node (-1: none), "rows" where the rows of a
-    # matrix are the step's nodes, "own" where a line leads from a node to the token that the target wrote itself behind
-    # it; None where the trace shows no nodes.
+    # Per part of a plot: "points" where a column holds each point's node, -1 for none ("nodes" of a layer, "customdata"
+    # of a trace); "rows" where the rows of a matrix are the step's nodes; "own" where a line leads from a node to the
+    # token that the target wrote itself behind it; None where the part shows no nodes.
     nodes: tuple[str | None, ...] = ()
-    # Per trace: the phase of the step from which it is seen.
+    # Per part: the phase of the step from which it is seen.
     phases: tuple[Literal["propose", "verify", "accept", "commit"], ...] = ()
     # The view as a table. Where its rows are the step's nodes, the player has all columns of them: these are headings
     # and names of columns, and a "table" of the base names other rows. All other rows are made here when asked for.

@@ -1,6 +1,7 @@
 // The bare page's script: the player as it is, and those of its parts that tests look into.
 import { Player } from "../../assets/player/player.js";
 import { axisName } from "../../assets/player/charts/axes.js";
+import { asTraces } from "../../assets/player/charts/layers.js";
 import { library } from "../../assets/player/charts/library.js";
 import { pairPatch } from "../../assets/player/charts/pair.js";
 import { markerShape } from "../../assets/player/charts/shapes.js";
@@ -14,6 +15,6 @@ import { explain } from "../../assets/player/text/explain.js";
 import { sourceWords } from "../../assets/player/text/words.js";
 
 globalThis.Specscope = {
-  Player, Race, PHASES, axisName, explain, library, markerShape, pairPatch, seenNodes, showTable, sourceWords,
+  Player, Race, PHASES, asTraces, axisName, explain, library, markerShape, pairPatch, seenNodes, showTable, sourceWords,
   toggleFullScreen, unescapeMarkup,
 };

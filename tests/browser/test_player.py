@@ -298,8 +298,7 @@ def test_words_in_cells_are_the_figures_own_on_the_screen_and_in_pictures(show: 
     plot = "player.cards.cards.get('window').content"
     drawn = shown.run(f"[...{plot}.cells.words.children].map((node) => node.textContent)")
     told = shown.run(
-        f"{plot}.figure.data.filter((trace) => trace.mode === 'markers+text' && trace.visible !== false "
-        "&& trace.text?.length)"
+        f"{plot}.figure.data.filter((trace) => trace.font && trace.visible !== false && trace.text?.length)"
         ".flatMap((trace) => Array.from(trace.text, Specscope.unescapeMarkup)).filter(Boolean)"
     )
     assert drawn == told and len(drawn) > 10
@@ -332,7 +331,7 @@ def test_every_trace_that_has_points_is_drawn(show: Callable[..., Shown], method
         "[...player.cards.cards.values()].filter((card) => card.content.figure).flatMap(({ view, content }) => "
         "content.figure.data.map((trace, i) => [view.name, i, trace])"
         ".filter(([, i, trace]) => trace.visible !== false && (trace.x ?? trace.y ?? trace.z)?.length "
-        "&& !content.cells.taken.has(i) && content.gd._fullData[i].visible !== true)"
+        "&& !content.cells.here.has(i) && content.gd._fullData[i].visible !== true)"
         ".map(([name, i]) => `${name} ${i}`))"
     )
     assert lost == []

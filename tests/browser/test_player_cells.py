@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from tests.viz.records import METHODS, record
-from viz.boards.board import GAINED, GONE, OUTCOMES
+from viz.cells import SYMBOLS
+from viz.notebook import _Drawing
 from viz.palette import MEANINGS
 
 Show = Callable[..., Any]
 # Of every point and word that the page drew itself: what it is, and where and how it looks by plotly's own drawing.
 DRAWN = """async (name) => {
   const { gd, cells, figure } = player.cards.cards.get(name).content;
-  const taken = [...cells.taken].map(([i, { trace, kind }]) => ({ i, trace, kind }));
+  const taken = cells.drawn.map(([, layer]) => (
+    { trace: Specscope.asTraces({ ...figure, data: [layer] })[0], kind: layer.layer }));
   const round = (value) => Math.round(value * 2) / 2;
   const ours = [...cells.squares.children].flatMap((path) => path.getAttribute("d").match(/M[^M]+/g).map((d) => {
     const [, x, y, side] = d.match(/^M([-\\d.]+) ([-\\d.]+)h([-\\d.]+)/).map(Number);
@@ -52,13 +55,13 @@ DRAWN = """async (name) => {
   return { ours: ours.sort(), squares: squares.sort(), words, their, signs, lengths: [...lengths] };
 }"""
 
-# A node of every trace of a view that shows any, and where on the page its picture has its middle.
+# A node of every part of a view that shows any, and where on the page its picture has its middle.
 PLACES = """(() => {
   const { box, marks, view, figure } = player.cards.cards.get(given).content;
   const area = box.getBoundingClientRect();
   return view.nodes.flatMap((kind, trace) => {
     const told = figure.data[trace], axes = kind && marks.axes(trace);
-    const known = Array.from(told.customdata ?? told.z?.keys() ?? [], Number);
+    const known = Array.from(told.nodes ?? told.customdata ?? told.z?.keys() ?? [], Number);
     const end = { bar: told.orientation === "h" ? "x" : "y" }[told.type]; // where marks of a bar are
     const i = known.findIndex((node, point) => node >= 0 && (!end || told[end][point] > 0));
     const own = kind === "rows" ? marks.litCells(trace, known[i]) : axes && i >= 0 ? marks.points(trace, known[i]) : [];
@@ -91,8 +94,8 @@ def test_cells_are_where_and_what_plotly_draws(show: Show, method: str) -> None:
 
 
 def test_signs_have_the_shapes_of_plotlys_markers(show: Show) -> None:
-    """Every sign that a figure may carry, by name or number: its box and the length of its outline."""
-    symbols = [*{meaning.symbol for meaning in MEANINGS}, *OUTCOMES.values(), GONE, GAINED]
+    """Every sign that a figure may carry: its box and the length of its outline."""
+    symbols = [*{meaning.symbol for meaning in MEANINGS} | {*SYMBOLS}]
     pairs = show(record("lookahead"), step=6).page.evaluate(
         """async (symbols) => {
       const other = document.body.appendChild(document.createElement("div"));
@@ -113,9 +116,33 @@ def test_signs_have_the_shapes_of_plotlys_markers(show: Show) -> None:
         assert ours == pytest.approx(theirs, abs=0.6), symbol
 
 
-def test_a_symbol_that_is_not_known_is_left_to_plotly(show: Show) -> None:
+def test_a_symbol_that_is_not_known_is_not_drawn(show: Show) -> None:
     shown = show(record("lookahead"), step=6)
-    assert shown.run("['pentagon', 22, 'toString'].map(Specscope.markerShape)") == [None, None, None]
+    assert shown.run("['pentagon', '', 'toString'].map(Specscope.markerShape)") == [None, None, None]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_pictures_and_notebooks_draw_cells_alike(show: Show, method: str) -> None:
+    """Both say a layer in plotly's words: the page for pictures that are saved, Python for notebooks."""
+    trace = record(method)
+    k = min(6, len(trace.steps) - 1)
+    shown = show(trace, step=k, height=2400)
+    shown.do(f"player.seek({k}, 'commit')")
+    layers = 0
+    for name in shown.run("player.cards.views.filter((view) => view.kind === 'plot').map((view) => view.name)"):
+        found = shown.run(
+            "(() => { const { record, frames, theme } = player, view = record.view(given);"
+            f"const figure = frames.figure(view, {k}, 'commit', theme, null);"
+            "return Specscope.asTraces(figure).map((trace, i) => ('layer' in figure.data[i] ? Object.fromEntries("
+            "Object.entries(trace).map(([key, value]) => [key, JSON.parse(JSON.stringify(value, (_, part) => "
+            "ArrayBuffer.isView(part) ? Array.from(part) : part))])) : null)); })()",
+            name,
+        )
+        wanted = json.loads(json.dumps(_Drawing(trace, name, "light", None).picture(k)["data"]))
+        for mine, theirs in zip(found, wanted, strict=True):
+            layers += mine is not None
+            assert mine is None or mine == theirs, name
+    assert layers or method == "autoregressive"
 
 
 def test_cells_are_pointed_at_and_pinned(show: Show) -> None:

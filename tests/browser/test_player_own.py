@@ -117,6 +117,6 @@ def test_the_pair_compares_at_the_place_of_an_own_token(show: Show) -> None:
     shown.wait(f"{figure}[4].text[0].includes('own token')")
     shares = dict(step.top[step.path[-1]])
     assert max(shown.run(f"Array.from({figure}[0].x)")) == pytest.approx(max(shares.values()), abs=1e-3)
-    assert step.emitted[-1] in shares and len(shown.run(f"{figure}[3].marker.symbol")) == 1
+    assert step.emitted[-1] in shares and len(shown.run(f"{figure}[3].sign")) == 1
     best = [float(row.split("\n")[-1]) for row in shown.page.locator(".ss-best li").all_inner_texts()]
     assert best == pytest.approx([*shares.values()], abs=1e-3) and shown.page.locator(".ss-same").count() == 1

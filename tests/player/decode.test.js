@@ -93,16 +93,15 @@ test("names of a patch cannot reach into what all objects share", () => {
   const hostile = JSON.parse('{"__proto__": {"polluted": 1}, "constructor": {"prototype": {"polluted": 1}}}');
   resolve(hostile, scope());
   overlay({}, resolve(hostile, scope()));
-  overlay({}, JSON.parse('{"__proto__.polluted": 1, "constructor.prototype": 1}'));
   assert.equal({}.polluted, undefined);
   assert.equal(Object.prototype.polluted, undefined);
 });
 
 test("a patch lies over its base and touches neither", () => {
   const base = { marker: { color: "red", size: 3 }, x: [1, 2], line: { width: 1 } };
-  const patch = { "marker.color": "blue", x: [9], line: { dash: "dot" }, "new.part": 1 };
+  const patch = { marker: { color: "blue" }, x: [9], line: { dash: "dot" }, fresh: 1 };
   const before = structuredClone([base, patch]);
-  const expected = { marker: { color: "blue", size: 3 }, x: [9], line: { width: 1, dash: "dot" }, new: { part: 1 } };
+  const expected = { marker: { color: "blue", size: 3 }, x: [9], line: { width: 1, dash: "dot" }, fresh: 1 };
   assert.deepEqual(overlay(base, patch), expected);
   assert.deepEqual([base, patch], before);
   assert.deepEqual(overlay(base, null), base);

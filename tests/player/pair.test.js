@@ -33,7 +33,7 @@ test("bars: the likeliest first, the guess and what was taken among them, and th
   assert.deepEqual(data[DETAIL.names].text, ["#9", "#7"]);
   assert.deepEqual(data[DETAIL.target], { x: [0.6, 0.25], customdata: [-1, 2] });
   assert.deepEqual(data[DETAIL.draft], { x: [0.5], y: [1.2], customdata: [2] });
-  assert.deepEqual(data[DETAIL.marks], { x: [1.17, 1.1], y: [0, 1], marker: { symbol: ["diamond", "symbol-3"] } });
+  assert.deepEqual(data[DETAIL.marks], { x: [1.17, 1.1], y: [0, 1], sign: ["diamond", "symbol-3"] });
 });
 
 test("a guess that is not among the best has its bar all the same, and no more rows than fit", () => {
@@ -88,7 +88,7 @@ test("the target's own token is no guess, but has its place", () => {
   const { data } = pinned(record(), 1, { own: true });
   assert.match(data[DETAIL.say].text[0], /^own: /);
   assert.deepEqual(data[DETAIL.names].text, ["#9", "#7"]);
-  assert.deepEqual(data[DETAIL.marks].marker.symbol, ["diamond"]);
+  assert.deepEqual(data[DETAIL.marks].sign, ["diamond"]);
 });
 
 test("nothing is drawn where the alternatives or the node are not known", () => {

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from decoding.types import Trace
+from tests.viz.engines import FILLS
+from viz.cells import as_trace
 from viz.palette import LIGHT
 from viz.run_state import RunState
 from viz.stream.encode import resolve
@@ -20,7 +22,7 @@ def drawn(trace: Trace, view: View, k: int) -> dict[str, Any]:
         for trace_, part in zip(figure["data"], patch.get("data", ()), strict=False):
             merge(trace_, part, append=view.grows)
         merge(figure["layout"], patch.get("layout", {}), append=False)
-    return figure
+    return figure | {"data": [as_trace(part, FILLS) if "layer" in part else part for part in figure["data"]]}
 
 
 def merge(base: dict[str, Any], patch: dict[str, Any], *, append: bool) -> None:

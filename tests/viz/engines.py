@@ -8,7 +8,8 @@ from typing import Any
 from decoding.engine import Engine
 from decoding.types import Step, Trace
 from tests.families import machine
-from viz.palette import LIGHT
+from viz.cells import as_trace
+from viz.palette import LIGHT, MEANINGS
 from viz.run_state import RunState
 from viz.stream import encode
 
@@ -24,6 +25,7 @@ PARAMS: dict[str, dict[str, Any]] = {
     "ouroboros": {"W": 4, "G": 4},
     "rest": {},
 }
+FILLS = [LIGHT[meaning.colour[1:]] for meaning in MEANINGS]
 RUNS = [(family, method) for family in ("mistral", "llama") for method in PARAMS]
 PROMPT = (3, 1, 4, 1, 5, 9, 2, 6) * 5
 
@@ -50,7 +52,8 @@ def drawn(state: RunState, k: int, view: Any) -> list[dict[str, Any]]:
     """The traces of a view at a step, the base's attributes included."""
     step = state.steps[k]
     base, patch = (plain(value, state, step) for value in (view.base(state), view.frame(state, k)))
-    return [
+    parts = [
         {**before, **after, "marker": {**before.get("marker", {}), **after.get("marker", {})}}
         for before, after in zip(base["data"], patch.get("data", [{}] * len(base["data"])), strict=True)
     ]
+    return [as_trace(part, FILLS) if "layer" in part else part for part in parts]

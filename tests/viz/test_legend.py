@@ -19,15 +19,17 @@ COLOURS = {meaning.colour: meaning.fate for meaning in MEANINGS}
 OWN_LEGEND = ("timeline", "pair")  # whose figures name their colours themselves
 
 
-def marked(look: dict[str, Any], trace: dict[str, Any]) -> set[Fate]:
-    """The fates that the points of a trace are drawn as; `look` is its marker with the names of colours in it."""
+def marked(part: dict[str, Any], trace: dict[str, Any]) -> set[Fate]:
+    """The fates that the points of a part are drawn as; `trace` is the same without names of colours in it."""
+    look = part.get("marker", {})
     if not all(len(trace[side]) for side in "xyz" if side in trace):
         return set()
     if trace.get("type") == "heatmap":
         return {Fate(int(code) - 1) for row in trace["z"] for code in row if 0 < code <= len(MEANINGS)}
-    if look.get("colorscale") == FATE_SCALE:
-        return {Fate(int(code)) for code in trace["marker"]["color"]}
-    return {COLOURS[look["color"]]} if look.get("color") in COLOURS else set()
+    if "fate" in part or look.get("colorscale") == FATE_SCALE:
+        return {Fate(int(code)) for code in (trace["fate"] if "fate" in part else trace["marker"]["color"])}
+    colour = part.get("colour", look.get("color"))
+    return {COLOURS[colour]} if colour in COLOURS else set()
 
 
 def told_by_nodes(state: RunState) -> set[Fate]:
@@ -42,8 +44,10 @@ def unexplained(state: RunState, name: str) -> set[Fate]:
     for k, step in enumerate(state.steps):
         patch = VIEWS[name].frame(state, k).get("data", ())
         for before, after in zip_longest(base["data"], patch, fillvalue={}):
-            whole = {**before, **after, "marker": {**before.get("marker", {}), **after.get("marker", {})}}
-            found |= marked(whole["marker"], plain(whole, state, step))
+            whole = {**before, **after}
+            if "marker" in before:
+                whole["marker"] = {**before["marker"], **after.get("marker", {})}
+            found |= marked(whole, plain(whole, state, step))
     return found - told_by_nodes(state) - set(base.get("draws", ()))
 
 
@@ -67,7 +71,8 @@ def test_every_fate_of_a_recorded_run_is_in_the_legend(method: str) -> None:
 def test_every_bar_of_the_cache_is_explained() -> None:
     """Grey and striped bars are no fates: the view's own key tells what they are."""
     base = cache.base(run_state("mistral", "lookahead"))
-    bars = [trace["marker"] for trace in base["data"][1:] if trace["type"] == "bar"]  # the first are the empty slots
+    slots = base["data"][1:]  # behind the empty ones
+    bars = [part["marker"] for part in slots if part.get("type") == "bar"]
     looks = {(look["color"], look.get("pattern", {}).get("shape", "")) for look in bars if look["color"] not in COLOURS}
     assert looks == {(item["colour"], item.get("hatch", "")) for item in base["key"]}
     assert all(item["words"] and item["colour"][1:] in LIGHT for item in base["key"])

@@ -23,7 +23,7 @@ def looks(state: RunState, k: int, phase: str = "commit", skip: str = "$text") -
     base, order = cache.base(state)["data"], ("propose", "verify", "accept", "commit")
     page, found = cache._page(state.header)[0], dict[int, str]()
     for before, trace, seen in zip(base, drawn(state, k, cache), cache.VIEW.phases, strict=True):
-        if before["type"] != "bar" or order.index(seen) > order.index(phase):
+        if before.get("type") != "bar" or order.index(seen) > order.index(phase):
             continue
         colour = before["marker"]["color"]
         for length, first, line in zip(trace["x"], trace["base"], trace["y"], strict=True):

@@ -11,7 +11,8 @@ import pytest
 
 from decoding.types import Trace
 from tests.toys import counted_text, engine
-from viz.palette import THEMES
+from viz.cells import as_trace
+from viz.palette import MEANINGS, THEMES
 from viz.run_state import RunState
 from viz.stream.encode import resolve
 from viz.stream.play import Strings
@@ -54,6 +55,8 @@ def test_plotly_takes_the_figure(view: Any, method: str) -> None:
         patch = resolve(view.frame(state, last), {}, (), theme, trace.steps[last])
         for own, part in zip(figure["data"], patch["data"], strict=False):
             merge(own, part, append=view.grows)
+        fills = resolve([meaning.colour for meaning in MEANINGS], {}, (), theme)
+        figure["data"] = [as_trace(part, fills) if "layer" in part else part for part in figure["data"]]
         assert len(go.Figure(figure).data) == len(view.nodes)
     assert "$" not in json.dumps(drawn(trace, view, last)).replace("$accepted", "")
 

@@ -69,7 +69,7 @@ def test_bars_are_the_recorded_shares(method: str) -> None:
             )
             assert p == sorted(p, reverse=True) and len(p) == min(7, len(known))
             assert not node or f"t{step.tokens[node]}" in names
-            marks = dict(zip(data[MARKS]["marker"]["symbol"], data[MARKS]["y"], strict=True))
+            marks = dict(zip(data[MARKS]["sign"], data[MARKS]["y"], strict=True))
             if node:
                 assert names[marks[MEANINGS[node_fates(step)[node]].symbol]] == f"t{step.tokens[node]}"
             seen += 1

@@ -12,6 +12,7 @@ from decoding.drafting.ngram_pool import NgramPool
 from decoding.types import Role, Trace
 from tests.toys import SETTINGS, counted_text, engine, title
 from viz.boards.board import GONE
+from viz.cells import SYMBOLS
 from viz.fates import node_fates
 from viz.methods.ouroboros import inspired, learned_in
 from viz.palette import Fate
@@ -100,7 +101,7 @@ def test_what_leaves_the_pool_is_what_the_pool_drops() -> None:
         left = {tuple(guess) for guess in guesses} - set(pool.guesses(step.panel["key"]))
         data = drawn(trace, VIEW, step.index)["data"]
         marks = zip(data[MARKS]["y"], data[MARKS]["marker"].get("symbol", ()), strict=False)
-        rows = [row for row, symbol in marks if symbol == GONE]
+        rows = [row for row, symbol in marks if symbol == SYMBOLS[GONE]]
         assert {tuple(guesses[::-1][int(row) - 1]) for row in rows} == left
         gone += len(left)
     assert gone > 0

@@ -11,7 +11,8 @@ from decoding.tree import depths
 from decoding.types import Role, Step, Trace
 from tests.toys import SETTINGS, counted_text, engine, title
 from viz.boards.board import OUTCOMES
-from viz.boards.window import ANSWERS, CURRENT, DIAGONALS, FRONT, LEARNED, PAST, ROOT, SETTLED, TRACES
+from viz.boards.window import ANSWERS, CURRENT, DIAGONALS, FRONT, LEARNED, PAST, ROOT, SETTLED, PARTS
+from viz.cells import SYMBOLS
 from viz.fates import node_fates
 from viz.palette import Fate
 from viz.run_state import RunState
@@ -80,7 +81,7 @@ def test_a_diagonal_is_the_n_gram_that_was_harvested(params: dict[str, Any]) -> 
         events = step.panel["pool"]["inserted"][:W]
         for line, symbol, (key, ngram, outcome) in zip(lines, data[LEARNED]["marker"]["symbol"], events, strict=True):
             assert [where[point] for point in line[:N]] == [key, *ngram]
-            assert symbol == OUTCOMES[outcome]
+            assert symbol == SYMBOLS[OUTCOMES[outcome]]
             harvested += 1
     assert harvested > W
 
@@ -168,11 +169,11 @@ def test_only_runs_that_recorded_a_window_show_it() -> None:
         header = record(method).header
         assert VIEW.shows(header) and not VIEW.shows(replace(header, record="off"))
     assert not VIEW.shows(record("ouroboros").header)
-    assert len(VIEW.nodes) == len(VIEW.phases) == TRACES
+    assert len(VIEW.nodes) == len(VIEW.phases) == PARTS
 
 
 def test_a_wide_window_holds_no_texts_but_all_cells() -> None:
     """Texts that lie on each other help nobody."""
     trace = run("lookahead", {"W": 40, "N": 4, "G": 2})
     data = VIEW.base(RunState(trace.header))["data"]
-    assert data[PAST]["mode"] == "markers" and len(data[PAST]["x"]) == 39 + 40 + 40
+    assert "font" not in data[PAST] and len(data[PAST]["x"]) == 39 + 40 + 40

@@ -9,21 +9,22 @@ from decoding.types import Step
 
 from ..cells import (
     PITCH,
-    SIZE,
     WIDE,
     WIDE_CUT,
+    Layer,
     Phase,
-    Trace,
+    Sign,
     at,
     axis,
-    cells,
     labels,
     layout,
     lifted,
     line,
+    named_signs,
     packed,
     points,
     signs,
+    squares,
     texts,
 )
 from ..fates import node_fates
@@ -34,14 +35,14 @@ from ..view import Figure
 _Cell = tuple[int, float, float, int, Fate]  # token, column, row, node, fate
 
 _ABOVE = -0.8  # the upper edge of a board
-# What the pool did with an n-gram, as numbers of plotly's markers: a dot, a ring, a crossed ring.
-OUTCOMES = {"added": 0, "refreshed": 100, "evicted-oldest": 128}
-GONE, GAINED = 4, 117  # a cross for what was dropped, a star for what the target helped to make
+# The sign of what the pool did with an n-gram.
+OUTCOMES = {"added": Sign.DOT, "refreshed": Sign.RING, "evicted-oldest": Sign.CROSSED_RING}
+GONE, GAINED = Sign.CROSS, Sign.STAR  # what was dropped, what the target helped to make
 # The same signs in words, for tables.
 SIGNED = {
-    OUTCOMES["added"]: "new",
-    OUTCOMES["refreshed"]: "refreshed",
-    OUTCOMES["evicted-oldest"]: "new, the oldest of its key evicted",
+    Sign.DOT: "new",
+    Sign.RING: "refreshed",
+    Sign.CROSSED_RING: "new, the oldest of its key evicted",
     GONE: "evicted",
     GAINED: "helped by the target",
 }
@@ -49,7 +50,7 @@ SIGNED = {
 
 def base(left: float, right: float, rows: float, label: str) -> Figure:
     """A board of cells without a step, from column `left` to `right`, and from row 0 down to `rows`."""
-    data = [*Board.traces(), points("markers"), line("$muted", 1.2, "dot"), *[points("markers") for _ in range(3)]]
+    data = [*Board.layers(), points("markers"), line("$muted", 1.2, "dot"), *[points("markers") for _ in range(3)]]
     height = round(PITCH * (rows - _ABOVE)) + 16
     yaxis = axis(_ABOVE, rows, down=True)
     figure = layout(height, axis(left, right), yaxis, yaxis3=lifted(yaxis))
@@ -57,7 +58,7 @@ def base(left: float, right: float, rows: float, label: str) -> Figure:
 
 
 class Board:
-    """The points of one step on a board of cells, trace by trace; `traces` and `patch` have the same order."""
+    """The cells of one step, layer by layer; `layers` and `patch` have the same order."""
 
     phases: tuple[Phase, ...] = ("propose", "accept", "propose", "commit", "propose", "accept", "commit")
     nodes: tuple[str | None, ...] = ("points", None, "points", None, None, None, None)
@@ -67,19 +68,19 @@ class Board:
         self._context: list[_Cell] = []
         self._learned: list[tuple[int, float, float, Fate]] = []
         self._words: dict[str, list[tuple[str, float, float]]] = {"label": [], "outcome": []}
-        self._marks: list[tuple[int, float, float]] = []
+        self._marks: list[tuple[Sign, float, float]] = []
 
     @staticmethod
-    def traces(size: int = SIZE, *, text: bool = True) -> list[Trace]:
-        """The traces without their points."""
+    def layers() -> list[Layer]:
+        """The layers without their places."""
         return [
-            cells(None, size=size, text=text),
+            squares(),
             signs(lifted=True),
-            cells(None, size=size, text=text, opacity=0.22),
-            cells(None, size=size, text=text, opacity=0.3),
+            squares(opacity=0.22),
+            squares(opacity=0.3),
             labels("left"),
             labels("right", "$text"),
-            signs(9),
+            named_signs(9),
         ]
 
     def guess(self, place: int, x: float, y: float) -> None:
@@ -106,12 +107,12 @@ class Board:
         """Words in the first row of a step that guesses nothing."""
         self.outcome(alone(why), x, 0)
 
-    def mark(self, symbol: int, x: float, y: float) -> None:
+    def mark(self, sign: Sign, x: float, y: float) -> None:
         """A sign for what became of a row."""
-        self._marks.append((symbol, x, y))
+        self._marks.append((sign, x, y))
 
-    def patch(self, step: Step) -> list[Trace]:
-        """What changes of every trace."""
+    def patch(self, step: Step) -> list[Layer]:
+        """What changes of every layer."""
         judged, marked = self._judged(step)
         return [
             judged,
@@ -123,14 +124,14 @@ class Board:
             _marked(self._marks),
         ]
 
-    def _judged(self, step: Step) -> tuple[Trace, Trace]:
+    def _judged(self, step: Step) -> tuple[Layer, Layer]:
         """The guesses in the order of their nodes, and the signs of their fates."""
         if not self._guesses:
             return {}, {}
         xs, ys, places = zip(*sorted(self._guesses, key=lambda guess: guess[2]), strict=True)
         columns, where = step_columns(step, places, WIDE_CUT), at(xs, ys)
-        judged = where | {"text": columns["token"], "customdata": columns["id"], "marker": {"color": columns["fate"]}}
-        return judged, where | {"marker": {"symbol": columns["symbol"]}}
+        judged = where | {"text": columns["token"], "nodes": columns["id"], "fate": columns["fate"]}
+        return judged, where | {"sign": columns["symbol"]}
 
 
 def alone(why: str) -> str:
@@ -150,23 +151,23 @@ def step_columns(step: Step, places: Sequence[int], cut: int) -> dict[str, Value
     return columns | {"fate": fates(codes), "symbol": {"symbols": pack(codes, "u1")}}
 
 
-def _filled(given: Sequence[_Cell]) -> Trace:
+def _filled(given: Sequence[_Cell]) -> Layer:
     if not given:
         return {}
     ids, xs, ys, nodes, codes = zip(*given, strict=True)
-    filled = at(xs, ys) | {"text": texts(ids, WIDE_CUT), "marker": {"color": packed(codes)}}
-    return filled | {"customdata": packed(nodes)} if any(place >= 0 for place in nodes) else filled
+    filled = at(xs, ys) | {"text": texts(ids, WIDE_CUT), "fate": packed(codes)}
+    return filled | {"nodes": packed(nodes)} if any(place >= 0 for place in nodes) else filled
 
 
-def _written(given: Sequence[tuple[str, float, float]]) -> Trace:
+def _written(given: Sequence[tuple[str, float, float]]) -> Layer:
     if not given:
         return {}
     words, xs, ys = zip(*given, strict=True)
     return at(xs, ys) | {"text": {"strings": list(words)}}
 
 
-def _marked(given: Sequence[tuple[int, float, float]]) -> Trace:
+def _marked(given: Sequence[tuple[Sign, float, float]]) -> Layer:
     if not given:
         return {}
-    symbols, xs, ys = zip(*given, strict=True)
-    return at(xs, ys) | {"marker": {"symbol": packed(symbols)}}
+    chosen, xs, ys = zip(*given, strict=True)
+    return at(xs, ys) | {"sign": packed(chosen)}

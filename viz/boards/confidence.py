@@ -16,7 +16,7 @@ from ..tables import Row, Table, fate_of, text_of
 from ..view import Figure, Patch
 from .board import Board
 
-_LINE = 8  # trace
+_LINE = 8  # part of the figure
 _LOW = -0.16  # where tokens stand below the bars
 _SHOWN = 24  # tokens of a chain
 UNSURE = "stopped: less sure than the bound"
@@ -27,7 +27,7 @@ def base(label: str, gamma: int, bound: float) -> Figure:
     gamma = min(_SHOWN, gamma)
     bars: Trace = {"type": "bar", "x": [], "y": [], "width": 0.62, "hoverinfo": "none", "showlegend": False}
     bars["marker"] = {"color": "$proposed", "opacity": 0.75, "line": {"width": 0}, "pattern": {"shape": "", "size": 6}}
-    data = [*Board.traces(), bars, line("$text", 1.5, "dash"), *[points("markers") for _ in range(3)]]
+    data = [*Board.layers(), bars, line("$text", 1.5, "dash"), *[points("markers") for _ in range(3)]]
     if bound:
         data[_LINE] |= {"x": [0.4, gamma + 0.6], "y": [bound, bound]}
     levels: dict[float, str] = {0.0: "0", 0.5: "0.5", 1.0: "1"}

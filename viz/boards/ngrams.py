@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from decoding.types import Step
 
-from ..cells import PITCH, WIDE, Trace, axis, layout, lifted, line, note, packed, points, signs
+from ..cells import PITCH, WIDE, Trace, axis, layout, lifted, line, named_signs, note, packed, points
 from ..palette import Fate
 from ..run_state import RunState
 from ..tables import Cell, Row, Table, fates_of, outcome_of, texts_of
@@ -24,7 +24,7 @@ from .nodes import Nodes
 HELD, NEW = 9, 6  # n-grams shown of the key's, and of those learned
 WIDEST = 8  # tokens shown of an n-gram
 GAP = 5  # columns from the last token on the left to the first one on the right
-KEY, LEARNED, RIGHT, SIZES, NOW = 2, 3, 9, 10, 11  # traces
+KEY, LEARNED, RIGHT, SIZES, NOW = 2, 3, 9, 10, 11  # parts of the figure
 HELD_FOR_KEY = "held for the key"
 _SAMPLES = 16  # points of the line of sizes
 
@@ -43,7 +43,7 @@ class Entry(NamedTuple):
 def base(label: str, signs_in_words: str, n: int, rows: int) -> Figure:
     """The figure without a step, for n-grams of `n` tokens behind their key and for so many of them."""
     right = n + GAP
-    data = [*Board.traces(), points("lines"), points("lines"), signs(8), line("$muted"), points("markers+text")]
+    data = [*Board.layers(), points("lines"), points("lines"), named_signs(8), line("$muted"), points("markers+text")]
     for trace in data[SIZES:]:
         trace |= {"xaxis": "x2", "yaxis": "y2"}
     del data[SIZES]["x"]  # it is given by its first place and the distance of its places

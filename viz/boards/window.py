@@ -1,11 +1,11 @@
-"""A window of guesses that iterations refine: the traces of its figure, and the headings of its table."""
+"""A window of guesses that iterations refine: the parts of its figure, and the headings of its table."""
 
 from __future__ import annotations
 
-from ..cells import Phase, Trace, cells, labels, line, signs
+from ..cells import Layer, Phase, Trace, labels, line, named_signs, signs, squares
 
-FRONT, DIAGONALS, PAST, SETTLED, CURRENT, SIGNS, ANSWERS, ROOT, LEARNED, NOTE = range(10)  # the traces
-TRACES = 10
+FRONT, DIAGONALS, PAST, SETTLED, CURRENT, SIGNS, ANSWERS, ROOT, LEARNED, NOTE = range(10)  # the parts
+PARTS = 10
 NODES: tuple[str | None, ...] = (None, None, "points", None, "points", None, "points", "points", None, None)
 PHASES: tuple[Phase, ...] = (
     "propose",
@@ -24,17 +24,17 @@ ANSWER = "the target's answer"
 MARGIN = {"l": 58, "r": 8, "t": 22, "b": 4, "pad": 2}
 
 
-def traces(past: Trace, size: int, *, text: bool) -> list[Trace]:
-    """The traces without their points."""
+def parts(past: Layer, size: int, *, text: bool) -> list[Layer | Trace]:
+    """The layers and lines without their places."""
     return [
         line("$accepted", 2),
         line("$explored", 1),
         past,
         signs(5, lifted=True),
-        cells(None, size=size, text=text),
+        squares(size=size, text=text),
         signs(lifted=True),
-        cells("$explored", size=size, text=text, opacity=0.15) | {"hoverinfo": "none"},
-        cells("$root", size=size, text=text, opacity=0.2),
-        signs(9),
+        squares("$explored", size=size, text=text, opacity=0.15),
+        squares("$root", size=size, text=text, opacity=0.2),
+        named_signs(9),
         labels("right"),
     ]

@@ -16,14 +16,14 @@ from ..boards.window import (
     FRONT,
     HEADINGS,
     MARGIN,
+    PARTS,
     PAST,
     ROOT,
     SETTLED,
     SIGNS,
-    TRACES,
-    traces,
+    parts,
 )
-from ..cells import PITCH, SIZE, Trace, at, axis, cells, layout, lifted, packed, texts, ticks
+from ..cells import PITCH, SIZE, Trace, at, axis, layout, lifted, packed, squares, texts, ticks
 from ..fates import node_fates
 from ..palette import Fate
 from ..panels import read_panel
@@ -53,11 +53,11 @@ def base(run: RunState) -> Figure:
     """The figure without a step."""
     n, past = _block(run.header), _past(run.header)
     columns = min(_COLUMNS, n + 12)
-    data = traces(cells(None, opacity=0.25), SIZE, text=True)
-    data[CURRENT] |= {"y": [0] * n, "customdata": [*range(1, n + 1)]}
+    data = parts(squares(opacity=0.25), SIZE, text=True)
+    data[CURRENT] |= {"y": [0] * n, "nodes": [*range(1, n + 1)]}
     data[SIGNS] |= {"y": [0] * n}
-    data[ANSWERS] |= {"y": [1] * (n + 1), "customdata": [*range(n + 1)]}
-    data[ROOT] |= {"y": [0], "customdata": [0]}
+    data[ANSWERS] |= {"y": [1] * (n + 1), "nodes": [*range(n + 1)]}
+    data[ROOT] |= {"y": [0], "nodes": [0]}
     rows = {-age: f"{age} ago" for age in (*range(5, past + 1, 5), 1)} | {0: "this pass", 1: "answers"}
     yaxis = axis(-past - 0.7, 1.7, down=True) | ticks(rows)
     xaxis = axis(0, columns, side="top", showticklabels=True, dtick=2 if columns < 30 else 5, tickformat="d")
@@ -69,22 +69,21 @@ def base(run: RunState) -> Figure:
 def frame(run: RunState, k: int) -> Patch:
     """The last iterations, up to step k."""
     n, past = _block(run.header), _past(run.header)
-    step, data = run.steps[k], [Trace() for _ in range(TRACES)]
+    step, data = run.steps[k], [Trace() for _ in range(PARTS)]
     columns = min(_COLUMNS, n + 12)
     end = step.start + min(n, columns - 8) + 0.7
     earlier = run.steps[max(0, k - past) : k][::-1]
     cells = [cell for age, before in enumerate(earlier, start=1) for cell in _iteration(before, -age, n, end - columns)]
     data[PAST] = at([x for _, x, _, _, _ in cells], [y for _, _, y, _, _ in cells])
     data[PAST] |= {"text": texts([token for token, *_ in cells]), "ids": packed([identity for *_, identity in cells])}
-    data[PAST]["marker"] = {"color": pack([fate for *_, fate, _ in cells], "u1")}
+    data[PAST]["fate"] = pack([fate for *_, fate, _ in cells], "u1")
     right = [(x, y) for _, x, y, fate, _ in cells if fate is Fate.ACCEPTED]
     data[SETTLED] = at([x for x, _ in right], [y for _, y in right])
     block = _iteration(step, 0, n, end - columns)
     codes = [fate for *_, fate, _ in block]
     data[CURRENT] = {"x": packed([x for _, x, *_ in block]), "text": texts([token for token, *_ in block])}
-    data[CURRENT]["marker"] = {"color": fates(codes)}
-    data[SIGNS] = {"x": packed([x for _, x, *_ in block])}
-    data[SIGNS]["marker"] = {"symbol": {"symbols": pack(codes, "u1")}}
+    data[CURRENT]["fate"] = fates(codes)
+    data[SIGNS] = {"x": packed([x for _, x, *_ in block]), "sign": {"symbols": pack(codes, "u1")}}
     answers = _answers(step, n)
     data[ANSWERS] = {"x": packed([*range(step.start, step.start + len(answers))]), "text": texts(answers)}
     data[ROOT] = {"x": [step.start - 1], "text": texts(step.tokens[:1])}

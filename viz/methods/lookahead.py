@@ -16,7 +16,23 @@ from ..boards import ngrams
 from ..boards import window as grid
 from ..boards.board import GONE, OUTCOMES, SIGNED, Board, step_columns
 from ..boards.nodes import Nodes, root
-from ..cells import CUT, PITCH, SIZE, WIDE_CUT, Trace, at, axis, cells, layout, lifted, note, packed, texts, ticks
+from ..cells import (
+    CUT,
+    PITCH,
+    SIZE,
+    WIDE_CUT,
+    Sign,
+    Trace,
+    at,
+    axis,
+    layout,
+    lifted,
+    note,
+    packed,
+    squares,
+    texts,
+    ticks,
+)
 from ..palette import Fate
 from ..panels import read_panel
 from ..params import read_params
@@ -60,10 +76,9 @@ def window_base(run: RunState) -> Figure:
     columns, levels = _places(N, _steady(params))
     most = max((row + 1) * (W + N - 2 - row) for row in range(N - 1))  # a narrow window shrinks while it fills
     size, text = (SIZE, True) if W + N <= _LEGIBLE else (max(5, min(SIZE, 700 // (W + N))), False)
-    past = cells("$explored", size=size, text=text)
-    past["marker"]["opacity"] = _opacity(N, levels)
-    data = grid.traces(past, size, text=text)
-    data[grid.PAST] |= {"x": [*columns], "y": [*levels], "customdata": [*range(1, most + 1)]}
+    past = squares("$explored", size=size, text=text) | {"opacity": _opacity(N, levels)}
+    data = grid.parts(past, size, text=text)
+    data[grid.PAST] |= {"x": [*columns], "y": [*levels], "nodes": [*range(1, most + 1)]}
     xs: list[float | None] = []
     ys: list[float | None] = []
     for i in range(W):
@@ -72,8 +87,8 @@ def window_base(run: RunState) -> Figure:
     data[grid.DIAGONALS] |= {"x": xs, "y": ys, "opacity": 0.6}
     ends = len(columns) - W
     data[grid.ANSWERS] |= {"x": [*range(N - 1, N - 1 + W)], "y": [N - 1] * W}
-    data[grid.ANSWERS] |= {"customdata": [ends + i + 1 for i in range(W)]}
-    data[grid.ROOT] |= {"x": [0], "y": [0], "customdata": [0]}
+    data[grid.ANSWERS] |= {"nodes": [ends + i + 1 for i in range(W)]}
+    data[grid.ROOT] |= {"x": [0], "y": [0], "nodes": [0]}
     data[grid.LEARNED] |= {"x": [i + N - 0.4 for i in range(W)], "y": [N - 0.4] * W}
     first = N + 1  # row of the guesses
     rows_of_guesses = [first + j for j in range(_SHOWN) for _ in range(length)]
@@ -100,7 +115,7 @@ def window_frame(run: RunState, k: int) -> Patch:
     """The window as step k fed it, and what the target answered."""
     params = _params(run.header)
     W, N = params.W, params.N
-    step, data = run.steps[k], [Trace() for _ in range(grid.TRACES)]
+    step, data = run.steps[k], [Trace() for _ in range(grid.PARTS)]
     rows, new = _panel(step).get("rows", [])[: N - 1], _panel(step).get("new", [])
     sizes = tuple(map(len, rows))
     steady = sizes == _steady(params)
@@ -111,15 +126,15 @@ def window_frame(run: RunState, k: int) -> Patch:
     data[grid.ANSWERS] = {"text": texts(new)}
     data[grid.ROOT] = {"text": {**node("token", 0, 1), "cut": CUT}}
     if harvest := _harvest(step, len(new)) if steady else []:
-        data[grid.LEARNED] = {"marker": {"symbol": packed(harvest)}}
+        data[grid.LEARNED] = {"sign": packed(harvest)}
     else:
         data[grid.LEARNED] = data[grid.DIAGONALS] = {"x": [], "y": []}
     if not steady or len(new) != W:
         columns, levels = _places(N, sizes)
-        data[grid.PAST] |= at(columns, levels) | {"marker": {"opacity": _opacity(N, levels)}}
+        data[grid.PAST] |= at(columns, levels) | {"opacity": _opacity(N, levels)}
         below = range(len(rows), len(rows) + len(new))
         data[grid.ANSWERS] |= at(below, [N - 1] * len(new))
-        data[grid.ANSWERS]["customdata"] = packed([_end(sizes, i) for i in range(len(new))])
+        data[grid.ANSWERS]["nodes"] = packed([_end(sizes, i) for i in range(len(new))])
         data[grid.ROOT] |= {"y": [N - 1 - len(rows)]}
     _draw_guesses(step, _guessed(params), data)
     return {"data": data}
@@ -197,7 +212,7 @@ def _identities(run: RunState, k: int, sizes: tuple[int, ...]) -> list[int]:
     return identities
 
 
-def _harvest(step: Step, columns: int) -> list[int]:
+def _harvest(step: Step, columns: int) -> list[Sign]:
     """A sign for what the pool did with the n-gram of every column."""
     signs = [OUTCOMES[outcome] for _, _, outcome in _inserted(step)[:columns]]
     return signs if len(signs) == columns else []
@@ -210,9 +225,9 @@ def _draw_guesses(step: Step, length: int, data: list[Trace]) -> None:
         return
     fed = [place for chain in shown for place in chain]
     xs, columns = packed([*range(1, length + 1)] * len(shown)), step_columns(step, fed, CUT)
-    data[grid.CURRENT] = {"x": xs, "text": columns["token"], "customdata": columns["id"]}
-    data[grid.CURRENT] |= {"marker": {"color": columns["fate"]}}
-    data[grid.SIGNS] = {"x": xs, "marker": {"symbol": columns["symbol"]}}
+    data[grid.CURRENT] = {"x": xs, "text": columns["token"], "nodes": columns["id"]}
+    data[grid.CURRENT] |= {"fate": columns["fate"]}
+    data[grid.SIGNS] = {"x": xs, "sign": columns["symbol"]}
     if more:
         data[grid.NOTE] = {"text": {"strings": [f"and {more} more in the pool"]}}
 
@@ -243,12 +258,10 @@ def pool_base(run: RunState) -> Figure:
     n, held, new = _size(_params(run.header))
     figure = ngrams.base("N-gram pool", f"{_SIGNS}  ✕ gone", n, max(held, new))
     data, right = figure["data"], n + ngrams.GAP
-    data[ngrams.KEY] |= {"x": [0], "y": [0], "customdata": [0]}
-    data[ngrams.KEY]["marker"] = data[ngrams.KEY]["marker"] | {"color": [Fate.ROOT]}
+    data[ngrams.KEY] |= {"x": [0], "y": [0], "nodes": [0], "fate": [Fate.ROOT]}
     places = [(right + i, y) for y in range(1, new + 1) for i in range(n + 1)]
-    colours = [Fate.PROMPT if x == right else Fate.EXPLORED for x, _ in places]
-    data[ngrams.LEARNED] |= {"x": [x for x, _ in places], "y": [y for _, y in places]}
-    data[ngrams.LEARNED]["marker"] = data[ngrams.LEARNED]["marker"] | {"color": pack(colours, "u1")}
+    fates = [Fate.PROMPT if x == right else Fate.EXPLORED for x, _ in places]
+    data[ngrams.LEARNED] |= {"x": [x for x, _ in places], "y": [y for _, y in places], "fate": pack(fates, "u1")}
     data[ngrams.RIGHT] |= {"x": [right + n + 0.9] * new, "y": [*range(1, new + 1)]}
     return figure
 
@@ -274,7 +287,7 @@ def pool_frame(run: RunState, k: int) -> Patch:
     data[ngrams.KEY] = {"text": {**node("token", 0, 1), "cut": WIDE_CUT}}
     data[ngrams.LEARNED] = {"text": texts(tokens, WIDE_CUT), **fewer}
     fewer = fewer and {"x": packed([2 * n + ngrams.GAP + 0.9] * len(shown))}
-    data[ngrams.RIGHT] = {"marker": {"symbol": packed([OUTCOMES[outcome] for _, _, outcome in shown])}, **fewer}
+    data[ngrams.RIGHT] = {"sign": packed([OUTCOMES[outcome] for _, _, outcome in shown]), **fewer}
     return {"data": data}
 
 
@@ -315,12 +328,12 @@ def _new(inserted: Sequence[tuple[int, list[int], str]]) -> int:
     return sum(outcome != "refreshed" for _, _, outcome in inserted)
 
 
-def _signs_of_held(held: Sequence[list[int]], inserted: Sequence[list[int]], capacity: int) -> dict[int, int]:
+def _signs_of_held(held: Sequence[list[int]], inserted: Sequence[list[int]], capacity: int) -> dict[int, Sign]:
     """A sign, by their numbers, for those of the n-grams held that the insertions moved to the front, or out."""
     size = len(held[0]) if held else 0
     order: list[tuple[int, ...]] = [tuple(ngram) for ngram in held]
     numbers = {ngram: number for number, ngram in enumerate(order)}
-    signs: dict[int, int] = {}
+    signs: dict[int, Sign] = {}
     for ngram in inserted:
         guess = tuple(ngram[:size])
         known = guess in order

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from decoding.methods.medusa import MedusaPanel
 from decoding.types import Step
 
-from ..boards.board import OUTCOMES, Board
-from ..cells import PITCH, axis, layout, lifted, points, ticks
+from ..boards.board import Board
+from ..cells import PITCH, Sign, axis, layout, lifted, points, ticks
 from ..fates import emitted_fates
 from ..panels import read_panel
 from ..run_state import RunState
@@ -21,7 +21,7 @@ from .base import Screen
 _RANKS, _HEADS = 14, 12  # shown
 _WIDE = 1.75  # a head's place is wider than a cell: few heads, and their tokens' texts stand out
 _WRITTEN = -1.5  # the row of what was written
-_RING = OUTCOMES["refreshed"]
+_MARKS = 6  # part of the figure: rings around what was written
 _OF_RANK = (0.9, 0.3, 0.3)  # weights of a head's first guesses, of which no probability is recorded
 
 
@@ -31,8 +31,8 @@ def _panel(step: Step) -> MedusaPanel:
 
 def base(run: RunState) -> Figure:
     """Heads by ranks without a step."""
-    data = [*Board.traces(), *[points("markers") for _ in range(5)]]
-    data[6]["marker"] |= {"size": 30, "color": "$text"}
+    data = [*Board.layers(), *[points("markers") for _ in range(5)]]
+    data[_MARKS] |= {"size": 30}
     names: dict[float, str] = {head: f"head {head}" for head in range(1, _HEADS + 1)}
     ranks: dict[float, str] = {rank: f"rank {rank}" for rank in range(_RANKS)} | {_WRITTEN: "written"}
     yaxis = axis(-2.4, _RANKS + 0.4, down=True) | ticks(ranks)
@@ -52,7 +52,7 @@ def frame(run: RunState, k: int) -> Patch:
         board.guess(node, head, rank)
     for head, hit in enumerate(_panel(step).get("hits", [])[:_HEADS], start=1):
         if hit is not None and (head, hit) in guesses:
-            board.mark(_RING, head, hit)
+            board.mark(Sign.RING, head, hit)
     for x, (token, fate) in enumerate(zip(step.emitted, emitted_fates(step), strict=True), start=1):
         if x <= _HEADS:
             board.learned(token, x, _WRITTEN, fate)

@@ -144,10 +144,7 @@ def resolve(
             return matrix(value["closure"], step).tolist()
         if "bdata" in value:
             return unpack(value).tolist()
-        parts = (
-            (name, part) for name, part in value.items() if name != "cell_layer"
-        )  # of the page alone: see cells.py
-        return {name: resolve(part, texts, strings, theme, step) for name, part in parts}
+        return {name: resolve(part, texts, strings, theme, step) for name, part in value.items()}
     if isinstance(value, list | tuple):
         return [resolve(part, texts, strings, theme, step) for part in value]
     return value

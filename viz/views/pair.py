@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from decoding import tree
 from decoding.types import Header, Step
 
-from ..cells import Trace, axis, labels, layout, note, packed, points, ticks
+from ..cells import Trace, axis, labels, layout, note, packed, signs, ticks
 from ..fates import node_fates, places_of, siblings, target_choice
 from ..methods import screen_of
 from ..palette import MEANINGS, Fate
@@ -59,8 +59,7 @@ def base(run: RunState) -> Figure:
     drawn = {"shape": "/", "size": 6, "fillmode": "overlay", "fgcolor": "$paper", "fgopacity": 0.9}
     draft = bar | {"y": [], "marker": {"color": "$proposed", "line": {"width": 0}, "pattern": drawn}}
     names = labels("left", "$text") | {"x": [-0.02] * _ROWS}
-    look = {"size": 9, "color": "$text", "line": {"width": 1.5, "color": "$text"}}
-    marks = points("markers", marker=look, cell_layer="signs")
+    marks = signs(9, stroke=1.5)
     data = [target, draft, names, marks, labels("right", "$text") | {"x": [-0.36, -0.36], "y": [-2.4, -1.6]}]
     notes = [note("■ p of the target", 0.0, -0.75, "left"), note("▨ q of the drafter", 0.45, -0.75, "left")]
     notes.append(note("◆ taken", 1.22, -0.75, "right"))
@@ -106,11 +105,11 @@ def pair_detail(run: RunState, k: int, node: int) -> Patch:
     if drawn:
         data[DRAFT] = {"x": [round(shares[token], 4) for _, token in drawn], "y": [row + 0.2 for row, _ in drawn]}
         data[DRAFT]["customdata"] = packed([places.get(token, -1) for _, token in drawn])
-    signs = [(1.17, ids.index(taken), "diamond")] if taken in ids else []
+    marks = [(1.17, ids.index(taken), "diamond")] if taken in ids else []
     if node:
-        signs.append((1.1, ids.index(step.tokens[node]), MEANINGS[node_fates(step)[node]].symbol))
-    xs, ys, symbols = zip(*signs, strict=True) if signs else ((), (), ())
-    data[MARKS] = {"x": [*xs], "y": [*ys], "marker": {"symbol": [*symbols]}}
+        marks.append((1.1, ids.index(step.tokens[node]), MEANINGS[node_fates(step)[node]].symbol))
+    xs, ys, symbols = zip(*marks, strict=True) if marks else ((), (), ())
+    data[MARKS] = {"x": [*xs], "y": [*ys], "sign": [*symbols]}
     data[SAY] = {"text": {"strings": [sentence(run.header, step, node), _rank(step, parent, taken)]}}
     return {"data": data, "about": node}
 

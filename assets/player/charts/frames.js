@@ -5,7 +5,7 @@ import { PHASES, isJudged } from "../stream/fates.js";
 import { LruCache } from "../stream/lru_cache.js";
 
 /** @import { RunRecord } from "../stream/record.js" */
-/** @import { Figure, Layout, Patch, Phase, PlotTrace, Scope, Spot, View } from "../types.d.ts" */
+/** @import { Figure, Layout, Part, Patch, Phase, Scope, Spot, View } from "../types.d.ts" */
 
 const KEPT_PATCHES = 48;
 
@@ -48,6 +48,15 @@ export class Frames {
   }
 
   /**
+   * The colours of the fates, by their codes.
+   * @param {string} theme
+   */
+  fills(theme) {
+    const { colour } = this.scope(theme, true);
+    return this.record.head.fates.map((fate) => colour(fate.colour.slice(1)));
+  }
+
+  /**
    * @param {View} view
    * @param {string} theme
    */
@@ -82,7 +91,7 @@ export class Frames {
   }
 
   /**
-   * The plotly figure of a view at a step and phase.
+   * The figure of a view at a step and phase.
    * @param {View} view
    * @param {number} k
    * @param {Phase} phase
@@ -117,16 +126,15 @@ export class Frames {
   over(view, patch, phase, theme) {
     const at = PHASES.indexOf(phase);
     const base = this.base(view, theme);
-    const data = base.data.map((trace, i) => {
-      /** @type {PlotTrace} */
-      const merged = overlay({ ...trace }, patch?.data?.[i]);
+    const data = base.data.map((part, i) => {
+      const merged = /** @type {Part} */ (overlay({ ...part }, patch?.data?.[i]));
       const from = view.grows ? 0 : PHASES.indexOf(view.phases[i] ?? "propose");
       if (from > at) merged.visible = false;
       return merged;
     });
     /** @type {Layout} */
     const layout = overlay(base.layout, patch?.layout);
-    return { data, layout, summary: patch?.summary };
+    return { data, layout, fills: this.fills(theme), summary: patch?.summary };
   }
 
   /**
@@ -185,7 +193,7 @@ const copied = (part) =>
   }));
 
 /**
- * `patch` over `base` without touching either; "marker.color" reaches into "marker".
+ * `patch` over `base` without touching either.
  * @param {Attributes} base
  * @param {Attributes | null | undefined} patch
  * @returns {Attributes}
@@ -193,15 +201,8 @@ const copied = (part) =>
 export const overlay = (base, patch) => {
   const merged = { ...base };
   for (const [name, value] of Object.entries(patch ?? {})) {
-    const dot = name.indexOf(".");
-    if (dot > 0) {
-      const [outer, inner] = [name.slice(0, dot), name.slice(dot + 1)];
-      const within = merged[outer];
-      merged[outer] = overlay(isPlain(within) ? within : {}, { [inner]: value });
-    } else {
-      const below = merged[name];
-      merged[name] = isPlain(value) && isPlain(below) ? overlay(below, value) : value;
-    }
+    const below = merged[name];
+    merged[name] = isPlain(value) && isPlain(below) ? overlay(below, value) : value;
   }
   return merged;
 };

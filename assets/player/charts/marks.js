@@ -1,10 +1,10 @@
 // What is hovered, pinned and seen, and where time stands: one SVG over each chart, so that nothing is redrawn for it.
-import { axisName } from "./axes.js";
+import { axesOf, isLayer, nodesOf, sizeOf } from "./layers.js";
 import { svg } from "../dom/elements.js";
 import { isJudged } from "../stream/fates.js";
 import { seenNodes } from "../stream/tree.js";
 
-/** @import { Axis, Nodes, PlotElement, PlotTrace, Spot } from "../types.d.ts" */
+/** @import { Axis, Nodes, Part, PlotElement, Spot } from "../types.d.ts" */
 /** @import { Plot } from "./plot.js" */
 
 const ROW_MARGIN = 2; // a row of a mask may be only a few pixels high: its outline stays outside of it
@@ -103,8 +103,7 @@ export class Marks {
     const given = this.plot.figure?.data[trace];
     if (!given || given.visible === false) return null;
     const layout = this.plot.gd._fullLayout;
-    const x = /** @type {Axis | undefined} */ (layout[axisName(given.xaxis ?? "x")]);
-    const y = /** @type {Axis | undefined} */ (layout[axisName(given.yaxis ?? "y")]);
+    const [x, y] = axesOf(given).map((name) => /** @type {Axis | undefined} */ (layout[name]));
     return x && y ? { x, y, area: [x._offset, y._offset, x._length, y._length] } : null;
   }
 
@@ -116,11 +115,12 @@ export class Marks {
   points(trace, node) {
     const axes = this.axes(trace);
     const given = this.plot.figure?.data[trace];
-    if (!axes || !given?.customdata || !given.x) return [];
+    const nodes = given && nodesOf(given);
+    if (!axes || !nodes || !given.x) return [];
     /** @type {Box[]} */
     const found = [];
-    for (let i = 0; i < given.customdata.length; i += 1) {
-      if (Number(given.customdata[i]) === node) found.push(...this.around(axes, given, i, node));
+    for (let i = 0; i < nodes.length; i += 1) {
+      if (Number(nodes[i]) === node) found.push(...this.around(axes, given, i, node));
     }
     return found;
   }
@@ -139,16 +139,15 @@ export class Marks {
   /**
    * The box around a point; none where it is not in the picture.
    * @param {Axes} axes
-   * @param {PlotTrace} given
+   * @param {Part} given
    * @param {number} i
    * @param {number} node
    * @returns {Box[]}
    */
   around(axes, given, i, node) {
-    const size = (typeof given.marker?.size === "object" ? given.marker.size[i] : given.marker?.size) ?? 8;
     const left = axes.x._offset + axes.x.d2p(given.x?.[i] ?? NaN);
     const top = axes.y._offset + axes.y.d2p(given.y?.[i] ?? NaN);
-    const half = Number(size) / 2 + 3;
+    const half = (sizeOf(given, i) ?? 8) / 2 + 3;
     if (!Number.isFinite(left) || !Number.isFinite(top)) return [];
     return [{ node, area: axes.area, x: left - half, y: top - half, w: 2 * half, h: 2 * half }];
   }
@@ -161,7 +160,7 @@ export class Marks {
   rowPlace(trace, node) {
     const axes = this.axes(trace);
     const given = this.plot.figure?.data[trace];
-    if (!axes || !given?.z) return null;
+    if (!axes || !given || isLayer(given) || !given.z) return null;
     const row = given.customdata ? Array.from(given.customdata, Number).indexOf(node) : node;
     if (row < 0 || row >= given.z.length) return null;
     const [top, bottom] = edges(axes.y, given.y, row, given.z.length);

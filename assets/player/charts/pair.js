@@ -203,7 +203,7 @@ export const pairPatch = (record, detail, k, pin) => {
     y: rows.map((_, i) => i), text: rows.map(({ token }) => escapeMarkup(cutText(record.visible(token), 14))),
   };
   data[detail.marks] = {
-    x: signs.map(([x]) => x), y: signs.map(([, y]) => y), marker: { symbol: signs.map(([, , symbol]) => symbol) },
+    x: signs.map(([x]) => x), y: signs.map(([, y]) => y), sign: signs.map(([, , symbol]) => symbol),
   };
   data[detail.say] = { text: pair.say.map(escapeMarkup) };
   return { data };

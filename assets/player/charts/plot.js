@@ -1,5 +1,6 @@
 // One plotly chart: drawn while its view is open and on the screen, and let go of entirely when it is closed.
 import { Cells } from "./cells.js";
+import { asTraces, nodesOf } from "./layers.js";
 import { Marks } from "./marks.js";
 import { el } from "../dom/elements.js";
 import { fateCounts, isJudged } from "../stream/fates.js";
@@ -60,11 +61,9 @@ export class Plot {
       const before = this.drawn === null ? null : this.figure;
       const figure = frames.figure(this.view, state.step, state.phase, theme, state.pin);
       this.figure = figure;
-      const rest = this.cells.take(figure);
       const layout = this.layout(figure, width);
       if (slide && this.view.slides && before) this.slide(before, figure, layout);
-      else if (this.isNews(rest, layout)) this.show(rest, layout);
-      this.cells.draw();
+      else this.still(figure, layout);
       this.box.classList.toggle("ss-celled", this.cells.catch);
       if (!before) this.listen();
       this.drawn = wanted;
@@ -73,6 +72,17 @@ export class Plot {
     this.marks.draw();
     this.describe();
     return true;
+  }
+
+  /**
+   * The page draws cells, and plotly what is new of all else.
+   * @param {Figure} figure
+   * @param {Layout} layout
+   */
+  still(figure, layout) {
+    const rest = this.cells.rest(figure);
+    if (this.isNews(rest, layout)) this.show(rest, layout);
+    this.cells.draw(figure);
   }
 
   // What of the state this view shows.
@@ -97,7 +107,7 @@ export class Plot {
    * @param {Layout} layout
    */
   isNews(data, layout) {
-    const told = this.cells.taken.size ? JSON.stringify([data, layout]) : null;
+    const told = this.cells.any ? JSON.stringify([data, layout]) : null;
     const same = told !== null && told === this.told;
     this.told = told;
     return !same;
@@ -110,7 +120,7 @@ export class Plot {
    */
   layout(figure, width) {
     const layout = definedCopy({
-      ...figure.layout, ...(this.cells.taken.size ? CLEAR : {}), width, height: this.height(), autosize: false,
+      ...figure.layout, ...(this.cells.any ? CLEAR : {}), width, height: this.height(), autosize: false,
       dragmode: false, hovermode: "closest",
     });
     for (const [name, axis] of Object.entries(layout)) {
@@ -126,10 +136,10 @@ export class Plot {
    * @param {Layout} layout
    */
   slide(before, after, layout) {
-    this.show(before.data, definedCopy(layout));
+    this.show(asTraces(before), definedCopy(layout));
     this.cells.clear();
     this.told = null;
-    this.show(after.data, { ...layout, transition: { duration: SLIDE_MS, easing: "cubic-in-out" } });
+    this.show(asTraces(after), { ...layout, transition: { duration: SLIDE_MS, easing: "cubic-in-out" } });
   }
 
   /**
@@ -206,7 +216,8 @@ export class Plot {
   givenNumber(point) {
     const { record, state } = this.player;
     const kind = this.view.nodes[point.curveNumber];
-    const known = this.figure?.data[point.curveNumber]?.customdata;
+    const part = this.figure?.data[point.curveNumber];
+    const known = part && nodesOf(part);
     const [number] = typeof point.pointNumber === "number" ? [point.pointNumber] : point.pointNumber;
     // Rows are nodes in order, unless the trace says which.
     if (kind === "rows") return Number(known ? known[number] : number);
@@ -239,7 +250,7 @@ export class Plot {
     const { paper_bgcolor, plot_bgcolor } = figure.layout;
     const layout = { ...this.gd.layout, paper_bgcolor, plot_bgcolor };
     const size = { format, width, height, scale: format === "png" ? 2 : 1 };
-    return library().toImage({ data: figure.data, layout, config: CONFIG }, size);
+    return library().toImage({ data: asTraces(figure), layout, config: CONFIG }, size);
   }
 
   close() {

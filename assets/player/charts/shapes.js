@@ -1,7 +1,5 @@
-// The markers of figures as paths around a place: plotly's shapes by their names or numbers, and their sizes.
+// The symbols of signs as paths around a place, in the shapes and sizes that plotly's markers of these names have.
 
-/** @type {{ [number: number]: string }} */
-const NAMES = { 0: "circle", 1: "square", 2: "diamond", 4: "x", 17: "star", 28: "circle-x", 36: "hash" };
 const TIPS = Array.from({ length: 10 }, (_, i) => [Math.sin((Math.PI * i) / 5), -Math.cos((Math.PI * i) / 5)]);
 const CORNER = [[0, 1], [1, 2], [2, 1]]; // of a cross that stands on two tips; the others are turned by quarters
 
@@ -45,14 +43,13 @@ const SHAPES = {
 };
 
 /**
- * What a marker is made of; null for one that is not drawn here.
- * @param {string | number} symbol
+ * What a symbol is made of; null for one that is not known.
+ * @param {string} symbol
  */
 export const markerShape = (symbol) => {
-  const numbered = typeof symbol === "number";
-  const name = numbered ? NAMES[symbol % 100] : String(symbol).replace(/(-open)?(-dot)?$/, "");
-  const open = numbered ? symbol % 200 >= 100 : /-open/.test(symbol);
-  const dot = numbered ? symbol >= 200 : /-dot$/.test(symbol);
+  const name = symbol.replace(/(-open)?(-dot)?$/, "");
+  const open = symbol.includes("-open");
+  const dot = symbol.endsWith("-dot");
   if (!Object.hasOwn(SHAPES, name)) return null;
   /** @type {Draw} */
   const draw = (x, y, r) => SHAPES[name](x, y, r) + (dot ? SHAPES.diamond(x, y, 0.4) : "");

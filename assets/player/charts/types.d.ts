@@ -17,7 +17,7 @@ export interface View {
 
 /** What a view says once. Which fields there are depends on its kind. */
 export interface Base {
-  data: Value[];
+  data: Value[]; // parts, with encodings in them
   layout: Layout;
   draws?: number[];
   key?: KeyItem[];
@@ -60,7 +60,7 @@ export interface NumberRow {
   first?: number;
 }
 
-/** How the picture of a pinned node is made: numbers of its traces, and words. */
+/** How the picture of a pinned node is made: numbers of its parts, and words. */
 export interface PairDetail {
   target: number;
   draft: number;
@@ -88,22 +88,42 @@ export interface LayoutAxis {
 }
 
 export interface Marker {
-  color?: string | ArrayLike<number> | ArrayLike<string>;
-  colorscale?: [number, string][];
+  color?: string | ArrayLike<number>;
+  colorscale?: (string | number)[][];
   cmin?: number;
   cmax?: number;
-  symbol?: string | number | ArrayLike<string>;
+  showscale?: boolean;
+  symbol?: string | ArrayLike<string>;
   size?: number | ArrayLike<number>;
   opacity?: number | ArrayLike<number>;
   line?: { width?: number; color?: string };
 }
 
-export type CellLayer = "squares" | "signs" | "words";
+/** A layer of cells, which the page draws itself: viz/cells.py says what the keys mean. */
+export interface Layer {
+  layer: "squares" | "signs" | "labels";
+  visible?: boolean;
+  x: ArrayLike<number>;
+  y: ArrayLike<number>;
+  yaxis?: string;
+  nodes?: ArrayLike<number>;
+  ids?: ArrayLike<number>;
+  size?: number;
+  opacity?: number | ArrayLike<number>;
+  colour?: string;
+  fate?: ArrayLike<number>;
+  sign?: ArrayLike<string | number>;
+  signs?: string[];
+  stroke?: number;
+  text?: string[];
+  font?: number;
+  ink?: string;
+  side?: "left" | "right";
+}
 
 export interface PlotTrace {
   type?: string;
   mode?: string;
-  cell_layer?: CellLayer; // which layer of cells the page draws it in; without one plotly draws it
   visible?: boolean;
   x?: ArrayLike<number>;
   y?: ArrayLike<number>;
@@ -111,6 +131,7 @@ export interface PlotTrace {
   base?: ArrayLike<number>;
   text?: string[];
   customdata?: ArrayLike<number>;
+  ids?: ArrayLike<number>;
   xaxis?: string;
   yaxis?: string;
   marker?: Marker;
@@ -120,10 +141,14 @@ export interface PlotTrace {
   hoverinfo?: string;
   opacity?: number;
   showlegend?: boolean;
+  cliponaxis?: boolean;
 }
 
+export type Part = PlotTrace | Layer;
+
 export interface Figure {
-  data: PlotTrace[];
+  data: Part[];
+  fills: string[]; // the colours of the fates, by their codes
   layout: Layout;
   summary?: string;
 }

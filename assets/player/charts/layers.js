@@ -1,0 +1,136 @@
+// Layers of cells: the parts of a figure that the page draws itself. What their keys mean stands in viz/cells.py.
+import { axisName } from "./axes.js";
+
+/** @import { Figure, Layer, LayoutAxis, Part, PlotTrace, View } from "../types.d.ts" */
+
+/**
+ * @param {Part} part
+ * @returns {part is Layer}
+ */
+export const isLayer = (part) => "layer" in part;
+
+/**
+ * The names of a part's axes in the layout.
+ * @param {Part} part
+ */
+export const axesOf = (part) => [axisName(isLayer(part) ? "x" : part.xaxis ?? "x"), axisName(part.yaxis ?? "y")];
+
+/**
+ * The node of each point of a part, where it shows any.
+ * @param {Part} part
+ */
+export const nodesOf = (part) => (isLayer(part) ? part.nodes : part.customdata);
+
+/**
+ * The size of a point in pixels; undefined where its part has none.
+ * @param {Part} part
+ * @param {number} i
+ */
+export const sizeOf = (part, i) => at(isLayer(part) ? part.size : part.marker?.size, i);
+
+/**
+ * The value of a point, where each may have its own.
+ * @template {string | number} T
+ * @param {T | ArrayLike<T> | undefined} value
+ * @param {number} i
+ */
+export const at = (value, i) => (typeof value === "object" ? value[i] : value);
+
+/**
+ * The symbol of a sign, by its name.
+ * @param {Layer} layer
+ * @param {number} i
+ */
+export const symbolOf = ({ sign, signs }, i) => {
+  const named = sign?.[i] ?? "circle";
+  return typeof named === "number" ? signs?.[named] ?? "" : named;
+};
+
+/**
+ * Which parts of a view's figures the page draws: their numbers. All layers, but one pointer finds either plotly's
+ * points or squares drawn here: squares beside bars that are pointed at, too, stay with plotly.
+ * @param {View} view
+ */
+export const drawnHere = ({ base, nodes }) => {
+  const parts = /** @type {Part[]} */ (base.data ?? []);
+  const pointed = parts.some((part, i) => nodes[i] && !isLayer(part) && part.hoverinfo !== "skip");
+  /** @param {Layer} layer */
+  const placed = (layer) => axesOf(layer).every((name) => isRanged(base.layout?.[name]));
+  return new Set(parts.flatMap((part, i) =>
+    (isLayer(part) && placed(part) && !(pointed && part.layer === "squares") ? [i] : [])));
+};
+
+/** @param {unknown} axis */
+const isRanged = (axis) => Array.isArray(/** @type {LayoutAxis | undefined} */ (axis)?.range);
+
+/**
+ * What plotly gets instead of the parts that the page draws, by their numbers: of each pair of axes one empty trace,
+ * because plotly lets go of axes without a trace, and else hidden ones.
+ * @param {View} view
+ * @param {Set<number>} here
+ */
+export const placeholders = ({ base }, here) => {
+  const held = new Set();
+  return new Map([...here].map((i) => {
+    const layer = /** @type {Layer} */ (base.data[i]);
+    const axes = axesOf(layer).join();
+    if (held.has(axes)) return [i, /** @type {PlotTrace} */ ({ type: "scatter", visible: false })];
+    held.add(axes);
+    return [i, /** @type {PlotTrace} */ ({ ...EMPTY, mode: "none", x: [0], y: [0], yaxis: layer.yaxis })];
+  }));
+};
+
+const EMPTY = { type: "scatter", x: [], y: [], hoverinfo: "skip", showlegend: false };
+
+/**
+ * A figure as plotly draws all of it: for pictures, slides and what it draws beside the page's own cells.
+ * @param {Figure} figure
+ * @returns {PlotTrace[]}
+ */
+export const asTraces = ({ data, fills }) => data.map((part) => (isLayer(part) ? asTrace(part, fills) : part));
+
+/**
+ * A layer as the trace that plotly draws it from: the counterpart of `as_trace` in viz/cells.py.
+ * @param {Layer} layer
+ * @param {string[]} fills the colours of the fates
+ * @returns {PlotTrace}
+ */
+export const asTrace = (layer, fills) => {
+  const { layer: kind, font, ink, side } = layer;
+  const squares = kind === "squares";
+  /** @type {PlotTrace} */
+  const trace = { ...EMPTY, cliponaxis: false, mode: MODES[kind] };
+  for (const name of SAME) if (name in layer) Object.assign(trace, { [name]: layer[name] });
+  if (layer.nodes) trace.customdata = layer.nodes;
+  if (font) {
+    trace.textposition = squares ? "middle center" : `middle ${side}`;
+    trace.textfont = { size: font, color: ink };
+  }
+  if (squares) Object.assign(trace, { hoverinfo: "none", marker: square(layer, fills) }, font ? { mode: "markers+text" } : {});
+  if (kind === "signs") trace.marker = sign(layer);
+  return trace;
+};
+
+const MODES = { squares: "markers", signs: "markers", labels: "text" };
+/** @type {("x" | "y" | "yaxis" | "ids" | "text" | "visible")[]} */
+const SAME = ["x", "y", "yaxis", "ids", "text", "visible"];
+
+/**
+ * The marker of squares: of fates, one flat band of the colour scale for each code.
+ * @param {Layer} layer
+ * @param {string[]} fills
+ */
+const square = ({ size, opacity, colour, fate }, fills) => {
+  const look = { symbol: "square", size, opacity, line: { width: 0 } };
+  if (colour) return { ...look, color: colour };
+  const colorscale = fills.flatMap((fill, code) => [0, 1].map((end) => [(code + end) / fills.length, fill]));
+  const bands = { ...look, colorscale, cmin: -0.5, cmax: fills.length - 0.5, showscale: false };
+  return fate ? { ...bands, color: fate } : bands;
+};
+
+/** @param {Layer} layer */
+const sign = (layer) => {
+  const { size, colour, stroke } = layer;
+  const look = { size, color: colour, line: { width: stroke, color: colour } };
+  return layer.sign ? { ...look, symbol: Array.from(layer.sign, (_, i) => symbolOf(layer, i)) } : look;
+};

@@ -1,0 +1,60 @@
+"""Layers of cells in plotly's words, and numbers in few bytes."""
+
+from __future__ import annotations
+
+import pytest
+
+from viz.boards.board import OUTCOMES, SIGNED
+from viz.cells import SYMBOLS, Sign, as_trace, labels, named_signs, packed, signs, squares
+from viz.stream.encode import unpack
+
+FILLS = [f"#{code:06x}" for code in range(10)]
+
+
+def test_squares_of_fates_are_bands_of_one_colour() -> None:
+    """Plotly finds a code's colour in the middle of its band, so that no two fates run into each other."""
+    trace = as_trace(
+        squares() | {"x": [0, 1], "y": [2, 3], "fate": [0, 9], "nodes": [4, -1], "text": ["a", "b"]}, FILLS
+    )
+    marker = trace["marker"]
+    span = marker["cmax"] - marker["cmin"]
+    for code, fill in enumerate(FILLS):
+        at = (code - marker["cmin"]) / span
+        below, above = [pair for pair in marker["colorscale"] if pair[0] <= at][-1], marker["colorscale"]
+        assert below[1] == fill and next(pair for pair in above if pair[0] > at)[1] == fill
+    assert (marker["color"], trace["customdata"], trace["text"]) == ([0, 9], [4, -1], ["a", "b"])
+    assert (trace["mode"], trace["hoverinfo"], trace["textposition"]) == ("markers+text", "none", "middle center")
+
+
+def test_squares_of_one_colour_need_no_fates() -> None:
+    trace = as_trace(squares("$root", text=False, opacity=0.2) | {"x": [0], "y": [0], "text": ["a"]}, FILLS)
+    assert trace["mode"] == "markers" and trace["marker"]["color"] == "$root" and "colorscale" not in trace["marker"]
+
+
+def test_signs_are_named_or_counted() -> None:
+    place = {"x": [0, 1], "y": [0, 0]}
+    assert as_trace(signs(lifted=True) | place | {"sign": ["x", "hash"]}, FILLS)["marker"]["symbol"] == ["x", "hash"]
+    trace = as_trace(named_signs(8) | place | {"sign": [Sign.STAR, Sign.RING]}, FILLS)
+    assert trace["marker"]["symbol"] == ["star-open", "circle-open"] and trace["marker"]["size"] == 8
+    assert "symbol" not in as_trace(signs() | place, FILLS)["marker"]
+    assert as_trace(signs(lifted=True) | place, FILLS)["yaxis"] == "y3"
+
+
+def test_labels_stand_beside_their_places() -> None:
+    trace = as_trace(labels("left") | {"x": [0], "y": [1], "text": ["since step 4"]}, FILLS)
+    assert (trace["mode"], trace["textposition"], trace["text"]) == ("text", "middle left", ["since step 4"])
+    assert trace["hoverinfo"] == "skip" and "marker" not in trace
+
+
+def test_every_sign_has_a_symbol_and_words() -> None:
+    assert len(SYMBOLS) == len(set(SYMBOLS)) == len(Sign) and SIGNED.keys() == {*Sign}
+    assert {*OUTCOMES.values()} <= {*Sign}
+
+
+@pytest.mark.parametrize(
+    "values", [[], [3], [0.5, 2], list(range(200)), [-100] * 90, list(range(-300, 300)), [70_000] * 90]
+)
+def test_numbers_are_packed_where_that_is_shorter(values: list[float]) -> None:
+    small = packed(values)
+    assert (unpack(small).tolist() if isinstance(small, dict) else small) == values
+    assert isinstance(small, dict) == (len(values) >= 90)
