@@ -54,16 +54,16 @@ _BEST = {  # the example that suits a method best; for all others, the sum
     "rest": "function",
 }
 _SHOWS = {
-    "autoregressive": "One token for every pass: what all others are measured against.",
+    "autoregressive": "Every pass writes one token: all other methods are measured against this.",
     "jacobi": "A block of guesses is read again and again until it settles from the left.",
     "lookahead": "A window of Jacobi lines feeds a pool of n-grams, and the pool guesses.",
-    "draft_model": "A small model writes ahead, the target reads along and strikes out what it would not have said.",
+    "draft_model": "A small model drafts, and the target keeps what it would have written itself.",
     "prompt_lookup": "What followed the same words in the prompt is guessed again.",
-    "ngrammys": "Many short rows at once, from the text and from the model's own bigrams.",
+    "ngrammys": "Every pass checks many short rows of guesses, from the text and from the model's own bigrams.",
     "medusa": "Heads on the last hidden state guess several tokens ahead, combined as a tree.",
-    "kangaroo": "The target's own first layers draft, and stop where they are not sure.",
-    "ouroboros": "A drafter writes by phrases, and rejected drafts become phrases for later.",
-    "rest": "What followed the same words in other texts, as a tree.",
+    "kangaroo": "The target's own first layers draft, and stop where they are unsure.",
+    "ouroboros": "A small model drafts phrase by phrase, and rejected drafts become phrases for later steps.",
+    "rest": "What followed the same words in other texts is guessed again, as a tree.",
 }
 
 

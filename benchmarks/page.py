@@ -2,7 +2,7 @@
 
 A server of its own on loopback, a browser beside it on the same cores; medians where nothing else is said. Watched
 runs are timed on several servers, each between two runs from the command line, and once more with the browser kept off
-the engine's cores, which tells the page's share of what they lose; in brackets what the middle half of their rounds
+the engine's cores, which gives the page's share of what they lose; in brackets what the middle half of their rounds
 lies between.
 """
 
@@ -82,7 +82,7 @@ TOOLS = f"""() => {{
       const waiting = () => player.record.version === before || player.root.dataset.at.startsWith("-");
       while (waiting() || player.record.last < 0) await moment(5);
       const first = performance.now() - begin;
-      const runs = () => SpecscopeApp.viewers.told.title || !player.record.check;
+      const runs = () => SpecscopeApp.viewers.facts.title || !player.record.check;
       while (runs()) await moment(100); // in here: a question from outside would wake processes while the run goes on
       return [first, player.record.end.summary.tokens_per_second];
     }},
@@ -133,7 +133,7 @@ def replayed(chromium: Any, server: Page, trace: Path) -> dict[str, float]:
     page = open_page(chromium, server, height=2400)
     page.wait_for_function(SHOWN)
     page.set_input_files(".app-bar input[type=file]", trace)
-    page.wait_for_function("SpecscopeApp.viewers.told.title === 'Your file'")
+    page.wait_for_function("SpecscopeApp.viewers.facts.title === 'Your file'")
     page.wait_for_function("document.querySelectorAll('.ss-plot .main-svg').length >= 8")
     page.evaluate(TOOLS)
     page.evaluate("bench.settled()")
@@ -188,16 +188,16 @@ def lived(chromium: Any, server: Page, method: str, rounds: int) -> list[tuple[f
 def live(*, apart: bool = False) -> dict[str, tuple[float, str]]:
     """By method, what `lived` gives over some servers: the median of the first steps, and the `shares` of speed.
 
-    `apart` keeps the browser off the engine's cores; half as many rounds tell enough of that.
+    `apart` keeps the browser off the engine's cores; half as many rounds are enough for that.
     """
     cores = sorted(os.sched_getaffinity(0)) if apart else []
     engines, visitors = cores[: len(cores) // 2], cores[len(cores) // 2 :]
     found: dict[str, list[tuple[float, float]]] = {method: [] for method in LIVE}
     for _ in range(SERVERS):
         with contextlib.ExitStack() as opened:
-            with kept_on(visitors):
+            with limited_to(visitors):
                 chromium = opened.enter_context(browser())
-            with kept_on(engines):
+            with limited_to(engines):
                 server = opened.enter_context(served())
             for method, rounds in found.items():
                 rounds += lived(chromium, server, method, ROUNDS // (1 + apart))
@@ -212,7 +212,7 @@ def shares(ratios: Sequence[float]) -> str:
 
 
 @contextlib.contextmanager
-def kept_on(cores: list[int]) -> Iterator[None]:
+def limited_to(cores: list[int]) -> Iterator[None]:
     """What is started in the block runs on these cores only, if any are named."""
     if not cores:
         yield
@@ -229,11 +229,11 @@ def alone(method: str) -> float:
     """Tokens/s of the same run from the command line, on as many threads as the page decodes with."""
     threads = str(max(1, (os.cpu_count() or 1) - 1))
     command = ["run", "--method", method, "--prompt", SUM, "--max-new-tokens", "200", "--record", "full", "--json"]
-    told = subprocess.run(
+    printed = subprocess.run(
         [sys.executable, "-m", "decoding", *command, "--threads", threads],
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
-    return float(json.loads(told)["tokens_per_second"])
+    return float(json.loads(printed)["tokens_per_second"])
 
 
 def report() -> str:
@@ -262,10 +262,10 @@ def report() -> str:
     ]
     for method, (first, ratio) in together.items():
         rows.append([f"Run pressed, first step of {method} seen, s", f"{first / 1000:.2f}", "1.0"])
-        told = f"tokens/s of {method} watched, against the command line"
-        rows.append([told, ratio, "95%"])
+        label = f"tokens/s of {method} watched, against the command line"
+        rows.append([label, ratio, "95%"])
         if method in apart:
-            rows.append([f"{told}, browser on other cores", apart[method][1], ""])
+            rows.append([f"{label}, browser on other cores", apart[method][1], ""])
     where = f"{os.cpu_count()} cores, {platform.machine()}, Chromium {version}, gradio {gradio.__version__}"
     versions = f"plotly {plotly.__version__}, torch {torch.__version__}, {datetime.date.today()}"
     return f"Written by `python -m benchmarks.page --out benchmarks/page.md`.\n\n{where}, {versions}.\n\n{table(rows)}"

@@ -13,7 +13,7 @@ from .chat import Chat
 from .codec import Message
 from .errors import OptionError, ParamError
 from .methods import METHODS, Method
-from .model.session import Tell
+from .model.session import ProgressCallback
 from .params import Params, shown
 from .parts import Part, Parts
 from .sampling import Sampling
@@ -51,7 +51,7 @@ class Request:
     parts: Mapping[str, Part]  # that the method needs, beside a drafter
     memory: dict[str, Any]  # what the method keeps from run to run
     cancel: threading.Event  # ends the run once it is set
-    progress: Tell | None
+    progress: ProgressCallback | None
     chat: Chat | None
 
 
@@ -122,17 +122,19 @@ def _check_options(options: Mapping[str, object]) -> None:
         raise OptionError(f"there is no option {shown(unknown[0])}; known ones: {', '.join(sorted(known))}")
 
 
-def _take_parts(parts: Parts, method: type[Method], cancel: threading.Event, progress: Tell | None) -> dict[str, Part]:
+def _take_parts(
+    parts: Parts, method: type[Method], cancel: threading.Event, progress: ProgressCallback | None
+) -> dict[str, Part]:
     """What a method needs, made now where it is not yet there; nothing once the run is to be stopped."""
 
-    def tell(what: str, share: float) -> None:
+    def report(what: str, share: float) -> None:
         if cancel.is_set():
             raise _StoppedError
         if progress is not None:
             progress(what, share)
 
     try:
-        return parts.take(method.needs, tell)
+        return parts.take(method.needs, report)
     except _StoppedError:
         return {}
 

@@ -36,7 +36,7 @@ class Run(Iterator[Step]):
         self.request = request
         self.header = _header(request, model, draft)
         self._codec = codec
-        # What is cancelled already may lack the parts that it was waiting for, so no later change of mind revives it.
+        # A run that is cancelled already may lack the parts that it was waiting for, so it stays cancelled.
         self._progress = _Progress(finish="cancelled" if request.cancel.is_set() else None)
         # The generator must not know this object: a run that is dropped half-way is then freed, and with it closed.
         self._generator = _steps(request, model, draft, codec, session_pool, self._progress)

@@ -19,7 +19,7 @@ import torch
 
 from .codec import Codec
 from .engine import Engine
-from .model.session import Tell
+from .model.session import ProgressCallback
 from .model.table import TableModel, counted
 from .parts import Part, Parts
 from .prompts.tasks import Task
@@ -57,10 +57,10 @@ def toy() -> Engine:
     return Engine(target, codec, draft, Parts({"tables": partial(_tables, target)}))
 
 
-def _tables(model: TableModel, tell: Tell) -> Part:
+def _tables(model: TableModel, progress: ProgressCallback) -> Part:
     from .parts.tables import build
 
-    return build(model, top=16, length=8, tell=tell)
+    return build(model, top=16, length=8, progress=progress)
 
 
 @lru_cache(maxsize=1)

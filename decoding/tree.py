@@ -18,7 +18,7 @@ from .types import Draft, Role
 if TYPE_CHECKING:
     import torch
 
-_KEPT, _LARGEST_KEPT = 64, 512  # masks that are remembered, and nodes that their trees have at most
+_REMEMBERED, _LARGEST_REMEMBERED = 64, 512  # masks that are remembered, and nodes that their trees have at most
 
 _Rest = TypeVarTuple("_Rest")
 _Mask = TypeVar("_Mask")
@@ -47,20 +47,20 @@ def depths(parents: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(depth)
 
 
-def kept(make: Callable[[tuple[int, ...], *_Rest], _Mask]) -> Callable[[tuple[int, ...], *_Rest], _Mask]:
+def remembered(make: Callable[[tuple[int, ...], *_Rest], _Mask]) -> Callable[[tuple[int, ...], *_Rest], _Mask]:
     """Remember masks, but of small trees only: a few dozen of thousands of nodes would fill the memory."""
-    remembered = lru_cache(maxsize=_KEPT)(make)
+    cached = lru_cache(maxsize=_REMEMBERED)(make)
 
     @wraps(make)
     def mask(parents: tuple[int, ...], *rest: *_Rest) -> _Mask:
-        if len(parents) > _LARGEST_KEPT:
+        if len(parents) > _LARGEST_REMEMBERED:
             return make(parents, *rest)
-        return remembered(parents, *rest)
+        return cached(parents, *rest)
 
     return mask
 
 
-@kept
+@remembered
 def closure(parents: tuple[int, ...]) -> npt.NDArray[np.bool_]:  # (T, T)
     """The attention mask: row i is true at i and at every ancestor of i. Read only, because it may be remembered."""
     if is_chain(parents):

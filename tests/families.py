@@ -115,10 +115,10 @@ def machine(name: str, like: torch.Tensor | None = None, noise: float = 0.004, *
     model, drafter = (make.to(like) for make in (tiny(name, **changes), near(name, noise, **changes)))
     target = Decoder.from_transformers(model)
     parts = {
-        "tables": lambda tell: build(target, top=8, length=8, tell=tell),
-        "medusa": lambda tell: _heads(target),
-        "kangaroo": lambda tell: Adapter(*adapter(target), target),
-        "datastore": lambda tell: _store(target),
+        "tables": lambda progress: build(target, top=8, length=8, progress=progress),
+        "medusa": lambda progress: _heads(target),
+        "kangaroo": lambda progress: Adapter(*adapter(target), target),
+        "datastore": lambda progress: _store(target),
     }
     return Engine(target, Codec(), Decoder.from_transformers(drafter), Parts(parts))
 

@@ -1,4 +1,4 @@
-"""The one acceptance rule: what a walk may emit, and that the law of a step is the target's."""
+"""The one acceptance rule: what a walk may emit, and that the distribution of a step is the target's."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ Q = torch.tensor([0.2, 0.6, 0.1, 0.1], dtype=torch.float64)
 
 
 def siblings(*guesses: tuple[int, torch.Tensor | None]) -> Draft:
-    """A draft with some guesses below the root, each drawn from a law or from none."""
+    """A draft with some guesses below the root, each drawn from a distribution or from none."""
     tree = Builder(0)
     for token, _ in guesses:
         tree.add(token, 0, "toy")
@@ -146,7 +146,7 @@ def test_guesses_that_are_no_samples_consume_no_randomness() -> None:
     assert shares(siblings((1, None), (3, None)), []).tolist() == pytest.approx(P.tolist(), abs=2e-3)
 
 
-def test_equal_laws_always_accept_and_leave_no_residual() -> None:
+def test_equal_distributions_always_accept_and_leave_no_residual() -> None:
     """The residual of p - p is zero: dividing by it gives NaN, and NaN tokens."""
     assert residual(P, P).tolist() == P.tolist()
     for token in range(3):
@@ -178,22 +178,22 @@ def tree_of(*guesses: tuple[int, int], roles: Sequence[Role] = ()) -> Draft:
 
 
 def accepted(
-    draft: Draft, laws: Sequence[Sequence[float]], epsilon: float = 0.09, delta: float = 0.3, own: float = 0.0
+    draft: Draft, distributions: Sequence[Sequence[float]], epsilon: float = 0.09, delta: float = 0.3, own: float = 0.0
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """What typical acceptance takes, for the target's law at every node."""
-    rows = torch.tensor(laws, dtype=torch.float64)
+    """What typical acceptance takes, for the target's distribution at every node."""
+    rows = torch.tensor(distributions, dtype=torch.float64)
     return typical(draft, lambda nodes: rows[nodes], Fixed([], own), 0, epsilon, delta)
 
 
 def test_a_token_is_typical_above_the_lower_of_two_bounds() -> None:
     """The reference's helpers have epsilon and delta swapped; the bound is strict, and falls with the entropy."""
-    law = [0.7, 0.2, 0.06, 0.04]  # entropy 0.869: 0.3 * exp(-0.869) = 0.1258
+    p = [0.7, 0.2, 0.06, 0.04]  # entropy 0.869: 0.3 * exp(-0.869) = 0.1258
     for token, passes in ((0, True), (1, True), (2, False)):
-        assert accepted(tree_of((token, 0)), [law, law])[0] == ((0, 1) if passes else (0,))
-    assert accepted(tree_of((2, 0)), [law, law], epsilon=0.05)[0] == (0, 1), "epsilon alone is enough"
-    assert accepted(tree_of((2, 0)), [law, law], delta=0.14)[0] == (0, 1), "and so is delta: 0.0587"
-    assert accepted(tree_of((2, 0)), [law, law], delta=0.15)[0] == (0,), "0.0629 is above 0.06"
-    assert accepted(tree_of((1, 0)), [law, law], epsilon=0.2, delta=1.0)[0] == (0,), "equal is not above"
+        assert accepted(tree_of((token, 0)), [p, p])[0] == ((0, 1) if passes else (0,))
+    assert accepted(tree_of((2, 0)), [p, p], epsilon=0.05)[0] == (0, 1), "epsilon alone is enough"
+    assert accepted(tree_of((2, 0)), [p, p], delta=0.14)[0] == (0, 1), "and so is delta: 0.0587"
+    assert accepted(tree_of((2, 0)), [p, p], delta=0.15)[0] == (0,), "0.0629 is above 0.06"
+    assert accepted(tree_of((1, 0)), [p, p], epsilon=0.2, delta=1.0)[0] == (0,), "equal is not above"
     flat = [0.25] * 4
     assert accepted(tree_of((3, 0)), [flat, flat], epsilon=0.3, delta=0.9)[0] == (0, 1), "0.225: none is likelier"
     certain = [0.0, 1.0, 0.0, 0.0]
@@ -203,42 +203,48 @@ def test_a_token_is_typical_above_the_lower_of_two_bounds() -> None:
 
 def test_the_longest_typical_path_wins_then_the_likeliest_then_the_lowest() -> None:
     """A short likely path must not beat a long one, nor the order of nodes a likelier path."""
-    law = [0.5, 0.3, 0.2, 0.0]
-    assert accepted(tree_of((0, 0), (1, 0), (2, 2)), [law] * 4)[0] == (0, 2, 3)
-    assert accepted(tree_of((1, 0), (0, 0), (2, 1), (1, 2)), [law] * 5)[0] == (0, 2, 4)
-    assert accepted(tree_of((1, 0), (1, 0)), [law] * 3)[0] == (0, 1)
-    assert accepted(tree_of((3, 0), (0, 1)), [law] * 3)[0] == (0,), "nothing below a rejected node"
+    p = [0.5, 0.3, 0.2, 0.0]
+    assert accepted(tree_of((0, 0), (1, 0), (2, 2)), [p] * 4)[0] == (0, 2, 3)
+    assert accepted(tree_of((1, 0), (0, 0), (2, 1), (1, 2)), [p] * 5)[0] == (0, 2, 4)
+    assert accepted(tree_of((1, 0), (1, 0)), [p] * 3)[0] == (0, 1)
+    assert accepted(tree_of((3, 0), (0, 1)), [p] * 3)[0] == (0,), "nothing below a rejected node"
     explored = tree_of((0, 0), (1, 0), roles=(Role.EXPLORE, Role.VERIFY))
-    assert accepted(explored, [law] * 3) == ((0, 2), (1, 0)), "a window cell is never emitted"
+    assert accepted(explored, [p] * 3) == ((0, 2), (1, 0)), "a window cell is never emitted"
 
 
 def test_the_token_behind_typical_ones_is_a_draw_with_its_own_number() -> None:
     """A number used for two positions makes tokens depend on each other."""
-    law = torch.tensor([0.5, 0.3, 0.2, 0.0], dtype=torch.float64)
+    p = torch.tensor([0.5, 0.3, 0.2, 0.0], dtype=torch.float64)
     for own, token in ((0.49, 0), (0.51, 1), (0.81, 2)):
         draws = Fixed([], own)
-        path, emitted = typical(tree_of((0, 0), (1, 1)), lambda nodes: law.expand(len(nodes), -1), draws, 40, 0.09, 0.3)
+        path, emitted = typical(tree_of((0, 0), (1, 1)), lambda nodes: p.expand(len(nodes), -1), draws, 40, 0.09, 0.3)
         assert (path, emitted, draws.positions) == ((0, 1, 2), (0, 1, token), [42])
-    assert accepted(tree_of(), [law.tolist()], own=0.6) == ((0,), (1,)), "no guess: plain sampling"
+    assert accepted(tree_of(), [p.tolist()], own=0.6) == ((0,), (1,)), "no guess: plain sampling"
 
 
 @given(drafts(), st.integers(0, 2**16), st.floats(0.0, 1.0), st.floats(0.0, 1.0))
 def test_typical_acceptance_is_what_its_definition_says(draft: Draft, seed: int, epsilon: float, delta: float) -> None:
     """Against every path of the tree, judged on its own."""
-    laws = torch.rand(len(draft.tokens), WORDS, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    laws = (laws**3) / (laws**3).sum(-1, keepdim=True)
+    distributions = torch.rand(
+        len(draft.tokens), WORDS, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+    )
+    distributions = (distributions**3) / (distributions**3).sum(-1, keepdim=True)
     best: tuple[int, float] = (0, 0.0)
     passing = {(0,)}
     for node in range(1, len(draft.tokens)):
         path = path_to(draft.parents, node)
-        shares = [float(laws[above, draft.tokens[here]]) for above, here in zip(path, path[1:], strict=False)]
-        bounds = [min(epsilon, delta * math.exp(float((laws[i] * laws[i].log()).sum()))) for i in path[:-1]]
+        shares = [float(distributions[above, draft.tokens[here]]) for above, here in zip(path, path[1:], strict=False)]
+        bounds = [
+            min(epsilon, delta * math.exp(float((distributions[i] * distributions[i].log()).sum()))) for i in path[:-1]
+        ]
         fine = all(draft.roles[i] is Role.VERIFY for i in path[1:])
         if fine and all(share > bound for share, bound in zip(shares, bounds, strict=True)):
             passing.add(path)
             best = max(best, (len(shares), sum(map(math.log, shares))))
-    path, emitted = typical(draft, lambda nodes: laws[nodes], Draws(seed), 3, epsilon, delta)
+    path, emitted = typical(draft, lambda nodes: distributions[nodes], Draws(seed), 3, epsilon, delta)
     assert path in passing and len(path) - 1 == best[0]
-    found = sum(math.log(float(laws[above, draft.tokens[here]])) for above, here in zip(path, path[1:], strict=False))
+    found = sum(
+        math.log(float(distributions[above, draft.tokens[here]])) for above, here in zip(path, path[1:], strict=False)
+    )
     assert found == pytest.approx(best[1])
     assert emitted[:-1] == tuple(draft.tokens[node] for node in path[1:])

@@ -62,8 +62,8 @@ def trace(model: Engine) -> Trace:
 
 def play(trace: Trace) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The first line of a run's stream, and its steps."""
-    told = expanded(parsed(lines(trace, cap=None)))
-    return told[0], [line for line in told if line["kind"] == "step"]
+    got = expanded(parsed(lines(trace, cap=None)))
+    return got[0], [line for line in got if line["kind"] == "step"]
 
 
 def test_its_text_is_the_targets_own(model: Engine, trace: Trace) -> None:

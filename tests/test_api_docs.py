@@ -100,8 +100,8 @@ class Kind(enum.Enum):
 )
 def test_fields_comments_and_members_are_read_off_a_class(kind: type, lines: list[str]) -> None:
     """Comments behind fields and above them are what a reader of the source would find."""
-    told = names._entry(kind.__name__, kind).splitlines()
-    assert [line for line in lines if line not in told] == []
+    got = names._entry(kind.__name__, kind).splitlines()
+    assert [line for line in lines if line not in got] == []
 
 
 def test_a_long_signature_takes_a_line_for_each_parameter() -> None:

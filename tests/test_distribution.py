@@ -1,15 +1,15 @@
-"""Tier 3: the whole engine's output follows the target's exact law, and the same test rejects classic mistakes.
+"""Tier 3: the engine's output follows the target's exact distribution, and the same test rejects classic mistakes.
 
 The language is made of blocks: a separator, then three tokens that depend on the block so far alone, so a block has a
-joint law of 125 cells that can be enumerated. Every method writes one block in each of 10,000 runs (`--all`: 50,000).
-And since a lossless engine writes independent blocks, longer runs give samples with methods in every state of their
-windows, pools and caches: 10,000 of them (`--all`: 25,000).
+joint distribution of 125 cells that can be enumerated. Every method writes one block in each of 10,000 runs (`--all`:
+50,000). And since a lossless engine writes independent blocks, longer runs give samples with methods in every state of
+their windows, pools and caches: 10,000 of them (`--all`: 25,000).
 
-Power: a test rejects, with a probability of at least 0.99, every sampler of independent blocks whose law is a total
-variation distance of 0.06 away from the right one (50,000 samples: 0.028; 25,000: 0.039), whatever the bias. Only the
-hardest bias needs that much: most are seen far earlier. The distance is over the cells of the test, which pools the
-rarest; together they hold less than 0.01. False alarms: two in a million tests of a right sampler (the chi-square law
-says one; simulated samples, a million of them, said one to three). The seeds are fixed, so a test that passes once
+Power: a test rejects, with a probability of at least 0.99, every sampler of independent blocks whose distribution is a
+total variation distance of 0.06 away from the right one (50,000 samples: 0.028; 25,000: 0.039), whatever the bias. Only
+the hardest bias needs that much: most are seen far earlier. The distance is over the cells of the test, which pools the
+rarest; together they hold less than 0.01. False alarms: two in a million tests of a right sampler (chi-square says one;
+simulated samples, a million of them, said one to three). The seeds are fixed, so a test that passes once
 passes always; and new seeds for all of these tests would give a false alarm once in 15,000 times.
 `test_the_power_is_as_stated` computes these numbers. The controls, which are known mistakes, must be rejected with half
 of the default samples.
@@ -33,7 +33,7 @@ from decoding.model.table import TableModel
 from decoding.sampling import Draws, Sampler, draw
 from decoding.tree import Builder
 from decoding.types import Draft, Role
-from tests.laws import FALSE_ALARM, Counts, Law, chance, distance_of, pooled, power
+from tests.distributions import FALSE_ALARM, Counts, Distribution, chance, distance_of, pooled, power
 from tests.toys import correlated, engine, hashed, noise
 
 Params = Mapping[str, Any]
@@ -65,8 +65,8 @@ CLOSE = correlated(TARGET, mix=0.7, order=3)
 SHORT_SIGHTED = hashed(WORDS + 1, order=1, seed=4)  # it also guesses separators, and never knows when one is due
 
 
-def next_token(logits: torch.Tensor, setting: Params) -> Law:
-    """The law of one token, written out in numpy: temperature, then the k likeliest, then a mass of top_p."""
+def next_token(logits: torch.Tensor, setting: Params) -> Distribution:
+    """The distribution of one token, written out in numpy: temperature, then the k likeliest, then a mass of top_p."""
     row = np.exp(logits.numpy() / setting["temperature"])
     best = np.argsort(-row)
     row[best[setting.get("top_k", len(row)) :]] = 0.0
@@ -76,13 +76,13 @@ def next_token(logits: torch.Tensor, setting: Params) -> Law:
     return np.asarray(row / row.sum(), dtype=np.float64)
 
 
-def joint(setting: Params) -> Law:  # (125,)
-    """The exact law of a block."""
-    law = np.ones((WORDS,) * 3)
+def joint(setting: Params) -> Distribution:  # (125,)
+    """The exact distribution of a block."""
+    distribution = np.ones((WORDS,) * 3)
     for a, b, c in itertools.product(range(WORDS), repeat=3):
         for before, token in (((), a), ((a,), b), ((a, b), c)):
-            law[a, b, c] *= next_token(TARGET.logits((END, *before)), setting)[token]
-    return law.ravel()
+            distribution[a, b, c] *= next_token(TARGET.logits((END, *before)), setting)[token]
+    return distribution.ravel()
 
 
 def count(method: str, params: Params, setting: Params, drafter: TableModel, samples: int) -> tuple[Counts, int]:
@@ -109,31 +109,32 @@ def count_runs(method: str, params: Params, setting: Params, runs: int) -> tuple
     return np.bincount(written @ [WORDS**2, WORDS, 1], minlength=WORDS**3), accepted
 
 
-def misfit(counts: Counts, law: Law) -> str:
+def misfit(counts: Counts, distribution: Distribution) -> str:
     """What a failure says."""
     samples = counts.sum()
-    return f"p = {chance(counts, law):.2g}, total variation distance {distance_of(counts, law):.4f} of {samples} blocks"
+    fit, distance = chance(counts, distribution), distance_of(counts, distribution)
+    return f"p = {fit:.2g}, total variation distance {distance:.4f} of {samples} blocks"
 
 
 class RandomTree(Autoregressive):
-    """Trees with siblings sampled from two laws, duplicates, point masses and explore nodes, all mixed."""
+    """Trees with siblings sampled from two distributions, duplicates, point masses and explore nodes, all mixed."""
 
     def propose(self) -> Draft:
         """A new tree every time."""
         context, dice = self._context, self._context.random
-        tree, paths, laws = Builder(context.text[-1]), [tuple(context.text[-3:])], [None]
+        tree, paths, distributions = Builder(context.text[-1]), [tuple(context.text[-3:])], [None]
         for _ in range(dice.randint(2, 6)):
             parent = dice.choice((0, dice.randrange(len(paths))))
-            law, kind = None, dice.randrange(5)
+            distribution, kind = None, dice.randrange(5)
             token = dice.randrange(WORDS + 1)
             if kind < 3:
                 model = (CLOSE, CLOSE, SHORT_SIGHTED)[kind]
-                law = context.sampler.probabilities(model.logits(paths[parent]))
-                token = draw(law, dice.random())
+                distribution = context.sampler.probabilities(model.logits(paths[parent]))
+                token = draw(distribution, dice.random())
             tree.add(token, parent, "toy", Role.EXPLORE if kind == 4 else Role.VERIFY)
             paths.append((*paths[parent], token))
-            laws.append(law)
-        return tree.draft(q=tuple(laws))
+            distributions.append(distribution)
+        return tree.draft(q=tuple(distributions))
 
 
 POOL: Params = {"W": 2, "N": 3, "G": 3, "prompt_as_reference": True}
@@ -201,7 +202,7 @@ SHORT_RUNS: Mapping[str, tuple[Params, Params]] = {
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_three_tokens_of_many_runs_follow_the_exact_law(method: str, everything: bool) -> None:
+def test_three_tokens_of_many_runs_follow_the_exact_distribution(method: str, everything: bool) -> None:
     """Any bias in how a run starts: its prefill, its first window, its first draft, its seed."""
     params, setting = SHORT_RUNS[method]
     runs = ALL_RUNS if everything else RUNS
@@ -211,10 +212,10 @@ def test_three_tokens_of_many_runs_follow_the_exact_law(method: str, everything:
 
 
 @pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=name_of)
-def test_blocks_follow_the_exact_law(
+def test_blocks_follow_the_exact_distribution(
     configuration: tuple[str, Params, Params, TableModel, float], everything: bool
 ) -> None:
-    """Any loss of the output law: a biased acceptance, a residual forgotten, randomness used twice."""
+    """Any loss of the output distribution: a biased acceptance, a residual forgotten, randomness used twice."""
     method, params, setting, drafter, floor = configuration
     samples = ALL_SAMPLES if everything else SAMPLES
     counts, accepted = count(method, params, setting, drafter, samples)
@@ -223,7 +224,7 @@ def test_blocks_follow_the_exact_law(
 
 
 def test_every_method_is_tested_here() -> None:
-    """A method without a configuration has no proof of its law."""
+    """A method without a configuration has no proof of its distribution."""
     assert set(METHODS) <= {configuration[0] for configuration in CONFIGURATIONS}
 
 
@@ -288,7 +289,7 @@ CONTROLS: Mapping[str, tuple[str, Any, str, Any]] = {
 
 @pytest.mark.parametrize("control", CONTROLS)
 def test_the_test_rejects(control: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test of the law that lets a known mistake pass has no power; half of the samples must do."""
+    """A test of the distribution that lets a known mistake pass has no power; half of the samples must do."""
     method, module, attribute, wrong = CONTROLS[control]
     monkeypatch.setattr(module, attribute, wrong)
     try:
@@ -330,26 +331,28 @@ SETTINGS = [WARM, FILTERED, {"temperature": 0.7}, {"temperature": 1.0, "top_k": 
 @pytest.mark.parametrize("samples", DETECTED)
 @pytest.mark.parametrize("setting", SETTINGS, ids=str)
 def test_the_power_is_as_stated(setting: Params, samples: int) -> None:
-    """The bias that is always seen, for every law of this file, and what is pooled away before."""
+    """The bias that is always seen, for every distribution of this file, and what is pooled away before."""
     expected = joint(setting) * samples
     cells = pooled(expected, expected)
     assert cells[0] / samples < 0.01 and cells.min() >= 5.0
     assert power(len(cells) - 1, samples, DETECTED[samples]) >= 0.99
 
 
-def test_the_hardest_bias_is_seen_and_the_right_law_is_not_rejected() -> None:
-    """The power and the false alarms, simulated: independent samples of the law, and of one at the stated distance."""
-    law, source, times = joint(WARM), np.random.default_rng(1), 1000
-    order = np.argsort(law)
-    signs = np.empty_like(law)
+def test_the_hardest_bias_is_seen_and_the_right_distribution_is_not_rejected() -> None:
+    """Power and false alarms, simulated: independent samples of the distribution, and of one at the stated distance."""
+    distribution, source, times = joint(WARM), np.random.default_rng(1), 1000
+    order = np.argsort(distribution)
+    signs = np.empty_like(distribution)
     for cell in order[::-1]:  # as much mass up as down
-        signs[cell] = -1.0 if (law * np.nan_to_num(signs))[law > law[cell]].sum() > 0 else 1.0
-    biased = law * (1 + 2 * DETECTED[RUNS] * signs)
+        signs[cell] = (
+            -1.0 if (distribution * np.nan_to_num(signs))[distribution > distribution[cell]].sum() > 0 else 1.0
+        )
+    biased = distribution * (1 + 2 * DETECTED[RUNS] * signs)
     biased /= biased.sum()
-    assert abs(biased - law).sum() / 2 == pytest.approx(DETECTED[RUNS], rel=0.02)
-    seen = sum(chance(source.multinomial(RUNS, biased), law) < FALSE_ALARM for _ in range(times))
+    assert abs(biased - distribution).sum() / 2 == pytest.approx(DETECTED[RUNS], rel=0.02)
+    seen = sum(chance(source.multinomial(RUNS, biased), distribution) < FALSE_ALARM for _ in range(times))
     assert seen >= 0.985 * times
-    assert all(chance(source.multinomial(RUNS, law), law) > FALSE_ALARM for _ in range(times))
+    assert all(chance(source.multinomial(RUNS, distribution), distribution) > FALSE_ALARM for _ in range(times))
 
 
 @pytest.mark.parametrize("rule", [accept.sampled, lenient], ids=["strict", "lenient"])

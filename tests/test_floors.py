@@ -23,7 +23,7 @@ def test_a_drafter_equal_to_the_target_is_always_right(gamma: int) -> None:
 
 
 @pytest.mark.parametrize("setting", [{"temperature": 1.0}, {"temperature": 0.8, "top_k": 5, "top_p": 0.9}])
-def test_equal_laws_accept_nearly_everything(setting: Mapping[str, Any]) -> None:
+def test_equal_distributions_accept_nearly_everything(setting: Mapping[str, Any]) -> None:
     """A q that differs from p by filters, penalty or position shows here first."""
     for penalty in (1.0, 1.3):
         sampling = {**setting, "repetition_penalty": penalty}

@@ -71,9 +71,9 @@ def test_the_metadata_is_what_the_table_promises(
     """As pip asks for it, with the version and the extra that stand elsewhere."""
     monkeypatch.chdir(checkout)
     folder = build_meta.prepare_metadata_for_build_wheel(str(tmp_path))
-    told = message_from_string((tmp_path / folder / "METADATA").read_text(encoding="utf-8"))
-    assert (told["Name"], told["Version"], told["Requires-Python"]) == ("specscope", __version__, ">=3.11")
-    needs = [Requirement(text) for text in told.get_all("Requires-Dist", [])]
+    got = message_from_string((tmp_path / folder / "METADATA").read_text(encoding="utf-8"))
+    assert (got["Name"], got["Version"], got["Requires-Python"]) == ("specscope", __version__, ">=3.11")
+    needs = [Requirement(text) for text in got.get_all("Requires-Dist", [])]
     assert {str(need) for need in needs if need.marker is None} == {str(need) for need in WANTED.values()}
     for need in needs:
         if need.marker is not None:

@@ -20,7 +20,7 @@ from decoding.errors import ModelError, ParamError
 from decoding.methods import METHODS
 from decoding.methods.autoregressive import Autoregressive
 from decoding.methods.prompt_lookup import PromptLookup
-from decoding.model.session import Tell
+from decoding.model.session import ProgressCallback
 from decoding.model.table import TableModel, TableSession
 from decoding.parts import Part, Parts
 from decoding.parts.tables import load_tables
@@ -166,7 +166,7 @@ def test_what_a_run_records() -> None:
         assert full.accepted == len(full.path) - 1 and full.drafted == len(full.tokens) - 1
 
 
-def test_recorded_probabilities_are_the_laws() -> None:
+def test_recorded_probabilities_are_the_distributions() -> None:
     """A p of the wrong row, or before the filters, would explain rejections that never happened."""
     machine = engine(MODEL, correlated(MODEL))
     sampling = {"temperature": 0.7, "top_k": 4, "seed": 1}
@@ -175,8 +175,8 @@ def test_recorded_probabilities_are_the_laws() -> None:
     for step in trace.steps:
         for i, node in enumerate(step.nodes[1:], start=1):
             row = MODEL.logits([*text, *step.tokens[1:i]]) / 0.7
-            law = row.masked_fill(row < row.topk(4).values[-1], -float("inf")).softmax(-1)
-            assert node.p == pytest.approx(float(law[node.token]), abs=1e-6)
+            distribution = row.masked_fill(row < row.topk(4).values[-1], -float("inf")).softmax(-1)
+            assert node.p == pytest.approx(float(distribution[node.token]), abs=1e-6)
         text.extend(step.emitted)
 
 
@@ -273,30 +273,30 @@ def test_two_hundred_runs_leave_nothing_behind(make: Callable[[], Engine]) -> No
 def test_cancelling_ends_the_making_of_a_part(groups: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """N-gram tables of a large model take minutes: whoever has left must not be waited for, nor half of them kept."""
     monkeypatch.setattr("decoding.parts.tables._ROWS", 4)
-    model, cancel, told = hashed(vocabulary=9, seed=2), threading.Event(), list[float]()
+    model, cancel, got = hashed(vocabulary=9, seed=2), threading.Event(), list[float]()
     model.card = replace(model.card, hash="a" * 64)
     machine = Engine(model, Codec(), None, Parts({"tables": partial(load_tables, model, folder=tmp_path)}))
 
     def progress(what: str, share: float) -> None:
-        told.append(share)
-        if len(told) == groups:
+        got.append(share)
+        if len(got) == groups:
             cancel.set()
 
     if not groups:
         cancel.set()
     options: dict[str, Any] = {"max_new_tokens": 5, "progress": progress}
     run = machine.decode((1, 2), "ngrammys", cancel=cancel, **options)
-    assert len(told) == groups and not list(tmp_path.iterdir())
+    assert len(got) == groups and not list(tmp_path.iterdir())
     cancel.clear()
     assert list(run) == [] and run.finish == "cancelled" and run.trace.ids == ()
     assert machine.generate((1, 2), "ngrammys", cancel=cancel, **options).ids == plain(model, (1, 2), 5)
-    assert told[-1] == 1.0 and len(list(tmp_path.iterdir())) == 1
+    assert got[-1] == 1.0 and len(list(tmp_path.iterdir())) == 1
 
 
 def test_nothing_is_made_for_a_call_that_is_refused() -> None:
     """A mistake in the last argument must not cost a minute first."""
 
-    def make(tell: Tell) -> Part:
+    def make(progress: ProgressCallback) -> Part:
         raise AssertionError("it was made")
 
     machine = Engine(MODEL, Codec(), None, Parts({"tables": make}))

@@ -1,4 +1,4 @@
-"""From logits to a token: the law against transformers' own processors, the draws, and the extremes."""
+"""From logits to a token: the distribution against transformers' own processors, the draws, and the extremes."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ WORDS, ROWS = 29, 40
 
 
 def shaped(logits: torch.Tensor, text: tuple[int, ...] = (), **settings: float) -> torch.Tensor:
-    """The law of the next token behind `text`."""
+    """The distribution of the next token behind `text`."""
     sampler = Sampler(Sampling(**settings), logits.shape[-1], CPU, text)
     return sampler.probabilities(sampler.penalise(logits, [()] * len(logits)))
 
 
 def reference(logits: torch.Tensor, text: tuple[int, ...], settings: dict[str, float]) -> torch.Tensor:
-    """The same law through transformers' processors, in the order in which `generate` applies them."""
+    """The same distribution through transformers' processors, in the order in which `generate` applies them."""
     from transformers import (
         LogitsProcessorList,
         MinPLogitsWarper,
@@ -66,7 +66,7 @@ SETTINGS = [
 
 
 @pytest.mark.parametrize("kind", ["plain", "masked", "huge", "tied"])
-def test_the_law_is_that_of_transformers(kind: str) -> None:
+def test_the_distribution_is_that_of_transformers(kind: str) -> None:
     """Another order of filters, or another meaning of one, makes outputs incomparable with everyone else's."""
     text = (3, 5, 3, 28)
     for chosen, temperature in itertools.product(SETTINGS, (0.7, 1.6)):
@@ -78,7 +78,9 @@ def test_the_law_is_that_of_transformers(kind: str) -> None:
 
 
 @given(st.lists(st.floats(-30, 30), min_size=2, max_size=9), st.floats(0.05, 20), st.integers(0, 9), st.data())
-def test_a_law_is_a_law(logits: list[float], temperature: float, top_k: int, data: st.DataObject) -> None:
+def test_a_distribution_is_a_distribution(
+    logits: list[float], temperature: float, top_k: int, data: st.DataObject
+) -> None:
     """Probabilities that do not sum to one, or a filter that drops everything or prefers a less likely token."""
     top_p, min_p = data.draw(st.floats(0, 1)), data.draw(st.floats(0, 1))
     row = torch.tensor([logits], dtype=torch.float64)
@@ -99,7 +101,7 @@ def test_a_vanishing_temperature_takes_the_likeliest(temperature: float) -> None
     torch.testing.assert_close(shaped(logits, temperature=temperature).max(-1).values, torch.ones(ROWS))
 
 
-def test_temperature_zero_shows_the_models_own_law() -> None:
+def test_temperature_zero_shows_the_models_own_distribution() -> None:
     """The record shows p also for greedy runs: one without filters."""
     logits = rows("plain")
     torch.testing.assert_close(shaped(logits, top_k=2), torch.softmax(logits, -1))

@@ -1,4 +1,4 @@
-"""The tests' own rules: what the default tier leaves out, what markers mean, and that a test of a law has power."""
+"""The tests' own rules: what the default tier leaves out, what markers mean, and that statistical tests have power."""
 
 from __future__ import annotations
 
@@ -73,17 +73,21 @@ def imported(path: Path) -> set[str]:
     return {alias.name for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names}
 
 
-OF_LAWS = [path for path in TESTS if path.stem != "laws" and imported(path) & {"chi2", "chance", "FALSE_ALARM"}]
+OF_DISTRIBUTIONS = [
+    path for path in TESTS if path.stem != "distributions" and imported(path) & {"chi2", "chance", "FALSE_ALARM"}
+]
 
 
-@pytest.mark.parametrize("path", OF_LAWS, ids=name)
-def test_a_test_of_a_law_states_its_power(path: Path) -> None:
+@pytest.mark.parametrize("path", OF_DISTRIBUTIONS, ids=name)
+def test_a_test_of_a_distribution_states_its_power(path: Path) -> None:
     """A test of samples that does not say which bias it sees, and how surely, may see none."""
     nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-    told = [ast.get_docstring(node) or "" for node in nodes if isinstance(node, ast.Module | ast.FunctionDef)]
-    stated = [text for text in told if re.search(r"Power: .*\b0\.99\b.*\bvariation\s+distance\b", text, re.DOTALL)]
+    docstrings = [ast.get_docstring(node) or "" for node in nodes if isinstance(node, ast.Module | ast.FunctionDef)]
+    stated = [
+        text for text in docstrings if re.search(r"Power: .*\b0\.99\b.*\bvariation\s+distance\b", text, re.DOTALL)
+    ]
     assert stated and "power" in imported(path), "state the power in a docstring, and test what it states"
 
 
-def test_the_tests_of_laws_are_found() -> None:
-    assert {path.stem for path in OF_LAWS} >= {"test_distribution", "test_kangaroo", "test_ouroboros"}
+def test_the_tests_of_distributions_are_found() -> None:
+    assert {path.stem for path in OF_DISTRIBUTIONS} >= {"test_distribution", "test_kangaroo", "test_ouroboros"}

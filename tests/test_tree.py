@@ -45,7 +45,7 @@ def test_mask_depths_and_paths_are_the_ancestors(parents: tuple[int, ...]) -> No
 
 @given(trees(), st.lists(st.integers(0, 9), max_size=3))
 def test_the_tokens_on_the_way_to_every_node(parents: tuple[int, ...], before: list[int]) -> None:
-    """A repetition penalty that counts another branch's tokens, or the root's twice, bends the law."""
+    """A repetition penalty that counts another branch's tokens, or the root's twice, bends the distribution."""
     tokens = [100 + node for node in range(len(parents))]
     ways = paths(parents, tokens, before)
     assert ways == [[*before, *(tokens[i] for i in path_to(parents, node)[1:])] for node in range(len(parents))]

@@ -8,4 +8,4 @@ from decoding.parts.tables import Tables, build
 
 def make(model: TableModel) -> Tables:
     """Four followers of every token, chains of three links."""
-    return build(model, top=4, length=3, tell=lambda what, share: None)
+    return build(model, top=4, length=3, progress=lambda what, share: None)

@@ -120,10 +120,10 @@ def parts_of(model: TableModel) -> Parts:
 
     return Parts(
         {
-            "tables": lambda tell: toy_tables.make(model),
-            "medusa": lambda tell: toy_heads.make(model),
-            "kangaroo": lambda tell: toy_adapter.make(model),
-            "datastore": lambda tell: toy_store.make(model),
+            "tables": lambda progress: toy_tables.make(model),
+            "medusa": lambda progress: toy_heads.make(model),
+            "kangaroo": lambda progress: toy_adapter.make(model),
+            "datastore": lambda progress: toy_store.make(model),
         }
     )
 

@@ -53,18 +53,23 @@ class Visitor:
         with contextlib.closing(self.connect()) as line:
             line.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
             answer = line.getresponse()
-            told = {name.lower(): value for name, value in answer.getheaders()}
-            return Answer(answer.status, told, answer.read().decode(errors="replace"))
+            headers = {name.lower(): value for name, value in answer.getheaders()}
+            return Answer(answer.status, headers, answer.read().decode(errors="replace"))
 
-    def post(self, path: str, told: object, **headers: str) -> Answer:
+    def post(self, path: str, content: object, **headers: str) -> Answer:
         """A request with JSON; text is sent as it is."""
-        body = told if isinstance(told, bytes) else json.dumps(told).encode()
+        body = content if isinstance(content, bytes) else json.dumps(content).encode()
         return self.ask("POST", API + path, body, **{"Content_Type": "application/json", **headers})
 
     def call(self, name: str, data: object) -> Answer:
         """One of the functions that the page's scripts call."""
-        told = {"data": data, "fn_name": name, "component_id": self.component("viewer"), "session_hash": self.session}
-        return self.post("/component_server/", told)
+        content = {
+            "data": data,
+            "fn_name": name,
+            "component_id": self.component("viewer"),
+            "session_hash": self.session,
+        }
+        return self.post("/component_server/", content)
 
     def event(self, number: int, data: list[Any], **more: Any) -> dict[str, Any]:
         """What an event is sent with."""
@@ -80,7 +85,7 @@ class Visitor:
         return self.post("/queue/join", self.event(after["id"], [json.dumps({"values": form})]))
 
     def stream(self, seconds: float = 60.0) -> Iterator[dict[str, Any]]:
-        """What the runs of this tab tell, until they are over."""
+        """The events of this tab's runs, until the runs are over."""
         with contextlib.closing(self.connect(seconds)) as line:
             line.request("GET", f"{API}/queue/data?session_hash={self.session}")
             answer = line.getresponse()
@@ -93,7 +98,7 @@ class Visitor:
                         return
 
     def run(self, seconds: float = 60.0, **changes: Any) -> str:
-        """Press Run and read all that it tells, as lines."""
+        """Press Run and read the whole stream, as lines."""
         joined = self.join(**changes)
         assert joined.status == 200, joined.text
         text = ""
@@ -101,7 +106,7 @@ class Visitor:
             for value in message.get("output", {}).get("data") or []:
                 if isinstance(value, str):
                     text = value
-                elif isinstance(value, list):  # changes of what was told before
+                elif isinstance(value, list):  # changes of what was sent before
                     for action, _, tail in value:
                         text = text + tail if action == "append" else tail if action == "replace" else text
         return text
@@ -119,7 +124,7 @@ class Visitor:
         """What the page says of itself."""
         if not self.config:
             found = _CONFIG.search(self.ask("GET", "/").text)
-            assert found is not None, "the page tells no config"
+            assert found is not None, "the page has no config"
             self.config = json.loads(found[1])
         return self.config
 
@@ -145,8 +150,8 @@ class Page:
     @property
     def megabytes(self) -> float:
         """Memory of the process, as Linux counts it."""
-        told = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.findall(r"VmRSS:\s+(\d+) kB", told)[0]) / 1024
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.findall(r"VmRSS:\s+(\d+) kB", status)[0]) / 1024
 
 
 @contextlib.contextmanager
@@ -157,9 +162,9 @@ def serving(log: Path, *flags: str, **environment: str) -> Iterator[Page]:
         port = int(free.getsockname()[1])
     argv = [sys.executable, "-m", "app", "--port", str(port), *flags]
     begin = time.perf_counter()
-    with log.open("w") as told:
+    with log.open("w") as stderr:
         process = subprocess.Popen(
-            argv, cwd=ROOT, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=told, text=True
+            argv, cwd=ROOT, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=stderr, text=True
         )
     with process:
         assert process.stdout is not None

@@ -1,4 +1,4 @@
-// What the page's script is told where it is loaded: the lines of the first run, asked for at once, and the charts'
+// What the page's script is given where it is loaded: the lines of the first run, asked for at once, and the charts'
 // library, which takes longest to start and so waits until the text of that run has been painted.
 import { library } from "../../assets/player/charts/library.js";
 import { el } from "../../assets/player/dom/elements.js";

@@ -8,7 +8,7 @@ import { shown } from "./shown.js";
 import { growing, pulse, split } from "./streams.js";
 
 /** @import { Linked } from "../../assets/player/types.d.ts" */
-/** @import { Io, Told } from "./types.d.ts" */
+/** @import { Io, PageFacts } from "./types.d.ts" */
 
 /**
  * @param {HTMLElement} element
@@ -20,17 +20,17 @@ export const showRace = (element, { props, server, watch }) => {
   element.replaceChildren(stage, after);
   const race = new Race(stage);
   shown.race = race;
-  /** @type {Told} */
+  /** @type {PageFacts} */
   let known = {};
   const takes = () => growing((tail, anew) => {
-    const [told, rest] = split(tail);
+    const [facts, rest] = split(tail);
     if (anew) race.reset();
-    known = anew ? told : { ...known, ...told };
+    known = anew ? facts : { ...known, ...facts };
     race.feed(rest);
     after.replaceChildren(...afterRace(race, known));
     race.address = known.address;
-    if (told.address) note(stage, told.address, {});
-    if (told.done) race.play();
+    if (facts.address) note(stage, facts.address, {});
+    if (facts.done) race.play();
   });
   let take = takes();
   const beat = pulse(() => server.run_lives(known.run), (sentence) => {
@@ -50,7 +50,7 @@ export const showRace = (element, { props, server, watch }) => {
 /**
  * What a race leaves: its address, and every run of it to be looked at step by step.
  * @param {Race} race
- * @param {Told} told
+ * @param {PageFacts} facts
  */
 const afterRace = (race, { address, runs, notice }) => {
   if (!address) return [];
@@ -58,7 +58,7 @@ const afterRace = (race, { address, runs, notice }) => {
   /** @type {Linked} */
   const link = {
     on: { link: () => addressOf(address) }, place: () => null, root: race.root,
-    tell: (said) => { copy.textContent = said; },
+    announce: (said) => { copy.textContent = said; },
   };
   const open = (runs ?? []).map(([label, run]) =>
     el("a", { class: "app-button", href: addressOf(`run=${run}`, {}), target: "_blank" }, `Open ${label}`));

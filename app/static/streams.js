@@ -1,6 +1,6 @@
 // Lines that grow: what of a stream is for this page, what of it is new, and whether it still lives.
 
-/** @import { Told } from "./types.d.ts" */
+/** @import { PageFacts } from "./types.d.ts" */
 
 const QUIET_MS = 4000;
 const LATE_MS = 10_000;
@@ -9,16 +9,16 @@ const HEARD = 300; // of a text's beginning: its first line holds an id of its o
 /**
  * Lines for this page are taken out of a stream; the rest goes to the player as it is.
  * @param {string} text
- * @returns {[Told, string]}
+ * @returns {[PageFacts, string]}
  */
 export const split = (text) => {
-  /** @type {Told} */
-  const told = {};
+  /** @type {PageFacts} */
+  const facts = {};
   const rest = text.replace(/^\{"kind":"host",.*\n/gm, (line) => {
-    Object.assign(told, JSON.parse(line));
+    Object.assign(facts, JSON.parse(line));
     return "";
   });
-  return [told, rest];
+  return [facts, rest];
 };
 
 /**

@@ -9,8 +9,8 @@ const TAB = "#app-tabs [role=tab]";
 /** @type {{ [screen: string]: () => string }} */
 const ADDRESS = {
   run: () => {
-    const { player, told } = /** @type {Viewer} */ (shown.viewer);
-    return addressOf(player.record.play ? told.address ?? "" : "", player.place());
+    const { player, facts } = /** @type {Viewer} */ (shown.viewer);
+    return addressOf(player.record.play ? facts.address ?? "" : "", player.place());
   },
   race: () => addressOf(shown.race?.address ?? "screen=race", {}),
 };

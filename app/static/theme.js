@@ -5,8 +5,8 @@ const THEME = "specscope-theme";
 
 export const applyTheme = () => {
   try {
-    const kept = localStorage.getItem(THEME);
-    if (kept && !asked().has("__theme")) document.body.classList.toggle("dark", kept === "dark");
+    const stored = localStorage.getItem(THEME);
+    if (stored && !asked().has("__theme")) document.body.classList.toggle("dark", stored === "dark");
   } catch { /* a browser that keeps nothing */ }
 };
 

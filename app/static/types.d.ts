@@ -1,9 +1,9 @@
-// What the page's own scripts are told: by Gradio, by the server, and by the lines of a stream that are for the page.
+// What the page's own scripts get: from Gradio, from the server, and from the lines of a stream that are for the page.
 import type { Race } from "../../assets/player/race/race.js";
 import type { Viewer } from "./viewer.js";
 
 /** What lines of the kind "host" have said of a run or a race. */
-export interface Told {
+export interface PageFacts {
   run?: string;
   title?: string;
   shows?: string;

@@ -1,4 +1,4 @@
-// The page around the player: it hands lines to it, keeps the address, opens recordings and files, and saves exports.
+// The page around the player: it hands lines to it, updates the address, opens recordings and files, and saves exports.
 import { el } from "../../assets/player/dom/elements.js";
 import { Player } from "../../assets/player/player.js";
 import { addressOf, asked, note, placeIn } from "./address.js";
@@ -12,7 +12,7 @@ import { turnTo } from "./tabs.js";
 import { applyTheme } from "./theme.js";
 
 /** @import { Place } from "../../assets/player/types.d.ts" */
-/** @import { Told, ViewerIo } from "./types.d.ts" */
+/** @import { PageFacts, ViewerIo } from "./types.d.ts" */
 
 const NOTE_MS = 250;
 
@@ -24,8 +24,8 @@ export class Viewer {
   constructor(element, { props, server, watch, race }) {
     this.props = props;
     this.server = server;
-    /** @type {Told} */
-    this.told = {};
+    /** @type {PageFacts} */
+    this.facts = {};
     this.gone = new AbortController();
     this.lost = ""; // why no more lines of the live run come
     this.ended = false; // whether the live run has
@@ -56,8 +56,8 @@ export class Viewer {
         detail: (k) => this.lines("run_detail", k), step: (k) => this.lines("run_step", k),
         rows: (k) => this.lines("run_rows", k),
       },
-      on: { link: (place) => addressOf(this.told.address ?? "", place ?? {}), change: (place) => this.moved(place),
-        compare: props.races ? () => race(this.told.address ?? "") : undefined },
+      on: { link: (place) => addressOf(this.facts.address ?? "", place ?? {}), change: (place) => this.moved(place),
+        compare: props.races ? () => race(this.facts.address ?? "") : undefined },
     });
     this.take = this.taking();
     this.listen = this.listening();
@@ -77,7 +77,7 @@ export class Viewer {
     if (begins || this.lost) this.fresh();
     this.live = run;
     this.listen(value);
-    if (begins || !run || run === this.told.run) this.take(value);
+    if (begins || !run || run === this.facts.run) this.take(value);
     const goes = Boolean(run) && !this.ended;
     this.pulse(goes);
     busy("run-go", goes);
@@ -107,7 +107,7 @@ export class Viewer {
   lose(sentence) {
     this.lost = sentence;
     busy("run-go", false);
-    if (this.told.run === this.live) this.player.lose(sentence);
+    if (this.facts.run === this.live) this.player.lose(sentence);
   }
 
   bar() {
@@ -130,7 +130,7 @@ export class Viewer {
     const run = asked().get("run");
     if (run && run !== this.props.landing && !anyway) return;
     const lines = await landed;
-    if (lines && !this.told.run) this.take(lines);
+    if (lines && !this.facts.run) this.take(lines);
   }
 
   /**
@@ -139,41 +139,41 @@ export class Viewer {
    * @param {boolean} anew
    */
   feed(text, anew) {
-    const [told, rest] = split(text);
-    if (!rest && told.notice) { // of an address that could not be followed
-      const there = this.told.run ? Promise.resolve() : this.land(true);
-      there.then(() => this.say(told.notice ?? ""));
+    const [facts, rest] = split(text);
+    if (!rest && facts.notice) { // of an address that could not be followed
+      const there = this.facts.run ? Promise.resolve() : this.land(true);
+      there.then(() => this.say(facts.notice ?? ""));
       return;
     }
     if (anew) {
-      this.told = {};
+      this.facts = {};
       this.opened = undefined;
       this.player.reset();
       this.say("");
     }
-    Object.assign(this.told, told);
-    if (told.notice) this.say(told.notice);
-    this.title.textContent = this.told.title ?? "Your run";
-    this.shows.textContent = this.told.shows ?? "";
+    Object.assign(this.facts, facts);
+    if (facts.notice) this.say(facts.notice);
+    this.title.textContent = this.facts.title ?? "Your run";
+    this.shows.textContent = this.facts.shows ?? "";
     this.player.feed(rest);
-    if (this.lost && this.told.run === this.live) this.player.lose(this.lost);
+    if (this.lost && this.facts.run === this.live) this.player.lose(this.lost);
     loadCharts();
     if (anew) this.place();
     if (anew && navigator.userActivation?.hasBeenActive) {
       requestAnimationFrame(() => this.inSight()); // laid out by then
     }
-    this.root.dataset.run = this.told.run ?? "";
-    this.back.hidden = !this.live || this.live === this.told.run;
+    this.root.dataset.run = this.facts.run ?? "";
+    this.back.hidden = !this.live || this.live === this.facts.run;
   }
 
   // An address is followed once; otherwise a recording opens at its instructive step.
   place() {
     const query = asked();
-    const ours = !shown.placed && (query.get("run") ?? this.props.landing) === this.told.run;
+    const ours = !shown.placed && (query.get("run") ?? this.props.landing) === this.facts.run;
     /** @type {Partial<Place>} */
     const place = ours ? placeIn(query) : {};
     if (ours) shown.placed = true;
-    const step = place.step ?? this.told.step;
+    const step = place.step ?? this.facts.step;
     this.opened = step;
     if (step !== undefined) this.player.goto({ ...place, step });
   }
@@ -185,7 +185,7 @@ export class Viewer {
   moved(place) {
     if (place.step === this.opened && place.node === null) return;
     this.opened = undefined;
-    if (!this.told.address || !navigator.userActivation?.hasBeenActive || this.player.state.playing) return;
+    if (!this.facts.address || !navigator.userActivation?.hasBeenActive || this.player.state.playing) return;
     clearTimeout(this.moving);
     this.moving = setTimeout(() => this.note(), NOTE_MS);
   }
@@ -194,7 +194,7 @@ export class Viewer {
   note() {
     const { record, state } = this.player;
     if (record.live && state.follow && this.root.offsetParent) this.moving = setTimeout(() => this.note(), NOTE_MS);
-    else if (this.told.address && record.play) note(this.root, this.told.address, this.player.place());
+    else if (this.facts.address && record.play) note(this.root, this.facts.address, this.player.place());
   }
 
   // On a phone the form stands below the player, whose foot may still be seen: a new run must not begin out of sight.
@@ -232,7 +232,7 @@ export class Viewer {
    * @param {number} k
    */
   async lines(name, k) {
-    const answer = await this.server[name]([this.told.run, k]);
+    const answer = await this.server[name]([this.facts.run, k]);
     if (!answer?.lines) throw new Error(answer?.fault);
     return answer.lines;
   }
@@ -246,7 +246,7 @@ export class Viewer {
   /** @param {string} lines */
   show(lines) {
     this.take(lines);
-    const { address, step } = this.told;
+    const { address, step } = this.facts;
     if (address) note(this.root, address, { step });
     this.player.root.focus({ preventScroll: true }); // it has the keys, and not the button that opened it
   }
@@ -267,7 +267,7 @@ export class Viewer {
 
   /** @param {string} form */
   async download(form) {
-    const answer = await this.ask(() => this.server.run_export([this.told.run ?? "", form]));
+    const answer = await this.ask(() => this.server.run_export([this.facts.run ?? "", form]));
     if (answer) save(answer);
   }
 }

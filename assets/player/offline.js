@@ -10,9 +10,9 @@ const part = (id) => {
 
 const asked = JSON.parse(part("asked").textContent ?? "");
 const dark = matchMedia("(prefers-color-scheme: dark)");
-const dress = () => document.body.classList.toggle("dark", dark.matches);
-dress();
-dark.addEventListener("change", dress);
+const followSystem = () => document.body.classList.toggle("dark", dark.matches);
+followSystem();
+dark.addEventListener("change", followSystem);
 /** @type {Promise<string[]> | undefined} the tables of all steps, unpacked when one is asked for */
 let tables;
 const unpacked = async () => {

@@ -104,7 +104,7 @@ export class Player {
   }
 
   /**
-   * The one way in which anything changes. Drawing waits for the next frame, so that the last change wins.
+   * The one way in which anything changes. Drawing waits for the next frame, so that only the last change counts.
    * @param {Change} values
    */
   change(values) {
@@ -144,9 +144,9 @@ export class Player {
    */
   feed(text) {
     const before = this.record.last;
-    const told = this.record.feed(text);
+    const kinds = this.record.feed(text);
     const { record } = this;
-    if (told.has("play")) {
+    if (kinds.has("play")) {
       this.frames.clear();
       this.change({ ...BEGIN, follow: record.live });
     }
@@ -217,7 +217,7 @@ export class Player {
     const { record } = this;
     const at = findStep(record, this.state.step, direction, kind);
     if (at >= 0) this.seek(at, "commit");
-    else this.tell(`No ${direction > 0 ? "later" : "earlier"} ${JUMPS[kind].label} in this run.`);
+    else this.announce(`No ${direction > 0 ? "later" : "earlier"} ${JUMPS[kind].label} in this run.`);
   }
 
   /** @param {number} index */
@@ -310,8 +310,8 @@ export class Player {
   }
 
   /** @param {string} words */
-  tell(words) {
-    this.status.tell(words);
+  announce(words) {
+    this.status.announce(words);
   }
 
   copyLink() {

@@ -48,7 +48,7 @@ export interface Linked {
   on: Host;
   root: HTMLElement;
   place(): Place | null; // null where it is the whole of what is shown
-  tell(words: string): void;
+  announce(words: string): void;
 }
 
 export interface RaceLine {

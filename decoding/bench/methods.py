@@ -87,7 +87,7 @@ def bench(
     base = BenchEntry(_BASE, {}, _runner(engine, _BASE, {}))
     rows = [base, *_entries(engine, [name for name in methods if name != _BASE], params or {})]
     rivals = [BenchEntry(name, {}, runner) for name, runner in (peers or {}).items()]
-    entries, skipped, tell = [*rows, *rivals], list[JSON](), progress or (lambda what, share: None)
+    entries, skipped, announce = [*rows, *rivals], list[JSON](), progress or (lambda what, share: None)
     kinds = list[str]()  # of the turns measured
     for number, task in enumerate(tasks):
         chat: list[tuple[str, str]] = []
@@ -99,13 +99,13 @@ def bench(
                 break  # later turns are longer still
             if not base.runs:
                 for entry in entries:
-                    tell(f"warming up {entry.name}", 0.0)
+                    announce(f"warming up {entry.name}", 0.0)
                     if entry.name in METHODS:
-                        engine.prepare(entry.name, tell)
+                        engine.prepare(entry.name, announce)
                     entry.runner(ids, min(_WARM_UP, budget), ends)
             for index, entry in enumerate(entries):
                 turns = turn - 1 + index / len(entries)
-                tell(f"measuring {entry.name}", (number + turns / len(task.turns)) / len(tasks))
+                announce(f"measuring {entry.name}", (number + turns / len(task.turns)) / len(tasks))
                 entry.runs.append(entry.runner(ids, budget, ends))
             kinds.append(task.category)
             chat.append(("assistant", engine.codec.continuation(ids, base.runs[-1].ids)))

@@ -54,7 +54,7 @@ def main(arguments: argparse.Namespace) -> int:
     with Progress() as progress:
         codec = find_codec(name, progress)
         files = [Path(file) for file in arguments.files]
-        built = build_store(files, codec, Path(arguments.out), border=border, tell=progress)
+        built = build_store(files, codec, Path(arguments.out), border=border, progress=progress)
     out = clean(arguments.out)
     if arguments.json:
         print(json.dumps({"out": out, "model": name, **asdict(built)}))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Context:
-    """What a method may know about its run. The engine keeps it up to date; methods only read."""
+    """What a method may know about its run. The engine updates it; methods only read."""
 
     text: list[int]  # prompt and committed tokens; the last one is the root of the next step
     prompt_length: int

@@ -37,7 +37,7 @@ from .base import Context, Method
 if TYPE_CHECKING:
     from ..parts.datastore import Store
 
-_SHOWN = 8  # guesses that the panel tells the counts of
+_SHOWN = 8  # guesses whose counts the panel holds
 
 
 @dataclass(frozen=True, slots=True)

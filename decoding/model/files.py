@@ -27,7 +27,7 @@ _DUPLICATES = ["consolidated*", "original/*", "onnx/*", "*.gguf", "*/*.safetenso
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 
 
-def find_folder(folder_or_id: str, tell: Callable[[str, float], None]) -> Path:
+def find_folder(folder_or_id: str, progress: Callable[[str, float], None]) -> Path:
     """The folder itself, that of an embedded model, or the one that the hub's files were put into."""
     folder = FOLDERS.get(folder_or_id, Path(folder_or_id))
     if folder_or_id in FOLDERS and not folder.is_dir():
@@ -45,7 +45,7 @@ def find_folder(folder_or_id: str, tell: Callable[[str, float], None]) -> Path:
         raise ModelError(f"{folder_or_id[:200]!r} is not a folder; name a model folder or a hub id such as org/model")
     from huggingface_hub import snapshot_download
 
-    tell("fetching files", 0.0)
+    progress("fetching files", 0.0)
     try:
         return Path(snapshot_download(folder_or_id, allow_patterns=_PATTERNS, ignore_patterns=_DUPLICATES))
     except Exception:  # the hub's client passes on the errors of several network libraries

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch.nn.functional import pad
 
-from ..tree import closure, depths, is_chain, kept
+from ..tree import closure, depths, is_chain, remembered
 from .cache import Cache, Views
 from .config import Shape
 from .rope import Tables
@@ -96,7 +96,7 @@ def _span(cache: Cache, length: int, parents: tuple[int, ...], window: int | Non
     return Span(cache, start, length + rows, bias.flatten(0, 1))
 
 
-@kept
+@remembered
 def _block(parents: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> torch.Tensor:  # (T, T)
     """What the rows of a step see of each other: 0 for ancestors and themselves, -inf elsewhere."""
     unseen = torch.from_numpy(~closure(parents)).to(device)

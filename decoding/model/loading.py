@@ -35,9 +35,9 @@ def load_decoder(
     progress: Callable[[str, float], None] | None = None,
 ) -> Decoder:
     """Load a model from a folder or by its hub id. `progress` hears what is going on and how much of it is done."""
-    tell = progress or (lambda what, share: None)
+    report = progress or (lambda what, share: None)
     where, kind = find_device(device), find_dtype(dtype, find_device(device))
-    folder = find_folder(folder_or_id, tell)
+    folder = find_folder(folder_or_id, report)
     raw, config = read_config(folder)
     shape = read_shape(config)
     with TensorFiles(folder) as files:
@@ -51,7 +51,7 @@ def load_decoder(
             return tensor.to(where, kind)
 
         with torch.inference_mode():
-            weights = assemble(shape, get, tied, lambda share: tell("reading weights", share))
+            weights = assemble(shape, get, tied, lambda share: report("reading weights", share))
     rope = Rope(config, shape, where, kind)
     return Decoder(shape, weights, rope, _card(folder_or_id, shape, tied, digest.hex, where, kind))
 

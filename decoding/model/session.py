@@ -11,7 +11,7 @@ from ..types import ModelCard
 if TYPE_CHECKING:
     import torch
 
-Tell = Callable[[str, float], None]  # hears what is going on and which share of it is done
+ProgressCallback = Callable[[str, float], None]  # hears what is going on and which share of it is done
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def catch_up(
     room: int,
     chunk: int,
     interrupted: Callable[[], bool] = lambda: False,
-    tell: Tell | None = None,
+    progress: ProgressCallback | None = None,
 ) -> Sequence[int]:
     """Store `tokens` in chunks until at most `room` of them are left, to be read together with a draft; return those.
 
@@ -116,6 +116,6 @@ def catch_up(
         session.read(part, tuple(range(-1, len(part) - 1)), skip=len(part))
         session.commit(range(len(part)))
         fed += len(part)
-        if tell is not None:
-            tell("reading the prompt", fed / len(tokens))
+        if progress is not None:
+            progress("reading the prompt", fed / len(tokens))
     return tokens[fed:]

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 
 from ..tree import after_chain
 from ..types import Draft
-from .session import ExitSession, Reading, Session, Tell, catch_up
+from .session import ExitSession, ProgressCallback, Reading, Session, catch_up
 
 
 class TreeReader:
     """Reads what a session lacks of the text and then a tree behind it; stores the nodes that are accepted."""
 
-    def __init__(self, session: Session, chunk: int, tell: Tell | None = None) -> None:
-        self._session, self._chunk, self._tell = session, chunk, tell
+    def __init__(self, session: Session, chunk: int, progress: ProgressCallback | None = None) -> None:
+        self._session, self._chunk, self._progress = session, chunk, progress
         self._pending: Sequence[int] = ()
 
     def catch_up(self, pending: Sequence[int], room: int, interrupted: Callable[[], bool]) -> bool:
@@ -21,7 +21,7 @@ class TreeReader:
 
         False, with the rest still missing, if the run was interrupted between two chunks.
         """
-        self._pending = catch_up(self._session, pending, room, self._chunk, interrupted, self._tell)
+        self._pending = catch_up(self._session, pending, room, self._chunk, interrupted, self._progress)
         return len(self._pending) <= room
 
     def read(self, draft: Draft) -> Reading:

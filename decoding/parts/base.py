@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Protocol
 
-from ..model.session import Tell
+from ..model.session import ProgressCallback
 
 CAPABILITIES = frozenset({"hidden", "early_exit"})  # what every model of ours can do
 
@@ -26,7 +26,7 @@ class Part(Protocol):
     about: str  # name and hash, for the record
 
 
-Maker = Callable[[Tell], Part]
+Maker = Callable[[ProgressCallback], Part]
 
 
 class Parts:
@@ -44,11 +44,11 @@ class Parts:
                 return _ADVICE.get(need, f"a part that nothing is known of, {need[:40]!r}")
         return None
 
-    def take(self, needs: frozenset[str], tell: Tell) -> dict[str, Part]:
-        """The parts that a method needs, by name; `tell` hears how the making of one goes on."""
+    def take(self, needs: frozenset[str], progress: ProgressCallback) -> dict[str, Part]:
+        """The parts that a method needs, by name; `progress` hears how the making of one goes on."""
         wanted = needs & self._makers.keys()
         for need in wanted:
             with self._locks[need]:  # who asks for something else does not wait
                 if need not in self._made:
-                    self._made[need] = self._makers[need](tell)
+                    self._made[need] = self._makers[need](progress)
         return {need: self._made[need] for need in wanted}

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..codec import Codec
 from ..errors import ParamError
-from ..model.session import Tell
+from ..model.session import ProgressCallback
 from ..prompts.conversations import read_line
 from .datastore import DIGEST, FORMAT, HEADER, VERSION, digest, fingerprint
 from .suffixes import sort_suffixes
@@ -44,7 +44,12 @@ class Built:
 
 
 def build_store(
-    files: Sequence[Path], codec: Codec, out: Path, *, border: str | None = None, tell: Tell = lambda what, share: None
+    files: Sequence[Path],
+    codec: Codec,
+    out: Path,
+    *,
+    border: str | None = None,
+    progress: ProgressCallback = lambda what, share: None,
 ) -> Built:
     """Build a datastore from files of text and of JSON lines, with the tokenizer of `codec`.
 
@@ -60,7 +65,7 @@ def build_store(
         if out.exists() and path.samefile(out):
             raise ParamError(f"{path.name!r} is to be read and replaced at once: write the datastore to another file")
     entries = 1 + max(codec.tokenizer.get_vocab().values())
-    pieces = _tokenised(_texts(files, codec.tokenizer, border, tell), codec.tokenizer)
+    pieces = _tokenised(_texts(files, codec.tokenizer, border, progress), codec.tokenizer)
     return write_store(out, fingerprint(codec), entries, pieces)
 
 
@@ -161,13 +166,15 @@ class _Writer:
         self._end += size
 
 
-def _texts(files: Sequence[Path], tokenizer: Any, border: str | None, tell: Tell) -> Iterator[tuple[str, bool]]:
+def _texts(
+    files: Sequence[Path], tokenizer: Any, border: str | None, progress: ProgressCallback
+) -> Iterator[tuple[str, bool]]:
     """The documents of all files in pieces, and whether one begins with the piece."""
     sizes, before = [path.stat().st_size for path in files], 0
     for path, size in zip(files, sizes, strict=True):
         by_line = path.suffix in (".jsonl", ".ndjson")
         for text, begins, done in _json_lines(path, tokenizer) if by_line else _text(path, border):
-            tell(f"storing {path.name[:40]}", min(1.0, (before + done) / max(1, sum(sizes))))
+            progress(f"storing {path.name[:40]}", min(1.0, (before + done) / max(1, sum(sizes))))
             yield text.encode(errors="replace").decode(), begins  # escapes of JSON can hold half a character
         before += size
 

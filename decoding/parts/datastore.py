@@ -85,7 +85,7 @@ class Store:
 
 
 def fingerprint(codec: Codec) -> str:
-    """What tells tokenizers apart: sha256 over the vocabulary in the order of its ids."""
+    """What distinguishes tokenizers: sha256 over the vocabulary in the order of its ids."""
     vocabulary = {} if codec.tokenizer is None else codec.tokenizer.get_vocab()
     entries = sorted(vocabulary.items(), key=lambda entry: (entry[1], entry[0]))
     return hashlib.sha256(json.dumps(entries).encode()).hexdigest()

@@ -110,7 +110,7 @@ class Heads:
 def load_heads(folder: str, model: Decoder) -> Heads:
     """Read heads that were trained for `model`; ModelError where they do not fit it.
 
-    How many heads there are is told by the file: the configurations of published heads speak of fewer.
+    How many heads there are, the file says: the configurations of published heads name fewer.
     """
     path = _find(folder)
     config = read_json(path.parent / "config.json")
@@ -235,10 +235,10 @@ def _check_config(path: Path, config: Mapping[str, JSON], count: int, blocks: in
     """Refuse a file that belongs to another configuration."""
     allowed = {"medusa_num_heads": (range(1, count + 1), "heads"), "medusa_num_layers": ((blocks,), "blocks a head")}
     for name, (fine, what) in allowed.items():
-        told = config.get(name, fine[-1])
-        if type(told) is not int or told not in fine:
+        given = config.get(name, fine[-1])
+        if type(given) is not int or given not in fine:
             raise ModelError(
-                f"{name} in config.json is {str(told)[:40]!r}, but {path.name} holds {fine[-1]} {what}: "
+                f"{name} in config.json is {str(given)[:40]!r}, but {path.name} holds {fine[-1]} {what}: "
                 "take both files from the same place"
             )
 
@@ -273,6 +273,6 @@ def _is_share(value: object) -> bool:
 
 
 def _edges(tensor: torch.Tensor) -> bytes:
-    """The first and last bytes: enough to tell heads apart without reading each twice."""
+    """The first and last bytes: enough to distinguish heads without reading each twice."""
     flat, edge = tensor.flatten(), _EDGE // tensor.element_size()
     return b"".join(part.view(torch.uint8).numpy().tobytes() for part in (flat[:edge], flat[-edge:]))

@@ -8,7 +8,7 @@ from functools import partial
 from ..codec import Codec
 from ..embedded import PARTS
 from ..model.decoder import Decoder
-from ..model.session import Tell
+from ..model.session import ProgressCallback
 from .base import Maker, Part
 
 _MARKS = 16  # in front of a text, at most
@@ -27,18 +27,20 @@ def makers(name: str, target: Decoder, codec: Codec, named: Mapping[str, str | N
     return found
 
 
-def _given(part: Part, tell: Tell) -> Part:
+def _given(part: Part, progress: ProgressCallback) -> Part:
     return part
 
 
-def _read(read: Callable[[str, Decoder, Codec], Part], path: str, target: Decoder, codec: Codec, tell: Tell) -> Part:
+def _read(
+    read: Callable[[str, Decoder, Codec], Part], path: str, target: Decoder, codec: Codec, progress: ProgressCallback
+) -> Part:
     return read(path, target, codec)
 
 
-def _tables(target: Decoder, codec: Codec, tell: Tell) -> Part:
+def _tables(target: Decoder, codec: Codec, progress: ProgressCallback) -> Part:
     from .tables import load_tables
 
-    return load_tables(target, tell, head=_head(codec, target.card.vocabulary))
+    return load_tables(target, progress, head=_head(codec, target.card.vocabulary))
 
 
 def _head(codec: Codec, vocabulary: int) -> list[int]:

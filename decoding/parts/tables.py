@@ -4,7 +4,7 @@ Nothing is learnt and no text is needed. Every token of the vocabulary is read o
 pass: that is the bigram. The unigram comes from the embeddings alone. No run should wait for that twice, so
 `load_tables` keeps both in the user's cache folder.
 
-A lone token tells a model little where no text that it learnt from began like that. So where the vocabulary is small
+A lone token says little to a model where no text that it learnt from began like that. So where the vocabulary is small
 enough to be read ten times over, as branches of one, two, three and four tokens, the model writes on behind every
 token, and a row of the bigram is the mean of what it says behind that token wherever it occurs, in texts of its own.
 """
@@ -23,7 +23,7 @@ import torch
 
 from ..errors import ModelError
 from ..model.decoder import Decoder, DecoderSession
-from ..model.session import Model, Session, Tell
+from ..model.session import Model, ProgressCallback, Session
 from ..sampling import ranked
 from .rankings import RANKINGS
 
@@ -73,8 +73,10 @@ class Tables:
 
 
 @torch.inference_mode()
-def build(model: Model, *, top: int, length: int, tell: Tell, head: Sequence[int] = (), depth: int = 1) -> Tables:
-    """Read every token once, behind `head`: `top` followers are kept of each, and chains of `length` links.
+def build(
+    model: Model, *, top: int, length: int, progress: ProgressCallback, head: Sequence[int] = (), depth: int = 1
+) -> Tables:
+    """Read every token once, behind `head`: take the `top` followers of each, and chains of `length` links.
 
     The paper reads a token with nothing in front of it. Models that were trained with marks at the beginning of a text
     say odd things there, so `head` puts them in front. With `depth` above 1 every token begins a branch of so many
@@ -90,7 +92,7 @@ def build(model: Model, *, top: int, length: int, tell: Tell, head: Sequence[int
     unigram, bigram = _Unigram(model, session), _Bigram(vocabulary, top)
     groups = -(-vocabulary // rows)
     for group in range(groups):
-        tell("reading n-gram tables from the model", group / groups)
+        progress("reading n-gram tables from the model", group / groups)
         if group == 0 or session.length > len(head) + _TEXT:
             session.reset(len(head) + 1)
             likely = torch.zeros(vocabulary)
@@ -113,7 +115,7 @@ def build(model: Model, *, top: int, length: int, tell: Tell, head: Sequence[int
             row = int(likely[[*first]].argmax())
             session.commit(range(row, len(tokens), size))
             likely = logits[row]
-    tell("reading n-gram tables from the model", 1.0)
+    progress("reading n-gram tables from the model", 1.0)
     return Tables({"unigram": unigram.ranked(top), **bigram.ranked()}, length, head)
 
 
@@ -127,9 +129,9 @@ class _Bigram:
 
     def add(self, tokens: Sequence[int], logits: torch.Tensor) -> list[int]:  # (R, V)
         """Note the best followers of every token; the very best are the answer."""
-        law, before = torch.softmax(logits.float(), -1), torch.tensor(tokens)
-        best = ranked(law, self._top)
-        self._shares.append(law.gather(-1, best).nan_to_num(0.0).cpu().flatten())
+        distribution, before = torch.softmax(logits.float(), -1), torch.tensor(tokens)
+        best = ranked(distribution, self._top)
+        self._shares.append(distribution.gather(-1, best).nan_to_num(0.0).cpu().flatten())
         best = best.cpu()
         self._keys.append((before[:, None] * self._vocabulary + best).flatten())
         self._counts += before.bincount(minlength=self._vocabulary)
@@ -178,7 +180,9 @@ def _meeting(model: Model, session: Session, tokens: Sequence[int], logits: torc
     return logits.double().clamp(-_STEEP, _STEEP)
 
 
-def load_tables(model: Model, tell: Tell, *, folder: Path | None = None, head: Sequence[int] = ()) -> Tables:
+def load_tables(
+    model: Model, progress: ProgressCallback, *, folder: Path | None = None, head: Sequence[int] = ()
+) -> Tables:
     """The tables of a model, from the cache in `folder`, by default the user's, or made and put there.
 
     A cache that cannot be read or written, or that is damaged or of something else, is no error: it is done without.
@@ -187,14 +191,14 @@ def load_tables(model: Model, tell: Tell, *, folder: Path | None = None, head: S
     tables = None if path is None else _read(path, model.card.vocabulary, facts, head)
     if tables is None:
         depth = _DEPTH if model.card.vocabulary <= _SMALL else 1
-        tables = build(model, top=_TOP, length=_LENGTH, tell=tell, head=head, depth=depth)
+        tables = build(model, top=_TOP, length=_LENGTH, progress=progress, head=head, depth=depth)
         if path is not None:
             _write(path, tables, facts)
     return tables
 
 
 def _place(model: Model, folder: Path | None, head: Sequence[int]) -> Path | None:
-    """The cache file of a model; None for one that its hash does not tell from others."""
+    """The cache file of a model; None for one that has no hash."""
     name = model.card.hash
     if not re.fullmatch("[0-9a-f]{64}", name) or not name.strip("0"):
         return None

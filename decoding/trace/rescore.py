@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 
 from ..errors import ParamError
-from ..model.session import Model, Session, Tell, catch_up
+from ..model.session import Model, ProgressCallback, Session, catch_up
 from ..sampling import Sampler, Sampling, likeliest
 from ..session_pool import SessionPool
 from ..types import Trace
@@ -44,7 +44,7 @@ class Rescore:
 
 
 @torch.inference_mode()
-def rescore(trace: Trace, model: Model, session_pool: SessionPool, tell: Tell | None = None) -> Rescore:
+def rescore(trace: Trace, model: Model, session_pool: SessionPool, progress: ProgressCallback | None = None) -> Rescore:
     """Check a run's tokens."""
     prompt, ids = trace.header.prompt, trace.ids
     text = [*prompt, *ids]
@@ -56,8 +56,8 @@ def rescore(trace: Trace, model: Model, session_pool: SessionPool, tell: Tell | 
         noise = max(_LEAST_NOISE, _shape_noise(session, text, len(prompt)))
         for first, logits in plain_passes(session, text, len(prompt)):
             places += _judge(ids, first, logits, sampler)
-            if tell is not None:
-                tell("checking the text", (first + len(logits)) / len(ids))
+            if progress is not None:
+                progress("checking the text", (first + len(logits)) / len(ids))
     finally:
         session_pool.release(model, session)
     near = sum(place.margin <= noise for place in places)

@@ -54,12 +54,12 @@ def closed_after(line: socket.socket) -> float:
 def answers(line: socket.socket) -> bool:
     """Whether a request on it is answered."""
     line.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-    told = b""
-    while not told.endswith(b"hello"):
+    got = b""
+    while not got.endswith(b"hello"):
         piece = line.recv(1_000)
         if not piece:
             return False
-        told += piece
+        got += piece
     return True
 
 

@@ -71,8 +71,8 @@ def most_panels() -> Lines:
 def most_texts() -> Lines:
     """A display text for every token that may have one, of characters that are long as JSON."""
     header, small = plain()
-    told = [{str(token): "\u202e" * 7 for token in range(first, first + 16_384)} for first in range(0, 2**17, 16_384)]
-    texts: Lines = [{"kind": "texts", "texts": each} for each in told]
+    got = [{str(token): "\u202e" * 7 for token in range(first, first + 16_384)} for first in range(0, 2**17, 16_384)]
+    texts: Lines = [{"kind": "texts", "texts": each} for each in got]
     return [header | {"prompt": [*range(2**17 - 1), header["prompt"][-1]]}, *texts, small]
 
 

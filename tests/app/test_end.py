@@ -21,8 +21,8 @@ def test_a_signal_ends_runs_after_their_step_and_the_server_after_them(tmp_path:
     with serving(tmp_path / "log") as page:
         tabs = [page.visitor() for _ in range(3)]
         assert [tab.join(run_length=256, run_method="ngrammys").status for tab in tabs] == [200] * 3
-        told = tabs[0].stream()
-        next(message for message in told if '"kind":"step"' in str(message.get("output")))
+        got = tabs[0].stream()
+        next(message for message in got if '"kind":"step"' in str(message.get("output")))
         with contextlib.closing(page.visitor().connect()) as beat:
             beat.request("GET", f"{API}/heartbeat/abc")
             beat.getresponse()

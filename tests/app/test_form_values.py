@@ -31,6 +31,6 @@ def test_every_value_comes_back_to_its_control(values: list[Any]) -> None:
     ],
 )  # fmt: skip
 def test_anything_else_is_one_sentence(text: object) -> None:
-    with pytest.raises(SpecscopeError) as told:
+    with pytest.raises(SpecscopeError) as got:
         parse_values(text, CONTROLS)
-    assert 10 < len(str(told.value)) < 120 and "\n" not in str(told.value)
+    assert 10 < len(str(got.value)) < 120 and "\n" not in str(got.value)

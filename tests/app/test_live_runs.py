@@ -45,16 +45,16 @@ def test_the_text_only_grows_and_ends_with_its_proof(runs: LiveRuns) -> None:
     for text in runs.start(asked(), "tab", "x=1"):
         assert text.startswith(before) and text.endswith("\n")
         before = text
-    told = lines(before)
-    assert told[0]["kind"] == "host" and told[0]["address"] == f"x=1&run={told[0]['run']}"
+    got = lines(before)
+    assert got[0]["kind"] == "host" and got[0]["address"] == f"x=1&run={got[0]['run']}"
     order = [kind for kind in kinds(before) if kind not in TABLES]
     steps = order.count("step")
     assert order == ["host", "state", "play", *["step"] * steps, "end", "check"]
-    end = next(line for line in told if line["kind"] == "end")
+    end = next(line for line in got if line["kind"] == "end")
     assert end["finish"] == "length" and end["summary"]["new_tokens"] == 24 and end["summary"]["steps"] == steps
-    check = told[-1]["check"]
-    assert check["checked"] == 24 and check["exact"] == 24 and told[-1]["speedup"] is None
-    kept = runs.store.get(told[0]["run"])
+    check = got[-1]["check"]
+    assert check["checked"] == 24 and check["exact"] == 24 and got[-1]["speedup"] is None
+    kept = runs.store.get(got[0]["run"])
     assert kept is not None and len(kept.trace.steps) == steps and kept.trace.header.record == "full"
     assert runs.active == 0 and len(runs.queue) == 0
 
@@ -64,11 +64,11 @@ def test_steps_are_written_in_batches(runs: LiveRuns, monkeypatch: pytest.Monkey
     monkeypatch.setattr("app.live_runs.LIMITS", replace(LIMITS, live_gap=1e6))
     monkeypatch.setattr("app.streaming._FIRST_BATCH", 0.0)
     seen = list[int]()
-    told = Play.step
+    original_step = Play.step
 
     def step(play: Play, step: Any, *texts: Any) -> str:
         seen.append(len(play.run.steps))
-        return told(play, step, *texts)
+        return original_step(play, step, *texts)
 
     monkeypatch.setattr(Play, "step", step)
     original, passes = Loop.turn, list[int]()
@@ -85,11 +85,11 @@ def test_steps_are_written_in_batches(runs: LiveRuns, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    ("pace", "told"),
+    ("pace", "expected"),
     [(0.03, [[0, 1, 2, 3], [4, 5, 6, 7, 8, 9, 10]]), (0.15, [[0], [1, 2], [3, 4], [5, 6], [7, 8], [9, 10]])],
 )
 def test_the_first_steps_are_one_batch_where_they_come_soon(
-    monkeypatch: pytest.MonkeyPatch, pace: float, told: list[list[int]]
+    monkeypatch: pytest.MonkeyPatch, pace: float, expected: list[list[int]]
 ) -> None:
     """A fast run is slowed the most at its beginning; of a slow one the first step is seen as early as it can be."""
     now = 0.0
@@ -101,15 +101,15 @@ def test_the_first_steps_are_one_batch_where_they_come_soon(
             now += pace
             yield step
 
-    assert [steps for steps in batches(run(), 0.2) if steps] == told  # type: ignore[arg-type, comparison-overlap]
+    assert [steps for steps in batches(run(), 0.2) if steps] == expected  # type: ignore[arg-type, comparison-overlap]
 
 
-@pytest.mark.parametrize(("pace", "told"), [(1.0, True), (0.0, False)])
-def test_the_reading_of_a_prompt_is_told_where_it_takes_a_while(runs: LiveRuns, pace: float, told: bool) -> None:
+@pytest.mark.parametrize(("pace", "said"), [(1.0, True), (0.0, False)])
+def test_the_reading_of_a_prompt_is_announced_where_it_takes_a_while(runs: LiveRuns, pace: float, said: bool) -> None:
     """Each update costs the page a picture: a wait that is over at once needs no sentence."""
     runs._prefill_pace["toy"] = pace  # seconds for a token
     first = next(runs.start(asked(), "tab", ""))
-    assert kinds(first)[:2] == ["host", "state"] if told else "step" in kinds(first)
+    assert kinds(first)[:2] == ["host", "state"] if said else "step" in kinds(first)
 
 
 def test_the_pace_of_reading_is_that_of_the_last_run(runs: LiveRuns) -> None:
@@ -287,7 +287,7 @@ def test_a_prompt_that_does_not_fit_is_told(runs: LiveRuns, monkeypatch: pytest.
 
 
 def test_the_advice_to_shorten_a_prompt_is_right_at_once(runs: LiveRuns) -> None:
-    """It named the page's own limit, and whoever followed it was told of the model's next."""
+    """It named the page's own limit, and whoever followed it heard of the model's next."""
     text, order = "x y " * 1_990, asked(method="autoregressive", params={})
 
     def sentence(prompt: str) -> str:

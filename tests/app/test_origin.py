@@ -15,9 +15,9 @@ SPACE = {"SPACE_ID": "org/space", "SPACE_HOST": "Org-Space.hf.space"}
 
 
 def read(owner: Owner, peer: str = "10.1.2.3", **headers: str) -> Origin:
-    told = {"host": "localhost:7860"} | {name.replace("_", "-"): value for name, value in headers.items()}
+    given = {"host": "localhost:7860"} | {name.replace("_", "-"): value for name, value in headers.items()}
     scope: dict[str, Any] = {"client": (peer, 4000), "scheme": "http"}
-    return owner.read(scope, Headers(told))
+    return owner.read(scope, Headers(given))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_a_client_is_its_address(peer: str, client: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "client"),
+    ("header", "client"),
     [
         ("9.9.9.9", "9.9.9.9"),
         ("1.1.1.1, 9.9.9.9", "9.9.9.9"),  # whoever asks may have written the first
@@ -46,8 +46,8 @@ def test_a_client_is_its_address(peer: str, client: str) -> None:
         ("9.9.9.9," * 1_000 + "8.8.8.8", "8.8.8.8"),
     ],
 )
-def test_behind_a_proxy_a_client_is_whom_the_outermost_heard(told: str, client: str) -> None:
-    assert read(Owner(proxied=True), x_forwarded_for=told).client == client
+def test_behind_a_proxy_a_client_is_whom_the_outermost_heard(header: str, client: str) -> None:
+    assert read(Owner(proxied=True), x_forwarded_for=header).client == client
 
 
 def test_a_proxy_names_host_and_scheme() -> None:

@@ -43,7 +43,7 @@ def cellar(tmp_path: Path) -> Path:
 
 def entry(cellar: Path, **changes: Any) -> Entry:
     places = {part: str(cellar / f"{SECRET}-{part}") for part in ("medusa", "kangaroo")}
-    told = {
+    got = {
         "model": str(cellar / f"{SECRET}-target"),
         "draft": str(cellar / f"{SECRET}-drafter"),
         "datastore": str(cellar / f"{SECRET}.safetensors"),
@@ -51,7 +51,7 @@ def entry(cellar: Path, **changes: Any) -> Entry:
         "dtype": "float32",
         **places,
     }
-    return Entry("ours", **(told | changes))
+    return Entry("ours", **(got | changes))
 
 
 def ran(app_state: AppState, method: str) -> str:
@@ -79,10 +79,10 @@ def answers(app_state: AppState, run: str) -> str:
 @pytest.mark.parametrize("method", ["autoregressive", "draft_model", "medusa", "kangaroo", "rest"])
 def test_a_run_names_the_model_as_the_catalog_does(cellar: Path, method: str) -> None:
     app_state = AppState({"ours": entry(cellar)}, "ours")
-    told = ran(app_state, method)
-    begun, *_ = (line for line in lines(told) if line["kind"] == "play")
-    run = lines(told)[0]["run"]
-    assert SECRET not in told and str(cellar.parent) not in told and "fault" not in told
+    got = ran(app_state, method)
+    begun, *_ = (line for line in lines(got) if line["kind"] == "play")
+    run = lines(got)[0]["run"]
+    assert SECRET not in got and str(cellar.parent) not in got and "fault" not in got
     assert SECRET not in answers(app_state, run)
     kept = app_state.store.get(run)
     assert isinstance(kept, StoredRun) and kept.trace.header.model.name == "ours" == begun["header"]["model"]["name"]
@@ -126,9 +126,9 @@ def spoilt(place: str, change: Callable[[Path], Any]) -> Callable[[Path], Entry]
 
 def other_tokens(path: Path) -> None:
     """A drafter that cuts words otherwise."""
-    told = json.loads(path.read_text())
-    told["model"]["vocab"]["zzzz"] = told["model"]["vocab"].pop("<pad>", 4095)
-    path.write_text(json.dumps(told))
+    got = json.loads(path.read_text())
+    got["model"]["vocab"]["zzzz"] = got["model"]["vocab"].pop("<pad>", 4095)
+    path.write_text(json.dumps(got))
 
 
 TARGET_FOLDER = f"{SECRET}-target"
@@ -165,10 +165,10 @@ BROKEN: dict[str, Callable[[Path], Entry]] = {
 def test_a_model_that_cannot_be_loaded_is_a_sentence(
     cellar: Path, make: Callable[[Path], Entry], caplog: pytest.LogCaptureFixture
 ) -> None:
-    told = ran(AppState({"ours": make(cellar)}, "ours"), "autoregressive")
-    faults = [line["sentence"] for line in lines(told) if line["kind"] == "fault"]
+    got = ran(AppState({"ours": make(cellar)}, "ours"), "autoregressive")
+    faults = [line["sentence"] for line in lines(got) if line["kind"] == "fault"]
     assert faults == ["Ours cannot be loaded on this server now: choose another model."]
-    assert SECRET not in told and str(cellar.parent) not in told
+    assert SECRET not in got and str(cellar.parent) not in got
     assert [record.getMessage().startswith("ours cannot be loaded: ") for record in caplog.records] == [True]
 
 
@@ -182,8 +182,8 @@ def test_a_part_that_cannot_be_made_is_a_sentence(cellar: Path, monkeypatch: pyt
         raise ModelError(f"{cellar} is full: make room")
 
     monkeypatch.setattr("decoding.parts.tables.load_tables", fail)
-    told = ran(AppState({"ours": entry(cellar)}, "ours"), "ngrammys")
-    assert lines(told)[-1]["sentence"] == (
+    got = ran(AppState({"ours": entry(cellar)}, "ours"), "ngrammys")
+    assert lines(got)[-1]["sentence"] == (
         "What ngrammys needs of ours cannot be loaded on this server now: choose another method or model."
     )
 
@@ -205,8 +205,8 @@ def test_a_folder_that_went_is_not_looked_for_on_the_hub(
         raise OSError
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", download)
-    told = ran(app_state, "autoregressive")
-    assert SECRET not in told and asked.count == 0 and "is not a folder" in caplog.text
+    got = ran(app_state, "autoregressive")
+    assert SECRET not in got and asked.count == 0 and "is not a folder" in caplog.text
 
 
 def test_the_host_is_told_why_a_model_did_not_come(monkeypatch: pytest.MonkeyPatch) -> None:

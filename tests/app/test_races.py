@@ -27,15 +27,15 @@ def race(runs: LiveRuns, *names: str) -> list[dict[str, Any]]:
 
 
 def test_every_lane_is_told_whole_and_all_write_the_same(runs: LiveRuns) -> None:
-    told = race(runs, *NAMES)
-    assert told[1] == {"kind": "race", "labels": [METHODS[name].label for name in NAMES]} and told[-1]["done"]
-    for (label, run), name in zip(told[-1]["runs"], NAMES, strict=True):
+    got = race(runs, *NAMES)
+    assert got[1] == {"kind": "race", "labels": [METHODS[name].label for name in NAMES]} and got[-1]["done"]
+    for (label, run), name in zip(got[-1]["runs"], NAMES, strict=True):
         kept = runs.store.get(run)
         assert label == METHODS[name].label and kept is not None and kept.trace.header.method == name
         assert kept.proof.check is not None and kept.proof.check["violations"] == 0
     texts = []
     for lane in range(3):
-        mine = [line for line in told if line.get("lane") == lane]
+        mine = [line for line in got if line.get("lane") == lane]
         order = [line["kind"] for line in mine if line["kind"] not in (*TABLES, "state")]
         assert order == ["play", *["step"] * order.count("step"), "end", "check"]
         assert [line["header"]["method"] for line in mine if line["kind"] == "play"] == [NAMES[lane]]
@@ -52,18 +52,18 @@ def test_stopping_ends_the_lanes_that_are_left(runs: LiveRuns, monkeypatch: pyte
     for text in races.start(runs, orders, "tab", ""):
         if '"kind":"step"' in text:
             races.stop(runs, "tab")
-    told = lines(text)
-    assert [line["finish"] for line in told if line["kind"] == "end"] == ["cancelled"]
-    assert [line["lane"] for line in told if line["kind"] == "fault"] == [1, 2]
+    got = lines(text)
+    assert [line["finish"] for line in got if line["kind"] == "end"] == ["cancelled"]
+    assert [line["lane"] for line in got if line["kind"] == "fault"] == [1, 2]
     assert len(runs.queue) == 0
 
 
 def test_time_that_is_over_is_told_from_a_stop(runs: LiveRuns, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("app.races.LIMITS", replace(LIMITS, race_seconds=1e-9))
-    told = race(runs, *NAMES)
-    faults = [line["sentence"] for line in told if line["kind"] == "fault"]
+    got = race(runs, *NAMES)
+    faults = [line["sentence"] for line in got if line["kind"] == "fault"]
     assert len(faults) == 3 and all("seconds were over before its first step" in sentence for sentence in faults)
-    assert told[-1]["runs"] == []
+    assert got[-1]["runs"] == []
 
 
 def test_two_races_begin_differently(runs: LiveRuns) -> None:
@@ -76,11 +76,11 @@ def test_a_lane_that_fails_leaves_the_others(runs: LiveRuns, monkeypatch: pytest
         raise ParamError("this lane is meant to fail")
 
     monkeypatch.setattr(METHODS["lookahead"], "observe", fail)
-    told = race(runs, "lookahead", "autoregressive")
-    assert [(line["lane"], line["sentence"]) for line in told if line["kind"] == "fault"] == [
+    got = race(runs, "lookahead", "autoregressive")
+    assert [(line["lane"], line["sentence"]) for line in got if line["kind"] == "fault"] == [
         (0, "This lane is meant to fail.")
     ]
-    assert [line["lane"] for line in told if line["kind"] == "end"] == [1]
+    assert [line["lane"] for line in got if line["kind"] == "end"] == [1]
 
 
 @pytest.mark.parametrize(

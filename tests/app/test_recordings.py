@@ -65,11 +65,11 @@ def test_every_method_and_preset_has_one() -> None:
 @pytest.mark.parametrize("recording", ALL, ids=[recording.id for recording in ALL])
 def test_each_is_whole_proven_and_small_enough(recording: Recording) -> None:
     text = RECORDINGS.lines(recording.id)
-    told = lines(text)
+    got = lines(text)
     assert len(text) <= LIMITS.stream_bytes * 1.1
-    steps = [line for line in told if line["kind"] == "step"]
+    steps = [line for line in got if line["kind"] == "step"]
     assert 0 <= recording.step < len(steps) and recording.title and recording.shows
-    end: Mapping[str, Any] = told[-1]
+    end: Mapping[str, Any] = got[-1]
     assert end["kind"] == "end" and end["finish"] in ("length", "end_of_text")
     assert end["check"]["violations"] == 0 and end["check"]["checked"] == end["summary"]["new_tokens"]
     assert end["speedup"] == recording.speedup and (recording.speedup is None) == (recording.method == "autoregressive")
@@ -125,7 +125,7 @@ class Folder:
         return self.path / f"{run}.jsonl.gz"
 
     @property
-    def told(self) -> list[str]:
+    def warnings(self) -> list[str]:
         return [record.getMessage() for record in self._log.records]
 
 
@@ -176,8 +176,10 @@ def test_the_page_comes_up_without_a_landing_run_that_is_broken(folder: Folder, 
     assert landing is not None and landing.id == "autoregressive-defaults"
     assert [row["id"] for row in app_state.recordings.gallery()] == ["autoregressive-defaults", "jacobi-defaults"]
     assert lines(app_state.calls.recording_lines(landing.id))[-1]["kind"] == "end"
-    (told,) = folder.told
-    assert str(folder.file(LANDING)) in told and "make traces" in told and "\n" not in told and len(told) < 400
+    (warning,) = folder.warnings
+    assert (
+        str(folder.file(LANDING)) in warning and "make traces" in warning and "\n" not in warning and len(warning) < 400
+    )
     with pytest.raises(TraceError) as caught:
         app_state.calls.open_run(LANDING)
     assert str(folder.path) not in str(caught.value)
@@ -198,7 +200,7 @@ def test_a_recording_that_breaks_later_is_a_sentence_to_the_visitor(
     for answer in answers:
         assert set(answer) == {"fault"} and str(folder.path) not in answer["fault"]
     assert "cannot be read on this server: choose another one" in answers[0]["fault"]
-    assert len(folder.told) == 1 and str(folder.file(run)) in folder.told[0]
+    assert len(folder.warnings) == 1 and str(folder.file(run)) in folder.warnings[0]
     assert run not in [row["id"] for row in app_state.recordings.gallery()]
 
 
@@ -206,7 +208,7 @@ def test_a_page_without_any_recording_comes_up(folder: Folder) -> None:
     for run in SOME:
         folder.file(run).unlink()
     app_state = AppState(dict(EMBEDDED), recordings=Recordings(folder.path))
-    assert app_state.recordings.landing is None and app_state.recordings.gallery() == [] and len(folder.told) == 3
+    assert app_state.recordings.landing is None and app_state.recordings.gallery() == [] and len(folder.warnings) == 3
     code = (
         "import sys; from pathlib import Path; from app.state import AppState; from app.recordings import Recordings\n"
         "from app.ui import build; app_state = AppState(recordings=Recordings(Path(sys.argv[1])))\n"
@@ -239,8 +241,8 @@ def test_an_index_that_cannot_be_read_is_told(folder: Folder, text: str | None, 
         index.write_text(text, encoding="utf-8", errors="surrogatepass")
     recordings = Recordings(folder.path)
     assert list(recordings) == [] and recordings.landing is None
-    (told,) = folder.told
-    assert sentence in told and str(index) in told and "make traces" in told and "\n" not in told
+    (warning,) = folder.warnings
+    assert sentence in warning and str(index) in warning and "make traces" in warning and "\n" not in warning
 
 
 @pytest.mark.parametrize(
@@ -264,12 +266,12 @@ def test_an_entry_that_is_wrong_is_left_out(folder: Folder, change: dict[str, An
     folder.write()
     recordings = Recordings(folder.path)
     assert recordings.landing is not None and recordings.landing.id == "autoregressive-defaults"
-    (told,) = folder.told
-    assert sentence in told and str(folder.path) in told
+    (warning,) = folder.warnings
+    assert sentence in warning and str(folder.path) in warning
 
 
 @pytest.mark.parametrize("row", [None, 7, "lookahead", [], {}])
 def test_what_is_no_entry_is_left_out(folder: Folder, row: Any) -> None:
     folder.rows.append(row)
     folder.write()
-    assert [each.id for each in Recordings(folder.path)] == list(SOME) and "entry 4" in folder.told[0]
+    assert [each.id for each in Recordings(folder.path)] == list(SOME) and "entry 4" in folder.warnings[0]

@@ -168,8 +168,8 @@ def test_a_name_that_the_owner_did_not_give_is_refused(visitor: Visitor, host: s
 def test_a_proxys_word_is_not_believed_unasked(visitor: Visitor) -> None:
     root = visitor.read()["root"]
     words = {"X_Forwarded_Host": "evil.example", "X_Forwarded_Proto": "https", "X_Forwarded_For": "9.9.9.9"}
-    told = visitor.ask("GET", "/", **words)
-    assert told.status == 200 and f'"root":"{root}"' in told.text and "evil.example" not in told.text
+    got = visitor.ask("GET", "/", **words)
+    assert got.status == 200 and f'"root":"{root}"' in got.text and "evil.example" not in got.text
 
 
 def test_browsers_are_told_to_run_only_our_scripts(visitor: Visitor) -> None:
@@ -255,8 +255,8 @@ def test_bodies_are_bounded(visitor: Visitor) -> None:
     for data in (["x" * 300_000], "x" * 300_000, [1] * 150_000):
         answer = visitor.post("/component_server/", call | {"data": data})
         assert answer.status == 413 and "Only a file may be larger than 256 KB" in answer.text
-    told = {"Content_Type": "application/json", "Content_Length": "10" * 20}
-    huge = visitor.ask("POST", f"{API}/component_server/", b"{}", **told)
+    got = {"Content_Type": "application/json", "Content_Length": "10" * 20}
+    huge = visitor.ask("POST", f"{API}/component_server/", b"{}", **got)
     assert huge.status in (400, 413) and "Traceback" not in huge.text
 
 
@@ -311,11 +311,11 @@ def test_lines_of_the_log_cannot_be_forged_nor_fill_a_disk(tmp_path: Path) -> No
             raw.recv(1_000)
         for _ in range(300):
             visitor.ask("GET", "/flood" + "x" * 500)
-    told = page.log.read_text()
-    assert "\\nforged\\r\\x1b[31mred" in told and "Traceback" not in told and "\x1b" not in told
-    assert "Invalid HTTP request" in told  # other lines are told beside those of refused requests
-    assert not any(line.startswith("forged") for line in told.splitlines())
-    assert max(map(len, told.splitlines())) < 600 and len(told.splitlines()) < 100
+    got = page.log.read_text()
+    assert "\\nforged\\r\\x1b[31mred" in got and "Traceback" not in got and "\x1b" not in got
+    assert "Invalid HTTP request" in got  # other lines are told beside those of refused requests
+    assert not any(line.startswith("forged") for line in got.splitlines())
+    assert max(map(len, got.splitlines())) < 600 and len(got.splitlines()) < 100
 
 
 def test_http_10_and_keep_alive_are_spoken(page: Page) -> None:

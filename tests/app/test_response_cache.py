@@ -76,11 +76,11 @@ def test_only_answers_are_kept(status: int, refused: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "chosen"),
+    ("accepted", "chosen"),
     [("gzip, deflate, br, zstd", "br"), ("gzip;q=1.0", "gzip"), ("", "identity"), ("x" * 5_000, "identity")],
 )
-def test_a_encoding_is_one_of_three(told: str, chosen: str) -> None:
-    assert encoding(Headers({"accept-encoding": told})) == chosen
+def test_a_encoding_is_one_of_three(accepted: str, chosen: str) -> None:
+    assert encoding(Headers({"accept-encoding": accepted})) == chosen
 
 
 def test_places_are_for_each_client_and_taken_in_turn() -> None:
@@ -97,8 +97,8 @@ def test_places_are_for_each_client_and_taken_in_turn() -> None:
         loud = [work("loud", number) for number in range(8)]
         return await asyncio.gather(*loud, return_exceptions=True)
 
-    told = run(all_of_them())
-    refused = [each for each in told if isinstance(each, RequestError)]
+    answers = run(all_of_them())
+    refused = [each for each in answers if isinstance(each, RequestError)]
     assert len(refused) == 3 and {each.status for each in refused} == {429} and max(most) == 2
     assert len(limit) == 0
 

@@ -92,8 +92,8 @@ def proof_in(lines_of: str) -> dict[str, Any]:
 def test_a_live_runs_proof_and_speedup_are_kept_with_it(
     functions: dict[str, ServerFunction], app_state: AppState
 ) -> None:
-    told = lines(deque(app_state.runs.start(asked(compare=True), "tab", ""), maxlen=1).pop())
-    run, last = told[0]["run"], told[-1]
+    got = lines(deque(app_state.runs.start(asked(compare=True), "tab", ""), maxlen=1).pop())
+    run, last = got[0]["run"], got[-1]
     assert last["kind"] == "check" and last["speedup"] > 0
     page = functions["run_export"]([run, "html"])["text"].replace(r"\u003c", "<")
     for found in (
@@ -119,9 +119,9 @@ def test_one_record_is_read_at_a_time(
 def test_a_dropped_trace_is_shown_and_kept(functions: dict[str, ServerFunction], app_state: AppState) -> None:
     data = (GOLDEN / "lookahead.jsonl").read_bytes()
     for sent in (data, gzip.compress(data)):
-        told = lines(functions["open_trace"](spell(sent))["lines"])
-        assert told[0]["kind"] == "host" and told[-1]["kind"] == "end"
-        kept = app_state.store.get(told[0]["run"])
+        got = lines(functions["open_trace"](spell(sent))["lines"])
+        assert got[0]["kind"] == "host" and got[-1]["kind"] == "end"
+        kept = app_state.store.get(got[0]["run"])
         assert kept is not None and kept.trace == read_trace(GOLDEN / "lookahead.jsonl")
     torn = lines(functions["open_trace"](spell(data[: len(data) // 2]))["lines"])
     assert torn[-1]["finish"] == "torn"
@@ -138,8 +138,8 @@ def nodes(step: dict[str, Any], count: int) -> dict[str, Any]:
 def packed(header: dict[str, Any], steps: list[dict[str, Any]]) -> str:
     """A dropped file of a header and some steps, each of which writes one token."""
     first = len(header["prompt"])
-    told = [step | {"index": k, "start": first + k} for k, step in enumerate(steps)]
-    return spell(gzip.compress("".join(json.dumps(line) + "\n" for line in (header, *told)).encode(), 1))
+    got = [step | {"index": k, "start": first + k} for k, step in enumerate(steps)]
+    return spell(gzip.compress("".join(json.dumps(line) + "\n" for line in (header, *got)).encode(), 1))
 
 
 def bombs() -> dict[str, str]:
@@ -203,8 +203,8 @@ def test_the_largest_run_of_the_page_itself_can_be_dropped(
     step |= {"choices": [9] * count, "p": [None, *shares], "q": [None, *shares], "top": [best] * count}
     step |= {"draft_top": [[[*row, 0.1] for row in best]] * 64 + [[]] * (count - 64)}
     sent = packed(header, [step] * LIMITS.new_tokens)
-    told = functions["open_trace"](sent)["lines"]
-    assert len(told) < 2 * LIMITS.stream_bytes
+    got = functions["open_trace"](sent)["lines"]
+    assert len(got) < 2 * LIMITS.stream_bytes
     assert (
         "nodes read of all steps" in functions["open_trace"](packed(header, [step] * (LIMITS.new_tokens + 1)))["fault"]
     )
@@ -243,8 +243,8 @@ def test_a_panel_changed_by_hand_is_one_sentence(functions: dict[str, ServerFunc
     """A method's panel is free JSON: the reader lets it through, and the views must not."""
     golden = [json.loads(line) for line in (GOLDEN / "lookahead.jsonl").read_text().splitlines()]
     for panel in ({"rows": "x", "pool": [[[]]]}, {"rows": [[None]], "guesses": {"a": 1}, "phase": []}):
-        told = [{**line, "panel": panel} if line["kind"] == "step" else line for line in golden]
-        answer = functions["open_trace"](spell("".join(json.dumps(line) + "\n" for line in told).encode()))
+        got = [{**line, "panel": panel} if line["kind"] == "step" else line for line in golden]
+        answer = functions["open_trace"](spell("".join(json.dumps(line) + "\n" for line in got).encode()))
         assert "fault" not in answer or "Traceback" not in answer["fault"]
         assert not answer.get("fault", "").startswith("The server could not")
 

@@ -129,6 +129,6 @@ before = dict(vars(page._queue))
 poll_less(page)
 print(sorted(name for name, value in vars(page._queue).items() if value != before.get(name) and value != before[name]))
 """
-    told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    got = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     names = ["ANALYTICS_MAX_EVENTS", "ANAYLTICS_CACHE_FREQUENCY", "progress_update_sleep_when_free", "sleep_when_free"]
-    assert told.split("\n")[-2] == str(names)
+    assert got.split("\n")[-2] == str(names)

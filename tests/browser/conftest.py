@@ -75,7 +75,7 @@ class Watched:
     def attach(self, page: Any) -> None:
         """Listen to a page."""
         page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.on("console", lambda told: self.errors.append(told.text) if told.type in ("error", "warning") else None)
+        page.on("console", lambda got: self.errors.append(got.text) if got.type in ("error", "warning") else None)
         page.on("dialog", self._dialog)
         page.on("request", self._request)
 

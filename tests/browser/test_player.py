@@ -297,11 +297,11 @@ def test_words_in_cells_are_the_figures_own_on_the_screen_and_in_pictures(show: 
     shown = show(record("lookahead"), step=6)
     plot = "player.cards.cards.get('window').content"
     drawn = shown.run(f"[...{plot}.cells.words.children].map((node) => node.textContent)")
-    told = shown.run(
+    got = shown.run(
         f"{plot}.figure.data.filter((trace) => trace.font && trace.visible !== false && trace.text?.length)"
         ".flatMap((trace) => Array.from(trace.text, Specscope.unescapeMarkup)).filter(Boolean)"
     )
-    assert drawn == told and len(drawn) > 10
+    assert drawn == got and len(drawn) > 10
     centres = shown.run(
         f"[...{plot}.cells.words.children].map((node) => {{ const box = node.getBoundingClientRect(); "
         f"const own = {plot}.gd.getBoundingClientRect(); "
@@ -342,8 +342,8 @@ def test_where_tokens_are_drawn_the_likeliest_is_not_called_what_the_target_want
     drawn = replace(trace, header=replace(trace.header, sampling={**trace.header.sampling, "temperature": 0.8}))
     shown = show(drawn, step=3)
     shown.do("player.pin(player.state.step, 1)")
-    told = shown.text(".ss-facts")
-    assert "Likeliest next" in told and "Target" not in told.replace("Target's likeliest", "")
+    got = shown.text(".ss-facts")
+    assert "Likeliest next" in got and "Target" not in got.replace("Target's likeliest", "")
 
 
 def helped() -> tuple[str, int, int]:

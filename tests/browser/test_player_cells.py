@@ -26,12 +26,12 @@ DRAWN = """async (name) => {
       getComputedStyle(path).fill, Number(path.getAttribute("fill-opacity"))].join(" ");
   }));
   const frame = cells.words.getBoundingClientRect();
-  const told = (node, { left, top }) => {
+  const measured = (node, { left, top }) => {
     const box = node.getBoundingClientRect();
     return { word: node.textContent, x: (box.left + box.right) / 2 - left, y: (box.top + box.bottom) / 2 - top,
       fill: getComputedStyle(node).fill };
   };
-  const words = [...cells.words.children].map((node) => told(node, frame));
+  const words = [...cells.words.children].map((node) => measured(node, frame));
   const signs = [...cells.signs.children].map((path) => [getComputedStyle(path).fill, path.getTotalLength()]);
   const other = document.body.appendChild(document.createElement("div"));
   const traces = taken.map(({ trace }, k) => ({ ...trace, uid: `own${k}` }));
@@ -49,7 +49,7 @@ DRAWN = """async (name) => {
           Number(look.opacity)].join(" "));
       } else if (kind === "signs") lengths.set(look.fill, (lengths.get(look.fill) ?? 0) + point.getTotalLength());
     }
-    for (const node of other.querySelectorAll(group + "text")) if (node.textContent) their.push(told(node, own));
+    for (const node of other.querySelectorAll(group + "text")) if (node.textContent) their.push(measured(node, own));
   });
   other.remove();
   return { ours: ours.sort(), squares: squares.sort(), words, their, signs, lengths: [...lengths] };
@@ -60,14 +60,14 @@ PLACES = """(() => {
   const { box, marks, view, figure } = player.cards.cards.get(given).content;
   const area = box.getBoundingClientRect();
   return view.nodes.flatMap((kind, trace) => {
-    const told = figure.data[trace], axes = kind && marks.axes(trace);
-    const known = Array.from(told.nodes ?? told.customdata ?? told.z?.keys() ?? [], Number);
-    const end = { bar: told.orientation === "h" ? "x" : "y" }[told.type]; // where marks of a bar are
-    const i = known.findIndex((node, point) => node >= 0 && (!end || told[end][point] > 0));
+    const part = figure.data[trace], axes = kind && marks.axes(trace);
+    const known = Array.from(part.nodes ?? part.customdata ?? part.z?.keys() ?? [], Number);
+    const end = { bar: part.orientation === "h" ? "x" : "y" }[part.type]; // where marks of a bar are
+    const i = known.findIndex((node, point) => node >= 0 && (!end || part[end][point] > 0));
     const own = kind === "rows" ? marks.litCells(trace, known[i]) : axes && i >= 0 ? marks.points(trace, known[i]) : [];
     if (!own.length) return [];
     const { x, y, w, h } = own.at(-1);
-    const back = (side) => (end === side ? (axes[side].d2p(0) - axes[side].d2p(told[side][i])) / 2 : 0);
+    const back = (side) => (end === side ? (axes[side].d2p(0) - axes[side].d2p(part[side][i])) / 2 : 0);
     return [[known[i], area.left + x + w / 2 + back("x"), area.top + y + h / 2 + back("y")]];
   });
 })()"""
@@ -101,11 +101,11 @@ def test_signs_have_the_shapes_of_plotlys_markers(show: Show) -> None:
       const other = document.body.appendChild(document.createElement("div"));
       const x = symbols.map((_, i) => i), marker = { symbol: symbols, size: 20 };
       await Plotly.newPlot(other, [{ type: "scatter", mode: "markers", x, y: x, marker }], {}, { staticPlot: true });
-      const told = (path, d) => { if (d) path.setAttribute("d", d); const { x, y, width, height } = path.getBBox();
+      const measured = (path, d) => { if (d) path.setAttribute("d", d); const { x, y, width, height } = path.getBBox();
         return [x, y, width, height, path.getTotalLength(), getComputedStyle(path).fill === "none"]; };
       return [...other.querySelectorAll(".point")].map((point, i) => {
-        const theirs = told(point), shape = Specscope.markerShape(symbols[i]);
-        const ours = told(point, shape.draw(0, 0, 10));
+        const theirs = measured(point), shape = Specscope.markerShape(symbols[i]);
+        const ours = measured(point, shape.draw(0, 0, 10));
         return [symbols[i], [...ours.slice(0, 5), shape.open], theirs];
       });
     }""",

@@ -71,7 +71,7 @@ def test_patches_mean_what_python_wrote(show: Callable[..., Shown], method: str)
             assert close(patch or {}, expected(story, k, VIEWS[name].frame(story, k))), f"{name} of step {k}"
 
 
-GREEDY = ("draft_model", "kangaroo", "ouroboros")  # whose laws are known where nothing is drawn from them
+GREEDY = ("draft_model", "kangaroo", "ouroboros")  # whose distributions are known where nothing is drawn from them
 PINNED = [(name, False) for name in ("lookahead", "medusa", *GREEDY)] + [(name, True) for name in GREEDY]
 
 
@@ -104,8 +104,8 @@ def test_a_pinned_node_is_told_as_python_tells_it(show: Callable[..., Shown], me
     for node, patch in zip(nodes, shown.run(code, [*nodes]), strict=True):
         wanted = expected(story, k, pair_detail(story, k, node))
         assert all({*part} <= {*other} for part, other in zip(wanted["data"], patch["data"], strict=True))
-        law = step.draft_top[max(0, step.parents[node])] if step.draft_top else ()
-        assert bool(wanted["data"][DRAFT]) == bool(patch["data"][DRAFT]["x"]) == bool(law)
+        distribution = step.draft_top[max(0, step.parents[node])] if step.draft_top else ()
+        assert bool(wanted["data"][DRAFT]) == bool(patch["data"][DRAFT]["x"]) == bool(distribution)
         for part, other in zip(wanted["data"], patch["data"], strict=True):
             for name, value in part.items():
                 if name not in ("x", "customdata"):

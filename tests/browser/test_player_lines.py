@@ -152,8 +152,8 @@ def test_the_outcome_of_the_check_is_shown_where_it_belongs(show: Show) -> None:
     assert "Not checked yet" in shown.text("[data-view=check] .ss-verdict")
     token = shown.trace.steps[0].emitted[0]
     places = [{"position": 0, "token": token, "choice": token, "margin": 0.00012}]
-    told = {"checked": 16, "exact": 15, "near_ties": 1, "violations": 0, "noise": 0.001, "places": places}
-    shown.do("player.feed(given)", json.dumps({"kind": "check", "check": told | {"say": "15 of 16.", "tone": "near"},
+    got = {"checked": 16, "exact": 15, "near_ties": 1, "violations": 0, "noise": 0.001, "places": places}
+    shown.do("player.feed(given)", json.dumps({"kind": "check", "check": got | {"say": "15 of 16.", "tone": "near"},
                                                "speedup": 2.5}) + "\n")  # fmt: skip
     shown.wait("document.querySelector('[data-view=check] .ss-verdict').dataset.tone === 'near'")
     assert "margin 0.00012" in shown.text("[data-view=check] .ss-places")

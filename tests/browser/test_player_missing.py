@@ -53,8 +53,8 @@ def test_details_that_failed_are_asked_for_again(show: Show) -> None:
 def test_a_live_run_is_asked_for_nothing_before_its_end(show: Show) -> None:
     """A run is kept from its end on: whoever pinned a token before was told that the server had forgotten it."""
     shown = show(record("lookahead"), feed=False, step=None)
-    *told, end = play.lines(record("lookahead")).splitlines(keepends=True)
-    shown.do("player.feed(given)", "".join(told))
+    *got, end = play.lines(record("lookahead")).splitlines(keepends=True)
+    shown.do("player.feed(given)", "".join(got))
     shown.do("player.pin(6, 3)")
     assert shown.run("asked") == []
     shown.do("player.feed(given)", end)
@@ -65,8 +65,8 @@ def test_a_live_run_is_asked_for_nothing_before_its_end(show: Show) -> None:
 def test_a_live_runs_thin_step_is_waited_for_and_then_comes(show: Show) -> None:
     """Its cards said that it was being fetched, while nobody could fetch it before the end."""
     shown = show(record("lookahead"), feed=False, step=None)
-    *told, end = play.lines(record("lookahead"), cap=0).splitlines(keepends=True)
-    shown.do("player.feed(given); player.seek(6)", "".join(told))
+    *got, end = play.lines(record("lookahead"), cap=0).splitlines(keepends=True)
+    shown.do("player.feed(given); player.seek(6)", "".join(got))
     card = ".ss-card[data-view=mask] .ss-waiting"
     assert shown.text(card) == "This step's pictures come when the run has ended."
     symbols = shown.page.locator(".ss-legend li").count()
@@ -83,8 +83,8 @@ def test_a_live_runs_thin_step_is_waited_for_and_then_comes(show: Show) -> None:
 def test_a_failed_runs_thin_step_is_not_waited_for(show: Show) -> None:
     """A run is kept from its end on: one that broke off has no more than it has told."""
     shown = show(record("lookahead"), feed=False, step=None)
-    *told, _ = play.lines(record("lookahead"), cap=0).splitlines(keepends=True)
-    shown.do("player.feed(given); player.seek(6)", "".join(told) + play.fault("It failed."))
+    *got, _ = play.lines(record("lookahead"), cap=0).splitlines(keepends=True)
+    shown.do("player.feed(given); player.seek(6)", "".join(got) + play.fault("It failed."))
     lost = "This step's pictures are lost: the run broke off before they were kept."
     assert shown.text(".ss-card[data-view=mask] .ss-waiting") == lost
     assert shown.run("asked") == []

@@ -30,10 +30,10 @@ def timed(trace: Trace, ms: float) -> Trace:
 
 def lines(traces: list[Trace]) -> str:
     """The lines of all lanes, in turn."""
-    told = [{"kind": "race", "labels": [f"Runner {i}" for i, _ in enumerate(traces)]}]
+    got = [{"kind": "race", "labels": [f"Runner {i}" for i, _ in enumerate(traces)]}]
     for lane, trace in enumerate(traces):
-        told += [json.loads(line) | {"lane": lane} for line in play.lines(trace).splitlines()]
-    return "".join(json.dumps(line) + "\n" for line in told)
+        got += [json.loads(line) | {"lane": lane} for line in play.lines(trace).splitlines()]
+    return "".join(json.dumps(line) + "\n" for line in got)
 
 
 @pytest.fixture
@@ -102,10 +102,10 @@ def test_a_race_waits_for_its_lanes_and_fits_a_phone(race: Callable[..., Shown])
     shown = race([timed(record("rest"), 10)], width=390, height=844)
     shown.do("player.reset(); player.feed(given)", json.dumps({"kind": "race", "labels": [*"abcdef"]}) + "\n")
     names = ("rest", "jacobi", "medusa", "kangaroo", "ngrammys", "lookahead")
-    told = lines([timed(hostile(record(name)), 10) for name in names]).splitlines(keepends=True)[1:]
-    shown.do("player.feed(given)", "".join(line for line in told if json.loads(line)["lane"] < 5))
+    got = lines([timed(hostile(record(name)), 10) for name in names]).splitlines(keepends=True)[1:]
+    shown.do("player.feed(given)", "".join(line for line in got if json.loads(line)["lane"] < 5))
     assert shown.run("player.ready") is False and shown.page.is_disabled("button[aria-label^='Play']")
-    shown.do("player.feed(given)", "".join(line for line in told if json.loads(line)["lane"] == 5))
+    shown.do("player.feed(given)", "".join(line for line in got if json.loads(line)["lane"] == 5))
     shown.do("player.play()")
     shown.wait("!player.state.playing && player.state.time > 0")
     assert shown.run("document.documentElement.scrollWidth") <= 390
@@ -132,11 +132,11 @@ def test_a_race_that_was_stopped_tells_what_its_ended_lanes_came_to(race: Callab
     assert cut.summary is not None
     cut = replace(cut, steps=cut.steps[:2], summary=replace(cut.summary, finish="cancelled"))
     shown = race([whole, other, cut])
-    told = [{"kind": "race", "labels": [*"abcde"]}]
-    told += [{"kind": "fault", "lane": lane, "sentence": "Stopped before its first step."} for lane in (3, 4)]
-    shown.do("player.feed(given)", json.dumps(told[0]) + "\n")
+    got = [{"kind": "race", "labels": [*"abcde"]}]
+    got += [{"kind": "fault", "lane": lane, "sentence": "Stopped before its first step."} for lane in (3, 4)]
+    shown.do("player.feed(given)", json.dumps(got[0]) + "\n")
     assert shown.run("player.ready") is False
-    shown.do("player.feed(given)", "".join(json.dumps(line) + "\n" for line in told))
+    shown.do("player.feed(given)", "".join(json.dumps(line) + "\n" for line in got))
     assert shown.run("player.ready") and not shown.page.is_disabled("button[aria-label^='Play']")
     verdict = shown.text(".ss-verdict")
     assert verdict == "2 lossless runs wrote the same 16 tokens. Not compared: 1 run cut short."
@@ -168,9 +168,9 @@ def test_the_table_tells_the_memory_of_every_lane(race: Callable[..., Shown]) ->
 def test_a_race_that_breaks_off_keeps_what_it_has(race: Callable[..., Shown]) -> None:
     """A lane that has ended stays as it is; the others say why no more comes, those that never began as well."""
     fast, slow = timed(record("lookahead"), 40), timed(record("autoregressive"), 50)
-    told = [line for line in lines([fast, slow]).splitlines() if '"kind": "end"' not in line or '"lane": 0' in line]
+    got = [line for line in lines([fast, slow]).splitlines() if '"kind": "end"' not in line or '"lane": 0' in line]
     shown = race([fast])
-    shown.do("player.reset(); player.feed(given)", "\n".join(told).replace('"Runner 1"', '"Runner 1", "Third"') + "\n")
+    shown.do("player.reset(); player.feed(given)", "\n".join(got).replace('"Runner 1"', '"Runner 1", "Third"') + "\n")
     assert shown.run("[player.ready, player.list.length]") == [False, 3]
     assert shown.text("[data-lane='2'] h3") == "Third"
     shown.do("player.lose('It broke.')")

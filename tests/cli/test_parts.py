@@ -65,7 +65,7 @@ def test_a_store_is_built_and_drafted_from(
 def test_typical_acceptance_says_that_it_is_not_lossless(
     command: Command, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever compares two texts must see which of them has left the model's law."""
+    """Whoever compares two texts must see which of them has left the model's distribution."""
     monkeypatch.chdir(home)
     flags = ("--method", "medusa", "--model", "model", "--medusa", "heads", "--param", "acceptance=typical", *QUICK)
     assert command("run", "--json", *flags).json["lossless"] is True  # greedy: what is typical there is the likeliest
@@ -124,7 +124,7 @@ def test_threads_make_a_part_once() -> None:
     class Made:
         about = "made"
 
-    def maker(tell: object) -> Made:
+    def maker(progress: object) -> Made:
         made.append("x")
         return Made()
 

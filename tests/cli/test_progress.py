@@ -137,16 +137,16 @@ def test_rescore_shows_its_check(command: Command, monkeypatch: pytest.MonkeyPat
 
 def test_bench_moves_within_a_task() -> None:
     """One task of several turns and methods takes minutes: a bar that moves by the task would stand still."""
-    told = list[tuple[str, float]]()
+    got = list[tuple[str, float]]()
     task = Task(1, "talk", ("Thursday", "And then?"))
     bench(
         load("toy"),
         [task],
         ["jacobi", "prompt_lookup"],
         max_new_tokens=4,
-        progress=lambda what, share: told.append((what, share)),
+        progress=lambda what, share: got.append((what, share)),
     )
-    measured = [(what.removeprefix("measuring "), share) for what, share in told if what.startswith("measuring ")]
+    measured = [(what.removeprefix("measuring "), share) for what, share in got if what.startswith("measuring ")]
     names = ["autoregressive", "jacobi", "prompt_lookup"]
     assert [name for name, _ in measured] == names * 2
     assert [share for _, share in measured] == pytest.approx([index / 6 for index in range(6)])

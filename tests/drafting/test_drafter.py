@@ -42,7 +42,7 @@ class Written:
     """What the drafter wrote behind a text."""
 
     tokens: tuple[int, ...] = ()
-    laws: tuple[torch.Tensor | None, ...] = ()
+    distributions: tuple[torch.Tensor | None, ...] = ()
     passes: tuple[int, ...] = ()
     learned: int = 0  # n-grams that the window gave to the pool and that it did not hold
 
@@ -75,7 +75,7 @@ class Bench:
     def write(self, count: int) -> Written:
         """Draft, and hold the session to what it must then store."""
         written = self.draft(count)
-        assert sum(written.passes) == len(written.tokens) == len(written.laws) <= count
+        assert sum(written.passes) == len(written.tokens) == len(written.distributions) <= count
         if written.tokens:
             assert self.session._text == [*self.context.text, *written.tokens[:-1]]
         return written
@@ -114,14 +114,14 @@ def test_a_greedy_draft_is_the_drafters_own_text(W: int, N: int, G: int, guess: 
             count = 1 + (seed + 3 * turn) % 9
             written = bench.write(count)
             assert written.tokens == plain(model, bench.context.text, count)
-            assert written.laws == (None,) * count
+            assert written.distributions == (None,) * count
             kept = (turn * 5 + seed) % (count + 1)
             bench.accept([*written.tokens[:kept], (turn + seed) % model.card.vocabulary])
 
 
 @pytest.mark.parametrize(("W", "N", "G"), [*SHAPES, (0, 4, 3)])
 def test_sampled_drafts_are_the_same_draws_with_and_without_phrases(W: int, N: int, G: int) -> None:
-    """Every token must take one number of the fresh stream and its own law, wherever the walk found it."""
+    """Every token must take one number of the fresh stream and its own distribution, wherever the walk found it."""
     saved = 0
     for seed in range(6):
         model, shaped = hashed(6, 1, seed, sharpness=3.0), Sampling(temperature=0.9, top_k=4, seed=seed)
@@ -131,11 +131,11 @@ def test_sampled_drafts_are_the_same_draws_with_and_without_phrases(W: int, N: i
         for turn in range(5):
             one, two = fast.write(7), slow.write(7)
             assert one.tokens == two.tokens
-            for place, (law, other) in enumerate(zip(one.laws, two.laws, strict=True)):
+            for place, (distribution, other) in enumerate(zip(one.distributions, two.distributions, strict=True)):
                 row = model.logits([*fast.context.text, *one.tokens[:place]])
-                assert law is not None and other is not None
-                assert torch.equal(law, other) and torch.equal(law, fast.sampler.probabilities(row))
-                assert law[one.tokens[place]] > 0
+                assert distribution is not None and other is not None
+                assert torch.equal(distribution, other) and torch.equal(distribution, fast.sampler.probabilities(row))
+                assert distribution[one.tokens[place]] > 0
             assert two.passes == (1,) * 7
             saved += 7 - len(one.passes)
             for bench in (fast, slow):
@@ -246,7 +246,7 @@ def test_an_interruption_keeps_what_was_written() -> None:
         bench.drafter.interrupted = lambda reads=reads, limit=limit: len(reads) >= limit  # type: ignore[misc]
         written = bench.draft(9)
         assert len(reads) == limit
-        assert len(written.tokens) == len(written.laws) == max(0, limit - 2), "the prompt takes two readings"
+        assert len(written.tokens) == len(written.distributions) == max(0, limit - 2), "the prompt takes two readings"
 
 
 def test_a_prompt_of_one_token_is_enough() -> None:

@@ -112,8 +112,8 @@ class Drive:
         argmax = likeliest(logits)
         choose = accept.greedy(argmax)
         if not context.sampler.sampling.greedy:
-            law, draws = context.sampler.probabilities(logits), context.sampler.draws
-            choose = accept.sampled(draft, law.__getitem__, draws, len(self.written))
+            distribution, draws = context.sampler.probabilities(logits), context.sampler.draws
+            choose = accept.sampled(draft, distribution.__getitem__, draws, len(self.written))
         verdict = Verdict(*accept.walk(draft, choose), tuple(argmax))
         context.text.extend(verdict.emitted)
         self.method.observe(draft, verdict)

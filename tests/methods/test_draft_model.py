@@ -1,4 +1,4 @@
-"""The draft model's own bookkeeping: its cache, its early stop, its laws."""
+"""The draft model's own bookkeeping: its cache, its early stop, its distributions."""
 
 from __future__ import annotations
 
@@ -60,15 +60,15 @@ def proposal(gamma: int = 4, drafter: TableModel = TARGET, remaining: int = 99, 
     return DraftModel(context, params).propose()
 
 
-def test_a_greedy_draft_is_the_drafters_text_without_laws() -> None:
-    """A greedy draft with a law would be tested by chance against a target that leaves nothing to chance."""
+def test_a_greedy_draft_is_the_drafters_text_without_distributions() -> None:
+    """A greedy draft with a distribution would be tested by chance against a target that leaves nothing to chance."""
     draft = proposal()
     assert draft.tokens[1:] == plain(TARGET, (1, 2), 4)
     assert draft.sources == ("root", "draft:1", "draft:2", "draft:3", "draft:4")
     assert draft.q == (None,) * 5
 
 
-def test_a_sampled_drafts_law_is_the_one_it_was_drawn_from() -> None:
+def test_a_sampled_drafts_distribution_is_the_one_it_was_drawn_from() -> None:
     """q must be after temperature, filters and penalty, on the draft's own path."""
     settings = {"temperature": 0.7, "top_k": 3, "repetition_penalty": 1.5}
     draft = proposal(**settings)
@@ -81,7 +81,7 @@ def test_a_sampled_drafts_law_is_the_one_it_was_drawn_from() -> None:
 
 
 def test_a_drafter_stops_behind_the_token_it_is_unsure_of() -> None:
-    """The unsure token is kept: it has been paid for, and dropping it would make its law depend on itself."""
+    """The unsure token is kept: it has been paid for, and dropping it would make its distribution depend on itself."""
     for seed in range(20):
         drafter = hashed(vocabulary=9, seed=seed, sharpness=2.0)
         tokens = plain(drafter, (1, 2), 6)

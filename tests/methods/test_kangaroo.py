@@ -28,8 +28,8 @@ from decoding.parts import Parts
 from decoding.parts.adapter import ARCHITECTURES, Adapter, AdapterConfig, AdapterSession
 from decoding.sampling import Sampler, Sampling
 from decoding.types import Draft, Verdict
+from tests.distributions import FALSE_ALARM, power
 from tests.families import tiny
-from tests.laws import FALSE_ALARM, power
 from tests.toy_adapter import ToyAdapter, ToySession, make
 from tests.toys import cycle, hashed, plain, prompt_for, tied, toy
 
@@ -39,7 +39,7 @@ SETTINGS: Sequence[Mapping[str, Any]] = [{}, {"gamma": 1}, {"gamma": 4, "eta": 0
 
 def engine(model: TableModel, adapter: ToyAdapter | None = None) -> Engine:
     part = adapter or make(model)
-    return Engine(model, Codec(), None, Parts({"kangaroo": lambda tell: part}))
+    return Engine(model, Codec(), None, Parts({"kangaroo": lambda progress: part}))
 
 
 class Watched(Kangaroo):
@@ -208,8 +208,8 @@ def test_drafting_stops_behind_the_first_unsure_token() -> None:
     assert len(ready(make(TARGET), eta=0.0).propose().tokens) == 7, "fixed steps"
 
 
-def test_confidence_is_the_law_before_it_is_shaped() -> None:
-    """A stop rule on the shaped law would stop never at a low temperature and always at a high one."""
+def test_confidence_is_the_distribution_before_it_is_shaped() -> None:
+    """A stop rule on the shaped distribution would stop never at a low temperature and always at a high one."""
     for temperature in (0.05, 1.0, 20.0):
         method = ready(make(TARGET), eta=0.5, gamma=1, sampling={"temperature": temperature, "repetition_penalty": 1.4})
         method.propose()
@@ -232,7 +232,7 @@ def test_fixed_steps_ask_for_no_confidence(temperature: float, monkeypatch: pyte
         assert len(asked) == len(confidence) + (4 if temperature else 0)
 
 
-def test_a_sampled_drafts_law_is_the_one_it_was_drawn_from() -> None:
+def test_a_sampled_drafts_distribution_is_the_one_it_was_drawn_from() -> None:
     """q must be after temperature, filters and penalty, on the draft's own path."""
     settings = {"temperature": 0.7, "top_k": 3, "repetition_penalty": 1.5}
     method = ready(make(TARGET), eta=0.0, gamma=4, sampling=settings)
@@ -241,9 +241,9 @@ def test_a_sampled_drafts_law_is_the_one_it_was_drawn_from() -> None:
     for node in range(1, 5):
         sampler = Sampler(Sampling(**settings), 9, torch.device("cpu"), [*before, *draft.tokens[1:node]])
         raw = make(TARGET).guess.logits([*before, *draft.tokens[1:node]])
-        law = sampler.probabilities(sampler.penalise(raw[None], [()])[0])
+        distribution = sampler.probabilities(sampler.penalise(raw[None], [()])[0])
         assert draft.q is not None and draft.q[node] is not None and draft.q[0] is None
-        torch.testing.assert_close(draft.q[node], law)
+        torch.testing.assert_close(draft.q[node], distribution)
         assert draft.q[node][draft.tokens[node]] > 0
 
 
@@ -347,7 +347,7 @@ def test_it_needs_an_adapter() -> None:
 
 
 def fit(biased: bool, monkeypatch: pytest.MonkeyPatch) -> float:
-    """The chance that a sampled text's successions fit the target's law as badly as they do."""
+    """The chance that a sampled text's successions fit the target's distribution as badly as they do."""
     model = hashed(vocabulary=4, order=1, seed=11)
     if biased:
         monkeypatch.setattr(accept, "residual", lambda p, q: p)
@@ -358,22 +358,23 @@ def fit(biased: bool, monkeypatch: pytest.MonkeyPatch) -> float:
         np.add.at(counts, ((1, *result.ids[:-1]), result.ids), 1)
         accepted += sum(step.accepted for step in result.trace.steps)
     assert accepted > 500
-    law = torch.stack([model.logits((token,)) for token in range(4)]).softmax(-1).numpy()
-    due = law * counts.sum(1, keepdims=True)
+    distribution = torch.stack([model.logits((token,)) for token in range(4)]).softmax(-1).numpy()
+    due = distribution * counts.sum(1, keepdims=True)
     return float(chi2.sf(((counts - due) ** 2 / due).sum(), 12))
 
 
-def test_sampled_text_follows_the_targets_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The stop rule, the law in the record or the acceptance could each bend it.
+def test_sampled_text_follows_the_targets_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stop rule, the distribution in the record or the acceptance could each bend it.
 
-    Power: of 2,000 tokens it rejects, with a probability of at least 0.99, every law whose rows are a total variation
-    distance of 0.1 away from the right ones; and the right law once in a million times. The seeds are fixed.
+    Power: of 2,000 tokens it rejects, with a probability of at least 0.99, every distribution whose rows are a
+    total variation distance of 0.1 away from the right ones; and the right distribution once in a
+    million times. The seeds are fixed.
     """
     assert fit(False, monkeypatch) > FALSE_ALARM
     assert power(12, 2000, 0.1) >= 0.99
 
 
-def test_a_bent_law_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bent_distribution_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test above would prove nothing if it let a known mistake pass."""
     assert fit(True, monkeypatch) < FALSE_ALARM
 
@@ -409,7 +410,7 @@ def shallow(family: str, architecture: str = "kangaroo") -> Adapter:
 
 
 def machine(family: str, adapter: Adapter) -> Engine:
-    return Engine(decoder(family), Codec(), None, Parts({"kangaroo": lambda tell: adapter}))
+    return Engine(decoder(family), Codec(), None, Parts({"kangaroo": lambda progress: adapter}))
 
 
 PROMPT = tuple(torch.randint(3, 67, (21,), generator=torch.Generator().manual_seed(1)).tolist())

@@ -36,7 +36,7 @@ every_setting = pytest.mark.parametrize("params", SETTINGS, ids=title)
 
 def engine(model: TableModel, heads: ToyHeads | None = None) -> Engine:
     """An engine with heads."""
-    return Engine(model, Codec(), parts=Parts({"medusa": lambda tell: heads or make(model)}))
+    return Engine(model, Codec(), parts=Parts({"medusa": lambda progress: heads or make(model)}))
 
 
 def run(model: TableModel, params: Mapping[str, Any], heads: ToyHeads | None = None, **options: Any) -> Result:
@@ -201,7 +201,7 @@ def test_typical_acceptance_is_greedy_where_nothing_is_left_to_chance() -> None:
             assert result.ids == plain(model, (1, 2), 30)
 
 
-def test_typical_acceptance_changes_the_law_and_the_lossless_rule_does_not() -> None:
+def test_typical_acceptance_changes_the_distribution_and_the_lossless_rule_does_not() -> None:
     """The negative control: this rule takes the likeliest guess where the target would often say something else."""
     model = hashed(vocabulary=6, order=1, sharpness=1.0)
     everything = {"tree": "cartesian", "sizes": "6"}

@@ -277,7 +277,7 @@ def tables_of(kind: int) -> tuple[TableModel, Tables]:
 
 def machine(model: TableModel, tables: Tables | None = None) -> Engine:
     """An engine that has tables."""
-    return Engine(model, Codec(), None, Parts({"tables": lambda tell: tables or make(model)}))
+    return Engine(model, Codec(), None, Parts({"tables": lambda progress: tables or make(model)}))
 
 
 class Fresh(NGrammys):

@@ -23,7 +23,7 @@ from decoding.sampling import Sampling
 from decoding.tree import depths
 from decoding.types import Draft, Verdict
 from tests import test_distribution as language
-from tests.laws import FALSE_ALARM, Counts, chance, pooled, power
+from tests.distributions import FALSE_ALARM, Counts, chance, pooled, power
 from tests.toys import correlated, counted_text, cycle, engine, hashed, plain, prompt_for, tied, toy
 
 from .loop import Drive, Turn, new_context
@@ -289,8 +289,8 @@ def test_a_cancelled_run_stops_drafting() -> None:
     assert [*steps] == [] and steps.finish == "cancelled"
 
 
-def test_sampled_chains_carry_laws_and_suffixes_do_not() -> None:
-    """A suffix with a law would be tested by chance, and a chain without one would be accepted less often."""
+def test_sampled_chains_carry_distributions_and_suffixes_do_not() -> None:
+    """A suffix with a distribution would be tested by chance, and a chain without one would be accepted less often."""
     target = hashed(9, 1, 3, sharpness=3.0)
     prompt = (1, *plain(target, (1,), 20))
     run = Duel(target, target, prompt, Sampling(temperature=0.8, seed=1), gamma=4, N=3, warm_start="prompt").until(60)
@@ -298,8 +298,8 @@ def test_sampled_chains_carry_laws_and_suffixes_do_not() -> None:
     for turn in run.turns:
         assert turn.draft.q is not None
         kinds = [source.partition(":")[0] for source in turn.draft.sources]
-        assert [law is not None for law in turn.draft.q] == [kind == "draft" for kind in kinds]
-        assert len(turn.verdict.emitted) > 4, "what is drawn from the target's own law is always accepted"
+        assert [distribution is not None for distribution in turn.draft.q] == [kind == "draft" for kind in kinds]
+        assert len(turn.verdict.emitted) > 4, "what is drawn from the target's own distribution is always accepted"
         both += "pool" in kinds
     assert both > 3
     greedy = Duel(target, target, prompt, gamma=4).turn()
@@ -335,20 +335,20 @@ def block_counts(samples: int) -> tuple[Counts, int]:
     return counts, suffixes
 
 
-def test_sampling_follows_the_targets_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And a drafter whose tokens are not drawn from the law they carry is found out by the same test.
+def test_sampling_follows_the_targets_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a drafter whose tokens are not drawn from the distribution they carry is found out by the same test.
 
-    Power: of 1,500 blocks it rejects, with a probability of at least 0.99, every law at a total variation distance of
-    0.14 from the right one, over the cells that are left when the rarest, a fifteenth of the mass, are pooled. The
-    seeds are fixed.
+    Power: of 1,500 blocks it rejects, with a probability of at least 0.99, every distribution at a total variation
+    distance of 0.14 from the right one, over the cells that are left when the rarest, a fifteenth of the mass, are
+    pooled. The seeds are fixed.
     """
     counts, suffixes = block_counts(1500)
     assert suffixes > 50, "the branches must take part"
-    law = language.joint(language.WARM)
-    assert chance(counts, law) > FALSE_ALARM
-    assert power(len(pooled(law * 1500, law * 1500)) - 1, 1500, 0.14) >= 0.99
+    distribution = language.joint(language.WARM)
+    assert chance(counts, distribution) > FALSE_ALARM
+    assert power(len(pooled(distribution * 1500, distribution * 1500)) - 1, 1500, 0.14) >= 0.99
     monkeypatch.setattr(drafting, "draw", lambda q, uniform: int(q.argmax()))
-    assert chance(block_counts(1500)[0], law) < FALSE_ALARM
+    assert chance(block_counts(1500)[0], distribution) < FALSE_ALARM
 
 
 def test_warm_starts() -> None:

@@ -63,7 +63,7 @@ def kept(draft: Draft) -> list[tuple[tuple[int, ...], int]]:
 
 def engine(model: TableModel) -> Engine:
     """An engine with a datastore of the model's own language."""
-    return Engine(model, Codec(), parts=Parts({"datastore": lambda tell: make(model)}))
+    return Engine(model, Codec(), parts=Parts({"datastore": lambda progress: make(model)}))
 
 
 def documents(store_of: Sequence[Sequence[int]] = DOCUMENTS) -> Store:
@@ -190,7 +190,7 @@ def test_greedy_text_is_the_plain_one(params: dict[str, JSON]) -> None:
 
 @pytest.mark.parametrize("params", SETTINGS, ids=str)
 def test_sampled_text_is_that_of_autoregressive_sampling(params: dict[str, JSON]) -> None:
-    """Guesses that are no samples must not consume randomness: the law is then that of autoregressive decoding."""
+    """Guesses that are no samples must not consume randomness: then the distribution is the autoregressive one."""
     model, accepted = counted_text(), 0
     machine = engine(model)
     for seed in range(12):

@@ -73,10 +73,10 @@ def test_the_hash_tells_weights_apart(folder: Path) -> None:
 
 def test_progress_is_told(folder: Path) -> None:
     """Loading a large model takes a minute; a screen needs shares that grow to one."""
-    told: list[float] = []
-    load_decoder(str(folder), progress=lambda what, share: told.append(share))
-    assert told == sorted(told)
-    assert told[-1] == 1.0
+    got: list[float] = []
+    load_decoder(str(folder), progress=lambda what, share: got.append(share))
+    assert got == sorted(got)
+    assert got[-1] == 1.0
 
 
 def test_dtypes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -478,7 +478,7 @@ def test_building_tells_how_it_goes_on(tmp_path: Path) -> None:
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text("a calm sea\n" * 20_000)
     files = [tmp_path / "a.txt", tmp_path / "b.txt"]
-    build_store(files, TOY, tmp_path / "store", tell=lambda what, share: heard.append((what, share)))
+    build_store(files, TOY, tmp_path / "store", progress=lambda what, share: heard.append((what, share)))
     shares = [share for _, share in heard]
     assert shares == sorted(shares) and 0.0 < shares[0] < shares[-1] == 1.0
     assert {what for what, _ in heard} == {"storing a.txt", "storing b.txt"}

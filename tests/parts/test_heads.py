@@ -285,7 +285,7 @@ def test_heads_on_a_real_network_change_no_token(family: str, tmp_path: Path) ->
     """Random heads are nearly always wrong; a tree's positions, mask and cache rows must still be right."""
     network = Decoder.from_transformers(tiny(family), torch.float64)
     save_heads(tmp_path, weights(1, 3, (1,)), "tiny")
-    machine = Engine(network, Codec(), parts=Parts({"medusa": lambda tell: load_heads(str(tmp_path), network)}))
+    machine = Engine(network, Codec(), parts=Parts({"medusa": lambda progress: load_heads(str(tmp_path), network)}))
     prompt = (3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4)
     wanted = machine.generate(prompt, max_new_tokens=24).ids
     # Every token of the vocabulary below the root: one of them is always right.

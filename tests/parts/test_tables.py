@@ -57,12 +57,12 @@ def test_a_bigram_is_what_the_model_says_behind_a_token_alone(
     """Tokens read in one pass must not see each other; of equally likely ones the lowest id comes first."""
     head = tuple(token % model.card.vocabulary for token in head)
     monkeypatch.setattr(module, "_ROWS", rows)
-    made = build(model, top=4, length=5, tell=quiet, head=head)
+    made = build(model, top=4, length=5, progress=quiet, head=head)
     for token in range(model.card.vocabulary):
-        law = said(model, *head, token).float().softmax(-1)
+        distribution = said(model, *head, token).float().softmax(-1)
         pairs = made.bigrams(token)
-        assert [other for other, _ in pairs] == ranked(law)[:4]
-        assert [share for _, share in pairs] == pytest.approx([float(law[other]) for other, _ in pairs])
+        assert [other for other, _ in pairs] == ranked(distribution)[:4]
+        assert [share for _, share in pairs] == pytest.approx([float(distribution[other]) for other, _ in pairs])
 
 
 def by_hand(
@@ -79,11 +79,11 @@ def by_hand(
         branches = [[token] for token in range(group, vocabulary, groups)]
         for branch in branches:
             for _ in range(depth):
-                law = said(model, *texts[-1], *branch).float().softmax(-1)
+                distribution = said(model, *texts[-1], *branch).float().softmax(-1)
                 counts[branch[-1]] += 1
-                for follower, share in enumerate(law.tolist()):
+                for follower, share in enumerate(distribution.tolist()):
                     sums[branch[-1]][follower] += share
-                branch.append(ranked(law)[0])
+                branch.append(ranked(distribution)[0])
         likely = said(model, *texts[-1]) if texts[-1] else torch.zeros(vocabulary)
         texts[-1] += max(branches, key=lambda branch: (float(likely[branch[0]]), -branch[0]))[:-1]
     return [{token: total / counts[x] for token, total in row.items()} for x, row in enumerate(sums)], texts
@@ -98,7 +98,7 @@ def test_a_model_that_writes_on_is_heard_wherever_a_token_stands(
     """A branch that sees another one, a text that goes wrong, a place that is missed or counted twice."""
     monkeypatch.setattr(module, "_ROWS", rows * depth)
     monkeypatch.setattr(module, "_TEXT", longest)
-    made = build(model, top=13, length=2, tell=quiet, head=head, depth=depth)
+    made = build(model, top=13, length=2, progress=quiet, head=head, depth=depth)
     wanted, texts = by_hand(model, rows, depth, head, longest)
     assert (len(texts) > 1) == (longest < 64)
     for token, row in enumerate(wanted):
@@ -106,7 +106,7 @@ def test_a_model_that_writes_on_is_heard_wherever_a_token_stands(
         assert {other for other, _ in pairs} == set(range(13))
         assert [share for _, share in pairs] == pytest.approx(sorted(row.values(), reverse=True), abs=1e-6)
         assert all(share == pytest.approx(row[other], abs=1e-6) for other, share in pairs)
-    assert made.digest != build(model, top=13, length=2, tell=quiet, head=head).digest
+    assert made.digest != build(model, top=13, length=2, progress=quiet, head=head).digest
 
 
 @pytest.mark.parametrize("name", ["mistral", "llama3", "longrope"])
@@ -115,12 +115,12 @@ def test_a_network_that_writes_on_is_read_in_its_own_texts(name: str, monkeypatc
     model = Decoder.from_transformers(tiny(name), torch.float64)
     monkeypatch.setattr(module, "_ROWS", 36)
     monkeypatch.setattr(module, "_TEXT", 20)
-    made = build(model, top=67, length=2, tell=quiet, head=[1], depth=3)
+    made = build(model, top=67, length=2, progress=quiet, head=[1], depth=3)
     wanted, texts = by_hand(model, 12, 3, [1], 20)
     assert len(texts) == 1 and len(texts[0]) == 1 + 6 * 3
     for token, row in enumerate(wanted):
         assert all(share == pytest.approx(row[other], abs=1e-6) for other, share in made.bigrams(token))
-    alone = build(model, top=67, length=2, tell=quiet)
+    alone = build(model, top=67, length=2, progress=quiet)
     assert torch.equal(made.tensors["unigram"], alone.tensors["unigram"]), "embeddings know of no text"
 
 
@@ -141,20 +141,20 @@ def test_only_a_small_vocabulary_is_written_from(tmp_path: Path, monkeypatch: py
 
 def test_tokens_in_front_change_the_tables_and_are_named() -> None:
     """Two records of runs with different tables must not look alike."""
-    bare, led = (build(hashed(13, 2), top=4, length=3, tell=quiet, head=head) for head in ((), (5, 7)))
+    bare, led = (build(hashed(13, 2), top=4, length=3, progress=quiet, head=head) for head in ((), (5, 7)))
     assert any(bare.bigrams(token) != led.bigrams(token) for token in range(13))
     assert led.about == f"n-gram tables {led.digest[:12]} behind 5 7"
     assert bare.about == f"n-gram tables {bare.digest[:12]}" and bare.digest != led.digest
     assert make(hashed(13, 2)).digest == bare.digest
     for token in (13, -1):
         with pytest.raises(ModelError, match=r"in front are not all of the model's 13: leave them out"):
-            build(hashed(13, 2), top=4, length=3, tell=quiet, head=(5, token))
+            build(hashed(13, 2), top=4, length=3, progress=quiet, head=(5, token))
 
 
 @pytest.mark.parametrize("length", [1, 3, 16])
 def test_a_chain_is_the_bigram_applied_again_and_again(length: int) -> None:
     """A chain longer than the table goes on from its last link."""
-    made = build(hashed(13, 2), top=2, length=length, tell=quiet)
+    made = build(hashed(13, 2), top=2, length=length, progress=quiet)
     for token in range(13):
         links, last = [], token
         for _ in range(20):
@@ -173,7 +173,7 @@ def unigram_orders(meeting: np.ndarray) -> tuple[list[int], list[int]]:  # (V, V
 def test_without_embeddings_unigrams_come_from_the_logits() -> None:
     """A table has no embeddings; its logits behind one token take the place of their products."""
     model = hashed(13, 2)
-    made = build(model, top=13, length=1, tell=quiet)
+    made = build(model, top=13, length=1, progress=quiet)
     meeting = np.stack([said(model, token).numpy() for token in range(13)])
     orders = unigram_orders(meeting)
     assert (made.unigrams("distance"), made.unigrams("product")) == orders and orders[0] != orders[1]
@@ -187,7 +187,7 @@ def test_a_network_is_ranked_by_its_embeddings_and_read_token_by_token(
     network = tiny(name)  # one with tied embeddings and one without
     model = Decoder.from_transformers(network, torch.float64)
     monkeypatch.setattr(module, "_ROWS", 20)
-    made = build(model, top=67, length=2, tell=quiet, head=[1])
+    made = build(model, top=67, length=2, progress=quiet, head=[1])
     for token in (0, 1, 19, 20, 66):
         assert [other for other, _ in made.bigrams(token)] == ranked(said(model, 1, token).float().softmax(-1))
     V = network.get_input_embeddings().weight.double()
@@ -212,9 +212,9 @@ def test_numbers_that_are_none_still_give_tokens_and_probabilities(odd: float) -
 
 def test_making_tables_is_told() -> None:
     """Nobody waits a minute in silence."""
-    told: list[float] = []
-    build(hashed(13, 2), top=2, length=2, tell=lambda what, share: told.append(share))
-    assert told == [0.0, 1.0]
+    got: list[float] = []
+    build(hashed(13, 2), top=2, length=2, progress=lambda what, share: got.append(share))
+    assert got == [0.0, 1.0]
 
 
 # The cache ----------------------------------------------------------------------------------------------------------
@@ -239,8 +239,8 @@ class Counted:
 
 def load(folder: Path, model: TableModel | None = None, head: Sequence[int] = ()) -> tuple[Tables, int]:
     """Tables, and whether they were made."""
-    told = Counted()
-    return load_tables(model or named(), told, folder=folder, head=head), told.made
+    got = Counted()
+    return load_tables(model or named(), got, folder=folder, head=head), got.made
 
 
 def cached(folder: Path) -> Path:

@@ -12,7 +12,7 @@ import { pack, stepLine } from "./runs.js";
 const TEXTS = { 1: "a", 2: "<b>&", 3: "👩‍🚀 is long" };
 
 const scope = (more = {}) => ({
-  judged: true, nodes: null, text: (id) => TEXTS[id] ?? `#${id}`, string: (told) => ["zero", "one & two"][told] ?? "",
+  judged: true, nodes: null, text: (id) => TEXTS[id] ?? `#${id}`, string: (given) => ["zero", "one & two"][given] ?? "",
   colour: (name) => `colour of ${name}`, symbol: (fate) => `symbol ${fate}`, ...more,
 });
 

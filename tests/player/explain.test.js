@@ -73,7 +73,7 @@ test("a token's text is put in once, and no template is read in it", () => {
   assert.equal(explain(hostile, 0, 1), "{reason} $& <b> (6) at 4: text 0-3 and itself. CHAIN");
 });
 
-test("sources are told in words where the stream has some for them", () => {
+test("sources are named in words where the stream has some for them", () => {
   const known = run({ words: { sources: { pool: "from the pool", cell: "row {0}, column {1}" } } });
   assert.equal(sourceWords(known, "pool"), "from the pool");
   assert.equal(sourceWords(known, "cell:2,5"), "row 2, column 5");

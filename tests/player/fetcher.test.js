@@ -6,11 +6,11 @@ import { run, stepLine } from "./runs.js";
 
 const END = { kind: "end", finish: "length" };
 
-/** As much of a player as fetching needs, and what it was told. */
+/** As much of a player as fetching needs, and what it announced. */
 const looker = (source, ...lines) => {
   const player = {
     record: run({}, ...lines), source, state: { step: 0 }, destroyed: false, changes: [], words: [],
-    change: (values) => player.changes.push(values), tell: (words) => player.words.push(words),
+    change: (values) => player.changes.push(values), announce: (words) => player.words.push(words),
   };
   return { player, fetch: new Fetcher(player) };
 };
@@ -40,7 +40,7 @@ test("nothing is asked for while a run goes on, or of a host that has nothing", 
   assert.deepEqual(player.changes, []);
 });
 
-test("what fails is told once and asked for again, each time later", async (t) => {
+test("what fails is announced once and asked for again, each time later", async (t) => {
   t.mock.timers.enable({ apis: ["setTimeout"] });
   let asked = 0;
   const step = () => { asked += 1; return Promise.reject(new Error("gone")); };

@@ -21,8 +21,8 @@ const NODES = {
 const STEP = { nodes: NODES, emitted: [6, 9], emitted_fates: [ACCEPTED, CORRECTION], accepted: 1 };
 const TOP = [[[6, 0.8], [3, 0.1]], [[9, 0.6], [7, 0.25]], [[1, 0.9]], [[1, 1]]];
 
-const record = ({ header = {}, step = STEP, top = TOP, law = undefined } = {}) =>
-  run({ header }, stepLine(step), { kind: "detail", k: 0, top, ...(law && { draft_top: law }) });
+const record = ({ header = {}, step = STEP, top = TOP, distribution = undefined } = {}) =>
+  run({ header }, stepLine(step), { kind: "detail", k: 0, top, ...(distribution && { draft_top: distribution }) });
 
 const pinned = (known, node, more = {}) => pairPatch(known, DETAIL, 0, { step: 0, node, ...more });
 const said = (known, node, more) => pinned(known, node, more).data[DETAIL.say].text;
@@ -43,18 +43,18 @@ test("a guess that is not among the best has its bar all the same, and no more r
   assert.deepEqual(data[DETAIL.target].x, [0.8, 0.3, 0.2, 0.1]);
 });
 
-test("the drafter's own best tokens come with its law", () => {
-  const known = record({ law: [[[6, 0.5, 0.8], [4, 0.4, 0.01]], [[7, 0.5, 0.25], [9, 0.2, 0.6]], [], []] });
+test("the drafter's own best tokens come with its distribution", () => {
+  const known = record({ distribution: [[[6, 0.5, 0.8], [4, 0.4, 0.01]], [[7, 0.5, 0.25], [9, 0.2, 0.6]], [], []] });
   const { data } = pinned(known, 1);
   assert.deepEqual(data[DETAIL.names].text, ["#6", "#3", "#4"]);
   assert.deepEqual(data[DETAIL.draft].x, [0.5, 0.4]);
   assert.equal(said(known, 1)[1], "the first, q 0.500");
   assert.equal(said(known, 2)[1], "the second, q 0.200");
-  const other = record({ law: [[], [[7, 0.5, 0.25], [4, 0.2, 0.1]], [], []] });
+  const other = record({ distribution: [[], [[7, 0.5, 0.25], [4, 0.2, 0.1]], [], []] });
   assert.equal(said(other, 2)[1], "not among the best 2");
 });
 
-test("without a law, what was taken has its rank among the guesses", () => {
+test("without a distribution, what was taken has its rank among the guesses", () => {
   assert.equal(said(record(), 1)[1], "guess 1 of 1");
   assert.equal(said(record(), 2)[1], "none of 1");
 });

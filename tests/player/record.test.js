@@ -16,9 +16,9 @@ const STEP = { nodes: CHAIN, emitted: [6, 9], emitted_fates: [ACCEPTED, CORRECTI
 test("lines may come in any pieces", () => {
   const whole = [playLine(), stepLine(), stepLine({ k: 1 })].map((line) => JSON.stringify(line)).join("\n") + "\n\n";
   const record = new RunRecord();
-  const told = new Set();
-  for (const letter of whole) for (const kind of record.feed(letter)) told.add(kind);
-  assert.deepEqual([...told], ["play", "step"]);
+  const kinds = new Set();
+  for (const letter of whole) for (const kind of record.feed(letter)) kinds.add(kind);
+  assert.deepEqual([...kinds], ["play", "step"]);
   assert.equal(record.last, 1);
   assert.equal(record.rest, "");
 });
@@ -55,7 +55,7 @@ test("another run takes the place of the one before", () => {
   assert.equal(record.version, version + 1);
 });
 
-test("texts are told apart from how they are shown, and unknown tokens have their number", () => {
+test("texts differ from how they are shown, and unknown tokens have their number", () => {
   const record = run({}, { kind: "texts", texts: { 1: "\n", 2: "<script>" }, shown: { 1: "↵" } });
   assert.deepEqual([record.raw(1), record.visible(1)], ["\n", "↵"]);
   assert.deepEqual([record.raw(2), record.visible(2)], ["<script>", "<script>"]);
@@ -64,7 +64,7 @@ test("texts are told apart from how they are shown, and unknown tokens have thei
 
 test("strings go on from where they were; a number without one is empty", () => {
   const record = run({}, { kind: "strings", strings: ["a"] }, { kind: "strings", strings: ["b"] });
-  assert.deepEqual([0, 1, 2, "itself"].map((told) => record.string(told)), ["a", "b", "", "itself"]);
+  assert.deepEqual([0, 1, 2, "itself"].map((given) => record.string(given)), ["a", "b", "", "itself"]);
 });
 
 test("parts that come again stand for themselves wherever they are", () => {
@@ -154,11 +154,11 @@ test("a run lives until it ends, fails or is waited for no more", () => {
   assert.deepEqual([failed.live, failed.fault], [false, "It broke."]);
 });
 
-test("details come by step, with the drafter's law where it had one", () => {
+test("details come by step, with the drafter's distribution where it had one", () => {
   const top = [[[6, 0.9]]];
   const record = run({}, { kind: "detail", k: 0, top }, { kind: "detail", k: 1, top, draft_top: [[[6, 0.5, 0.9]]] });
-  assert.deepEqual([record.details.get(0), record.laws.get(0)], [top, []]);
-  assert.deepEqual(record.laws.get(1), [[[6, 0.5, 0.9]]]);
+  assert.deepEqual([record.details.get(0), record.distributions.get(0)], [top, []]);
+  assert.deepEqual(record.distributions.get(1), [[[6, 0.5, 0.9]]]);
 });
 
 test("views that leave out what most leave out have it empty", () => {

@@ -38,10 +38,10 @@ def test_it_tells_what_a_fresh_reading_of_the_text_puts_there(
     engine, result = run(method, params, monkeypatch)
     trace = result.trace  # type: ignore[attr-defined]
     assert trace.header.window == 16 and trace.header.slots == 16 + 2 * 24
-    told = cache_state(trace.header, trace.steps, len(trace.steps) - 1)
+    got = cache_state(trace.header, trace.steps, len(trace.steps) - 1)
     session = engine.session_pool.acquire(engine.model, 1, 1)
     stored = sum(len(step.emitted) for step in trace.steps) + len(PROMPT) - 1
-    assert sorted(place for place in told.holds if place >= 0)[-16:] == list(range(stored - 16, stored))
+    assert sorted(place for place in got.holds if place >= 0)[-16:] == list(range(stored - 16, stored))
     assert isinstance(session, DecoderSession) and session.cache.slots == trace.header.slots
     assert session.length == stored
     text = (*PROMPT, *trace.ids)
@@ -50,7 +50,7 @@ def test_it_tells_what_a_fresh_reading_of_the_text_puts_there(
         fresh.read([text[place]], (-1,))
         fresh.commit([0])
     assert isinstance(fresh, DecoderSession)
-    for slot, place in enumerate(told.holds):
+    for slot, place in enumerate(got.holds):
         if place >= stored - 16:
             assert torch.allclose(session.cache.data[:, :, slot], fresh.cache.data[:, :, place % fresh.cache.slots])
 
@@ -61,15 +61,15 @@ def test_every_slot_is_in_one_state_and_nothing_visible_is_lost(monkeypatch: pyt
     trace = result.trace  # type: ignore[attr-defined]
     rejected = 0
     for index, step in enumerate(trace.steps):
-        told = cache_state(trace.header, trace.steps, index)
-        assert len(told.uses) == len(told.holds) == trace.header.slots
-        written = [use for use in told.uses if use in (Use.STORED, Use.REJECTED)]
+        got = cache_state(trace.header, trace.steps, index)
+        assert len(got.uses) == len(got.holds) == trace.header.slots
+        written = [use for use in got.uses if use in (Use.STORED, Use.REJECTED)]
         if index:
             assert len(written) == step.fed
-            assert told.uses.count(Use.STORED) == min(step.accepted + 1, len(step.emitted))
-        assert all(place < step.start - 16 for place in told.lost)
-        rejected += told.uses.count(Use.REJECTED)
-        seen = {place for place, use in zip(told.holds, told.uses, strict=True) if use in (Use.READ, Use.STORED)}
+            assert got.uses.count(Use.STORED) == min(step.accepted + 1, len(step.emitted))
+        assert all(place < step.start - 16 for place in got.lost)
+        rejected += got.uses.count(Use.REJECTED)
+        seen = {place for place, use in zip(got.holds, got.uses, strict=True) if use in (Use.READ, Use.STORED)}
         assert seen >= set(range(max(0, step.start - 16), step.start)), "a visible place stands in no slot"
     assert rejected > 100
 
@@ -78,9 +78,9 @@ def test_a_cache_that_never_comes_round_shows_what_is_used() -> None:
     engine = Engine(Decoder.from_transformers(tiny("llama"), torch.float64), Codec())
     trace = engine.generate((1, 2, 3), max_new_tokens=4).trace
     assert trace.header.slots == 0 and trace.header.window is None
-    told = cache_state(trace.header, trace.steps, 1)
-    assert told.holds == (0, 1, 2, 3) and not told.lost
-    assert told.uses == (Use.READ,) * 3 + (Use.STORED,)
+    got = cache_state(trace.header, trace.steps, 1)
+    assert got.holds == (0, 1, 2, 3) and not got.lost
+    assert got.uses == (Use.READ,) * 3 + (Use.STORED,)
 
 
 def slot_by_slot(header: Header, steps: list[Step]) -> tuple[list[Use], dict[int, int], list[int]]:
@@ -123,17 +123,17 @@ def test_a_few_boundaries_tell_what_every_slot_holds(
         steps.append(Step(index, start, pending, emitted, accepted, drafted, fed, Timing()))
         start += len(emitted)
     header = replace(TRACE.header, window=window, slots=window + 2 * largest)
-    told, (uses, held, lost) = cache_state(header, steps, len(steps) - 1), slot_by_slot(header, steps)
-    assert (list(told.uses), list(told.lost)) == (uses, lost)
-    assert told.holds == tuple(held.get(slot, -1) for slot in range(header.slots))
+    got, (uses, held, lost) = cache_state(header, steps, len(steps) - 1), slot_by_slot(header, steps)
+    assert (list(got.uses), list(got.lost)) == (uses, lost)
+    assert got.holds == tuple(held.get(slot, -1) for slot in range(header.slots))
 
 
 def test_a_long_run_is_told_without_looking_at_its_slots() -> None:
     """A file from elsewhere may name any number of slots and rows: neither is walked through."""
     header = replace(TRACE.header, slots=10**15)
-    told = cache_state(header, [replace(TRACE.steps[0], fed=10**12)], 0)
-    assert told.slots == 10**15 and told.highest <= len(PROMPT) + 4096
-    assert [use for _, use in told.parts] == [Use.STORED, Use.REJECTED]
+    got = cache_state(header, [replace(TRACE.steps[0], fed=10**12)], 0)
+    assert got.slots == 10**15 and got.highest <= len(PROMPT) + 4096
+    assert [use for _, use in got.parts] == [Use.STORED, Use.REJECTED]
 
 
 def test_chunks_are_what_the_model_is_given(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""What a full record keeps of the drafter: its own law behind every node, and its share of every token it drafted."""
+"""What a full record holds of the drafter: its distribution behind every node, and its share of every drafted token."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.toys import correlated, engine, hashed, plain
 
 MODEL = hashed(31, 3, 3, sharpness=4.0)
 DRAFTER = correlated(MODEL)
-LAWS = {"draft_model": DRAFTER, "kangaroo": toy_adapter.make(MODEL).guess, "ouroboros": DRAFTER}
+DRAFTERS = {"draft_model": DRAFTER, "kangaroo": toy_adapter.make(MODEL).guess, "ouroboros": DRAFTER}
 PARAMS: dict[str, dict[str, Any]] = {"kangaroo": {"eta": 0.0}, "ouroboros": {"N": 3, "warm_start": "prompt"}}
 PROMPT = (1, 2, *plain(MODEL, (1, 2), 20), 1, 2)
 SETTINGS: list[dict[str, Any]] = [
@@ -33,17 +33,17 @@ def trace_of(method: str, sampling: dict[str, Any], record: str = "full") -> Tra
     return engine(MODEL, DRAFTER).generate(PROMPT, method, max_new_tokens=40, **options).trace
 
 
-def law(model: TableModel, text: Sequence[int], sampling: dict[str, Any]) -> torch.Tensor:  # (V,)
-    """A model's law behind a text, computed apart from any method."""
+def distribution(model: TableModel, text: Sequence[int], sampling: dict[str, Any]) -> torch.Tensor:  # (V,)
+    """A model's distribution behind a text, computed apart from any method."""
     sampler = Sampler(Sampling(**sampling), 31, torch.device("cpu"), text)
     return sampler.probabilities(sampler.penalise(model.logits(text)[None], [()])[0])
 
 
 @pytest.mark.parametrize("sampling", SETTINGS, ids=["greedy", "penalised", "sampled", "filtered"])
-@pytest.mark.parametrize("method", LAWS)
-def test_the_drafters_best_tokens_are_those_of_its_own_law(method: str, sampling: dict[str, Any]) -> None:
-    """A law of the wrong node, or before the filters, would show a drafter that wanted something else."""
-    trace, text, laws, bare = trace_of(method, sampling), [*PROMPT], 0, 0
+@pytest.mark.parametrize("method", DRAFTERS)
+def test_the_drafters_best_tokens_are_those_of_its_own_distribution(method: str, sampling: dict[str, Any]) -> None:
+    """A distribution of the wrong node, or before the filters, would show a drafter that wanted something else."""
+    trace, text, distributions, bare = trace_of(method, sampling), [*PROMPT], 0, 0
     for step in trace.steps:
         drafted = {n: source.startswith(("draft:", "exit:")) for n, source in enumerate(step.sources)}
         behind = {step.parents[node] for node in drafted if drafted[node]}
@@ -54,25 +54,25 @@ def test_the_drafters_best_tokens_are_those_of_its_own_law(method: str, sampling
                 bare += 1
                 continue
             read = [*text, *(step.tokens[at] for at in path_to(step.parents, node)[1:])]
-            q, p = law(LAWS[method], read, sampling), law(MODEL, read, sampling)
+            q, p = distribution(DRAFTERS[method], read, sampling), distribution(MODEL, read, sampling)
             best = [token for token in ranked(q[None], 5)[0].tolist() if round(float(q[token]), 6)]
             assert [token for token, _, _ in step.draft_top[node]] == best
             for token, mine, theirs in step.draft_top[node]:
                 assert (mine, theirs) == (round(float(q[token]), 6), round(float(p[token]), 6))
-            laws += 1
+            distributions += 1
             for child in (child for child in drafted if drafted[child] and step.parents[child] == node):
                 assert step.q[child] == round(float(q[step.tokens[child]]), 6)
                 assert sampling.get("temperature") or step.tokens[child] == best[0]
         assert all(drafted[node] == (q is not None) for node, q in enumerate(step.q))
         assert step.used <= trace.texts.keys()
         text.extend(step.emitted)
-    assert laws > 30 and bare > 5
+    assert distributions > 30 and bare > 5
 
 
 @pytest.mark.parametrize("sampling", SETTINGS, ids=["greedy", "penalised", "sampled", "filtered"])
-@pytest.mark.parametrize("method", LAWS)
+@pytest.mark.parametrize("method", DRAFTERS)
 def test_what_is_recorded_changes_no_token(method: str, sampling: dict[str, Any]) -> None:
-    """A law that a greedy draft carries must be tested by nobody, and take no number from the stream of chance."""
+    """A distribution that a greedy draft carries must be tested by nobody and take no random number."""
     full, light, off = (trace_of(method, sampling, record) for record in ("full", "light", "off"))
     assert full.ids == light.ids == off.ids
     assert [step.accepted for step in full.steps] == [step.accepted for step in off.steps]
@@ -83,9 +83,11 @@ def test_what_is_recorded_changes_no_token(method: str, sampling: dict[str, Any]
         assert full.ids == plain(MODEL, PROMPT, 40, sampling.get("repetition_penalty", 1.0))
 
 
-@pytest.mark.parametrize("method", LAWS)
-def test_a_greedy_draft_asks_for_no_law_that_nobody_records(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Over a real vocabulary a law for every drafted token is work that no token depends on."""
+@pytest.mark.parametrize("method", DRAFTERS)
+def test_a_greedy_draft_asks_for_no_distribution_that_nobody_records(
+    method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over a real vocabulary a distribution for every drafted token is work that no token depends on."""
     asked = list[int]()
     probabilities = Sampler.probabilities
     monkeypatch.setattr(Sampler, "probabilities", lambda self, row: asked.append(1) or probabilities(self, row))
@@ -97,7 +99,7 @@ def test_a_greedy_draft_asks_for_no_law_that_nobody_records(method: str, monkeyp
 
 
 @pytest.mark.parametrize("method", ["prompt_lookup", "lookahead", "medusa", "rest", "ngrammys", "jacobi"])
-def test_guesses_without_a_law_have_none_in_the_record(method: str) -> None:
-    """Copies and ranks are no law: an entry for them would be made up."""
+def test_guesses_without_a_distribution_have_none_in_the_record(method: str) -> None:
+    """Copies and ranks are no distribution: an entry for them would be made up."""
     for step in trace_of(method, {"temperature": 1.0}).steps:
         assert step.draft_top == () and set(step.q) == {None}

@@ -52,16 +52,16 @@ def test_no_cell_is_a_formula(trace: Trace) -> None:
         texts=dict.fromkeys(trace.texts, '=HYPERLINK("http://x")\n+1'),
         steps=tuple(replace(s, sources=tuple("=cmd|x" for _ in s.sources)) for s in trace.steps),
     )
-    told = steps_csv(evil)
-    assert told.isascii()
-    for row in csv.reader(io.StringIO(told)):
+    got = steps_csv(evil)
+    assert got.isascii()
+    for row in csv.reader(io.StringIO(got)):
         assert not any(cell.startswith(("=", "+", "@", "\t", "\r", "-")) for cell in row)
 
 
 def test_the_timeline_holds_every_step_with_its_phases(trace: Trace) -> None:
-    told = perfetto(trace)
-    assert json.loads(json.dumps(told)) == told
-    blocks = [event for event in told["traceEvents"] if event["ph"] == "X"]
+    got = perfetto(trace)
+    assert json.loads(json.dumps(got)) == got
+    blocks = [event for event in got["traceEvents"] if event["ph"] == "X"]
     steps = [event for event in blocks if event["tid"] == 1]
     assert len(steps) == len(trace.steps) and len(blocks) == 5 * len(steps)
     assert [step["ts"] for step in steps] == pytest.approx([3000.0 * index for index in range(len(steps))])
@@ -70,14 +70,14 @@ def test_the_timeline_holds_every_step_with_its_phases(trace: Trace) -> None:
         assert [event["name"] for event in phases] == ["draft", "forward", "accept", "commit"]
         assert [event["dur"] for event in phases] == [500.0, 2000.0, 250.0, 125.0]
         assert phases[0]["ts"] == step["ts"] and phases[-1]["ts"] + 125.0 <= step["ts"] + step["dur"]
-    counts = [event for event in told["traceEvents"] if event["name"] == "tokens written"]
+    counts = [event for event in got["traceEvents"] if event["name"] == "tokens written"]
     assert counts[-1]["args"]["tokens"] == len(trace.ids)
 
 
 def test_vllms_metrics_keep_its_formulas(trace: Trace) -> None:
     """As docs/features/per_request_metrics and speculative_decoding/acceptance_metrics of vLLM define them."""
-    told = vllm(trace)
-    metrics, usage = told["metrics"], told["usage"]
+    got = vllm(trace)
+    metrics, usage = got["metrics"], got["usage"]
     assert usage["prompt_tokens"] + usage["completion_tokens"] == usage["total_tokens"]
     assert metrics["time_to_first_token_ms"] == 3.0 and metrics["queue_time_ms"] is None
     assert metrics["tokens_per_second"] == pytest.approx(len(trace.ids) / (0.003 * len(trace.steps)), rel=1e-3)

@@ -75,8 +75,10 @@ def a_step(
         columns["p"] = (None, *(share() for _ in range(size - 1)))
         columns["q"] = tuple(rng.choice([None, share()]) for _ in range(size))
         columns["top"] = tuple(tuple((rng.randrange(50), share()) for _ in range(5)) for _ in range(size))
-        laws = (range(rng.choice([0, 1, 5])) for _ in range(size))
-        columns["draft_top"] = tuple(tuple((rng.randrange(50), share(), share()) for _ in law) for law in laws)
+        distributions = (range(rng.choice([0, 1, 5])) for _ in range(size))
+        columns["draft_top"] = tuple(
+            tuple((rng.randrange(50), share(), share()) for _ in distribution) for distribution in distributions
+        )
     timing = Timing(share(), rng.random() * 1e-300, 0.0, share(), 1e9)
     pending, drafted = (start - 1 if index == 0 else 0), roles.count(Role.VERIFY)
     return Step(index, start, pending, tuple(emitted), len(path) - 1, drafted, pending + size, timing, **columns)
@@ -148,7 +150,7 @@ def test_lines_come_in_order_and_are_plain_ascii() -> None:
             assert line["kind"] == "step" and {*line["tokens"], *line["emitted"], *line["choices"], *best} <= known
 
 
-def test_a_trace_from_before_the_drafters_laws_is_still_read() -> None:
+def test_a_trace_from_before_the_drafters_distributions_is_still_read() -> None:
     """Recordings outlive the columns that later ones have."""
     older = [{name: value for name, value in line.items() if name != "draft_top"} for line in LINES]
     found = parse_trace(b"".join(json.dumps(line).encode() + b"\n" for line in older))

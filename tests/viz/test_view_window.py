@@ -11,7 +11,7 @@ from decoding.tree import depths
 from decoding.types import Role, Step, Trace
 from tests.toys import SETTINGS, counted_text, engine, title
 from viz.boards.board import OUTCOMES
-from viz.boards.window import ANSWERS, CURRENT, DIAGONALS, FRONT, LEARNED, PAST, ROOT, SETTLED, PARTS
+from viz.boards.window import ANSWERS, CURRENT, DIAGONALS, FRONT, LEARNED, PARTS, PAST, ROOT, SETTLED
 from viz.cells import SYMBOLS
 from viz.fates import node_fates
 from viz.palette import Fate

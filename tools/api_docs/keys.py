@@ -18,7 +18,7 @@ from .markdown import code, table
 
 _INTRO = """\
 One JSON object (of `methods`: a list of them) and nothing else on stdout. These keys stay; more may be added. `[]`
-stands for every item of a list, `.` for a key of an object; `null` may stand where a run has nothing to tell.
+stands for every item of a list, `.` for a key of an object; `null` may stand where a run has no value.
 Every other command that has `--json` prints one object as well. An error is one line on stderr and exit code 2.
 
 """
@@ -54,9 +54,9 @@ def _printed(arguments: list[str]) -> Any:
     return json.loads(out.getvalue())
 
 
-def _entry(name: str, told: Any) -> str:
+def _entry(name: str, answer: Any) -> str:
     kinds: dict[str, list[str]] = {}
-    for path, kind in _paths(told):
+    for path, kind in _paths(answer):
         if kind not in kinds.setdefault(path, []):
             kinds[path].append(kind)
     rows = [

@@ -1,7 +1,7 @@
 """`python -m tools.attack`: what a hostile visitor can do to everybody else, measured.
 
 A server of its own on loopback, an attacker at 127.0.0.2, and two visitors at 127.0.0.1: one opens the page again and
-again and times it, the other runs a prompt during each attack. For every attack the table tells the page's p95 for
+again and times it, the other runs a prompt during each attack. For every attack the table has the page's p95 for
 the others, whether their run came to its end, what became of the server's memory, what was left on the disk, how much
 was logged, and the answers that no request may get. Everything is bounded in number and time.
 """
@@ -97,7 +97,7 @@ def table(results: list[Result]) -> str:
 
 
 def main() -> int:
-    """Attack, and tell."""
+    """Run the attacks and print the table."""
     parser = argparse.ArgumentParser(prog="python -m tools.attack", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--scale", type=float, default=1.0, help="of the numbers of requests (default: 1)")
     parser.add_argument("--only", default="", help="attacks whose name holds this text")

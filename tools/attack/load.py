@@ -16,21 +16,21 @@ PAGES, RUNS, ROUNDS = 50, 8, 12
 
 def fifty_pages(page: Page) -> float:
     """The p95 of the page's time in ms, from the moment that all ask."""
-    told: multiprocessing.Queue[list[float]] = multiprocessing.Queue()
+    results: multiprocessing.Queue[list[float]] = multiprocessing.Queue()
     end = multiprocessing.Event()
     watching = multiprocessing.Process(target=_watch, args=(page.port, end), daemon=True)
-    opening = multiprocessing.Process(target=_open, args=(page.port, told), daemon=True)
+    opening = multiprocessing.Process(target=_open, args=(page.port, results), daemon=True)
     watching.start()
     time.sleep(1.5)  # until the first run writes
     opening.start()
-    times = told.get(timeout=120)
+    times = results.get(timeout=120)
     end.set()
     opening.join()
     watching.join(120)
     return 1000 * statistics.quantiles(times, n=20)[-1]
 
 
-def _open(port: int, told: Any) -> None:
+def _open(port: int, results: Any) -> None:
     times = list[float]()
 
     def one(number: int) -> None:
@@ -45,7 +45,7 @@ def _open(port: int, told: Any) -> None:
         with concurrent.futures.ThreadPoolExecutor(PAGES) as pool:
             list(pool.map(one, range(PAGES)))
         time.sleep(0.3)
-    told.put(times)
+    results.put(times)
 
 
 def _watch(port: int, end: Any) -> None:

@@ -17,8 +17,8 @@ class Others:
 
     def __init__(self, page: Page) -> None:
         self._end = multiprocessing.Event()
-        self._told: multiprocessing.Queue[tuple[list[float], int, int]] = multiprocessing.Queue()
-        self._process = multiprocessing.Process(target=_watch, args=(page.port, self._end, self._told), daemon=True)
+        self._results: multiprocessing.Queue[tuple[list[float], int, int]] = multiprocessing.Queue()
+        self._process = multiprocessing.Process(target=_watch, args=(page.port, self._end, self._results), daemon=True)
         self._process.start()
         self.p95_ms, self.finished = 0.0, ""
         time.sleep(0.5)  # until both have come
@@ -26,13 +26,13 @@ class Others:
     def stop(self) -> None:
         """Let the run that goes on come to its end, and hear how it was."""
         self._end.set()
-        times, done, begun = self._told.get(timeout=180)
+        times, done, begun = self._results.get(timeout=180)
         self._process.join()
         self.p95_ms = 1000 * (statistics.quantiles(times, n=20)[-1] if len(times) > 1 else times[0])
         self.finished = f"{done} of {begun}"
 
 
-def _watch(port: int, end: Any, told: Any) -> None:
+def _watch(port: int, end: Any, results: Any) -> None:
     times, done, begun = list[float](), 0, 0
 
     def look() -> None:
@@ -54,4 +54,4 @@ def _watch(port: int, end: Any, told: Any) -> None:
             break
         time.sleep(0.3)
     looking.join()
-    told.put((times, done, begun))
+    results.put((times, done, begun))

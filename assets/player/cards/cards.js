@@ -18,7 +18,7 @@ export class Cards {
     this.cards = new Map();
     /** @type {View[] | null} all but the text */
     this.views = null;
-    this.told = ""; // the views as the record has them
+    this.known = ""; // the views as the record has them
     /** @type {Map<string, HTMLButtonElement>} */
     this.buttons = new Map();
     this.waiting = false; // whether charts are still to be drawn for the first time
@@ -63,12 +63,12 @@ export class Cards {
   // Another run with the same views finds its cards as the visitor left them, and nothing on the page moves.
   build() {
     const { record } = this.player;
-    const told = JSON.stringify(record.views);
+    const given = JSON.stringify(record.views);
     this.version = record.version;
     [this.drew, this.upto] = [performance.now(), 0]; // the first step comes with the run
-    if (this.views && told === this.told) return;
+    if (this.views && given === this.known) return;
     this.clear();
-    this.told = told;
+    this.known = given;
     this.views = record.views.filter((view) => view.kind !== "text");
     this.player.state.open = new Set(Cards.first(this.views));
     this.player.state.view = [...this.player.state.open][0];

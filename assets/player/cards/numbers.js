@@ -67,11 +67,11 @@ export class NumbersView {
   drawCheck() {
     const { record } = this.player;
     /** @type {Check} */
-    const told = "say" in this.view.base ? (record.check ?? this.view.base) : {};
-    write(this.say, told.say ?? "");
-    show(this.say, Boolean(told.say));
-    this.say.dataset.tone = told.tone ?? "";
-    this.places.replaceChildren(...(told.places ?? []).map((place) => this.place(place)));
+    const outcome = "say" in this.view.base ? (record.check ?? this.view.base) : {};
+    write(this.say, outcome.say ?? "");
+    show(this.say, Boolean(outcome.say));
+    this.say.dataset.tone = outcome.tone ?? "";
+    this.places.replaceChildren(...(outcome.places ?? []).map((place) => this.place(place)));
   }
 
   /** @param {CheckedPlace} place */

@@ -1,4 +1,4 @@
-// From base and patch to the figure of one step and phase. Decoded patches are kept for a while; figures are not.
+// From base and patch to the figure of one step and phase. Decoded patches stay in a cache for a while; figures do not.
 import { pairPatch } from "./pair.js";
 import { resolve } from "../stream/decode.js";
 import { PHASES, isJudged } from "../stream/fates.js";
@@ -138,7 +138,7 @@ export class Frames {
   }
 
   /**
-   * All points that a growing view has been told, of every step so far: a veil hides what lies behind the cursor.
+   * All points of a growing view, of every step so far: a veil hides what lies behind the cursor.
    * @param {View} view
    * @param {string} theme
    */

@@ -5,7 +5,7 @@ import { seenNodes, siblings } from "../stream/tree.js";
 import { fillTemplate } from "../text/words.js";
 
 /** @import { RunRecord } from "../stream/record.js" */
-/** @import { Header, Law, Nodes, Numbers, PairDetail, Patch, Spot, StepLine } from "../types.d.ts" */
+/** @import { Header, Distribution, Nodes, Numbers, PairDetail, Patch, Spot, StepLine } from "../types.d.ts" */
 
 const { ACCEPTED, REJECTED, MATCHED, EXPLORED } = FATE;
 
@@ -14,7 +14,7 @@ const JUDGED = { [ACCEPTED]: "accepted", [REJECTED]: "rejected", [MATCHED]: "rig
 
 /**
  * @typedef {[token: number, p: number]} Share
- * @typedef {{ top: Share[], best: Law, node: number, rivals: number[], said: number, drafter: Map<number, number>,
+ * @typedef {{ top: Share[], best: Distribution, node: number, rivals: number[], said: number, drafter: Map<number, number>,
  *   most: number }} Choice
  * @typedef {{ token: number, p: number, q?: number, node: number, written: boolean, guessed: boolean }} PairRow a token's
  *   shares, the node where it was guessed, and whether it was written, or is the guess that is looked at
@@ -49,7 +49,7 @@ const taken = (step, nodes, parent) => {
 /**
  * The drafter's shares of tokens behind a node: of its guesses there, and of its best ones.
  * @param {Nodes} nodes
- * @param {Law} best
+ * @param {Distribution} best
  * @param {number[]} rivals
  */
 const drafterShares = (nodes, best, rivals) => {
@@ -127,12 +127,12 @@ const sentence = (words, header, step, nodes, node, best) => {
 };
 
 /**
- * Where what the target took stood in the drafter's law there or, where none is known, among the guesses.
+ * Where what the target took stood in the drafter's distribution there or, where none is known, among the guesses.
  * @param {PairDetail} detail
  * @param {Nodes} nodes
  * @param {number[]} rivals
  * @param {number} said
- * @param {Law} best
+ * @param {Distribution} best
  */
 const rank = ({ words, ranks }, nodes, rivals, said, best) => {
   const liked = best.findIndex(([token]) => token === said);
@@ -159,7 +159,7 @@ export const pairAt = (record, detail, k, { node: chosen, own = false }) => {
   const parent = own ? chosen : Math.max(0, nodes.parent[chosen]);
   const node = own ? 0 : chosen;
   const rivals = siblings(nodes, parent);
-  const best = (record.laws.get(k)?.[parent] ?? []).slice(0, detail.ranks.length);
+  const best = (record.distributions.get(k)?.[parent] ?? []).slice(0, detail.ranks.length);
   const said = taken(step, nodes, parent);
   const drafter = drafterShares(nodes, best, rivals);
   const rows = ranked(nodes, { top: top[parent], best, node, rivals, said, drafter, most: detail.rows });

@@ -39,8 +39,8 @@ export class Plot {
     this.step = -1; // that is drawn
     /** @type {string | null} what stands on the screen, to draw nothing twice */
     this.drawn = null;
-    /** @type {string | null} what plotly was told last, where cells are drawn here */
-    this.told = null;
+    /** @type {string | null} what plotly was given last, where cells are drawn here */
+    this.lastGiven = null;
     /** @type {Figure | null} */
     this.figure = null;
   }
@@ -107,9 +107,9 @@ export class Plot {
    * @param {Layout} layout
    */
   isNews(data, layout) {
-    const told = this.cells.any ? JSON.stringify([data, layout]) : null;
-    const same = told !== null && told === this.told;
-    this.told = told;
+    const given = this.cells.any ? JSON.stringify([data, layout]) : null;
+    const same = given !== null && given === this.lastGiven;
+    this.lastGiven = given;
     return !same;
   }
 
@@ -138,7 +138,7 @@ export class Plot {
   slide(before, after, layout) {
     this.show(asTraces(before), definedCopy(layout));
     this.cells.clear();
-    this.told = null;
+    this.lastGiven = null;
     this.show(asTraces(after), { ...layout, transition: { duration: SLIDE_MS, easing: "cubic-in-out" } });
   }
 
@@ -147,7 +147,7 @@ export class Plot {
    * @param {Layout} layout
    */
   show(data, layout) {
-    // Told the same settings again, plotly would compare them all, and look in the whole page for a <base>.
+    // Given the same settings again, plotly would compare them all, and look in the whole page for a <base>.
     library().react(this.gd, data.map(unlessEmpty), layout, ...(this.gd._context ? [] : [CONFIG]));
   }
 
@@ -256,7 +256,7 @@ export class Plot {
   close() {
     if (this.drawn !== null) library().purge(this.gd);
     this.drawn = null;
-    this.told = null;
+    this.lastGiven = null;
     this.figure = null;
     this.cells.clear();
     this.marks.clear();

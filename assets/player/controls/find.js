@@ -54,6 +54,6 @@ export class Find {
       return;
     }
     const loaded = record.partial ? " among those loaded" : "";
-    player.tell(`No ${direction > 0 ? "later" : "earlier"} step${loaded} has this text.`);
+    player.announce(`No ${direction > 0 ? "later" : "earlier"} step${loaded} has this text.`);
   }
 }

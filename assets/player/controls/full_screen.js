@@ -10,7 +10,7 @@ const lent = new WeakMap();
  * @param {HTMLElement} card
  * @param {Player} player
  */
-const lend = (card, { legend, detail, tooltip }) => {
+const moveInto = (card, { legend, detail, tooltip }) => {
   const parts = [legend.node, detail.chip, tooltip.node];
   const places = parts.map(() => document.createComment(""));
   parts.forEach((part, i) => part.replaceWith(places[i]));
@@ -26,7 +26,7 @@ const lend = (card, { legend, detail, tooltip }) => {
 const fill = (node, player) => {
   for (const other of player?.root.querySelectorAll(".ss-filled") ?? []) unfill(other);
   node.classList.add("ss-filled");
-  if (player) lend(node, player);
+  if (player) moveInto(node, player);
 };
 
 /** @param {Element} node */

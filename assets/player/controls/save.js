@@ -26,7 +26,7 @@ export const copyLink = async (player) => {
   const address = String(await player.on.link?.(player.place()));
   try {
     await navigator.clipboard.writeText(address);
-    player.tell("The link is copied.");
+    player.announce("The link is copied.");
   } catch {
     const field = el("input", { class: "ss-select", readonly: true, value: address, "aria-label": "Link" });
     const box = dialog("Copy this link", field);

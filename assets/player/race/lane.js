@@ -106,9 +106,9 @@ export class Lane {
     const first = this.tokens.filter(({ step }) => step === 0).length;
     const spent = Math.min(time, this.total) - prefill;
     const rate = spent > 0 && steps > 1 ? (this.seen - first) / (this.times[steps - 1] - prefill) : null;
-    const told = [plural(this.seen, "token"), plural(steps, "step")];
-    if (rate) told.push(`${(rate * 1000).toFixed(1)} tokens/s`);
-    return told.join(" · ");
+    const words = [plural(this.seen, "token"), plural(steps, "step")];
+    if (rate) words.push(`${(rate * 1000).toFixed(1)} tokens/s`);
+    return words.join(" · ");
   }
 
   /** @param {number} time */

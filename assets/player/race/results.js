@@ -35,7 +35,7 @@ export const compareLanes = (lanes) => {
   const whole = lanes.filter((lane) => lane.whole);
   const bound = whole.filter((lane) => lane.record.head.header.lossless && greedy(lane));
   if (lanes.some((lane) => !greedy(lane))) {
-    return { tone: "grey", say: "Sampled runs may differ; every lossless one follows the target's own law." };
+    return { tone: "grey", say: "Sampled runs may differ; every lossless one follows the target's own distribution." };
   }
   const cut = lanes.length - whole.length;
   const early = cut ? ` Not compared: ${plural(cut, "run")} cut short.` : "";

@@ -124,8 +124,8 @@ const encoded = (value, scope) => {
   if ("symbols" in value) return fates(unpack(value.symbols), true, scope);
   if ("closure" in value && nodes) return closure(value.closure, nodes, scope.judged);
   if (!("strings" in value)) return undefined;
-  const told = Array.isArray(value.strings) ? value.strings : unpack(value.strings);
-  return Array.from(told, (each) => escapeMarkup(typeof each === "string" ? each : scope.string(each)));
+  const given = Array.isArray(value.strings) ? value.strings : unpack(value.strings);
+  return Array.from(given, (each) => escapeMarkup(typeof each === "string" ? each : scope.string(each)));
 };
 
 /**

@@ -70,7 +70,7 @@ export class Fetcher {
     setTimeout(again, AGAIN_MS * 2 ** Math.min(before, MOST_DOUBLED));
     if (gone()) return;
     player.change({ detail: k }); // the cards say so
-    if (!before) player.tell(`Step ${k} could not be fetched: the server may no longer keep this run.`);
+    if (!before) player.announce(`Step ${k} could not be fetched: the server may no longer keep this run.`);
   }
 
   thin() {

@@ -1,10 +1,10 @@
-// A run as its lines tell it: it only grows, and everything shown is read from it.
+// A run as its lines describe it: it only grows, and everything shown is read from it.
 import { LruCache } from "./lru_cache.js";
 import { nodeColumns } from "./nodes.js";
 import { spot } from "./spot.js";
 
 /**
- * @import { CheckLine, DetailLine, Emitted, EndLine, FaultLine, Law, Line, Nodes, PlayLine, RowsLine, Spot, StateLine,
+ * @import { CheckLine, DetailLine, Emitted, EndLine, FaultLine, Distribution, Line, Nodes, PlayLine, RowsLine, Spot, StateLine,
  * StepLine, StringsLine, TextsLine, Value, ValuesLine, View } from "../types.d.ts"
  */
 
@@ -48,8 +48,8 @@ export class RunRecord {
     this.state = null;
     /** @type {Map<number, DetailLine["top"]>} by step: the target's best tokens at every node */
     this.details = new Map();
-    /** @type {Map<number, Law[]>} by step: the drafter's best tokens at every node, where it had a law */
-    this.laws = new Map();
+    /** @type {Map<number, Distribution[]>} by step: the drafter's best tokens at every node, where it had a distribution */
+    this.distributions = new Map();
     /** @type {Map<number, RowsLine["views"]>} by step: the tables that were fetched */
     this.tables = new Map();
     /** @type {number[]} thin steps that were filled, oldest first */
@@ -61,22 +61,22 @@ export class RunRecord {
   }
 
   /**
-   * Whole lines, or pieces of them: what has no line end yet waits for the rest. Returns the kinds that were told.
+   * Whole lines, or pieces of them: what has no line end yet waits for the rest. Returns the kinds of the lines.
    * @param {string} text
    * @returns {Set<string>}
    */
   feed(text) {
     const lines = (this.rest + text).split("\n");
     const rest = lines.pop() ?? "";
-    const told = new Set();
+    const kinds = new Set();
     for (const line of lines) {
       if (!line.trim()) continue;
       const fields = JSON.parse(line);
-      told.add(fields.kind);
+      kinds.add(fields.kind);
       this.take(fields);
     }
     this.rest = rest;
-    return told;
+    return kinds;
   }
 
   /**
@@ -86,7 +86,7 @@ export class RunRecord {
   take(line) {
     switch (line.kind) {
       case "play": return this.begin(line);
-      case "texts": return this.tell(line);
+      case "texts": return this.addTexts(line);
       case "strings": return void this.strings.push(...line.strings);
       case "values": return void this.values.push(...line.values);
       case "step": return this.add(line);
@@ -108,7 +108,7 @@ export class RunRecord {
   }
 
   /** @param {TextsLine} line */
-  tell({ texts, shown }) {
+  addTexts({ texts, shown }) {
     for (const [id, text] of Object.entries(texts ?? {})) this.texts.set(Number(id), text);
     for (const [id, text] of Object.entries(shown ?? {})) this.shown.set(Number(id), text);
   }
@@ -156,7 +156,7 @@ export class RunRecord {
   /** @param {DetailLine} fields */
   explain(fields) {
     this.details.set(fields.k, fields.top);
-    this.laws.set(fields.k, fields.draft_top ?? []);
+    this.distributions.set(fields.k, fields.draft_top ?? []);
   }
 
   /** @param {EndLine} fields */
@@ -223,10 +223,10 @@ export class RunRecord {
 
   /**
    * By its number in the table; what a step asked for later brings along stands for itself.
-   * @param {number | string} told
+   * @param {number | string} given
    */
-  string(told) {
-    return typeof told === "string" ? told : (this.strings[told] ?? "");
+  string(given) {
+    return typeof given === "string" ? given : (this.strings[given] ?? "");
   }
 
   /**

@@ -117,7 +117,7 @@ export interface DetailLine {
   kind: "detail";
   k: number;
   top: [token: number, p: number][][];
-  draft_top?: Law[];
+  draft_top?: Distribution[];
 }
 
 export interface RowsLine {
@@ -127,7 +127,7 @@ export interface RowsLine {
 }
 
 /** The drafter's best tokens at a node, with its share and the target's. */
-export type Law = [token: number, q: number, p: number][];
+export type Distribution = [token: number, q: number, p: number][];
 
 export interface CheckedPlace {
   position: number;
@@ -220,7 +220,7 @@ export interface Scope {
   whole?: boolean; // no token's text is cut
   nodes?: Nodes | null;
   text(id: number): string;
-  string(told: number | string): string;
+  string(given: number | string): string;
   colour(name: string): string;
   symbol(fate: number): string;
 }

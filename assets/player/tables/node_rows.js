@@ -12,7 +12,7 @@ import { fillTemplate, sourceWords } from "../text/words.js";
 export const MOST_ROWS = 1000;
 
 /**
- * The columns of the step's nodes. What the target said is not told before it has.
+ * The columns of the step's nodes. What the target said stays hidden until it has said it.
  * @typedef {{ player: Player, record: RunRecord, k: number, nodes: Nodes, judged: boolean }} Known
  * @type {{ [column: string]: (known: Known, node: number) => CellValue }}
  */

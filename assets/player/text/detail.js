@@ -62,7 +62,7 @@ export class Detail {
   }
 
   /**
-   * Whether what the target said of a step may be told.
+   * Whether what the target said of a step may be shown.
    * @param {number} k
    */
   judged(k) {
@@ -81,7 +81,7 @@ export class Detail {
   }
 
   /**
-   * What is known of what is hovered or pinned. Before the target has judged, nothing of its answers is told.
+   * What is known of what is hovered or pinned. Before the target has judged, nothing of its answers is shown.
    * @param {Spot} spot
    * @param {boolean} [whole]
    * @returns {Facts}

@@ -66,13 +66,13 @@ export const sees = (record, k, node) => {
    * @param {string} name
    * @param {number[]} chosen
    */
-  const tell = (name, chosen) =>
+  const add = (name, chosen) =>
     parts.push(fillTemplate(words[name], { column: upto, cells: cells(record, words, nodes, chosen) }));
   const level = near.filter((other) => cell(nodes.source[other])[0] === 0);
   const above = near.filter((other) => cell(nodes.source[other])[0] > 0);
-  if (row >= 0 && level.length) tell("level", level);
-  if (row >= 0 && above.length) tell("above", above);
-  if (row < 0 && near.length) tell("before", near);
+  if (row >= 0 && level.length) add("level", level);
+  if (row >= 0 && above.length) add("above", above);
+  if (row < 0 && near.length) add("before", near);
   let reason = isChain(nodes) ? "chain" : "guess";
   if (node === 0) reason = "root";
   else if (row >= 0) reason = row === 0 ? "row 0" : "column";

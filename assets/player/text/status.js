@@ -22,11 +22,11 @@ export class Status {
     this.share = el("progress", { max: 1, "aria-label": "Progress" });
     this.notice = el("div", { class: "ss-notice" }, this.words, this.share);
     this.foot = el("footer", { class: "ss-foot" }, this.model = el("span", {}), this.live);
-    this.told = "";
+    this.announced = "";
     /** @type {number | undefined} a timer */
     this.speaking = undefined;
     /** @type {number | undefined} a timer */
-    this.telling = undefined;
+    this.announcing = undefined;
   }
 
   textHead() {
@@ -66,14 +66,14 @@ export class Status {
    * A short remark about something that was asked for and is not there.
    * @param {string} words
    */
-  tell(words) {
+  announce(words) {
     clearTimeout(this.speaking);
-    this.told = words;
+    this.announced = words;
     write(this.live, words);
     this.drawNotice();
-    clearTimeout(this.telling);
-    this.telling = setTimeout(() => {
-      this.told = "";
+    clearTimeout(this.announcing);
+    this.announcing = setTimeout(() => {
+      this.announced = "";
       this.drawNotice();
     }, 4000);
   }
@@ -93,7 +93,7 @@ export class Status {
   notable() {
     const { record } = this.player;
     if (record.fault) return ["failed", record.fault];
-    if (this.told) return ["told", this.told];
+    if (this.announced) return ["announced", this.announced];
     if (record.state) return [record.state.what, record.state.sentence];
     if (!record.play) return ["empty", "Nothing to show yet: choose a recorded run, or start one."];
     if (record.last < 0) return ["reading", "The run has begun; its first step is on the way."];
@@ -144,7 +144,7 @@ const about = (record, header) => {
 };
 
 /**
- * Where runs ran: what several share is told once.
+ * Where runs ran: what several share is named once.
  * @param {Header[]} headers
  */
 export const footer = (headers) => {
@@ -154,7 +154,7 @@ export const footer = (headers) => {
   const versions = ({ versions: all }) =>
     Object.entries(all ?? {}).map(([name, number]) => `${name} ${number}`).join(", ");
   /** @type {((header: Header) => string | null | undefined)[]} */
-  const told = [(header) => card(header.model), (header) => header.draft && `drafter ${card(header.draft)}`,
+  const parts = [(header) => card(header.model), (header) => header.draft && `drafter ${card(header.draft)}`,
     (header) => header.device, (header) => header.dtype, (header) => header.attention, versions];
-  return [...new Set(told.flatMap((tell) => headers.map(tell)).filter(Boolean))].join(" · ");
+  return [...new Set(parts.flatMap((part) => headers.map(part)).filter(Boolean))].join(" · ");
 };

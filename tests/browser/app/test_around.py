@@ -56,12 +56,12 @@ def test_a_run_that_was_started_with_the_mouse_has_the_keys(new_page: NewPage, s
     page = served.open(new_page())
     page.fill("#run-length input", "24")
     run_to_the_end(page)
-    run = page.evaluate("SpecscopeApp.viewers.told.run")
+    run = page.evaluate("SpecscopeApp.viewers.facts.run")
     page.keyboard.press("Home")
     page.wait_for_function(f"{PLAYER}.state.step === 0")
     page.keyboard.press("Space")
     page.wait_for_function(f"{PLAYER}.state.step > 0")
-    assert page.evaluate("SpecscopeApp.viewers.told.run") == run
+    assert page.evaluate("SpecscopeApp.viewers.facts.run") == run
 
 
 def test_keys_of_a_focused_button_are_its_own_and_the_rest_the_players(new_page: NewPage, served: Served) -> None:
@@ -85,7 +85,7 @@ def test_a_recording_that_was_opened_has_the_keys(new_page: NewPage, served: Ser
     page.keyboard.press("Enter")
     page.focus('.app-card[data-run="jacobi-defaults"]')
     page.keyboard.press("Enter")
-    page.wait_for_function("SpecscopeApp.viewers.told.run === 'jacobi-defaults'")
+    page.wait_for_function("SpecscopeApp.viewers.facts.run === 'jacobi-defaults'")
     page.keyboard.press("End")
     page.wait_for_function(f"{PLAYER}.state.step === {PLAYER}.record.last")
     page.keyboard.press("Home")
@@ -128,7 +128,7 @@ def test_a_trace_can_be_dropped_anywhere_on_the_page(new_page: NewPage, served: 
     page = served.open(new_page())
     page.wait_for_selector("#run-go")
     assert page.evaluate(DROP, [where, (GOLDEN / "medusa.jsonl").read_text()]) == [True] * 4
-    page.wait_for_function("SpecscopeApp.viewers.told.title === 'Your file'")
+    page.wait_for_function("SpecscopeApp.viewers.facts.title === 'Your file'")
     assert page.inner_text(".ss-title") == "Medusa"
     page.evaluate(DROP, [where, "\0 no trace"])
     page.wait_for_selector(".app-notice:not([hidden])")

@@ -22,13 +22,13 @@ PLAYER = "SpecscopeApp.viewers.player"
 
 def shown(page: Any) -> tuple[int, str]:
     """The step on the screen, and of which run."""
-    told = page.evaluate(f"[{PLAYER}.state.step, SpecscopeApp.viewers.told.run]")
-    return told[0], told[1]
+    got = page.evaluate(f"[{PLAYER}.state.step, SpecscopeApp.viewers.facts.run]")
+    return got[0], got[1]
 
 
 def run_to_the_end(page: Any) -> None:
     page.click("#run-go")
-    page.wait_for_function(f"!SpecscopeApp.viewers.told.title && {PLAYER}.record.check")
+    page.wait_for_function(f"!SpecscopeApp.viewers.facts.title && {PLAYER}.record.check")
 
 
 def test_the_first_sight_is_a_recorded_run_at_a_step_worth_seeing(new_page: NewPage, served: Served) -> None:
@@ -84,7 +84,7 @@ def test_a_live_run_is_seen_proven_and_found_again_by_its_address(new_page: NewP
     assert query["method"] == ["lookahead"] and query["prompt"] == ["Monday: high <tide> & `low`"]
     first = page.evaluate(f"JSON.stringify({PLAYER}.record.steps.map((step) => step.emitted))")
     again = served.open(new_page(), "?" + urlsplit(page.url).query)
-    again.wait_for_function("SpecscopeApp.viewers.told.run !== 'lookahead'")
+    again.wait_for_function("SpecscopeApp.viewers.facts.run !== 'lookahead'")
     assert again.evaluate(f"{PLAYER}.state.step") == 0
     assert again.input_value("#run-prompt textarea") == "Monday: high <tide> & `low`"
     assert again.input_value("#run-length input") == "24"
@@ -105,7 +105,7 @@ def test_an_unknown_run_says_so_and_the_page_lives(new_page: NewPage, served: Se
     page.wait_for_function("document.body.innerText.includes('no longer stores')")
     page.click(".app-recorded")
     page.click('.app-card[data-run="prompt-lookup-defaults"]')
-    page.wait_for_function("SpecscopeApp.viewers.told.run === 'prompt-lookup-defaults'")
+    page.wait_for_function("SpecscopeApp.viewers.facts.run === 'prompt-lookup-defaults'")
     assert "run=prompt-lookup-defaults" in page.url
 
 
@@ -125,7 +125,7 @@ def test_a_dropped_trace_is_shown_and_a_hostile_one_leaves_the_view(
     )
     assert shown(page) == before
     page.set_input_files(".app-bar input[type=file]", GOLDEN / "medusa.jsonl")
-    page.wait_for_function("SpecscopeApp.viewers.told.title === 'Your file'")
+    page.wait_for_function("SpecscopeApp.viewers.facts.title === 'Your file'")
     assert page.locator(".app-notice").is_hidden()
     assert page.inner_text(".ss-title") == "Medusa"
 
@@ -144,7 +144,7 @@ def test_hostile_texts_are_inert(new_page: NewPage, served: Served, tmp_path: Pa
     path.write_text("".join(json.dumps(line) + "\n" for line in golden))
     page = served.open(new_page())
     page.set_input_files(".app-bar input[type=file]", path)
-    page.wait_for_function("SpecscopeApp.viewers.told.title === 'Your file'")
+    page.wait_for_function("SpecscopeApp.viewers.facts.title === 'Your file'")
     for step in range(6, 12):
         page.evaluate(f"{PLAYER}.goto({{ step: {step} }})")
         page.wait_for_function(f"{PLAYER}.root.dataset.at === '{step}/commit'")
@@ -186,14 +186,14 @@ def test_the_same_mistake_twice_is_told_twice(new_page: NewPage, served: Served)
         page.wait_for_function("document.querySelector('.ss-notice').textContent.includes('The prompt is empty')")
         page.click(".app-recorded")
         page.click('.app-card[data-run="prompt-lookup-defaults"]')
-        page.wait_for_function("SpecscopeApp.viewers.told.run === 'prompt-lookup-defaults'")
+        page.wait_for_function("SpecscopeApp.viewers.facts.run === 'prompt-lookup-defaults'")
 
 
 def test_a_reference_is_copied_from_and_travels(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page(), "?method=prompt_lookup&length=24&prompt=Monday%3A&reference=A%20tide%20table.")
     page.wait_for_function("document.querySelector('#p-prompt-lookup-reference textarea')?.value === 'A tide table.'")
     run_to_the_end(page)
-    assert "reference=A+tide+table." in page.evaluate("SpecscopeApp.viewers.told.address")
+    assert "reference=A+tide+table." in page.evaluate("SpecscopeApp.viewers.facts.address")
 
 
 def test_the_race_takes_the_runs_prompt_along(new_page: NewPage, served: Served) -> None:
@@ -209,7 +209,7 @@ def test_the_race_takes_the_runs_prompt_along(new_page: NewPage, served: Served)
 def test_the_race_takes_a_recording_along(new_page: NewPage, served: Served) -> None:
     """The key only led to the race, which stood there with a prompt of its own."""
     page = served.open(new_page(), "?run=draft-model-names")
-    page.wait_for_function("SpecscopeApp.viewers.told.run === 'draft-model-names'")
+    page.wait_for_function("SpecscopeApp.viewers.facts.run === 'draft-model-names'")
     page.locator(".ss-title").first.click()
     page.keyboard.press("c")
     asked = "Who are Xolvor, Britk, Umqar, Zedfin and Wolqua?"
@@ -275,11 +275,11 @@ def test_only_the_chosen_methods_values_count(new_page: NewPage, served: Served)
 
 def test_no_component_hears_of_events(new_page: NewPage, served: Served) -> None:
     """What Gradio tells of a run's progress, it tells to every input and output, and copies all of each for that."""
-    told = served.open(new_page()).evaluate("gradio_config.dependencies")
-    events = [event for event in told if event["backend_fn"] and event["targets"][0][1] != "unload"]
+    got = served.open(new_page()).evaluate("gradio_config.dependencies")
+    events = [event for event in got if event["backend_fn"] and event["targets"][0][1] != "unload"]
     assert len(events) > 20 and all(event["show_progress_on"] == [] for event in events)
     assert max(len(event["inputs"]) for event in events) <= 2
-    assert sum(len(event["inputs"]) > 10 for event in told) == 2  # the two forms, each gathered before its event begins
+    assert sum(len(event["inputs"]) > 10 for event in got) == 2  # the two forms, each gathered before its event begins
 
 
 def test_a_second_run_finds_the_views_as_they_were_left(new_page: NewPage, served: Served) -> None:

@@ -52,7 +52,7 @@ def held(slow: threading.Event, monkeypatch: pytest.MonkeyPatch) -> threading.Ev
 def begin(page: Any) -> None:
     """Start a long run and see its first steps."""
     page.click("#run-go")
-    page.wait_for_function(f"!SpecscopeApp.viewers.told.title && {PLAYER}.record.last >= 2 && {PLAYER}.record.live")
+    page.wait_for_function(f"!SpecscopeApp.viewers.facts.title && {PLAYER}.record.last >= 2 && {PLAYER}.record.live")
 
 
 def nobody_is_left(served: Served) -> None:
@@ -116,7 +116,7 @@ def test_the_address_waits_for_the_end_of_a_run_that_is_followed(
         """() => {
           const viewer = SpecscopeApp.viewers, noted = () => {
             viewer.note();
-            return new URLSearchParams(location.search).get("run") === viewer.told.run;
+            return new URLSearchParams(location.search).get("run") === viewer.facts.run;
           };
           const followed = noted();
           viewer.player.state.follow = false;
@@ -128,7 +128,7 @@ def test_the_address_waits_for_the_end_of_a_run_that_is_followed(
     )
     assert (followed, left) == (False, True)
     held.set()
-    page.wait_for_function("new URLSearchParams(location.search).get('run') === SpecscopeApp.viewers.told.run")
+    page.wait_for_function("new URLSearchParams(location.search).get('run') === SpecscopeApp.viewers.facts.run")
     assert page.evaluate(f"{PLAYER}.record.end.finish") == "length"
     nobody_is_left(served)
 
@@ -266,10 +266,10 @@ def test_a_recording_that_is_opened_during_a_run_stays(
     begin(page)
     page.click(".app-recorded")
     page.click('.app-card[data-run="prompt-lookup-defaults"]')
-    page.wait_for_function("SpecscopeApp.viewers.told.run === 'prompt-lookup-defaults'")
+    page.wait_for_function("SpecscopeApp.viewers.facts.run === 'prompt-lookup-defaults'")
     held.set()
     page.wait_for_function("/.kind.:.check./.test(SpecscopeApp.viewers.props.value)")
-    assert page.evaluate("SpecscopeApp.viewers.told.run") == "prompt-lookup-defaults"
+    assert page.evaluate("SpecscopeApp.viewers.facts.run") == "prompt-lookup-defaults"
     assert page.evaluate(f"{PLAYER}.record.play.header.method") == "prompt_lookup"
     page.click(".app-back")
     page.wait_for_function(f"{ENDED}?.checked > 0 && {PLAYER}.record.play.header.method === 'autoregressive'")

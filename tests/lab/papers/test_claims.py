@@ -285,7 +285,7 @@ def test_neighbouring_thresholds_count_in_part() -> None:
     assert found.verdict is Verdict.PARTLY and "eta 0.6 for gamma 6" in found.says
 
 
-def test_a_scale_on_which_nothing_is_saved_has_no_law() -> None:
+def test_a_scale_on_which_nothing_is_saved_has_no_slope() -> None:
     claim = CLAIMS["lookahead", "one alpha and one f explain all of it"]
     assert claim.judge(grid(dict.fromkeys(HELD, 1.0))).verdict is Verdict.FAILS
 
@@ -345,7 +345,7 @@ def test_what_cannot_be_measured_stops_nothing(experiment: Experiment) -> None:
     def broken(experiment: Experiment) -> Table:
         raise ModelError("the heads are damaged: fetch them again")
 
-    told: list[tuple[str, float]] = []
+    got: list[tuple[str, float]] = []
     paper, claim = PAPERS["jacobi"], PAPERS["jacobi"].claims[0]
     claims = [
         Claim(claim.place, claim.title, claim.found, claim.measured, claim.rule, take, claim.judge)
@@ -354,7 +354,7 @@ def test_what_cannot_be_measured_stops_nothing(experiment: Experiment) -> None:
     findings = check_claims(
         experiment,
         [type(paper)(paper.name, paper.title, paper.citation, tuple(claims))],
-        lambda what, share: told.append((what, share)),
+        lambda what, share: got.append((what, share)),
     )
     assert [finding.judgement.verdict for finding in findings] == [
         Verdict.UNMEASURED,
@@ -364,4 +364,4 @@ def test_what_cannot_be_measured_stops_nothing(experiment: Experiment) -> None:
     assert [finding.table is None for finding in findings] == [True, True, False]
     assert findings[0].judgement.says == "There is no ruler."
     assert "damaged" in findings[1].judgement.says
-    assert [share for _, share in told] == [0.0, 1 / 3, 2 / 3] and claim.title in told[0][0]
+    assert [share for _, share in got] == [0.0, 1 / 3, 2 / 3] and claim.title in got[0][0]

@@ -172,9 +172,11 @@ def test_a_model_without_a_template_reads_lines(monkeypatch: pytest.MonkeyPatch)
     assert first == "one" and re.fullmatch(r"one\n\d+ \d+\ntwo", second)
 
 
-def test_alpha_is_the_overlap_of_both_laws() -> None:
+def test_alpha_is_the_overlap_of_both_distributions() -> None:
     model = hashed(7, 2)
-    experiment = make_experiment(engine(model), 10, length=1)  # a prompt of one token has nothing in front of its law
+    experiment = make_experiment(
+        engine(model), 10, length=1
+    )  # a prompt of one token has nothing in front of its distribution
     met, drafter = measure_overlap(experiment, 1.0), correlated(model)
     for number, question in enumerate(experiment.questions):
         sampling = {"temperature": 1.0, "seed": number}

@@ -126,12 +126,12 @@ def test_many_differing_answers_are_checked_in_part(monkeypatch: pytest.MonkeyPa
 def test_kinds_of_mt_bench_are_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """As in the papers: eight kinds of ten questions would outweigh the others, and none of them would be chat."""
     names = ["writing", "roleplay", "reasoning", "math", "coding", "extraction", "stem", "humanities", "math_reasoning"]
-    for kinds, told in ((names, ["mt_bench", "math_reasoning"]), (["coding", "math"], ["coding", "math"])):
+    for kinds, got in ((names, ["mt_bench", "math_reasoning"]), (["coding", "math"], ["coding", "math"])):
         file = tmp_path / "questions.jsonl"
         file.write_text("".join(json.dumps({"category": kind, "turns": ["Every evening"]}) + "\n" for kind in kinds))
         flags = ["--tasks", str(file), "--max-new-tokens", "2", "--out", str(tmp_path / "a.md"), "--only", "jacobi"]
         assert run(*flags, "--json") == 0
-        assert json.loads(capsys.readouterr().out)["kinds"] == told
+        assert json.loads(capsys.readouterr().out)["kinds"] == got
         assert " --tasks questions.jsonl" in (tmp_path / "a.md").read_text(encoding="utf-8"), "it tells where files lie"
     experiment = make_experiment(engine(counted_text()), 2, kinds=("mt_bench", "math", "math_reasoning"))
     assert experiment.find_kind(*MATHS) == "math_reasoning"

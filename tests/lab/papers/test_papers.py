@@ -44,10 +44,10 @@ def findings() -> tuple[Experiment, list[Finding]]:
 
 def test_every_claim_is_measured(findings: tuple[Experiment, list[Finding]]) -> None:
     experiment, found = findings
-    told = {finding.claim.title: finding.judgement for finding in found if finding.table is None}
-    assert told.keys() == _NEED_MORE | {"much of a rejected draft is right"}
-    assert all(judgement.verdict is Verdict.UNMEASURED for judgement in told.values())
-    assert "No answer was long enough" in told["much of a rejected draft is right"].says
+    got = {finding.claim.title: finding.judgement for finding in found if finding.table is None}
+    assert got.keys() == _NEED_MORE | {"much of a rejected draft is right"}
+    assert all(judgement.verdict is Verdict.UNMEASURED for judgement in got.values())
+    assert "No answer was long enough" in got["much of a rejected draft is right"].says
     assert len(found) == sum(len(paper.claims) for paper in PAPERS.values())
     same, answers = experiment.identical
     assert same == answers > 200

@@ -72,8 +72,8 @@ def test_stories_fit_their_steps() -> None:
         one = turn(seed)
         meaning = meaning_of(one.answer)
         first, second = meaning.steps
-        told = [int(number) for number in re.findall("[0-9]+", one.prompt)]
-        assert told == [first.a, first.b, second.b] and second.a == first.result
+        got = [int(number) for number in re.findall("[0-9]+", one.prompt)]
+        assert got == [first.a, first.b, second.b] and second.a == first.result
         assert 10 <= first.result <= 99 and 10 <= second.result <= 99
         assert meaning.things in one.prompt and meaning.owner in one.prompt
         shapes[first.op + second.op] += 1

@@ -27,8 +27,8 @@ def test_world_is_whole_and_fixed() -> None:
     assert sum(len(facts) for facts in atlas.FACTS.values()) == 24 * 7
     for about, values in atlas.VALUES.items():
         assert len({value.split()[0] for value in values}) == len(values)
-        told = [facts[about] for facts in atlas.FACTS.values() if about in facts]
-        assert {told.count(value) for value in values} == {24 // len(values)}
+        got = [facts[about] for facts in atlas.FACTS.values() if about in facts]
+        assert {got.count(value) for value in values} == {24 // len(values)}
     assert len({(facts["dish"], facts["craft"]) for facts in map(atlas.FACTS.__getitem__, atlas.TOWNS)}) == 24
     assert atlas.FACTS["Ablow"] == {"river": "Delm", "mayor": "Dario Dale", "dish": "plum tart", "craft": "weaving"}
 
@@ -82,11 +82,11 @@ def test_another_value_or_name_is_wrong() -> None:
 def test_more_or_fewer_facts_are_wrong() -> None:
     for seed in SEEDS:
         asked = turn(seed)
-        told = points(asked.answer)
-        facts = atlas.FACTS[told[0].subject]
-        new = next(about for about in facts if about not in {point.about for point in told})
-        more = qa.Point(told[0].subject, new)
-        for other in (told[1:], [told[0], more], [*told, more], [more]):
+        got = points(asked.answer)
+        facts = atlas.FACTS[got[0].subject]
+        new = next(about for about in facts if about not in {point.about for point in got})
+        more = qa.Point(got[0].subject, new)
+        for other in (got[1:], [got[0], more], [*got, more], [more]):
             if other:
                 text = qa.answer(other, Random(seed))
                 assert not qa.right(asked.prompt, text, asked.answer)
