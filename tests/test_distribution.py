@@ -3,7 +3,7 @@
 The language is made of blocks: a separator, then three tokens that depend on the block so far alone, so a block has a
 joint distribution of 125 cells that can be enumerated. Every method writes one block in each of 10,000 runs (`--all`:
 50,000). And since a lossless engine writes independent blocks, longer runs give samples with methods in every state of
-their windows, pools and caches: 10,000 of them (`--all`: 25,000).
+their windows, pools and caches: 10,000 of them with one configuration of every method (`--all`: 25,000 with each).
 
 Power: a test rejects, with a probability of at least 0.99, every sampler of independent blocks whose distribution is a
 total variation distance of 0.06 away from the right one (50,000 samples: 0.028; 25,000: 0.039), whatever the bias. Only
@@ -34,6 +34,7 @@ from decoding.sampling import Draws, Sampler, draw
 from decoding.tree import Builder
 from decoding.types import Draft, Role
 from tests.distributions import FALSE_ALARM, Counts, Distribution, chance, distance_of, pooled, power
+from tests.tiers import slow
 from tests.toys import correlated, engine, hashed, noise
 
 Params = Mapping[str, Any]
@@ -139,28 +140,29 @@ class RandomTree(Autoregressive):
 
 POOL: Params = {"W": 2, "N": 3, "G": 3, "prompt_as_reference": True}
 PHRASES: Params = {"gamma": 3, "N": 3, "W": 2, "G": 2, "K": 2}
+# The first one of a method is that of the default tier.
 CONFIGURATIONS: Sequence[tuple[str, Params, Params, TableModel, float]] = [
     # method, parameters, sampling, drafter, accepted guesses a block: at least (the test's power comes from them)
     ("autoregressive", {}, FILTERED, CLOSE, 0.0),
     ("prompt_lookup", {"K": 3}, WARM, CLOSE, 0.5),
     ("jacobi", {"n": 2}, FILTERED, CLOSE, 0.5),
-    ("lookahead", POOL, WARM, CLOSE, 0.5),
     ("lookahead", {**POOL, "N": 4, "layout": "merged", "shift": "hits"}, WARM, CLOSE, 0.5),
+    ("lookahead", POOL, WARM, CLOSE, 0.5),
+    ("draft_model", {"gamma": 3}, WARM, CLOSE, 1.0),
     ("draft_model", {"gamma": 1}, WARM, CLOSE, 1.0),
     ("draft_model", {"gamma": 2}, FILTERED, CLOSE, 1.0),
-    ("draft_model", {"gamma": 3}, WARM, CLOSE, 1.0),
     ("draft_model", {"gamma": 4}, {"temperature": 0.7}, CLOSE, 1.0),
     ("draft_model", {"gamma": 4, "threshold": 0.5}, WARM, CLOSE, 1.0),
     ("draft_model", {"gamma": 1}, {"temperature": 1.0, "top_k": 3}, SHORT_SIGHTED, 0.3),
-    ("ngrammys", {"k": 4, "w": 3}, WARM, CLOSE, 0.5),
     ("ngrammys", {"k": 3, "w": 2, "layout": "trie"}, FILTERED, CLOSE, 0.5),
+    ("ngrammys", {"k": 4, "w": 3}, WARM, CLOSE, 0.5),
     ("medusa", {"tree": "cartesian", "sizes": "2,2"}, WARM, CLOSE, 0.5),
     ("medusa", {"tree": "given", "paths": "0;1;0,0;1,0;0,0,0"}, FILTERED, CLOSE, 0.5),
     ("kangaroo", {"gamma": 3}, WARM, CLOSE, 0.5),
     ("kangaroo", {"gamma": 2, "eta": 0.0}, FILTERED, CLOSE, 0.5),
+    ("ouroboros", {**PHRASES, "drafting": "phrases", "warm_start": "across"}, FILTERED, CLOSE, 1.0),
     ("ouroboros", PHRASES, WARM, CLOSE, 1.0),
     ("rest", {"c": 12, "longest": 3, "shortest": 1, "length": 3}, WARM, CLOSE, 1.0),
-    ("ouroboros", {**PHRASES, "drafting": "phrases", "warm_start": "across"}, FILTERED, CLOSE, 1.0),
     ("random_tree", {}, {"temperature": 1.1, "top_k": 4}, CLOSE, 0.5),
 ]
 
@@ -169,6 +171,13 @@ def name_of(configuration: tuple[str, Params, Params, TableModel, float]) -> str
     method, params, setting, drafter, _ = configuration
     sight = "-short_sighted" if drafter is SHORT_SIGHTED else ""
     return "-".join([method, *(f"{key}={value}" for key, value in {**params, **setting}.items())]) + sight
+
+
+def in_tiers() -> list[Any]:
+    """The configurations, all but the first of each method marked as slow."""
+    names = [configuration[0] for configuration in CONFIGURATIONS]
+    marks = [() if names.index(name) == place else slow for place, name in enumerate(names)]
+    return [pytest.param(each, marks=mark) for each, mark in zip(CONFIGURATIONS, marks, strict=True)]
 
 
 @pytest.fixture(autouse=True)
@@ -211,7 +220,7 @@ def test_three_tokens_of_many_runs_follow_the_exact_distribution(method: str, ev
     assert chance(counts, joint(setting)) > FALSE_ALARM, misfit(counts, joint(setting))
 
 
-@pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=name_of)
+@pytest.mark.parametrize("configuration", in_tiers(), ids=name_of)
 def test_blocks_follow_the_exact_distribution(
     configuration: tuple[str, Params, Params, TableModel, float], everything: bool
 ) -> None:

@@ -112,9 +112,9 @@ def test_text_ends_where_transformers_ends_it(method: str, params: Params, famil
 
 
 @pytest.mark.parametrize(("method", "params"), COPYING, ids=title)
-def test_sampled_text_is_that_of_autoregressive_sampling(method: str, params: Params) -> None:
+def test_sampled_text_is_that_of_autoregressive_sampling(method: str, params: Params, everything: bool) -> None:
     """The numbers of a real forward pass differ in the last bits between step shapes; the draws must not."""
-    for seed in range(SEEDS):
+    for seed in range(SEEDS if everything else SEEDS // 2):
         family = FAMILIES[seed % len(FAMILIES)]
         sampling = {"temperature": 0.7, "top_p": 0.9, "repetition_penalty": 1.1, "seed": seed}
         options: dict[str, Any] = {"sampling": sampling, "max_new_tokens": 30, "record": "off"}

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.tiers import slow
 from tools.page import API, ROOT, Visitor, serving
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=slow), signal.SIGTERM])
 def test_a_signal_ends_runs_after_their_step_and_the_server_after_them(tmp_path: Path, number: signal.Signals) -> None:
     """A thread inside torch that outlives the interpreter aborts the process; a run must not be torn off either."""
     with serving(tmp_path / "log") as page:

@@ -161,15 +161,15 @@ def test_the_outcome_of_the_check_is_shown_where_it_belongs(show: Show) -> None:
     assert "2.50×" in shown.text("[data-view=counters]")
 
 
-def test_seeking_leaves_nothing_behind(show: Show) -> None:
+def test_seeking_leaves_nothing_behind(show: Show, everything: bool) -> None:
     """A page that grows with every step looked at dies in an afternoon of scrubbing."""
     shown = show(record("lookahead"), height=2600)
     shown.do("player.change({ open: new Set(['mask', 'window', 'pool', 'tree']) })")
     wander = """for (let i = 0, x = 7; i < given; i += 1) { x = (x * 1103515245 + 12345) % 2147483648;
       player.seek(x % (player.record.last + 1), Specscope.PHASES[x % 4]); await new Promise(requestAnimationFrame); }"""
-    shown.do(wander, 40)
+    shown.do(wander, 40 if everything else 20)
     before = _memory(shown.page)
-    shown.do(wander, 150)
+    shown.do(wander, 150 if everything else 60)
     after = _memory(shown.page)
     assert after["nodes"] <= before["nodes"] * 1.02 + 20
     assert after["listeners"] <= before["listeners"] * 1.02 + 20
