@@ -24,7 +24,6 @@ from .request import Request
 from .sampling import Sampler, likeliest
 from .stops import Stops
 from .trace import columns as record
-from .tree import paths
 from .types import Draft, Role, Step, Verdict
 
 
@@ -74,7 +73,7 @@ class Loop:
         if reading is None:
             return None, self._interrupted()
         with clock.phase("accept"):
-            logits = self._penalised(draft, reading.logits)
+            logits = self._sampler.penalise_tree(reading.logits, draft)
             verdict = self._judge(draft, logits, reading.hidden)
             emitted, finish = self._stops.cut(verdict.emitted)
             verdict = Verdict(verdict.path[: len(emitted) + 1], emitted, verdict.argmax, verdict.hidden)
@@ -93,16 +92,8 @@ class Loop:
         nodes, largest = len(draft.tokens), self._request.largest_step
         if nodes > largest:
             raise ParamError(f"a draft of {nodes} tokens exceeds the {largest} that a step holds: ask for fewer")
-        pending, room = self._text[self._session.length : -1], min(self._chunk, largest - nodes)
-        if not self._reader.catch_up(pending, room, self._context.interrupted):
-            return None
-        return self._reader.read(draft)
-
-    def _penalised(self, draft: Draft, logits: torch.Tensor) -> torch.Tensor:  # (T, V)
-        """The logits after the repetition penalty, which counts every node's own path."""
-        if self._request.sampling.repetition_penalty == 1.0:
-            return logits
-        return self._sampler.penalise(logits, paths(draft.parents, draft.tokens))
+        missing, room = self._text[self._session.length : -1], min(self._chunk, largest - nodes)
+        return self._reader.read(missing, draft, room, self._context.interrupted)
 
     def _judge(self, draft: Draft, logits: torch.Tensor, hidden: torch.Tensor) -> Verdict:
         """Let the target decide."""

@@ -14,6 +14,8 @@ import torch
 
 from .errors import ModelError
 from .params import Params, param
+from .tree import paths
+from .types import Draft
 
 _FEW = 2**20  # numbers below which numpy is the faster at finding the largest of a row
 _NOT_A_NUMBER = "the model's output is not a number here; try dtype float32 or another model"
@@ -95,6 +97,10 @@ class Sampler:
                 seen[row, list(path)] = True
         penalty = self.sampling.repetition_penalty
         return torch.where(seen, torch.where(logits < 0, logits * penalty, logits / penalty), logits)
+
+    def penalise_tree(self, logits: torch.Tensor, draft: Draft, before: Sequence[int] = ()) -> torch.Tensor:  # (T, V)
+        """Apply the repetition penalty to a tree's nodes; `before`: the tokens behind the text up to its root."""
+        return self.penalise(logits, paths(draft.parents, draft.tokens, before)) if self._penalised else logits
 
     def probabilities(self, logits: torch.Tensor) -> torch.Tensor:  # (..., V) penalised logits -> (..., V)
         """The distribution that a token is drawn from; at temperature 0 the model's own distribution."""

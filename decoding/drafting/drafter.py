@@ -16,14 +16,14 @@ import torch
 from .. import accept
 from ..model.tree_reader import TreeReader
 from ..sampling import draw, likeliest
-from ..tree import Builder, paths
+from ..tree import Builder
 from ..types import Draft
 from .chain import Chain
 from .window import Window, before_end
 
 if TYPE_CHECKING:
     from ..methods.base import Context
-    from ..model.session import Session
+    from ..model.session import Reading, Session
 
 Guesses = Callable[[int], Iterable[tuple[int, ...]]]  # a token -> what may follow it
 
@@ -61,12 +61,12 @@ class Drafter(Writer):
 
         `confidence` asks for the probability of the likeliest token, before temperature and filters.
         """
-        pending, root = self._unread(chain.tokens)
-        if not self._reader.catch_up(pending, self.session.largest_step // 2, self.interrupted) or self.interrupted():
+        missing, root = self._unread(chain.tokens)
+        reading = self._read(missing, Builder(root).draft(), self.session.largest_step // 2)
+        if reading is None:
             return False
-        logits = self._reader.read(Builder(root).draft()).logits
         self._reader.commit([0])
-        logits = self.sampler.penalise(logits, [chain.tokens])
+        logits = self.sampler.penalise(reading.logits, [chain.tokens])
         token, q = self.choose(logits)
         chain.tokens.append(token)
         chain.q.append(q)
@@ -89,14 +89,12 @@ class Drafter(Writer):
         """
         chain, passes = Chain(), list[int]()
         while len(chain) < count and not (chain.tokens and chain.tokens[-1] in self.end_tokens):
-            pending, root = self._unread(chain.tokens)
+            missing, root = self._unread(chain.tokens)
             draft = self._tree(root, window, guesses(root), count - len(chain) - 1)
-            room = max(0, self.session.largest_step - len(draft.tokens))
-            if not self._reader.catch_up(pending, room, self.interrupted) or self.interrupted():
+            reading = self._read(missing, draft, max(0, self.session.largest_step - len(draft.tokens)))
+            if reading is None:
                 break
-            logits = self._reader.read(draft).logits
-            if self.sampler.sampling.repetition_penalty != 1.0:
-                logits = self.sampler.penalise(logits, paths(draft.parents, draft.tokens, chain.tokens))
+            logits = self.sampler.penalise_tree(reading.logits, draft, chain.tokens)
             # Draws ask for no likeliest token; a window does.
             answers = likeliest(logits) if self.sampler.sampling.greedy or window else []
             path, written = accept.walk(draft, self._choice(logits, answers, chain))
@@ -114,6 +112,10 @@ class Drafter(Writer):
     def forget(self) -> None:
         """Forget what was rejected: let the session hold nothing but the text, without the last token at most."""
         self.session.rewind(min(self.session.length, len(self.text) - 1))
+
+    def _read(self, missing: Sequence[int], draft: Draft, room: int) -> Reading | None:
+        """Read a tree behind what the session lacks; None if the run was interrupted, even in front of the tree."""
+        return None if self.interrupted() else self._reader.read(missing, draft, room, self.interrupted)
 
     def _unread(self, written: list[int]) -> tuple[list[int], int]:
         """What the session lacks of the text and of the tokens written behind it: all but the last of them, and it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from ..tree import after_chain
 from ..types import Draft
@@ -16,20 +17,18 @@ class TreeReader:
         self._session, self._chunk, self._progress = session, chunk, progress
         self._pending: Sequence[int] = ()
 
-    def catch_up(self, pending: Sequence[int], room: int, interrupted: Callable[[], bool]) -> bool:
-        """Read `pending`, the tokens missing in front of the next tree, in chunks until `room` rows take the rest.
+    def read(self, missing: Sequence[int], draft: Draft, room: int, interrupted: Callable[[], bool]) -> Reading | None:
+        """Read the tokens that are missing in front of a tree, then the tree; answer for its nodes.
 
-        False, with the rest still missing, if the run was interrupted between two chunks.
+        The tokens are read in chunks until `room` rows take the rest, which is read in one pass with the tree. None,
+        with the rest still missing, if the run was interrupted between two passes.
         """
-        self._pending = catch_up(self._session, pending, room, self._chunk, interrupted, self._progress)
-        return len(self._pending) <= room
-
-    def read(self, draft: Draft) -> Reading:
-        """Feed the rest of the pending tokens and the tree, in one pass; answer for the tree's nodes."""
-        pending = self._pending
+        pending = self._pending = catch_up(self._session, missing, room, self._chunk, interrupted, self._progress)
+        if len(pending) > room or (len(pending) < len(missing) and interrupted()):
+            return None
         if draft.entry is not None and not pending:
-            assert isinstance(self._session, ExitSession)
-            return self._session.resume(draft.tokens, draft.parents, *draft.entry)
+            # To look whether the session has all methods of the protocol would cost a tenth of a toy's step.
+            return cast("ExitSession", self._session).resume(draft.tokens, draft.parents, *draft.entry)
         parents = after_chain(len(pending), draft.parents) if pending else draft.parents
         return self._session.read([*pending, *draft.tokens], parents, skip=len(pending))
 

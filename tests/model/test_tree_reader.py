@@ -46,15 +46,15 @@ def test_a_tree_is_read_behind_the_whole_text(chunk: int, room: int) -> None:
     """Rows in front of the tree shift its parents; a chunk too many or too few shifts its places."""
     session = Counting(MODEL)
     reader = TreeReader(session, chunk)
-    assert reader.catch_up(TEXT[:-1], room, lambda: False)
-    assert all(rows <= chunk for rows in session.rows) and len(TEXT) - 1 - session.length <= room
-    logits = reader.read(fork()).logits
+    reading = reader.read(TEXT[:-1], fork(), room, lambda: False)
+    assert reading is not None
+    *chunks, last = session.rows
+    assert all(rows <= chunk for rows in chunks) and last - 4 == len(TEXT) - 1 - sum(chunks) <= room
     ways = [[], [4], [4, 5], [6]]
-    assert torch.equal(logits, torch.stack([MODEL.logits([*TEXT, *way]) for way in ways]))
+    assert torch.equal(reading.logits, torch.stack([MODEL.logits([*TEXT, *way]) for way in ways]))
     reader.commit([0, 1])
     assert session._text == [*TEXT, 4]
-    assert reader.catch_up([], 0, lambda: False)
-    reader.read(fork())
+    assert reader.read([], fork(), 0, lambda: False) is not None
     reader.commit([0, 3])
     assert session._text == [*TEXT, 4, TEXT[-1], 6], "what was pending once is not pending again"
 
@@ -63,10 +63,10 @@ def test_an_interruption_leaves_what_was_stored() -> None:
     """The next turn goes on from there."""
     session = Counting(MODEL)
     reader = TreeReader(session, 4)
-    assert not reader.catch_up(TEXT[:-1], 1, lambda: len(session.rows) == 2)
+    root = Chain().draft(Chain().tree(TEXT[-1], "draft"))
+    assert reader.read(TEXT[:-1], root, 1, lambda: len(session.rows) == 2) is None
     assert session._text == TEXT[:8]
-    assert reader.catch_up(TEXT[8:-1], 1, lambda: False)
-    reader.read(Chain().draft(Chain().tree(TEXT[-1], "draft")))
+    assert reader.read(TEXT[8:-1], root, 1, lambda: False) is not None
     reader.commit([0])
     assert session._text == TEXT
 
@@ -78,9 +78,9 @@ def test_hidden_states_are_gone_on_from_where_nothing_is_pending() -> None:
     hidden[:, -1] = torch.tensor([0.0, 1.0, 2.0, 3.0])
     entered = Draft(draft.tokens, draft.parents, draft.roles, draft.sources, entry=(1, hidden))
     reader = TreeReader(session, 64)
-    assert reader.catch_up(TEXT[:-1], 20, lambda: False)
-    assert torch.equal(reader.read(entered).logits[0], MODEL.logits(TEXT))
+    behind = reader.read(TEXT[:-1], entered, 20, lambda: False)
+    assert behind is not None and torch.equal(behind.logits[0], MODEL.logits(TEXT))
     reader.commit([0])
-    assert reader.catch_up([], 20, lambda: False)
+    alone = reader.read([], entered, 20, lambda: False)
     expected = torch.stack([MODEL.logits([token]) for token in range(4)])
-    assert torch.equal(reader.read(entered).logits, expected)
+    assert alone is not None and torch.equal(alone.logits, expected)
