@@ -77,17 +77,8 @@ export class Frames {
   patch(view, k, judged, theme) {
     const encoded = this.record.steps[k]?.views?.[view.name];
     if (encoded === undefined) return null;
-    return this.patches.get(`${view.name}/${k}/${judged}/${theme}`, () => this.resolved(encoded, theme, judged, k));
-  }
-
-  /**
-   * @param {Patch} encoded
-   * @param {string} theme
-   * @param {boolean} judged
-   * @param {number} k
-   */
-  resolved(encoded, theme, judged, k) {
-    return /** @type {Patch} */ (resolve(encoded, this.scope(theme, judged, k)));
+    return this.patches.get(`${view.name}/${k}/${judged}/${theme}`, () =>
+      /** @type {Patch} */ (resolve(encoded, this.scope(theme, judged, k))));
   }
 
   /**
@@ -149,7 +140,7 @@ export class Frames {
     for (; grown.upto <= this.record.last; grown.upto += 1) {
       const encoded = this.record.steps[grown.upto]?.views?.[view.name];
       if (!encoded) continue;
-      const patch = this.resolved(encoded, theme, true, grown.upto);
+      const patch = /** @type {Patch} */ (resolve(encoded, this.scope(theme, true, grown.upto)));
       (patch.data ?? []).forEach((part, i) => append(grown.data[i], part));
       grown.layout = overlay(grown.layout, patch.layout);
     }

@@ -63,7 +63,11 @@ export class Plot {
       this.figure = figure;
       const layout = this.layout(figure, width);
       if (slide && this.view.slides && before) this.slide(before, figure, layout);
-      else this.still(figure, layout);
+      else {
+        const rest = this.cells.rest(figure);
+        if (this.isNews(rest, layout)) this.show(rest, layout);
+        this.cells.draw(figure);
+      }
       this.box.classList.toggle("ss-celled", this.cells.catch);
       if (!before) this.listen();
       this.drawn = wanted;
@@ -72,17 +76,6 @@ export class Plot {
     this.marks.draw();
     this.describe();
     return true;
-  }
-
-  /**
-   * The page draws cells, and plotly what is new of all else.
-   * @param {Figure} figure
-   * @param {Layout} layout
-   */
-  still(figure, layout) {
-    const rest = this.cells.rest(figure);
-    if (this.isNews(rest, layout)) this.show(rest, layout);
-    this.cells.draw(figure);
   }
 
   // What of the state this view shows.
