@@ -153,10 +153,14 @@ def plain(engine: Engine) -> Callable[[str], tuple[int, ...]]:
 
 @pytest.mark.parametrize("method", [name for name in METHODS if name != "autoregressive"])
 def test_every_method_writes_its_text(
-    engine: Engine, tasks: tuple[Task, ...], plain: Callable[[str], tuple[int, ...]], method: str, everything: bool
+    engine: Engine,
+    tasks: tuple[Task, ...],
+    plain: Callable[[str], tuple[int, ...]],
+    method: str,
+    everything: bool,
 ) -> None:
-    """On trained weights, whose near-ties and repetitions random ones lack."""
-    for task in some(tasks, 2 if everything else 1):
+    """On trained weights, whose near-ties and repetitions random ones lack; by default every other kind of question."""
+    for task in some(tasks, 2) if everything else some(tasks, 1)[[*METHODS].index(method) % 2 :: 2]:
         chat = [{"role": "user", "content": task.turns[0]}]
         other = engine.generate(chat, method, max_new_tokens=160)
         assert other.ids == plain(task.turns[0])
@@ -176,9 +180,11 @@ def test_medusa_2_guesses_better_and_answers_as_well(engine: Engine, tasks: tupl
     guessed = some(tasks, 2 if everything else 1)
     before, after = (tokens_per_step(model, guessed, "medusa") for model in (engine, joint))
     assert after > max(2.2, before)
-    asked = some(tasks, 4 if everything else 1)
-    right = [total(measure(model, asked, lambda what, share: None)).right for model in (engine, joint)]
-    assert right[1] >= right[0] - 1
+    if everything:
+        right = [total(measure(model, some(tasks, 4), lambda what, share: None)).right for model in (engine, joint)]
+        assert right[1] >= right[0] - 1
+    else:
+        assert total(measure(joint, some(tasks, 1), lambda what, share: None)).share >= min(PROMISED.values())
 
 
 def tokens_per_step(engine: Engine, tasks: Sequence[Task], method: str) -> float:

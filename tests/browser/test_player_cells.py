@@ -121,7 +121,7 @@ def test_a_symbol_that_is_not_known_is_not_drawn(show: Show) -> None:
     assert shown.run("['pentagon', '', 'toString'].map(Specscope.markerShape)") == [None, None, None]
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", ["lookahead", "jacobi", "kangaroo", "ouroboros"])  # every kind of layer and board
 def test_pictures_and_notebooks_draw_cells_alike(show: Show, method: str) -> None:
     """Both say a layer in plotly's words: the page for pictures that are saved, Python for notebooks."""
     trace = record(method)
@@ -142,7 +142,7 @@ def test_pictures_and_notebooks_draw_cells_alike(show: Show, method: str) -> Non
         for mine, theirs in zip(found, wanted, strict=True):
             layers += mine is not None
             assert mine is None or mine == theirs, name
-    assert layers or method == "autoregressive"
+    assert layers
 
 
 def test_cells_are_pointed_at_and_pinned(show: Show) -> None:
