@@ -67,8 +67,7 @@ class Engine:
 
         `params` are the method's settings by name, `sampling` those of `Sampling`; `DecodeOptions` names the rest.
         """
-        request = build_request(self, prompt, method, params, sampling, max_new_tokens, options)
-        return Run(request, self.model, self.draft, self.codec, self.session_pool)
+        return Run(build_request(self, prompt, method, params, sampling, max_new_tokens, options), self)
 
     def lacks(self, method: str | type[Method]) -> str | None:
         """What this engine lacks to run a method, and how to get it; None where it can run it."""

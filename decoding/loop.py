@@ -18,7 +18,7 @@ from .drafting.early_exit import EarlyExit
 from .errors import ParamError
 from .methods import Context
 from .model.seam import Seam
-from .model.session import ExitSession, Model, Reading, Session
+from .model.session import ExitSession, Model, Session
 from .model.tree_reader import TreeReader
 from .request import Request
 from .sampling import Sampler, likeliest
@@ -67,9 +67,9 @@ class Loop:
         clock, start = Clock(self._device), len(self._text)
         with clock.phase("draft"):
             draft = self._seam.fit(self._method.propose(), start)
-        stored = self._session.length
         with clock.forward():
-            reading = self._read(draft)
+            missing, room = self._text[self._session.length : -1], self._room(draft)
+            reading = self._reader.read(missing, draft, room, self._context.interrupted)
         if reading is None:
             return None, self._interrupted()
         with clock.phase("accept"):
@@ -78,22 +78,22 @@ class Loop:
             emitted, finish = self._stops.cut(verdict.emitted)
             verdict = Verdict(verdict.path[: len(emitted) + 1], emitted, verdict.argmax, verdict.hidden)
         with clock.phase("commit"):
-            self._commit(verdict)
+            self._reader.commit(verdict.path[: len(emitted)])  # all but the last token, which is the next root
+            self._text.extend(emitted)
+            self._sampler.extend(emitted)
         with clock.phase("draft"):
             self._method.observe(draft, verdict)
         columns = self._columns(draft, verdict, logits)
-        pending = start - 1 - stored
         accepted, drafted = len(verdict.path) - 1, draft.roles.count(Role.VERIFY)
-        fed = pending + len(draft.tokens)
-        return Step(index, start, pending, emitted, accepted, drafted, fed, clock.stop(), **columns), finish
+        fed = len(missing) + len(draft.tokens)
+        return Step(index, start, len(missing), emitted, accepted, drafted, fed, clock.stop(), **columns), finish
 
-    def _read(self, draft: Draft) -> Reading | None:
-        """Feed the tokens that the cache lacks, then the tree; None if the run was interrupted between two chunks."""
+    def _room(self, draft: Draft) -> int:
+        """Rows that a step has left in front of a draft, for what the cache lacks of the text."""
         nodes, largest = len(draft.tokens), self._request.largest_step
         if nodes > largest:
             raise ParamError(f"a draft of {nodes} tokens exceeds the {largest} that a step holds: ask for fewer")
-        missing, room = self._text[self._session.length : -1], min(self._chunk, largest - nodes)
-        return self._reader.read(missing, draft, room, self._context.interrupted)
+        return min(self._chunk, largest - nodes)
 
     def _judge(self, draft: Draft, logits: torch.Tensor, hidden: torch.Tensor) -> Verdict:
         """Let the target decide."""
@@ -110,12 +110,6 @@ class Loop:
         else:
             path, emitted = accept.walk(draft, accept.sampled(draft, p, sampler.draws, position))
         return Verdict(path, emitted, tuple(argmax), hidden[path[-1]] if "hidden" in self._method.needs else None)
-
-    def _commit(self, verdict: Verdict) -> None:
-        """Store every emitted token but the last, which is the next root, and note them all."""
-        self._reader.commit(verdict.path[: len(verdict.emitted)])
-        self._text.extend(verdict.emitted)
-        self._sampler.extend(verdict.emitted)
 
     def _columns(self, draft: Draft, verdict: Verdict, logits: torch.Tensor) -> dict[str, Any]:
         """The record's columns over the nodes."""

@@ -7,16 +7,18 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
-from .codec import Codec
 from .loop import Loop
 from .model.bandwidth import read_bandwidth
 from .model.session import ExitSession, Model, Session
 from .request import Request
-from .session_pool import SessionPool
 from .stops import trim
 from .trace.metrics import summarise
 from .types import Header, Step, Summary, Trace
+
+if TYPE_CHECKING:
+    from .engine import Engine
 
 
 @dataclass(slots=True)
@@ -30,16 +32,14 @@ class _Progress:
 class Run(Iterator[Step]):
     """A run: iterate over its steps. `summary` and `trace` hold what has happened so far."""
 
-    def __init__(
-        self, request: Request, model: Model, draft: Model | None, codec: Codec, session_pool: SessionPool
-    ) -> None:
+    def __init__(self, request: Request, engine: Engine) -> None:
         self.request = request
-        self.header = _header(request, model, draft)
-        self._codec = codec
+        self.header = _header(request, engine.model, engine.draft)
+        self._codec = engine.codec
         # A run that is cancelled already may lack the parts that it was waiting for, so it stays cancelled.
         self._progress = _Progress(finish="cancelled" if request.cancel.is_set() else None)
         # The generator must not know this object: a run that is dropped half-way is then freed, and with it closed.
-        self._generator = _steps(request, model, draft, codec, session_pool, self._progress)
+        self._generator = _steps(request, engine, self._progress)
 
     def __next__(self) -> Step:
         return next(self._generator)
@@ -87,12 +87,11 @@ class Run(Iterator[Step]):
         return Trace(self.header, tuple(self.steps), self.summary, texts)
 
 
-def _steps(
-    request: Request, model: Model, draft: Model | None, codec: Codec, session_pool: SessionPool, progress: _Progress
-) -> Generator[Step, None, None]:
+def _steps(request: Request, engine: Engine, progress: _Progress) -> Generator[Step, None, None]:
     """The run itself; it holds its sessions from the first step to the last."""
     if progress.finish is not None:
         return
+    model, draft, session_pool = engine.model, engine.draft, engine.session_pool
     held = list[tuple[str, Model, Session]]()
     # What reads along in front of a layer must see the whole text.
     chat = None if "early_exit" in request.method.needs else request.chat
@@ -109,7 +108,7 @@ def _steps(
 
     try:
         drafter = acquire("draft", draft) if draft and "draft_model" in request.method.needs else None
-        loop = Loop(request, model, acquire("target", model), drafter, codec)
+        loop = Loop(request, model, acquire("target", model), drafter, engine.codec)
         while progress.finish is None:
             step, progress.finish = loop.turn(len(progress.steps))
             if step is not None:
