@@ -18,10 +18,10 @@ needed. What is asked for holds its own strings, since the table ends where the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
-from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from decoding.errors import TraceError
 from decoding.types import Header, ModelCard, Step, Summary, Trace
@@ -41,7 +41,6 @@ from .lines import Strings, Values, ids_in, line, scalars, texts_line
 
 VERSION = 1
 CAP = 900_000  # bytes of a run's lines; thin steps come on top
-_T = TypeVar("_T")
 
 
 class MisfitError(TraceError):
@@ -56,7 +55,12 @@ class Play:
         self._id, self._cap, self._size = run, cap, 0
         self._strings, self._values, self._sent_texts = Strings(), Values(), set[int]()
         self._thin = False  # from the step on that did not fit
-        self._views = [view for view in VIEWS.values() if _or_misfit("header", view.name, partial(view.shows, header))]
+        self._views = list[View]()
+        for view in VIEWS.values():
+            with _refusing_misfits("header", view.name):
+                shown = view.shows(header)
+            if shown:
+                self._views.append(view)
         self._growing = [view for view in self._views if view.grows and view.kind == "plot"]
 
     def begin(self, texts: Mapping[int, str] | None = None) -> str:
@@ -65,18 +69,22 @@ class Play:
         self.run.learn_texts(texts or {})
         views = [self._view(view) for view in self._views]
         fates = [asdict(meaning) | {"code": int(meaning.fate)} for meaning in MEANINGS]
-        play = line(
+        with _refusing_misfits("header", "prompt"):
+            prompt = encode.ids(header.prompt)
+        lines = line(
             "play",
             version=VERSION,
             run=self._id,
             header=_header(header),
-            prompt=_or_misfit("header", "prompt", lambda: encode.ids(header.prompt)),
+            prompt=prompt,
             themes=THEMES,
             fates=[{name: value for name, value in fate.items() if name != "fate"} for fate in fates],
             views=views,
             words={"sources": screen_of(header).source_words, **WORDS},
         )
-        return self._sized(play + self._strings.line() + self._texts({*header.prompt, *ids_in(views)}))
+        lines += self._strings.line() + self._texts({*header.prompt, *ids_in(views)})
+        self._size += len(lines)
+        return lines
 
     def step(self, step: Step, texts: Mapping[int, str] | None = None) -> str:
         """The lines of the next step; `texts` are display texts of all tokens in it, its alternatives included."""
@@ -87,13 +95,14 @@ class Play:
             parts = {name: self._values.replace(fields[name]) for name in ("nodes", "views") if name in fields}
             whole = self._values.line() + line("step", **fields | parts)
             self._thin = self._cap is not None and self._size + len(whole) > self._cap
-            if not self._thin:
-                return self._sized(self._strings.line() + self._texts({*step.emitted, *ids_in(fields)}) + whole)
-        # The first step that is too large was made whole to find that out; none behind it is.
-        views = self._patches(step.index, self._growing)
-        fields = self._step_without_nodes(step.index) | {"thin": True, "views": views}
-        strings, self._strings.closed = self._strings.line(), True
-        return self._sized(strings + self._texts({*step.emitted, *ids_in(views)}) + line("step", **fields))
+        if self._thin:  # the first step that is too large was made whole to find that out; none behind it is
+            views = self._patches(step.index, self._growing)
+            fields = self._step_without_nodes(step.index) | {"thin": True, "views": views}
+            whole = line("step", **fields)
+        lines = self._strings.line() + self._texts({*step.emitted, *ids_in(fields)}) + whole
+        self._strings.closed = self._thin
+        self._size += len(lines)
+        return lines
 
     def end(self, summary: Summary | None, check: Rescored | None = None, speedup: float | None = None) -> str:
         """The last line; the summary of a run that was torn off is None."""
@@ -128,12 +137,17 @@ class Play:
         """The tables of step k that are made here: those of views whose rows are not the step's nodes."""
         self._existing(k)
         made = ((view.name, view.rows) for view in self._views if view.rows is not None)
-        views = {name: as_json(_or_misfit(f"step {k}", name, partial(rows, self.run, k))) for name, rows in made}
+        views = {}
+        for name, rows in made:
+            with _refusing_misfits(f"step {k}", name):
+                table = rows(self.run, k)
+            views[name] = as_json(table)
         return line("rows", k=k, views=views)
 
     def _view(self, view: View) -> dict[str, Any]:
         """A view's line; its base may know a better label for this method."""
-        base = dict(_or_misfit("header", view.name, lambda: view.base(self.run)))
+        with _refusing_misfits("header", view.name):
+            base = dict(view.base(self.run))
         names = {"name": view.name, "label": view.label, "kind": view.kind, "look_for": view.look_for}
         names |= {name: base.pop(name) for name in ("label", "look_for") if name in base}
         facts = {"grows": view.grows, "slides": view.slides, "nodes": view.nodes, "phases": view.phases}
@@ -145,7 +159,8 @@ class Play:
         step, fields = self.run.steps[k], self._step_without_nodes(k)
         if step.tokens:
             sampled = bool(self.run.header.sampling.get("temperature"))
-            nodes = _or_misfit(f"step {k}", "nodes", lambda: _nodes(step, self._strings, sampled))
+            with _refusing_misfits(f"step {k}", "nodes"):
+                nodes = _nodes(step, self._strings, sampled)
             if sparks := sorted(inspired_nodes(self.run, k)):
                 nodes["inspired"] = sparks
             fields["nodes"] = self._strings.replace(nodes)
@@ -153,23 +168,29 @@ class Play:
 
     def _step_without_nodes(self, k: int) -> dict[str, Any]:
         """Step k without its nodes and patches."""
-        step, where, t = self.run.steps[k], f"step {k}", self.run.steps[k].timing
+        step, t = self.run.steps[k], self.run.steps[k].timing
+        with _refusing_misfits(f"step {k}", "narration"):
+            sentence = narration.say(self.run, k)
+        with _refusing_misfits(f"step {k}", "tree"):
+            sparks = inspired_nodes(self.run, k)
         fields: dict[str, Any] = {
             "k": k,
             **{name: getattr(step, name) for name in ("start", "pending", "fed", "accepted", "drafted", "emitted")},
             "emitted_fates": emitted_fates(step),
             "branch": is_branching(step),
             "ms": [round(ms, 3) for ms in (t.draft_ms, t.forward_ms, t.accept_ms, t.commit_ms, t.total_ms)],
-            "say": _or_misfit(where, "narration", lambda: narration.say(self.run, k)),
+            "say": sentence,
         }
-        if sparks := _or_misfit(where, "tree", lambda: inspired_nodes(self.run, k)):
+        if sparks:
             fields["inspired"] = [place for place, node in enumerate(step.path[1:]) if node in sparks]
         return fields
 
     def _patches(self, k: int, views: Iterable[View]) -> dict[str, Any]:
         """What step k changes in some views."""
-        where = f"step {k}"
-        patches = {view.name: _or_misfit(where, view.name, partial(view.frame, self.run, k)) for view in views}
+        patches = {}
+        for view in views:
+            with _refusing_misfits(f"step {k}", view.name):
+                patches[view.name] = view.frame(self.run, k)
         return {name: self._strings.replace(patch) for name, patch in patches.items() if patch}
 
     def _check(self, check: Rescored | None) -> dict[str, Any] | None:
@@ -185,10 +206,6 @@ class Play:
         new = set(tokens) - self._sent_texts
         self._sent_texts |= new
         return texts_line(self.run.texts, new)
-
-    def _sized(self, lines: str) -> str:
-        self._size += len(lines)
-        return lines
 
 
 def lines(trace: Trace, check: Rescored | None = None, cap: int | None = CAP, run: str | None = None) -> str:
@@ -210,10 +227,11 @@ def fault(sentence: str) -> str:
     return line("fault", sentence=sentence)
 
 
-def _or_misfit(where: str, what: str, make: Callable[[], _T]) -> _T:
-    """What a view makes of the record. Raises MisfitError where a file from elsewhere does not hold what it reads."""
+@contextmanager
+def _refusing_misfits(where: str, what: str) -> Iterator[None]:
+    """Raise MisfitError for the block where a file from elsewhere does not hold what it reads."""
     try:
-        return make()
+        yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise MisfitError(f"the {where} of this trace does not hold what {what} shows: record the run again") from error
 
