@@ -13,7 +13,7 @@ which pools the rarest; together they hold less than 0.01 (2,500 samples: 0.05).
 a right sampler (chi-square says one; simulated samples, a million of them, said one to three). The seeds are fixed, so
 a test that passes once passes always; and new seeds for all of these tests would give a false alarm once in 15,000
 times. `test_the_power_is_as_stated` computes these numbers. The controls, which are known mistakes, must be rejected
-with half of the default samples.
+with a quarter of the default samples.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ BLOCKS = 50  # in a long run
 RUNS = SAMPLES = 10_000  # short runs of one block each; blocks of all long runs with a method's first configuration
 FEW_SAMPLES = 2_500  # blocks with each of its other configurations
 ALL_RUNS, ALL_SAMPLES = 50_000, 25_000  # runs, and blocks with any configuration, with --all
-CONTROL = SAMPLES // 2
+CONTROL = SAMPLES // 4
 # samples: the distance that 0.99 of tests see, and the share that their rarest cells hold together, at most
 DETECTED = {FEW_SAMPLES: (0.11, 0.05), RUNS: (0.06, 0.01), ALL_SAMPLES: (0.039, 0.01), ALL_RUNS: (0.028, 0.01)}
 PROMPT = (END, 0, 1, 2, END, 3, 4, 0, END, 2, 2, 1, END)
@@ -296,7 +296,7 @@ CONTROLS: Mapping[str, tuple[str, Any, str, Any]] = {
 
 @pytest.mark.parametrize("control", CONTROLS)
 def test_the_test_rejects(control: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test of the distribution that lets a known mistake pass has no power; half of the samples must do."""
+    """A test of the distribution that lets a known mistake pass has no power; a quarter of the samples must do."""
     method, module, attribute, wrong = CONTROLS[control]
     monkeypatch.setattr(module, attribute, wrong)
     try:

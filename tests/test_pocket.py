@@ -1,7 +1,7 @@
 """The embedded family as it ships: its files, what others can do with them, and how good it is.
 
-The default tier asks a few questions of every kind; `--all` asks the whole suite whether its answers are right, and
-twice as many of them of every method.
+The default tier asks every method one question of every kind; `--all` asks two, and the whole suite whether its answers
+are right.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pytest
 import torch
 import transformers
 
-from decoding import METHODS, Engine, load
+from decoding import METHODS, Engine, Result, load
 from decoding.embedded import DRAFTER, FOLDERS, MEDUSA_2, PROMPT, STORE, TARGET, TASKS
 from decoding.prompts.tasks import Task, read_tasks
 from lab.pocket.language.kinds import KINDS, held_out
@@ -141,55 +141,52 @@ def test_the_answers_are_right_and_honestly_uncertain(engine: Engine, tasks: tup
 
 
 @pytest.fixture(scope="module")
-def plain(engine: Engine) -> Callable[[str], tuple[int, ...]]:
-    """The text that autoregressive decoding writes, once for all methods."""
+def answer(engine: Engine) -> Callable[[str, str], Result]:
+    """What a method answers to a question, once for all tests that look at it."""
 
     @cache
-    def written(question: str) -> tuple[int, ...]:
-        return engine.generate([{"role": "user", "content": question}], max_new_tokens=160, record="off").ids
+    def answered(question: str, method: str) -> Result:
+        return engine.generate([{"role": "user", "content": question}], method, max_new_tokens=160)
 
-    return written
-
-
-@pytest.mark.parametrize("method", [name for name in METHODS if name != "autoregressive"])
-def test_every_method_writes_its_text(
-    engine: Engine,
-    tasks: tuple[Task, ...],
-    plain: Callable[[str], tuple[int, ...]],
-    method: str,
-    everything: bool,
-) -> None:
-    """On trained weights, whose near-ties and repetitions random ones lack; by default every other kind of question."""
-    for task in some(tasks, 2) if everything else some(tasks, 1)[[*METHODS].index(method) % 2 :: 2]:
-        chat = [{"role": "user", "content": task.turns[0]}]
-        other = engine.generate(chat, method, max_new_tokens=160)
-        assert other.ids == plain(task.turns[0])
-        assert engine.rescore(other.trace).violations == 0
+    return answered
 
 
 @pytest.mark.parametrize("method", FASTER)
-def test_every_method_pays_in_steps(engine: Engine, tasks: tuple[Task, ...], method: str, everything: bool) -> None:
-    """One question of every kind or a few; the bounds hold over the suite, and leave some room for fewer questions."""
+def test_every_method_writes_its_text_in_fewer_steps(
+    engine: Engine, tasks: tuple[Task, ...], answer: Callable[[str, str], Result], method: str, everything: bool
+) -> None:
+    """On trained weights, whose near-ties and repetitions random ones lack.
+
+    A few questions of every kind; the bounds hold over the suite, and leave some room for fewer questions.
+    """
+    asked = [task.turns[0] for task in some(tasks, 2 if everything else 1)]
+    for question in asked:
+        assert answer(question, method).ids == answer(question, "autoregressive").ids
+        assert engine.rescore(answer(question, method).trace).violations == 0
     low, high = FASTER[method]
-    assert low <= tokens_per_step(engine, some(tasks, 2 if everything else 1), method) <= high
+    assert low <= tokens_per_step([answer(question, method) for question in asked]) <= high
 
 
-def test_medusa_2_guesses_better_and_answers_as_well(engine: Engine, tasks: tuple[Task, ...], everything: bool) -> None:
+def test_every_method_has_bounds() -> None:
+    assert FASTER.keys() == METHODS.keys() - {"autoregressive"}
+
+
+def test_medusa_2_guesses_better_and_answers_as_well(
+    engine: Engine, tasks: tuple[Task, ...], answer: Callable[[str, str], Result], everything: bool
+) -> None:
     """Its model learnt with its heads: the heads must win, and hardly an answer may be lost (the card has them all)."""
     joint = load(MEDUSA_2, device="cpu", dtype="float32")
-    guessed = some(tasks, 2 if everything else 1)
-    before, after = (tokens_per_step(model, guessed, "medusa") for model in (engine, joint))
-    assert after > max(2.2, before)
-    if everything:
-        right = [total(measure(model, some(tasks, 4), lambda what, share: None)).right for model in (engine, joint)]
-        assert right[1] >= right[0] - 1
-    else:
-        assert total(measure(joint, some(tasks, 1), lambda what, share: None)).share >= min(PROMISED.values())
+    asked = [task.turns[0] for task in some(tasks, 2 if everything else 1)]
+    before = [answer(question, "medusa") for question in asked]
+    chats = [[{"role": "user", "content": question}] for question in asked]
+    after = [joint.generate(chat, "medusa", max_new_tokens=160, record="off") for chat in chats]
+    assert tokens_per_step(after) > max(2.2, tokens_per_step(before))
+    judged = some(tasks, 4 if everything else 1)
+    right = [total(measure(model, judged, lambda what, share: None)).right for model in (engine, joint)]
+    assert right[1] >= right[0] - 1
 
 
-def tokens_per_step(engine: Engine, tasks: Sequence[Task], method: str) -> float:
-    """Over the first turns."""
-    runs = [engine.generate([{"role": "user", "content": task.turns[0]}], method, record="off") for task in tasks]
+def tokens_per_step(runs: Sequence[Result]) -> float:
     return sum(run.summary.new_tokens for run in runs) / sum(run.summary.steps for run in runs)
 
 

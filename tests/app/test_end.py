@@ -12,13 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.tiers import slow
 from tools.page import API, ROOT, Visitor, serving
 
 
-@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=slow), signal.SIGTERM])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
 def test_a_signal_ends_runs_after_their_step_and_the_server_after_them(tmp_path: Path, number: signal.Signals) -> None:
-    """A thread inside torch that outlives the interpreter aborts the process; a run must not be torn off either."""
+    """A thread inside torch that outlives the interpreter aborts the process; a run must not be torn off either.
+
+    That the other signal ends a server too, the test below shows by default.
+    """
     with serving(tmp_path / "log") as page:
         tabs = [page.visitor() for _ in range(3)]
         assert [tab.join(run_length=256, run_method="ngrammys").status for tab in tabs] == [200] * 3

@@ -50,6 +50,8 @@ def site() -> Iterator[str]:
             kind, content = known.get(urlsplit(self.path).path, ("text/plain", b""))
             self.send_response(200 if content else 404)
             self.send_header("Content-Type", f"{kind}; charset=utf-8")
+            self.send_header("Content-Length", str(len(content)))
+            self.send_header("Cache-Control", "max-age=3600")  # and what of plotly.js is compiled stays compiled
             self.end_headers()
             self.wfile.write(content)
 

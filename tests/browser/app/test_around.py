@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from app.examples import EXAMPLES
+from tests.tiers import crossed
 
 from .conftest import Served
 from .test_page import run_to_the_end
@@ -164,10 +165,9 @@ def test_the_address_names_the_tab_that_is_seen(new_page: NewPage, served: Serve
     assert query(page)["screen"] == ["race"] and query(page)["length"] == ["16"]
 
 
-@pytest.mark.parametrize("example", EXAMPLES)
-@pytest.mark.parametrize("screen", ["run", "race"])
+@pytest.mark.parametrize(("example", "screen"), crossed([(example,) for example in EXAMPLES], ["run", "race"]))
 def test_every_example_is_opened_by_its_address(new_page: NewPage, served: Served, screen: str, example: str) -> None:
-    """Gradio looked one of the names up among its own translations, and warned."""
+    """Gradio looked one of the names up among its own translations, and warned; by default on one of the screens."""
     page = served.open(new_page(), f"?screen={screen}&example={example}")
     label = EXAMPLES[example].label
     page.wait_for_function(f"document.querySelector('#{screen}-example input')?.value === {label!r}")
