@@ -100,8 +100,8 @@ def test_another_number_is_wrong() -> None:
             assert not right(one.prompt, changed, one.answer), changed
 
 
-def test_another_name_or_thing_is_wrong() -> None:
-    for seed in SEEDS:
+def test_another_name_or_thing_is_wrong(everything: bool) -> None:
+    for seed in SEEDS if everything else SEEDS[:400]:
         one = turn(seed)
         meaning = meaning_of(one.answer)
         for word, other in ((meaning.owner, "Quentin"), (meaning.things, "melons")):
@@ -113,8 +113,8 @@ def test_another_name_or_thing_is_wrong() -> None:
         assert not right("Quentin has 47 shells.", one.answer, one.answer)
 
 
-def test_a_lost_or_doubled_part_is_wrong() -> None:
-    for seed in SEEDS:
+def test_a_lost_or_doubled_part_is_wrong(everything: bool) -> None:
+    for seed in SEEDS if everything else SEEDS[:400]:
         one = turn(seed)
         lines = one.answer.split("\n")
         steps = [place for place, line in enumerate(lines) if "=" in line]

@@ -153,9 +153,9 @@ def test_the_reference_and_every_other_wording_are_right() -> None:
         assert right("", answer_of(seed, seed + 1), answer_of(seed, seed))
 
 
-def test_another_meaning_is_wrong() -> None:
+def test_another_meaning_is_wrong(everything: bool) -> None:
     rng = Random(5)
-    for seed in SEEDS:
+    for seed in SEEDS if everything else SEEDS[:400]:
         clauses = parts(seed)[0]
         reference = answer_of(seed, seed)
         for other in (clauses[1:], clauses[:-1], [*clauses, clauses[-1]], clauses[::-1], parts(seed + 4)[0]):
