@@ -92,7 +92,10 @@ class Watched:
 
 
 class Tab:
-    """A page that the tests of a module have one after the other, each as if it had just been opened."""
+    """A page that tests have one after the other, each as if it had just been opened.
+
+    A page that is really new has plotly.js compiled anew, which takes longer than most tests.
+    """
 
     def __init__(self, chromium: Any) -> None:
         self.context, self.watched, self.free = chromium.new_context(), Watched(), True
@@ -134,9 +137,9 @@ class Tab:
         return seen
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def tab(chromium: Any) -> Iterator[Tab]:
-    """One page for a module."""
+    """One page for all tests of a process."""
     made = Tab(chromium)
     yield made
     made.context.close()
@@ -146,7 +149,7 @@ def tab(chromium: Any) -> Iterator[Tab]:
 def new_page(chromium: Any, tab: Tab) -> Iterator[Callable[..., Any]]:
     """Opens pages; at the end none may have had an error, or asked anyone but this machine.
 
-    The first is the module's, unless a test wants one that is `alone` or of another kind; each of the others has a
+    The first is the process's own, unless a test wants one that is `alone` or of another kind; each of the others has a
     context of its own, as another visitor's would.
     """
     opened, watched = [], Watched()

@@ -16,12 +16,11 @@ LEFT = """() => ({
 BLANK = {"local": 0, "session": 0, "cookie": "", "history": 2, "name": "", "own": "undefined", "width": 1280}
 
 
-@pytest.fixture
-def tab(chromium: Any) -> Iterator[Tab]:
-    """One of its own."""
-    made = Tab(chromium)
-    yield made
-    made.context.close()
+@pytest.fixture(autouse=True)
+def left_clean(tab: Tab) -> Iterator[None]:
+    """Other tests have the same page."""
+    yield
+    tab.reset()
 
 
 def test_nothing_of_a_test_is_left(tab: Tab, site: str) -> None:
