@@ -56,7 +56,8 @@ class Loop:
             detailed=request.record == "full",
         )
         self._context.draft = Drafter(draft, self._context) if draft is not None else None
-        self._context.target = EarlyExit(session, self._context) if isinstance(session, ExitSession) else None
+        if "early_exit" in request.method.needs and isinstance(session, ExitSession):
+            self._context.target = EarlyExit(session, self._context)
         self._method = request.method(self._context, request.params)
 
     @torch.inference_mode()

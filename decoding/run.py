@@ -93,8 +93,8 @@ def _steps(request: Request, engine: Engine, progress: _Progress) -> Generator[S
         return
     model, draft, session_pool = engine.model, engine.draft, engine.session_pool
     held = list[tuple[str, Model, Session]]()
-    # What reads along in front of a layer must see the whole text.
-    chat = None if "early_exit" in request.method.needs else request.chat
+    early_exit = "early_exit" in request.method.needs
+    chat = None if early_exit else request.chat  # what reads along in front of a layer must see the whole text
 
     def acquire(use: str, owner: Model) -> Session:
         prompt, room = request.prompt, len(request.prompt) + request.max_new_tokens
@@ -121,7 +121,7 @@ def _steps(request: Request, engine: Engine, progress: _Progress) -> Generator[S
         progress.finish = progress.finish or "cancelled"
         text = [*request.prompt, *(token for step in progress.steps for token in step.emitted)]
         for use, owner, session in held:
-            if isinstance(session, ExitSession):
+            if early_exit and isinstance(session, ExitSession):
                 session.tap(None)
             # A run that was cut off may have left a drafter in the middle of a guess.
             if chat is not None and progress.finish in ("length", "end_of_text", "stop"):
