@@ -100,6 +100,7 @@ def test_an_unknown_option_is_refused_with_a_sentence(wrong: dict[str, typing.An
     assert issubclass(OptionError, TypeError) and issubclass(OptionError, ParamError)
 
 
+@pytest.mark.slow
 def test_a_type_checker_finds_a_misspelt_option(tmp_path: Path) -> None:
     """`**options: Any` would take anything."""
     (tmp_path / "script.py").write_text(SNIPPET)

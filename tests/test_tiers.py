@@ -27,8 +27,9 @@ def run(folder: Path, *flags: str) -> str:
     """What pytest says of a quick test, which wants to be in the default tier, and a slow one."""
     (folder / "test_two.py").write_text(TWO)
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = slow\n")
-    command = [sys.executable, "-m", "pytest", "-p", "tests.tiers", "-p", "no:cacheprovider", "--rootdir", folder]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    plugins = ["-p", "tests.tiers", "-p", "xdist", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", *plugins, "--rootdir", folder]
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(
         [*command, *flags, "test_two.py"], cwd=folder, env=environment, capture_output=True, text=True
     )

@@ -7,12 +7,13 @@ import socket
 import time
 from collections.abc import Iterator
 
+import gradio
 import pytest
 from gradio.blocks import BlocksConfig
 from gradio.state_holder import SessionState
 
 from app import server, ui
-from app.gradio_state import sweep_once
+from app.gradio_state import poll_less, sweep_once
 from app.limits import LIMITS
 from app.live_runs import LiveRuns
 from app.middleware.origin import Owner
@@ -25,7 +26,8 @@ from tools.page import Visitor
 
 from .conftest import CATALOG, asked
 
-pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this process, and Gradio's parts warn
+# The server runs in this process, and Gradio's parts warn; it also leaves event loops to the collector.
+pytestmark = pytest.mark.filterwarnings("default", "ignore:unclosed event loop:ResourceWarning")
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +93,15 @@ def settle(running: server.Running, app_state: AppState) -> None:
     nobody = SessionTracker()
     sweep_once(running.page, nobody)
     assert not running.page._queue.pending_messages_per_session and not running.page._queue.pending_event_ids_session
+
+
+def test_the_queue_is_calmed_by_names_that_it_has() -> None:
+    page = gradio.Blocks(analytics_enabled=False).queue()
+    before = {**vars(page._queue)}
+    poll_less(page)
+    names = ["ANALYTICS_MAX_EVENTS", "ANAYLTICS_CACHE_FREQUENCY", "progress_update_sleep_when_free", "sleep_when_free"]
+    assert sorted(name for name, value in vars(page._queue).items() if value != before[name]) == names
+    discard_event_loops()
 
 
 def test_what_is_waited_for_is_not_swept(served: tuple[server.Running, AppState, int]) -> None:
