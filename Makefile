@@ -14,7 +14,7 @@ run: $(VENV)/ready  ## the page, on http://127.0.0.1:7860
 demo: $(VENV)/ready  ## a finished run of every method, in the terminal
 	@$(PY) -m decoding demo
 
-test: $(VENV)/dev-ready  ## every promise, in less than ten minutes on two cores
+test: $(VENV)/dev-ready  ## every promise, in nine minutes on two cores
 	$(PY) -m pytest --numprocesses auto --durations 20
 
 test-all: $(VENV)/dev-ready  ## every test with all of its samples and combinations
