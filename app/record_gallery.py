@@ -22,7 +22,7 @@ from decoding.types import JSON, Step, Trace
 from .catalog import POCKET
 from .controls import presets, runnable
 from .examples import EXAMPLES
-from .recordings import FOLDER, LANDING, Recording, write_index
+from .recordings import FOLDER, INDEX, LANDING, Recording, read_index, write_index
 
 if TYPE_CHECKING:
     from decoding.engine import Engine
@@ -154,7 +154,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--out", default=str(FOLDER), metavar="FOLDER", help="the folder to write to (default: assets/traces)"
     )
     parser.add_argument(
-        "--only", default="", metavar="TEXT", help="record only runs with TEXT in their id; the index is not written"
+        "--only", default="", metavar="TEXT", help="record only runs with TEXT in their id; the others stay as they are"
     )
     arguments = parser.parse_args(argv)
     try:
@@ -180,16 +180,19 @@ def _record_all(folder: Path, only: str) -> None:
     chosen = [recipe for recipe in recipes() if only in recipe.id]
     if not chosen:
         raise ParamError(f"no recording has {only[:40]!r} in its id")
-    made = []
+    for engine in engines.values():
+        engine.generate("Monday:", max_new_tokens=64)  # the first passes of a process are slower: nobody's speedup
+    kept = read_index(folder) if only and (folder / INDEX).exists() else []
+    made = {recording.id: recording for recording in kept}
     for recipe in chosen:
         recording, trace = record(engines[recipe.model], recipe)
         write_trace(trace, folder / f"{recipe.id}.jsonl.gz")
-        made.append(recording)
+        made[recipe.id] = recording
         sys.stdout.write(f"{recipe.id}: {len(trace.steps)} steps, {recording.tokens_per_step} tokens a step\n")
     if not only:
         for old in set(folder.glob("*.jsonl.gz")) - {folder / f"{recipe.id}.jsonl.gz" for recipe in chosen}:
             old.unlink()
-        write_index(folder, made)
+    write_index(folder, [made[recipe.id] for recipe in recipes() if recipe.id in made])
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ class Recordings:
 
     def __init__(self, folder: Path = FOLDER) -> None:
         self._folder = folder
-        self._known = {each.id: each for each in _listed(folder / INDEX) if self._has_header(each.id)}
+        self._known = {each.id: each for each in read_index(folder) if self._has_header(each.id)}
         self._lines = dict[str, str]()
         self._broken = set[str]()  # ids whose files turned out to be damaged
         self._replay_lock = threading.Lock()
@@ -154,8 +154,9 @@ class _Check:
     places: tuple[_Place, ...]
 
 
-def _listed(index: Path) -> list[Recording]:
-    """The recordings that an index names, whole entries only."""
+def read_index(folder: Path) -> list[Recording]:
+    """The recordings that a folder's index names, whole entries only."""
+    index = folder / INDEX
     try:
         rows = json.loads(index.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:

@@ -19,7 +19,7 @@ from app import record_gallery
 from app.catalog import EMBEDDED, POCKET
 from app.controls import presets, runnable
 from app.limits import LIMITS
-from app.recordings import FOLDER, INDEX, LANDING, Recording, Recordings
+from app.recordings import FOLDER, INDEX, LANDING, Recording, Recordings, read_index
 from app.state import AppState
 from decoding import METHODS, load
 from decoding.errors import TraceError
@@ -97,6 +97,19 @@ def test_the_recipe_makes_them_again(name: str) -> None:
     assert without_shares(made) == without_shares(kept)
     assert shares(made) == pytest.approx(shares(kept), rel=0, abs=1e-3)
     assert (recording.step, recording.tokens_per_step) == (known.step, known.tokens_per_step)
+
+
+def test_one_of_them_is_made_again_beside_the_others(tmp_path: Path) -> None:
+    """Its entry is new, theirs are what they were."""
+    shutil.copy(FOLDER / INDEX, tmp_path)
+    assert record_gallery.main(["--only", "prompt-lookup-defaults", "--out", str(tmp_path)]) == 0
+    assert [path.name for path in tmp_path.glob("*.gz")] == ["prompt-lookup-defaults.jsonl.gz"]
+    before, after = read_index(FOLDER), read_index(tmp_path)
+    assert [each.id for each in after] == [each.id for each in before]
+    for old, new in zip(before, after, strict=True):
+        if new.id == "prompt-lookup-defaults":  # whose speed and roundings are this machine's
+            new = replace(new, speedup=old.speedup, check={**new.check, "noise": old.check["noise"]})
+        assert new == old
 
 
 def test_lines_are_made_once() -> None:
