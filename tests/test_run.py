@@ -118,6 +118,23 @@ def test_a_method_that_fails_gives_the_session_back(counted: Counted) -> None:
     assert counted.opened == 1
 
 
+@pytest.mark.parametrize("needs", [set[str](), {"early_exit"}])
+def test_the_early_exit_is_there_for_methods_that_need_it(needs: set[str]) -> None:
+    """It must read the whole text; in a chat, other methods read only what the cache does not hold yet."""
+    found = list[bool]()
+
+    class Looking(Autoregressive):
+        """Writes down whether it has one."""
+
+        def propose(self) -> Draft:
+            found.append(self._context.target is not None)
+            return super().propose()
+
+    Looking.needs = frozenset(needs)
+    decoders().generate((1, 2), Looking, max_new_tokens=2)
+    assert found == [bool(needs)] * 2
+
+
 def test_cancelling_ends_the_run_after_the_step() -> None:
     """From another thread, through the caller's own event, and in the middle of a long prompt."""
     cancel = threading.Event()
