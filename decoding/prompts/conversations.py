@@ -48,6 +48,11 @@ def read_line(line: bytes) -> str | list[dict[str, str]]:
     raise ParamError(f"holds none of {FORMS}")
 
 
+def first_answers(references: list[Any]) -> list[Any]:
+    """One reference a turn: where a line lists several right answers, as Spec-Bench's rag does, the first of them."""
+    return [entry[0] if isinstance(entry, list) and entry else entry for entry in references]
+
+
 def _chat(key: str, messages: Any) -> list[dict[str, str]]:
     """Messages with role and content, or from and value; bare texts are the user's and the assistant's in turns."""
     if not isinstance(messages, list):
@@ -70,11 +75,12 @@ def _turns(turns: Any, references: Any) -> list[dict[str, str]]:
         return _chat("turns", turns)
     if not isinstance(turns, list) or not isinstance(references, list):
         raise ParamError("turns and reference must be lists of texts")
+    answers = first_answers(references)
     found: list[dict[str, str]] = []
     for place, turn in enumerate(turns):
         found.append(_message("user", "every turn", turn))
-        if len(references) == len(turns):
-            found.append(_message("assistant", "every reference", references[place]))
+        if len(answers) == len(turns):
+            found.append(_message("assistant", "every reference", answers[place]))
     return found
 
 

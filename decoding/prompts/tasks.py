@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ParamError
-from .conversations import read_object
+from .conversations import first_answers, read_object
 
+ENGLISH = "english"
+SUITES = {ENGLISH: Path(__file__).parents[2] / "assets" / "english" / "tasks.jsonl"}  # names for --tasks
 _MOST_BYTES = 64 * 2**20
 _MOST_LINES = 100_000
 
@@ -22,6 +24,19 @@ class Task:
     category: str
     turns: tuple[str, ...]
     reference: tuple[str, ...] = ()
+
+
+def find_tasks(name: str) -> Path:
+    """The file of this name, or the suite that is called so if there is no such file."""
+    path = Path(name)
+    return suite(name) if name in SUITES and not path.is_file() else path
+
+
+def suite(name: str) -> Path:
+    """The file of a suite of ours, or ParamError if this copy holds none."""
+    if not SUITES[name].is_file():
+        raise ParamError(f"this copy holds no suite {name!r}: name a file with --tasks")
+    return SUITES[name]
 
 
 def read_tasks(path: str | Path, limit: int | None = None) -> tuple[Task, ...]:
@@ -74,6 +89,8 @@ def _texts(data: dict[str, Any], key: str) -> tuple[str, ...]:
     values = data.get(key)
     if values is None and key == "reference":
         return ()
+    if isinstance(values, list) and key == "reference":
+        values = first_answers(values)
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         kind = "a text" if key == "prompt" else "a list of texts"
         raise ParamError(f"{key} must be {kind}")

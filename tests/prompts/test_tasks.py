@@ -34,6 +34,41 @@ def test_spec_bench_questions_are_read(tmp_path: Path) -> None:
     assert len(read_tasks(path, limit=2)) == 2
 
 
+def test_lines_shaped_like_spec_bench_s_own_are_read(tmp_path: Path) -> None:
+    """Its kinds differ in their references: one a turn, some of them empty, none, or a list of right answers."""
+    lines = [
+        {"question_id": 81, "category": "writing", "turns": ["Write a post.", "Rewrite it."]},
+        {"question_id": 101, "category": "reasoning", "turns": ["Who is last?", "Why?"], "reference": ["Ann.", ""]},
+        {"question_id": 111, "category": "math", "turns": ["2 + 2?", "Twice?"], "reference": ["4", "8"]},
+        {"question_id": 161, "category": "translation", "turns": ["Translate: T\u00fcr"], "reference": ["Door"]},
+        {"question_id": 241, "category": "summarization", "turns": ["Summarize: It rained."], "reference": ["Rain."]},
+        {"question_id": 321, "category": "qa", "turns": ["Who has the key?"]},
+        {"question_id": 401, "category": "math_reasoning", "turns": ["3 * 2?"], "reference": ["<<3*2=6>>6\n#### 6"]},
+        {"question_id": 481, "category": "rag", "turns": ["A lamp.\nOf what?"], "reference": [["Iron", "Cast iron"]]},
+    ]
+    path = put(tmp_path, "\n".join(map(json.dumps, lines)))
+    assert read_tasks(path) == (
+        Task(81, "writing", ("Write a post.", "Rewrite it.")),
+        Task(101, "reasoning", ("Who is last?", "Why?"), ("Ann.", "")),
+        Task(111, "math", ("2 + 2?", "Twice?"), ("4", "8")),
+        Task(161, "translation", ("Translate: T\u00fcr",), ("Door",)),
+        Task(241, "summarization", ("Summarize: It rained.",), ("Rain.",)),
+        Task(321, "qa", ("Who has the key?",)),
+        Task(401, "math_reasoning", ("3 * 2?",), ("<<3*2=6>>6\n#### 6",)),
+        Task(481, "rag", ("A lamp.\nOf what?",), ("Iron",)),
+    )
+
+
+@pytest.mark.parametrize(
+    "kind", ["writing", "roleplay", "reasoning", "math", "coding", "extraction", "stem", "humanities"]
+)
+def test_kinds_of_mt_bench_have_their_own_names(tmp_path: Path, kind: str) -> None:
+    """Spec-Bench's file names its chats by MT-bench's eight kinds; a report that renamed them could not be compared."""
+    line = {"question_id": 90, "category": kind, "turns": ["Begin.", "Go on."]}
+    (task,) = read_tasks(put(tmp_path, json.dumps(line)))
+    assert task.category == kind
+
+
 def test_plain_lines_are_read(tmp_path: Path) -> None:
     """Most people's prompts have no ids; the line's number stands in."""
     path = put(tmp_path, b'\xef\xbb\xbf{"prompt": "a"}\r\n\r\n{"turns": ["b", "c"]}')
@@ -57,6 +92,8 @@ def test_plain_lines_are_read(tmp_path: Path) -> None:
         ('{"turns": ["a"], "question_id": true}', "question_id"),
         ('{"turns": ["a"], "category": 1}', "category"),
         ('{"turns": ["a"], "reference": "a"}', "reference"),
+        ('{"turns": ["a"], "reference": [[]]}', "reference"),
+        ('{"turns": ["a"], "reference": [[["a"]]]}', "reference"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, line: str | bytes, reason: str) -> None:
