@@ -54,6 +54,14 @@ class Engine:
             check_count(f"each token id of the {name}", token, 0, self.model.card.vocabulary - 1)
         return ids
 
+    def as_turn(self, text: str) -> Prompt:
+        """A text as a turn of a chat, where the model has a template for it; the text itself elsewhere.
+
+        A table continues texts: of what answers look like it has counted too little.
+        """
+        chats = self.codec.has_chat_template and self.model.card.family != "table"
+        return [{"role": "user", "content": text}] if chats else text
+
     def decode(
         self,
         prompt: Prompt,

@@ -118,7 +118,7 @@ class Loop:
         if level == "off":
             return {}
         columns = record.columns(draft, verdict, self._method.panel())
-        return columns | record.detail(draft, self._sampler.probabilities(logits)) if level == "full" else columns
+        return columns | record.detail(draft, self._sampler.outlook(logits)) if level == "full" else columns
 
 
 def _interruption(cancel: threading.Event, deadline: float) -> str | None:

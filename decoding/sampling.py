@@ -13,12 +13,15 @@ import numpy as np
 import torch
 
 from .errors import ModelError
+from .native.summaries import summarize, summarizes
 from .params import Params, param
 from .tree import paths
 from .types import Draft
 
 _FEW = 2**20  # numbers below which numpy is the faster at finding the largest of a row
 _NOT_A_NUMBER = "the model's output is not a number here; try dtype float32 or another model"
+_SPARE = 32  # numbers looked at behind the largest: bfloat16 has many equal ones
+_TOP = 5  # tokens that an outlook lists at every node
 _COLDEST = 1e-30  # float32 rounds a divisor much below this to zero
 
 
@@ -122,6 +125,13 @@ class Sampler:
             probabilities = kept / kept.sum(-1, keepdim=True)
         return probabilities
 
+    def outlook(self, logits: torch.Tensor) -> Outlook:  # (T, V) penalised logits
+        """The same distributions, to look a few numbers up."""
+        setting = self.sampling
+        if setting.top_k or setting.top_p < 1.0 or setting.min_p > 0.0:
+            return Outlook(self.probabilities(logits).log())
+        return Outlook(logits, 1.0 if setting.greedy else setting.temperature)
+
 
 def _keep_mass(scores: torch.Tensor, top_p: float) -> torch.Tensor:
     """Drop the least likely tokens as long as the others still hold `top_p`; the likeliest always stays."""
@@ -133,8 +143,39 @@ def _keep_mass(scores: torch.Tensor, top_p: float) -> torch.Tensor:
     return scores.masked_fill(torch.zeros_like(drop).scatter(-1, index, drop), -torch.inf)
 
 
+class Outlook:
+    """The target's distribution at every node of a step, looked up number by number: no row is written out."""
+
+    def __init__(self, scores: torch.Tensor, temperature: float = 1.0) -> None:  # (T, V)
+        self._scores, self._scale = scores, 1.0 / max(temperature, _COLDEST)
+        self.best, self._largest, self._totals = _summarized(scores, _TOP, self._scale)
+
+    def at(self, nodes: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:  # of one shape, which the result has
+        """The probabilities of tokens at nodes."""
+        wide = self._scores[nodes, tokens].to(self._largest.dtype)
+        return ((wide - self._largest[nodes]) * self._scale).exp() / self._totals[nodes]
+
+
+def _summarized(
+    scores: torch.Tensor, count: int, scale: float
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # (T, V) -> (T, count) ids, (T,) largest, (T,) totals
+    if summarizes(scores):
+        if (found := summarize(scores, count, scale)) is None:
+            raise ModelError(_NOT_A_NUMBER)
+        ids, values, totals = found
+        return ids, values[:, 0], totals
+    wide = scores if scores.dtype == torch.float64 else scores.float()
+    largest = wide.amax(-1)
+    return ranked(scores, count), largest, ((wide - largest[:, None]) * scale).exp().sum(-1)
+
+
 def likeliest(logits: torch.Tensor) -> list[int]:  # (T, V) -> T ids
     """The greedy choice at every row; ties break to the lowest id. The one place where a tie is broken."""
+    if summarizes(logits):
+        if (read := summarize(logits, 1)) is None:
+            raise ModelError(_NOT_A_NUMBER)
+        chosen: list[int] = read[0][:, 0].tolist()
+        return chosen
     if logits.device.type == "cpu":
         # torch searches bfloat16 fifteen times as long as numpy searches the same numbers in float32
         wide = logits if logits.dtype == torch.float64 else logits.float()
@@ -156,13 +197,21 @@ def likeliest(logits: torch.Tensor) -> list[int]:  # (T, V) -> T ids
 
 def ranked(rows: torch.Tensor, count: int) -> torch.Tensor:  # (R, V) -> (R, count) ids, or all where V is smaller
     """The largest numbers of every row in order; ties break to the lowest id, which `topk` does not promise."""
+    if summarizes(rows) and (read := summarize(rows, count)) is not None:
+        return read[0]
     rows = rows.float()
-    values, ids = rows.topk(min(count + 1, rows.shape[-1]))
-    tied = (values[:, 1:] == values[:, :-1]).any(-1).nonzero()[:, 0]
-    ids = ids[:, :count].contiguous()
+    values, ids = rows.topk(min(count + _SPARE, rows.shape[-1]))
+    tied = (values[:, 1:] == values[:, :-1])[:, :count].any(-1).nonzero()[:, 0]
     if len(tied):
-        ids[tied] = _ranked_ties(rows[tied], count)
-    return ids
+        by_id = ids[tied].sort(-1)
+        order = values[tied].gather(-1, by_id.indices).sort(dim=-1, descending=True, stable=True).indices
+        ids[tied] = by_id.values.gather(-1, order)
+        last = values[:, min(count, values.shape[1]) - 1]
+        # Ties that go on behind the spare ones, of which lower ids may be missing.
+        beyond = ((last == values[:, -1]) & (values.shape[1] < rows.shape[-1])).nonzero()[:, 0]
+        if len(beyond):
+            ids[beyond, :count] = _ranked_ties(rows[beyond], count)
+    return ids[:, :count].contiguous()
 
 
 def _ranked_ties(rows: torch.Tensor, count: int) -> torch.Tensor:

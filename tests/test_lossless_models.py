@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from decoding.engine import Engine
-from tests.families import YARN, tiny
+from tests.families import YARN, needs_compiler, tiny
 from tests.families import machine as with_parts
 from tests.tiers import crossed
 from tests.toys import CASES, COPYING, title
@@ -110,6 +110,26 @@ def test_text_ends_where_transformers_ends_it(method: str, params: Params, famil
             result = machine(family).generate(prompt, method, end_tokens=(end,), **options)
             assert result.ids == generated(family, prompt, count=40, end=end), f"seed {seed}"
             assert result.summary.finish == "end_of_text"
+
+
+@needs_compiler
+@pytest.mark.parametrize(("method", "params", "family"), crossed(CASES, FAMILIES), ids=title)
+def test_bfloat16_text_is_the_autoregressive_one(method: str, params: Params, family: str, everything: bool) -> None:
+    """Eight bits leave many near-ties; where a row's numbers depend on its neighbours, a third of the texts part."""
+    coarse = in_bfloat16(family)
+    for seed in range(ALL_SEEDS if everything else SEEDS):
+        prompt, penalty = prompt_for(seed), PENALTY if seed % 4 == 3 else 1.0
+        options: dict[str, Any] = {"max_new_tokens": 40, "end_tokens": (), "record": "off"}
+        options["sampling"] = {"repetition_penalty": penalty}
+        plain = coarse.generate(prompt, **options, prefill_chunk=(512, 5)[seed % 2])
+        result = coarse.generate(prompt, method, params=params, **options)
+        assert result.ids == plain.ids, f"seed {seed}"
+
+
+@cache
+def in_bfloat16(family: str) -> Engine:
+    """The same engine with coarse numbers."""
+    return with_parts(family, torch.empty(0, dtype=torch.bfloat16), **SCALED.get(family, {}))
 
 
 SAMPLED: dict[tuple[str, int], tuple[int, ...]] = {}  # autoregressive texts, by family and seed

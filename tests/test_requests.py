@@ -16,7 +16,7 @@ from decoding.methods import METHODS, Method
 from decoding.methods.autoregressive import Autoregressive
 from decoding.model.decoder import Decoder
 from decoding.model.table import TableModel
-from decoding.sampling import likeliest
+from decoding.sampling import Outlook, likeliest
 from decoding.trace.columns import detail
 from decoding.tree import Builder
 from tests.families import tiny
@@ -148,7 +148,7 @@ def test_alternatives_at_a_tie_are_the_lowest_ids() -> None:
     """`topk` picks among equals as it likes: the record would contradict the choice that was made."""
     row = torch.full((1, 1000), 0.0005)
     row[0, 700] = 0.5
-    top = detail(Builder(0).draft(), row)["top"][0]
+    top = detail(Builder(0).draft(), Outlook(row.log()))["top"][0]
     assert [token for token, _ in top] == [700, 0, 1, 2, 3]
 
 

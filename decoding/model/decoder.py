@@ -13,6 +13,7 @@ from .attention import attend
 from .cache import Cache
 from .config import Shape
 from .forward_inputs import ForwardInputs
+from .native_layers import NativeInputs, NativeLayers, suits
 from .norm import norm
 from .rope import Rope
 from .session import Reading
@@ -25,11 +26,15 @@ class Decoder:
     def __init__(self, shape: Shape, weights: Weights, rope: Rope, card: ModelCard) -> None:
         self.shape, self.card, self.rope = shape, card, rope
         self.device, self.dtype = weights.embedding.device, weights.embedding.dtype
-        self.attention = "torch scaled_dot_product_attention, query heads packed"
         self.window = min((window for window in shape.windows if window is not None), default=None)
         self.rolling = None if None in shape.windows else max(window or 0 for window in shape.windows)
         self._weights = weights
         self._norm = norm(shape.eps, self.device, self.dtype)
+        self._native = NativeLayers(shape, weights) if suits(shape, weights) else None
+        self.inputs: type[ForwardInputs] | type[NativeInputs] = NativeInputs if self._native else ForwardInputs
+        self.attention = "torch scaled_dot_product_attention, query heads packed"
+        if self._native:
+            self.attention = "compiled attention, in the order of the text"
 
     @classmethod
     def from_transformers(cls, model: Any, dtype: str | torch.dtype | None = None) -> Decoder:
@@ -43,15 +48,19 @@ class Decoder:
         return DecoderSession(self, capacity, largest_step)
 
     def forward(
-        self, x: torch.Tensor, step: ForwardInputs, start: int = 0, stop: int | None = None
+        self, x: torch.Tensor, step: ForwardInputs | NativeInputs, start: int = 0, stop: int | None = None
     ) -> torch.Tensor:  # (T,) ids or (T, H) -> (T, H)
         """Run the layers from `start` to `stop`; ids are embedded first. Keys and values go into the step's cache."""
         shape, weights = self.shape, self._weights
         heads, size, half = shape.heads, shape.head_dim, shape.head_dim // 2
-        normal, cos, sin = self._norm, step.cos, step.sin
+        stop = shape.layers if stop is None else stop
         if x.dim() == 1:
             x = weights.embedding.index_select(0, x)
-        for index in range(start, shape.layers if stop is None else stop):
+        if isinstance(step, NativeInputs):  # the same in compiled code
+            assert self._native is not None
+            return self._native.forward(x, step, start, stop)
+        normal, cos, sin = self._norm, step.cos, step.sin
+        for index in range(start, stop):
             layer, span = weights.layers[index], step.spans[index]
             qkv = layer.qkv(normal(x) * layer.attention_norm).view(-1, heads + 2 * shape.kv_heads, size)
             if layer.qk_norm is not None:
@@ -67,6 +76,8 @@ class Decoder:
 
     def final(self, x: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, H)
         """The final norm."""
+        if self._native is not None:
+            return self._native.final(x)
         return self._norm(x) * self._weights.norm
 
     def head(self, x: torch.Tensor) -> torch.Tensor:  # (R, H) after the final norm -> (R, V)
@@ -128,10 +139,10 @@ class DecoderSession:
     @torch.inference_mode()
     def prepare(
         self, tokens: Sequence[int], parents: tuple[int, ...], ahead: int = 0
-    ) -> tuple[torch.Tensor, ForwardInputs]:
+    ) -> tuple[torch.Tensor, ForwardInputs | NativeInputs]:
         """Ids and step for `Decoder.forward`; raises ModelError, with nothing written, where the rows do not fit."""
         self.cache.check(ahead + len(tokens))
-        step = ForwardInputs(tokens, parents, self.cache, self._tables, self._model.shape, ahead)
+        step = self._model.inputs(tokens, parents, self.cache, self._tables, self._model.shape, ahead)
         return step.ids, step
 
     def _answer(self, x: torch.Tensor, skip: int) -> Reading:  # (T, H)

@@ -8,14 +8,19 @@ from functools import cache
 import torch
 from torch.nn import functional
 
+from ..native.products import NativeProduct, fits, has_native
+
 Linear = Callable[[torch.Tensor], torch.Tensor]  # (T, inputs) -> (T, outputs)
 
 
 def linear(weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:  # (outputs, inputs), (outputs,)
     """A product with `weight`. Where the CPU has a layout of its own for it, only a copy in that layout is stored.
 
-    `F.linear` lays the weight out anew in every call, which costs more than the product where rows are few.
+    `F.linear` lays the weight out anew in every call, which costs more than the product where rows are few. Compiled
+    code comes first, because a row's numbers are the same there however many rows are multiplied.
     """
+    if fits(weight):
+        return NativeProduct(weight, bias)
     if packs(weight.device, weight.dtype):
         return _packed(weight, bias)
 
@@ -27,7 +32,7 @@ def linear(weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:  # (outpu
 
 def packs(device: torch.device, dtype: torch.dtype) -> bool:
     """Whether products keep a copy of their weight."""
-    return device.type == "cpu" and _packs(dtype)
+    return has_native(device, dtype) or (device.type == "cpu" and _packs(dtype))
 
 
 def _packed(weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:

@@ -7,11 +7,10 @@ from typing import Any
 
 import torch
 
-from ..sampling import ranked
+from ..sampling import Outlook, ranked
 from ..types import JSON, Draft, Verdict
 
 LEVELS = ("off", "light", "full")
-_TOP = 5  # alternatives recorded per node with record="full"
 
 
 def columns(draft: Draft, verdict: Verdict, panel: Mapping[str, JSON]) -> dict[str, Any]:
@@ -27,34 +26,37 @@ def columns(draft: Draft, verdict: Verdict, panel: Mapping[str, JSON]) -> dict[s
     }
 
 
-def detail(draft: Draft, probabilities: torch.Tensor) -> dict[str, Any]:  # (T, V)
+def detail(draft: Draft, outlook: Outlook) -> dict[str, Any]:
     """The columns that a full record adds: p and q of every guess, and the best tokens at every node."""
-    parents, tokens = list(draft.parents[1:]), list(draft.tokens[1:])
-    p = probabilities[parents, tokens].tolist() if parents else []
+    p = (
+        outlook.at(torch.tensor(draft.parents[1:]), torch.tensor(draft.tokens[1:])).tolist()
+        if draft.parents[1:]
+        else []
+    )
     q = draft.q or (None,) * len(draft.tokens)
-    best = ranked(probabilities, _TOP)
+    nodes, best = torch.arange(len(draft.tokens))[:, None], outlook.best
     return {
         "p": (None, *(round(value, 6) for value in p)),
         "q": tuple(None if row is None else round(float(row[draft.tokens[i]]), 6) for i, row in enumerate(q)),
-        "top": tuple(_rows(best, probabilities)),
-        "draft_top": _draft_top(draft, probabilities),
+        "top": tuple(_rows(best, outlook.at(nodes, best))),
+        "draft_top": _draft_top(draft, outlook),
     }
 
 
-def _draft_top(draft: Draft, probabilities: torch.Tensor) -> tuple[tuple[tuple[int, float, float], ...], ...]:
+def _draft_top(draft: Draft, outlook: Outlook) -> tuple[tuple[tuple[int, float, float], ...], ...]:
     """The drafter's best tokens at every node whose children it sampled, without those of probability 0."""
     distributions = {draft.parents[node]: row for node, row in enumerate(draft.q or ()) if row is not None}
     if not distributions:
         return ()
     q = torch.stack([*distributions.values()])
-    best = ranked(q, _TOP)
-    rows = zip(distributions, _rows(best, q, probabilities[[*distributions]]), strict=True)
+    best = ranked(q, outlook.best.shape[1])
+    target = outlook.at(torch.tensor([*distributions])[:, None], best)
+    rows = zip(distributions, _rows(best, q.gather(-1, best), target), strict=True)
     known = {node: tuple(row for row in listed if row[1] > 0.0) for node, listed in rows}
     return tuple(known.get(node, ()) for node in range(len(draft.tokens)))
 
 
-def _rows(best: torch.Tensor, *distributions: torch.Tensor) -> Iterator[tuple[Any, ...]]:  # (R, n), each (R, V)
+def _rows(best: torch.Tensor, *shares: torch.Tensor) -> Iterator[tuple[Any, ...]]:  # all (R, n)
     """Row by row the best tokens, each with its probability in every distribution."""
-    shares = (each.gather(-1, best).tolist() for each in distributions)
-    for ids, *values in zip(best.tolist(), *shares, strict=True):
+    for ids, *values in zip(best.tolist(), *(each.tolist() for each in shares), strict=True):
         yield tuple((token, *(round(p, 6) for p in row)) for token, *row in zip(ids, *values, strict=True))

@@ -7,7 +7,7 @@ from .experiment import TOKENS, Experiment, compare_by_kind, compare_tokens, usi
 from .lookahead import CODE
 
 _LONGEST = (1, 2, 4, 8, 16)
-_CHAT = ("chat", "mt_bench")
+_CHAT = ("chat", "mt_bench", "conversation")
 
 
 def _stores(experiment: Experiment) -> Table:

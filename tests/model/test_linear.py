@@ -7,17 +7,18 @@ import torch
 from torch.nn import functional
 
 from decoding.model import linear
+from decoding.native import products
 
 
-@pytest.mark.parametrize("packs", [True, False], ids=["packed", "plain"])
+@pytest.mark.parametrize("way", ["compiled", "packed", "plain"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64, torch.float16])
 @pytest.mark.parametrize("rows", [0, 1, 2, 8, 33])
 @pytest.mark.parametrize("biased", [False, True])
-def test_same_as_torch(
-    packs: bool, dtype: torch.dtype, rows: int, biased: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_same_as_torch(way: str, dtype: torch.dtype, rows: int, biased: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A packed weight that is transposed, or a bias that is dropped, would pass every check of shapes."""
-    if not packs:
+    if way != "compiled":
+        monkeypatch.setattr(products, "library", lambda: None)
+    if way == "plain":
         monkeypatch.setattr(linear, "_packs", lambda dtype: False)
     torch.manual_seed(0)
     weight, x = torch.randn(48, 24).to(dtype), torch.randn(rows, 24).to(dtype)
@@ -36,6 +37,7 @@ def test_a_build_without_packing_falls_back(monkeypatch: pytest.MonkeyPatch) -> 
     def refuse(weight: torch.Tensor, bias: torch.Tensor | None) -> linear.Linear:
         raise AttributeError("no such operation")
 
+    monkeypatch.setattr(products, "library", lambda: None)
     monkeypatch.setattr(linear, "_packed", refuse)
     linear._packs.cache_clear()
     x = torch.randn(2, 16)

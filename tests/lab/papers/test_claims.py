@@ -290,6 +290,13 @@ def test_a_scale_on_which_nothing_is_saved_has_no_slope() -> None:
     assert claim.judge(grid(dict.fromkeys(HELD, 1.0))).verdict is Verdict.FAILS
 
 
+@pytest.mark.parametrize("chats", ["chat", "mt_bench", "conversation"])
+def test_rest_s_chats_have_the_name_of_their_suite(chats: str) -> None:
+    """pocket's, Spec-Bench's and our English tasks call them differently; a name left out is a claim unmeasured."""
+    claim = CLAIMS["rest", "code is retrieved better than chat"]
+    assert claim.judge(table({"REST": (2.0, 2.3, 1.7)}, (MEAN, "code", chats))).verdict is Verdict.HOLDS
+
+
 def test_parts_make_a_verdict() -> None:
     right, wrong = Part("up it goes", True), Part("down it comes", False)
     assert combine(right, right).verdict is Verdict.HOLDS

@@ -123,7 +123,7 @@ def test_trained_variants_are_compared(tmp_path: Path) -> None:
     assert [variant.facts["exit_layer"] for variant in found.values()] == [1, 2, 2]
     tiny("llama", seed=1).save_pretrained(tmp_path / "both" / "backbone")
     weight = tiny("llama").lm_head.weight.new_zeros
-    heads = HeadWeights(weight(1, 2, 32, 32), weight(1, 2, 32), weight(0, 67, 32), ())
+    heads = HeadWeights(weight(1, 2, 64, 64), weight(1, 2, 64), weight(0, 67, 64), ())
     save_heads(tmp_path / "both", heads, "backbone")
     found |= load_medusa_2(main, tmp_path / "both", lambda what, share: None)
     experiment = make_experiment(main, 6, variants=found)

@@ -132,7 +132,7 @@ def test_untaught_heads_say_what_the_model_says(backbone: MakeBackbone, batch: B
     """The paper's start: blocks that add nothing, and the output layer of the model."""
     for own_output in (False, True):
         learner = Medusa(backbone(), HeadSettings(heads=2, own_output=own_output), seed=1)
-        hidden = torch.randn(5, 32)
+        hidden = torch.randn(5, 64)
         for head in range(2):
             assert torch.equal(said(learner, head, hidden), learner.backbone.model.lm_head(hidden))
 
@@ -153,7 +153,8 @@ def test_pieces_small_enough_for_the_memory_change_nothing(
         found.append((losses, gradients, learner.measure([batch])))
     (losses, gradients, measured), (other_losses, other_gradients, other_measured) = found
     assert losses == pytest.approx(other_losses, rel=1e-5)
-    assert all(torch.allclose(a, b, atol=1e-6) for a, b in zip(gradients, other_gradients, strict=True))
+    for one, other in zip(gradients, other_gradients, strict=True):
+        assert torch.allclose(one, other, atol=4e-6 * max(1.0, float(one.abs().max())))
     assert sum(bool(gradient.abs().sum() > 0) for gradient in gradients) > len(gradients) // 2
     assert measured["accuracies"] == other_measured["accuracies"]
 
@@ -199,7 +200,7 @@ def test_what_was_saved_is_what_was_measured(
     learner.save(tmp_path, "llama", measured["accuracies"])
     heads = load_heads(str(tmp_path), Decoder.from_transformers(learner.backbone.model))
     assert heads.count == 3 and heads.accuracies == measured["accuracies"]
-    for hidden in torch.randn(4, 32):
+    for hidden in torch.randn(4, 64):
         logits = heads.logits(hidden)
         for head in range(3):
             assert torch.allclose(logits[head], said(learner, head, hidden), atol=1e-4)

@@ -142,7 +142,7 @@ def test_a_model_that_teaches_itself(
 ) -> None:
     """Its own answers as data, its own distributions as the lesson, and questions answered before and after."""
     talker = backbone(max_position_embeddings=4096)
-    talker.model.generation_config.eos_token_id = list(range(2, 90))  # a random model's answers do end then
+    talker.model.generation_config.eos_token_id = list(range(2, 70))  # a random model's answers do end then
     talker.save(home / "model", codec)
     write_tasks(home / "tasks.jsonl", 1, questions=1)
     flags = ["--joint", "--heads", "1", "--rank", "2", "--schedule", "sine", "--tasks", str(home / "tasks.jsonl")]
@@ -250,7 +250,7 @@ def test_a_model_whose_weights_are_not_all_there_is_not_trained_behind(home: Pat
 
 def chatty(codec: Codec) -> Codec:
     """So many tokens end an answer that a random model's answers do end."""
-    return Codec(codec.tokenizer, range(2, 90))
+    return Codec(codec.tokenizer, range(2, 70))
 
 
 def test_a_model_answers_prompts_in_its_own_words(

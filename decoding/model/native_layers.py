@@ -1,0 +1,168 @@
+"""The layers of a decoder in compiled code, and the inputs that they need."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+import torch
+
+from ..errors import ModelError
+from ..native.products import NativeProduct, ProductStruct, function
+from ..tree import depths, remembered
+from .cache import Cache
+from .config import Shape
+from .rope import Tables
+from .weights import Layer, Weights
+
+_LANES = 16
+
+
+class LayerStruct(ctypes.Structure):
+    """`Layer` of decoder.cpp."""
+
+    _fields_ = [
+        ("attention_norm", ctypes.c_void_p),
+        ("qk_norm", ctypes.c_void_p),
+        ("mlp_norm", ctypes.c_void_p),
+        ("qkv", ProductStruct),
+        ("out", ProductStruct),
+        ("gate_up", ProductStruct),
+        ("down", ProductStruct),
+        ("window", ctypes.c_int32),
+        ("number", ctypes.c_int32),
+    ]
+
+
+class StepStruct(ctypes.Structure):
+    """`Step` of decoder.cpp."""
+
+    _fields_ = [
+        *((name, ctypes.c_int32) for name in ("rows", "hidden", "heads", "kv_heads", "head_dim")),
+        *((name, ctypes.c_int32) for name in ("slots", "length", "threads")),
+        ("eps", ctypes.c_float),
+        ("width", ctypes.c_int32),
+        *((name, ctypes.c_void_p) for name in ("depths", "paths", "cos", "sin", "cache")),
+    ]
+
+
+class NativeInputs:
+    """The inputs of a forward pass over a tree of tokens behind a cached text."""
+
+    __slots__ = ("_keep", "cache", "ids", "struct")
+
+    def __init__(
+        self,
+        tokens: Sequence[int],
+        parents: tuple[int, ...],
+        cache: Cache,
+        tables: Tables,
+        shape: Shape,
+        ahead: int = 0,
+    ) -> None:
+        """`ahead` rows of a chain stand between the stored tokens and this tree."""
+        below, paths = _paths(parents)
+        self._fill(tokens, below, paths, cache.length + ahead, cache, tables, shape)
+
+    @classmethod
+    def of_texts(
+        cls, tokens: Sequence[int], places: np.ndarray, paths: np.ndarray, cache: Cache, tables: Tables, shape: Shape
+    ) -> Self:
+        """Rows of several texts: the place of each in its text, and a line for each with the slots of that text."""
+        made = cls.__new__(cls)
+        made._fill(tokens, places, paths, 0, cache, tables, shape)
+        return made
+
+    def _fill(
+        self,
+        tokens: Sequence[int],
+        below: np.ndarray,
+        paths: np.ndarray,
+        first: int,
+        cache: Cache,
+        tables: Tables,
+        shape: Shape,
+    ) -> None:
+        self.ids, self.cache = torch.tensor(tokens), cache
+        places = torch.from_numpy(below) + first
+        cos, sin = tables.cos.index_select(0, places), tables.sin.index_select(0, places)
+        self._keep = below, paths, cos, sin  # for as long as the structure names their addresses
+        self.struct = StepStruct(
+            rows=len(tokens),
+            hidden=shape.hidden,
+            heads=shape.heads,
+            kv_heads=shape.kv_heads,
+            head_dim=shape.head_dim,
+            slots=cache.slots,
+            length=first,
+            threads=torch.get_num_threads(),
+            eps=shape.eps,
+            width=paths.shape[1],
+            depths=below.ctypes.data,
+            paths=paths.ctypes.data,
+            cos=cos.data_ptr(),
+            sin=sin.data_ptr(),
+            cache=cache.data.data_ptr(),
+        )
+
+
+@remembered
+def _paths(parents: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Every row's depth, and in a line for each row the rows from the root to it."""
+    below = np.array(depths(parents), dtype=np.int32)
+    paths = np.zeros((len(parents), len(parents)), dtype=np.int32)
+    for row, parent in enumerate(parents):
+        if parent >= 0:
+            paths[row] = paths[parent]
+        paths[row, below[row]] = row
+    return below, paths
+
+
+class NativeLayers:
+    """The layers of one model."""
+
+    def __init__(self, shape: Shape, weights: Weights) -> None:
+        self._layers, self._forward = weights.layers, function("forward", weights.embedding.dtype)
+        self._norm, self._last = function("norm", weights.embedding.dtype), weights.norm.contiguous()
+        self._shape = shape
+        self._structs = (LayerStruct * shape.layers)(*map(_struct, weights.layers, shape.windows, range(shape.layers)))
+
+    def forward(self, x: torch.Tensor, step: NativeInputs, start: int, stop: int) -> torch.Tensor:  # (T, H) -> (T, H)
+        """Run the layers from `start` to `stop`. Keys and values go into the step's cache."""
+        x = x.clone(memory_format=torch.contiguous_format)
+        part = ctypes.byref(self._structs, start * ctypes.sizeof(LayerStruct))
+        if self._forward(ctypes.byref(step.struct), part, stop - start, x.data_ptr()):
+            raise ModelError("there is no memory for a step of so many tokens; shorten the prompt")
+        return x
+
+    def final(self, x: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, H)
+        """The final norm."""
+        x, y = x.contiguous(), torch.empty_like(x, memory_format=torch.contiguous_format)
+        self._norm(x.data_ptr(), y.data_ptr(), self._last.data_ptr(), *x.shape, self._shape.eps)
+        return y
+
+
+def suits(shape: Shape, weights: Weights) -> bool:
+    """Whether the compiled code can run a model: its weights are laid out for it, and its sizes are whole vectors."""
+    sizes = (shape.hidden, shape.head_dim, shape.intermediate, shape.head_dim // 2 * 2)
+    products = [part for layer in weights.layers for part in (layer.qkv, layer.out, layer.gate_up, layer.down)]
+    return all(size % _LANES == 0 for size in sizes) and all(isinstance(part, NativeProduct) for part in products)
+
+
+def _struct(layer: Layer, window: int | None, number: int) -> LayerStruct:
+    qkv, out, gate_up, down = layer.qkv, layer.out, layer.gate_up, layer.down
+    assert isinstance(qkv, NativeProduct) and isinstance(out, NativeProduct)
+    assert isinstance(gate_up, NativeProduct) and isinstance(down, NativeProduct)
+    return LayerStruct(
+        attention_norm=layer.attention_norm.data_ptr(),
+        qk_norm=None if layer.qk_norm is None else layer.qk_norm.data_ptr(),
+        mlp_norm=layer.mlp_norm.data_ptr(),
+        qkv=qkv.struct,
+        out=out.struct,
+        gate_up=gate_up.struct,
+        down=down.struct,
+        window=window or 0,
+        number=number,
+    )

@@ -1,0 +1,576 @@
+// A few rows through the layers of a Llama in one call. Whatever rows stand beside it, a row's numbers are the same: each
+// output is one sum in one order, and attention goes through the positions of the text and not the slots of the cache.
+#include <limits.h>
+#include <math.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <new>
+
+#include "team.h"
+#include "vectors.h"
+
+static const int LANES = 16;
+static const int BLOCK = 32;   // outputs whose weights lie side by side
+static const int AHEAD = 1536;  // bytes: a weight comes from memory, and is asked for before it is needed
+#ifdef __AVX512F__
+static const int MOST_ROWS = 14;  // whose sums are all in registers
+#else
+static const int MOST_ROWS = 3;
+#endif
+
+struct Product {  // outputs in blocks: the first inputs of all of them, then the next
+  const void* weight;
+  const void* bias;  // or null
+  int32_t outputs, inputs;
+};
+struct Layer {
+  const void *attention_norm, *qk_norm, *mlp_norm;  // qk_norm may be null
+  Product qkv, out, gate_up, down;
+  int32_t window;  // tokens that a row sees, itself included; 0 for all
+  int32_t number;  // of the layer in the model
+};
+struct Step {
+  int32_t rows, hidden, heads, kv_heads, head_dim, slots, length, threads;
+  float eps;
+  int32_t width;
+  const int32_t *depths, *paths;  // (rows), and (rows, width): the rows from the root to each row
+  const void *cos, *sin;  // (rows, head_dim)
+  void* cache;            // (layers, 2, slots, kv_heads, head_dim): keys, then values
+};
+
+// ---- products ----
+
+// The sums of R rows and one block of outputs. A weight is read once for all of the rows, in the order in which it lies.
+template <class T, int R>
+static inline void block(const T* x, int row_stride, int inputs, const T* weight, Vector sums[R][2]) {
+  const int step = Width<T>::step;
+  Vector acc[R][2];
+#pragma GCC unroll 16
+  for (int r = 0; r < R; r++) acc[r][0] = acc[r][1] = all(0.0f);
+#pragma GCC unroll 2
+  for (int k = 0; k < inputs; k += step) {
+    const T* line = weight + (size_t)k * BLOCK;
+    auto low = load_pairs(line), high = load_pairs(line + step * LANES);
+    __builtin_prefetch(line + AHEAD / sizeof(T));
+    __builtin_prefetch(line + AHEAD / sizeof(T) + step * LANES);
+#pragma GCC unroll 16
+    for (int r = 0; r < R; r++) {
+      auto input = both(x + (size_t)r * row_stride + k);
+      acc[r][0] = dot(low, input, acc[r][0]);
+      acc[r][1] = dot(high, input, acc[r][1]);
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < R; r++) sums[r][0] = acc[r][0], sums[r][1] = acc[r][1];
+}
+
+// Hands `then(row, first output, sums)` every sum of R rows and the blocks from `first` to `last`.
+template <class T, int R, class Then>
+static inline void rows_of(const T* x, int row_stride, const Product& p, int row, int first, int last, Then then) {
+  const T *weight = (const T*)p.weight, *start = x + (size_t)row * row_stride;
+  for (int b = first; b < last; b++) {
+    Vector sums[R][2];
+    block<T, R>(start, row_stride, p.inputs, weight + (size_t)b * p.inputs * BLOCK, sums);
+    for (int r = 0; r < R; r++)
+      for (int half = 0; half < 2; half++) then(row + r, b * BLOCK + half * LANES, sums[r][half]);
+  }
+}
+
+template <class T, class Then>
+static void multiply(const T* x, int row_stride, int rows, const Product& p, int first, int last, Then then) {
+  int parts = (rows + MOST_ROWS - 1) / MOST_ROWS;
+  for (int part = 0, row = 0; part < parts; part++) {
+    int count = (rows - row + parts - part - 1) / (parts - part);
+    switch (count) {
+#define CASE(R) case R: rows_of<T, R>(x, row_stride, p, row, first, last, then); break;
+      CASE(1) CASE(2) CASE(3)
+#ifdef __AVX512F__
+      CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12) CASE(13) CASE(14)
+#endif
+#undef CASE
+    }
+    row += count;
+  }
+}
+
+template <class T> static inline Vector with_bias(Vector sum, const Product& p, int output) {
+  return rounded<T>(p.bias ? add(sum, load((const T*)p.bias + output)) : sum);
+}
+
+template <class T, class Then>
+static void shared_product(Team& team, const T* x, int row_stride, int rows, const Product& p, Then then) {
+  // Several pieces for each member: one that another process holds up must not hold up the others for long.
+  int blocks = (p.outputs + BLOCK - 1) / BLOCK, size = std::max(1, blocks / (team.size() * 6));
+  team.share((blocks + size - 1) / size, [&](int i) {
+    multiply(x, row_stride, rows, p, i * size, std::min(blocks, (i + 1) * size), then);
+  });
+}
+
+// ---- norms ----
+
+template <class T> static void norm(const T* x, const T* weight, T* y, int size, float eps) {
+  Vector squares = all(0.0f);
+  for (int i = 0; i < size; i += LANES) {
+    Vector v = load(x + i);
+    squares = fma(v, v, squares);
+  }
+  Vector scale = all(1.0f / sqrtf(lane_sum(squares) / (float)size + eps));
+  for (int i = 0; i < size; i += LANES) store(y + i, mul(rounded<T>(mul(load(x + i), scale)), load(weight + i)));
+}
+
+// ---- attention ----
+
+template <class T> struct Attention {
+  const Step& step;
+  const Layer& layer;
+  const T* qkv;  // (rows, heads + 2 kv_heads, head_dim)
+  T* out;        // (rows, heads, head_dim)
+
+  size_t part() const { return (size_t)step.slots * step.kv_heads * step.head_dim; }
+  const T* keys() const { return (const T*)step.cache + 2 * layer.number * part(); }
+  const T* values() const { return keys() + part(); }
+  int row_width() const { return (step.heads + 2 * step.kv_heads) * step.head_dim; }
+  size_t slot_of(int position, const int32_t* path) const {
+    int place = position < step.length ? position : step.length + path[position - step.length];
+    return (size_t)(place < step.slots ? place : place % step.slots);
+  }
+  size_t at(int position, const int32_t* path, int kv) const {
+    return (slot_of(position, path) * step.kv_heads + kv) * step.head_dim;
+  }
+
+  // Sixteen neighbouring positions of a row's text as columns; zeros for those in front of `start` and from `stop` on,
+  // whose slots may hold anything.
+  void read_keys(int first, int start, int stop, int kv, const int32_t* path, float* columns) const {
+    const int size = step.head_dim;
+    const T* places[LANES];
+    for (int j = 0; j < LANES; j++)
+      places[j] = first + j < start || first + j >= stop ? nullptr : keys() + at(first + j, path, kv);
+    for (int d = 0; d < size; d += LANES) {
+      float lines[LANES * LANES];
+      for (int j = 0; j < LANES; j++) store(lines + j * LANES, places[j] ? load(places[j] + d) : all(0.0f));
+      transpose(lines, columns + d * LANES);
+    }
+  }
+  void read_values(int first, int start, int stop, int kv, const int32_t* path, float* lines) const {
+    const int size = step.head_dim;
+    for (int j = 0; j < LANES; j++) {
+      const bool seen = first + j >= start && first + j < stop;
+      const T* value = seen ? values() + at(first + j, path, kv) : nullptr;
+      for (int d = 0; d < size; d += LANES) store(lines + j * size + d, seen ? load(value + d) : all(0.0f));
+    }
+  }
+
+  struct Query {
+    int row, head, start, stop;  // the positions that it sees: from `start` to `stop`
+    float *scores, *sums;
+    float scale, total;
+  };
+
+  // A few queries at once, so that the sums of one need not wait for each other; each in the order of its dimensions.
+  template <int N> void score(Query* const* queries, int first, const float* columns) const {
+    const T* numbers[N];
+    Vector sums[N];
+    for (int n = 0; n < N; n++) {
+      numbers[n] = qkv + (size_t)queries[n]->row * row_width() + (size_t)queries[n]->head * step.head_dim;
+      sums[n] = all(0.0f);
+    }
+    for (int d = 0; d < step.head_dim; d++) {
+      Vector column = load(columns + d * LANES);
+      for (int n = 0; n < N; n++) sums[n] = fma(all(widen(numbers[n][d])), column, sums[n]);
+    }
+    for (int n = 0; n < N; n++) {
+      const Query& q = *queries[n];
+      float* scores = q.scores + first;
+      store(scores, mul(sums[n], all(q.scale)));
+      if (first >= q.start && first + LANES <= q.stop) continue;
+      for (int j = 0; j < LANES; j++)
+        if (first + j < q.start || first + j >= q.stop) scores[j] = -INFINITY;
+    }
+  }
+  static float widen(float x) { return x; }
+  static float widen(bf16 x) {
+    uint32_t bits = (uint32_t)x << 16;
+    float y;
+    memcpy(&y, &bits, 4);
+    return y;
+  }
+  template <int N> void mix(Query* const* queries, int first, const float* lines) const {
+    const int size = step.head_dim;
+    for (int d = 0; d < size; d += LANES) {
+      Vector sums[N];
+      for (int n = 0; n < N; n++) sums[n] = load(queries[n]->sums + d);
+      for (int j = 0; j < LANES; j++) {
+        Vector line = load(lines + j * size + d);
+        for (int n = 0; n < N; n++) sums[n] = fma(all(queries[n]->scores[first + j]), line, sums[n]);
+      }
+      for (int n = 0; n < N; n++) store(queries[n]->sums + d, sums[n]);
+    }
+  }
+  static void soften(Query& q, int begin) {
+    Vector most = all(-INFINITY), total = all(0.0f);
+    for (int j = begin; j < q.stop; j += LANES) most = larger(most, load(q.scores + j));
+    Vector highest = all(lane_max(most));
+    for (int j = begin; j < q.stop; j += LANES) {
+      float lanes[LANES];
+      Vector weight = exponential(sub(load(q.scores + j), highest));
+      store(lanes, weight);
+      for (int i = 0; i < LANES; i++)
+        if (j + i < q.start || j + i >= q.stop) lanes[i] = 0.0f;
+      memcpy(q.scores + j, lanes, sizeof lanes);
+      total = add(total, load(lanes));
+    }
+    q.total = lane_sum(total);
+  }
+
+  int score_width() const { return (step.length + step.width + 2 * LANES) / LANES * LANES; }
+  size_t memory_for(int count) const { return (size_t)(LANES + count) * step.head_dim + (size_t)count * score_width(); }
+
+  // The queries from `first` to `last` of one kv head: query heads that share it, row by row.
+  void some(int kv, int first, int last, float* memory) const {
+    const int size = step.head_dim, repeats = step.heads / step.kv_heads, count = last - first, width = score_width();
+    float *block = memory, *rest = block + LANES * size;
+    std::vector<Query> queries(count);
+    int lowest = INT_MAX;
+    for (int i = 0; i < count; i++) {
+      Query& q = queries[i];
+      q.row = (first + i) / repeats;
+      q.head = (first + i) % repeats * step.kv_heads + kv;
+      q.stop = step.length + step.depths[q.row] + 1;
+      q.start = layer.window && q.stop > layer.window ? q.stop - layer.window : 0;
+      q.scores = rest + (size_t)i * (width + size);
+      q.sums = q.scores + width;
+      q.scale = 1.0f / sqrtf((float)size);
+      std::fill(q.sums, q.sums + size, 0.0f);
+      lowest = std::min(lowest, q.start);
+    }
+    blocks(queries, lowest,
+           [&](int from, int start, int stop, const int32_t* path) { read_keys(from, start, stop, kv, path, block); },
+           [&](Query* const* some, int count, int from) {
+             switch (count) {
+               case 1: score<1>(some, from, block); break;
+               case 2: score<2>(some, from, block); break;
+               case 3: score<3>(some, from, block); break;
+               case 4: score<4>(some, from, block); break;
+             }
+           });
+    for (Query& q : queries) soften(q, q.start / LANES * LANES);
+    blocks(queries, lowest,
+           [&](int from, int start, int stop, const int32_t* path) { read_values(from, start, stop, kv, path, block); },
+           [&](Query* const* some, int count, int from) {
+             switch (count) {
+               case 1: mix<1>(some, from, block); break;
+               case 2: mix<2>(some, from, block); break;
+               case 3: mix<3>(some, from, block); break;
+               case 4: mix<4>(some, from, block); break;
+             }
+           });
+    for (const Query& q : queries) {
+      T* y = out + ((size_t)q.row * step.heads + q.head) * size;
+      for (int d = 0; d < size; d += LANES) store(y + d, divide(load(q.sums + d), all(q.total)));
+    }
+  }
+
+  const int32_t* path(const Query& q) const { return step.paths + (size_t)q.row * step.width; }
+
+  // The positions, from the first on, that lie in the same slots for all of these queries.
+  int common(const std::vector<Query>& queries) const {
+    const int32_t* first = path(queries[0]);
+    int shared = step.depths[queries[0].row] + 1;
+    for (const Query& q : queries) {
+      const int32_t* own = path(q);
+      shared = std::min(shared, step.depths[q.row] + 1);
+      shared = (int)(std::mismatch(first, first + shared, own).first - first);
+    }
+    return step.length + shared;
+  }
+
+  // Goes through every query's positions in their order, sixteen at a time: first the text that all have in common, then,
+  // row by row, what stands behind it on the path to the row.
+  template <class Read, class Use>
+  void blocks(std::vector<Query>& queries, int lowest, Read read, Use use) const {
+    const int shared = common(queries) / LANES * LANES, count = (int)queries.size();
+    auto use_all = [&](int first, int last, int from) {
+      Query* some[4];
+      int chosen = 0;
+      for (int i = first; i < last; i++) {
+        if (queries[i].start < from + LANES) some[chosen++] = &queries[i];
+        if (chosen == 4 || (chosen && i == last - 1)) use(some, chosen, from), chosen = 0;
+      }
+    };
+    for (int from = lowest / LANES * LANES; from < shared; from += LANES) {
+      read(from, lowest, from + LANES, path(queries[0]));
+      use_all(0, count, from);
+    }
+    for (int i = 0, next; i < count; i = next) {
+      const Query& first = queries[i];
+      for (next = i; next < count && queries[next].row == first.row;) next++;
+      for (int from = std::max(shared, first.start / LANES * LANES); from < first.stop; from += LANES) {
+        read(from, first.start, first.stop, path(first));
+        use_all(i, next, from);
+      }
+    }
+  }
+};
+
+// ---- a layer ----
+
+// Queries and keys are normed where the model does that, and rotated; keys and values go into the cache.
+template <class T> static void rotate_and_write(const Step& step, const Layer& layer, T* row, int number) {
+  const int size = step.head_dim, half = size / 2, keys = step.heads, values = keys + step.kv_heads;
+  const T *cos = (const T*)step.cos + (size_t)number * size, *sin = (const T*)step.sin + (size_t)number * size;
+  std::vector<T> swapped(size);
+  for (int head = 0; head < values; head++) {
+    T* x = row + (size_t)head * size;
+    if (layer.qk_norm) norm(x, (const T*)layer.qk_norm + (size_t)head * size, x, size, step.eps);
+    std::copy(x, x + half, swapped.begin() + half);
+    std::copy(x + half, x + size, swapped.begin());
+    for (int d = 0; d < size; d += LANES) {
+      Vector turned = rounded<T>(mul(load(x + d), load(cos + d)));
+      store(x + d, fma(load(swapped.data() + d), load(sin + d), turned));
+    }
+  }
+  const int own = step.paths[(size_t)number * step.width + step.depths[number]];
+  const size_t slot = (size_t)((step.length + own) % step.slots) * step.kv_heads * size, bytes = sizeof(T) * size;
+  const size_t part = (size_t)step.slots * step.kv_heads * size;
+  T* place = (T*)step.cache + 2 * layer.number * part + slot;
+  memcpy(place, row + (size_t)keys * size, bytes * step.kv_heads);
+  memcpy(place + part, row + (size_t)values * size, bytes * step.kv_heads);
+}
+
+template <class T> struct Buffers {
+  std::vector<T> normed, qkv, attended, inner;
+  std::vector<float> scores;
+};
+
+// What the steps of a process work with, one step after the other.
+struct Workers {
+  Team team;
+  std::mutex one_at_a_time;
+  Buffers<float> floats;
+  Buffers<bf16> halves;
+  Buffers<float>& buffers(float) { return floats; }
+  Buffers<bf16>& buffers(bf16) { return halves; }
+};
+
+// Never deleted, as its threads live as long as the process. A forked process has none of them and begins anew.
+static Workers* workers = [] {
+  pthread_atfork(nullptr, nullptr, [] { workers = new Workers; });
+  return new Workers;
+}();
+
+template <class T> struct Forward {
+  const Step& step;
+  Team& team;
+  Buffers<T>& own;
+  T* x;  // (rows, hidden): what goes in, and what comes out
+  const int rows = step.rows, hidden = step.hidden, queries = rows * (step.heads / step.kv_heads);
+  const int width = (step.heads + 2 * step.kv_heads) * step.head_dim;
+  // Queries of one kv head that a member takes at once: few enough for every member to have work.
+  const int wanted = std::max(1, step.threads * 3 / step.kv_heads);
+  const int each = std::min(48, (queries + wanted - 1) / wanted);
+
+  void allocate(int inner) {
+    own.normed.resize((size_t)rows * hidden);
+    own.qkv.resize((size_t)rows * width);
+    own.attended.resize((size_t)rows * step.heads * step.head_dim);
+    own.inner.resize((size_t)rows * 2 * inner);
+    own.scores.resize(step.threads * Attention<T>{step, {}, nullptr, nullptr}.memory_for(each));
+  }
+
+  void norm_rows(const void* weight) {
+    team.share(rows, [&](int r) {
+      norm(x + (size_t)r * hidden, (const T*)weight, own.normed.data() + (size_t)r * hidden, hidden, step.eps);
+    });
+  }
+
+  void add_product(const T* input, int row_stride, const Product& p) {
+    shared_product(team, input, row_stride, rows, p, [&](int row, int output, Vector sum) {
+      if (output >= p.outputs) return;
+      T* place = x + (size_t)row * hidden + output;
+      store(place, add(load(place), with_bias<T>(sum, p, output)));
+    });
+  }
+
+  void attend(const Layer& layer, int member) {
+    norm_rows(layer.attention_norm);
+    shared_product(team, own.normed.data(), hidden, rows, layer.qkv, [&](int row, int output, Vector sum) {
+      if (output < width) store(own.qkv.data() + (size_t)row * width + output, with_bias<T>(sum, layer.qkv, output));
+    });
+    team.share(rows, [&](int r) { rotate_and_write(step, layer, own.qkv.data() + (size_t)r * width, r); });
+    const Attention<T> attention{step, layer, own.qkv.data(), own.attended.data()};
+    float* memory = own.scores.data() + member * attention.memory_for(each);
+    team.share((queries + each - 1) / each * step.kv_heads, [&](int i) {
+      const int first = i / step.kv_heads * each;
+      attention.some(i % step.kv_heads, first, std::min(queries, first + each), memory);
+    });
+    add_product(own.attended.data(), step.heads * step.head_dim, layer.out);
+  }
+
+  void think(const Layer& layer) {
+    const int inner = layer.down.inputs;
+    T* both = own.inner.data();  // (rows, 2 inner): gates, then ups
+    norm_rows(layer.mlp_norm);
+    shared_product(team, own.normed.data(), hidden, rows, layer.gate_up, [&](int row, int output, Vector sum) {
+      if (output < 2 * inner) store(both + (size_t)row * 2 * inner + output, with_bias<T>(sum, layer.gate_up, output));
+    });
+    // Gate and up become what goes down, in the place of the gates.
+    team.share(rows, [&](int r) {
+      T *gate = both + (size_t)r * 2 * inner, *up = gate + inner;
+      for (int i = 0; i < inner; i += LANES) {
+        Vector g = load(gate + i);
+        Vector active = rounded<T>(divide(g, add(all(1.0f), exponential(sub(all(0.0f), g)))));
+        store(gate + i, mul(active, load(up + i)));
+      }
+    });
+    add_product(both, 2 * inner, layer.down);
+  }
+};
+
+// 0, or 1 where there is no memory for it.
+template <class T> static int forward(const Step& step, const Layer* layers, int count, T* x) {
+  std::lock_guard<std::mutex> lock(workers->one_at_a_time);
+  Forward<T> work{step, workers->team, workers->buffers(T()), x};
+  try {
+    work.allocate(layers[0].down.inputs);
+  } catch (const std::bad_alloc&) {
+    return 1;
+  }
+  work.team.run(step.threads, [&](int member) {
+    for (int i = 0; i < count; i++) {
+      work.attend(layers[i], member);
+      work.think(layers[i]);
+    }
+  });
+  return 0;
+}
+
+template <class T> static int product(const Product& p, const T* x, int rows, T* y, int threads) {
+  std::lock_guard<std::mutex> lock(workers->one_at_a_time);
+  Team& team = workers->team;
+  team.run(threads, [&](int) {
+    shared_product(team, x, p.inputs, rows, p, [&](int row, int output, Vector sum) {
+      T lanes[LANES];
+      store(lanes, with_bias<T>(sum, p, output));
+      int count = std::min(LANES, p.outputs - output);
+      if (count > 0) memcpy(y + (size_t)row * p.outputs + output, lanes, sizeof(T) * count);
+    });
+  });
+  return 0;
+}
+
+template <class T> static int norm_all(const T* x, T* y, const T* weight, int rows, int size, float eps) {
+  for (int r = 0; r < rows; r++) norm(x + (size_t)r * size, weight, y + (size_t)r * size, size, eps);
+  return 0;
+}
+
+// ---- what a row of logits says ----
+
+static inline float number(const float* x) { return *x; }
+static inline float number(const bf16* x) {
+  uint32_t bits = (uint32_t)*x << 16;
+  float wide;
+  memcpy(&wide, &bits, 4);
+  return wide;
+}
+
+// The largest numbers of a row, found so far, in their order; of equal ones the lowest id comes first.
+struct Best {
+  int count, found;
+  int32_t* ids;
+  float* values;
+
+  void offer(float value, int id) {  // ids in rising order
+    if (found == count && !(value > values[count - 1])) return;
+    int place = found < count ? found++ : count - 1;
+    for (; place > 0 && value > values[place - 1]; place--) {
+      ids[place] = ids[place - 1];
+      values[place] = values[place - 1];
+    }
+    ids[place] = id;
+    values[place] = value;
+  }
+};
+
+// False where a number of the row is none.
+template <class T> static bool find_best(const T* x, int size, Best best) {
+  int i = 0;
+  for (; i < size && (i < best.count || size - i < LANES); i++) {
+    if (number(x + i) != number(x + i)) return false;
+    best.offer(number(x + i), i);
+  }
+  for (; i < size; i += LANES) {
+    const int from = std::min(i, size - LANES), seen = i - from;
+    unsigned bits = above(load(x + from), all(best.values[best.count - 1])) >> seen << seen;
+    for (; bits; bits &= bits - 1) {
+      const int id = from + __builtin_ctz(bits);
+      if (number(x + id) != number(x + id)) return false;
+      best.offer(number(x + id), id);
+    }
+  }
+  return true;
+}
+
+// The sum of e to the power of each number's distance from the largest, times `scale`.
+template <class T> static float total_of(const T* x, int size, float largest, float scale) {
+  const int stretch = 64 * LANES;  // short sums of sums lose less
+  float total = 0.0f, lanes[LANES];
+  for (int from = 0; from < size; from += stretch) {
+    const int until = std::min(size, from + stretch);
+    Vector sum = all(0.0f);
+    int i = from;
+    for (; i + LANES <= until; i += LANES)
+      sum = add(sum, exponential(mul(sub(load(x + i), all(largest)), all(scale))));
+    if (i < until) {
+      for (int j = 0; j < LANES; j++) lanes[j] = i + j < until ? (number(x + i + j) - largest) * scale : -INFINITY;
+      float powers[LANES];
+      store(powers, exponential(load(lanes)));
+      for (int j = 0; j < until - i; j++) total += powers[j];
+    }
+    total += lane_sum(sum);
+  }
+  return total;
+}
+
+// 0, or 1 where a number is none. Without `totals` only the largest numbers are looked for.
+template <class T>
+static int summarize(const T* x, int rows, int size, int count, float scale, int32_t* ids, float* values,
+                     float* totals, int threads) {
+  std::lock_guard<std::mutex> lock(workers->one_at_a_time);
+  Team& team = workers->team;
+  std::atomic<int> spoilt{0};
+  team.run(std::min(threads, rows), [&](int) {
+    team.share(rows, [&](int r) {
+      const T* row = x + (size_t)r * size;
+      Best best{count, 0, ids + (size_t)r * count, values + (size_t)r * count};
+      if (!find_best(row, size, best)) spoilt = 1;
+      else if (totals) totals[r] = total_of(row, size, best.values[0], scale);
+    });
+  });
+  return spoilt;
+}
+
+extern "C" {
+int summarize_bfloat16(const void* x, int rows, int size, int count, float scale, int32_t* ids, float* values,
+                       float* totals, int threads) {
+  return summarize((const bf16*)x, rows, size, count, scale, ids, values, totals, threads);
+}
+int summarize_float32(const void* x, int rows, int size, int count, float scale, int32_t* ids, float* values,
+                      float* totals, int threads) {
+  return summarize((const float*)x, rows, size, count, scale, ids, values, totals, threads);
+}
+int forward_bfloat16(const Step* s, const Layer* layers, int n, void* x) { return forward(*s, layers, n, (bf16*)x); }
+int forward_float32(const Step* s, const Layer* layers, int n, void* x) { return forward(*s, layers, n, (float*)x); }
+int product_bfloat16(const Product* p, const void* x, int rows, void* y, int threads) {
+  return product(*p, (const bf16*)x, rows, (bf16*)y, threads);
+}
+int product_float32(const Product* p, const void* x, int rows, void* y, int threads) {
+  return product(*p, (const float*)x, rows, (float*)y, threads);
+}
+int norm_bfloat16(const void* x, void* y, const void* weight, int rows, int size, float eps) {
+  return norm_all((const bf16*)x, (bf16*)y, (const bf16*)weight, rows, size, eps);
+}
+int norm_float32(const void* x, void* y, const void* weight, int rows, int size, float eps) {
+  return norm_all((const float*)x, (float*)y, (const float*)weight, rows, size, eps);
+}
+}

@@ -1,0 +1,76 @@
+"""Products with weights that are laid out for the compiled code."""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from typing import Any
+
+import torch
+from torch.nn.functional import pad
+
+from .build import library
+
+_BLOCK = 32  # outputs whose weights lie side by side, as in decoder.cpp
+_DTYPES = {torch.float32: "float32", torch.bfloat16: "bfloat16"}
+
+
+class ProductStruct(ctypes.Structure):
+    """`Product` of decoder.cpp."""
+
+    _fields_ = [
+        ("weight", ctypes.c_void_p),
+        ("bias", ctypes.c_void_p),
+        ("outputs", ctypes.c_int32),
+        ("inputs", ctypes.c_int32),
+    ]
+
+
+class NativeProduct:
+    """A linear layer of compiled code: (T, inputs) -> (T, outputs). A row's numbers do not depend on its neighbours."""
+
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None) -> None:  # (outputs, inputs), (outputs,)
+        self.outputs, self.inputs = weight.shape
+        missing, step = -self.outputs % _BLOCK, 2 if weight.dtype == torch.bfloat16 else 1
+        blocks = pad(weight, (0, 0, 0, missing)).view(-1, _BLOCK, self.inputs // step, step)
+        self._weight = blocks.transpose(1, 2).contiguous()
+        self._bias = None if bias is None else pad(bias, (0, missing)).contiguous()
+        self.struct = ProductStruct(
+            self._weight.data_ptr(), None if self._bias is None else self._bias.data_ptr(), self.outputs, self.inputs
+        )
+        self._call = function("product", weight.dtype)
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        """Multiply."""
+        x, y = x.contiguous(), x.new_empty(x.shape[0], self.outputs)
+        self._call(ctypes.byref(self.struct), x.data_ptr(), x.shape[0], y.data_ptr(), torch.get_num_threads())
+        return y
+
+
+def has_native(device: torch.device, dtype: torch.dtype) -> bool:
+    """Whether the compiled code runs numbers of that dtype on that device."""
+    return device.type == "cpu" and dtype in _DTYPES and library() is not None
+
+
+def fits(weight: torch.Tensor) -> bool:
+    """Whether a weight can be laid out for the compiled code."""
+    return weight.shape[1] % 2 == 0 and has_native(weight.device, weight.dtype)
+
+
+@cache
+def function(name: str, dtype: torch.dtype) -> Any:
+    """One of the compiled functions."""
+    loaded = library()
+    assert loaded is not None
+    found = getattr(loaded, f"{name}_{_DTYPES[dtype]}")
+    found.restype, found.argtypes = ctypes.c_int, _ARGUMENTS[name]
+    return found
+
+
+_ADDRESS, _COUNT, _NUMBER = ctypes.c_void_p, ctypes.c_int, ctypes.c_float
+_ARGUMENTS = {
+    "product": [_ADDRESS, _ADDRESS, _COUNT, _ADDRESS, _COUNT],
+    "norm": [_ADDRESS, _ADDRESS, _ADDRESS, _COUNT, _COUNT, _NUMBER],
+    "summarize": [_ADDRESS, _COUNT, _COUNT, _COUNT, _NUMBER, _ADDRESS, _ADDRESS, _ADDRESS, _COUNT],
+    "forward": [_ADDRESS, _ADDRESS, _COUNT, _ADDRESS],
+}
