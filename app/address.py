@@ -4,7 +4,7 @@ screen=run|race (Gradio has a "page" of its own)   run=ID of a recording or of a
 step, phase, view, node: a place in the run; the node after the last one is the token that the target wrote itself
 model, method, methods (of a race)
 p.NAME: parameters that differ from their defaults   preset.METHOD: in a race   length, temperature, top_k, ..., seed
-example=ID, or prompt=TEXT, or chat=JSON messages   reference=TEXT
+example=ID, or prompt=TEXT, or raw=TEXT without the model's chat template, or chat=JSON messages   reference=TEXT
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ class PageState:
     sampling: dict[str, JSON] = field(default_factory=dict)
     example: str | None = None
     prompt: Prompt | None = None
+    raw: bool = False  # whether the prompt is fed without the model's chat template
     reference: str = ""
     length: int | None = None
     place: dict[str, JSON] = field(default_factory=dict)  # step, phase, view, node
@@ -77,6 +78,7 @@ def parse(query: Mapping[str, str], catalog: Mapping[str, Entry]) -> PageState:
     state.methods = take("methods", _methods, ())
     state.example = take("example", _one_of(tuple(EXAMPLES)), None)
     state.prompt = take("prompt", check_prompt, None)
+    state.prompt, state.raw = take("raw", check_prompt, state.prompt), "raw" in given
     state.prompt = take("chat", _chat, state.prompt)
     state.reference = take("reference", check_reference, "")
     state.length = take("length", lambda text: check_count("the length", whole(text), 1, LIMITS.new_tokens), None)
@@ -110,8 +112,8 @@ def write_race(orders: Sequence[Order], example: str | None = None) -> str:
 def _encode(fields: dict[str, Any], order: Order, example: str | None) -> str:
     """Add sampling, length and prompt to the fields, and encode them; texts that are too long are left out."""
     fields |= {name: value for name, value in order.sampling.to_json().items() if value != Sampling().to_json()[name]}
-    fields |= {"length": order.max_new_tokens} | _prompt_field(order.prompt, example)
-    for text in ("", "reference", "prompt", "chat"):
+    fields |= {"length": order.max_new_tokens} | _prompt_field(order, example)
+    for text in ("", "reference", "prompt", "raw", "chat"):
         fields.pop(text, None)
         query, characters = urlencode(fields), sum(len(key) + len(str(value)) for key, value in fields.items())
         if characters <= LIMITS.address_characters - _RESERVED and len(query) <= LIMITS.address_bytes:
@@ -119,12 +121,13 @@ def _encode(fields: dict[str, Any], order: Order, example: str | None) -> str:
     return query
 
 
-def _prompt_field(prompt: Prompt, example: str | None) -> dict[str, str]:
-    known = EXAMPLES.get(example or "")
-    if known is not None and prompt in (known.prompt, tuple(dict(message) for message in known.messages)):
+def _prompt_field(order: Order, example: str | None) -> dict[str, str]:
+    known, prompt = EXAMPLES.get(example or ""), order.prompt
+    conversation = None if known is None else tuple(dict(message) for message in known.messages)
+    if known is not None and not order.raw and prompt in (known.prompt, conversation):
         return {"example": known.id}
     if isinstance(prompt, str):
-        return {"prompt": prompt}
+        return {"raw" if order.raw else "prompt": prompt}
     return {"chat": json.dumps(prompt, ensure_ascii=False, separators=(",", ":"))}
 
 

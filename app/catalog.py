@@ -2,7 +2,7 @@
 
 [[model]]
 name = "smol"                          # the page and its addresses use this name
-model = "org/model"                    # a hub id or a folder
+model = "org/model"                    # a hub id, a folder, a GGUF file, or "smollm2"
 revision = "0123...40 hex digits"      # of a hub id: if the weights changed, recorded runs would not match them
 draft = "org/small"                    # and draft_revision; optional, as all that follow
 medusa = "path"                        # also kangaroo and datastore
@@ -20,8 +20,10 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from decoding import smollm2
 from decoding.embedded import FOLDERS, MEDUSA_2, PARTS, TARGET
-from decoding.errors import ModelError, ParamError
+from decoding.errors import ModelError, ModelMissingError, ParamError
+from decoding.hub import fetch, fetched
 
 if TYPE_CHECKING:
     from decoding.engine import Engine
@@ -30,10 +32,9 @@ Report = Callable[[str, float], None]  # takes the phase and the share of it tha
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._ -]{0,63}")
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 _REVISION = re.compile(r"[0-9a-f]{40}")
-_FILES = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"]
 _LARGEST_FILE = 2**20
 _PARTS = ("medusa", "kangaroo", "datastore")
-_SHIPPED = {*FOLDERS, "toy"}  # names that stand for models of this repository
+_SHIPPED = {*FOLDERS, smollm2.NAME, "toy"}  # names that the engine knows itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ class Entry:
     datastore: str | None = None
     device: str | None = None
     dtype: str | None = None
+    download: bool = True  # whether the hub may be asked; a file's entries always may
 
     @property
     def parts(self) -> frozenset[str]:
@@ -70,12 +72,38 @@ class Entry:
         torch.set_num_threads(max(1, (os.cpu_count() or 1) - 1))
 
         transformers.logging.set_verbosity_error()  # its advice is not about our way of loading
-        draft = None if self.draft is None else _place(self.draft, self.draft_revision, report)
-        parts = {part: getattr(self, part) for part in _PARTS}
-        where = _place(self.model, self.revision, report)
-        engine = load(where, draft=draft, **parts, device=self.device, dtype=self.dtype, progress=report)
+        draft = None if self.draft is None else self._place(self.draft, self.draft_revision, report)
+        where = self._place(self.model, self.revision, report)
+        engine = load(
+            where,
+            draft=draft,
+            medusa=self.medusa,
+            kangaroo=self.kangaroo,
+            datastore=self.datastore,
+            device=self.device,
+            dtype=self.dtype,
+            download=self.download,
+            progress=report,
+        )
         self._name(engine)
         return engine
+
+    def _place(self, place: str, revision: str | None, report: Report) -> str:
+        """A folder or file unchanged; for a hub id, the folder of its downloaded files at the given commit."""
+        if place in _SHIPPED or _is_local(place):
+            return place
+        if revision is None:  # a folder that was deleted since the catalog was read; it must not be searched on the hub
+            raise ModelError(
+                f"{place[:200]!r} is not a folder that can be read: correct the catalog, or restore the folder"
+            )
+        if self.download:
+            return str(fetch(place, report, revision=revision))
+        found = fetched(place, revision=revision)
+        if found is None:
+            raise ModelMissingError(
+                f"{self.name} is not on this machine, and the hub does not send {place!r} now: try again later"
+            )
+        return str(found)
 
     def _name(self, engine: Engine) -> None:
         """Replace the names on the models' cards, which are folders of this machine, by public names.
@@ -95,6 +123,45 @@ class Entry:
 POCKET = Entry(TARGET, TARGET)
 _WITH_HEADS = Entry(MEDUSA_2, MEDUSA_2)
 EMBEDDED = {entry.name: entry for entry in (POCKET, _WITH_HEADS) if entry is POCKET or FOLDERS[entry.model].is_dir()}
+SMOLLM2 = Entry("SmolLM2 135M", smollm2.NAME)
+# For machines that can hold them; their drafters speak the same tokens.
+_LARGE = {
+    Entry(
+        "SmolLM2 1.7B",
+        "HuggingFaceTB/SmolLM2-1.7B-Instruct",
+        "31b70e2e869a7173562077fd711b654946d38674",
+        draft=smollm2.NAME,
+    ): 3.4e9,
+    Entry("Mistral 7B", "mistralai/Mistral-7B-Instruct-v0.1", "73068f3702d050a2fd5aa2ca1e612e5036429398"): 14.5e9,
+    Entry(
+        "Qwen3 8B",
+        "Qwen/Qwen3-8B",
+        "b968826d9c46dd6066d109eabc6255188de91218",
+        draft="Qwen/Qwen3-0.6B",
+        draft_revision="c1899de289a04d12100db370d81485cdf75e47ca",
+    ): 18e9,
+}  # bytes of weights in bfloat16, the drafter's included
+_ROOM = 1.3  # times the weights: what they are read through, the cache, and the page
+
+
+def default_catalog(download: bool = False) -> dict[str, Entry]:
+    """What a page offers whose owner has listed no models: those that ship, SmolLM2, and what this machine can hold.
+
+    Without `download` a large model is offered only where its files have been fetched already, and no visitor's click
+    makes the machine fetch any.
+    """
+    held = [entry for entry, size in _LARGE.items() if _ROOM * size <= _memory()]
+    held = [entry for entry in held if download or fetched(entry.model, revision=entry.revision) is not None]
+    offered = [replace(entry, download=download) for entry in (SMOLLM2, *held)]
+    return EMBEDDED | {entry.name: entry for entry in offered}
+
+
+def _memory() -> float:
+    """Bytes of this machine's memory; 0 where the system does not say."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return 0.0
 
 
 def read_catalog(path: str | Path) -> dict[str, Entry]:
@@ -131,7 +198,7 @@ def choose(catalog: Mapping[str, Entry], name: object) -> Entry:
 
 def _entry(row: object, number: int) -> Entry:
     where = f"model {number} of the catalog"
-    known = [field.name for field in fields(Entry)]
+    known = [field.name for field in fields(Entry) if field.name != "download"]
     if not isinstance(row, dict) or not all(isinstance(value, str) and value for value in row.values()):
         raise ParamError(f"{where} must be a table of texts")
     if unknown := sorted(set(row) - set(known)):
@@ -148,29 +215,12 @@ def _entry(row: object, number: int) -> Entry:
 
 
 def _is_hub_id(place: str) -> bool:
-    return place not in _SHIPPED and not _is_folder(place) and _HUB_ID.fullmatch(place) is not None
+    return place not in _SHIPPED and not _is_local(place) and _HUB_ID.fullmatch(place) is not None
 
 
-def _is_folder(place: str) -> bool:
+def _is_local(place: str) -> bool:
+    """Whether it is a model folder or a file of one."""
     try:
-        return Path(place).is_dir()
+        return Path(place).is_dir() or (place.lower().endswith(".gguf") and Path(place).is_file())
     except OSError:  # a name that no file system takes, or behind a folder that may not be read
         return False
-
-
-def _place(place: str, revision: str | None, report: Report) -> str:
-    """A folder unchanged; for a hub id, the folder of its downloaded files at the given commit."""
-    if place in _SHIPPED or _is_folder(place):
-        return place
-    if revision is None:  # a folder that was deleted since the catalog was read; it must not be searched on the hub
-        raise ModelError(
-            f"{place[:200]!r} is not a folder that can be read: correct the catalog, or restore the folder"
-        )
-    from huggingface_hub import snapshot_download
-
-    report(f"fetching {place}", 0.0)
-    try:
-        return str(snapshot_download(place, revision=revision, allow_patterns=_FILES))
-    except Exception as error:  # the hub's client passes on the errors of several network libraries
-        reason = " ".join(str(error).split())[:300]
-        raise ModelError(f"the model {place!r} could not be fetched ({reason}): try again later") from None

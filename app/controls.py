@@ -32,6 +32,7 @@ class Order:
     sampling: Sampling
     prompt: Prompt
     max_new_tokens: int
+    raw: bool = False  # whether a prompt that is a text is fed as it is, and not as a turn of a chat
     reference: str = ""  # a document to copy from
     compare: bool = False  # whether to decode the prompt again autoregressively, to measure the speedup
 
@@ -52,6 +53,7 @@ def order(
     max_new_tokens: object,
     reference: object = "",
     compare: object = False,
+    raw: object = False,
 ) -> Order:
     """Check all settings; raises ParamError for the first that is invalid."""
     entry, kind = choose(catalog, model), find_method(method if isinstance(method, str) else None)
@@ -70,6 +72,7 @@ def order(
         max_new_tokens=check_count("the number of new tokens", whole(max_new_tokens), 1, LIMITS.new_tokens),
         reference=check_reference(reference) if kind.takes_reference else "",
         compare=compare is True,
+        raw=raw is True,
     )
 
 

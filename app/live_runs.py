@@ -29,6 +29,7 @@ from .trace_store import Proof, StoredRun, TraceStore, new_id
 if TYPE_CHECKING:
     from decoding.chat import Chat
     from decoding.engine import Engine
+    from decoding.request import Prompt
     from decoding.run import Run
 
 RACE = " race"  # suffix to the name of a tab: its race and its run go on side by side
@@ -178,7 +179,7 @@ class LiveRuns:
         seconds: float = LIMITS.seconds,
     ) -> Iterator[RunWriter]:
         """A run of the engine for the block, which must iterate over its steps; closes the run."""
-        prompt = engine.encode(order.prompt if isinstance(order.prompt, str) else list(order.prompt))
+        prompt = engine.encode(_prompt(engine, order))
         context = engine.model.card.context
         if len(prompt) > min(LIMITS.prompt_tokens, context - 1):
             room = max(1, min(LIMITS.prompt_tokens, context - order.max_new_tokens))
@@ -266,6 +267,12 @@ class LiveRuns:
         memory = memory if model == order.entry.name else {}
         self._memories.put(job.client, job.tab, (order.entry.name, memory))
         return memory
+
+
+def _prompt(engine: Engine, order: Order) -> Prompt:
+    if isinstance(order.prompt, str):
+        return order.prompt if order.raw else engine.as_turn(order.prompt)
+    return list(order.prompt)
 
 
 def _measure_speedup(

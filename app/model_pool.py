@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from decoding.errors import ModelError, SpecscopeError
+from decoding.errors import ModelError, ModelMissingError, SpecscopeError
 
 from .catalog import Entry
 from .limits import LIMITS
@@ -48,6 +48,9 @@ class Loading:
             if self._method is not None:
                 engine.prepare(self._method, self._report)
             self._engine = engine
+        except ModelMissingError as error:
+            _log.warning("%s", error)
+            self._error = error
         except SpecscopeError as error:  # its message names folders of the host
             _log.warning("%s cannot be loaded: %s", self._entry.name, error)
             self._error = self._public_error()

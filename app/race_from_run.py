@@ -55,7 +55,7 @@ def _copy_settings(app_state: AppState, trace: Trace, state: PageState, remarks:
     state.sampling = find_sampling(header.sampling).to_json()
     state.length = state.length or min(header.max_new_tokens, LIMITS.new_tokens)
     if state.prompt is None and state.example is None:
-        text, same_tokens = _prompt_text(app_state, entry, trace)
+        text, state.raw, same_tokens = _prompt_text(app_state, entry, trace)
         state.prompt = check_prompt(text)
         state.example = next((known.id for known in EXAMPLES.values() if known.prompt == text), None)
         if not same_tokens:
@@ -68,19 +68,21 @@ def _entry(app_state: AppState, header: Header) -> Entry | None:
     return next((entry for entry in app_state.catalog.values() if name in (entry.name, entry.model)), None)
 
 
-def _prompt_text(app_state: AppState, entry: Entry | None, trace: Trace) -> tuple[str, bool]:
-    """The prompt as text, and whether the model's tokenizer turns it into exactly the tokens of the trace."""
+def _prompt_text(app_state: AppState, entry: Entry | None, trace: Trace) -> tuple[str, bool, bool]:
+    """The prompt as text, whether it is fed as it is, and whether exactly the tokens of the trace come of that."""
     prompt = trace.header.prompt
     pieces = [trace.texts.get(token, "") for token in prompt]
     spelled = "".join(pieces)
     engine = None if entry is None else app_state.runs.models.request(entry).wait(_LOAD_TIMEOUT)
     if engine is None:
-        return spelled, False
+        return spelled, False, False
+    if message := engine.codec.message_of(prompt):
+        return message, False, True
     plain = engine.codec.decode(prompt)  # without the special tokens, which the tokenizer adds to a text
     for text in (plain, spelled, "".join(pieces[1:])):
         if text.strip() and _encode(engine, text) == list(prompt):
-            return text, True
-    return plain, False
+            return text, True, True
+    return plain, True, False
 
 
 def _encode(engine: Engine, text: str) -> list[int]:

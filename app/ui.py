@@ -15,7 +15,7 @@ import gradio as gr
 from decoding.errors import ParamError, TraceError
 
 from . import log, malloc, server
-from .catalog import EMBEDDED, read_catalog
+from .catalog import default_catalog, read_catalog
 from .events import QUICK, tolerant
 from .middleware.origin import Owner
 from .state import AppState
@@ -121,16 +121,23 @@ def _sentences(problems: list[str]) -> str:
     return " ".join(as_sentence(problem) for problem in problems[:_MAX_PROBLEMS])
 
 
-def make_state(replay_only: bool, models: str | None, model: str | None) -> AppState:
+def make_state(replay_only: bool, models: str | None, model: str | None, download: bool = False) -> AppState:
     """The application state for the arguments of the command line."""
-    catalog = dict(EMBEDDED) if models is None else read_catalog(models)
+    catalog = default_catalog(download) if models is None else read_catalog(models)
     if model is not None and model not in catalog:
         raise ParamError(f"there is no model {model[:64]!r} in the catalog; choose one of {', '.join(catalog)}")
     return AppState(catalog, model or next(iter(catalog)), replay_only)
 
 
 def serve(
-    host: str, port: int, *, replay_only: bool, models: str | None, model: str | None, owner: Owner = _DEFAULT_OWNER
+    host: str,
+    port: int,
+    *,
+    replay_only: bool,
+    models: str | None,
+    model: str | None,
+    download: bool = False,
+    owner: Owner = _DEFAULT_OWNER,
 ) -> None:
     """Serve the page until a signal arrives; the default model is loaded in the background."""
     log.configure()
@@ -139,7 +146,7 @@ def serve(
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
-    app_state = make_state(replay_only, models, model)
+    app_state = make_state(replay_only, models, model, download)
     landing = app_state.recordings.landing
     site = server.Site(app_state.calls.recording_lines(landing.id) if landing else "")
     running = server.launch(build(app_state), site, host, port, app_state.tracker, owner)

@@ -11,6 +11,7 @@ from .errors import ParamError
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
+_PROBE = "the message"
 Message = Mapping[str, str]  # {"role": "system" | "user" | "assistant", "content": "..."}
 
 
@@ -33,20 +34,40 @@ class Codec:
 
     def encode_chat(self, messages: Sequence[Message]) -> list[int]:
         """A conversation's ids through the model's own template, ready for the assistant's answer."""
-        if self.tokenizer is None or not self.tokenizer.chat_template:
+        if not self.has_chat_template:
             raise ParamError("this model has no chat template: give the prompt as plain text")
         for message in messages:
             fields = [message.get(name) for name in ("role", "content")] if isinstance(message, Mapping) else [None]
             if not all(isinstance(field, str) for field in fields):
                 raise ParamError('every message of a chat needs a "role" and a "content", both texts')
-        clean = [{"role": m["role"], "content": _writable(m["content"])} for m in messages]
+        text = self._through_template([{"role": m["role"], "content": _writable(m["content"])} for m in messages])
+        ids: list[int] = self.tokenizer.encode(text, add_special_tokens=False)
+        return ids
+
+    def _through_template(self, messages: list[dict[str, str]]) -> str:
         try:
-            text = self.tokenizer.apply_chat_template(clean, tokenize=False, add_generation_prompt=True)
+            text: str = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         except Exception as error:  # a template is a program of the model's author: it may raise anything
             reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
             raise ParamError(f"the model's chat template refuses this conversation: {reason}") from None
-        ids: list[int] = self.tokenizer.encode(text, add_special_tokens=False)
-        return ids
+        return text
+
+    @property
+    def has_chat_template(self) -> bool:
+        """Whether the model was made for conversations, and says in which form it reads them."""
+        return self.tokenizer is not None and bool(self.tokenizer.chat_template)
+
+    def message_of(self, ids: Sequence[int]) -> str | None:
+        """The message in a prompt that is one turn of a chat and nothing else; None for any other prompt."""
+        if not self.has_chat_template:
+            return None
+        # The template's own words around a message, which is found again between them.
+        before, found, behind = self._through_template([{"role": "user", "content": _PROBE}]).partition(_PROBE)
+        whole: str = self.tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False)
+        if not found or not (whole.startswith(before) and whole.endswith(behind)):
+            return None
+        message = whole[len(before) : len(whole) - len(behind)]
+        return message if self.encode_chat([{"role": "user", "content": message}]) == list(ids) else None
 
     def decode(self, ids: Sequence[int]) -> str:
         """Plain text of some tokens, special ones left out."""

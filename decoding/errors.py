@@ -4,6 +4,7 @@ SpecscopeError (a ValueError)
 ├── ParamError            a method parameter, sampling setting, prompt or flag cannot be used
 │   └── OptionError       a keyword that `decode` and `generate` do not have (a TypeError too)
 ├── ModelError            a model folder, id or pair of models cannot be used
+│   └── ModelMissingError a model that this machine neither holds nor may fetch
 ├── TraceError            a trace file is damaged, of another version, or hostile
 │   ├── NotJsonError      a line of it is not JSON                           decoding/trace/json_line.py
 │   ├── CutOffError       it ends in the middle of a line                    decoding/trace/lines.py
@@ -29,6 +30,10 @@ class OptionError(ParamError, TypeError):
 
 class ModelError(SpecscopeError):
     """A model, or a pair of models, cannot be used."""
+
+
+class ModelMissingError(ModelError):
+    """A model is not on this machine. Its sentence names no folder, so that visitors of a page may read it."""
 
 
 class TraceError(SpecscopeError):

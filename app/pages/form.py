@@ -24,7 +24,7 @@ from ..limits import LIMITS
 
 Component = gr.components.Component
 Update = dict[Any, Any]  # component -> its new value, or gr.update
-TEXT, CHAT = "Text", "Chat"
+MESSAGE, CHAT, RAW = "Message", "Chat", "Raw"
 _OWN = "own settings"  # shown for settings that match no preset
 _SLIDER_VALUES = 64  # a whole number with more possible values gets a number field, not a slider
 _PROMPT = "What is the dish of Ablow?"
@@ -117,7 +117,7 @@ class SamplingControls:
 
 @dataclass(slots=True)
 class PromptControls:
-    """The controls of the prompt: a text, or the next message of a conversation."""
+    """The controls of the prompt: a message, the next message of a conversation, or a text without a template."""
 
     mode: gr.Radio
     example: gr.Dropdown
@@ -136,7 +136,9 @@ class PromptControls:
         choices = [("None: write your own prompt", ""), *((example.label, example.id) for example in EXAMPLES.values())]
         example = gr.Dropdown(choices, value="", label="Example", elem_id=f"{prefix}-example")
         hint = gr.Markdown("", visible=False, elem_classes="app-hint")
-        mode = gr.Radio([TEXT, CHAT], value=TEXT, label="Prompt", elem_id=f"{prefix}-mode", elem_classes="app-mode")
+        mode = gr.Radio(
+            [MESSAGE, CHAT, RAW], value=MESSAGE, label="Prompt", elem_id=f"{prefix}-mode", elem_classes="app-mode"
+        )
         text = gr.Textbox(
             _PROMPT,
             label="Text",
@@ -176,12 +178,13 @@ class PromptControls:
         self.mode.change(tolerant(shown), self.mode, [self.text, self.chat], **QUICK)
         self.fresh.click(lambda: ("[]", "", ""), None, [self.history, self.transcript, self.message], **QUICK)
 
-    def show(self, prompt: Prompt, example: str = "") -> Update:
+    def show(self, prompt: Prompt, example: str = "", raw: bool = False) -> Update:
         """Put a prompt into the controls."""
         known = EXAMPLES.get(example)
         hint = {self.hint: gr.update(value=known.shows if known else "", visible=known is not None)}
         if isinstance(prompt, str):
-            return {**hint, self.mode: TEXT, self.text: gr.update(value=prompt, visible=True), **self._chat(False, [])}
+            shown = {self.mode: RAW if raw else MESSAGE, self.text: gr.update(value=prompt, visible=True)}
+            return hint | shown | self._chat(False, [])
         system = prompt[0]["content"] if prompt[0]["role"] == "system" else ""
         rest = list(prompt[1:] if system else prompt)
         shown = {self.mode: CHAT, self.text: gr.update(visible=False), self.system: system}

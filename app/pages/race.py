@@ -19,7 +19,7 @@ from ..limits import LIMITS
 from ..state import AppState
 from ..streaming import fault_lines
 from ..viewer import race_viewer
-from .form import PromptControls, SamplingControls, Update, prompt_of, values_of
+from .form import RAW, PromptControls, SamplingControls, Update, prompt_of, values_of
 from .form_values import on_click, parse_values
 
 _USUAL = ("autoregressive", "lookahead", "draft_model", "prompt_lookup")
@@ -89,6 +89,7 @@ class RaceForm:
                 sampling=values_of(Sampling, self.sampling.fields, given),
                 prompt=prompt,
                 max_new_tokens=given[self.length],
+                raw=values["mode"] == RAW,
             )
             for name in races.check_lanes(given[self.methods])
         ]
@@ -146,7 +147,9 @@ class RaceForm:
         if state.example:
             shown |= self.show_example(state.example) | {self.prompt.example: state.example}
         if state.prompt is not None:
-            shown |= self.prompt.show(state.prompt, state.example or "") | {self.prompt.example: state.example or ""}
+            shown |= self.prompt.show(state.prompt, state.example or "", state.raw) | {
+                self.prompt.example: state.example or ""
+            }
         return shown | {self.sampling.fields[name]: value for name, value in state.sampling.items()}
 
     @property

@@ -21,6 +21,7 @@ from ..limits import LIMITS
 from ..state import AppState
 from ..streaming import fault_lines
 from .form import (
+    RAW,
     MethodControls,
     PromptControls,
     SamplingControls,
@@ -113,6 +114,7 @@ class RunForm:
             max_new_tokens=given[self.length],
             reference=given[method.reference] if method and method.reference is not None else "",
             compare=given[self.compare],
+            raw=values["mode"] == RAW,
         )
 
     def start(self, form: object, request: gr.Request) -> Iterator[str]:
@@ -186,7 +188,7 @@ class RunForm:
         if state.length:
             shown[self.length] = state.length
         if state.prompt is not None:
-            shown |= self.prompt.show(state.prompt)
+            shown |= self.prompt.show(state.prompt, raw=state.raw)
         elif state.example:
             shown |= self.show_example(state.example) | {self.prompt.example: state.example}
             if state.method:

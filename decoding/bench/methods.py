@@ -148,7 +148,7 @@ def _runner(engine: Engine, method: str, params: Mapping[str, JSON]) -> Runner:
 
 def as_prompt(engine: Engine, chat: Sequence[tuple[str, str]]) -> Prompt:
     """Roles and texts as the model reads them: through its own template, or line by line where it has none."""
-    if engine.codec.tokenizer is None or not engine.codec.tokenizer.chat_template:
+    if not engine.codec.has_chat_template:
         return "\n".join(text for _, text in chat)
     return [{"role": role, "content": text} for role, text in chat]
 

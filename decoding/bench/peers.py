@@ -28,7 +28,7 @@ def _transformers(name: str, engine: Engine) -> Runner:
 
     from ..model.files import find_folder
 
-    folder = find_folder(name, lambda what, share: None)
+    folder = find_folder(name, lambda what, share: None, engine.model.dtype)
     try:
         model: Any = AutoModelForCausalLM.from_pretrained(
             folder, dtype=engine.model.dtype, trust_remote_code=False, use_safetensors=True, local_files_only=True

@@ -15,6 +15,7 @@ from ..errors import ParamError
 from ..loader import load
 from .progress import Progress
 
+_MODELS = '"pocket", "smollm2", "toy", a model folder, a GGUF file or a hub id'
 LARGEST_PROMPT = 2**20  # bytes: several times the longest context
 
 
@@ -30,7 +31,12 @@ def add_model_flags(parser: argparse.ArgumentParser, model: str | None = TARGET)
     """Add the flags that choose a model and its device."""
     group = parser.add_argument_group("model")
     shown = f" (default: {model})" if model else " (default: the model of the trace)"
-    group.add_argument("--model", default=model, metavar="NAME", help=f'"pocket", "toy", a folder or a hub id{shown}')
+    group.add_argument(
+        "--model",
+        default=model,
+        metavar="NAME",
+        help=f"{_MODELS}{shown}",
+    )
     group.add_argument(
         "--draft", metavar="NAME", help="a smaller model with the same tokenizer (pocket and the toy include one)"
     )
@@ -59,10 +65,21 @@ def load_engine(arguments: argparse.Namespace, model: str | None = None) -> Engi
         import transformers
 
         transformers.logging.set_verbosity_error()  # its advice is not about our way of loading
-    given = {part: getattr(arguments, part) for part in ("draft", "medusa", "kangaroo", "datastore")}
-    named = {part: None if path is None else clean(path) for part, path in given.items()}
+
+    def named(path: str | None) -> str | None:
+        return None if path is None else clean(path)
+
     with Progress() as progress:
-        return load(name, **named, device=arguments.device, dtype=arguments.dtype, progress=progress)
+        return load(
+            name,
+            draft=named(arguments.draft),
+            medusa=named(arguments.medusa),
+            kangaroo=named(arguments.kangaroo),
+            datastore=named(arguments.datastore),
+            device=arguments.device,
+            dtype=arguments.dtype,
+            progress=progress,
+        )
 
 
 def whole(flag: str, text: str, low: int, high: int) -> int:

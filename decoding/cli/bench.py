@@ -8,12 +8,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from .. import embedded
+from .. import embedded, smollm2
 from ..bench.methods import bench
 from ..bench.peers import find_peers
 from ..errors import ParamError
 from ..methods import METHODS
-from ..prompts.tasks import Task, read_tasks
+from ..prompts.tasks import ENGLISH, Task, find_tasks, read_tasks, suite
 from ..toy import NOTE, TASKS
 from ..types import JSON
 from .arguments import add_json_flag, add_model_flags, check_place, clean, load_engine, pairs, whole
@@ -33,7 +33,11 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--param", action="append", default=[], metavar="METHOD.NAME=VALUE", help="such as lookahead.W=8; repeatable"
     )
-    parser.add_argument("--tasks", metavar="FILE", help="Spec-Bench questions, or JSON lines with a prompt or turns")
+    parser.add_argument(
+        "--tasks",
+        metavar="FILE",
+        help='"english", or a file: Spec-Bench questions, or JSON lines with a prompt or turns',
+    )
     parser.add_argument("--limit", metavar="N", help="the first N tasks only")
     parser.add_argument("--max-new-tokens", default="128", metavar="N")
     parser.add_argument("--ignore-end", action="store_true", help="continue after the end of the text")
@@ -77,14 +81,16 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def read_questions(file: str | None, model: str, limit: int | None) -> tuple[Task, ...]:
-    """The tasks of the file, or those that come with an embedded model."""
+    """The tasks of the file or of the suite of that name, or those that belong to the model."""
     if file is not None:
-        return read_tasks(clean(file), limit)
+        return read_tasks(find_tasks(clean(file)), limit)
     if model == "toy":
         return TASKS[:limit]
     if model in embedded.FOLDERS:
         return read_tasks(embedded.suite(), limit)
-    raise ParamError("name a file of prompts with --tasks: the built-in ones are for pocket and the toy")
+    if model == smollm2.NAME:
+        return read_tasks(suite(ENGLISH), limit)
+    raise ParamError("this model has no tasks of its own: use --tasks english, or name a file of prompts with --tasks")
 
 
 def table(paint: Paint, document: dict[str, JSON]) -> str:

@@ -9,12 +9,13 @@ import sys
 from collections.abc import Sequence
 
 from ..errors import SpecscopeError
-from . import bench, datastore, demo, methods, paper_checks, quality, rescore, run, trace, train, tree_search
+from . import bench, datastore, demo, methods, paper_checks, prepare, quality, rescore, run, trace, train, tree_search
 from .arguments import Parser
 from .paint import one_line
 
 _INTERRUPTED, _PIPE_CLOSED, _USER_ERROR = 130, 141, 2  # what shells give for SIGINT and SIGPIPE; argparse's own
 
+_COMMANDS = (demo, run, methods, prepare, bench, rescore, trace, quality, datastore, tree_search, paper_checks, train)
 _EPILOG = """example:
   python -m decoding demo
   python -m decoding run --method lookahead --prompt "What is the dish of Ablow?"
@@ -31,7 +32,20 @@ def build_parser() -> Parser:
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for command in (demo, run, methods, bench, rescore, trace, quality, datastore, tree_search, paper_checks, train):
+    for command in (
+        demo,
+        run,
+        methods,
+        prepare,
+        bench,
+        rescore,
+        trace,
+        quality,
+        datastore,
+        tree_search,
+        paper_checks,
+        train,
+    ):
         name = command.__name__.rpartition(".")[2].replace("_", "-")
         sub = commands.add_parser(
             name,

@@ -36,7 +36,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     """The command's flags."""
     add_model_flags(parser)
     parser.add_argument("--only", metavar="A,B", help="papers by name, such as lookahead; default: all")
-    parser.add_argument("--tasks", metavar="FILE", help="other questions, in Spec-Bench's form")
+    parser.add_argument("--tasks", metavar="FILE", help='"english", or a file of questions in the form of Spec-Bench')
     parser.add_argument("--limit", default="6", metavar="N", help="questions of every kind (default: 6)")
     parser.add_argument("--max-new-tokens", default="256", metavar="N", help="per answer (default: 256)")
     parser.add_argument("--out", default=DEFAULT_OUT, metavar="FILE", help=f"for the page (default: {DEFAULT_OUT})")

@@ -51,7 +51,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     prompt.add_argument("--prompt", metavar="TEXT")
     prompt.add_argument("--prompt-file", metavar="FILE", help="a text of at most 1 MB")
     prompt.add_argument("--prompt-ids", metavar="1,2,3", help="token ids, for a model without a tokenizer")
-    parser.add_argument("--chat", action="store_true", help="the prompt is a message, through the model's template")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--raw", action="store_true", help="feed the text as it is, and not as a turn of a chat")
+    form.add_argument("--chat", action="store_true", help="refuse a model that has no chat template")
     parser.add_argument("--reference", metavar="FILE", help="a document that prompt_lookup may copy from")
     parser.add_argument("--max-new-tokens", default="128", metavar="N")
     parser.add_argument("--stop", action="append", default=[], metavar="TEXT", help="end the text here; repeatable")
@@ -75,6 +77,8 @@ def main(arguments: argparse.Namespace) -> int:
     paint = Paint.for_stream(sys.stdout)
     prompt = _prompt(arguments)
     engine = load_engine(arguments)
+    if isinstance(prompt, str) and not arguments.raw:
+        prompt = engine.as_turn(prompt)
     with ExitStack() as stack:
         progress = stack.enter_context(Progress())
         run = _start(engine, arguments, prompt, progress)

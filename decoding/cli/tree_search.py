@@ -25,7 +25,11 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     """The command's flags."""
     add_model_flags(parser)
     parser.add_argument("--measure", default="", metavar="N,N", help="trees to measure too, by their guesses")
-    parser.add_argument("--tasks", metavar="FILE", help="questions to measure on (pocket and the toy have their own)")
+    parser.add_argument(
+        "--tasks",
+        metavar="FILE",
+        help='questions to measure on, or "english" (pocket, smollm2 and the toy have their own)',
+    )
     parser.add_argument("--limit", metavar="N", help="the first N tasks only")
     parser.add_argument("--max-new-tokens", default="128", metavar="N")
     add_json_flag(parser)

@@ -12,8 +12,11 @@ from typing import Any, Self
 
 import torch
 
+from .. import smollm2
 from ..embedded import FOLDERS
-from ..errors import ModelError
+from ..errors import ModelError, ModelMissingError
+from ..gguf.folder import folder_of, is_gguf
+from ..hub import fetch, fetched
 from ..types import JSON
 from .config import check_family
 
@@ -21,44 +24,73 @@ _LARGEST_JSON = 64 * 2**20  # bytes; the index of the largest models is a tenth 
 _LARGEST_SIZE = 2**24  # heads, dimensions or tokens, and
 _MOST_LAYERS = 4096  # layers: beyond every model, and a configuration of this size is still cheap to look at
 _SIZES = ("num_hidden_layers", "num_attention_heads", "num_key_value_heads", "hidden_size", "intermediate_size")
-_PATTERNS = ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"]
-# Weights that are there twice: in the form of the model's makers, or for other programs.
-_DUPLICATES = ["consolidated*", "original/*", "onnx/*", "*.gguf", "*/*.safetensors"]
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 
 
-def find_folder(folder_or_id: str, progress: Callable[[str, float], None]) -> Path:
-    """The folder itself, that of an embedded model, or the one that the hub's files were put into."""
-    folder = FOLDERS.get(folder_or_id, Path(folder_or_id))
-    if folder_or_id in FOLDERS and not folder.is_dir():
+def find_folder(
+    name: str, progress: Callable[[str, float], None], dtype: torch.dtype | None = None, *, download: bool = True
+) -> Path:
+    """The folder itself, that of a model with a name of its own, or one that a GGUF file or the hub's were put into.
+
+    `dtype` is for GGUF files, which are dequantised to it; without it any folder that was made from the file will do.
+    Without `download` the hub is not asked for what is not on this machine.
+    """
+    if name in FOLDERS:
+        if FOLDERS[name].is_dir():
+            return FOLDERS[name]
         raise ModelError(
-            f'this copy holds no embedded model {folder_or_id!r}: "python -m decoding train family" makes one, '
+            f'this copy holds no embedded model {name!r}: "python -m decoding train family" makes one, '
             'or use "toy" or a model folder'
         )
+    path = Path(name)
     try:
-        if folder_or_id and folder.is_dir():
-            return folder
-        exists = folder.exists()
+        if name and path.is_dir():
+            return path
+        exists, gguf = path.exists(), is_gguf(path)
     except OSError:  # a name too long for the file system
-        exists = True
-    if exists or not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", folder_or_id):
-        raise ModelError(f"{folder_or_id[:200]!r} is not a folder; name a model folder or a hub id such as org/model")
-    from huggingface_hub import snapshot_download
-
-    progress("fetching files", 0.0)
-    try:
-        return Path(snapshot_download(folder_or_id, allow_patterns=_PATTERNS, ignore_patterns=_DUPLICATES))
-    except Exception:  # the hub's client passes on the errors of several network libraries
+        exists, gguf = True, False
+    if name == smollm2.NAME and not exists:
+        path = smollm2.find(progress, download=download)
+        gguf = is_gguf(path)
+        if not gguf:
+            return path
+    if gguf:
+        return folder_of(path, dtype, progress)
+    if exists or not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name) or path.suffix.lower() == ".gguf":
         raise ModelError(
-            f"there is no folder {folder_or_id[:200]!r}, and the hub gave no model of that name; "
+            f"{name[:200]!r} is not a folder; name a model folder, a GGUF file or a hub id such as org/model"
+        )
+    if not download:
+        found = fetched(name)
+        if found is None:
+            raise ModelMissingError(f"{name[:200]!r} is not on this machine: choose another model")
+        return found
+    try:
+        return fetch(name, progress)
+    except ModelError:
+        raise ModelError(
+            f"there is no folder {name[:200]!r}, and the hub gave no model of that name; "
             "check the name and the network, or name a model folder"
         ) from None
+
+
+def public_name(name: str) -> str:
+    """How a model is called in records, which others read: by its name, and not by the folders that it lies in."""
+    try:
+        path = Path(name)
+        if name in FOLDERS or not path.exists():
+            return name
+        return path.stem if is_gguf(path) else path.resolve().name
+    except OSError:
+        return name
 
 
 def read_config(folder: Path) -> tuple[dict[str, JSON], Any]:
     """config.json as it stands and as transformers understands it; nothing is allocated by its sizes."""
     if not (folder / "config.json").is_file():
-        raise ModelError(f"{str(folder)!r} is no model folder: it has no config.json")
+        files = sorted(path.name for path in folder.glob("*.gguf"))
+        advice = f"; name its GGUF file itself, such as {files[0][:80]}" if files else ""
+        raise ModelError(f"{str(folder)!r} is no model folder: it has no config.json{advice}")
     raw = read_json(folder / "config.json")
     check_family(raw.get("model_type"))
     for name, value in raw.items():

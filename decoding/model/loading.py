@@ -11,10 +11,11 @@ from typing import Any
 import torch
 
 from ..errors import ModelError
+from ..native.build import library, must_compile
 from ..types import JSON, ModelCard
 from .config import Shape, read_shape
 from .decoder import Decoder
-from .files import TensorFiles, find_folder, read_config
+from .files import TensorFiles, find_folder, public_name, read_config
 from .linear import packs
 from .rope import Rope
 from .weights import assemble
@@ -29,15 +30,23 @@ _EDGE = 4096  # bytes of each end of a tensor that go into a model's hash
 
 
 def load_decoder(
-    folder_or_id: str,
+    name: str,
     device: str | torch.device = "cpu",
     dtype: str | torch.dtype | None = None,
     progress: Callable[[str, float], None] | None = None,
+    *,
+    download: bool = True,
 ) -> Decoder:
-    """Load a model from a folder or by its hub id. `progress` hears what is going on and how much of it is done."""
+    """Load a model by its name, from a folder, a GGUF file or the hub.
+
+    `progress` hears what is going on and how much of it is done.
+    """
     report = progress or (lambda what, share: None)
     where, kind = find_device(device), find_dtype(dtype, find_device(device))
-    folder = find_folder(folder_or_id, report)
+    folder = find_folder(name, report, kind, download=download)
+    if where.type == "cpu" and must_compile():
+        report("compiling for this processor, once", 0.0)
+        library()
     raw, config = read_config(folder)
     shape = read_shape(config)
     with TensorFiles(folder) as files:
@@ -45,15 +54,15 @@ def load_decoder(
         check_tensors(shape, tied, files.shapes)
         digest = Digest(raw)
 
-        def get(name: str) -> torch.Tensor:
-            tensor = files.get(name)
-            digest.add(name, tensor)
+        def get(weight: str) -> torch.Tensor:
+            tensor = files.get(weight)
+            digest.add(weight, tensor)
             return tensor.to(where, kind)
 
         with torch.inference_mode():
             weights = assemble(shape, get, tied, lambda share: report("reading weights", share))
     rope = Rope(config, shape, where, kind)
-    return Decoder(shape, weights, rope, _card(folder_or_id, shape, tied, digest.hex, where, kind))
+    return Decoder(shape, weights, rope, _card(public_name(name), shape, tied, digest.hex, where, kind))
 
 
 def from_transformers(model: Any, dtype: str | torch.dtype | None = None) -> Decoder:
@@ -145,6 +154,7 @@ def _card(name: str, shape: Shape, tied: bool, digest: str, device: torch.device
 class Digest:
     """A model's hash: sha256 over its configuration and, for every weight in the order of reading, its name,
     shape, dtype and the first and last 4096 bytes. Enough to tell models apart without reading each byte twice.
+    Weights that were dequantised have the hash of their file, whichever dtype they were dequantised to.
     """
 
     _NOT_THE_MODEL = ("_name_or_path", "transformers_version", "dtype", "torch_dtype")  # vary with who saved it
@@ -152,9 +162,12 @@ class Digest:
     def __init__(self, config: dict[str, JSON]) -> None:
         kept = {name: value for name, value in config.items() if name not in self._NOT_THE_MODEL}
         self._sha = hashlib.sha256(json.dumps(kept, sort_keys=True, default=str).encode())
+        self._dequantised = "gguf_sha256" in config
 
     def add(self, name: str, tensor: torch.Tensor) -> None:
         """Count one weight in."""
+        if self._dequantised:
+            return
         flat = tensor.detach().contiguous().flatten()
         edge = _EDGE // flat.element_size()
         self._sha.update(f"{name} {list(tensor.shape)} {tensor.dtype}".encode())

@@ -12,7 +12,6 @@ token, and a row of the bigram is the mean of what it says behind that token whe
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -25,6 +24,7 @@ from ..errors import ModelError
 from ..model.decoder import Decoder, DecoderSession
 from ..model.session import Model, ProgressCallback, Session
 from ..sampling import ranked
+from ..user_cache import user_cache
 from .rankings import RANKINGS
 
 _FORMAT = 2  # of a cache file; raised whenever tables are made in another way
@@ -202,12 +202,9 @@ def _place(model: Model, folder: Path | None, head: Sequence[int]) -> Path | Non
     name = model.card.hash
     if not re.fullmatch("[0-9a-f]{64}", name) or not name.strip("0"):
         return None
+    folder = folder or user_cache()
     if folder is None:
-        homes = (os.environ.get("XDG_CACHE_HOME", ""), os.path.expanduser("~/.cache"))  # noqa: PTH111  # raises nothing
-        absolute = [home for home in map(Path, homes) if home.is_absolute()]  # the XDG standard has others ignored
-        if not absolute:
-            return None
-        folder = absolute[0] / "specscope"
+        return None
     return folder / f"tables-v{_FORMAT}-{name}-{_dtype(model)}-{_spelt(head)}.safetensors"
 
 

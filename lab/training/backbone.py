@@ -161,7 +161,7 @@ def load_backbone(
         raise ModelError("heads and adapters are trained with models in float32 or bfloat16: leave --dtype out")
     if quantised and (where.type != "cuda" or find_spec("bitsandbytes") is None):
         raise ModelError(_NEEDS_CUDA)
-    folder = find_folder(name, progress)
+    folder = find_folder(name, progress, kind)
     raw, config = read_config(folder)
     shape = read_shape(config)
     with TensorFiles(folder) as files:  # transformers would fill what is missing with chance
@@ -194,7 +194,7 @@ def _card_hash(raw: dict[str, JSON], shape: Shape, tied: bool, files: TensorFile
 def _open(name: str, dtype: torch.dtype, attention: str, quantised_on: torch.device | None = None) -> Any:
     import transformers
 
-    folder = find_folder(name, lambda what, share: None)
+    folder = find_folder(name, lambda what, share: None, dtype)
     more: dict[str, Any] = {}
     if quantised_on is not None:
         more["quantization_config"] = transformers.BitsAndBytesConfig(

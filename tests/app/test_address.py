@@ -35,6 +35,7 @@ def asked_again(state: PageState) -> Order:
         prompt=state.prompt,
         max_new_tokens=state.length,
         reference=state.reference,
+        raw=state.raw,
     )
 
 
@@ -44,10 +45,18 @@ def asked_again(state: PageState) -> Order:
     st.floats(0.0, 2.0),
     st.integers(0, 2**40),
     st.integers(1, LIMITS.new_tokens),
+    st.booleans(),
 )
-def test_what_is_written_is_read_again(method: str, prompt: object, warmth: float, seed: int, length: int) -> None:
+def test_what_is_written_is_read_again(
+    method: str, prompt: object, warmth: float, seed: int, length: int, raw: bool
+) -> None:
     made = asked(
-        method=method, params={}, prompt=prompt, sampling={"temperature": warmth, "seed": seed}, max_new_tokens=length
+        method=method,
+        params={},
+        prompt=prompt,
+        sampling={"temperature": warmth, "seed": seed},
+        max_new_tokens=length,
+        raw=raw and isinstance(prompt, str),
     )
     state = read(write(made))
     assert state.problems == [] and asked_again(state) == made

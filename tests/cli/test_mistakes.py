@@ -68,7 +68,7 @@ NONSENSE = [
     (["bench", "--tasks", "/no/such/file"], "cannot read"),
     (["bench", "--peers", "vllm"], "unknown peer"),
     (["bench", "--peers", "transformers"], "cannot run the toy"),
-    (["bench", "--model", "/no/such/folder"], "--tasks"),
+    (["bench", "--model", "/no/such/folder"], "--tasks english"),
     (["bench", "--out", "/no/such/folder/out.json"], "folder that exists"),
     (["bench", "--max-new-tokens", "4096"], "no prompt leaves room"),
 ]

@@ -188,13 +188,19 @@ def test_rescore_fetches_nothing_that_a_trace_names(
     assert done.err == f"specscope: {expected}\n"
 
 
-def test_rescore_loads_the_folder_that_a_trace_names(command: Command, tmp_path: Path) -> None:
-    """One's own runs are checked without naming their model again."""
+def test_a_trace_names_the_model_and_not_its_folder(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Traces are passed on. Where the model's folder is at hand, one's own runs are checked without naming it again."""
     path = tmp_path / "run.jsonl"
     flags = ("--model", save(tmp_path / "model"), "--device", "cpu", "--dtype", "float32")
     assert command("run", "--json", "--trace", str(path), *flags, "--prompt", "w3 w4 w5", *QUICK).code == 0
-    done = command("rescore", str(path), "--device", "cpu", "--dtype", "float32", "--json")
-    assert done.code == 0 and done.json["violations"] == 0
+    assert str(tmp_path) not in path.read_text()
+    again = ("rescore", str(path), "--device", "cpu", "--dtype", "float32", "--json")
+    assert "name it with --model" in command(*again).err
+    assert command(*again, "--model", str(tmp_path / "model")).json["violations"] == 0
+    monkeypatch.chdir(tmp_path)
+    assert command(*again).json["violations"] == 0
 
 
 def test_rescore_computes_in_the_runs_own_dtype(
@@ -212,12 +218,13 @@ def test_rescore_computes_in_the_runs_own_dtype(
     monkeypatch.setattr(rescore, "load_engine", loaded)
     flags = ("--model", save(tmp_path / "model"), "--device", "cpu", "--dtype", "float16")
     assert command("run", "--json", "--trace", str(path), *flags, "--prompt", "w3 w4 w5", *QUICK).code == 0
-    assert command("rescore", str(path), "--device", "cpu", "--json").json["violations"] == 0
-    command("rescore", str(path), "--device", "cpu", "--dtype", "bfloat16")
+    again = ("rescore", str(path), "--model", str(tmp_path / "model"), "--device", "cpu", "--json")
+    assert command(*again).json["violations"] == 0
+    command(*again, "--dtype", "bfloat16")
     assert used == ["torch.float16", "torch.bfloat16"]
     trace = read_trace(path)
     write_trace(dataclasses.replace(trace, header=dataclasses.replace(trace.header, dtype="\x1b[2Jint8")), path)
-    done = command("rescore", str(path), "--device", "cpu")
+    done = command(*again[:-1])
     assert done.code == 2 and done.err.count("\n") == 1 and "\x1b" not in done.err
     assert "the trace names the dtype" in done.err and "name one with --dtype" in done.err
 
@@ -300,3 +307,20 @@ def test_the_screen_follows_the_run(command: Command, monkeypatch: pytest.Monkey
     monkeypatch.setattr(_Screen, "add", spy)
     command("run", "--prompt", "Thursday", "--method", "draft_model", *QUICK)
     assert lengths == sorted(lengths) and lengths[0] > 0 and len(set(lengths)) == len(lengths)
+
+
+def test_a_prompt_is_a_turn_of_a_chat_unless_it_is_raw(command: Command) -> None:
+    """A model that was made for chats ends at once behind a plain text."""
+    flags = ("run", "--json", "--model", "smollm2", "--max-new-tokens", "4", "--device", "cpu", "--prompt", "Hello")
+    turn, raw = command(*flags).json, command(*flags, "--raw").json
+    assert turn["prompt_tokens"] > 20 and raw["prompt_tokens"] == 1
+    assert command(*flags, "--chat").json["ids"] == turn["ids"]
+    assert command(*flags, "--chat", "--raw").code == 2
+
+
+def test_a_model_is_prepared_for_its_first_run(command: Command) -> None:
+    """It says where the weights lie, which may be large."""
+    assert command("prepare", "--model", "toy").out.startswith("toy is ready: ")
+    done = command("prepare", "--model", "pocket", "--device", "cpu")
+    assert done.code == 0 and "pocket is ready: 7 million parameters, autoregressive, jacobi" in done.out
+    assert "weights: " in done.out

@@ -154,10 +154,10 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "more layers than stored": (lambda folder: change(folder, num_hidden_layers=4000), "layers.3.* is missing"),
     "no heads": (lambda folder: change(folder, num_attention_heads=0), "config.json"),
     "heads that do not divide": (lambda folder: change(folder, num_key_value_heads=3), "cannot share"),
-    "other width": (lambda folder: change(folder, hidden_size=64), "has shape"),
+    "other width": (lambda folder: change(folder, hidden_size=32), "has shape"),
     "missing tensor": (spoil_tensor(NORM, None), "model.norm.weight is missing"),
-    "mis-shaped tensor": (spoil_tensor(NORM, torch.ones(31)), r"shape \[31\].*\[32\]"),
-    "integer tensor": (spoil_tensor(NORM, torch.ones(32, dtype=torch.int8)), "quantised"),
+    "mis-shaped tensor": (spoil_tensor(NORM, torch.ones(31)), r"shape \[31\].*\[64\]"),
+    "integer tensor": (spoil_tensor(NORM, torch.ones(64, dtype=torch.int8)), "quantised"),
     "cut short": (cut, "damaged or cut short"),
     "empty weights": (lambda folder: (folder / "model.safetensors").write_bytes(b""), "damaged or cut short"),
     "lying header": (lie_about_size, "damaged or cut short"),
@@ -281,7 +281,7 @@ def test_the_hub_gives_a_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     twice = ["consolidated.safetensors", "original/consolidated.00.pth", "original/params.json", "onnx/config.json"]
     code = ["model.bin", "model.pt", "modeling.py", "model-q4.gguf", "old/model.safetensors"]
 
-    def fetch(name: str, **patterns: list[str]) -> str:
+    def fetch(name: str, tqdm_class: type, revision: None, **patterns: list[str]) -> str:
         assert name == "org/model"
         assert list(huggingface_hub.utils.filter_repo_objects(used + twice + code, **patterns)) == used
         return str(folder)

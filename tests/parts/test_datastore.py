@@ -362,6 +362,7 @@ SHAPES = [
     ({"messages": ["How?", "So."]}, CHAT),
     ({"turns": [{"role": "user", "content": "How?"}, {"role": "assistant", "content": "So."}]}, CHAT),
     ({"question_id": 1, "turns": ["How?"], "reference": ["So."]}, CHAT),
+    ({"question_id": 1, "turns": ["How?"], "reference": [["So.", "Thus."]]}, CHAT),
     ({"prompt": "How?", "completion": "So."}, CHAT),
     ({"prompt": "How?", "response": "So.", "score": 1}, CHAT),
     ({"prompt": "How?", "answer": "So.", "text": "How? So."}, CHAT),

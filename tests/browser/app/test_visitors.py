@@ -219,7 +219,7 @@ def test_two_visitors_take_turns_and_see_their_place(
 def test_a_conversation_goes_on(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page(), "?method=lookahead&length=24")
     page.wait_for_function("document.querySelector('#run-length input')?.value === '24'")
-    page.get_by_label("Chat").check()
+    page.get_by_label("Chat", exact=True).check()
     for turn, words in enumerate(("On which days is the sea rough?", "And on Friday?"), start=1):
         page.fill("#run-message textarea", words)
         page.click("#run-go")
@@ -251,7 +251,7 @@ def test_what_is_typed_while_an_answer_comes_stays(
     page.wait_for_function("document.querySelector('#run-length input')?.value === '256'")
     begin(page)
     page.fill("#run-message textarea", "And on Friday?")
-    page.click("#run-mode input[value=Text]")
+    page.click("#run-mode input[value=Raw]")
     end_with_answer(page, held, "And on Friday?")  # it finds the form as a raw text
     page.click("#run-mode input[value=Chat]")
     page.wait_for_function(f"{SAID}?.includes('Assistant:')")

@@ -1,0 +1,135 @@
+"""Turns a GGUF file into a model folder in the user's cache, once; every later start reads that folder."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+
+from ..errors import ModelError
+from ..types import JSON
+from ..user_cache import user_cache
+from .file import GgufFile
+from .names import read_config, rotate_halves, weight_name
+
+Progress = Callable[[str, float], None]
+
+_FORMAT = 1  # of the folders: one that an older version wrote is not read
+_SHARD = 2**31  # bytes of weights that are in memory before a file is written
+_KEPT_AS = (torch.float32, torch.bfloat16, torch.float16)
+
+
+def is_gguf(path: Path) -> bool:
+    """Whether a path is a file that is named as GGUF files are."""
+    return path.suffix.lower() == ".gguf" and path.is_file()
+
+
+def folder_of(path: Path, dtype: torch.dtype | None, progress: Progress) -> Path:
+    """The model folder of a GGUF file, dequantised to `dtype`, None: to any; made now unless it is there already."""
+    file = GgufFile(path)
+    config, digest = read_config(file), file.digest()
+    home = user_cache()
+    if home is None:
+        raise ModelError(f"{path.name} needs a place for its dequantised weights: set XDG_CACHE_HOME to a folder")
+    short = re.sub(r"[^A-Za-z0-9.-]+", "-", path.stem)[:80]
+    folders = {kind: home / "gguf" / f"{short}-v{_FORMAT}-{digest[:16]}-{_spelt(kind)}" for kind in _KEPT_AS}
+    kind = dtype if dtype in folders else torch.float32
+    if dtype is None:
+        kind = next((kind for kind, made in folders.items() if (made / "config.json").is_file()), torch.bfloat16)
+    folder = folders[kind]
+    if (folder / "config.json").is_file():
+        return folder
+    config |= {"dtype": _spelt(kind), "gguf_sha256": digest}
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        _check_room(file, kind, folder.parent)
+        with TemporaryDirectory(dir=folder.parent, prefix="unfinished-") as fresh:
+            place = Path(fresh) / folder.name
+            place.mkdir()
+            _write_tokenizer(path, file, place)
+            _write_weights(file, config, kind, place, progress)
+            (place / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
+            with suppress(OSError):  # somebody else has finished the same folder meanwhile
+                place.rename(folder)
+    except OSError as error:
+        reason = error.strerror or error
+        raise ModelError(f"{path.name} cannot be converted into {str(folder.parent)!r}: {reason}") from None
+    return folder
+
+
+def _spelt(kind: torch.dtype) -> str:
+    return str(kind).removeprefix("torch.")
+
+
+def _check_room(file: GgufFile, kind: torch.dtype, home: Path) -> None:
+    wanted = sum(torch.Size(stored.shape).numel() for stored in file.tensors.values()) * kind.itemsize
+    free = shutil.disk_usage(home).free
+    if free < wanted:
+        raise ModelError(
+            f"{file.name} takes {wanted / 1e9:.1f} GB dequantised, and {str(home)!r} has {free / 1e9:.1f} GB left: "
+            "free some, or set XDG_CACHE_HOME"
+        )
+
+
+def _write_tokenizer(path: Path, file: GgufFile, folder: Path) -> None:
+    """The tokenizer with its chat template, and the ids that end a text."""
+    if "tokenizer.ggml.model" not in file.metadata:
+        return
+    from transformers import AutoTokenizer
+
+    try:
+        AutoTokenizer.from_pretrained(
+            path.parent, gguf_file=path.name, trust_remote_code=False, local_files_only=True
+        ).save_pretrained(folder)
+    except Exception as error:  # damaged metadata raises errors of many kinds
+        reason = " ".join(str(error).split())[:160]
+        raise ModelError(f"the tokenizer of {path.name} cannot be used ({reason}): fetch it again") from None
+    # The end of a text, of a turn and of a message.
+    ids = [file.metadata.get(f"tokenizer.ggml.{end}_token_id") for end in ("eos", "eot", "eom")]
+    ends = sorted({token for token in ids if type(token) is int})
+    if ends:
+        (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": ends}), encoding="utf-8")
+
+
+def _write_weights(
+    file: GgufFile, config: dict[str, JSON], kind: torch.dtype, folder: Path, progress: Progress
+) -> None:
+    from safetensors.torch import save_file
+
+    places: dict[str, str] = {}
+    for number, shard in enumerate(_shards(_weights(file, config, kind, progress)), start=1):
+        name = f"model-{number:05}.safetensors"
+        save_file(shard, folder / name, {"format": "pt"})
+        places |= dict.fromkeys(shard, name)
+    index = {"metadata": {}, "weight_map": places}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
+
+
+def _weights(
+    file: GgufFile, config: dict[str, JSON], kind: torch.dtype, progress: Progress
+) -> Iterator[tuple[str, torch.Tensor]]:
+    for number, name in enumerate(file.tensors):
+        progress("converting weights", number / len(file.tensors))
+        theirs = weight_name(name, config["model_type"])
+        if theirs is not None:
+            try:
+                yield theirs, rotate_halves(name, config)(file.get(name, kind)).contiguous()
+            except (RuntimeError, TypeError):  # sizes that do not divide the tensor
+                raise ModelError(f"{file.name} is damaged: {name[:80]} is not of the size that it names") from None
+
+
+def _shards(weights: Iterator[tuple[str, torch.Tensor]]) -> Iterator[dict[str, torch.Tensor]]:
+    shard: dict[str, torch.Tensor] = {}
+    for name, tensor in weights:
+        shard[name] = tensor
+        if sum(kept.nbytes for kept in shard.values()) >= _SHARD:
+            yield shard
+            shard = {}
+    if shard:
+        yield shard

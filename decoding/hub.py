@@ -1,0 +1,74 @@
+"""Fetches model folders from the Hugging Face hub: only files that cannot run code, with sizes and progress."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .errors import ModelError
+
+_WANTED: dict[str, Any] = {
+    "allow_patterns": ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"],
+    # Weights that are there twice: in the form of the model's makers, or for other programs.
+    "ignore_patterns": ["consolidated*", "original/*", "onnx/*", "*.gguf", "*/*.safetensors"],
+}
+
+
+def fetch(hub_id: str, progress: Callable[[str, float], None], *, revision: str | None = None) -> Path:
+    """The folder of a model's files, fetched now where they are not on this machine. Raises ModelError."""
+    from huggingface_hub import snapshot_download
+
+    progress(f"fetching {hub_id}", 0.0)
+    try:
+        return Path(snapshot_download(hub_id, revision=revision, tqdm_class=_bar(hub_id, progress), **_WANTED))
+    except Exception as error:  # the hub's client passes on the errors of several network libraries
+        reason = " ".join(str(error).split())[:300]
+        raise ModelError(f"the model {hub_id!r} could not be fetched ({reason}): try again later") from None
+
+
+def fetched(hub_id: str, *, revision: str | None = None) -> Path | None:
+    """The folder of a model's files that were fetched before; None where there is none."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    try:
+        folder = Path(snapshot_download(hub_id, revision=revision, local_files_only=True, **_WANTED))
+    except (LocalEntryNotFoundError, OSError, ValueError):
+        return None
+    return folder if _is_whole(folder) else None
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether all weights are there: a tokenizer alone may have been fetched, or the rest broken off."""
+    index = folder / "model.safetensors.index.json"
+    try:
+        names = set(json.loads(index.read_text())["weight_map"].values()) if index.is_file() else {"model.safetensors"}
+        return all((folder / name).is_file() for name in names)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return False
+
+
+def _bar(hub_id: str, progress: Callable[[str, float], None]) -> type:
+    """A progress bar of the kind that the hub's client wants, which reports bytes and draws nothing."""
+    from tqdm import tqdm
+
+    class Bar(tqdm):  # type: ignore[misc]  # it brings no types
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            options.pop("name", None)
+            self._counts_bytes = options.get("unit") == "B"
+            super().__init__(*arguments, **options | {"disable": False, "gui": False})
+
+        def display(self, msg: str | None = None, pos: int | None = None) -> None:
+            """Draw nothing."""
+
+        def update(self, n: float | None = 1) -> bool | None:
+            """Count on, and report how many bytes are here."""
+            updated: bool | None = super().update(n)
+            if self._counts_bytes and self.total:
+                size = f"{self.n / 1e6:.0f} of {self.total / 1e6:.0f} MB"
+                progress(f"fetching {hub_id}, {size}", min(1.0, self.n / self.total))
+            return updated
+
+    return Bar

