@@ -226,7 +226,7 @@ def _ranked_ties(rows: torch.Tensor, count: int) -> torch.Tensor:
 
 def draw(probabilities: torch.Tensor, uniform: float) -> int:  # (V,), need not sum to one
     """The token at which the running sum passes `uniform` of the total: never one of probability zero."""
-    running = probabilities.double().cumsum(0)
+    running = probabilities.cumsum(0, dtype=torch.float64)
     total = float(running[-1])
     if not 0.0 < total < float("inf"):
         raise ModelError(_NOT_A_NUMBER)

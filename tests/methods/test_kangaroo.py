@@ -392,7 +392,7 @@ def perfect(family: str, blur: float = 0.0) -> Adapter:
     """An adapter behind the last layer that adds nothing: its guesses are the target's own, but for the blur."""
     model, config = decoder(family), AdapterConfig.fit(decoder(family).shape, 3)
     source = torch.Generator().manual_seed(4)
-    sizes = config.tensors(32, 67)
+    sizes = config.tensors(64, 67)
     weights = {name: torch.randn(size, generator=source, dtype=torch.float64) for name, size in sizes.items()}
     weights["self_attn.o_proj.weight"] *= blur
     weights["norm.weight"] = tiny(family).state_dict()["model.norm.weight"].double()
@@ -404,7 +404,7 @@ def shallow(family: str, architecture: str = "kangaroo") -> Adapter:
     """Random weights behind the second layer: almost every guess is wrong."""
     config = AdapterConfig.fit(decoder(family).shape, 2, architecture)
     source = torch.Generator().manual_seed(5)
-    sizes = config.tensors(32, 67)
+    sizes = config.tensors(64, 67)
     weights = {name: 0.3 * torch.randn(size, generator=source, dtype=torch.float64) for name, size in sizes.items()}
     return Adapter(config, weights, decoder(family))
 

@@ -92,7 +92,7 @@ def test_it_is_a_layer_of_the_decoder(family: str, architecture: str) -> None:
 def test_a_session_reads_as_whole_rows_are_read(family: str, architecture: str) -> None:
     """Rows that were read and forgotten again, in any portions, far beyond the window, must leave no trace."""
     one, weights = adapter(family, architecture)
-    hidden, wrong = noise(90, 32, seed=1), noise(6, 32, seed=2)
+    hidden, wrong = noise(90, 64, seed=1), noise(6, 64, seed=2)
     wanted = whole(one, weights, hidden)
     for portion in (1, 3, 8):
         session, fed = one.open(96, 8), 0
@@ -110,7 +110,7 @@ def test_a_session_reads_as_whole_rows_are_read(family: str, architecture: str) 
 def test_a_window_hides_what_is_far_away() -> None:
     """A token sees itself and window - 1 tokens in front of it; one more or fewer is another model."""
     one, weights = adapter("mistral")
-    hidden = noise(40, 32, seed=1)
+    hidden = noise(40, 64, seed=1)
     before = whole(one, weights, hidden)
     hidden[10] += 1.0
     changed = (whole(one, weights, hidden) - before).abs().amax(-1) > 1e-9
@@ -120,7 +120,7 @@ def test_a_window_hides_what_is_far_away() -> None:
 def test_rows_of_a_batch_may_hide_more_from_each_other() -> None:
     """Two texts packed into one row, each counted from its own beginning, must be read as if they stood alone."""
     one, weights = adapter("mistral", "transformer")
-    hidden = noise(2, 24, 32, seed=1)
+    hidden = noise(2, 24, 64, seed=1)
     cuts, positions = (9, 17), torch.empty(2, 24, dtype=torch.long)
     mask = torch.zeros(2, 24, 24, dtype=torch.bool)
     for row, cut in enumerate(cuts):
@@ -139,7 +139,7 @@ def test_gradients_reach_every_weight(architecture: str) -> None:
     """A weight without a gradient is never trained; a wrong one trains it to the wrong end."""
     one, weights = adapter("llama", architecture)
     weights = {name: weight.requires_grad_() for name, weight in weights.items() if name != "lm_head.weight"}
-    hidden, goal = noise(1, 5, 32, seed=1), noise(1, 5, 32, seed=2)
+    hidden, goal = noise(1, 5, 64, seed=1), noise(1, 5, 64, seed=2)
     places = torch.arange(5)
 
     def loss() -> torch.Tensor:
@@ -163,7 +163,7 @@ def test_gradients_reach_every_weight(architecture: str) -> None:
 def test_it_can_be_trained_in_mixed_precision(architecture: str) -> None:
     """Products in bfloat16 beside norms in float32 leave a chain of types that must fit together."""
     one, weights = adapter("mistral", architecture)
-    rows, places = noise(2, 20, 32, seed=1).float(), torch.arange(20)
+    rows, places = noise(2, 20, 64, seed=1).float(), torch.arange(20)
     single = {name: weight.float().requires_grad_() for name, weight in weights.items()}
     mask = visible(places, places, 16)
     wanted = forward_rows(one.config, single, rows, places, mask)
@@ -188,11 +188,11 @@ def test_a_session_refuses_what_does_not_fit() -> None:
     """Rows beyond the cache would overwrite keys that are still seen."""
     session = adapter()[0].open(32, 4)
     with pytest.raises(ModelError, match="a step of 5 tokens is too large"):
-        session.read(noise(5, 32))
-    for part in noise(36, 32).split(4):
+        session.read(noise(5, 64))
+    for part in noise(36, 64).split(4):
         session.read(part)
     with pytest.raises(ModelError, match="1 tokens do not fit behind the 36 stored ones"):
-        session.read(noise(1, 32))
+        session.read(noise(1, 64))
 
 
 # The files
@@ -231,7 +231,7 @@ def test_what_is_saved_is_loaded(architecture: str, tmp_path: Path) -> None:
     folder, weights = saved(tmp_path / "joey", architecture)
     one = load_adapter(folder, decoder("mistral"))
     assert one.config == AdapterConfig.fit(decoder("mistral").shape, 2, architecture) and one.layer == 2
-    hidden = noise(20, 32, seed=5)
+    hidden = noise(20, 64, seed=5)
     session = one.open(64, 32)
     found = session.read(hidden)
     assert torch.allclose(found, whole(one, weights, hidden), atol=1e-9, rtol=0)
@@ -271,7 +271,7 @@ DAMAGES: Sequence[tuple[str, Callable[[Path], object], str]] = [
     ("layer 4", lambda f: spoil(f, exit_layer=4), "stands behind layer 4 of a model of 3: name one made for it"),
     ("true", lambda f: spoil(f, exit_layer=True), "exit_layer must be a whole number"),
     ("huge", lambda f: spoil(f, heads=10**400), "heads must be between 1 and 4096"),
-    ("heads", lambda f: spoil(f, heads=3), "heads must be a multiple of kv_heads, and head_dim even, not 3, 2 and 8"),
+    ("heads", lambda f: spoil(f, heads=3), "heads must be a multiple of kv_heads, and head_dim even, not 3, 2 and 16"),
     ("odd", lambda f: spoil(f, head_dim=7), "head_dim even, not 4, 2 and 7"),
     ("not finite", lambda f: spoil(f, rope_theta=math.inf), "rope_theta must be a finite number"),
     ("nan", lambda f: spoil(f, eps=math.nan), "eps must be a finite number"),
@@ -279,8 +279,8 @@ DAMAGES: Sequence[tuple[str, Callable[[Path], object], str]] = [
     ("architecture", lambda f: spoil(f, architecture="joey"), "architecture must be one of kangaroo, "),
     (
         "sizes",
-        lambda f: spoil(f, head_dim=16),
-        r"self_attn.q_proj.weight is \[32, 32\], not \[64, 32\]: name an adapter",
+        lambda f: spoil(f, head_dim=32),
+        r"self_attn.q_proj.weight is \[64, 64\], not \[128, 64\]: name an adapter",
     ),
     ("other parts", lambda f: spoil(f, architecture="transformer"), "weight mlp.down_proj.weight is missing"),
     ("more parts", lambda f: reweigh(f, lambda w: w.update(x=torch.ones(1))), "adapter's weight x is one too many"),
@@ -290,7 +290,7 @@ DAMAGES: Sequence[tuple[str, Callable[[Path], object], str]] = [
     ("empty", lambda f: cut(f, 0), "is damaged or cut short"),
     (
         "whole numbers",
-        lambda f: reweigh(f, lambda w: w.update({"norm.weight": torch.ones(32, dtype=torch.int32)})),
+        lambda f: reweigh(f, lambda w: w.update({"norm.weight": torch.ones(64, dtype=torch.int32)})),
         "norm.weight is stored as I32; save it as float32",
     ),
     (
@@ -324,7 +324,7 @@ def test_an_adapter_for_a_wider_model_is_refused(tmp_path: Path) -> None:
     """The likeliest mistake: the adapter of one model behind another."""
     folder, _ = saved(tmp_path)
     with pytest.raises(ModelError, match="name an adapter for this model"):
-        load_adapter(folder, Decoder.from_transformers(tiny("mistral", hidden_size=64)))
+        load_adapter(folder, Decoder.from_transformers(tiny("mistral", hidden_size=128)))
 
 
 def test_an_adapter_of_another_model_of_equal_sizes_is_refused(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from decoding.parts.heads import Heads, HeadWeights, features, load_heads, save_
 from tests.families import tiny
 
 FILE = "medusa_lm_head.safetensors"
-SIZE, VOCABULARY = 32, 67
+SIZE, VOCABULARY = 64, 67
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def test_a_step_copies_no_index_to_the_device(model: Decoder, own: tuple[int, ..
 def test_a_head_of_zeros_says_what_the_model_says(model: Decoder) -> None:
     """The start of every training: the block passes its input on, and the output layer is the model's."""
     nothing = HeadWeights(
-        torch.zeros(1, 2, 32, 32).double(), torch.zeros(1, 2, 32).double(), torch.empty(0, 67, 32), ()
+        torch.zeros(1, 2, 64, 64).double(), torch.zeros(1, 2, 64).double(), torch.empty(0, 67, 64), ()
     )
     hidden = torch.randn(SIZE, generator=torch.Generator().manual_seed(9), dtype=torch.float64)
     found = Heads(nothing, model.head, "nothing").logits(hidden)
@@ -233,12 +233,12 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str]] = {
     "a_block_too_many": (change(_2__1__linear__weight=HALF), "has no place for the weight 2.1.linear.weight"),
     "an_output_too_many": (change(_2__2__weight=HALF), "has no place for the weight 2.2.weight"),
     "another_width": (
-        change(_1__0__linear__weight=torch.zeros(32, 16)),
-        r"1.0.linear.weight in .* has shape \[32, 16\], but heads for .* have \[32, 32\]",
+        change(_1__0__linear__weight=torch.zeros(64, 16)),
+        r"1.0.linear.weight in .* has shape \[64, 16\], but heads for .* have \[64, 64\]",
     ),
-    "another_vocabulary": (change(_1__1__weight=torch.zeros(66, 32)), r"has shape \[66, 32\], .* have \[67, 32\]"),
-    "a_flat_weight": (change(_1__0__linear__bias=torch.zeros(32, 1)), "has shape"),
-    "whole_numbers": (change(_1__0__linear__weight=torch.zeros(32, 32, dtype=torch.int8)), "is stored as I8"),
+    "another_vocabulary": (change(_1__1__weight=torch.zeros(66, 64)), r"has shape \[66, 64\], .* have \[67, 64\]"),
+    "a_flat_weight": (change(_1__0__linear__bias=torch.zeros(64, 1)), "has shape"),
+    "whole_numbers": (change(_1__0__linear__weight=torch.zeros(64, 64, dtype=torch.int8)), "is stored as I8"),
 }
 
 
