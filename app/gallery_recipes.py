@@ -54,13 +54,13 @@ SHARED_PROMPTS = (
         "prime",
         "a Python function",
         "Write a Python function is_prime(n) that tests whether a number is prime. Only the code.",
-        "Code repeats itself: guesses from the text pay off.",
+        "Code repeats its own phrases: methods that copy from the text can guess some of it.",
     ),
     SharedPrompt(
         "rain",
         "a plain question",
         "Please describe in a few sentences how water becomes clouds and rain.",
-        "Prose hardly repeats itself: only what has learnt the language guesses well.",
+        "Prose hardly repeats itself: guesses have to come from elsewhere.",
     ),
 )
 FEW_ROWS: Mapping[str, Mapping[str, JSON]] = {  # settings with which a step's pictures can be read at a glance

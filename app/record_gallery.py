@@ -110,7 +110,7 @@ def _chosen(folder: Path, only: str, missing: bool) -> list[Recipe]:
 
 
 def _record_all(folder: Path, chosen: Sequence[Recipe], threads: int | None) -> None:
-    """Record the recipes model by model. The index is written after every run, so that a long work can be broken off."""
+    """Record the recipes model by model; the index is written after every run, so what is made is there to stay."""
     import torch
 
     from decoding import load

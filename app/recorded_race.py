@@ -1,4 +1,4 @@
-"""The race that its page shows before anything is run: recordings of one prompt, side by side at their recorded times."""
+"""The race that the page shows before one is run: recordings of one prompt, side by side in their recorded times."""
 
 from __future__ import annotations
 
@@ -42,14 +42,21 @@ def _answers(trace: Trace) -> object:
 
 
 def _lines(race: RecordedRace, lanes: Sequence[tuple[Recording, Trace]]) -> str:
-    shows = f"{_NUMBERS[len(lanes)]} methods answered “{race.prompt}” on {lanes[0][0].family}, in these times."
+    shows = (
+        f"{_NUMBERS[len(lanes)]} methods answer “{race.prompt}” on {lanes[0][0].family}, at the pace that was "
+        "recorded. Press Race to run one of your own."
+    )
     machine = next(filter(None, (elsewhere(trace.header) for _, trace in lanes)), "")
     text = page_line(title="A recorded race", shows=shows, machine=machine, address="screen=race", recorded=True)
     text += line("race", labels=[recording.label for recording, _ in lanes])
     for lane, (recording, trace) in enumerate(lanes):
-        play = Play(trace.header, recording.id, cap=0)  # all steps are thin: a race shows texts and times only
-        steps = "".join(play.step(step) for step in trace.steps)
-        text += in_lane(
-            lane, play.begin(trace.texts) + steps + play.end(trace.summary, recording.check, recording.speedup)
-        )
+        text += in_lane(lane, _lane(recording, trace))
     return text + page_line(done=True, runs=[(recording.label, recording.id) for recording, _ in lanes])
+
+
+def _lane(recording: Recording, trace: Trace) -> str:
+    """The lines of a recording, all steps thin: a race shows texts and times only."""
+    play = Play(trace.header, recording.id, cap=0)
+    begin = play.begin(trace.texts)
+    steps = "".join(play.step(step) for step in trace.steps)
+    return begin + steps + play.end(trace.summary, recording.check, recording.speedup)

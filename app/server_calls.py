@@ -140,8 +140,8 @@ class ServerCalls:
             file = data if data.startswith(GZIP) else gzip.compress(data, GZIP_LEVEL, mtime=0)
             stored = StoredRun(trace, play, file=file)
             evicted = self._store.put(run, stored, CLIENT.get())
-        notice = {"notice": EVICTED} if evicted else {}
-        about = {"run": run, "address": f"run={run}", "title": "Your file", "machine": elsewhere(trace.header), **notice}
+        about = {"run": run, "address": f"run={run}", "title": "Your file", "machine": elsewhere(trace.header)}
+        about |= {"notice": EVICTED} if evicted else {}
         return {"lines": page_line(**about) + lines + stored.end()}
 
     def _stored(self, run: object) -> StoredRun:
