@@ -33,8 +33,10 @@ export const showRace = (element, { props, server, watch }) => {
     after.replaceChildren(...afterRace(race, known));
     race.address = known.address;
     if (facts.address && !known.recorded) note(stage, facts.address, {});
-    if (facts.done && known.recorded && prefersCalm()) race.change({ time: race.length });
-    else if (facts.done) race.play();
+    if (facts.done && known.recorded && prefersCalm()) {
+      race.flush(); // its length is known once its lanes have grown
+      race.change({ time: race.length });
+    } else if (facts.done) race.play();
   });
   let take = takes();
   const beat = pulse(() => server.run_lives(known.run), (sentence) => {
