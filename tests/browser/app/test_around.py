@@ -23,7 +23,7 @@ pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this pr
 NewPage = Callable[..., Any]
 PLAYER = "SpecscopeApp.viewers.player"
 # A race that was run here, and not the recorded one that stands there before.
-RACED = "SpecscopeApp.races.address.includes('methods=') && SpecscopeApp.races.ready"
+RACED = "SpecscopeApp.races.address?.includes('methods=') && SpecscopeApp.races.ready"
 DROP = """async ([selector, text]) => {
   const files = new DataTransfer(), target = document.querySelector(selector);
   files.items.add(new File([text], "run.jsonl"));
