@@ -43,7 +43,7 @@ bench-gpu: $(VENV)/dev-ready  ## speed on a CUDA device, against transformers
 attack: $(VENV)/dev-ready  ## what a hostile visitor can do to the others, measured
 	$(PY) -m tools.attack
 
-traces: $(VENV)/ready  ## the recorded runs of the page, anew
+traces: $(VENV)/real-ready  ## the recorded runs of the page, anew
 	$(PY) -m app.record_gallery
 
 screenshots: $(VENV)/dev-ready  ## the README's pictures of the page, anew

@@ -17,7 +17,7 @@ from viz.stream.lines import line
 from .controls import Order
 from .limits import LIMITS
 from .live_runs import RACE, Job, LiveRuns
-from .streaming import EVICTED, Lines, batches, failure_line, page_line, wait_for_turn
+from .streaming import EVICTED, Lines, batches, failure_line, in_lane, page_line, wait_for_turn
 from .trace_store import Proof, StoredRun
 
 _log = logging.getLogger(__name__)
@@ -136,8 +136,3 @@ class _Race:
             self.checked.append((trace, check))
             self.stored.append((order.method.label, job.id))
             yield play.late(asdict(check))
-
-
-def in_lane(lane: int, lines: str) -> str:
-    """Lines with the number of their lane added."""
-    return "".join(f'{{"lane":{lane},{text[1:]}' for text in lines.splitlines(keepends=True))

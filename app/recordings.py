@@ -19,12 +19,14 @@ from typing import Any
 from decoding.errors import SpecscopeError, TraceError
 from decoding.trace.file import parse_trace
 from decoding.trace.schema import from_json
-from decoding.types import JSON
+from decoding.types import JSON, Header, Trace
 
 from .trace_store import ID, Packed, Proof, StoredRun, replay
 
 FOLDER = Path(__file__).parents[1] / "assets" / "traces"
-INDEX, LANDING = "index.json", "lookahead"
+INDEX = "index.json"
+LANDINGS = ("smollm2-prime-lookahead", "lookahead")  # what the page opens on; the second where the first is not there
+MOST_BYTES = 4_000_000  # of a folder in all: every clone and every Space carries it
 _HEADER_BYTES = 2**20  # of a file's first line at most, which holds the header with the prompt
 _REMEDY = 'make the recorded runs anew with "make traces"'
 _log = logging.getLogger(__name__)
@@ -37,6 +39,9 @@ class Recording:
     id: str
     title: str
     shows: str  # a sentence on what the run shows
+    family: str  # of the model, the gallery's largest division
+    group: str  # the heading that it stands under there
+    about: str  # a sentence below that heading
     method: str
     label: str  # of the method
     preset: str
@@ -51,7 +56,8 @@ class Recordings:
 
     def __init__(self, folder: Path = FOLDER) -> None:
         self._folder = folder
-        self._known = {each.id: each for each in read_index(folder) if self._has_header(each.id)}
+        self._headers = dict[str, Header]()
+        self._known = {each.id: each for each in read_index(folder) if self._read_header(each.id)}
         self._lines = dict[str, str]()
         self._broken = set[str]()  # ids whose files turned out to be damaged
         self._replay_lock = threading.Lock()
@@ -66,8 +72,23 @@ class Recordings:
     @cached_property
     def landing(self) -> Recording | None:
         """The recording that the page opens with: the first that can be replayed to its end."""
-        first = sorted(self, key=lambda each: each.id != LANDING)
-        return next((each for each in first if self._replays(each.id)), None)
+        named = [self._known[run] for run in LANDINGS if run in self._known]
+        return next((each for each in (*named, *self) if self._replays(each.id)), None)
+
+    def header(self, run: str) -> Header:
+        """A recording's header, which is read when the page starts."""
+        return self._headers[run]
+
+    def trace(self, run: str) -> Trace | None:
+        """A recording's trace; None if there is no such recording, or its file cannot be read."""
+        packed = self.packed(run)
+        if packed is None:
+            return None
+        try:
+            return parse_trace(packed.data)
+        except TraceError as error:
+            self._leave_out(run, error)
+            return None
 
     def packed(self, run: str) -> Packed | None:
         """A recording's file and proof; None if there is no such recording, or its file cannot be read."""
@@ -94,17 +115,17 @@ class Recordings:
 
     def gallery(self) -> list[dict[str, JSON]]:
         """The entries that the page lists."""
-        names = ("id", "title", "shows", "method", "label", "preset", "tokens_per_step")
+        names = ("id", "title", "family", "group", "about", "label", "tokens_per_step", "speedup")
         return [{name: getattr(each, name) for name in names} for each in self if each.id not in self._broken]
 
     def _file(self, run: str) -> Path:
         return self._folder / f"{run}.jsonl.gz"
 
-    def _has_header(self, run: str) -> bool:
+    def _read_header(self, run: str) -> bool:
         """Whether the file exists and begins with a header. Reading all files as a whole would delay the start."""
         try:
             with gzip.open(self._file(run)) as file:
-                parse_trace(file.readline(_HEADER_BYTES), allow_partial=True)
+                self._headers[run] = parse_trace(file.readline(_HEADER_BYTES), allow_partial=True).header
         except (OSError, EOFError, zlib.error, TraceError) as error:
             _warn(self._file(run), getattr(error, "strerror", None) or error)
             return False

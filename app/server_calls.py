@@ -11,6 +11,7 @@ import binascii
 import gzip
 import json
 import logging
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -22,7 +23,9 @@ from decoding.trace.lines import GZIP
 from viz.page import page
 
 from .limits import LIMITS
+from .machine import elsewhere
 from .middleware.session_tracker import CLIENT
+from .recorded_race import recorded_race
 from .recordings import Recordings
 from .streaming import EVICTED, as_sentence, page_line
 from .trace_store import GZIP_LEVEL, StoredRun, TraceStore, new_id, pack, replay
@@ -39,6 +42,8 @@ class ServerCalls:
 
     def __init__(self, store: TraceStore, recordings: Recordings) -> None:
         self._store, self._recordings = store, recordings
+        self._race: str | None = None
+        self._race_lock = threading.Lock()
 
     def functions(self) -> list[ServerFunction]:
         """Plain functions, under the names that the scripts use."""
@@ -64,7 +69,17 @@ class ServerCalls:
         def open_trace(asked: Any) -> Answer:
             return _answer(lambda: self._open_upload(asked))
 
-        return [run_detail, run_step, run_rows, run_lives, run_export, open_recording, open_trace]
+        def open_race(asked: Any) -> Answer:
+            return _answer(lambda: {"lines": self.race_lines()})
+
+        return [run_detail, run_step, run_rows, run_lives, run_export, open_recording, open_trace, open_race]
+
+    def race_lines(self) -> str:
+        """The lines of the recorded race; made when they are first asked for, once."""
+        with self._race_lock:
+            if self._race is None:
+                self._race = recorded_race(self._recordings)
+            return self._race
 
     def open_run(self, run: object) -> Answer:
         """The lines of a recording, or of a stored run."""
@@ -74,13 +89,15 @@ class ServerCalls:
         stored = self._stored(run)
         with self._store.reading():
             _, lines = replay(stored.trace, str(run))
-        return {"lines": page_line(run=run, address=f"run={run}") + lines + stored.end()}
+        machine = elsewhere(stored.trace.header)
+        return {"lines": page_line(run=run, address=f"run={run}", machine=machine) + lines + stored.end()}
 
     def recording_lines(self, run: str) -> str:
         """The lines of a recording, its title and sentence included."""
         recording = self._recordings.get(run)
         assert recording is not None
         about = {"title": recording.title, "shows": recording.shows, "step": recording.step}
+        about |= {"machine": elsewhere(self._recordings.header(run))}
         return page_line(run=run, address=f"run={run}", **about) + self._recordings.lines(run)
 
     def _line(self, asked: Any, what: str) -> Answer:
@@ -123,8 +140,8 @@ class ServerCalls:
             file = data if data.startswith(GZIP) else gzip.compress(data, GZIP_LEVEL, mtime=0)
             stored = StoredRun(trace, play, file=file)
             evicted = self._store.put(run, stored, CLIENT.get())
-        notice = {"notice": EVICTED} if evicted else {}
-        about = {"run": run, "address": f"run={run}", "title": "Your file", **notice}
+        about = {"run": run, "address": f"run={run}", "title": "Your file", "machine": elsewhere(trace.header)}
+        about |= {"notice": EVICTED} if evicted else {}
         return {"lines": page_line(**about) + lines + stored.end()}
 
     def _stored(self, run: object) -> StoredRun:

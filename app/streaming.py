@@ -100,6 +100,11 @@ def batches(run: Iterator[Step], gap: float) -> Iterator[list[Step]]:
     yield batch
 
 
+def in_lane(lane: int, lines: str) -> str:
+    """Lines of a run in a race, with the number of its lane added."""
+    return "".join(f'{{"lane":{lane},{text[1:]}' for text in lines.splitlines(keepends=True))
+
+
 class RunWriter:
     """Writes the player's lines of a run; `play` can write a step, or its details, again later."""
 

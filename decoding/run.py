@@ -9,9 +9,12 @@ from functools import lru_cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+import torch
+
 from .loop import Loop
 from .model.bandwidth import read_bandwidth
 from .model.session import ExitSession, Model, Session
+from .processor import processor_name
 from .request import Request
 from .stops import trim
 from .trace.metrics import summarise
@@ -153,6 +156,8 @@ def _header(request: Request, model: Model, draft: Model | None) -> Header:
         lossless=request.params.typical is None or request.sampling.greedy,
         slots=_slots(request, model.rolling),
         bandwidth=read_bandwidth(model.device) if model.card.pass_bytes else None,
+        processor=processor_name(),
+        threads=torch.get_num_threads(),
     )
 
 

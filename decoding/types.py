@@ -194,6 +194,8 @@ class Header:
     lossless: bool = True  # whether the text has the target's own distribution; not with typical acceptance
     slots: int = 0  # of the rolling cache that the run needs; 0 where no slot is ever used twice
     bandwidth: float | None = field(default=None, metadata=LATER)  # bytes per second that the device was seen to read
+    processor: str | None = field(default=None, metadata=LATER)  # the CPU's name, of the machine that has the device
+    threads: int | None = field(default=None, metadata=LATER)  # that torch computed with on the CPU
     schema: int = SCHEMA
 
 

@@ -21,7 +21,7 @@ PROMPT = (3, 1, 4, 1, 5, 9, 2, 6)
 
 
 def trace_of(method: str) -> Trace:
-    """A run of a method without anything that differs between machines: times and versions."""
+    """A run of a method without anything that differs between machines: times, versions and their names."""
     result = engine(counted_text()).generate(
         PROMPT,
         method,
@@ -32,7 +32,7 @@ def trace_of(method: str) -> Trace:
     )
     summary = replace(result.summary, prefill_seconds=0.0, decode_seconds=0.0, tokens_per_second=None, timing=Timing())
     steps = tuple(replace(step, timing=Timing()) for step in result.trace.steps)
-    header = replace(result.trace.header, versions={})
+    header = replace(result.trace.header, versions={}, processor=None, threads=None)
     return replace(result.trace, header=header, steps=steps, summary=summary)
 
 

@@ -79,7 +79,8 @@ def take_pages(chromium: Any, server: Page, theme: str, folder: Path) -> None:
     page = open_page(chromium, f"{server.address}?{race}", 1280, 1120)
     page.wait_for_function("document.querySelector('#race-length input')?.value === '60'")
     page.click("#race-go")
-    page.wait_for_function("document.querySelector('.ss-verdict')?.textContent")
+    # Before it there is the recorded one.
+    page.wait_for_function("SpecscopeApp.races.address?.includes('methods=') && SpecscopeApp.races.ready")
     page.wait_for_function("SpecscopeApp.races.state.time >= SpecscopeApp.races.length")
     page.locator("#race-viewer").scroll_into_view_if_needed()
     page.screenshot(path=folder / f"race-{theme}.png")

@@ -1,6 +1,6 @@
 // The page around a race: lines are handed to it, and what it leaves can be opened.
 import { copyLink } from "../../assets/player/controls/save.js";
-import { el } from "../../assets/player/dom/elements.js";
+import { el, prefersCalm } from "../../assets/player/dom/elements.js";
 import { Race } from "../../assets/player/race/race.js";
 import { addressOf, note } from "./address.js";
 import { busy } from "./busy.js";
@@ -8,7 +8,7 @@ import { shown } from "./shown.js";
 import { growing, pulse, split } from "./streams.js";
 
 /** @import { Linked } from "../../assets/player/types.d.ts" */
-/** @import { Io, PageFacts } from "./types.d.ts" */
+/** @import { Io, PageFacts, Server } from "./types.d.ts" */
 
 /**
  * @param {HTMLElement} element
@@ -16,8 +16,9 @@ import { growing, pulse, split } from "./streams.js";
  */
 export const showRace = (element, { props, server, watch }) => {
   shown.race?.destroy();
+  const head = el("div", { class: "app-bar app-race-head", hidden: true });
   const stage = el("div", { class: "app-stage" }), after = el("p", { class: "app-after" });
-  element.replaceChildren(stage, after);
+  element.replaceChildren(head, stage, after);
   const race = new Race(stage);
   shown.race = race;
   /** @type {PageFacts} */
@@ -27,10 +28,15 @@ export const showRace = (element, { props, server, watch }) => {
     if (anew) race.reset();
     known = anew ? facts : { ...known, ...facts };
     race.feed(rest);
+    head.hidden = !known.recorded;
+    head.replaceChildren(...beforeRace(known));
     after.replaceChildren(...afterRace(race, known));
     race.address = known.address;
-    if (facts.address) note(stage, facts.address, {});
-    if (facts.done) race.play();
+    if (facts.address && !known.recorded) note(stage, facts.address, {});
+    if (facts.done && known.recorded && prefersCalm()) {
+      race.flush(); // its length is known once its lanes have grown
+      race.change({ time: race.length });
+    } else if (facts.done) race.play();
   });
   let take = takes();
   const beat = pulse(() => server.run_lives(known.run), (sentence) => {
@@ -45,7 +51,22 @@ export const showRace = (element, { props, server, watch }) => {
   };
   hear();
   watch("value", hear);
+  if (!props.value) landRace(server).then((lines) => lines && !props.value && race === shown.race && take(lines));
 };
+
+/**
+ * The lines of the recorded race, which is seen until one is run; without an answer there is none.
+ * @param {Server} server
+ */
+const landRace = (server) => server.open_race("").then((answer) => answer?.lines ?? "").catch(() => "");
+
+/**
+ * What is said above a race that was not run here.
+ * @param {PageFacts} facts
+ */
+const beforeRace = ({ recorded, title, shows, machine }) => recorded ? [el("div", { class: "app-what" },
+  el("p", { class: "app-title" }, title ?? ""), el("p", { class: "app-shows" }, shows ?? ""),
+  el("p", { class: "app-shows app-machine" }, machine ?? ""))] : [];
 
 /**
  * What a race leaves: its address, and every run of it to be looked at step by step.

@@ -7,19 +7,24 @@ export interface PageFacts {
   run?: string;
   title?: string;
   shows?: string;
+  machine?: string; // where it was recorded, if not here
   address?: string; // the query that names it
   step?: number; // the one that a recording opens at
   notice?: string;
+  recorded?: boolean; // of a race
   done?: boolean; // of a race
   runs?: [label: string, run: string][]; // of a race
 }
 
 export interface Recording {
   id: string;
-  label: string;
   title: string;
-  shows: string;
+  family: string; // of the model
+  group: string; // a prompt, or a method
+  about: string; // the group
+  label: string; // of the method
   tokens_per_step: number;
+  speedup: number | null;
 }
 
 export interface Props {
@@ -44,6 +49,7 @@ export interface Server {
   run_rows(step: [run: string | undefined, k: number]): Promise<Answer | null>;
   run_export(wanted: [run: string, form: string]): Promise<Saved | null>;
   open_recording(run: string): Promise<Answer | null>;
+  open_race(which: string): Promise<Answer | null>;
   open_trace(file: string): Promise<Answer | null>;
 }
 

@@ -37,6 +37,7 @@ export class Viewer {
     this.moving = undefined;
     this.title = el("p", { class: "app-title" });
     this.shows = el("p", { class: "app-shows" });
+    this.machine = el("p", { class: "app-shows app-machine" });
     this.file = el("input", { type: "file", accept: ".jsonl,.gz", hidden: true, "aria-label": "Trace file" });
     this.file.addEventListener("change", () => this.open(this.file.files?.[0]));
     this.back = el("button", { type: "button", class: "app-button app-back", hidden: true,
@@ -112,7 +113,7 @@ export class Viewer {
 
   bar() {
     const count = (this.props.gallery ?? []).length;
-    return el("div", { class: "app-bar" }, el("div", { class: "app-what" }, this.title, this.shows),
+    return el("div", { class: "app-bar" }, el("div", { class: "app-what" }, this.title, this.shows, this.machine),
       el("div", { class: "app-tools" }, this.back,
         el("button", { type: "button", class: "app-button app-recorded", onclick: () => this.gallery.showModal() },
           `Recorded runs (${count})`),
@@ -155,6 +156,7 @@ export class Viewer {
     if (facts.notice) this.say(facts.notice);
     this.title.textContent = this.facts.title ?? "Your run";
     this.shows.textContent = this.facts.shows ?? "";
+    this.machine.textContent = this.facts.machine ?? "";
     this.player.feed(rest);
     if (this.lost && this.facts.run === this.live) this.player.lose(this.lost);
     loadCharts();

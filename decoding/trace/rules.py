@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping
 
 from .. import tree
 from ..errors import TraceError
+from ..processor import LONGEST
 from ..types import Header, Role, Step, Summary
 
+_MOST_THREADS = 2**16
 _LARGEST = 1e18  # of a count, an amount or a time: sums of it stay finite
 
 
@@ -19,6 +21,7 @@ class TraceChecker:
         _check_counts(header, where)
         _check(bool(header.prompt), f"{where}.prompt must hold at least one token")
         _check_ids(header.prompt, f"{where}.prompt")
+        _check_machine(header, where)
         self._committed = len(header.prompt)
         self._prompt_length = self._committed
         self._last = header.prompt[-1]
@@ -83,6 +86,15 @@ def _check_counts(record: object, where: str) -> None:
             _check(value <= _LARGEST, f"{where}.{field.name} must be at most {_LARGEST:g}")
         elif dataclasses.is_dataclass(value):
             _check_counts(value, f"{where}.{field.name}")
+
+
+def _check_machine(header: Header, where: str) -> None:
+    """Check what a header says of its machine: it is shown in the middle of a sentence."""
+    name, threads = header.processor, header.threads
+    plain = name is None or (0 < len(name) <= LONGEST and name.isprintable())
+    _check(plain, f"{where}.processor must be one to {LONGEST} printable characters")
+    fine = threads is None or 1 <= threads <= _MOST_THREADS
+    _check(fine, f"{where}.threads must be from 1 to {_MOST_THREADS}, not {threads}")
 
 
 def _check_ids(tokens: Iterable[int], where: str) -> None:

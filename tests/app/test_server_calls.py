@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 
 from app.limits import LIMITS
-from app.recordings import LANDING
+from app.recordings import LANDINGS
 from app.server_calls import ServerFunction
 from app.state import AppState
 from decoding.trace.file import parse_trace, read_trace
@@ -70,7 +70,7 @@ def test_another_visitors_run_needs_its_id(functions: dict[str, ServerFunction],
 def test_every_export_is_what_its_name_says(
     functions: dict[str, ServerFunction], app_state: AppState, run: str, form: str, recorded: bool
 ) -> None:
-    run = LANDING if recorded else run
+    run = LANDINGS[1] if recorded else run
     answer = functions["run_export"]([run, form])
     kept = app_state.store.get(run)
     assert kept is not None and answer["name"].startswith("specscope-lookahead-")
@@ -216,7 +216,7 @@ def test_a_recording_waits_for_no_visitors_file(
     """Also one that nobody has opened before: what comes with the page is small, and known to be harmless."""
     monkeypatch.setattr("app.trace_store._READ_TIMEOUT", 0.01)
     with app_state.store.reading():
-        for run in (LANDING, "jacobi-defaults"):
+        for run in (LANDINGS[1], "jacobi-defaults"):
             assert "lines" in functions["open_recording"](run)
             assert "lines" in functions["run_step"]([run, 0]) and "lines" in functions["run_detail"]([run, 0])
 

@@ -238,7 +238,8 @@ def _refusing_misfits(where: str, what: str) -> Iterator[None]:
 
 def _header(header: Header) -> dict[str, Any]:
     names = ("method", "device", "dtype", "attention", "record", "lossless", "window", "max_new_tokens", "slots")
-    fields = scalars({name: getattr(header, name) for name in (*names, "prefill_chunk")})
+    more = ("prefill_chunk", "processor", "threads")
+    fields = scalars({name: getattr(header, name) for name in (*names, *more)})
     fields |= {name: scalars(getattr(header, name)) for name in ("params", "sampling", "versions", "parts")}
     fields |= {"label": label_of(header)[:200], "prompt_length": len(header.prompt)}
     return fields | {"model": _card(header.model), "draft": _card(header.draft), "end_tokens": header.end_tokens[:64]}

@@ -41,6 +41,8 @@ export interface Header {
   record: string;
   window?: number | null;
   slots?: number | null;
+  processor?: string | null;
+  threads?: number | null;
 }
 
 export interface FateMeaning {

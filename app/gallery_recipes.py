@@ -1,0 +1,221 @@
+"""What the gallery's recordings are made of, in the order of the gallery: `python -m app.record_gallery` makes them.
+
+First two prompts through all methods on the real model, so that methods can be compared; below them the embedded
+family, every method and preset on the example that suits it best.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from decoding import smollm2
+from decoding.embedded import MEDUSA_2, TARGET
+from decoding.methods import METHODS, Method
+from decoding.types import JSON
+
+from .catalog import POCKET
+from .examples import EXAMPLES
+
+Messages = Sequence[Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How to make one recording."""
+
+    id: str
+    model: str  # as `load` knows it
+    method: str
+    preset: str
+    group: str  # the heading in the gallery that it stands under
+    about: str  # a sentence below that heading
+    title: str
+    shows: str
+    prompt: str | Messages
+    params: Mapping[str, JSON]
+    length: int
+    sampling: Mapping[str, JSON] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SharedPrompt:
+    """A prompt that all methods write."""
+
+    id: str
+    label: str
+    text: str  # a turn of a chat
+    about: str
+
+
+SHARED_PROMPTS = (
+    SharedPrompt(
+        "prime",
+        "a Python function",
+        "Write a Python function is_prime(n) that tests whether a number is prime. Only the code.",
+        "Code repeats its own phrases: methods that copy from the text can guess some of it.",
+    ),
+    SharedPrompt(
+        "rain",
+        "a plain question",
+        "Please describe in a few sentences how water becomes clouds and rain.",
+        "Prose hardly repeats itself: guesses have to come from elsewhere.",
+    ),
+)
+FEW_ROWS: Mapping[str, Mapping[str, JSON]] = {  # settings with which a step's pictures can be read at a glance
+    "autoregressive": {},
+    "jacobi": {"n": 6},
+    "lookahead": {"W": 7, "N": 4, "G": 7},
+    "draft_model": {"gamma": 4},
+    "prompt_lookup": {"K": 6},
+    "ngrammys": {"k": 4, "w": 4},
+    "medusa": {"size": 16},
+    "kangaroo": {"gamma": 5},
+    "ouroboros": {"gamma": 5, "N": 4, "W": 5, "G": 5, "K": 2},
+    "rest": {"c": 16, "length": 6},
+}
+_FEW = "few rows"  # what these settings are called
+_ENOUGH = 128  # new tokens: answers to the shared prompts end before
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRace:
+    """Recordings of one prompt that race on the page before anything is run."""
+
+    prompt: str
+    runs: tuple[str, ...]
+
+
+RACES = (  # the page shows the first of which it has two lanes
+    RecordedRace(
+        SHARED_PROMPTS[0].text,
+        tuple(
+            f"{smollm2.NAME}-{SHARED_PROMPTS[0].id}-{method}"
+            for method in ("autoregressive", "lookahead", "prompt_lookup", "medusa", "draft_model", "ngrammys")
+        ),
+    ),
+    RecordedRace(
+        EXAMPLES["sum"].prompt,
+        tuple(
+            f"{method}-defaults"
+            for method in ("autoregressive", "lookahead", "jacobi", "medusa", "kangaroo", "ngrammys")
+        ),
+    ),
+)
+
+_LENGTH, _SHORT = 160, 64  # of the embedded family: new tokens with a method's defaults, and with its other presets
+_TYPICAL: Mapping[str, JSON] = {"temperature": 0.7, "seed": 1}  # greedy typical acceptance would be lossless
+_BEST = {  # the example that suits a method best; for all others, the sum
+    "draft_model": "chat",
+    "prompt_lookup": "summary",
+    "ouroboros": "chat",
+    "rest": "function",
+}
+_SHOWS = {
+    "autoregressive": "Every pass writes one token: all other methods are measured against this.",
+    "jacobi": "A block of guesses is read again and again until it settles from the left.",
+    "lookahead": "A window of Jacobi lines feeds a pool of n-grams, and the pool guesses.",
+    "draft_model": "A small model drafts, and the target keeps what it would have written itself.",
+    "prompt_lookup": "What followed the same words in the prompt is guessed again.",
+    "ngrammys": "Every pass checks many short rows of guesses, from the text and from the model's own bigrams.",
+    "medusa": "Heads on the last hidden state guess several tokens ahead, combined as a tree.",
+    "kangaroo": "The target's own first layers draft, and stop where they are unsure.",
+    "ouroboros": "A small model drafts phrase by phrase, and rejected drafts become phrases for later steps.",
+    "rest": "What followed the same words in other texts is guessed again, as a tree.",
+}
+
+
+def recipes() -> list[Recipe]:
+    """All recipes in the order of the gallery."""
+    return [*_shared(), *_embedded()]
+
+
+def _shared() -> list[Recipe]:
+    """Every method on the same prompts, on the real model."""
+    return [
+        Recipe(
+            id=f"{smollm2.NAME}-{prompt.id}-{name}",
+            model=smollm2.NAME,
+            method=name,
+            preset=_FEW,
+            group=prompt.text,
+            about=prompt.about,
+            title=f"{METHODS[name].label}: {prompt.label}",
+            shows=_SHOWS[name],
+            prompt=({"role": "user", "content": prompt.text},),
+            params=settings,
+            length=_ENOUGH,
+        )
+        for prompt in SHARED_PROMPTS
+        for name, settings in FEW_ROWS.items()
+    ]
+
+
+def _embedded() -> list[Recipe]:
+    """The embedded family: first a small Lookahead, whose views are the easiest to read."""
+    from .controls import runnable  # brings torch, which a page of recordings does without
+
+    title = "Lookahead on a worked sum"
+    found = [_recipe("lookahead", "lookahead", "small window", "sum", title, {"W": 7, "N": 4, "G": 7}, _LENGTH)]
+    for name in runnable(POCKET):
+        found += _of_method(METHODS[name])
+    return found
+
+
+def _of_method(method: type[Method]) -> list[Recipe]:
+    """The recipes of a method: its defaults, each preset that differs from them, and a prompt that does not suit it."""
+    from .controls import presets
+
+    name, best = method.name, _BEST.get(method.name, "sum")
+    plain = method.Params().to_json()
+    found = []
+    for preset, params in presets(method).items():
+        if preset != "defaults" and params == plain:
+            continue
+        words = "" if preset == "defaults" else f", {preset}"
+        title = f"{method.label}{words}: {_label(best)}"
+        run = re.sub(r"[^a-z0-9]+", "-", f"{name} {preset}".lower())
+        length = _LENGTH if preset == "defaults" else _SHORT
+        found.append(_recipe(run, name, preset, best, title, params, length))
+    if name in ("lookahead", "draft_model"):
+        title, run = f"{method.label}: where it loses", f"{name.replace('_', '-')}-names"
+        shows = "Invented names at a high temperature: hardly a guess survives."
+        found.append(_recipe(run, name, "defaults", "names", title, plain, _SHORT, shows))
+    if name == "medusa":
+        title, shows = f"Medusa-2: {_label(best)}", "The same, with heads that were trained together with the model."
+        found.append(_recipe("medusa-2", name, "defaults", best, title, plain, _LENGTH, shows, MEDUSA_2))
+    return found
+
+
+def _recipe(
+    run: str,
+    method: str,
+    preset: str,
+    example: str,
+    title: str,
+    params: Mapping[str, JSON],
+    length: int,
+    shows: str = "",
+    model: str = TARGET,
+) -> Recipe:
+    known = EXAMPLES[example]
+    return Recipe(
+        id=run,
+        model=model,
+        method=method,
+        preset=preset,
+        group=METHODS[method].label,
+        about=_SHOWS[method],
+        title=title,
+        shows=shows or _SHOWS[method],
+        prompt=known.prompt or known.messages,
+        params=params,
+        length=length,
+        sampling={**known.sampling, **(_TYPICAL if params.get("acceptance") == "typical" else {})},
+    )
+
+
+def _label(example: str) -> str:
+    """An example's label in the middle of a title."""
+    return EXAMPLES[example].label.lower()

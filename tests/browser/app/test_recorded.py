@@ -1,0 +1,69 @@
+"""What the page shows before anything is run: the gallery's order, a recording from elsewhere, the recorded race."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from app.recordings import Recordings
+
+from .conftest import Served
+from .test_around import GOLDEN, RACED
+
+pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this process, and Gradio's parts warn
+NewPage = Callable[..., Any]
+
+
+def test_the_gallery_is_in_the_order_of_the_recordings(new_page: NewPage, served: Served) -> None:
+    page = served.open(new_page())
+    page.click(".app-recorded")
+    rows = list(Recordings())
+    groups = dict.fromkeys((row.family, row.group) for row in rows)
+    order = list(groups)
+    ids = page.evaluate("[...document.querySelectorAll('.app-card')].map((card) => card.dataset.run)")
+    assert ids == [row.id for row in sorted(rows, key=lambda row: order.index((row.family, row.group)))]
+    assert page.locator(".app-gallery h3").all_inner_texts() == list(dict.fromkeys(row.family for row in rows))
+    assert page.locator(".app-gallery h4").all_inner_texts() == [group for _, group in groups]
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_a_recorded_race_plays_before_anything_is_loaded_and_a_live_one_takes_its_place(
+    new_page: NewPage, served: Served, width: int
+) -> None:
+    page = served.open(new_page(width=width, height=844))
+    page.get_by_role("tab", name="Race").click()
+    page.wait_for_selector(".app-race-head:has-text('A recorded race')")
+    page.wait_for_function("SpecscopeApp.races.state.time > 0")
+    page.wait_for_function("document.querySelector('.ss-verdict').textContent.includes('wrote the same')")
+    lanes = page.locator("#race .ss-lane").count()
+    assert 2 <= lanes <= 6 and page.locator(".app-after a").count() == lanes
+    assert "Recorded on another machine" in page.inner_text(".app-race-head") or not page.inner_text(
+        ".app-race-head .app-machine"
+    )
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert "run=" in page.locator(".app-after a").first.get_attribute("href")
+    assert page.evaluate("location.search") == "?screen=race"
+    page.fill("#race-length input", "16")
+    page.click("#race-go")
+    page.wait_for_function(RACED)
+    assert page.locator(".app-race-head").is_hidden()
+
+
+def test_a_visitor_who_wants_no_motion_sees_the_end_of_the_recorded_race(new_page: NewPage, served: Served) -> None:
+    page = served.open(new_page(reduced_motion="reduce"), "?screen=race")
+    page.wait_for_function("SpecscopeApp.races?.length && SpecscopeApp.races.state.time >= SpecscopeApp.races.length")
+    assert not page.evaluate("SpecscopeApp.races.state.playing")
+
+
+def test_a_run_from_another_machine_says_so(new_page: NewPage, served: Served, tmp_path: Any) -> None:
+    path = tmp_path / "run.jsonl"
+    text = (GOLDEN / "medusa.jsonl").read_text()
+    path.write_text(text.replace('"schema":', '"processor":"<b>Abacus</b> 9","threads":2,"schema":', 1))
+    page = served.open(new_page())
+    page.set_input_files(".app-bar input[type=file]", path)
+    page.wait_for_function("SpecscopeApp.viewers.facts.title === 'Your file'")
+    words = "Recorded on another machine (<b>Abacus</b> 9, 2 threads, float64)."
+    assert page.inner_text(".app-what .app-machine") == words
+    assert "<b>Abacus</b> 9 · 2 threads" in page.inner_text(".ss-foot >> nth=0")
