@@ -7,9 +7,10 @@ earlier answers. An answer that does not end is left out, with all that would ha
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from os import SEEK_END
 from pathlib import Path
 from typing import Any
@@ -20,15 +21,21 @@ import torch
 from decoding.codec import Codec
 from decoding.errors import ParamError
 from decoding.loader import Progress
+from decoding.model.decoder import Decoder
+from decoding.model.texts import Texts
 from decoding.types import JSON
 
 from .backbone import Backbone
 from .conversations import Conversation, write_line
 from .encoding import ChatEncoder
+from .generation import Generation, Prompt
 from .memory import memory_advice
 from .seeding import seeded
 
 _LEAST_ROOM = 16  # tokens that an answer must have
+_BLOCKS = 4  # conversations per place that the compiled code is given at a time
+
+Generate = Callable[[Sequence[Prompt]], list[str]]  # prompts to answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +66,15 @@ def write_answers(
     state = path.with_suffix(".state.json")
     done, size = _resume(state, about)
     encoder = ChatEncoder(codec, answering.length)
+    generate, block = _generator(backbone, codec, answering)
     with path.open("ab") as file, memory_advice(f"for {answering.at_once} answers at once", "lower --answers-at-once"):
         file.truncate(size)
         file.seek(0, SEEK_END)
         while done < len(prompts):
             progress("the model answers the prompts", done / len(prompts))
-            part = prompts[done : done + answering.at_once]
+            part = prompts[done : done + block]
             with seeded(f"{answering.seed}/{done}", backbone.device):
-                answered = _answer(backbone, codec, encoder, part, answering)
+                answered = _answer(generate, encoder, part, answering, done)
             for index, conversation in enumerate(answered, start=done):
                 if conversation.answers:
                     file.write(write_line(conversation, index).encode())
@@ -91,21 +99,33 @@ def _resume(state: Path, about: dict[str, JSON]) -> tuple[int, int]:
     return done, size
 
 
+def _generator(backbone: Backbone, codec: Codec, answering: Answering) -> tuple[Generate, int]:
+    """What writes answers here, and how many conversations it is given at a time.
+
+    The compiled code is the faster, and lets the next prompt in as soon as an answer ends: it is given many.
+    """
+    if backbone.device.type == "cpu" and not backbone.quantised:
+        decoder = Decoder.from_transformers(backbone.model)
+        if Texts.suit(decoder, answering.length):
+            return partial(_generate_compiled, decoder, codec, answering), _BLOCKS * answering.at_once
+    return partial(_generate, backbone, codec, answering), answering.at_once
+
+
 def _answer(
-    backbone: Backbone, codec: Codec, encoder: ChatEncoder, prompts: Sequence[Conversation], answering: Answering
+    generate: Generate, encoder: ChatEncoder, prompts: Sequence[Conversation], answering: Answering, first: int
 ) -> list[Conversation]:
-    """Every conversation with the model's answers, as many turns as ended."""
+    """Every conversation with the model's answers, as many turns as ended; `first`: the number of the first one."""
     answers: list[list[str]] = [[] for _ in prompts]
     for turn in range(max(len(one.prompts) for one in prompts)):
-        ids: dict[int, list[int]] = {}
+        asked: dict[int, Prompt] = {}
         for at, one in enumerate(prompts):
             if turn < len(one.prompts) and len(answers[at]) == turn and (turn == 0 or encoder.has_template):
-                prompt = encoder.prompt(one, turn, answers[at])
-                if len(prompt) <= answering.length * 3 // 4 - _LEAST_ROOM:  # a long one would take the others' room
-                    ids[at] = prompt
-        if not ids:
+                ids = encoder.prompt(one, turn, answers[at])
+                if len(ids) <= answering.length * 3 // 4 - _LEAST_ROOM:  # a long one would take the others' room
+                    asked[at] = Prompt(ids, crc32(f"{answering.seed}/{first + at}/{turn}".encode()))
+        if not asked:
             break
-        for at, text in zip(ids, _generate(backbone, codec, list(ids.values()), answering), strict=True):
+        for at, text in zip(asked, generate([*asked.values()]), strict=True):
             if text.strip():
                 answers[at].append(text)
     return [
@@ -114,11 +134,31 @@ def _answer(
     ]
 
 
+def _generate_compiled(decoder: Decoder, codec: Codec, answering: Answering, prompts: Sequence[Prompt]) -> list[str]:
+    """The answers to prompts, each drawn with its own seed; empty where one does not end."""
+    generation = Generation(
+        decoder,
+        codec.end_tokens,
+        at_once=answering.at_once,
+        length=answering.length,
+        temperature=answering.temperature,
+    )
+    written = dict(generation.write(prompts))
+    return [_ended(codec, written[number]) for number in range(len(prompts))]
+
+
+def _ended(codec: Codec, ids: list[int]) -> str:
+    """The text up to its end; empty where there is none, unless the model's texts have no ends at all."""
+    end = next((place for place, token in enumerate(ids) if token in codec.end_tokens), None)
+    return "" if codec.end_tokens and end is None else codec.decode(ids[:end])
+
+
 @torch.no_grad()
-def _generate(backbone: Backbone, codec: Codec, prompts: list[list[int]], answering: Answering) -> list[str]:
-    """The answers to prompts of ids; empty where one does not end."""
+def _generate(backbone: Backbone, codec: Codec, answering: Answering, asked: Sequence[Prompt]) -> list[str]:
+    """The answers to prompts through transformers; empty where one does not end."""
     from transformers import GenerationConfig
 
+    prompts = [[*prompt.ids] for prompt in asked]
     longest = max(map(len, prompts))
     ends = sorted(codec.end_tokens)
     pad = ends[0] if ends else 0
@@ -134,11 +174,7 @@ def _generate(backbone: Backbone, codec: Codec, prompts: list[list[int]], answer
     backbone.model.eval()
     with _plain_settings(backbone.model):
         rows = backbone.model.generate(ids, attention_mask=seen, generation_config=config)[:, longest:].tolist()
-    texts = []
-    for row in rows:
-        end = next((place for place, token in enumerate(row) if token in codec.end_tokens), None)
-        texts.append("" if ends and end is None else codec.decode(row[:end]))
-    return texts
+    return [_ended(codec, row) for row in rows]
 
 
 @contextmanager

@@ -21,11 +21,12 @@ from decoding.parts.heads import load_heads
 from lab.pocket.quality import Quality
 from lab.pocket.suite import write_tasks
 from lab.training import backbone as backbones
-from lab.training import runs
+from lab.training import distill, runs
 from lab.training.backbone import Backbone, load_backbone
 from lab.training.batches import Batch
 from lab.training.conversations import Conversation, read_conversations, write_line
 from lab.training.distill import Answering, write_answers
+from tests.families import needs_compiler
 
 from .conftest import CHATS
 
@@ -253,6 +254,15 @@ def chatty(codec: Codec) -> Codec:
     return Codec(codec.tokenizer, range(2, 70))
 
 
+@pytest.fixture(params=[pytest.param("compiled", marks=needs_compiler), "transformers"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What writes the answers."""
+    monkeypatch.setattr(distill, "_BLOCKS", 1)
+    if request.param == "transformers":
+        monkeypatch.setattr(distill.Texts, "suit", lambda model, length: False)
+
+
+@pytest.mark.usefixtures("way")
 def test_a_model_answers_prompts_in_its_own_words(
     backbone: Callable[..., Backbone], codec: Codec, tmp_path: Path
 ) -> None:
@@ -277,6 +287,7 @@ def test_a_model_answers_prompts_in_its_own_words(
             assert ends.decode(ids[begin:-1]) == answer
 
 
+@pytest.mark.usefixtures("way")
 def test_answering_goes_on_where_it_was_stopped(
     backbone: Callable[..., Backbone], codec: Codec, tmp_path: Path
 ) -> None:
@@ -312,6 +323,7 @@ def test_fewer_answers_at_once_go_on_where_the_memory_ended(
     """What the sentence advises must not be refused for being another setting."""
     model, ends, answering = backbone(), chatty(codec), Answering(temperature=0.0, at_once=5, length=120)
     path, generate, calls = tmp_path / "answers.jsonl", model.model.generate, iter([True, False])
+    monkeypatch.setattr(distill.Texts, "suit", lambda model, length: False)
 
     def full(*arguments: Any, **options: Any) -> Any:
         if next(calls, False):
@@ -326,6 +338,7 @@ def test_fewer_answers_at_once_go_on_where_the_memory_ended(
     assert json.loads((tmp_path / "answers.state.json").read_text())["done"] == 6
 
 
+@pytest.mark.usefixtures("way")
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_answers_follow_the_models_distribution_and_not_its_usual_settings(
     backbone: Callable[..., Backbone], codec: Codec, tmp_path: Path, temperature: float
@@ -362,6 +375,7 @@ def test_plain_texts_cannot_be_answered_and_memory_may_end(
     def full(*arguments: Any, **options: Any) -> None:
         raise torch.OutOfMemoryError
 
+    monkeypatch.setattr(distill.Texts, "suit", lambda model, length: False)
     monkeypatch.setattr(model.model, "generate", full)
     with pytest.raises(ModelError, match="for 32 answers at once: lower --answers-at-once"):
         write_answers(model, codec, CHATS, tmp_path / "b", Answering(length=120), quiet)
