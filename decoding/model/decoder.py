@@ -84,6 +84,12 @@ class Decoder:
         """The logits."""
         return self._weights.head(x)
 
+    @torch.inference_mode()
+    def embeddings(self) -> tuple[torch.Tensor, torch.Tensor]:  # (V, H), (V, H)
+        """The input embeddings, and those of the output layer, which may be laid out for its product alone."""
+        unit = torch.eye(self.shape.hidden, device=self.device, dtype=self.dtype)
+        return self._weights.embedding, self.head(unit).T
+
 
 class DecoderSession:
     """One text under a decoder."""

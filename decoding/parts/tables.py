@@ -21,17 +21,18 @@ from tempfile import TemporaryDirectory
 import torch
 
 from ..errors import ModelError
-from ..model.decoder import Decoder, DecoderSession
-from ..model.session import Model, ProgressCallback, Session
-from ..sampling import ranked
+from ..model.decoder import Decoder
+from ..model.session import Model, ProgressCallback
+from ..sampling import Outlook
 from ..user_cache import user_cache
 from .rankings import RANKINGS
 
-_FORMAT = 2  # of a cache file; raised whenever tables are made in another way
+_FORMAT = 3  # of a cache file; raised whenever tables are made in another way
 _TOP, _LENGTH = 32, 16  # what is loaded for every model: followers of a token, links of a chain
 _DEPTH, _SMALL = 4, 2**14  # tokens of a branch, in vocabularies of up to so many; in others one
 _TEXT = 64  # tokens behind which a text of the model's own ends
 _ROWS, _NUMBERS = 256, 2**24  # tokens read in one pass, and logits they may have together
+_PIECE = 2**12  # embeddings that are widened at a time
 _HEADER = 2**16  # bytes that a cache file may have beside its tensors
 _STEEP = 1e4  # beyond every logit of a network; a table's infinite ones become this
 _DTYPES = {"unigram": "I32", "bigram": "I32", "probability": "F32"}  # tensors of a cache file
@@ -89,7 +90,7 @@ def build(
         raise ModelError(f"the tokens {[*head]} in front are not all of the model's {vocabulary}: leave them out")
     top, rows = min(top, vocabulary), max(1, min(_ROWS // depth, _NUMBERS // vocabulary))
     session = model.open(len(head) + _TEXT + depth, max(len(head), rows * depth))
-    unigram, bigram = _Unigram(model, session), _Bigram(vocabulary, top)
+    unigram, bigram = _Unigram(model), _Bigram(vocabulary, top)
     groups = -(-vocabulary // rows)
     for group in range(groups):
         progress("reading n-gram tables from the model", group / groups)
@@ -107,7 +108,7 @@ def build(
             logits = session.read(tokens, parents, skip=len(tokens) - size).logits
             best = bigram.add(tokens[-size:], logits)
             if len(tokens) == size:
-                unigram.add(first, logits)
+                unigram.add(logits)
             if len(tokens) == size * depth:
                 break
             tokens += best
@@ -129,10 +130,10 @@ class _Bigram:
 
     def add(self, tokens: Sequence[int], logits: torch.Tensor) -> list[int]:  # (R, V)
         """Note the best followers of every token; the very best are the answer."""
-        distribution, before = torch.softmax(logits.float(), -1), torch.tensor(tokens)
-        best = ranked(distribution, self._top)
-        self._shares.append(distribution.gather(-1, best).nan_to_num(0.0).cpu().flatten())
-        best = best.cpu()
+        outlook, before = Outlook(logits, count=self._top), torch.tensor(tokens)
+        shares = outlook.at(torch.arange(len(logits), device=logits.device)[:, None], outlook.best)
+        self._shares.append(shares.nan_to_num(0.0).float().cpu().flatten())
+        best = outlook.best.cpu()
         self._keys.append((before[:, None] * self._vocabulary + best).flatten())
         self._counts += before.bincount(minlength=self._vocabulary)
         ids: list[int] = best[:, 0].tolist()
@@ -152,32 +153,46 @@ class _Bigram:
 
 
 class _Unigram:
-    """The squared distances of the output embeddings from their mean, and the products with it, summed up."""
+    """The squared distances of the output embeddings from their mean, and the products with it.
 
-    def __init__(self, model: Model, session: Session) -> None:
-        self._model, self._session = model, session
-        self._sums = torch.zeros(len(RANKINGS), model.card.vocabulary, dtype=torch.float64, device=model.device)
+    Both are sums over the input embeddings v of all tokens y: of (v_y . (u_x - mean))^2, which is the squared distance
+    under the covariance of all v, as the paper defines it, and of (v_y . mean) (v_y . u_x). A model without embeddings
+    gives what comes closest to v_y . u_x, its logits of every x behind y.
+    """
 
-    def add(self, tokens: Sequence[int], logits: torch.Tensor) -> None:  # (R, V)
-        """The share of some input embeddings."""
-        meeting = _meeting(self._model, self._session, tokens, logits)
-        mean = meeting.mean(-1, keepdim=True)
-        self._sums += torch.stack(((meeting - mean).square().sum(0), (mean * meeting).sum(0)))
+    def __init__(self, model: Model) -> None:
+        self._asks = not isinstance(model, Decoder)
+        if isinstance(model, Decoder):
+            self._sums = _distances_and_products(*model.embeddings())
+        else:
+            self._sums = torch.zeros(len(RANKINGS), model.card.vocabulary, dtype=torch.float64, device=model.device)
+
+    def add(self, logits: torch.Tensor) -> None:  # (R, V)
+        """What the model says behind some of the tokens."""
+        if self._asks:
+            meeting = logits.double().clamp(-_STEEP, _STEEP)
+            mean = meeting.mean(-1, keepdim=True)
+            self._sums += torch.stack(((meeting - mean).square().sum(0), (mean * meeting).sum(0)))
 
     def ranked(self, top: int) -> torch.Tensor:  # (2, top)
         """The best tokens by either ranking."""
         return self._sums.nan_to_num(torch.inf).argsort(stable=True)[:, :top].int().cpu()
 
 
-def _meeting(model: Model, session: Session, tokens: Sequence[int], logits: torch.Tensor) -> torch.Tensor:  # (R, V)
-    """v_y . u_x for every y of `tokens` and every x: an input embedding straight into the output layer.
-
-    Summed over y, squared distances between u_x and the mean are those under the covariance of all v_y, as the paper
-    defines them. A model without embeddings gives what comes closest, the `logits` of every x behind y.
-    """
-    if isinstance(model, Decoder) and isinstance(session, DecoderSession):
-        logits = model.head(session.enter(tokens, 0))
-    return logits.double().clamp(-_STEEP, _STEEP)
+def _distances_and_products(entrance: torch.Tensor, output: torch.Tensor) -> torch.Tensor:  # (V, H) twice -> (2, V)
+    """Both sums through the covariance: one by one there would be as many products as pairs of tokens."""
+    vocabulary, hidden = output.shape
+    covariance, mean = entrance.new_zeros(hidden, hidden, dtype=torch.float64), output.double().mean(0)
+    for start in range(0, vocabulary, _PIECE):
+        piece = entrance[start : start + _PIECE].double()
+        covariance.addmm_(piece.T, piece)
+    sums = torch.empty(2, vocabulary, dtype=torch.float64, device=output.device)
+    for start in range(0, vocabulary, _PIECE):
+        piece = output[start : start + _PIECE].double()
+        apart = piece - mean
+        sums[0, start : start + _PIECE] = ((apart @ covariance) * apart).sum(-1)
+        sums[1, start : start + _PIECE] = piece @ (covariance @ mean)
+    return sums
 
 
 def load_tables(
