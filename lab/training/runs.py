@@ -21,6 +21,7 @@ from .batches import Batch, limit_lines
 from .checkpoint import LOG
 from .conversations import read_conversations
 from .distill import Answering, write_answers
+from .drafter import Drafter, DrafterSettings, parameters
 from .encoding import ChatEncoder
 from .kangaroo import AdapterSettings, Kangaroo, usual_exit
 from .loop import Budget, Loop
@@ -100,6 +101,21 @@ def train_kangaroo(job: Job, layer: int | None, architecture: str, rate: float, 
     return {**final}
 
 
+def train_drafter(job: Job, settings: DrafterSettings, progress: Progress) -> dict[str, JSON]:
+    """A small model that drafts for the job's; what it is like."""
+    backbone, codec = _open(job, progress)
+    source = _source(job, backbone, codec, progress)
+    learner = Drafter(backbone, settings, job.seed)
+    used = _learn(job, learner, source, progress)
+    progress("measuring", 1.0)
+    final = learner.measure(_held_out(job, source))
+    learner.save(job.out, codec)
+    write_report(
+        job.out, job.model, {**used, "parameters": parameters(learner.model)}, job.work / LOG, final, backbone.device
+    )
+    return {**final}
+
+
 def _open(job: Job, progress: Progress) -> tuple[Backbone, Codec]:
     job.work.mkdir(parents=True, exist_ok=True)
     return load_backbone(
@@ -132,7 +148,7 @@ def _source(job: Job, backbone: Backbone, codec: Codec, progress: Progress) -> S
     )
 
 
-def _learn(job: Job, learner: Medusa | Kangaroo, source: Source, progress: Progress) -> Mapping[str, JSON]:
+def _learn(job: Job, learner: Medusa | Kangaroo | Drafter, source: Source, progress: Progress) -> Mapping[str, JSON]:
     """Train to the end; every setting that had a part in it."""
     steps = job.steps or (source.steps(job.epochs) if isinstance(source, FileSource) else 800)
     budget, optimizer = Budget(steps, job.lines, job.length), GroupedAdamW(learner.groups, job.warm_up)

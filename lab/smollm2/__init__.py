@@ -1,0 +1,1 @@
+"""What SmolLM2 is accelerated with, made from what the model itself writes."""

@@ -1,0 +1,46 @@
+"""How much SmolLM2's parts learn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The sizes of a whole making."""
+
+    prompts: int  # that the model asks itself
+    length: int  # tokens of a line, and the most that a conversation has
+    lines: int  # per step
+    heads: int
+    heads_epochs: float
+    exits: tuple[int, ...]  # layers behind which an adapter is tried
+    exit_steps: int  # of each of them
+    adapter_epochs: float
+    drafter_epochs: float
+
+
+PLANS = {
+    "full": Plan(
+        prompts=2000,
+        length=512,
+        lines=4,
+        heads=4,
+        heads_epochs=2.0,
+        exits=(3, 5, 8),
+        exit_steps=60,
+        adapter_epochs=2.0,
+        drafter_epochs=6.0,
+    ),
+    "smoke": Plan(
+        prompts=8,
+        length=256,
+        lines=2,
+        heads=2,
+        heads_epochs=0.5,
+        exits=(1, 2),
+        exit_steps=1,
+        adapter_epochs=0.5,
+        drafter_epochs=0.5,
+    ),
+}

@@ -1,0 +1,155 @@
+"""The parts of SmolLM2 in one call: a corpus in the model's own words, then everything that learns from it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from decoding import smollm2
+from decoding.codec import Codec
+from decoding.loader import Progress
+from decoding.model.decoder import Decoder
+from decoding.parts.building import build_store
+from decoding.types import JSON
+
+from ..training.backbone import Backbone, load_backbone
+from ..training.conversations import read_conversations
+from ..training.distill import Answering, write_answers
+from ..training.drafter import DrafterSettings
+from ..training.medusa import HeadSettings
+from ..training.own_prompts import write_prompts
+from ..training.runs import Job, train_drafter, train_kangaroo, train_medusa
+from .exits import best_exit
+from .plans import Plan
+
+_AT_ONCE = 64  # answers
+_DTYPE = "bfloat16"
+_TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja")
+_SIZES: dict[str, int] = {"hidden": 96, "layers": 4, "heads": 3, "intermediate": 256}  # of the drafter
+_RATE = 3e-4  # of the adapter
+_ARCHITECTURE = "kangaroo"
+
+
+def make_parts(out: Path, plan: Plan, seed: int, device: str, progress: Progress) -> dict[str, JSON]:
+    """Make everything in `out`; what each stage has to say."""
+    return Stages(out, plan, seed, device, progress).run()
+
+
+class Stages:
+    """The makings, each from where an earlier call has stopped; what is finished is not made again."""
+
+    def __init__(
+        self, out: Path, plan: Plan, seed: int, device: str, progress: Progress, model: str = smollm2.NAME
+    ) -> None:
+        self._out, self._plan, self._seed, self._device, self._progress = out, plan, seed, device, progress
+        self._model, self._work = model, out / "training"
+        self._done = self._work / "done.json"
+
+    def run(self) -> dict[str, JSON]:
+        """Make everything; what each stage has to say."""
+        self._work.mkdir(parents=True, exist_ok=True)
+        stages: dict[str, Callable[[], JSON]] = {
+            "corpus": self._corpus,
+            "datastore": self._datastore,
+            "heads": self._heads,
+            "exit": self._exit,
+            "adapter": self._adapter,
+            "drafter": self._drafter,
+        }
+        found: dict[str, JSON] = json.loads(self._done.read_text()) if self._done.is_file() else {}
+        for name, make in stages.items():
+            if name not in found:
+                found[name] = make()
+                fresh = self._done.with_suffix(".new")
+                fresh.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+                fresh.replace(self._done)
+        return found
+
+    @property
+    def _conversations(self) -> Path:
+        return self._out / "conversations.jsonl"
+
+    def _corpus(self) -> JSON:
+        """Prompts and answers, both the model's own."""
+        plan, prompts, answers = self._plan, self._work / "prompts.jsonl", self._work / "answers.jsonl"
+        backbone, codec = self._open()
+        write_prompts(
+            Decoder.from_transformers(backbone.model), codec, plan.prompts, prompts, self._seed, self._progress
+        )
+        asked = read_conversations(prompts, self._progress)
+        answering = Answering(at_once=_AT_ONCE, length=plan.length, seed=self._seed)
+        write_answers(backbone, codec, asked, answers, answering, self._progress)
+        shutil.copyfile(answers, self._conversations)
+        return {"prompts": len(asked), "answered": len(read_conversations(self._conversations, self._progress))}
+
+    def _datastore(self) -> JSON:
+        """What REST retrieves from: all conversations."""
+        from decoding.loader import find_codec
+
+        codec, out = find_codec(self._model, self._progress), self._out / "datastore.safetensors"
+        built = build_store([self._conversations], codec, out, progress=self._progress)
+        return {"documents": built.documents, "tokens": built.tokens, "bytes": built.size}
+
+    def _heads(self) -> JSON:
+        """Medusa-1 heads on the model's own output layer."""
+        job = self._job("medusa", epochs=self._plan.heads_epochs)
+        return train_medusa(job, HeadSettings(heads=self._plan.heads), self._progress)["heads"]
+
+    def _exit(self) -> JSON:
+        """The layer that the adapter stands behind: each candidate learns a little."""
+        agreements = dict[int, float]()
+        shape = self._open()[0].shape
+        for layer in self._plan.exits:
+            job = replace(self._job("", steps=self._plan.exit_steps), out=self._work / f"exit-{layer}")
+            found: Any = train_kangaroo(job, layer, _ARCHITECTURE, _RATE, self._progress)
+            agreements[layer] = found["heads"][0]["top"][0]
+        chosen = best_exit(agreements, shape)
+        return {"layer": chosen, "agreement": {str(layer): share for layer, share in agreements.items()}}
+
+    def _adapter(self) -> JSON:
+        """A Kangaroo adapter behind that layer."""
+        found: Any = json.loads(self._done.read_text())
+        job = self._job("kangaroo", epochs=self._plan.adapter_epochs)
+        made = train_kangaroo(job, found["exit"]["layer"], _ARCHITECTURE, _RATE, self._progress)
+        # The hub's weights and those of the packaged file differ in their last digits: the adapter serves both.
+        config = job.out / "config.json"
+        settings = json.loads(config.read_text(encoding="utf-8")) | {"base_hash": ""}
+        config.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+        return made["heads"]
+
+    def _drafter(self) -> JSON:
+        """A model of five million parameters; its tokens are those of the model, whose tokenizer serves both."""
+        job = self._job("drafter", epochs=self._plan.drafter_epochs)
+        made = train_drafter(job, DrafterSettings(**_SIZES), self._progress)
+        for name in _TOKENIZER:
+            (job.out / name).unlink(missing_ok=True)
+        return made["heads"]
+
+    def _open(self) -> tuple[Backbone, Codec]:
+        return load_backbone(
+            self._model,
+            device=self._device,
+            dtype=_DTYPE,
+            length=self._plan.length,
+            quantised=False,
+            progress=self._progress,
+        )
+
+    def _job(self, name: str, steps: int | None = None, epochs: float = 1.0) -> Job:
+        plan = self._plan
+        return Job(
+            model=self._model,
+            out=self._out / name,
+            data=str(self._conversations),
+            steps=steps,
+            epochs=epochs,
+            lines=plan.lines,
+            length=plan.length,
+            seed=self._seed,
+            device=self._device,
+            dtype=_DTYPE,
+        )

@@ -1,0 +1,67 @@
+"""Prompts that a model writes itself: what it expects of a user, in the place where its chat template puts one.
+
+A model that learnt from conversations has learnt what users ask as well. Nothing has to be fetched, and the prompts
+are of the kind that it was made for.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from zlib import crc32
+
+from decoding.codec import Codec
+from decoding.errors import ModelError
+from decoding.loader import Progress
+from decoding.model.decoder import Decoder
+from decoding.model.texts import Texts
+
+from .generation import Generation, Prompt
+
+_MARK = "\N{WHITE SQUARE}"  # stands in the template where a user's words do
+_ROOM = 160  # tokens of the longest prompt
+_SHORTEST = 12  # characters: less is no question
+_AT_ONCE = 64
+
+
+def write_prompts(model: Decoder, codec: Codec, count: int, path: Path, seed: int, progress: Progress) -> None:
+    """`count` different prompts as JSON lines, drawn at temperature 1; a file that is there stays as it is."""
+    if path.is_file():
+        return
+    opening = opening_of_a_turn(codec)
+    length = len(opening) + _ROOM
+    if not Texts.suit(model, length):
+        raise ModelError("prompts are written in compiled code, which cannot run this model here: name a file of them")
+    generation = Generation(model, codec.end_tokens, at_once=_AT_ONCE, length=length, temperature=1.0)
+    found: dict[str, None] = {}  # in the order of their seeds, whatever ends first
+    first = 0
+    while len(found) < count:
+        prompts = [Prompt(opening, crc32(f"{seed}/{number}".encode())) for number in range(first, first + 2 * _AT_ONCE)]
+        first += len(prompts)
+        written = dict(generation.write(prompts))
+        for number in range(len(prompts)):
+            text = _ended(codec, written[number])
+            if len(text) >= _SHORTEST:
+                found.setdefault(text)
+        progress("the model writes prompts", min(1.0, len(found) / count))
+    lines = [json.dumps({"prompt": text}) + "\n" for text in list(found)[:count]]
+    fresh = path.with_suffix(".new")
+    fresh.write_text("".join(lines), encoding="utf-8")
+    fresh.replace(path)
+
+
+def opening_of_a_turn(codec: Codec) -> list[int]:
+    """What the chat template puts in front of a user's words."""
+    if not codec.has_chat_template:
+        raise ModelError("this model has no chat template, so it expects no user: name a file of prompts")
+    text = codec.tokenizer.apply_chat_template([{"role": "user", "content": _MARK}], tokenize=False)
+    before, found, _ = text.partition(_MARK)
+    if not found:
+        raise ModelError("this model's chat template leaves out what a user says: name a file of prompts")
+    ids: list[int] = codec.tokenizer.encode(before, add_special_tokens=False)
+    return ids
+
+
+def _ended(codec: Codec, ids: list[int]) -> str:
+    """A prompt that has come to its end; nothing where it has not."""
+    return codec.decode(ids[:-1]).strip() if ids[-1] in codec.end_tokens else ""

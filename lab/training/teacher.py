@@ -1,0 +1,49 @@
+"""What a frozen model says at the places of a batch, remembered: every epoch asks for the same lines."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from .backbone import Backbone
+from .batches import Batch
+
+TOP = 24  # likeliest tokens of a place that are remembered
+_LOGITS = 2**22  # in memory at a time
+
+
+class Said(NamedTuple):
+    """The model's likeliest next tokens at the places whose next token is learnt, line by line."""
+
+    tokens: Tensor  # (N, TOP)
+    shares: Tensor  # (N, TOP) their probabilities, which sum to one
+
+
+class Teacher:
+    """A backbone that reads each line once. A line takes some 100 bytes a token."""
+
+    def __init__(self, backbone: Backbone) -> None:
+        self._backbone = backbone
+        self._said: dict[bytes, Said] = {}
+
+    @torch.no_grad()
+    def say(self, batch: Batch) -> Said:
+        """What the model says; in the order of `Batch.labels`."""
+        lines = [self._line(line) for line in batch.parts(1)]
+        tokens, shares = (torch.cat(parts).to(batch.ids.device) for parts in zip(*lines, strict=True))
+        return Said(tokens.long(), shares.float())
+
+    def _line(self, line: Batch) -> Said:
+        # Line by line, so that what is remembered does not depend on the batch that asked first.
+        key = torch.cat((line.ids, line.positions, line.learnt.long())).cpu().numpy().tobytes()
+        if key not in self._said:
+            places, _ = line.labels(1)
+            hidden = self._backbone.read(line).final.flatten(0, 1)[places]
+            rows = max(1, _LOGITS // self._backbone.shape.vocabulary)
+            best = [self._backbone.logits(part).topk(TOP) for part in torch.split(hidden, rows)]
+            tokens = torch.cat([part.indices for part in best])
+            shares = torch.cat([part.values for part in best]).softmax(-1)
+            self._said[key] = Said(tokens.int().cpu(), shares.half().cpu())
+        return self._said[key]
