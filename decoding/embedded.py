@@ -22,7 +22,12 @@ _STORE = _HOME / "datastore.safetensors"
 PARTS = {  # what methods need beside a model
     TARGET: {"medusa": _HOME / "medusa", "kangaroo": _HOME / "kangaroo", "datastore": _STORE},
     MEDUSA_2: {"medusa": _HOME / "medusa-2", "datastore": _STORE},
-    SMOLLM2: {"medusa": _REAL / "medusa", "kangaroo": _REAL / "kangaroo", "datastore": _REAL / "datastore.safetensors"},
+    SMOLLM2: {
+        "medusa": _REAL / "medusa",
+        "kangaroo": _REAL / "kangaroo",
+        "datastore": _REAL / "datastore.safetensors",
+        "tables": _REAL / "tables.safetensors",
+    },
 }
 _DRAFTERS = {TARGET: DRAFTER, MEDUSA_2: DRAFTER, SMOLLM2: SMOLLM2_DRAFTER}
 TASKS = _HOME / "tasks.jsonl"  # held-out questions with references, in Spec-Bench's form

@@ -55,7 +55,7 @@ def add_json_flag(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
 
 
-def load_engine(arguments: argparse.Namespace, model: str | None = None) -> Engine:
+def load_engine(arguments: argparse.Namespace, model: str | None = None, *, download: bool = True) -> Engine:
     """The engine that the flags ask for."""
     name = clean(model or arguments.model)
     threads = arguments.threads or ("1" if name == "toy" else None)  # the toy's tensors are too small to be shared out
@@ -79,6 +79,7 @@ def load_engine(arguments: argparse.Namespace, model: str | None = None) -> Engi
             device=arguments.device,
             dtype=arguments.dtype,
             progress=progress,
+            download=download,
         )
 
 

@@ -8,7 +8,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from ..embedded import FOLDERS
+from ..embedded import FOLDERS, SMOLLM2
 from ..errors import ModelError
 from ..model.loading import DTYPES
 from ..trace import read_trace
@@ -33,7 +33,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Rescore; exit code 1 if a token is not the target's choice."""
     trace = read_trace(arguments.trace)
     named = trace.header.model.name
-    if not arguments.model and named not in ("toy", *FOLDERS) and not _is_folder(named):
+    if not arguments.model and named not in ("toy", SMOLLM2, *FOLDERS) and not _is_folder(named):
         # A trace may come from anybody: what it names must not make this machine fetch anything.
         raise ModelError(
             f"the trace names the model {named[:200]!r}, which is no folder here: name it with --model if you trust it"
@@ -42,7 +42,7 @@ def main(arguments: argparse.Namespace) -> int:
     if name != "toy":
         arguments.dtype = arguments.dtype or _dtype(trace.header.dtype)
     try:
-        engine = load_engine(arguments, name)
+        engine = load_engine(arguments, name, download=arguments.model is not None)
     except ModelError as error:
         if arguments.model:
             raise

@@ -40,10 +40,16 @@ def _read(
 def _tables(target: Decoder, codec: Codec, progress: ProgressCallback) -> Part:
     from .tables import load_tables
 
-    return load_tables(target, progress, head=_head(codec, target.card.vocabulary))
+    return load_tables(target, progress, head=head_of(codec, target.card.vocabulary))
 
 
-def _head(codec: Codec, vocabulary: int) -> list[int]:
+def _shipped_tables(path: str, target: Decoder, codec: Codec) -> Part:
+    from .shipped_tables import read_tables
+
+    return read_tables(path, target.card.vocabulary)
+
+
+def head_of(codec: Codec, vocabulary: int) -> list[int]:
     """The marks that the model finds around every text, or at least its begin-of-text token: as it was trained."""
     if codec.tokenizer is None:
         return []
@@ -76,4 +82,5 @@ _READERS: Mapping[str, Callable[[str, Decoder, Codec], Part]] = {
     "medusa": _heads,
     "kangaroo": _adapter,
     "datastore": _store,
+    "tables": _shipped_tables,
 }

@@ -28,7 +28,7 @@ from ..user_cache import user_cache
 from .rankings import RANKINGS
 
 _FORMAT = 3  # of a cache file; raised whenever tables are made in another way
-_TOP, _LENGTH = 32, 16  # what is loaded for every model: followers of a token, links of a chain
+TOP, LENGTH = 32, 16  # what is loaded for every model: followers of a token, links of a chain
 _DEPTH, _SMALL = 4, 2**14  # tokens of a branch, in vocabularies of up to so many; in others one
 _TEXT = 64  # tokens behind which a text of the model's own ends
 _ROWS, _NUMBERS = 256, 2**24  # tokens read in one pass, and logits they may have together
@@ -46,7 +46,7 @@ class Tables:
         sha = hashlib.sha256()
         for name in _DTYPES:
             sha.update(tensors[name].numpy().tobytes())
-        self.tensors, self.digest = dict(tensors), sha.hexdigest()
+        self.tensors, self.digest, self.head = dict(tensors), sha.hexdigest(), tuple(head)
         self.about = " ".join((f"n-gram tables {self.digest[:12]}", *(("behind", *map(str, head)) if head else ())))
         best = tensors["bigram"][:, 0]
         links = [best]
@@ -195,6 +195,12 @@ def _distances_and_products(entrance: torch.Tensor, output: torch.Tensor) -> tor
     return sums
 
 
+def build_tables(model: Model, progress: ProgressCallback, *, head: Sequence[int] = ()) -> Tables:
+    """The tables of a model as every run has them."""
+    depth = _DEPTH if model.card.vocabulary <= _SMALL else 1
+    return build(model, top=TOP, length=LENGTH, progress=progress, head=head, depth=depth)
+
+
 def load_tables(
     model: Model, progress: ProgressCallback, *, folder: Path | None = None, head: Sequence[int] = ()
 ) -> Tables:
@@ -205,8 +211,7 @@ def load_tables(
     path, facts = _place(model, folder, head), _facts(model, head)
     tables = None if path is None else _read(path, model.card.vocabulary, facts, head)
     if tables is None:
-        depth = _DEPTH if model.card.vocabulary <= _SMALL else 1
-        tables = build(model, top=_TOP, length=_LENGTH, progress=progress, head=head, depth=depth)
+        tables = build_tables(model, progress, head=head)
         if path is not None:
             _write(path, tables, facts)
     return tables
@@ -226,7 +231,7 @@ def _place(model: Model, folder: Path | None, head: Sequence[int]) -> Path | Non
 def _facts(model: Model, head: Sequence[int]) -> dict[str, str]:
     """What a cache file must say of itself to be this model's."""
     card = model.card
-    facts = {"format": _FORMAT, "model": card.hash, "dtype": _dtype(model), "head": _spelt(head), "top": _TOP}
+    facts = {"format": _FORMAT, "model": card.hash, "dtype": _dtype(model), "head": _spelt(head), "top": TOP}
     return {name: str(value) for name, value in facts.items()}
 
 
@@ -242,7 +247,7 @@ def _read(path: Path, vocabulary: int, facts: dict[str, str], head: Sequence[int
     """The tables in a cache file; None unless every byte of it is as it was written, and makes sense."""
     from safetensors import SafetensorError, safe_open
 
-    top = min(_TOP, vocabulary)
+    top = min(TOP, vocabulary)
     shapes = {"unigram": [len(RANKINGS), top], "bigram": [vocabulary, top], "probability": [vocabulary, top]}
     most = 4 * sum(rows * columns for rows, columns in shapes.values()) + _HEADER
     try:
@@ -263,7 +268,7 @@ def _read(path: Path, vocabulary: int, facts: dict[str, str], head: Sequence[int
         return None
     if not bool(((shares >= 0.0) & (shares <= 1.0)).all()):
         return None
-    tables = Tables(tensors, _LENGTH, head)
+    tables = Tables(tensors, LENGTH, head)
     return tables if found == facts | {"sha256": tables.digest} else None
 
 

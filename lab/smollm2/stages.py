@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +12,12 @@ from typing import Any
 
 from decoding import smollm2
 from decoding.codec import Codec
-from decoding.loader import Progress
+from decoding.loader import Progress, load
 from decoding.model.decoder import Decoder
 from decoding.parts.building import build_store
+from decoding.parts.makers import head_of
+from decoding.parts.shipped_tables import write_tables
+from decoding.parts.tables import build_tables
 from decoding.types import JSON
 
 from ..training.backbone import Backbone, load_backbone
@@ -47,7 +51,7 @@ class Stages:
     ) -> None:
         self._out, self._plan, self._seed, self._device, self._progress = out, plan, seed, device, progress
         self._model, self._work = model, out / "training"
-        self._done = self._work / "done.json"
+        self._done = out / "stages.json"  # also the log of what was made
 
     def run(self) -> dict[str, JSON]:
         """Make everything; what each stage has to say."""
@@ -55,6 +59,7 @@ class Stages:
         stages: dict[str, Callable[[], JSON]] = {
             "corpus": self._corpus,
             "datastore": self._datastore,
+            "tables": self._tables,
             "heads": self._heads,
             "exit": self._exit,
             "adapter": self._adapter,
@@ -93,6 +98,14 @@ class Stages:
         codec, out = find_codec(self._model, self._progress), self._out / "datastore.safetensors"
         built = build_store([self._conversations], codec, out, progress=self._progress)
         return {"documents": built.documents, "tokens": built.tokens, "bytes": built.size}
+
+    def _tables(self) -> JSON:
+        """N-gram tables, which N-Grammys would make at its first run."""
+        begin, out = time.monotonic(), self._out / "tables.safetensors"
+        engine = load(self._model, device=self._device, dtype=_DTYPE, progress=self._progress)
+        tables = build_tables(engine.model, self._progress, head=head_of(engine.codec, engine.model.card.vocabulary))
+        write_tables(out, tables)
+        return {"bytes": out.stat().st_size, "seconds": round(time.monotonic() - begin, 1)}
 
     def _heads(self) -> JSON:
         """Medusa-1 heads on the model's own output layer."""

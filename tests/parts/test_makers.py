@@ -10,7 +10,7 @@ from transformers import PreTrainedTokenizerFast
 
 from decoding import load
 from decoding.codec import Codec
-from decoding.parts.makers import _head
+from decoding.parts.makers import head_of
 from tests import families
 
 WORDS = ("<pad>", "<s>", "</s>", "<user>", "<bot>", *(f"w{index}" for index in range(62)))
@@ -40,15 +40,15 @@ CASES: tuple[tuple[dict[str, Any], list[int]], ...] = (
 @pytest.mark.parametrize(("settings", "marks"), CASES, ids=str)
 def test_tokens_are_read_behind_the_marks_of_a_text(settings: dict[str, Any], marks: list[int]) -> None:
     """As the model was trained: the marks around a text, or at least its begin, but no end of text."""
-    assert _head(Codec(tokenizer(**settings)), 67) == marks
+    assert head_of(Codec(tokenizer(**settings)), 67) == marks
 
 
 def test_marks_that_the_model_does_not_know_are_left_out() -> None:
     """Tokenizers have tokens that were added later."""
     codec = Codec(tokenizer("<s> <user> $A <bot>", bos_token="<s>"))
-    assert _head(codec, 4) == [1, 3] and _head(codec, 1) == []
-    assert _head(Codec(tokenizer(" ".join(["<user>"] * 40) + " $A")), 67) == [3] * 16
-    assert _head(Codec(), 67) == []
+    assert head_of(codec, 4) == [1, 3] and head_of(codec, 1) == []
+    assert head_of(Codec(tokenizer(" ".join(["<user>"] * 40) + " $A")), 67) == [3] * 16
+    assert head_of(Codec(), 67) == []
 
 
 def test_a_loaded_engine_says_what_stood_in_front(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

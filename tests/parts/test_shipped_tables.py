@@ -1,0 +1,85 @@
+"""N-gram tables in few bytes: the same words, and nothing of a damaged file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from decoding.errors import ModelError
+from decoding.model.decoder import Decoder
+from decoding.parts.shipped_tables import read_tables, write_tables
+from decoding.parts.tables import Tables, build_tables
+from tests.families import tiny
+
+VOCABULARY = 67
+
+
+@pytest.fixture(scope="module")
+def tables() -> Tables:
+    return build_tables(Decoder.from_transformers(tiny("llama")), lambda what, share: None, head=[3, 5])
+
+
+def test_they_hold_the_same_words_and_nearly_the_same_probabilities(tables: Tables, tmp_path: Path) -> None:
+    path = tmp_path / "tables.safetensors"
+    write_tables(path, tables)
+    found = read_tables(path, VOCABULARY)
+    assert found.head == tables.head == (3, 5) and found.about.endswith("behind 3 5")
+    assert torch.equal(found.tensors["unigram"], tables.tensors["unigram"])
+    for token in range(VOCABULARY):
+        ours, theirs = found.bigrams(token), tables.bigrams(token)
+        assert [follower for follower, _ in ours] == [follower for follower, _ in theirs]
+        assert [share for _, share in ours] == pytest.approx([share for _, share in theirs], abs=1e-3)
+        assert found.chain(token, 9) == tables.chain(token, 9)
+    write_tables(tmp_path / "again.safetensors", found)
+    assert read_tables(tmp_path / "again.safetensors", VOCABULARY).digest == found.digest != tables.digest
+
+
+def changed(name: str, value: float) -> Callable[[Path], None]:
+    def change(path: Path) -> None:
+        tensors = load_file(path)
+        tensors[name][0, 0] = value
+        save_file(tensors, path, {"version": "1", "head": ""})
+
+    return change
+
+
+def described(facts: dict[str, str]) -> Callable[[Path], None]:
+    return lambda path: save_file(load_file(path), path, facts)
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "gone": Path.unlink,
+    "empty": lambda path: path.write_bytes(b""),
+    "cut short": lambda path: path.write_bytes(path.read_bytes()[:-9]),
+    "no such token": changed("bigram", VOCABULARY),
+    "no such unigram": changed("unigram", VOCABULARY),
+    "negative": changed("probability", -0.5),
+    "above one": changed("probability", 1.5),
+    "no number": changed("probability", float("nan")),
+    "another version": described({"version": "2", "head": ""}),
+    "a head of words": described({"version": "1", "head": "3 five"}),
+    "nothing said": described({}),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_ones_are_refused_in_a_sentence(damage: str, tables: Tables, tmp_path: Path) -> None:
+    path = tmp_path / "tables.safetensors"
+    write_tables(path, tables)
+    DAMAGES[damage](path)
+    with pytest.raises(ModelError, match=r"n-gram tables 'tables.safetensors' are damaged"):
+        read_tables(path, VOCABULARY)
+
+
+def test_those_of_another_vocabulary_are_refused(tables: Tables, tmp_path: Path) -> None:
+    """The control: a change that is none is read."""
+    path = tmp_path / "tables.safetensors"
+    write_tables(path, tables)
+    described({"version": "1", "head": ""})(path)
+    assert read_tables(path, VOCABULARY).head == ()
+    with pytest.raises(ModelError, match="damaged"):
+        read_tables(path, VOCABULARY + 1)
