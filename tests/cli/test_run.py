@@ -210,8 +210,8 @@ def test_rescore_computes_in_the_runs_own_dtype(
     path, used = tmp_path / "run.jsonl", list[str]()
     load_engine = rescore.load_engine
 
-    def loaded(*arguments: Any) -> Any:
-        engine = load_engine(*arguments)
+    def loaded(*arguments: Any, **options: Any) -> Any:
+        engine = load_engine(*arguments, **options)
         used.append(str(engine.model.dtype))
         return engine
 
