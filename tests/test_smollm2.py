@@ -31,7 +31,7 @@ def test_it_is_the_model_that_transformers_reads_from_the_same_file(engine: Engi
     """Logits of the quantised file by two readers."""
     import transformers
 
-    path = smollm2._packaged()
+    path = smollm2.packaged()
     assert path is not None
     theirs = transformers.AutoModelForCausalLM.from_pretrained(
         path.parent,
@@ -101,7 +101,7 @@ def test_without_the_package_and_the_hub_the_sentence_says_how_to_get_it(monkeyp
     def refuse(*arguments: object, **options: object) -> Path:
         raise ModelError("the hub was asked")
 
-    monkeypatch.setattr(smollm2, "_packaged", lambda: None)
+    monkeypatch.setattr(smollm2, "packaged", lambda: None)
     monkeypatch.setattr(smollm2, "fetched", lambda *arguments, **options: None)
     monkeypatch.setattr(smollm2, "fetch", refuse)
     with pytest.raises(ModelMissingError, match="is not on this machine: get it with `make real`"):

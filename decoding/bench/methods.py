@@ -19,24 +19,11 @@ from ..methods import METHODS
 from ..prompts.tasks import Task
 from ..request import Prompt, check_count, find_method
 from ..types import JSON
+from .disturbance import Disturbance
+from .measured import Measured, Peer, Runner
 
 _WARM_UP = 16  # tokens of each method's first, unmeasured run
 _BASE = "autoregressive"
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """One run."""
-
-    ids: tuple[int, ...]
-    steps: int
-    prefill_seconds: float  # the first step
-    decode_seconds: float  # all later steps
-    decode_tokens: int  # written by them
-
-
-# (prompt ids, budget of new tokens, ids that end the text) -> one run
-Runner = Callable[[Sequence[int], int, frozenset[int]], Measured]
 
 
 @dataclass(slots=True)
@@ -46,7 +33,9 @@ class BenchEntry:
     name: str
     params: Mapping[str, JSON]
     runner: Runner
+    process: int | None = None  # the one it runs in, if that is not this one
     runs: list[Measured] = field(default_factory=list)
+    disturbed: int = 0  # runs in which other processes held the cores
 
     @property
     def speed(self) -> float | None:
@@ -72,7 +61,7 @@ def bench(
     methods: Sequence[str],
     *,
     params: Mapping[str, Mapping[str, JSON]] | None = None,
-    peers: Mapping[str, Runner] | None = None,
+    peers: Mapping[str, Peer] | None = None,
     max_new_tokens: int = 128,
     ignore_end: bool = False,
     progress: Callable[[str, float], None] | None = None,
@@ -86,7 +75,7 @@ def bench(
     ends = frozenset[int]() if ignore_end else engine.codec.end_tokens
     base = BenchEntry(_BASE, {}, _runner(engine, _BASE, {}))
     rows = [base, *_entries(engine, [name for name in methods if name != _BASE], params or {})]
-    rivals = [BenchEntry(name, {}, runner) for name, runner in (peers or {}).items()]
+    rivals = [BenchEntry(name, {}, peer.runner, peer.process) for name, peer in (peers or {}).items()]
     entries, skipped, announce = [*rows, *rivals], list[JSON](), progress or (lambda what, share: None)
     kinds = list[str]()  # of the turns measured
     for number, task in enumerate(tasks):
@@ -106,13 +95,15 @@ def bench(
             for index, entry in enumerate(entries):
                 turns = turn - 1 + index / len(entries)
                 announce(f"measuring {entry.name}", (number + turns / len(task.turns)) / len(tasks))
+                others = Disturbance(entry.process)
                 entry.runs.append(entry.runner(ids, budget, ends))
+                entry.disturbed += bool(others.disturbed)
             kinds.append(task.category)
             chat.append(("assistant", engine.codec.continuation(ids, base.runs[-1].ids)))
     if not base.runs:
         raise ParamError(f"no prompt leaves room for {budget} new tokens: lower max_new_tokens or use other tasks")
     questions = len(tasks) - sum(left_out["turn"] == 1 for left_out in skipped)
-    report = _report(engine, rows, rivals)
+    report = _report(engine, rows, rivals, peers or {})
     for row, entry in zip(report["rows"], rows, strict=True):
         row |= {"questions": questions, "by_category": _by_category(entry, kinds)}
     return report | {"skipped": skipped}
@@ -153,7 +144,9 @@ def as_prompt(engine: Engine, chat: Sequence[tuple[str, str]]) -> Prompt:
     return [{"role": role, "content": text} for role, text in chat]
 
 
-def _report(engine: Engine, rows: list[BenchEntry], rivals: list[BenchEntry]) -> dict[str, JSON]:
+def _report(
+    engine: Engine, rows: list[BenchEntry], rivals: list[BenchEntry], peers: Mapping[str, Peer]
+) -> dict[str, JSON]:
     base = rows[0]
     return {
         "device": str(engine.model.device),
@@ -166,10 +159,13 @@ def _report(engine: Engine, rows: list[BenchEntry], rivals: list[BenchEntry]) ->
         "peers": [
             {
                 "name": rival.name,
+                "precision": peers[rival.name].precision,
                 "tokens_per_second": rival.speed,
                 "speedup_vs_autoregressive": _ratio(rival.speed, base.speed),
                 "prefill_seconds": rival.prefill_seconds,
                 "identical_to_autoregressive": _same(rival, base),
+                "same_texts": _share(rival, base),
+                "disturbed_runs": rival.disturbed,
             }
             for rival in rivals
         ],
@@ -190,6 +186,8 @@ def _row(entry: BenchEntry, base: BenchEntry) -> dict[str, Any]:
         "step_cost": _ratio(entry.step_seconds, base.step_seconds),
         "prefill_seconds": entry.prefill_seconds,
         "identical_to_autoregressive": _same(entry, base),
+        "same_texts": _share(entry, base),
+        "disturbed_runs": entry.disturbed,
     }
 
 
@@ -204,6 +202,11 @@ def _by_category(entry: BenchEntry, kinds: Sequence[str]) -> dict[str, float]:
 
 def _same(entry: BenchEntry, base: BenchEntry) -> bool:
     return [run.ids for run in entry.runs] == [run.ids for run in base.runs]
+
+
+def _share(entry: BenchEntry, base: BenchEntry) -> float:
+    """How many of the texts are those of autoregressive decoding."""
+    return sum(run.ids == other.ids for run, other in zip(entry.runs, base.runs, strict=True)) / len(base.runs)
 
 
 def _ratio(above: float | None, below: float | None) -> float | None:

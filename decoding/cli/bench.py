@@ -10,10 +10,10 @@ from pathlib import Path
 
 from .. import embedded, smollm2
 from ..bench.methods import bench
-from ..bench.peers import find_peers
+from ..bench.peers import PEERS, find_peers
 from ..errors import ParamError
 from ..methods import METHODS
-from ..prompts.tasks import ENGLISH, Task, find_tasks, read_tasks, suite
+from ..prompts.tasks import ENGLISH, Task, find_tasks, read_tasks, spread, suite
 from ..toy import NOTE, TASKS
 from ..types import JSON
 from .arguments import add_json_flag, add_model_flags, check_place, clean, load_engine, pairs, whole
@@ -38,10 +38,12 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help='"english", or a file: Spec-Bench questions, or JSON lines with a prompt or turns',
     )
-    parser.add_argument("--limit", metavar="N", help="the first N tasks only")
+    parser.add_argument("--limit", metavar="N", help="N tasks only, of every kind as many as possible")
     parser.add_argument("--max-new-tokens", default="128", metavar="N")
     parser.add_argument("--ignore-end", action="store_true", help="continue after the end of the text")
-    parser.add_argument("--peers", default="", metavar="A,B", help="other implementations to measure: transformers")
+    parser.add_argument(
+        "--peers", default="", metavar="A,B", help=f"other implementations to measure: {', '.join(PEERS)}"
+    )
     parser.add_argument("--out", default=DEFAULT_OUT, metavar="FILE", help=f"for the JSON (default: {DEFAULT_OUT})")
     add_json_flag(parser)
 
@@ -65,7 +67,7 @@ def main(arguments: argparse.Namespace) -> int:
             tasks,
             methods,
             params=params,
-            peers=find_peers(rivals, arguments.model, engine),
+            peers=find_peers(rivals, engine, arguments.model, arguments.draft),
             max_new_tokens=budget,
             ignore_end=arguments.ignore_end,
             progress=progress,
@@ -83,13 +85,13 @@ def main(arguments: argparse.Namespace) -> int:
 def read_questions(file: str | None, model: str, limit: int | None) -> tuple[Task, ...]:
     """The tasks of the file or of the suite of that name, or those that belong to the model."""
     if file is not None:
-        return read_tasks(find_tasks(clean(file)), limit)
+        return spread(read_tasks(find_tasks(clean(file))), limit)
     if model == "toy":
-        return TASKS[:limit]
+        return spread(TASKS, limit)
     if model in embedded.FOLDERS:
-        return read_tasks(embedded.suite(), limit)
+        return spread(read_tasks(embedded.suite()), limit)
     if model == smollm2.NAME:
-        return read_tasks(suite(ENGLISH), limit)
+        return spread(read_tasks(suite(ENGLISH)), limit)
     raise ParamError("this model has no tasks of its own: use --tasks english, or name a file of prompts with --tasks")
 
 
@@ -114,6 +116,10 @@ def table(paint: Paint, document: dict[str, JSON]) -> str:
                 *map(_kinds, document["rows"]),
             ],
         )
+    entries = [*document["rows"], *document["peers"]]
+    if disturbed := sum(entry["disturbed_runs"] for entry in entries):
+        runs = len(entries) * document["rows"][0]["turns"]
+        lines.append(one_line(f"other processes held the cores in {disturbed} of {runs} runs: measure those again"))
     for turn in document["skipped"]:
         lines.append(one_line(f"left out: question {turn['question']} from turn {turn['turn']} on, too long a prompt"))
     return paint.fit("\n".join(lines))
@@ -138,13 +144,13 @@ def _kinds(row: dict[str, JSON]) -> list[str]:
 
 def _cells(row: dict[str, JSON]) -> tuple[str, ...]:
     return (
-        row.get("method") or row["name"],
+        row["method"] if "method" in row else f"{row['name']} ({row['precision']})",
         _number(row.get("mean_acceptance_length"), ".2f"),
         _number(row["tokens_per_second"], ",.1f"),
         _number(row["speedup_vs_autoregressive"], ".2f") + "×",
         _number(row.get("step_cost"), ".2f"),
         _number(1000 * row["prefill_seconds"], ".1f"),
-        "yes" if row["identical_to_autoregressive"] else "no",
+        "yes" if row["identical_to_autoregressive"] else f"{row['same_texts']:.0%}",
     )
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,16 @@ def read_tasks(path: str | Path, limit: int | None = None) -> tuple[Task, ...]:
     if not tasks:
         raise ParamError(f"{path} holds no tasks: write one JSON object a line, with a prompt or turns")
     return tuple(tasks)
+
+
+def spread(tasks: Sequence[Task], limit: int | None) -> tuple[Task, ...]:
+    """`limit` of the tasks in their order: the first of every kind, then the second of every kind, and so on."""
+    seen: Counter[str] = Counter()
+    ranks = []
+    for place, task in enumerate(tasks):
+        ranks.append((seen[task.category], place))
+        seen[task.category] += 1
+    return tuple(tasks[place] for place in sorted(place for _, place in sorted(ranks)[:limit]))
 
 
 def _lines(path: Path) -> Iterator[bytes]:

@@ -42,7 +42,7 @@ def test_no_click_of_a_visitor_fetches_what_the_owner_did_not_allow(monkeypatch:
     def refuse(*arguments: Any, **options: Any) -> Path:
         raise AssertionError("the hub was asked")
 
-    monkeypatch.setattr(smollm2, "_packaged", lambda: None)
+    monkeypatch.setattr(smollm2, "packaged", lambda: None)
     monkeypatch.setattr(smollm2, "fetch", refuse)
     monkeypatch.setattr(catalog, "fetch", refuse)
     entry = default_catalog()["SmolLM2 135M"]

@@ -9,7 +9,7 @@ import pytest
 
 from decoding import ParamError
 from decoding.prompts import tasks
-from decoding.prompts.tasks import Task, read_tasks
+from decoding.prompts.tasks import Task, read_tasks, spread
 
 
 def put(folder: Path, content: str | bytes) -> Path:
@@ -121,3 +121,12 @@ def test_files_have_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         read_tasks(tmp_path)
     with pytest.raises(ParamError, match="cannot read"):
         read_tasks(tmp_path / "missing")
+
+
+def test_a_few_tasks_are_of_every_kind() -> None:
+    """The first of each kind before the second of any, in the file's order: a few must stand for all."""
+    kinds = "aaabbc"
+    tasks = [Task(number, kind, ("?",)) for number, kind in enumerate(kinds)]
+    chosen = {limit: [task.id for task in spread(tasks, limit)] for limit in (1, 3, 4, 5, 9, None)}
+    every = [0, 1, 2, 3, 4, 5]
+    assert chosen == {1: [0], 3: [0, 3, 5], 4: [0, 1, 3, 5], 5: [0, 1, 3, 4, 5], 9: every, None: every}

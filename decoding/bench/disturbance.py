@@ -1,0 +1,40 @@
+"""Whether other processes held the cores while something was measured: its times are then not its own."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+_MOST = 0.1  # of the cores' time
+_PROC = Path("/proc")
+
+
+class Disturbance:
+    """Compares the time that all processes spent on the cores with that of this one and of `helper`, from now on."""
+
+    def __init__(self, helper: int | None = None) -> None:
+        self._helper = helper  # the id of a process that works for this one
+        self._begin = self._read()
+
+    @property
+    def disturbed(self) -> bool | None:
+        """Whether others had more than a tenth of the cores' time; None where the system does not say it."""
+        begin, end = self._begin, self._read()
+        if begin is None or end is None or end[0] <= begin[0]:
+            return None
+        wall, busy, own = (after - before for before, after in zip(begin, end, strict=True))
+        return busy - own > _MOST * wall * (os.cpu_count() or 1)
+
+    def _read(self) -> tuple[float, float, float] | None:
+        """Seconds: by the clock, of all cores at work or taken by a host, of this process and its helper."""
+        try:
+            first = (_PROC / "stat").read_text().split("\n", 1)[0]
+            other = (_PROC / f"{self._helper}/stat").read_text() if self._helper else ""
+        except OSError:  # not Linux, or the helper has ended
+            return None
+        user, nice, system, _idle, _waiting, interrupts, soft, stolen = map(int, first.split()[1:9])
+        helper = other.rpartition(")")[2].split()[11:13]  # in front stands its name, which may hold anything
+        ticks = os.sysconf("SC_CLK_TCK")
+        busy = (user + nice + system + interrupts + soft + stolen) / ticks
+        return time.perf_counter(), busy, time.process_time() + sum(map(int, helper)) / ticks
