@@ -24,9 +24,9 @@ PLANS = {
     "full": Plan(
         prompts=2000,
         length=512,
-        lines=4,
+        lines=1,
         heads=4,
-        heads_epochs=2.0,
+        heads_epochs=3.0,
         exits=(3, 5, 8),
         exit_steps=60,
         adapter_epochs=2.0,

@@ -5,29 +5,26 @@ from __future__ import annotations
 import pytest
 
 from decoding.model.config import read_shape
-from lab.smollm2.exits import best_exit, costs, expected_speedup
+from lab.smollm2.exits import best_exit, cost, expected_speedup
 from tests.families import tiny
 
 SHAPE = read_shape(tiny("llama").config)
 
 
 def test_guesses_that_cost_nothing_are_worth_their_number() -> None:
-    assert expected_speedup(1.0, 0.0, 1.0) == 9.0
-    assert expected_speedup(0.0, 0.5, 1.0) == pytest.approx(1 / 1.5)
+    assert expected_speedup(1.0, 0.0) == 9.0
+    assert expected_speedup(0.0, 0.5) == pytest.approx(1 / 1.5)
     # One guess, right half of the time, at half of a pass: 1.5 tokens for 1.5 passes. Two are worth less.
-    assert expected_speedup(0.5, 0.5, 1.0) == pytest.approx(1.0)
+    assert expected_speedup(0.5, 0.5) == pytest.approx(1.0)
 
 
-def test_costs_are_shares_of_the_weights_that_a_pass_reads() -> None:
+def test_cost_is_a_share_of_the_weights_that_a_pass_reads() -> None:
     """Counted on the model itself."""
     model = tiny("llama")
     block = sum(weight.numel() for weight in model.model.layers[0].parameters() if weight.dim() == 2)
-    attention = sum(weight.numel() for weight in model.model.layers[0].self_attn.parameters() if weight.dim() == 2)
     head = model.lm_head.weight.numel()
     whole = len(model.model.layers) * block + head
-    draft, rest = costs(1, SHAPE)
-    assert draft == pytest.approx((block + attention + head) / whole)
-    assert rest == pytest.approx((whole - block) / whole)
+    assert cost(1, SHAPE) == pytest.approx((2 * block + head) / whole)  # a layer of the model, and the adapter
 
 
 def test_a_deeper_exit_must_be_worth_its_layers() -> None:
