@@ -26,7 +26,7 @@ PARTS = {  # what methods need beside a model
         "medusa": _REAL / "medusa",
         "kangaroo": _REAL / "kangaroo",
         "datastore": _REAL / "datastore.safetensors",
-        "tables": _REAL / "tables.safetensors",
+        "tables": _REAL / "tables.safetensors.gz",
     },
 }
 _DRAFTERS = {TARGET: DRAFTER, MEDUSA_2: DRAFTER, SMOLLM2: SMOLLM2_DRAFTER}

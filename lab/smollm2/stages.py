@@ -101,7 +101,7 @@ class Stages:
 
     def _tables(self) -> JSON:
         """N-gram tables, which N-Grammys would make at its first run."""
-        begin, out = time.monotonic(), self._out / "tables.safetensors"
+        begin, out = time.monotonic(), self._out / "tables.safetensors.gz"
         engine = load(self._model, device=self._device, dtype=_DTYPE, progress=self._progress)
         tables = build_tables(engine.model, self._progress, head=head_of(engine.codec, engine.model.card.vocabulary))
         write_tables(out, tables)
