@@ -41,6 +41,7 @@ def add_medusa_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--heads", default="5", metavar="K", help="how many (default: 5)")
     group.add_argument("--layers", default="1", metavar="N", help="residual blocks of a head (default: 1)")
     group.add_argument("--own-output", action="store_true", help="an output layer for each, as in the paper")
+    _add_vocabulary_flag(group)
     group = parser.add_argument_group("training the model too (Medusa-2), through LoRA")
     group.add_argument("--joint", action="store_true", help="train the model together with the heads")
     group.add_argument("--schedule", default="two-stage", metavar="NAME", help="two-stage (default), sine or constant")
@@ -61,6 +62,7 @@ def add_kangaroo_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("adapter")
     group.add_argument("--exit-layer", metavar="L", help="layers in front of it (default: one in fourteen)")
     group.add_argument("--architecture", default="kangaroo", metavar="NAME", help="a row of the paper's Table 2")
+    _add_vocabulary_flag(group)
 
 
 def add_drafter_flags(parser: argparse.ArgumentParser) -> None:
@@ -73,6 +75,10 @@ def add_drafter_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--intermediate", default="256", metavar="N", help="width of its feed-forward parts (default: 256)"
     )
+
+
+def _add_vocabulary_flag(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--draft-vocabulary", default="0", metavar="N", help="draft the N commonest tokens only")
 
 
 def train_medusa(arguments: argparse.Namespace) -> int:
@@ -194,6 +200,7 @@ def _job(arguments: argparse.Namespace) -> Job:
         device=clean(arguments.device or ("cuda" if torch.cuda.is_available() else "cpu")),
         dtype=arguments.dtype,
         quantised=arguments.quantise,
+        draft_vocabulary=whole("--draft-vocabulary", getattr(arguments, "draft_vocabulary", "0"), 0, 2**31 - 1),
         tasks=Path(clean(tasks)) if tasks is not None else TASKS if model == TARGET and TASKS.is_file() else None,
     )
 

@@ -25,6 +25,7 @@ from ..model.decoder import Decoder
 from ..model.files import read_json
 from ..model.linear import Linear, linear
 from ..params import Params, param, shown
+from .draft_vocabulary import DraftVocabulary, read_vocabulary
 
 Weights = Mapping[str, torch.Tensor]
 Attend = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]  # rotated q, rotated k, v -> mixed values
@@ -165,13 +166,29 @@ def _attend(
 class Adapter:
     """An adapter at work behind its model."""
 
-    def __init__(self, config: AdapterConfig, weights: Weights, model: Decoder, about: str = "in memory") -> None:
+    def __init__(
+        self,
+        config: AdapterConfig,
+        weights: Weights,
+        model: Decoder,
+        about: str = "in memory",
+        vocabulary: DraftVocabulary | None = None,
+    ) -> None:
         self.config, self.layer, self.about = config, config.exit_layer, about
         self.device, self.dtype = model.device, model.dtype
         with torch.inference_mode():
             own = {name: w.detach().to(self.device, self.dtype, copy=True) for name, w in weights.items()}
             self.block = _Block(config, own, lambda weight: linear(weight, None))
-            self.head = linear(own["lm_head.weight"], None) if "lm_head.weight" in own else model.head
+            self._vocabulary, output = vocabulary, own.get("lm_head.weight")
+            if output is not None:
+                self._head = linear(output if vocabulary is None else vocabulary.rows(output), None)
+            else:
+                self._head = model.head if vocabulary is None else vocabulary.head(model)
+
+    def logits(self, rows: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, V)
+        """What follows each row."""
+        said = self._head(rows)
+        return said if self._vocabulary is None else self._vocabulary.widen(said)
 
     def open(self, capacity: int, largest_step: int) -> AdapterSession:
         """A session for texts of up to `capacity` tokens."""
@@ -206,7 +223,7 @@ class AdapterSession:
 
     def logits(self, row: torch.Tensor) -> torch.Tensor:  # (H,) of an answer -> (V,)
         """What follows the token of that row."""
-        return self._adapter.head(row[None])[0]
+        return self._adapter.logits(row[None])[0]
 
     def rewind(self, length: int) -> None:
         """Forget what stands behind `length`: at most `largest_step` tokens, or all of them."""
@@ -252,10 +269,12 @@ def load_adapter(folder: str, model: Decoder) -> Adapter:
     if (layer := config.exit_layer) > shape.layers:
         raise ModelError(f"the adapter stands behind layer {layer} of a model of {shape.layers}: name one made for it")
     weights = _read_weights(where / "adapter.safetensors", config.tensors(shape.hidden, shape.vocabulary))
+    vocabulary = read_vocabulary(where, model)
     digest = hashlib.sha256(json.dumps(config.to_json(), sort_keys=True).encode())
+    digest.update(vocabulary.about.encode() if vocabulary else b"")
     for name in sorted(weights):
         digest.update(weights[name].contiguous().view(torch.uint8).numpy().tobytes())
-    return Adapter(config, weights, model, f"{where.resolve().name} {digest.hexdigest()[:12]}")
+    return Adapter(config, weights, model, f"{where.resolve().name} {digest.hexdigest()[:12]}", vocabulary)
 
 
 def _read_config(where: Path) -> AdapterConfig:

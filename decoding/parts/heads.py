@@ -26,6 +26,7 @@ from ..errors import ModelError
 from ..model.files import read_json
 from ..sampling import ranked
 from ..types import JSON
+from .draft_vocabulary import DraftVocabulary, read_vocabulary
 from .medusa_tree import Accuracies
 
 if TYPE_CHECKING:
@@ -82,7 +83,9 @@ class Heads:
         head: Callable[[torch.Tensor], torch.Tensor],  # the model's own output layer: (R, H) -> (R, V)
         about: str,
         accuracies: Accuracies | None = None,
+        vocabulary: DraftVocabulary | None = None,  # that `head` and the weights' own output layers have been cut to
     ) -> None:
+        self._vocabulary = vocabulary
         self.weights, self.about, self.accuracies = weights, about, accuracies
         self.count: int = weights.weight.shape[1]
         self._head = head
@@ -90,9 +93,19 @@ class Heads:
         self._own = torch.tensor(weights.own, dtype=torch.long, device=weights.weight.device)
         self._all_own = weights.own == tuple(range(self.count))
 
-    @torch.inference_mode()
     def logits(self, hidden: torch.Tensor) -> torch.Tensor:  # (H,) behind the final norm -> (K, V)
         """What every head says."""
+        said = self._say(hidden)
+        return said if self._vocabulary is None else self._vocabulary.widen(said)
+
+    def top(self, hidden: torch.Tensor, ranks: int) -> list[list[int]]:
+        """Every head's likeliest tokens, the best first."""
+        found = ranked(self._say(hidden), ranks)
+        ids: list[list[int]] = (found if self._vocabulary is None else self._vocabulary.ids[found]).tolist()
+        return ids
+
+    @torch.inference_mode()
+    def _say(self, hidden: torch.Tensor) -> torch.Tensor:  # (H,) -> (K, tokens that may be drafted)
         weights = self.weights
         x = features(weights, hidden[None])[:, 0].contiguous()
         if not weights.own:
@@ -100,11 +113,6 @@ class Heads:
         asked = x if self._all_own else x.index_select(0, self._own)
         said = torch.bmm(weights.output, asked[:, :, None])[:, :, 0]
         return said if self._all_own else self._head(x).index_copy_(0, self._own, said)
-
-    def top(self, hidden: torch.Tensor, ranks: int) -> list[list[int]]:
-        """Every head's likeliest tokens, the best first."""
-        ids: list[list[int]] = ranked(self.logits(hidden), ranks).tolist()
-        return ids
 
 
 def load_heads(folder: str, model: Decoder) -> Heads:
@@ -134,9 +142,14 @@ def load_heads(folder: str, model: Decoder) -> Heads:
             tensor = file.get_tensor(name)
             digest.update(f"{head}.{layer}.{kind} {tensor.dtype}".encode() + _edges(tensor))
             stacks[kind][own.index(head) if kind == "weight" else (layer, head)].copy_(tensor)
-    weights = HeadWeights(stacks["linear.weight"], stacks["linear.bias"], stacks["weight"], own)
+    output = stacks["weight"]
+    say: Callable[[torch.Tensor], torch.Tensor] = model.head
+    if (drafted := read_vocabulary(path.parent, model)) is not None:
+        digest.update(drafted.about.encode())
+        output, say = drafted.rows(output), drafted.head(model)
+    weights = HeadWeights(stacks["linear.weight"], stacks["linear.bias"], output, own)
     about = f"{path.parent.resolve().name} {digest.hexdigest()[:12]}"
-    return Heads(weights, model.head, about, accuracies)
+    return Heads(weights, say, about, accuracies, drafted)
 
 
 def save_heads(folder: str | Path, weights: HeadWeights, base: str, accuracies: Accuracies | None = None) -> None:

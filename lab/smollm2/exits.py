@@ -9,9 +9,9 @@ from decoding.model.config import Shape
 _LONGEST = 8  # tokens drafted in a step, at most
 
 
-def best_exit(agreements: Mapping[int, float], shape: Shape) -> int:
+def best_exit(agreements: Mapping[int, float], shape: Shape, drafted: int) -> int:
     """The layer with the highest expected speed-up; `agreements`: how often its adapter says what the model says."""
-    return max(agreements, key=lambda layer: expected_speedup(agreements[layer], cost(layer, shape)))
+    return max(agreements, key=lambda layer: expected_speedup(agreements[layer], cost(layer, shape, drafted)))
 
 
 def expected_speedup(agreement: float, draft: float) -> float:
@@ -24,8 +24,8 @@ def expected_speedup(agreement: float, draft: float) -> float:
     )
 
 
-def cost(layer: int, shape: Shape) -> float:
-    """What a drafted token costs, as a share of the weights that a pass reads.
+def cost(layer: int, shape: Shape, drafted: int) -> float:
+    """What a drafted token costs, as a share of the weights that a pass reads; `drafted`: tokens that may be drafted.
 
     Its layers in front of the exit run alone, for every drafted token and for the last of the text; those behind it run
     once for all.
@@ -33,4 +33,5 @@ def cost(layer: int, shape: Shape) -> float:
     attention = shape.hidden * shape.head_dim * 2 * (shape.heads + shape.kv_heads)
     feed_forward, head = 3 * shape.hidden * shape.intermediate, shape.hidden * shape.vocabulary
     block = attention + feed_forward
-    return ((layer + 1) * block + head) / (shape.layers * block + head)  # the adapter is a layer of its own
+    draft = (layer + 1) * block + shape.hidden * drafted  # the adapter is a layer of its own
+    return draft / (shape.layers * block + head)

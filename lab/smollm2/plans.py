@@ -12,6 +12,7 @@ class Plan:
     prompts: int  # that the model asks itself
     length: int  # tokens of a line, and the most that a conversation has
     lines: int  # per step
+    draft_vocabulary: int  # tokens that heads and adapter may draft
     heads: int
     heads_epochs: float
     exits: tuple[int, ...]  # layers behind which an adapter is tried
@@ -25,6 +26,7 @@ PLANS = {
         prompts=2000,
         length=512,
         lines=1,
+        draft_vocabulary=8192,
         heads=4,
         heads_epochs=3.0,
         exits=(3, 5, 8),
@@ -36,6 +38,7 @@ PLANS = {
         prompts=8,
         length=256,
         lines=2,
+        draft_vocabulary=1024,
         heads=2,
         heads_epochs=0.5,
         exits=(1, 2),

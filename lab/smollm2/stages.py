@@ -109,7 +109,7 @@ class Stages:
 
     def _heads(self) -> JSON:
         """Medusa-1 heads on the model's own output layer."""
-        job = self._job("medusa", epochs=self._plan.heads_epochs)
+        job = self._drafting(self._job("medusa", epochs=self._plan.heads_epochs))
         return train_medusa(job, HeadSettings(heads=self._plan.heads), self._progress)["heads"]
 
     def _exit(self) -> JSON:
@@ -120,13 +120,13 @@ class Stages:
             job = replace(self._job("", steps=self._plan.exit_steps), out=self._work / f"exit-{layer}")
             found: Any = train_kangaroo(job, layer, _ARCHITECTURE, _RATE, self._progress)
             agreements[layer] = found["heads"][0]["top"][0]
-        chosen = best_exit(agreements, shape)
+        chosen = best_exit(agreements, shape, self._plan.draft_vocabulary)
         return {"layer": chosen, "agreement": {str(layer): share for layer, share in agreements.items()}}
 
     def _adapter(self) -> JSON:
         """A Kangaroo adapter behind that layer."""
         found: Any = json.loads(self._done.read_text())
-        job = self._job("kangaroo", epochs=self._plan.adapter_epochs)
+        job = self._drafting(self._job("kangaroo", epochs=self._plan.adapter_epochs))
         made = train_kangaroo(job, found["exit"]["layer"], _ARCHITECTURE, _RATE, self._progress)
         # The hub's weights and those of the packaged file differ in their last digits: the adapter serves both.
         config = job.out / "config.json"
@@ -151,6 +151,10 @@ class Stages:
             quantised=False,
             progress=self._progress,
         )
+
+    def _drafting(self, job: Job) -> Job:
+        """The output layer is a fifth of this model: a draft from all of it would cost more than it gains."""
+        return replace(job, draft_vocabulary=self._plan.draft_vocabulary)
 
     def _job(self, name: str, steps: int | None = None, epochs: float = 1.0) -> Job:
         plan = self._plan

@@ -11,6 +11,7 @@ from decoding.codec import Codec
 from decoding.embedded import TARGET
 from decoding.errors import ParamError
 from decoding.loader import Progress, load
+from decoding.parts.draft_vocabulary import VOCABULARY_FILE, write_vocabulary
 from decoding.prompts.tasks import Task, read_tasks
 from decoding.types import JSON
 
@@ -30,7 +31,9 @@ from .medusa import HeadSettings, Medusa
 from .optimizers import GroupedAdamW
 from .report import write_report
 from .sources import FileSource, Source
+from .vocabulary import check_count, common_tokens, coverage
 
+_VOCABULARY_STEPS = 64  # batches of the language in which common tokens are counted
 LANGUAGE = "language"  # in place of a file: the embedded family's own, drawn without end
 
 
@@ -54,6 +57,7 @@ class Job:
     device: str = "cpu"
     dtype: str | None = None
     quantised: bool = False
+    draft_vocabulary: int = 0  # tokens that heads or an adapter may draft; 0: all
     tasks: Path | None = None  # questions of the embedded family, to judge a model that learns before and after
 
     @property
@@ -80,6 +84,7 @@ def train_medusa(job: Job, settings: HeadSettings, progress: Progress) -> dict[s
     final = learner.measure(held_out)
     model: dict[str, Any] = {"before": before, "after": after, "agreement": agreement(old, new)}
     learner.save(job.out, "backbone" if settings.joint is not None else job.model, final["accuracies"])
+    used = {**used, **_narrow(job, source, backbone.shape.vocabulary)}
     if tasks:
         model["before"]["questions"] = _questions(backbone, job.model, tasks, progress)
         model["after"]["questions"] = _questions(backbone, str(job.out / "backbone"), tasks, progress)
@@ -97,6 +102,7 @@ def train_kangaroo(job: Job, layer: int | None, architecture: str, rate: float, 
     progress("measuring", 1.0)
     final = learner.measure(_held_out(job, source))
     learner.save(job.out)
+    used = {**used, **_narrow(job, source, backbone.shape.vocabulary)}
     write_report(job.out, job.model, used, job.work / LOG, final, backbone.device)
     return {**final}
 
@@ -118,9 +124,11 @@ def train_drafter(job: Job, settings: DrafterSettings, progress: Progress) -> di
 
 def _open(job: Job, progress: Progress) -> tuple[Backbone, Codec]:
     job.work.mkdir(parents=True, exist_ok=True)
-    return load_backbone(
+    backbone, codec = load_backbone(
         job.model, device=job.device, dtype=job.dtype, length=job.length, quantised=job.quantised, progress=progress
     )
+    check_count(job.draft_vocabulary, backbone.shape.vocabulary)
+    return backbone, codec
 
 
 def _source(job: Job, backbone: Backbone, codec: Codec, progress: Progress) -> Source:
@@ -155,6 +163,17 @@ def _learn(job: Job, learner: Medusa | Kangaroo | Drafter, source: Source, progr
     loop = Loop(budget, learner, optimizer, source, job.work, job.seed, at_once=job.at_once, measure=learner.measure)
     loop.run(progress)
     return {**learner.about, **source.about, **asdict(budget), **optimizer.about, "seed": job.seed}
+
+
+def _narrow(job: Job, source: Source, vocabulary: int) -> Mapping[str, JSON]:
+    """Write the tokens that may be drafted, if not all may; what the card says of it."""
+    (job.out / VOCABULARY_FILE).unlink(missing_ok=True)  # of an earlier training
+    if not job.draft_vocabulary:
+        return {}
+    steps = source.steps(1.0) if isinstance(source, FileSource) else _VOCABULARY_STEPS
+    ids = common_tokens((source.draw(step) for step in range(steps)), job.draft_vocabulary, vocabulary)
+    write_vocabulary(job.out, ids.tolist())
+    return {"draft vocabulary": len(ids), "held-out tokens in it": f"{coverage(source.held_out, ids):.1%}"}
 
 
 def _held_out(job: Job, source: Source) -> list[Batch]:

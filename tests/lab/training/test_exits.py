@@ -23,10 +23,14 @@ def test_cost_is_a_share_of_the_weights_that_a_pass_reads() -> None:
     model = tiny("llama")
     block = sum(weight.numel() for weight in model.model.layers[0].parameters() if weight.dim() == 2)
     head = model.lm_head.weight.numel()
+    drafted = SHAPE.hidden * 10
     whole = len(model.model.layers) * block + head
-    assert cost(1, SHAPE) == pytest.approx((2 * block + head) / whole)  # a layer of the model, and the adapter
+    assert cost(1, SHAPE, SHAPE.vocabulary) == pytest.approx(
+        (2 * block + head) / whole
+    )  # a layer of the model, and the adapter
+    assert cost(1, SHAPE, 10) == pytest.approx((2 * block + drafted) / whole)
 
 
 def test_a_deeper_exit_must_be_worth_its_layers() -> None:
-    assert best_exit({1: 0.6, 2: 0.6}, SHAPE) == 1
-    assert best_exit({1: 0.2, 2: 0.95}, SHAPE) == 2
+    assert best_exit({1: 0.6, 2: 0.6}, SHAPE, 10) == 1
+    assert best_exit({1: 0.2, 2: 0.95}, SHAPE, 10) == 2

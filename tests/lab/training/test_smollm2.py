@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from safetensors.torch import load_file
 
 from decoding.codec import Codec
 from decoding.errors import ModelError
 from decoding.loader import load
+from decoding.parts.draft_vocabulary import VOCABULARY_FILE
 from lab.smollm2 import stages
 from lab.smollm2.plans import PLANS, Plan
 from lab.smollm2.stages import Stages
@@ -23,8 +25,8 @@ from tests.families import needs_compiler
 from .test_runs import chatty
 
 TINY = Plan(
-    prompts=24, length=120, lines=2, heads=2, heads_epochs=0.5, exits=(1, 2), exit_steps=2, adapter_epochs=0.5,
-    drafter_epochs=0.5,
+    prompts=24, length=120, lines=2, draft_vocabulary=40, heads=2, heads_epochs=0.5, exits=(1, 2), exit_steps=2,
+    adapter_epochs=0.5, drafter_epochs=0.5,
 )  # fmt: skip
 pytestmark = needs_compiler
 
@@ -67,6 +69,9 @@ def test_every_stage_is_made_once_and_the_parts_are_opened(
     assert found["exit"]["layer"] in TINY.exits
     assert json.loads((out / "kangaroo" / "config.json").read_text())["base_hash"] == ""
     assert not (out / "drafter" / "tokenizer.json").exists()
+    for part in ("medusa", "kangaroo"):
+        assert len(load_file(out / part / VOCABULARY_FILE)["ids"]) == 40
+        assert "| draft vocabulary | 40 |" in (out / part / "README.md").read_text()
     engine = load(
         model,
         draft=str(out / "drafter"),

@@ -1,0 +1,72 @@
+"""The tokens that a drafter may draft: common ones only, so that it multiplies fewer rows of the output layer.
+
+The output layer is a fifth of a small model, and a drafter that shares it pays for all of it with every token, although
+most of its rows are never drafted. Beside its weights, a folder of Medusa heads or of a Kangaroo adapter may hold
+vocabulary.safetensors: `ids`, those tokens, ascending. What is written stays the model's own, rare tokens included.
+Zhao et al., 2025, arXiv 2502.14856 (FR-Spec).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+
+from ..errors import ModelError
+from ..model.decoder import Decoder
+from ..model.linear import Linear, linear
+
+VOCABULARY_FILE = "vocabulary.safetensors"
+
+
+class DraftVocabulary:
+    """Some tokens of a vocabulary of `size`."""
+
+    def __init__(self, ids: torch.Tensor, size: int) -> None:  # (n,), ascending
+        self.ids, self.size = ids, size
+        self.about = f"{len(ids)} tokens {hashlib.sha256(ids.cpu().numpy().tobytes()).hexdigest()[:12]}"
+
+    def rows(self, weight: torch.Tensor) -> torch.Tensor:  # (..., V, H) -> (..., n, H)
+        """The rows of an output layer that belong to these tokens."""
+        return weight.index_select(-2, self.ids)
+
+    def head(self, model: Decoder) -> Linear:
+        """The model's output layer, with these rows only."""
+        return linear(self.rows(model.embeddings()[1]), None)
+
+    def widen(self, logits: torch.Tensor) -> torch.Tensor:  # (..., n) -> (..., V)
+        """Logits of the whole vocabulary: every other token is impossible."""
+        wide = logits.new_full((*logits.shape[:-1], self.size), -torch.inf)
+        return wide.index_copy_(-1, self.ids, logits)
+
+
+def read_vocabulary(folder: Path, model: Decoder) -> DraftVocabulary | None:
+    """The tokens of a drafter's folder; None where it drafts all of them."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    path, size, where = folder / VOCABULARY_FILE, model.shape.vocabulary, str(folder)[:200]
+    if not path.is_file():
+        return None
+    try:
+        tensors = load_file(path)
+    except (OSError, SafetensorError):
+        raise ModelError(f"{VOCABULARY_FILE} in {where!r} is damaged or cut short: fetch it again") from None
+    ids = tensors.get("ids", torch.empty(0))
+    fine = tensors.keys() == {"ids"} and ids.dtype == torch.int32 and ids.dim() == 1 and 0 < len(ids) <= size
+    if not (fine and int(ids[0]) >= 0 and int(ids[-1]) < size and bool((ids.diff() > 0).all())):
+        raise ModelError(
+            f"{VOCABULARY_FILE} in {where!r} must hold ids of the model's {size} tokens, ascending: "
+            "make it again, or delete it to draft from all tokens"
+        )
+    return DraftVocabulary(ids.long().to(model.device), size)
+
+
+def write_vocabulary(folder: Path, ids: Sequence[int]) -> None:
+    """Let the drafter in `folder` draft these tokens only."""
+    from safetensors.torch import save_file
+
+    save_file({"ids": torch.tensor(sorted(set(ids)), dtype=torch.int32)}, folder / f"{VOCABULARY_FILE}.new")
+    (folder / f"{VOCABULARY_FILE}.new").replace(folder / VOCABULARY_FILE)

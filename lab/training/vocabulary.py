@@ -1,0 +1,32 @@
+"""The tokens that a drafter drafts, chosen from what it learnt from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+
+from decoding.errors import ParamError
+
+from .batches import Batch
+
+
+def check_count(count: int, vocabulary: int) -> None:
+    """Refuse what cannot be chosen from a vocabulary, before hours of training; 0 stands for all tokens."""
+    if not 0 <= count <= vocabulary:
+        raise ParamError(f"--draft-vocabulary must be at most the model's {vocabulary} tokens, not {count}")
+
+
+def common_tokens(batches: Iterable[Batch], count: int, vocabulary: int) -> Tensor:  # (count,), ascending
+    """The tokens that answers hold most often; tokenizers give low ids to common tokens, so that these come next."""
+    seen = torch.zeros(vocabulary, dtype=torch.long)
+    for batch in batches:
+        seen += torch.bincount(batch.ids[batch.learnt].long(), minlength=vocabulary)
+    return seen.argsort(descending=True, stable=True)[:count].sort().values
+
+
+def coverage(batches: Iterable[Batch], ids: Tensor) -> float:
+    """The share of the answers' tokens that are among these."""
+    found = torch.cat([batch.ids[batch.learnt].long() for batch in batches])
+    return float(torch.isin(found, ids).float().mean())
