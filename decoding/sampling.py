@@ -170,6 +170,13 @@ def _summarized(
     return ranked(scores, count), largest, ((wide - largest[:, None]) * scale).exp().sum(-1)
 
 
+def largest_probability(logits: torch.Tensor) -> torch.Tensor:  # (V,) -> ()
+    """How likely the likeliest token is, before temperature and filters."""
+    if summarizes(logits[None]) and (read := summarize(logits[None], 1, 1.0)) is not None:
+        return 1.0 / read[2][0]
+    return torch.softmax(logits.float(), -1).max()
+
+
 def likeliest(logits: torch.Tensor) -> list[int]:  # (T, V) -> T ids
     """The greedy choice at every row; ties break to the lowest id. The one place where a tie is broken."""
     if summarizes(logits):

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decoding.errors import ModelError, ParamError
-from decoding.sampling import Draws, Sampler, Sampling, draw, likeliest, ranked
+from decoding.sampling import Draws, Sampler, Sampling, draw, largest_probability, likeliest, ranked
 
 CPU = torch.device("cpu")
 WORDS, ROWS = 29, 40
@@ -188,3 +188,10 @@ def test_the_best_come_first_and_the_lowest_id_wins_a_tie() -> None:
         noise = (torch.randn(4, 50, generator=source) * 4).round().to(dtype)
         assert ids(noise, 50) == noise.sort(descending=True, stable=True).indices.tolist()
     assert sorted(ids(torch.full((1, 4), float("nan")), 4)[0]) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_the_largest_probability_is_that_of_the_softmax(dtype: torch.dtype) -> None:
+    row = torch.randn(5000, generator=torch.Generator().manual_seed(1)).to(dtype) * 3
+    row[7] = -torch.inf
+    assert float(largest_probability(row)) == pytest.approx(float(torch.softmax(row.double(), -1).max()), rel=1e-5)

@@ -15,7 +15,7 @@ import torch
 
 from .. import accept
 from ..model.tree_reader import TreeReader
-from ..sampling import draw, likeliest
+from ..sampling import draw, largest_probability, likeliest
 from ..tree import Builder
 from ..types import Draft
 from .chain import Chain
@@ -71,7 +71,7 @@ class Drafter(Writer):
         chain.tokens.append(token)
         chain.q.append(q)
         if confidence:
-            chain.confidence.append(round(float(torch.softmax(logits[0].float(), -1).max()), 6))
+            chain.confidence.append(round(float(largest_probability(logits[0])), 6))
         return True
 
     def write(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from ..sampling import largest_probability
 from .chain import Chain
 from .drafter import Writer
 
@@ -71,7 +72,7 @@ class EarlyExit(Writer):
         if len(self.unread):
             rows, self.unread = torch.cat((self.unread, rows)), self.unread[:0]
         raw = self.adapter.logits(self.adapter.read(rows)[-1])  # (V,)
-        sure = torch.softmax(raw.float(), -1).max() if confidence else None  # queued first: there when the token is
+        sure = largest_probability(raw) if confidence else None  # queued first: there when the token is
         token, q = self.choose(self.sampler.penalise(raw[None], [chain.tokens]))
         chain.tokens.append(token)
         chain.q.append(q)

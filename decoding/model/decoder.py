@@ -30,7 +30,7 @@ class Decoder:
         self.rolling = None if None in shape.windows else max(window or 0 for window in shape.windows)
         self._weights = weights
         self._norm = norm(shape.eps, self.device, self.dtype)
-        self._native = NativeLayers(shape, weights) if suits(shape, weights) else None
+        self._native = NativeLayers(shape, weights.layers, weights.norm) if suits(shape, weights.layers) else None
         self.inputs: type[ForwardInputs] | type[NativeInputs] = NativeInputs if self._native else ForwardInputs
         self.attention = "torch scaled_dot_product_attention, query heads packed"
         if self._native:

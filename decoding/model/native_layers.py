@@ -15,7 +15,7 @@ from ..tree import depths, remembered
 from .cache import Cache
 from .config import Shape
 from .rope import Tables
-from .weights import Layer, Weights
+from .weights import Layer
 
 _LANES = 16
 
@@ -123,11 +123,10 @@ def _paths(parents: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
 class NativeLayers:
     """The layers of one model."""
 
-    def __init__(self, shape: Shape, weights: Weights) -> None:
-        self._layers, self._forward = weights.layers, function("forward", weights.embedding.dtype)
-        self._norm, self._last = function("norm", weights.embedding.dtype), weights.norm.contiguous()
-        self._shape = shape
-        self._structs = (LayerStruct * shape.layers)(*map(_struct, weights.layers, shape.windows, range(shape.layers)))
+    def __init__(self, shape: Shape, layers: Sequence[Layer], norm: torch.Tensor) -> None:  # (H,), the final one
+        self._layers, self._last, self._shape = layers, norm.contiguous(), shape
+        self._forward, self._norm = function("forward", norm.dtype), function("norm", norm.dtype)
+        self._structs = (LayerStruct * shape.layers)(*map(_struct, layers, shape.windows, range(shape.layers)))
 
     def forward(self, x: torch.Tensor, step: NativeInputs, start: int, stop: int) -> torch.Tensor:  # (T, H) -> (T, H)
         """Run the layers from `start` to `stop`. Keys and values go into the step's cache."""
@@ -144,10 +143,10 @@ class NativeLayers:
         return y
 
 
-def suits(shape: Shape, weights: Weights) -> bool:
-    """Whether the compiled code can run a model: its weights are laid out for it, and its sizes are whole vectors."""
+def suits(shape: Shape, layers: Sequence[Layer]) -> bool:
+    """Whether the compiled code can run layers: their weights are laid out for it, and the sizes are whole vectors."""
     sizes = (shape.hidden, shape.head_dim, shape.intermediate, shape.head_dim // 2 * 2)
-    products = [part for layer in weights.layers for part in (layer.qkv, layer.out, layer.gate_up, layer.down)]
+    products = [part for layer in layers for part in (layer.qkv, layer.out, layer.gate_up, layer.down)]
     return all(size % _LANES == 0 for size in sizes) and all(isinstance(part, NativeProduct) for part in products)
 
 

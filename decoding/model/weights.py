@@ -42,13 +42,14 @@ def assemble(shape: Shape, get: Get, tied: bool, progress: Callable[[float], Non
     embedding = get("model.embed_tokens.weight")
     layers = []
     for index in range(shape.layers):
-        layers.append(_layer(shape, get, f"model.layers.{index}."))
+        layers.append(read_layer(shape, get, f"model.layers.{index}."))
         progress((index + 1) / shape.layers)
     head = linear(embedding if tied else get("lm_head.weight"), None)
     return Weights(embedding, tuple(layers), get("model.norm.weight"), head)
 
 
-def _layer(shape: Shape, get: Get, at: str) -> Layer:
+def read_layer(shape: Shape, get: Get, at: str) -> Layer:
+    """The layer whose weights' names begin with `at`."""
     fused = shape.family == "phi3"
     swap, order = _query_order(shape), halves(shape)
 

@@ -24,8 +24,10 @@ from ..model.config import Shape
 from ..model.decoder import Decoder
 from ..model.files import read_json
 from ..model.linear import Linear, linear
+from ..model.rope import Tables
 from ..params import Params, param, shown
 from .draft_vocabulary import DraftVocabulary, read_vocabulary
+from .native_adapter import native_adapter
 
 Weights = Mapping[str, torch.Tensor]
 Attend = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]  # rotated q, rotated k, v -> mixed values
@@ -178,7 +180,8 @@ class Adapter:
         self.device, self.dtype = model.device, model.dtype
         with torch.inference_mode():
             own = {name: w.detach().to(self.device, self.dtype, copy=True) for name, w in weights.items()}
-            self.block = _Block(config, own, lambda weight: linear(weight, None))
+            self.native = native_adapter(config, own, model.shape)
+            self.block = _Block(config, own, lambda weight: linear(weight, None)) if self.native is None else None
             self._vocabulary, output = vocabulary, own.get("lm_head.weight")
             if output is not None:
                 self._head = linear(output if vocabulary is None else vocabulary.rows(output), None)
@@ -205,7 +208,7 @@ class AdapterSession:
         self.largest_step = largest_step
         self._adapter, self._cache = adapter, Cache(*sizes, config.window or None, device, dtype)
         places = torch.arange(capacity + largest_step if attends else 0, device=device)
-        self._tables = rotation(config, places, dtype)
+        self._tables = Tables(*rotation(config, places, dtype))
 
     @property
     def length(self) -> int:
@@ -216,8 +219,12 @@ class AdapterSession:
     def read(self, hidden: torch.Tensor) -> torch.Tensor:  # (n, H) -> (n, H)
         """Read the next tokens' hidden states behind the exit layer; the answer is for `logits`."""
         self._cache.check(len(hidden))
-        cos, sin = (table[self.length : self.length + len(hidden)] for table in self._tables)
-        out = self._adapter.block.forward(hidden, (cos, sin), self._attend)
+        if self._adapter.native is not None:
+            out = self._adapter.native.read(hidden, self._cache, self._tables)
+        else:
+            assert self._adapter.block is not None
+            cos, sin = (table[self.length : self.length + len(hidden)] for table in self._tables)
+            out = self._adapter.block.forward(hidden, (cos, sin), self._attend)
         self._cache.commit(range(len(hidden)))
         return out
 

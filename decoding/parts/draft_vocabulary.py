@@ -19,6 +19,7 @@ from ..model.decoder import Decoder
 from ..model.linear import Linear, linear
 
 VOCABULARY_FILE = "vocabulary.safetensors"
+_PIECE = 2**14  # numbers that torch fills without waking its threads, which would spin beside the compiled layers
 
 
 class DraftVocabulary:
@@ -38,7 +39,9 @@ class DraftVocabulary:
 
     def widen(self, logits: torch.Tensor) -> torch.Tensor:  # (..., n) -> (..., V)
         """Logits of the whole vocabulary: every other token is impossible."""
-        wide = logits.new_full((*logits.shape[:-1], self.size), -torch.inf)
+        wide = logits.new_empty((*logits.shape[:-1], self.size))
+        for piece in torch.split(wide, _PIECE, -1):
+            piece.fill_(-torch.inf)
         return wide.index_copy_(-1, self.ids, logits)
 
 

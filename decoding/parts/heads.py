@@ -24,6 +24,8 @@ from torch.nn.functional import silu
 
 from ..errors import ModelError
 from ..model.files import read_json
+from ..model.linear import Linear, linear
+from ..native.products import has_native
 from ..sampling import ranked
 from ..types import JSON
 from .draft_vocabulary import DraftVocabulary, read_vocabulary
@@ -89,6 +91,7 @@ class Heads:
         self.weights, self.about, self.accuracies = weights, about, accuracies
         self.count: int = weights.weight.shape[1]
         self._head = head
+        self._blocks = _native_blocks(weights)
         # A list as an index would be copied to the device at every step.
         self._own = torch.tensor(weights.own, dtype=torch.long, device=weights.weight.device)
         self._all_own = weights.own == tuple(range(self.count))
@@ -97,6 +100,14 @@ class Heads:
         """What every head says."""
         said = self._say(hidden)
         return said if self._vocabulary is None else self._vocabulary.widen(said)
+
+    def _features(self, row: torch.Tensor) -> torch.Tensor:  # (1, H) -> (K, H)
+        if self._blocks is None:
+            return features(self.weights, row)[:, 0].contiguous()
+        x = row.expand(self.count, -1)
+        for heads in self._blocks:
+            x = x + silu(torch.cat([product(x[k : k + 1]) for k, product in enumerate(heads)]))
+        return x
 
     def top(self, hidden: torch.Tensor, ranks: int) -> list[list[int]]:
         """Every head's likeliest tokens, the best first."""
@@ -107,12 +118,20 @@ class Heads:
     @torch.inference_mode()
     def _say(self, hidden: torch.Tensor) -> torch.Tensor:  # (H,) -> (K, tokens that may be drafted)
         weights = self.weights
-        x = features(weights, hidden[None])[:, 0].contiguous()
+        x = self._features(hidden[None])
         if not weights.own:
             return self._head(x)
         asked = x if self._all_own else x.index_select(0, self._own)
         said = torch.bmm(weights.output, asked[:, :, None])[:, :, 0]
         return said if self._all_own else self._head(x).index_copy_(0, self._own, said)
+
+
+def _native_blocks(weights: HeadWeights) -> list[list[Linear]] | None:
+    """The blocks' products in compiled code, beside which threads of torch had better not wake; None without it."""
+    if not has_native(weights.weight.device, weights.weight.dtype):
+        return None
+    pairs = (zip(*block, strict=True) for block in zip(weights.weight, weights.bias, strict=True))
+    return [[linear(weight, bias) for weight, bias in block] for block in pairs]
 
 
 def load_heads(folder: str, model: Decoder) -> Heads:

@@ -26,7 +26,7 @@ from decoding.parts.adapter import (
     save_adapter,
     visible,
 )
-from tests.families import tiny
+from tests.families import needs_compiler, tiny
 
 TEXT = torch.randint(0, 67, (48,), generator=torch.Generator().manual_seed(3)).tolist()
 Weights = dict[str, torch.Tensor]
@@ -105,6 +105,29 @@ def test_a_session_reads_as_whole_rows_are_read(family: str, architecture: str) 
             assert session.length == fed
         session.rewind(0)
         assert torch.allclose(session.read(hidden[:2]), wanted[:2], atol=1e-9, rtol=0)
+
+
+@needs_compiler
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("family", ["llama", "mistral"])
+def test_compiled_code_reads_as_torch_does(family: str, architecture: str) -> None:
+    """In float32, on a model's own device; the rows' numbers must not depend on how many are read at once."""
+    exact, weights = adapter(family, architecture)
+    model = Decoder.from_transformers(tiny(family))
+    one = Adapter(exact.config, weights, model)
+    assert (one.native is None) == (architecture == "mlp_only")
+    hidden, wrong = noise(90, 64, seed=1), noise(6, 64, seed=2)
+    wanted, rows = whole(exact, weights, hidden), hidden.float()
+    alone = one.open(96, 8)
+    single = torch.cat([alone.read(rows[place : place + 1]) for place in range(len(rows))])
+    assert torch.allclose(single.double(), wanted, atol=2e-5, rtol=0)
+    session = one.open(96, 8)
+    while session.length < len(rows):
+        fed = session.length
+        found = session.read(rows[fed : fed + 7])
+        assert one.native is None or torch.equal(found, single[fed : fed + 7])
+        session.read(wrong.float())
+        session.rewind(fed + len(found))
 
 
 def test_a_window_hides_what_is_far_away() -> None:

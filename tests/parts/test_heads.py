@@ -21,7 +21,7 @@ from decoding.methods.medusa import Medusa
 from decoding.model.decoder import Decoder
 from decoding.parts import Parts
 from decoding.parts.heads import Heads, HeadWeights, features, load_heads, save_heads
-from tests.families import tiny
+from tests.families import needs_compiler, tiny
 
 FILE = "medusa_lm_head.safetensors"
 SIZE, VOCABULARY = 64, 67
@@ -56,6 +56,20 @@ def one_by_one(model: Decoder, held: HeadWeights, hidden: torch.Tensor) -> torch
         else:
             rows.append(model.head(x[None])[0])
     return torch.stack(rows)
+
+
+@needs_compiler
+@pytest.mark.parametrize("blocks", [1, 3])
+@pytest.mark.parametrize("own", [(), (1,), (0, 1, 2)])
+def test_compiled_code_says_what_torch_does(blocks: int, own: tuple[int, ...]) -> None:
+    held, model = weights(blocks, 3, own), Decoder.from_transformers(tiny("llama"))
+    small = HeadWeights(held.weight.float(), held.bias.float(), held.output.float(), own)
+    hidden = torch.randn(SIZE, generator=torch.Generator().manual_seed(9))
+    plain = Heads(small, model.head, "in torch")
+    assert plain._blocks is not None
+    found = plain.logits(hidden)
+    plain._blocks = None
+    assert torch.allclose(found, plain.logits(hidden), atol=1e-4)
 
 
 @pytest.mark.parametrize("blocks", [0, 1, 2])

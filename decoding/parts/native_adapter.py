@@ -1,0 +1,69 @@
+"""An adapter in compiled code: with attention, it is a layer of the decoder's kind, and its norm the final one.
+
+Calls of torch between the model's own layers cost more than their arithmetic: the threads of torch wait for their next
+call by spinning, on the cores that compiled layers run on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import torch
+
+from ..model.cache import Cache
+from ..model.native_layers import NativeInputs, NativeLayers, suits
+from ..model.rope import Tables
+from ..model.weights import read_layer
+
+if TYPE_CHECKING:
+    from ..model.config import Shape
+    from .adapter import AdapterConfig
+
+_NOTHING = 32  # width of the feed-forward part, all zeros, of an adapter that has none
+
+
+class NativeAdapter:
+    """The one layer and its norm."""
+
+    def __init__(self, shape: Shape, layers: NativeLayers) -> None:
+        self._shape, self._layers = shape, layers
+
+    def read(self, hidden: torch.Tensor, cache: Cache, tables: Tables) -> torch.Tensor:  # (n, H) -> (n, H)
+        """Run it over the rows behind those in the cache; their keys and values go there."""
+        chain = tuple(range(-1, len(hidden) - 1))
+        step = NativeInputs([0] * len(hidden), chain, cache, tables, self._shape)
+        return self._layers.final(self._layers.forward(hidden, step, 0, 1))
+
+
+def native_adapter(config: AdapterConfig, weights: Mapping[str, torch.Tensor], shape: Shape) -> NativeAdapter | None:
+    """The adapter in compiled code behind a model of that shape; None where it cannot be run so."""
+    if "self_attn.q_proj.weight" not in weights:
+        return None
+    wide = config.intermediate if "mlp.down_proj.weight" in weights else _NOTHING
+    own = replace(
+        shape,
+        family="llama",
+        layers=1,
+        intermediate=wide,
+        heads=config.heads,
+        kv_heads=config.kv_heads,
+        head_dim=config.head_dim,
+        rotary=config.head_dim,
+        eps=config.eps,
+        windows=(config.window or None,),
+        qkv_bias=False,
+        out_bias=False,
+        mlp_bias=False,
+        qk_norm=False,
+    )
+
+    def get(name: str) -> torch.Tensor:
+        if name in weights:
+            return weights[name]
+        missing = {"mlp.down_proj.weight": (shape.hidden, wide), "post_attention_layernorm.weight": (shape.hidden,)}
+        return weights["norm.weight"].new_zeros(missing.get(name, (wide, shape.hidden)))
+
+    layers = (read_layer(own, get, ""),)
+    return NativeAdapter(own, NativeLayers(own, layers, weights["norm.weight"])) if suits(own, layers) else None
