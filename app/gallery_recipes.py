@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from decoding import smollm2
 from decoding.embedded import MEDUSA_2, TARGET
 from decoding.methods import METHODS, Method
+from decoding.tuned import TUNED
 from decoding.types import JSON
 
 from .catalog import POCKET
@@ -63,17 +64,17 @@ SHARED_PROMPTS = (
         "Prose hardly repeats itself: guesses have to come from elsewhere.",
     ),
 )
-FEW_ROWS: Mapping[str, Mapping[str, JSON]] = {  # settings with which a step's pictures can be read at a glance
+FEW_ROWS: Mapping[str, Mapping[str, JSON]] = {  # settings whose steps cost little on a CPU, and can be read at a glance
     "autoregressive": {},
-    "jacobi": {"n": 6},
-    "lookahead": {"W": 7, "N": 4, "G": 7},
-    "draft_model": {"gamma": 4},
-    "prompt_lookup": {"K": 6},
-    "ngrammys": {"k": 4, "w": 4},
-    "medusa": {"size": 16},
-    "kangaroo": {"gamma": 5},
-    "ouroboros": {"gamma": 5, "N": 4, "W": 5, "G": 5, "K": 2},
-    "rest": {"c": 16, "length": 6},
+    "jacobi": {"n": 3},
+    "lookahead": {"W": 4, "N": 3, "G": 4, "layout": "merged", "prompt_as_reference": True},
+    "draft_model": {"gamma": 4, "threshold": 0.3},
+    "prompt_lookup": {"K": 5},
+    "ngrammys": {"k": 3, "w": 3, "layout": "trie"},
+    "medusa": {"size": 7},
+    "kangaroo": {"gamma": 3},
+    "ouroboros": {"gamma": 3, "N": 3, "W": 3, "G": 3, "K": 2},
+    "rest": {"c": 6, "length": 6, "shortest": 1},
 }
 _FEW = "few rows"  # what these settings are called
 _ENOUGH = 128  # new tokens: answers to the shared prompts end before
@@ -164,14 +165,16 @@ def _embedded() -> list[Recipe]:
 
 
 def _of_method(method: type[Method]) -> list[Recipe]:
-    """The recipes of a method: its defaults, each preset that differs from them, and a prompt that does not suit it."""
+    """The recipes of a method: its defaults, each of a paper's presets that differs from them, and a prompt that does
+    not suit it.
+    """
     from .controls import presets
 
     name, best = method.name, _BEST.get(method.name, "sum")
     plain = method.Params().to_json()
     found = []
     for preset, params in presets(method).items():
-        if preset != "defaults" and params == plain:
+        if preset in TUNED or (preset != "defaults" and params == plain):
             continue
         words = "" if preset == "defaults" else f", {preset}"
         title = f"{method.label}{words}: {_label(best)}"

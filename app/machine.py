@@ -1,9 +1,18 @@
-"""What the page says of the machine that a run was recorded on, where it is not the one that serves the page."""
+"""What the page knows of machines: this one's device, and another one that a run was recorded on."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from decoding.processor import processor_name
 from decoding.types import Header
+
+_GPU = Path("/dev/nvidiactl")
+
+
+def device_of(named: str | None) -> str:
+    """The kind of device that a model will run on, without torch: the one named, else a GPU where there is one."""
+    return (named or ("cuda" if _GPU.exists() else "cpu")).partition(":")[0]
 
 
 def elsewhere(header: Header) -> str:

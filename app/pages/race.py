@@ -10,18 +10,21 @@ import gradio as gr
 from decoding.errors import SpecscopeError
 from decoding.methods import METHODS
 from decoding.sampling import Sampling
+from decoding.tuned import tuned_preset
 
 from .. import address, races
 from ..address import PageState
 from ..controls import Order, order, preset, presets, runnable
 from ..events import QUICK, tolerant
 from ..limits import LIMITS
+from ..machine import device_of
 from ..state import AppState
 from ..streaming import fault_lines
 from ..viewer import race_viewer
 from .form import RAW, PromptControls, SamplingControls, Update, prompt_of, values_of
 from .form_values import on_click, parse_values
 
+_PLAIN = "defaults"
 _USUAL = ("autoregressive", "lookahead", "draft_model", "prompt_lookup")
 
 
@@ -44,10 +47,13 @@ class RaceForm:
         self.presets: dict[str, gr.Dropdown] = {}
         with gr.Accordion("Presets", open=False):
             for name in METHODS:
-                known = list(presets(METHODS[name]))
-                if known[1:]:
+                if presets(METHODS[name]).keys() != {_PLAIN}:
                     self.presets[name] = gr.Dropdown(
-                        known, value=known[0], label=METHODS[name].label, visible=name in usual, elem_id=f"race-{name}"
+                        list(presets(METHODS[name])),
+                        value=self._best(name, app_state.default_model),
+                        label=METHODS[name].label,
+                        visible=name in usual,
+                        elem_id=f"race-{name}",
                     )
         with gr.Row(elem_classes="app-pair"):
             self.length = gr.Number(
@@ -72,6 +78,7 @@ class RaceForm:
         self.methods.change(tolerant(self.show_presets), self.methods, list(self.presets.values()), **QUICK)
         self.model.change(tolerant(self.show_model), [self.model, self.methods], self.methods, **QUICK)
         outputs = [*prompt.outputs, *self.sampling.fields.values()]
+        self.model.input(tolerant(self.show_best), self.model, list(self.presets.values()), **QUICK)
         prompt.example.input(tolerant(self.show_example), prompt.example, outputs, **QUICK)
         on_click(self.run, self.inputs, self.start, self.viewer)
         self.stop.click(self.end, None, None, **QUICK)
@@ -117,6 +124,15 @@ class RaceForm:
         """Show the presets of the selected methods."""
         return [gr.update(visible=name in names) for name in self.presets]
 
+    def _best(self, method: str, model: str) -> str:
+        """The preset that wins for a model on its device, or the defaults."""
+        entry = self.app_state.catalog[model]
+        return tuned_preset(method, entry.model, device_of(entry.device)) or _PLAIN
+
+    def show_best(self, model: str) -> list[Any]:
+        """Select the presets that win for a model."""
+        return [gr.update(value=self._best(name, model)) for name in self.presets]
+
     def show_model(self, name: str, methods: list[str]) -> Any:
         """Offer the methods whose parts a model has."""
         names = runnable(self.app_state.catalog[name])
@@ -140,8 +156,7 @@ class RaceForm:
         if names[1:]:
             shown[self.methods] = names
             for name, menu in self.presets.items():
-                chosen = {"value": state.presets[name]} if name in state.presets else {}
-                shown[menu] = gr.update(visible=name in names, **chosen)
+                shown[menu] = gr.update(visible=name in names, value=state.presets.get(name, _PLAIN))
         if state.length:
             shown[self.length] = state.length
         if state.example:

@@ -72,12 +72,32 @@ def bench(
     prompt for all. Turns that do not fit the model's context are left out for all and named under "skipped".
     """
     budget = check_count("max_new_tokens", max_new_tokens, 1, 1_000_000)
-    ends = frozenset[int]() if ignore_end else engine.codec.end_tokens
-    base = BenchEntry(_BASE, {}, _runner(engine, _BASE, {}))
+    base = base_entry(engine)
     rows = [base, *_entries(engine, [name for name in methods if name != _BASE], params or {})]
     rivals = [BenchEntry(name, {}, peer.runner, peer.process) for name, peer in (peers or {}).items()]
-    entries, skipped, announce = [*rows, *rivals], list[JSON](), progress or (lambda what, share: None)
-    kinds = list[str]()  # of the turns measured
+    kinds, skipped = measure(engine, tasks, [*rows, *rivals], budget, ignore_end, progress)
+    questions = len(tasks) - sum(left_out["turn"] == 1 for left_out in skipped)
+    report = _report(engine, rows, rivals, peers or {})
+    for row, entry in zip(report["rows"], rows, strict=True):
+        row |= {"questions": questions, "by_category": _by_category(entry, kinds)}
+    return report | {"skipped": skipped}
+
+
+def measure(
+    engine: Engine,
+    tasks: Sequence[Task],
+    entries: Sequence[BenchEntry],
+    budget: int,
+    ignore_end: bool = False,
+    progress: Callable[[str, float], None] | None = None,
+) -> tuple[list[str], list[dict[str, JSON]]]:
+    """Run every entry on every turn; the first entry's answers go into later turns.
+
+    Gives the kind of every turn that was measured, and the turns that were left out.
+    """
+    base, announce = entries[0], progress or (lambda what, share: None)
+    ends = frozenset[int]() if ignore_end else engine.codec.end_tokens
+    kinds, skipped = list[str](), list[dict[str, JSON]]()
     for number, task in enumerate(tasks):
         chat: list[tuple[str, str]] = []
         for turn, question in enumerate(task.turns, start=1):
@@ -102,11 +122,18 @@ def bench(
             chat.append(("assistant", engine.codec.continuation(ids, base.runs[-1].ids)))
     if not base.runs:
         raise ParamError(f"no prompt leaves room for {budget} new tokens: lower max_new_tokens or use other tasks")
-    questions = len(tasks) - sum(left_out["turn"] == 1 for left_out in skipped)
-    report = _report(engine, rows, rivals, peers or {})
-    for row, entry in zip(report["rows"], rows, strict=True):
-        row |= {"questions": questions, "by_category": _by_category(entry, kinds)}
-    return report | {"skipped": skipped}
+    return kinds, skipped
+
+
+def base_entry(engine: Engine) -> BenchEntry:
+    """Autoregressive decoding, which every comparison begins with."""
+    return method_entry(engine, _BASE, {})
+
+
+def method_entry(engine: Engine, name: str, params: Mapping[str, JSON]) -> BenchEntry:
+    """A method with its settings checked."""
+    settings = find_method(name).Params.parse(params).to_json()
+    return BenchEntry(name, settings, _runner(engine, name, settings))
 
 
 def _entries(engine: Engine, names: Sequence[str], params: Mapping[str, Mapping[str, JSON]]) -> list[BenchEntry]:
@@ -115,11 +142,7 @@ def _entries(engine: Engine, names: Sequence[str], params: Mapping[str, Mapping[
         find_method(name)
     if strangers := sorted(params.keys() - set(names)):
         raise ParamError(f"there are settings for {', '.join(strangers)}, which is not among the methods measured")
-    entries = []
-    for name in dict.fromkeys(names):
-        settings = find_method(name).Params.parse(params.get(name, {}))
-        entries.append(BenchEntry(name, settings.to_json(), _runner(engine, name, settings.to_json())))
-    return entries
+    return [method_entry(engine, name, params.get(name, {})) for name in dict.fromkeys(names)]
 
 
 def _runner(engine: Engine, method: str, params: Mapping[str, JSON]) -> Runner:

@@ -15,6 +15,7 @@ from ..errors import ParamError
 from ..methods import METHODS
 from ..prompts.tasks import ENGLISH, Task, find_tasks, read_tasks, spread, suite
 from ..toy import NOTE, TASKS
+from ..tuned import tuned_params
 from ..types import JSON
 from .arguments import add_json_flag, add_model_flags, check_place, clean, load_engine, pairs, whole
 from .paint import Paint, one_line
@@ -32,6 +33,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--methods", metavar="A,B", help="default: all that the engine can run")
     parser.add_argument(
         "--param", action="append", default=[], metavar="METHOD.NAME=VALUE", help="such as lookahead.W=8; repeatable"
+    )
+    parser.add_argument(
+        "--tuned", action="store_true", help="with the settings that win on a CPU, where no --param sets others"
     )
     parser.add_argument(
         "--tasks",
@@ -58,6 +62,8 @@ def main(arguments: argparse.Namespace) -> int:
     engine = load_engine(arguments)
     runnable = [name for name in METHODS if engine.lacks(name) is None]
     methods = runnable if arguments.methods is None else _names(arguments.methods)
+    if arguments.tuned:
+        params = tuned_params(engine, methods) | params
     with Progress() as progress:
         rivals = _names(arguments.peers)
         if rivals:
@@ -72,7 +78,12 @@ def main(arguments: argparse.Namespace) -> int:
             ignore_end=arguments.ignore_end,
             progress=progress,
         )
-    document = {"tasks": clean(arguments.tasks or "built-in"), "max_new_tokens": budget, **measured}
+    document = {
+        "tasks": clean(arguments.tasks or "built-in"),
+        "tuned": arguments.tuned,
+        "max_new_tokens": budget,
+        **measured,
+    }
     Path(arguments.out).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     if arguments.json:
         print(json.dumps(document))
@@ -99,7 +110,8 @@ def table(paint: Paint, document: dict[str, JSON]) -> str:
     """The report for a terminal."""
     threads, tasks = _count(document["threads"], "thread"), _count(document["rows"][0]["questions"], "task")
     head = f"{document['model']}, {document['device']}, {document['dtype']}, {threads}"
-    lines = [one_line(f"{head}; {tasks} ({document['tasks']})")]
+    settings = "tuned settings" if document["tuned"] else "the papers' settings"
+    lines = [one_line(f"{head}; {tasks} ({document['tasks']}); {settings}")]
     if document["model"] == "toy":
         lines.append(paint.dim(f"toy: {NOTE}"))
     cells = [_HEADS, *(_cells(row) for row in document["rows"]), *(_cells(peer) for peer in document["peers"])]

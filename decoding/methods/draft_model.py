@@ -20,12 +20,13 @@ Differs from the paper
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import ClassVar, TypedDict
 
 from ..drafting.chain import Chain
 from ..params import Params, param
-from ..types import Draft, Verdict
+from ..types import JSON, Draft, Verdict
 from .base import Context, Method
 
 
@@ -41,6 +42,10 @@ class DraftModelParams(Params):
         min=0.0,
         max=1.0,
     )
+
+    presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
+        "SmolLM2 on a CPU": {"gamma": 4, "threshold": 0.3},
+    }
 
 
 class DraftModelPanel(TypedDict, total=False):

@@ -23,12 +23,13 @@ Differs from the paper
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import ClassVar, TypedDict
 
 from ..params import Params, param
 from ..tree import Builder
-from ..types import Draft, Verdict
+from ..types import JSON, Draft, Verdict
 from .base import Context, Method
 
 
@@ -43,6 +44,11 @@ class JacobiParams(Params):
         help="New guesses are random tokens of the prompt, the text's last token, or token 0",
         choices=("prompt", "last", "zero"),
     )
+
+    presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
+        "SmolLM2 on a CPU": {"n": 1},
+        "pocket on a CPU": {"n": 1},
+    }
 
     @property
     def nodes(self) -> int:

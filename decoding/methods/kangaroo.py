@@ -29,12 +29,13 @@ Differs from the paper
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, TypedDict
+from typing import ClassVar, Literal, TypedDict
 
 from ..drafting.chain import Chain
 from ..params import Params, param
-from ..types import Draft, Verdict
+from ..types import JSON, Draft, Verdict
 from .base import Context, Method
 
 Stop = Literal["start", "budget", "interrupted", "end", "gamma", "unsure", ""]  # "start": the prompt comes first
@@ -53,6 +54,10 @@ class KangarooParams(Params):
         min=0.0,
         max=1.0,
     )
+
+    presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
+        "SmolLM2 on a CPU": {"gamma": 3, "eta": 0.6},
+    }
 
 
 class KangarooPanel(TypedDict, total=False):

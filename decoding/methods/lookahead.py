@@ -72,6 +72,8 @@ class LookaheadParams(Params):
             "drop_bonus": True,
             "repeat_history": True,
         },
+        "SmolLM2 on a CPU": {"W": 1, "N": 3, "G": 2, "layout": "merged", "prompt_as_reference": True},
+        "pocket on a CPU": {"W": 2, "N": 3, "G": 2, "layout": "merged", "prompt_as_reference": True},
     }
 
     @property

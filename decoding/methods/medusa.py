@@ -70,6 +70,8 @@ class MedusaParams(Params):
         "figure 2": {"tree": "cartesian", "sizes": "2,3"},
         "best guesses only": {"tree": "given", "paths": "0;0,0;0,0,0;0,0,0,0;0,0,0,0,0"},
         "typical": {"acceptance": "typical"},
+        "SmolLM2 on a CPU": {"size": 6},
+        "pocket on a CPU": {"size": 4},
     }
 
     @property

@@ -65,6 +65,8 @@ class NGrammysParams(Params):
         "paper": {},
         "3B on A100": {"k": 25, "w": 14},
         "As in the appendix's code": {"tail": "full", "ranking": "product"},
+        "SmolLM2 on a CPU": {"k": 3, "w": 1, "layout": "trie"},
+        "pocket on a CPU": {"k": 2, "w": 2, "layout": "trie"},
     }
 
     @property

@@ -68,6 +68,8 @@ class OuroborosParams(Params):
     presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
         "reference sizes": {"gamma": 4, "N": 7, "W": 20, "G": 20, "shortest": 6, "refine": "accepted"},
         "HumanEval": {"gamma": 12, "N": 7, "W": 20, "G": 20, "shortest": 6},
+        "SmolLM2 on a CPU": {"drafting": "plain", "gamma": 1, "K": 2, "N": 3, "W": 3, "G": 3, "warm_start": "prompt"},
+        "pocket on a CPU": {"drafting": "plain", "gamma": 6, "K": 2, "N": 4, "W": 3, "G": 3, "warm_start": "prompt"},
     }
 
     @property

@@ -67,6 +67,8 @@ class PromptLookupParams(Params):
             "tail": "short",
             "stop_at_end": True,
         },
+        "SmolLM2 on a CPU": {"K": 5, "max_ngram": 5},
+        "pocket on a CPU": {"K": 3},
     }
 
     def check(self) -> None:

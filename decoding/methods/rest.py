@@ -25,8 +25,9 @@ Differs from the paper
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, ClassVar, TypedDict
 
 from ..errors import ParamError
 from ..params import Params, param
@@ -53,6 +54,11 @@ class RestParams(Params):
     )
     length: int = param(10, label="Tokens read", symbol="m", help="Depth of the tree at most", min=1, max=64)
     matches: int = param(5000, label="Places read", symbol="k", help="Of all that are found", min=1, max=20_000)
+
+    presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
+        "SmolLM2 on a CPU": {"c": 3, "length": 6, "shortest": 1},
+        "pocket on a CPU": {"c": 5, "length": 10, "shortest": 1},
+    }
 
     def check(self) -> None:
         """The range of ends must not be empty."""

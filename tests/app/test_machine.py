@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from app.machine import elsewhere
+from app.machine import device_of, elsewhere
 from app.recordings import Recordings
 from app.state import AppState
 from decoding.processor import processor_name
@@ -62,3 +62,10 @@ def test_a_hostile_name_is_refused(app_state: AppState, processor: object) -> No
 @pytest.mark.parametrize("threads", [0, -1, 10**9, 1.5, "2"])
 def test_a_hostile_number_of_threads_is_refused(app_state: AppState, threads: object) -> None:
     assert "header.threads must" in uploaded(app_state, threads=threads)["fault"]
+
+
+def test_a_model_runs_on_the_device_named_or_on_a_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("app.machine._GPU", tmp_path)
+    assert [device_of(name) for name in (None, "cpu", "cuda:1")] == ["cuda", "cpu", "cuda"]
+    monkeypatch.setattr("app.machine._GPU", tmp_path / "none")
+    assert [device_of(name) for name in (None, "cpu", "cuda")] == ["cpu", "cpu", "cuda"]

@@ -64,6 +64,16 @@ def test_bench_keeps_its_contract(command: Command, tmp_path: Path) -> None:
     assert lookahead["speedup_vs_autoregressive"] == pytest.approx(expected, rel=0.35)  # first steps count in one only
 
 
+def test_tuned_settings_give_way_to_named_ones(command: Command) -> None:
+    flags = ["--methods", "jacobi,lookahead", "--max-new-tokens", "6", "--limit", "1"]
+    data = command("bench", "--json", "--tuned", *flags, "--param", "lookahead.W=4").json
+    assert data["tuned"] is True
+    assert [row["params"].get("W") or row["params"].get("n") for row in data["rows"]] == [None, 1, 4]
+    shown = command("bench", "--tuned", *flags).out
+    assert "tuned settings" in shown and "the papers' settings" not in shown
+    assert "the papers' settings" in command("bench", *flags).out
+
+
 def test_bench_runs_all_it_can_and_shows_a_table(command: Command) -> None:
     """The default must not fail on an engine without a drafter, nor leave a method out."""
     out = command("bench", "--max-new-tokens", "6", "--limit", "1", "--param", "lookahead.W=4").out

@@ -1,0 +1,101 @@
+"""Settings that win on this machine's CPU: `python -m benchmarks.tune --model smollm2`.
+
+Every candidate decodes the same prompts in turn, beside autoregressive decoding; the table says what each was worth.
+The winners stand in the methods' presets (decoding/tuned.py).
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+
+import torch
+
+from decoding import load
+from decoding.bench.methods import BenchEntry, base_entry, measure, method_entry
+from decoding.cli.bench import read_questions
+from decoding.cli.progress import Progress
+from decoding.engine import Engine
+from decoding.prompts.tasks import Task
+from decoding.types import JSON
+
+from .measure import table
+
+Settings = Mapping[str, JSON]
+
+CANDIDATES: Mapping[str, Sequence[Settings]] = {
+    "jacobi": [{"n": n} for n in (1, 2, 3, 5)],
+    "lookahead": [
+        {"W": W, "N": N, "G": G, "layout": "merged", "prompt_as_reference": True}
+        for W, N, G in ((1, 3, 2), (2, 3, 2), (2, 3, 3), (3, 3, 3), (5, 3, 3), (4, 4, 4))
+    ],
+    "draft_model": [
+        *({"gamma": gamma} for gamma in (1, 2, 3, 5)),
+        *({"gamma": gamma, "threshold": limit} for gamma in (2, 4, 6) for limit in (0.3, 0.5)),
+    ],
+    "prompt_lookup": [{"K": K, "max_ngram": n} for K in (3, 5, 7, 10) for n in (3, 5)],
+    "ngrammys": [
+        {"k": k, "w": w, "layout": "trie"} for k, w in ((2, 2), (3, 1), (3, 2), (3, 3), (4, 2), (5, 4), (8, 4))
+    ],
+    "medusa": [{"size": size} for size in (3, 4, 5, 6, 7, 10, 15)],
+    "kangaroo": [
+        *({"gamma": gamma, "eta": 0.0} for gamma in (1, 2, 3)),
+        *({"gamma": gamma, "eta": 0.6} for gamma in (2, 3, 4, 6)),
+    ],
+    "ouroboros": [
+        {"drafting": "plain", "gamma": gamma, "K": K, "N": N, "W": 3, "G": 3, "warm_start": "prompt"}
+        for gamma, K, N in ((1, 1, 3), (1, 2, 3), (2, 1, 3), (2, 2, 3), (3, 1, 3), (4, 2, 4), (6, 2, 4))
+    ],
+    "rest": [
+        {"c": c, "length": length, "shortest": shortest}
+        for c, length in ((3, 6), (5, 10), (7, 10), (15, 10))
+        for shortest in (1, 2)
+    ],
+}
+
+
+def tune(engine: Engine, tasks: Sequence[Task], methods: Sequence[str], budget: int) -> str:
+    """A table of every candidate, the best of each method first."""
+    base, found = base_entry(engine), dict[str, list[tuple[BenchEntry, Settings]]]()
+    for method in methods:
+        found[method] = [(method_entry(engine, method, settings), settings) for settings in CANDIDATES[method]]
+    entries = [entry for candidates in found.values() for entry, _ in candidates]
+    with Progress() as progress:
+        measure(engine, tasks, [base, *entries], budget, progress=progress)
+    rows = [["method", "settings", "tokens/step", "speedup"]]
+    for method, candidates in found.items():
+        for entry, settings in sorted(candidates, key=lambda pair: pair[0].speed or 0.0, reverse=True):
+            rows.append([method, _spelt(settings), f"{_length(entry):.2f}", f"{_ratio(entry, base):.2f}x"])
+    return table(rows)
+
+
+def _ratio(entry: BenchEntry, base: BenchEntry) -> float:
+    return (entry.speed or 0.0) / (base.speed or 1.0)
+
+
+def _length(entry: BenchEntry) -> float:
+    return sum(len(run.ids) for run in entry.runs) / sum(run.steps for run in entry.runs)
+
+
+def _spelt(settings: Settings) -> str:
+    return ", ".join(f"{name}={value}" for name, value in settings.items())
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", default="smollm2")
+    parser.add_argument("--methods", default=",".join(CANDIDATES))
+    parser.add_argument("--limit", type=int, default=7, help="tasks (default: one of each kind)")
+    parser.add_argument("--max-new-tokens", type=int, default=64)
+    parser.add_argument("--dtype")
+    parser.add_argument("--threads", type=int, default=2)
+    arguments = parser.parse_args()
+    torch.set_num_threads(arguments.threads)
+    engine = load(arguments.model, device="cpu", dtype=arguments.dtype)
+    tasks = read_questions(None, arguments.model, arguments.limit)
+    print(tune(engine, tasks, arguments.methods.split(","), arguments.max_new_tokens))
+
+
+if __name__ == "__main__":
+    main()

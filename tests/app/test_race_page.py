@@ -1,0 +1,44 @@
+"""The form of a race: which presets it shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradio as gr
+import pytest
+
+from app.address import PageState
+from app.catalog import Entry
+from app.pages.race import RaceForm, build
+from app.state import AppState
+from decoding.tuned import CPU
+from tests.event_loops import discard_event_loops
+
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")  # of the event loops that Gradio leaves behind
+
+
+@pytest.fixture
+def form(app_state: AppState) -> RaceForm:
+    app_state.catalog = {**app_state.catalog, "gpu": Entry("gpu", "toy", device="cuda")}
+    with gr.Blocks():
+        made = build(app_state)
+    discard_event_loops()
+    return made
+
+
+def values(form: RaceForm, changes: list[Any]) -> dict[str, str]:
+    """The presets that an event selects, by method."""
+    return {name: change["value"] for name, change in zip(form.presets, changes, strict=True)}
+
+
+def test_a_race_begins_with_the_settings_that_win_here(form: RaceForm) -> None:
+    assert {menu.value for menu in form.presets.values()} == {CPU}
+    assert set(values(form, form.show_best("gpu")).values()) == {"defaults"}
+    assert set(values(form, form.show_best("toy")).values()) == {CPU}
+
+
+def test_an_address_says_which_presets_are_meant(form: RaceForm) -> None:
+    """One that names none was written when all had their defaults."""
+    shown = form.show_state(PageState(methods=("jacobi", "lookahead"), presets={"lookahead": "paper"}))
+    assert shown[form.presets["jacobi"]]["value"] == "defaults"
+    assert shown[form.presets["lookahead"]]["value"] == "paper"
