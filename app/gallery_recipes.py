@@ -70,11 +70,11 @@ FEW_ROWS: Mapping[str, Mapping[str, JSON]] = {  # settings whose steps cost litt
     "lookahead": {"W": 4, "N": 3, "G": 4, "layout": "merged", "prompt_as_reference": True},
     "draft_model": {"gamma": 4, "threshold": 0.3},
     "prompt_lookup": {"K": 5},
-    "ngrammys": {"k": 3, "w": 3, "layout": "trie"},
-    "medusa": {"size": 7},
+    "ngrammys": {"k": 3, "w": 2, "layout": "trie"},
+    "medusa": {"size": 6},
     "kangaroo": {"gamma": 3},
-    "ouroboros": {"gamma": 3, "N": 3, "W": 3, "G": 3, "K": 2},
-    "rest": {"c": 6, "length": 6, "shortest": 1},
+    "ouroboros": {"gamma": 2, "N": 3, "W": 3, "G": 3, "K": 2},
+    "rest": {"c": 4, "length": 6, "shortest": 1},
 }
 _FEW = "few rows"  # what these settings are called
 _ENOUGH = 128  # new tokens: answers to the shared prompts end before

@@ -1,7 +1,7 @@
-"""Settings that win on this machine's CPU: `python -m benchmarks.tune --model smollm2`.
+"""The fastest settings on this machine's CPU: `python -m benchmarks.tune --model smollm2`.
 
 Every candidate decodes the same prompts in turn, beside autoregressive decoding; the table says what each was worth.
-The winners stand in the methods' presets (decoding/tuned.py).
+The fastest stand in the methods' presets (decoding/tuned.py).
 """
 
 from __future__ import annotations

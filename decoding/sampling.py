@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from .errors import ModelError
-from .native.summaries import summarize, summarizes
+from .native.summaries import PIECE, summarize, summarizes
 from .params import Params, param
 from .tree import paths
 from .types import Draft
@@ -108,9 +108,9 @@ class Sampler:
     def probabilities(self, logits: torch.Tensor) -> torch.Tensor:  # (..., V) penalised logits -> (..., V)
         """The distribution that a token is drawn from; at temperature 0 the model's own distribution."""
         setting = self.sampling
-        scores = logits.double() if logits.dtype == torch.float64 else logits.float()
         if setting.greedy:
-            return torch.softmax(scores, -1)
+            return _softmax(logits)
+        scores = logits.double() if logits.dtype == torch.float64 else logits.float()
         scores = scores - scores.amax(-1, keepdim=True)  # a tiny temperature cannot overflow
         scores = scores / max(setting.temperature, _COLDEST)
         if 0 < setting.top_k < scores.shape[-1]:
@@ -131,6 +131,20 @@ class Sampler:
         if setting.top_k or setting.top_p < 1.0 or setting.min_p > 0.0:
             return Outlook(self.probabilities(logits).log())
         return Outlook(logits, 1.0 if setting.greedy else setting.temperature)
+
+
+def _softmax(logits: torch.Tensor) -> torch.Tensor:  # (..., V) -> (..., V)
+    """Where compiled code ran the layers, in pieces that leave torch's threads asleep."""
+    if logits.dim() > 1 or not summarizes(logits[None]) or (read := summarize(logits[None], 1, 1.0)) is None:
+        return torch.softmax(logits if logits.dtype == torch.float64 else logits.float(), -1)
+    largest, total = read[1][0, 0].item(), read[2][0].item()
+    shares = torch.empty(logits.shape, dtype=torch.float32)
+    for piece, out in zip(torch.split(logits, PIECE), torch.split(shares, PIECE), strict=True):
+        wide = out.copy_(piece).numpy()
+        wide -= largest
+        np.exp(wide, out=wide)  # torch's own wakes its threads for any number of numbers
+        wide /= total
+    return shares
 
 
 def _keep_mass(scores: torch.Tensor, top_p: float) -> torch.Tensor:

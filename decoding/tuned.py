@@ -1,7 +1,7 @@
-"""The settings that win on a CPU, found by measuring: presets of the methods, named after what they were found on.
+"""The fastest settings on a CPU, found by measuring: presets of the methods, named after what they were measured on.
 
 A paper's settings suit a GPU, where a pass with a hundred rows costs little more than one with a single row. On a CPU
-every row has its price, so that fewer guesses win. `python -m benchmarks.tune` measures the candidates.
+every row has its price, so that fewer guesses are faster. `python -m benchmarks.tune` measures the candidates.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TUNED = (CPU, POCKET)
 
 
 def tuned_preset(method: str, model: str, device: str) -> str | None:
-    """The preset of a method that wins for this model on this device; None where its defaults do."""
+    """The fastest preset of a method for this model on this device; None where that is its defaults."""
     name = POCKET if model in (embedded.TARGET, embedded.DRAFTER, embedded.MEDUSA_2) else CPU
     known = METHODS[method].Params.presets
     return name if device == "cpu" and name in known else None

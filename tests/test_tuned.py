@@ -1,4 +1,4 @@
-"""Settings that win on a CPU: which model and device get which."""
+"""The fastest settings on a CPU: which model and device get which."""
 
 from __future__ import annotations
 

@@ -125,12 +125,12 @@ class RaceForm:
         return [gr.update(visible=name in names) for name in self.presets]
 
     def _best(self, method: str, model: str) -> str:
-        """The preset that wins for a model on its device, or the defaults."""
+        """The fastest preset for a model on its device, as measured, or the defaults."""
         entry = self.app_state.catalog[model]
         return tuned_preset(method, entry.model, device_of(entry.device)) or _PLAIN
 
     def show_best(self, model: str) -> list[Any]:
-        """Select the presets that win for a model."""
+        """Select the fastest presets for a model."""
         return [gr.update(value=self._best(name, model)) for name in self.presets]
 
     def show_model(self, name: str, methods: list[str]) -> Any:

@@ -35,7 +35,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         "--param", action="append", default=[], metavar="METHOD.NAME=VALUE", help="such as lookahead.W=8; repeatable"
     )
     parser.add_argument(
-        "--tuned", action="store_true", help="with the settings that win on a CPU, where no --param sets others"
+        "--tuned", action="store_true", help="with the settings that are fastest on a CPU, where --param sets no others"
     )
     parser.add_argument(
         "--tasks",

@@ -6,6 +6,7 @@ import torch
 
 from .products import function, has_native
 
+PIECE = 2**14  # numbers that torch works on without waking its threads, which would spin beside compiled layers
 _FEW = 1024  # numbers of a row below which there is nothing to gain
 
 

@@ -17,9 +17,9 @@ import torch
 from ..errors import ModelError
 from ..model.decoder import Decoder
 from ..model.linear import Linear, linear
+from ..native.summaries import PIECE
 
 VOCABULARY_FILE = "vocabulary.safetensors"
-_PIECE = 2**14  # numbers that torch fills without waking its threads, which would spin beside the compiled layers
 
 
 class DraftVocabulary:
@@ -40,7 +40,7 @@ class DraftVocabulary:
     def widen(self, logits: torch.Tensor) -> torch.Tensor:  # (..., n) -> (..., V)
         """Logits of the whole vocabulary: every other token is impossible."""
         wide = logits.new_empty((*logits.shape[:-1], self.size))
-        for piece in torch.split(wide, _PIECE, -1):
+        for piece in torch.split(wide, PIECE, -1):
             piece.fill_(-torch.inf)
         return wide.index_copy_(-1, self.ids, logits)
 

@@ -48,11 +48,11 @@ def _draft_top(draft: Draft, outlook: Outlook) -> tuple[tuple[tuple[int, float, 
     distributions = {draft.parents[node]: row for node, row in enumerate(draft.q or ()) if row is not None}
     if not distributions:
         return ()
-    q = torch.stack([*distributions.values()])
-    best = ranked(q, outlook.best.shape[1])
+    listed = [ranked(q[None], outlook.best.shape[1])[0] for q in distributions.values()]
+    best, shares = torch.stack(listed), [q[ids] for q, ids in zip(distributions.values(), listed, strict=True)]
     target = outlook.at(torch.tensor([*distributions])[:, None], best)
-    rows = zip(distributions, _rows(best, q.gather(-1, best), target), strict=True)
-    known = {node: tuple(row for row in listed if row[1] > 0.0) for node, listed in rows}
+    rows = zip(distributions, _rows(best, torch.stack(shares), target), strict=True)
+    known = {node: tuple(row for row in best_of if row[1] > 0.0) for node, best_of in rows}
     return tuple(known.get(node, ()) for node in range(len(draft.tokens)))
 
 

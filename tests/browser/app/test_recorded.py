@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -59,8 +60,9 @@ def test_a_visitor_who_wants_no_motion_sees_the_end_of_the_recorded_race(new_pag
 
 def test_a_run_from_another_machine_says_so(new_page: NewPage, served: Served, tmp_path: Any) -> None:
     path = tmp_path / "run.jsonl"
-    text = (GOLDEN / "medusa.jsonl").read_text()
-    path.write_text(text.replace('"schema":', '"processor":"<b>Abacus</b> 9","threads":2,"schema":', 1))
+    head, _, rest = (GOLDEN / "medusa.jsonl").read_text().partition("\n")
+    header = json.loads(head) | {"processor": "<b>Abacus</b> 9", "threads": 2}
+    path.write_text(f"{json.dumps(header)}\n{rest}")
     page = served.open(new_page())
     page.set_input_files(".app-bar input[type=file]", path)
     page.wait_for_function("SpecscopeApp.viewers.facts.title === 'Your file'")
