@@ -30,7 +30,9 @@ lint: $(VENV)/dev-ready node_modules/ready  ## style and types, of Python and of
 	$(NODE) node_modules/eslint/bin/eslint.js .
 	$(NODE) node_modules/typescript/bin/tsc
 
-bench: $(VENV)/dev-ready  ## speed on this machine's CPU: every method on the suite, then the engine, against transformers
+bench: $(VENV)/dev-ready $(VENV)/real-ready  ## speed on this machine's CPU: every method on two models, then the engine, against transformers
+	$(PY) -m decoding bench --model smollm2 --tuned --limit 21 --out bench-smollm2.json \
+		--peers transformers,transformers-prompt-lookup,transformers-draft-model
 	$(PY) -m decoding bench --max-new-tokens 256 --peers transformers
 	$(PY) -m benchmarks.cpu
 
