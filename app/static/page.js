@@ -6,6 +6,10 @@ import { followTabs } from "./tabs.js";
 import { toggleTheme } from "./theme.js";
 import { showViewer } from "./viewer.js";
 
+// Gradio's <base href="./"> leads where addresses lead without it. But where a page has one, plotly ties the hatching of
+// its charts to the page's address of that moment, and charts lose it once the address changes.
+document.querySelector("base")?.remove();
+
 followTabs();
 
 globalThis.SpecscopeApp = {

@@ -1,0 +1,70 @@
+"""Charts keep their hatching wherever the address, the theme, the tab or the size go: their pixels show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from .conftest import Served
+
+pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this process, and Gradio's parts warn
+NewPage = Callable[..., Any]
+PLAYER = "SpecscopeApp.viewers.player"
+STEP = 15
+
+
+def chart(page: Any, view: str) -> bytes:
+    """The pixels of a view's chart, with the pointer nowhere."""
+    page.mouse.move(0, 0)
+    page.wait_for_function(f"{PLAYER}.request === undefined && {PLAYER}.root.querySelector('.ss-plot .main-svg')")
+    return bytes(page.locator(f".ss-card[data-view={view}] .ss-figure").screenshot())
+
+
+def differing(one: bytes, other: bytes) -> float:
+    """The share of pixels that differ by more than the smoothing of edges, which a fraction of a pixel changes."""
+    pictures = [np.asarray(Image.open(BytesIO(png)).convert("L"), dtype=np.int16) for png in (one, other)]
+    assert pictures[0].shape == pictures[1].shape
+    return float((abs(pictures[0] - pictures[1]) > 48).mean())
+
+
+def settle(page: Any, step: int) -> None:
+    """Wait until the player and the address are at a step."""
+    page.wait_for_function(f"{PLAYER}.root.dataset.at === '{step}/commit' && location.search.includes('step={step}')")
+
+
+def change_theme(page: Any) -> None:
+    page.click("#app-theme")
+
+
+def change_tab(page: Any) -> None:
+    page.get_by_role("tab", name="Race").click()
+    page.get_by_role("tab", name="Run").click()
+
+
+def change_size(page: Any) -> None:
+    page.set_viewport_size({"width": 1100, "height": 900})
+    page.set_viewport_size({"width": 1280, "height": 1000})
+
+
+@pytest.mark.parametrize("view", ["pair", "timeline"])
+@pytest.mark.parametrize("change", [change_theme, change_tab, change_size])
+def test_a_chart_that_lived_long_looks_like_a_new_one(
+    new_page: NewPage, served: Served, view: str, change: Callable[[Any], None]
+) -> None:
+    theme = "dark" if change is change_theme else "light"
+    wanted = served.open(new_page(), f"?run=draft-model-names&step={STEP}&view={view}&__theme={theme}")
+    new = chart(wanted, view)
+    page = served.open(wanted, f"?run=draft-model-names&step={STEP + 2}&view={view}&__theme=light")
+    assert chart(page, view)
+    page.locator(".ss").focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    settle(page, STEP)
+    change(page)
+    assert page.locator(f".ss-card[data-view={view}] :is([style*='url('], [fill*='url('])").count()
+    assert differing(chart(page, view), new) < 0.002
