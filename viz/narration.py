@@ -7,7 +7,7 @@ from decoding.types import Role, Step
 from .fates import siblings
 from .methods import screen_of
 from .run_state import RunState
-from .wording import count, quote, share
+from .wording import count, odds, quote, share
 
 _ROOM = 256  # rows that every pass has room for
 
@@ -90,14 +90,23 @@ def _agreed(run: RunState, step: Step, *, branching: bool) -> str:
         return f"{agreed} and added {quote(run, [own])}"
     others = len(rejected) - 1
     instead = quote(run, [step.tokens[rejected[0]]]) + (f" and {count(others, 'other')}" if others else "")
-    return f"{agreed}, {verb} {quote(run, [own])} instead of {instead}{_odds(step, at, own, rejected[0])}"
+    return f"{agreed}, {verb} {quote(run, [own])} instead of {instead}{_odds(run, step, own, rejected[0])}"
 
 
-def _odds(step: Step, at: int, own: int, rejected: int) -> str:
-    """The target's probabilities of its own token and of the rejected one, where both are known."""
-    p_own = dict(step.top[at]).get(own) if step.top else None
-    p_rejected = step.p[rejected] if step.p else None
-    return "" if p_own is None or p_rejected is None else f" (p {share(p_own)} against {share(p_rejected)})"
+def _odds(run: RunState, step: Step, own: int, rejected: int) -> str:
+    """The probabilities that decided against a guess, where they are known."""
+    p = step.p[rejected] if step.p else None
+    if p is None:
+        return ""
+    if not run.header.sampling.get("temperature"):
+        p_own = dict(step.top[step.path[-1]]).get(own) if step.top else None
+        return "" if p_own is None else f" ({odds(p_own, p)})"
+    if not run.header.lossless:
+        return f" (p {share(p)})"
+    q = step.q[rejected] if step.q else None
+    if not q:
+        return f" (copied, so its chance was p {share(p)})"
+    return f" (p {share(p)}, q {share(q)}: its chance was {share(min(1.0, p / q))})"
 
 
 def _ended(run: RunState, step: Step) -> str:

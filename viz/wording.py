@@ -21,3 +21,12 @@ def quote(run: RunState, tokens: Sequence[int]) -> str:
 def share(p: float) -> str:
     """A probability."""
     return f"{p:.2f}" if p >= 0.005 else "under 0.01"
+
+
+def odds(p: float, other: float) -> str:
+    """Two probabilities, with as many digits as show which is the larger one."""
+    first, second = share(p), share(other)
+    for digits in (3, 4):
+        if first == second:
+            first, second = f"{p:.{digits}f}", f"{other:.{digits}f}"
+    return f"p {first} against {second}"

@@ -88,9 +88,35 @@ def test_what_became_of_the_guesses(fields: dict[str, Any], part: str) -> None:
     assert part in say(step(**fields))
 
 
-def test_a_sampled_token_was_drawn() -> None:
-    """The target wants nothing when it draws."""
-    assert "drew ' red' instead" in say(step(), sampling={"temperature": 0.7})
+@pytest.mark.parametrize(
+    ("own", "rejected", "words"),
+    [
+        (0.344, 0.335, "p 0.344 against 0.335"),
+        (0.3441, 0.3439, "p 0.3441 against 0.3439"),
+        (0.001, 0.0004, "p 0.001 against 0.000"),
+        (0.61, 0.02, "p 0.61 against 0.02"),
+    ],
+)
+def test_close_probabilities_have_the_digits_that_decided(own: float, rejected: float, words: str) -> None:
+    """Nobody reads that 0.34 was better than 0.34."""
+    given = step(p=(None, 0.9, rejected, 0.001), top=(((2, 0.9),), ((5, own), (3, rejected)), (), ()))
+    assert f"instead of ' brown' ({words})." in say(given)
+
+
+@pytest.mark.parametrize(
+    ("fields", "header", "words"),
+    [
+        ({"q": (None, 0.9, 0.4, 0.1)}, {}, " (p 0.02, q 0.40: its chance was 0.05)"),
+        ({"q": (None, 0.9, 0.01, 0.1)}, {}, " (p 0.02, q 0.01: its chance was 1.00)"),
+        ({"q": (None, None, None, None)}, {}, " (copied, so its chance was p 0.02)"),
+        ({"q": (None, 0.9, 0.4, 0.1)}, {"lossless": False}, " (p 0.02)"),
+        ({"p": ()}, {}, ""),
+    ],
+)
+def test_a_sampled_token_was_drawn(fields: dict[str, Any], header: dict[str, Any], words: str) -> None:
+    """The target wants nothing when it draws: the rejected guess had a chance of min(1, p/q)."""
+    sentence = say(step(**fields), sampling={"temperature": 0.7}, **header)
+    assert f"drew ' red' instead of ' brown'{words}. 2 tokens" in sentence
 
 
 def test_the_last_token_asked_for() -> None:

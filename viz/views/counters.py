@@ -68,12 +68,6 @@ _COMMON = (
         "Fed tokens per new token",
         "Rows that went through the target, the prompt included, divided by new tokens: what the text cost in work.",
     ),
-    Row(
-        "speedup",
-        "Speedup",
-        "Tokens per second divided by those of our own autoregressive run of the same prompt on the same machine.",
-        unit="×",
-    ),
     Row("step_ms", "Time per step", "The time of all steps after the first, divided by their number.", " ms"),
     Row("prefill_ms", "Prefill", "The time of the first step, which reads the prompt.", " ms", 1),
     Row(
@@ -115,6 +109,13 @@ _COMMON = (
         "The share of the time after the first step in draft, forward, accept, commit and the rest.",
         parts=PHASES,
         **_PERCENT,
+    ),
+    Row(  # behind all that grows from step to step
+        "speedup",
+        "Speedup of the whole run",
+        "Tokens per second of all steps, divided by those of our own autoregressive run of the same prompt on the same "
+        "machine. It is measured once, and is the same at every step.",
+        unit="×",
     ),
 )
 _OF_GUESSES = ("survival", "histogram", "speedup", "ctar")
