@@ -117,8 +117,8 @@ def test_views_know_only_the_record(path: Path) -> None:
     assert foreign - methods <= known
 
 
-SHARED_VIEWS = [path for path in ROOT.glob("viz/**/*.py") if path.parent != ROOT / "viz" / "methods"]
-SCREENS = [path for path in ROOT.glob("viz/methods/*.py") if path.stem in METHODS]
+SHARED_VIEWS = [path for path in ROOT.glob("viz/**/*.py") if (ROOT / "viz" / "methods") not in path.parents]
+SCREENS = [path for path in ROOT.glob("viz/methods/**/*.py") if path.stem in METHODS]
 
 
 @pytest.mark.parametrize("path", SHARED_VIEWS, ids=name)

@@ -16,6 +16,7 @@ from .cells import as_trace
 from .methods import label_of
 from .palette import MEANINGS, THEMES
 from .run_state import RunState
+from .stage.picture import picture as stage_picture
 from .stream import encode
 from .view import Figure
 from .views import VIEWS, counters, text
@@ -111,6 +112,8 @@ class _Drawing:
         if self.view.kind == "text":
             drawn: Figure = self._plain(text.picture(self._run, k))
             return drawn
+        if self.view.kind == "stage":
+            return stage_picture(self._base, self._plain(self.view.frame(self._run, k), k), self._colours)
         if self.view.kind == "numbers":
             table: Figure = self._plain(_table(self._rows(k)))
             return table

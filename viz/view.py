@@ -16,6 +16,13 @@ Figure = dict[str, Any]
 Patch = dict[str, Any]  # {"data": [{attribute: value} per part], "layout": {...}}: only what changes
 
 
+class StagePicture(NamedTuple):
+    """What one method draws on the stage."""
+
+    base: Callable[[RunState], Figure]  # without a step
+    frame: Callable[[RunState, int], Patch]  # the scene of step k
+
+
 class Picture(NamedTuple):
     """What one method draws in a view that methods fill in their own ways."""
 
@@ -36,12 +43,13 @@ class View:
     kind "plot": `base` gives {"data", "layout"} and `frame` {"data": one dict per part, "layout"?: a few values}.
     A part of a figure's data is a trace of plotly or a layer of cells: see cells.py.
     kind "text" and "numbers": plain JSON that the player writes as text; notebook.py makes their figures.
+    kind "stage": zones, and scenes in them: see stage/scene.py.
     A view that grows sends with each frame only the points of that step: the player shows all up to the step.
     """
 
     name: str
     label: str
-    kind: Literal["plot", "text", "numbers"]
+    kind: Literal["plot", "text", "numbers", "stage"]
     look_for: str  # one line: what to look for
     # Once: layout, axes, parts without their points. "draws" may hold fates that it draws though no node has them, for
     # the legend, and "key" what it draws that is no fate: a colour, hatch and ink, a symbol or a sample, with words.

@@ -15,6 +15,7 @@ import { JUMPS, findStep } from "./stream/jumps.js";
 import { RunRecord } from "./stream/record.js";
 import { sameSpot, spot } from "./stream/spot.js";
 import { Detail } from "./text/detail.js";
+import { Stage } from "./stage/stage.js";
 import { explain } from "./text/explain.js";
 import { Status } from "./text/status.js";
 import { TextView } from "./text/text_view.js";
@@ -56,7 +57,7 @@ export class Player {
     /** @type {State} */
     this.state = {
       ...BEGIN, open: new Set(), view: null, speed: "1", substeps: true, narrow: false,
-      size: 0, // counts what may have changed the size of a card
+      glide: true, size: 0, // counts what may have changed the size of a card
     };
     this.clock = new Clock(this);
     this.fetch = new Fetcher(this);
@@ -65,10 +66,11 @@ export class Player {
     this.text = new TextView(this);
     this.transport = new Transport(this);
     this.legend = new Legend(this);
+    this.stage = new Stage(this);
     this.cards = new Cards(this);
     this.status = new Status(this);
     this.help = new Help(this);
-    this.parts = [this.status, this.transport, this.text, this.detail, this.cards, this.legend]; // of the open cards
+    this.parts = [this.status, this.transport, this.text, this.detail, this.stage, this.cards, this.legend]; // of the open cards
     this.root = this.build();
     this.element.replaceChildren(this.root);
     this.deafen = listenToPlayerKeys(this);
@@ -90,7 +92,7 @@ export class Player {
       el("div", { class: "ss-sticky" }, this.transport.bar, this.legend.node),
       this.status.say, this.status.notice,
       el("div", { class: "ss-body" }, el("div", { class: "ss-top" }, words, this.detail.node),
-        this.cards.tabs, this.cards.grid),
+        this.stage.node, this.cards.tabs, this.cards.grid),
       this.status.foot, this.tooltip.node, this.help.node);
   }
 
@@ -183,13 +185,14 @@ export class Player {
   /**
    * @param {number} step
    * @param {Phase} [phase]
+   * @param {boolean} [glide] whether tokens may be seen moving there
    */
-  seek(step, phase = "commit") {
+  seek(step, phase = "commit", glide = true) {
     const { record } = this;
     if (record.last < 0 || !Number.isFinite(step)) return;
     const at = Math.min(Math.max(0, Math.trunc(step)), record.last);
     this.tooltip.hide();
-    this.change({ step: at, phase, playing: false, follow: false, hover: null });
+    this.change({ step: at, phase, glide, playing: false, follow: false, hover: null });
   }
 
   /** @param {number} count */
@@ -345,6 +348,7 @@ export class Player {
     if (this.request !== undefined) cancelAnimationFrame(this.request);
     clearTimeout(this.waits);
     this.deafen();
+    this.stage.destroy();
     this.cards.destroy();
     this.sized.disconnect();
     this.themed.disconnect();

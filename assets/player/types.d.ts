@@ -2,6 +2,7 @@
 import type { Phase, Spot, Line } from "./stream/types.d.ts";
 
 export type * from "./charts/types.d.ts";
+export type * from "./stage/types.d.ts";
 export type * from "./stream/types.d.ts";
 export type * from "./tables/types.d.ts";
 
@@ -24,6 +25,7 @@ export interface State {
   speed: string;
   substeps: boolean;
   narrow: boolean;
+  glide: boolean; // whether the stage may show how tokens came to where they are
   size: number;
 }
 

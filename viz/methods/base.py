@@ -9,7 +9,7 @@ from decoding.types import Header, Role, Step
 
 from ..run_state import RunState
 from ..sources import SHARED_WORDS
-from ..view import Picture
+from ..view import Picture, StagePicture
 
 Words = Callable[[RunState, Step], str]
 
@@ -48,6 +48,7 @@ class Screen:
     # Pictures of its own: what it guesses from, and a window of guesses that iterations refine.
     pool: Picture | None = None
     window: Picture | None = None
+    stage: StagePicture | None = None  # the idea of the method, from left to right; else text and tree are shown
 
     # The tree.
     depth: Callable[[Header], int] = lambda header: 4  # how deep guesses can go, as far as that is known beforehand

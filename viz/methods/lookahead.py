@@ -42,6 +42,7 @@ from ..tables import Cell, Row, Table, fate_of, text_of, texts_of
 from ..view import Figure, Patch, Picture
 from ..wording import count, quote
 from .base import Screen
+from .stages import lookahead as on_stage
 
 _SHOWN = 4  # of the pool's guesses, beside the window
 _LEGIBLE = 26  # columns beyond which cells hold no text
@@ -390,5 +391,6 @@ SCREEN = Screen(
     no_guess=_no_guess,
     pool=Picture(pool_base, pool_frame, pool_rows),
     window=Picture(window_base, window_frame, window_rows),
+    stage=on_stage.STAGE,
     depth=lambda header: _params(header).N - 1,
 )

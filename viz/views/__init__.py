@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..view import View
-from . import cache, check, counters, mask, mask_words, pair, pool, text, timeline, tree, window
+from . import cache, check, counters, mask, mask_words, pair, pool, stage, text, timeline, tree, window
 
 VIEWS: dict[str, View] = {
     "mask": mask.VIEW,
@@ -16,5 +16,6 @@ VIEWS: dict[str, View] = {
     "check": check.VIEW,
     "cache": cache.VIEW,
     "text": text.VIEW,
+    "stage": stage.VIEW,
 }
 WORDS = {"mask": mask_words.WORDS}  # sentences that the page's player fills in

@@ -69,7 +69,7 @@ export class Cards {
     if (this.views && given === this.known) return;
     this.clear();
     this.known = given;
-    this.views = record.views.filter((view) => view.kind !== "text");
+    this.views = record.views.filter((view) => view.kind !== "text" && view.kind !== "stage");
     this.player.state.open = new Set(Cards.first(this.views));
     this.player.state.view = [...this.player.state.open][0];
     this.buttons = new Map(this.views.map((view) => [view.name, this.tab(view)]));

@@ -4,7 +4,7 @@ import type { CheckedPlace, Packed, Phase, RecordTable, Value } from "../types.d
 export interface View {
   name: string;
   label: string;
-  kind: "plot" | "text" | "numbers";
+  kind: "plot" | "text" | "numbers" | "stage";
   look_for: string;
   grows?: boolean;
   slides?: boolean;

@@ -27,7 +27,7 @@ export class Transport {
     this.scrubber = el("input", {
       type: "range", min: 0, max: 0, value: 0, step: 1, class: "ss-scrubber", "aria-label": "Step",
     });
-    this.scrubber.addEventListener("input", () => player.seek(Number(this.scrubber.value)));
+    this.scrubber.addEventListener("input", () => player.seek(Number(this.scrubber.value), "commit", false));
     this.good = svg("path", { class: "ss-tick-good" });
     this.bad = svg("path", { class: "ss-tick-bad" });
     this.ticks = svg("svg", {

@@ -1,0 +1,116 @@
+// The pieces on the stage: one element each for as long as it is there, moved by its transform alone.
+import { el, write } from "../dom/elements.js";
+import { COLUMN, GUTTER, ROW } from "./links.js";
+
+/** @import { StagePiece, Where } from "../types.d.ts" */
+
+/** @param {Where} where */
+const moved = ({ x, y }) => `translate(${x * COLUMN}em, ${y * ROW}em)`;
+
+export class Pieces {
+  constructor() {
+    this.node = el("div", {});
+    /** @type {Map<number, HTMLElement>} */
+    this.elements = new Map();
+    /** @type {Map<number, StagePiece>} what they show */
+    this.shown = new Map();
+    /** @type {Set<HTMLElement>} fading out */
+    this.leaving = new Set();
+  }
+
+  /**
+   * @param {Map<number, StagePiece>} pieces
+   * @param {boolean} glides
+   */
+  draw(pieces, glides) {
+    for (const gone of this.leaving) gone.remove();
+    this.leaving.clear();
+    for (const [id, element] of this.elements) if (!pieces.has(id)) this.leave(id, element, glides);
+    const fresh = [...pieces.values()].filter(({ id }) => !this.elements.has(id));
+    for (const piece of fresh) this.enter(piece, pieces, glides);
+    if (glides && fresh.length) this.node.getBoundingClientRect(); // new pieces begin to move from where they are put
+    for (const piece of pieces.values()) this.show(piece);
+    this.shown = pieces;
+  }
+
+  /**
+   * A new piece begins where its origin stands.
+   * @param {StagePiece} piece
+   * @param {Map<number, StagePiece>} pieces
+   * @param {boolean} glides
+   */
+  enter(piece, pieces, glides) {
+    const element = el("div", { class: "ss-piece" }, el("span", { class: "ss-piece-word" }));
+    const origin = piece.origin !== null ? this.shown.get(piece.origin) ?? pieces.get(piece.origin) : undefined;
+    if (glides) {
+      element.style.transform = moved(origin ?? piece);
+      element.classList.toggle("ss-entering", !origin);
+    }
+    this.elements.set(piece.id, element);
+    this.node.append(element);
+  }
+
+  /**
+   * @param {number} id
+   * @param {HTMLElement} element
+   * @param {boolean} glides
+   */
+  leave(id, element, glides) {
+    this.elements.delete(id);
+    if (!glides) return element.remove();
+    this.leaving.add(element);
+    element.classList.add("ss-leaving");
+    return element.addEventListener("transitionend", () => {
+      this.leaving.delete(element);
+      element.remove();
+    });
+  }
+
+  /** @param {StagePiece} piece */
+  show(piece) {
+    const element = /** @type {HTMLElement} */ (this.elements.get(piece.id));
+    const classes = `ss-piece ss-is-${piece.fate}${piece.faint ? " ss-faint" : ""}${piece.text ? "" : " ss-empty"}`;
+    if (element.className !== classes) element.className = classes;
+    element.style.transform = moved(piece);
+    element.style.width = `${piece.wide * COLUMN - GUTTER}em`;
+    write(/** @type {Node} */ (element.firstChild), piece.text);
+    element.title = piece.text;
+    if (piece.node >= 0) element.dataset.node = String(piece.node);
+    else delete element.dataset.node;
+    const before = this.shown.get(piece.id);
+    if (before?.note !== piece.note || before?.share !== piece.share) this.decorate(element, piece);
+  }
+
+  /**
+   * @param {HTMLElement} element
+   * @param {StagePiece} piece
+   */
+  decorate(element, { note, share }) {
+    while (element.childNodes.length > 1) element.lastChild?.remove();
+    if (share >= 0) {
+      const bar = el("i", { class: "ss-piece-share" }, el("i", {}));
+      /** @type {HTMLElement} */ (bar.firstChild).style.width = `${Math.min(1, share) * 100}%`;
+      element.append(bar);
+    }
+    if (note) element.append(el("small", {}, note));
+  }
+
+  /**
+   * @param {number | null} hovered the number of a node
+   * @param {number | null} pinned
+   */
+  mark(hovered, pinned) {
+    for (const element of this.elements.values()) {
+      const node = element.dataset.node === undefined ? -1 : Number(element.dataset.node);
+      element.classList.toggle("ss-hovered", node >= 0 && node === hovered);
+      element.classList.toggle("ss-pinned", node >= 0 && node === pinned);
+    }
+  }
+
+  clear() {
+    this.elements.clear();
+    this.shown = new Map();
+    this.leaving.clear();
+    this.node.replaceChildren();
+  }
+}

@@ -1,0 +1,119 @@
+// A step's scene at one phase: what is seen, and where on the stage. What the columns hold stands in viz/stage/scene.py.
+import { PHASES } from "../stream/fates.js";
+import { unescapeMarkup } from "../stream/escape.js";
+
+/** @import { Phase, Scene, SceneColumns, SceneLink, SceneWord, StageBase, StagePiece, Where } from "../types.d.ts" */
+
+/** @type {SceneLink["kind"][]} */
+const LINKS = ["tree", "match", "flow", "diagonal"];
+/** @type {SceneWord["side"][]} */
+const SIDES = ["right", "left", "middle"];
+const SLACK = 0.01; // columns by which a piece may stand beyond its zone: sums of halves and thirds are not exact
+
+/**
+ * @param {SceneColumns} columns a step's scene, decoded
+ * @param {StageBase} base
+ * @param {Phase} phase
+ * @param {boolean} narrow
+ * @returns {Scene}
+ */
+export const sceneAt = (columns, base, phase, narrow) => {
+  const at = PHASES.indexOf(phase);
+  const plan = narrow ? base.narrow : base.wide;
+  /** @type {(zone: number, x: number, y: number) => Where} */
+  const where = (zone, x, y) => ({ x: plan.places[zone][0] + x, y: plan.places[zone][1] + base.title + y });
+  const pieces = piecesAt(columns, where, base, plan.columns, at);
+  return {
+    pieces: new Map(pieces.filter(({ seen }) => seen).map((piece) => [piece.id, piece])),
+    links: linksAt(columns.links, pieces, at),
+    words: placed(columns.words, where, at).map(({ i, ...place }) => ({
+      ...place, side: SIDES[columns.words?.side[i] ?? 0], loud: Boolean(columns.words?.loud[i]),
+    })),
+    frames: placed(columns.frames, where, at).map(({ i, ...place }) => ({
+      ...place, wide: columns.frames?.wide[i] ?? 0, high: columns.frames?.high[i] ?? 0,
+      loud: Boolean(columns.frames?.loud[i]),
+    })),
+  };
+};
+
+/**
+ * What a "when" says: a zone or a kind, and whether that is seen at a phase.
+ * @param {number} when
+ * @param {number} at
+ */
+const placeAndTime = (when, at) => ({
+  kind: Math.floor(when / 20), seen: Math.floor((when % 20) / 5) <= at && at < when % 5,
+});
+
+/**
+ * @param {SceneColumns} columns
+ * @param {(zone: number, x: number, y: number) => Where} where
+ * @param {StageBase} base
+ * @param {number} most columns of the stage
+ * @param {number} at
+ * @returns {StagePiece[]} all of them, also those that are not seen
+ */
+const piecesAt = ({ pieces: columns, some = {}, moves }, where, base, most, at) => {
+  const moved = movedTo(moves, at);
+  const [wides, shares, notes, faint] = [some.wide, some.share, some.note, some.faint].map(byNumber);
+  return Array.from(columns.id, (id, i) => {
+    const { kind, seen } = placeAndTime(columns.when[i], at);
+    const [zone, x, y] = moved.get(i) ?? [kind, columns.x[i], columns.y[i]];
+    const place = where(zone, x, y);
+    const wide = Number(wides.get(i) ?? 1);
+    const inside = x > -SLACK && x + wide < base.zones[zone].columns + SLACK;
+    return {
+      id, text: unescapeMarkup(columns.text[i]), fate: columns.fate[i], node: columns.nodes[i], wide, ...place,
+      origin: columns.origin?.[i] ? columns.id[columns.origin[i] - 1] : null, note: String(notes.get(i) ?? ""),
+      share: Number(shares.get(i) ?? -1), faint: faint.has(i),
+      seen: seen && inside && place.x > -SLACK && place.x + wide < most + SLACK,
+    };
+  });
+};
+
+/**
+ * What some pieces have, by their numbers.
+ * @param {[ArrayLike<number>, ArrayLike<number | string>] | undefined} given
+ */
+const byNumber = (given) => new Map(given ? Array.from(given[0], (number, i) => [number, given[1][i]]) : []);
+
+/**
+ * Where pieces have gone up to a phase, by their numbers.
+ * @param {SceneColumns["moves"]} moves
+ * @param {number} at
+ */
+const movedTo = (moves, at) => {
+  /** @type {Map<number, [zone: number, x: number, y: number]>} */
+  const moved = new Map();
+  const [pieces, phases, zones, xs, ys] = moves ?? [[], [], [], [], []];
+  for (let i = 0; i < pieces.length; i += 1) {
+    if (phases[i] <= at) moved.set(pieces[i], [zones[i], xs[i], ys[i]]);
+  }
+  return moved;
+};
+
+/**
+ * @param {SceneColumns["links"]} links
+ * @param {StagePiece[]} pieces
+ * @param {number} at
+ * @returns {SceneLink[]}
+ */
+const linksAt = (links, pieces, at) => {
+  if (!links) return [];
+  return Array.from(links.from, (from, i) => ({ from: pieces[from], to: pieces[links.to[i]], ...placeAndTime(links.when[i], at) }))
+    .filter(({ from, to, seen }) => seen && from.seen && to.seen)
+    .map(({ from, to, kind }) => ({ from, to, kind: LINKS[kind] ?? "tree" }));
+};
+
+/**
+ * Words or frames that are seen, with their numbers.
+ * @param {SceneColumns["words"] | SceneColumns["frames"]} columns
+ * @param {(zone: number, x: number, y: number) => Where} where
+ * @param {number} at
+ */
+const placed = (columns, where, at) => {
+  if (!columns) return [];
+  const { text, when, x, y } = columns;
+  return text.map((words, i) => ({ i, words, ...placeAndTime(when[i], at) })).filter(({ seen }) => seen)
+    .map(({ i, words, kind }) => ({ i, text: unescapeMarkup(words), ...where(kind, x[i], y[i]) }));
+};

@@ -1,0 +1,204 @@
+// The stage: the scene of a step and phase, in which tokens move from where they were to where they are.
+import { button } from "../dom/buttons.js";
+import { el, prefersCalm, show, svg, write } from "../dom/elements.js";
+import { PHASES } from "../stream/fates.js";
+import { showTable } from "../tables/table.js";
+import { COLUMN, GUTTER, ROW, linkPath } from "./links.js";
+import { Pieces } from "./pieces.js";
+import { sceneAt } from "./scene.js";
+
+/** @import { Player } from "../player.js" */
+/** @import { Scene, SceneColumns, SceneFrame, SceneWord, StageBase, View } from "../types.d.ts" */
+
+const LARGEST = 26; // pixels of a letter, on however wide a page
+const GLIDE_SHARE = 0.7; // of a phase's time that movements take
+const LONGEST_MS = 520;
+
+export class Stage {
+  /** @param {Player} player */
+  constructor(player) {
+    this.player = player;
+    /** @type {View | undefined} */
+    this.view = undefined;
+    this.version = -1;
+    this.drawn = "";
+    this.at = -1; // the phase that is drawn, counted from the beginning of the run
+    this.sized = -1;
+    this.links = svg("svg", { class: "ss-stage-links", preserveAspectRatio: "none" });
+    this.zones = el("div", {});
+    this.frames = el("div", {});
+    this.words = el("div", {});
+    this.pieces = new Pieces();
+    this.floor = el("div", { class: "ss-floor", role: "img" },
+      this.zones, this.frames, this.links, this.pieces.node, this.words);
+    this.waiting = el("p", { class: "ss-quiet ss-waiting", hidden: true });
+    this.node = el("section", { class: "ss-card ss-stage", "data-view": "stage", "aria-label": "Stage" },
+      button("table", "The stage as a table", () => this.view && showTable(player, { view: this.view })),
+      this.waiting, this.floor);
+    this.pieces.node.addEventListener("mouseover", (event) => this.point(event));
+    this.pieces.node.addEventListener("mouseout", () => player.hover(-1));
+    this.pieces.node.addEventListener("click", (event) => this.press(event));
+    this.sizes = new ResizeObserver(() => player.change({ size: player.state.size + 1 }));
+    this.sizes.observe(this.node);
+  }
+
+  get base() {
+    return /** @type {StageBase} */ (/** @type {unknown} */ (this.view?.base));
+  }
+
+  get floorPlan() {
+    return this.player.state.narrow ? this.base.narrow : this.base.wide;
+  }
+
+  /** @param {Set<string>} changed */
+  update(changed) {
+    const { record, state } = this.player;
+    if (this.version !== record.version) this.begin();
+    show(this.node, Boolean(this.view) && state.step >= 0);
+    if (!this.view || state.step < 0) return;
+    if (changed.has("narrow") || this.sized !== state.size) this.fit();
+    this.draw();
+    if (changed.has("hover") || changed.has("pin") || changed.has("step")) this.mark();
+  }
+
+  begin() {
+    const { record } = this.player;
+    this.version = record.version;
+    this.view = record.play ? record.view("stage") : undefined;
+    this.clear();
+  }
+
+  // Letters as large as the width allows, and on the full screen the height too.
+  fit() {
+    const { state, root } = this.player;
+    this.sized = state.size;
+    const { columns, rows } = this.floorPlan;
+    const { paddingLeft, paddingRight, paddingTop, paddingBottom } = getComputedStyle(this.node);
+    const wide = this.node.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
+    if (wide <= 0) return;
+    const filled = root.matches(":fullscreen, .ss-filled");
+    const high = this.node.clientHeight - parseFloat(paddingTop) - parseFloat(paddingBottom);
+    const letter = Math.min(wide / (columns * COLUMN), filled && high > 0 ? high / (rows * ROW) : LARGEST);
+    this.floor.style.fontSize = `${Math.floor(letter * 100) / 100}px`;
+    this.floor.style.width = `${columns * COLUMN}em`;
+    this.floor.style.height = `${rows * ROW}em`;
+    this.links.setAttribute("viewBox", `0 0 ${columns * COLUMN} ${rows * ROW}`);
+    this.drawZones();
+    this.drawn = "";
+  }
+
+  drawZones() {
+    const { places } = this.floorPlan;
+    this.zones.replaceChildren(...this.base.zones.map(({ title, columns, rows }, i) => {
+      const [x, y] = places[i];
+      const left = Math.max(0, x);
+      const box = el("div", { class: "ss-zone", "data-zone": this.base.zones[i].name }, el("span", {}, title));
+      Object.assign(box.style, {
+        transform: `translate(${left * COLUMN}em, ${y * ROW}em)`, width: `${(columns + x - left) * COLUMN - GUTTER}em`,
+        height: `${(rows + this.base.title) * ROW - GUTTER}em`,
+      });
+      return box;
+    }));
+  }
+
+  draw() {
+    const { record, state } = this.player;
+    const wanted = [record.version, state.step, state.phase, state.narrow, this.player.theme,
+      record.steps[state.step]?.thin].join("|");
+    if (this.drawn === wanted) return;
+    const missing = Boolean(record.steps[state.step]?.thin);
+    show(this.waiting, missing);
+    if (missing) write(this.waiting, this.player.fetch.missing);
+    const scene = missing ? null : this.scene();
+    if (!scene) return;
+    const at = state.step * PHASES.length + PHASES.indexOf(state.phase);
+    const glides = this.drawn !== "" && this.glides(at);
+    const { clock } = this.player;
+    const ms = Math.min(LONGEST_MS, GLIDE_SHARE * clock.duration(state.step, state.phase));
+    this.floor.style.setProperty("--glide", `${Math.round(ms)}ms`);
+    this.floor.classList.toggle("ss-gliding", glides);
+    this.floor.dataset.phase = state.phase;
+    this.frames.replaceChildren(...scene.frames.map(frameBox));
+    this.words.replaceChildren(...scene.words.map(wordBox));
+    this.links.replaceChildren(...scene.links.map((link) =>
+      svg("path", { class: `ss-link-${link.kind} ss-link-of-${link.to.fate}`, d: linkPath(link) })));
+    this.pieces.draw(scene.pieces, glides);
+    this.floor.setAttribute("aria-label", `Stage, step ${state.step} of ${record.last}. ${record.steps[state.step].say}`);
+    [this.drawn, this.at] = [wanted, at];
+    this.mark();
+  }
+
+  /** @returns {Scene | null} */
+  scene() {
+    const { record, state, frames, theme } = this.player;
+    const judged = PHASES.indexOf(state.phase) >= PHASES.indexOf("accept");
+    const columns = this.view && frames.patch(this.view, state.step, judged, theme);
+    if (!columns || !record.steps[state.step].nodes) return null;
+    return sceneAt(/** @type {SceneColumns} */ (/** @type {unknown} */ (columns)), this.base, state.phase, state.narrow);
+  }
+
+  /**
+   * Whether the way from what is drawn to a phase is short enough to be followed. Scrubbing and fast play cut.
+   * @param {number} at
+   */
+  glides(at) {
+    const { state, clock } = this.player;
+    const forward = at - this.at;
+    return forward > 0 && forward <= PHASES.length && state.glide && !prefersCalm() && (!state.playing || clock.slow);
+  }
+
+  /** @param {Event} event */
+  spotAt({ target }) {
+    const piece = target instanceof Element ? target.closest("[data-node]") : null;
+    return piece instanceof HTMLElement
+      ? this.player.record.spot(this.player.state.step, Number(piece.dataset.node)) : null;
+  }
+
+  /** @param {Event} event */
+  point(event) {
+    const spot = this.spotAt(event);
+    if (spot) this.player.hover(spot.step, spot.node, event, spot.own);
+  }
+
+  /** @param {Event} event */
+  press(event) {
+    const spot = this.spotAt(event);
+    if (spot) this.player.togglePin(spot.step, spot.node, spot.own);
+  }
+
+  mark() {
+    const { record, state } = this.player;
+    /** @param {typeof state.pin} spot */
+    const number = (spot) => (spot && spot.step === state.step ? record.number(spot) : null);
+    this.pieces.mark(number(state.hover), number(state.pin));
+  }
+
+  clear() {
+    this.drawn = "";
+    this.at = -1;
+    this.sized = -1;
+    this.pieces.clear();
+    for (const layer of [this.zones, this.frames, this.words, this.links]) layer.replaceChildren();
+  }
+
+  destroy() {
+    this.sizes.disconnect();
+  }
+}
+
+/** @param {SceneFrame} frame */
+const frameBox = ({ x, y, wide, high, text, loud }) => {
+  const box = el("div", { class: `ss-frame${loud ? " ss-loud" : ""}` }, text ? el("span", {}, text) : null);
+  Object.assign(box.style, {
+    transform: `translate(${x * COLUMN}em, ${y * ROW}em)`, width: `${wide * COLUMN - GUTTER}em`,
+    height: `${high * ROW - GUTTER}em`,
+  });
+  return box;
+};
+
+/** @param {SceneWord} word */
+const wordBox = ({ x, y, side, text, loud }) => {
+  const box = el("div", { class: `ss-stage-word ss-to-${side}${loud ? " ss-loud" : ""}` }, el("span", {}, text));
+  box.style.transform = `translate(${x * COLUMN}em, ${y * ROW}em)`;
+  return box;
+};

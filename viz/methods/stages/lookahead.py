@@ -1,0 +1,209 @@
+"""Lookahead on the stage: the window gives its diagonals to the pool, the pool gives guesses, the target reads both.
+
+The lines of the window lie one below another, the oldest on top and the target's answers, which become the newest,
+at the bottom. A cell stands as many columns to the right as its place lies behind the last token of the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from decoding.methods.lookahead import LookaheadPanel, LookaheadParams
+from decoding.types import Header, Step
+
+from ...boards.nodes import Nodes, root
+from ...palette import Fate
+from ...panels import read_panel
+from ...params import read_params
+from ...run_state import RunState
+from ...stage.parts import Room, draw_guesses, draw_text, position_name, text_zone
+from ...stage.scene import COLUMNS, Place, Scene, Zone, stage
+from ...view import Figure, Patch, StagePicture
+from ...wording import count, quote
+
+WINDOW, POOL = "window", "pool"
+_DEEPEST, _ROWS = 4, 3  # guesses in a row, and rows of guesses as of n-grams
+_LINES = 7  # of the window
+_FOOT = 0.7  # rows for words below a zone's cells
+
+
+def _params(header: Header) -> LookaheadParams:
+    return read_params(LookaheadParams, header)
+
+
+def _panel(step: Step) -> LookaheadPanel:
+    return read_panel(LookaheadPanel, step.panel)
+
+
+def _room(params: LookaheadParams) -> Room:
+    return Room(min(params.N - 1 - params.drop_bonus, _DEEPEST), _ROWS)
+
+
+def _columns(params: LookaheadParams, room: Room) -> int:
+    """Columns of the window, as far as there is room."""
+    return min(params.W + params.N - 1, COLUMNS - room.depth - 2)
+
+
+def base(run: RunState) -> Figure:
+    """The stage without a step; where the window is wide, the pool stands below the guesses."""
+    params = _params(run.header)
+    room = _room(params)
+    columns, lines = _columns(params, room), min(params.N, _LINES)
+    window = Zone(WINDOW, "Window: imagined ahead, oldest line on top", columns, lines + _FOOT)
+    pool = Zone(POOL, "Pool of n-grams", room.depth + 1, room.rows + _FOOT)
+    guesses = room.zone("Guesses, read too")
+    beside = columns + pool.columns + guesses.columns < COLUMNS
+    return stage([[text_zone()]], [[window], [pool], [guesses]] if beside else [[window], [guesses, pool]])
+
+
+def frame(run: RunState, k: int) -> Patch:
+    """The scene of step k."""
+    params, step = _params(run.header), run.steps[k]
+    room, scene = _room(params), Scene.of(base(run))
+    draw_text(scene, run, k, room)
+    columns = _draw_window(scene, run, k, room)
+    origins = _draw_held(scene, run, k, room)
+    names = draw_guesses(scene, run, k, room, origin=lambda node: origins.get(node, ""), shown=[*origins])
+    for node, origin in origins.items():
+        if node in names:
+            scene.link(origin, names[node], "flow", until="verify")
+    _draw_learned(scene, run, step, room, columns)
+    return scene.patch()
+
+
+# The window
+
+
+def _draw_window(scene: Scene, run: RunState, k: int, room: Room) -> list[list[str]]:
+    """Lines and answers; returns the names of the pieces of every column, from the text to the target's answer."""
+    params, step, panel = _params(run.header), run.steps[k], _panel(run.steps[k])
+    lines, new = panel.get("rows", [])[: params.N - 1], panel.get("new", [])
+    most, deepest = _columns(params, room), min(params.N, _LINES) - 1
+    top = params.N - 1 - len(lines)  # a window that is not full yet stands on its lower edge
+    columns: list[list[str]] = [[] for _ in range(max([len(new), *map(len, lines)], default=0) + 1)]
+    beside, node = 0, 0
+    identities = _identities(run, k, [len(line) for line in lines])
+    root_place = Place(WINDOW, 0, max(0, top - (params.N - 1 - deepest)))
+    columns[0].append(scene.piece(f"r{k}", root(step), root_place, Fate.ROOT, 0, origin=position_name(step.start - 1)))
+    for r, line in enumerate(lines):
+        for i, token in enumerate(line, start=r == 0):
+            node += 1
+            x, y = r + i, top + r - (params.N - 1 - deepest)
+            if x >= most or y < 0:
+                beside += 1
+                continue
+            name = scene.piece(f"w{identities[node - 1]}", token, Place(WINDOW, x, y), Fate.EXPLORED, node)
+            columns[i].append(name)
+    for i, token in enumerate(new):
+        x = len(lines) + i
+        if x < most:
+            origin = columns[i][-1] if i < len(columns) and columns[i] else ""
+            name = f"w{_identity(params, k + 1, k, i)}"
+            place = Place(WINDOW, x, deepest)
+            columns[i].append(scene.piece(name, token, place, Fate.EXPLORED, since="verify", origin=origin))
+    if beside:
+        scene.word(f"and {count(beside, 'more cell')}", Place(WINDOW, most - 1, deepest + 0.85), "left")
+    if new:
+        scene.word("new line", Place(WINDOW, max(0, len(lines) - 0.1), deepest), "left", since="verify")
+    return columns
+
+
+def _identities(run: RunState, k: int, sizes: Sequence[int]) -> list[int]:
+    """A number for the token of every cell, the same for as long as the token is in the window."""
+    params, identities = _params(run.header), list[int]()
+    hits = params.shift == "hits"
+    for r, size in enumerate(sizes):
+        born = max(-1, k - len(sizes) + r)  # the step whose answers the line was
+        moved = 0  # columns that the line has moved to the left since then
+        for step in run.steps[max(0, born) : k]:
+            moved += 1 if step.index < params.N - 2 else hits * (len(step.emitted) - 1)
+        identities += [_identity(params, k, born, i + (r == 0) + moved) for i in range(size)]
+    return identities
+
+
+def _identity(params: LookaheadParams, k: int, born: int, column: int) -> int:
+    """The number of a token by the step whose answer it was, and by its column then."""
+    span = params.W + params.N + params.N * params.N * (params.shift == "hits")
+    return (born + 1) * span + min(span - 1, column)
+
+
+# The pool
+
+
+def _name(key: int, ngram: Sequence[int], place: int) -> str:
+    """What the piece of a pooled n-gram is called: by its tokens, since the pool holds each n-gram once."""
+    return f"p{key}.{'.'.join(map(str, ngram))}.{place}"
+
+
+def _draw_held(scene: Scene, run: RunState, k: int, room: Room) -> dict[int, str]:
+    """The n-grams behind the last token that are guessed; returns the pieces that guesses come out of, by node."""
+    step, length = run.steps[k], room.depth
+    nodes, guesses = Nodes(step), _panel(step).get("guesses", [])
+    chains = [nodes.chain(guess, 0, entry) for entry, guess in enumerate(guesses)]
+    newest = [*range(len(guesses))][::-1]
+    best = max(newest, key=lambda entry: nodes.accepted(chains[entry]), default=-1)
+    shown = sorted(newest, key=lambda entry: (entry != best or not nodes.accepted(chains[entry]), -entry))[: room.rows]
+    origins: dict[int, str] = {}
+    for row, entry in enumerate(sorted(shown, reverse=True)):
+        ngram = guesses[entry][:length]
+        place = Place(POOL, 0, row)
+        scene.piece(_name(root(step), ngram, 0), root(step), place, Fate.ROOT, 0, until="commit")
+        for i, (token, node) in enumerate(zip(ngram, chains[entry], strict=False), start=1):
+            name = _name(root(step), ngram, i)
+            name = scene.piece(name, token, place._replace(x=i), Fate.EXPLORED, node, until="commit")
+            if node > 0:
+                origins.setdefault(node, name)
+    scene.word(_asked(run, step, len(guesses) - len(shown)), Place(POOL, 0, room.rows - 0.1), until="commit")
+    return origins
+
+
+def _asked(run: RunState, step: Step, hidden: int) -> str:
+    """How many n-grams the pool holds behind the last token."""
+    if len(held := _panel(step).get("guesses", [])):
+        more = f", {hidden} of them not shown" if hidden else ""
+        return f"{count(len(held), 'n-gram')} behind {quote(run, [root(step)])}{more}"
+    if _panel(step).get("phase") == "steady":
+        return f"nothing behind {quote(run, [root(step)])}"
+    return "not asked before the window is full"
+
+
+def _draw_learned(scene: Scene, run: RunState, step: Step, room: Room, columns: Sequence[Sequence[str]]) -> None:
+    """The n-grams that the pool takes from the window's columns, those first that it did not hold."""
+    params, panel = _params(run.header), _panel(step)
+    inserted = panel.get("pool", {}).get("inserted", [])
+    harvested = _harvested(panel, root(step), params.N)
+    taken = [
+        (column, key, ngram, became) for key, ngram, became in inserted for column in harvested.get((key, *ngram), ())
+    ]
+    whole = [each for each in taken if len(columns[each[0]]) == params.N]
+    whole.sort(key=lambda each: (each[3] == "refreshed", each[0]))
+    for row, (column, key, ngram, became) in enumerate(sorted(whole[: room.rows])):
+        pieces, shown = columns[column], ngram[: room.depth]
+        for i, token in enumerate([key, *shown]):
+            fate = Fate.EXPLORED if i else Fate.PROMPT
+            place, name = Place(POOL, i, row), _name(key, shown, i)
+            note = "known" if became == "refreshed" and i == len(shown) else ""
+            scene.piece(name, token, place, fate, since="commit", origin=pieces[i], note=note)
+        for one, other in zip(pieces, pieces[1:], strict=False):
+            scene.link(one, other, "diagonal", since="accept")
+    if inserted:
+        new = sum(became != "refreshed" for _, _, became in inserted)
+        shown_of = f", {min(len(whole), room.rows)} shown" if len(inserted) > min(len(whole), room.rows) else ""
+        words = f"learned {count(len(inserted), 'n-gram')}, {new} new{shown_of}"
+        scene.word(words, Place(POOL, 0, room.rows - 0.1), since="commit")
+
+
+def _harvested(panel: LookaheadPanel, first: int, N: int) -> dict[tuple[int, ...], list[int]]:
+    """The columns in which every n-gram stands in the window, from its key to the target's answer."""
+    lines, new = panel.get("rows", []), panel.get("new", [])
+    if len(lines) != N - 1:
+        return {}
+    chain, found = [first, *lines[0]], dict[tuple[int, ...], list[int]]()
+    for i, answer in enumerate(new):
+        column = [line[i] for line in lines[1:] if i < len(line)]
+        if i < len(chain) and len(column) == N - 2:
+            found.setdefault((chain[i], *column, answer), []).append(i)
+    return found
+
+
+STAGE = StagePicture(base, frame)

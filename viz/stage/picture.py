@@ -1,0 +1,114 @@
+"""A scene as a figure that plotly draws: when the target has judged the guesses, and nothing has moved yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ..palette import MEANINGS
+from ..view import Figure, Patch
+from .scene import PHASES
+
+_AT = PHASES.index("accept")
+_COLUMN, _ROW = 84, 36  # pixels
+_DASHES = {"dotted": "dot", "hollow": "dash", "hatched": "dashdot"}  # by a fate's decoration
+
+
+def picture(base: Figure, scene: Patch, colours: Mapping[str, str]) -> Figure:
+    """The figure of a scene whose columns are plain values."""
+    drawn = _Drawing(base, scene, colours)
+    drawn.zones()
+    drawn.frames()
+    drawn.links()
+    drawn.pieces()
+    drawn.words()
+    return drawn.figure()
+
+
+class _Drawing:
+    """Shapes and annotations of plotly, in the stage's own columns and rows."""
+
+    def __init__(self, base: Figure, scene: Patch, colours: Mapping[str, str]) -> None:
+        self._base, self._scene, self._colours = base, scene, colours
+        self._shapes, self._notes = list[dict[str, Any]](), list[dict[str, Any]]()
+        self._places = dict(self._seen("pieces"))  # of the pieces that are seen, by their numbers
+
+    def zones(self) -> None:
+        """Titles above their zones."""
+        for zone, (x, y) in zip(self._base["zones"], self._base["wide"]["places"], strict=True):
+            self._note(zone["title"], x, y + self._base["title"] / 2, "left", "muted", 12)
+
+    def frames(self) -> None:
+        """Frames around cells."""
+        frames = self._scene.get("frames", {})
+        for number, (x, y) in self._seen("frames"):
+            self._box(x, y, frames["wide"][number], frames["high"][number], "line")
+            self._note(frames["text"][number], x + 0.1, y + 0.25, "left", "muted", 11)
+
+    def links(self) -> None:
+        """Straight lines between the middles of pieces."""
+        links = self._scene.get("links", {})
+        for first, second, when in zip(*(links.get(name, ()) for name in ("from", "to", "when")), strict=True):
+            if _is_seen(when) and first in self._places and second in self._places:
+                (x, y), (u, v) = self._places[first], self._places[second]
+                ends = {"x0": x + 0.46, "y0": y + 0.5, "x1": u + 0.46, "y1": v + 0.5}
+                look = {"color": self._colours["muted"], "width": 1}
+                self._shapes.append({"type": "line", "line": look, "layer": "below", **ends})
+
+    def pieces(self) -> None:
+        """A box for each token, in the colour of its fate."""
+        pieces, wides = self._scene.get("pieces", {}), self._scene.get("some", {}).get("wide", ((), ()))
+        wide = dict(zip(*wides, strict=True))
+        for number, (x, y) in self._places.items():
+            meaning, columns = MEANINGS[pieces["fate"][number]], wide.get(number, 1)
+            dash = _DASHES.get(meaning.decoration, "solid")
+            self._box(x, y, columns, 1, meaning.colour[1:], dash=dash, fill=self._colours["paper"])
+            self._note(pieces["text"][number], x + columns / 2 - 0.04, y + 0.5, "center", "text", 13)
+
+    def words(self) -> None:
+        """Words at their places."""
+        words = self._scene.get("words", {})
+        for number, (x, y) in self._seen("words"):
+            anchor = ("left", "right", "center")[words["side"][number]]
+            self._note(words["text"][number], x, y + 0.5, anchor, "muted", 11)
+
+    def figure(self) -> Figure:
+        """All of it, with what became of every token for the pointer."""
+        pieces = self._scene.get("pieces", {})
+        told = [f"{pieces['text'][number]}: {MEANINGS[pieces['fate'][number]].label}" for number in self._places]
+        hover = {"type": "scatter", "mode": "markers", "marker": {"size": 24, "opacity": 0}, "showlegend": False}
+        hover |= {"x": [x + 0.46 for x, _ in self._places.values()], "y": [y + 0.5 for _, y in self._places.values()]}
+        hover |= {"text": told, "hovertemplate": "%{text}<extra></extra>"}
+        wide, bare = self._base["wide"], {"visible": False, "fixedrange": True}
+        layout: dict[str, Any] = {"shapes": self._shapes, "annotations": self._notes}
+        layout |= {"margin": {"l": 8, "r": 8, "t": 8, "b": 8}}
+        layout |= {"height": round(_ROW * wide["rows"]) + 16, "width": round(_COLUMN * wide["columns"]) + 16}
+        layout |= {"xaxis": {"range": [0, wide["columns"]], **bare}, "yaxis": {"range": [wide["rows"], 0], **bare}}
+        return {"data": [hover], "layout": layout}
+
+    def _seen(self, kind: str) -> Iterator[tuple[int, tuple[float, float]]]:
+        """Numbers and places of the pieces, words or frames that stand on the stage."""
+        columns = self._scene.get(kind, {})
+        for number, when in enumerate(columns.get("when", ())):
+            zone = self._base["zones"][when // 20]
+            left, top = self._base["wide"]["places"][when // 20]
+            x, y = columns["x"][number], columns["y"][number]
+            if _is_seen(when) and 0 <= x <= zone["columns"]:
+                yield number, (left + x, top + self._base["title"] + y)
+
+    def _box(
+        self, x: float, y: float, wide: float, high: float, colour: str, *, dash: str = "solid", fill: str = ""
+    ) -> None:
+        look = {"color": self._colours[colour], "width": 2, "dash": dash}
+        ends = {"x0": x, "x1": x + wide - 0.08, "y0": y + 0.1, "y1": y + high - 0.1}
+        self._shapes.append({"type": "rect", "line": look, **ends} | ({"fillcolor": fill} if fill else {}))
+
+    def _note(self, text: str, x: float, y: float, anchor: str, colour: str, size: int) -> None:
+        font = {"color": self._colours[colour], "size": size}
+        where = {"x": x, "y": y, "xanchor": anchor, "yanchor": "middle", "showarrow": False}
+        self._notes.append({"text": text, "font": font, **where})
+
+
+def _is_seen(when: int) -> bool:
+    first, gone = divmod(when % 20, 5)
+    return first <= _AT < gone

@@ -1,0 +1,32 @@
+"""The stage of a method that has none of its own: the text, and the guesses as a tree."""
+
+from __future__ import annotations
+
+from decoding.types import Header
+
+from ..run_state import RunState
+from ..view import Figure, Patch
+from .parts import DEEPEST, Room, draw_guesses, draw_text, text_zone
+from .scene import Scene, stage
+
+_ROWS = 6
+
+
+def room_of(header: Header, depth: int) -> Room:
+    """Room for guesses of some depth."""
+    return Room(max(1, min(depth, DEEPEST)), _ROWS)
+
+
+def base(run: RunState, depth: int) -> Figure:
+    """The stage without a step."""
+    room = room_of(run.header, depth)
+    return stage([[text_zone()]], [[room.zone()]])
+
+
+def frame(run: RunState, k: int, depth: int) -> Patch:
+    """The scene of step k."""
+    room = room_of(run.header, depth)
+    scene = Scene.of(base(run, depth))
+    draw_text(scene, run, k, room)
+    draw_guesses(scene, run, k, room)
+    return scene.patch()

@@ -1,0 +1,256 @@
+"""What a stage is made of, and how it is written down for the page's player.
+
+A stage has zones, which stand still: grids of cells, side by side on a wide screen and one below another on a narrow
+one. A step is a scene: pieces (tokens in boxes), links between pieces, words, and frames around cells. Each has a
+first phase and may have a last one. A piece has a name that is its own from step to step. The player moves a piece
+that is known to where it is now; a new one comes out of the piece that is named as its origin, or it fades in.
+
+A scene is a dictionary of columns, in the encodings of `stream/encode.py`:
+
+"pieces"  "id", a number of the piece's name; "text", empty where there is no token; "x", "y"; "when"; "fate", a code
+          that is judged from the phase "accept" on; "nodes" of the step that they show, -1 for none; and where any has
+          one, "origin", a piece's number in this scene and one, 0 for none
+"some"    what few pieces have, each as their numbers and its values: "wide" in columns, "share" of a bar below the word
+          from 0 to 1, "note", which stands small behind it, and "faint"
+"moves"   for each time that a piece changes its place within the step: piece, phase, zone, x, y
+"links"   "from" and "to", numbers of pieces; "when", with the place in `LINKS` instead of a zone
+"words"   "text"; "x", "y"; "when"; "side" of the place, a place in `SIDES`; "loud"
+"frames"  "text" in its upper edge; "x", "y"; "when"; "wide", "high"; "loud"
+
+"when" holds in one number what all of them have: 20 times the zone, 5 times the first phase, and the first phase in
+which it is gone.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, get_args
+
+from ..cells import Phase, packed
+from ..palette import Fate
+from ..stream import encode
+from ..view import Figure, Patch
+
+Link = Literal["tree", "match", "flow", "diagonal"]
+Side = Literal["right", "left", "middle"]
+PHASES: tuple[Phase, ...] = get_args(Phase)
+LINKS: tuple[Link, ...] = get_args(Link)
+SIDES: tuple[Side, ...] = get_args(Side)
+
+COLUMNS = 13  # of a wide stage: on 1280 pixels its words are 20 pixels high
+NARROW = 8  # columns of a narrow one: of wider zones the right end is seen
+_TITLE = 0.9  # rows for a zone's title
+
+
+class Zone(NamedTuple):
+    """A grid of cells with a title."""
+
+    name: str
+    title: str
+    columns: float
+    rows: float
+
+
+class Place(NamedTuple):
+    """A cell of a zone; halves of cells are places too."""
+
+    zone: str
+    x: float
+    y: float
+
+
+def stage(*rows: Sequence[Sequence[Zone]], **more: Any) -> Figure:
+    """A stage without a step: rows of stacks of zones, spread over its width.
+
+    Of a narrow stage the last stack of a row stands on the right, as on a wide one: guesses stay below the text.
+    """
+    zones, wide, narrow = list[Zone](), list[tuple[float, float]](), list[tuple[float, float]]()
+    top = below = 0.0
+    for row in rows:
+        left, deepest = 0.0, 0.0
+        gap = (COLUMNS - sum(map(_columns, row))) / max(1, len(row) - 1)
+        assert gap >= 0, "the zones are wider than the stage"
+        for stack in row:
+            if len(row) == 1:
+                left = COLUMNS - _columns(stack)
+            height = 0.0
+            for zone in stack:
+                zones.append(zone)
+                wide.append((left, top + height))
+                narrow.append((NARROW - zone.columns if stack is row[-1] or zone.columns > NARROW else 0, below))
+                height += zone.rows + _TITLE
+                below += zone.rows + _TITLE
+            left += _columns(stack) + gap
+            deepest = max(deepest, height)
+        top += deepest
+    return {
+        "zones": [zone._asdict() for zone in zones],
+        "title": _TITLE,
+        "wide": {"columns": COLUMNS, "rows": top, "places": wide},
+        "narrow": {"columns": NARROW, "rows": below, "places": narrow},
+        **more,
+    }
+
+
+def _columns(stack: Sequence[Zone]) -> float:
+    return max(zone.columns for zone in stack)
+
+
+@dataclass(slots=True)
+class _Piece:
+    id: str
+    token: int
+    place: Place
+    fate: Fate
+    node: int
+    when: int
+    origin: str
+    wide: float
+    share: float | None
+    note: str
+    faint: bool
+
+
+@dataclass(slots=True)
+class Scene:
+    """The scene of one step, piece by piece."""
+
+    zones: Sequence[str]
+    _pieces: list[_Piece] = field(default_factory=list)
+    _numbers: dict[str, int] = field(default_factory=dict)
+    _moves: list[tuple[int, int, int, float, float]] = field(default_factory=list)
+    _links: list[tuple[int, int, int]] = field(default_factory=list)
+    _words: list[tuple[str, Place, int, int, bool]] = field(default_factory=list)
+    _frames: list[tuple[str, Place, int, float, float, bool]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, base: Figure) -> Scene:
+        """An empty scene of a stage."""
+        return cls([zone["name"] for zone in base["zones"]])
+
+    def piece(
+        self,
+        name: str,
+        token: int,
+        place: Place,
+        fate: Fate,
+        node: int = -1,
+        *,
+        since: Phase = "propose",
+        until: Phase | None = None,
+        origin: str = "",
+        wide: float = 1,
+        share: float | None = None,
+        note: str = "",
+        faint: bool = False,
+    ) -> str:
+        """A token at a place; returns its name. `until` is the first phase in which it is gone."""
+        while name in self._numbers:  # in a record from elsewhere: what has no name of its own is new in every step
+            name += "'"
+        self._numbers[name] = len(self._pieces)
+        when = _when(since, until)
+        self._pieces.append(_Piece(name, token, place, fate, node, when, origin, wide, share, note, faint))
+        return name
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._numbers
+
+    def move(self, name: str, phase: Phase, place: Place) -> None:
+        """From a phase on a piece is somewhere else."""
+        zone, x, y = place
+        self._moves.append((self._numbers[name], PHASES.index(phase), self.zones.index(zone), x, y))
+
+    def link(
+        self, first: str, second: str, kind: Link = "tree", since: Phase = "propose", until: Phase | None = None
+    ) -> None:
+        """A line from one piece to another; none where one of them is not there."""
+        if first in self._numbers and second in self._numbers:
+            ends = self._numbers[first], self._numbers[second]
+            self._links.append((*ends, 20 * LINKS.index(kind) + _when(since, until)))
+
+    def word(
+        self,
+        text: str,
+        place: Place,
+        side: Side = "right",
+        *,
+        loud: bool = False,
+        since: Phase = "propose",
+        until: Phase | None = None,
+    ) -> None:
+        """Words that begin at a place, end there, or have it in their middle."""
+        if text:
+            self._words.append((text, place, _when(since, until), SIDES.index(side), loud))
+
+    def frame(
+        self,
+        place: Place,
+        wide: float,
+        high: float,
+        text: str = "",
+        *,
+        loud: bool = False,
+        since: Phase = "propose",
+        until: Phase | None = None,
+    ) -> None:
+        """A frame around some cells, the first of them at `place`."""
+        self._frames.append((text, place, _when(since, until), wide, high, loud))
+
+    def patch(self) -> Patch:
+        """The scene as it is written down."""
+        scene: Patch = {"pieces": self._columns()}
+        if some := self._some():
+            scene["some"] = some
+        if self._moves:
+            scene["moves"] = [packed(column) for column in zip(*self._moves, strict=True)]
+        if self._links:
+            scene["links"] = dict(zip(("from", "to", "when"), map(packed, zip(*self._links, strict=True)), strict=True))
+        if self._words:
+            text, places, when, side, loud = zip(*self._words, strict=True)
+            scene["words"] = {"text": {"strings": [*text]}, **self._at(places, when), "side": packed(side)}
+            scene["words"] |= {"loud": packed(loud)}
+        if self._frames:
+            text, places, when, wide, high, loud = zip(*self._frames, strict=True)
+            scene["frames"] = {"text": {"strings": [*text]}, **self._at(places, when), "wide": packed(wide)}
+            scene["frames"] |= {"high": packed(high), "loud": packed(loud)}
+        return scene
+
+    def _columns(self) -> dict[str, Any]:
+        pieces = self._pieces
+        columns: dict[str, Any] = {
+            "id": encode.pack([_number(piece.id) for piece in pieces], "i4"),
+            "text": encode.tokens([piece.token for piece in pieces]),
+            **self._at([piece.place for piece in pieces], [piece.when for piece in pieces]),
+            "fate": encode.fates([piece.fate for piece in pieces]),
+            "nodes": packed([piece.node for piece in pieces]),
+        }
+        origins = [self._numbers.get(piece.origin, -1) + 1 for piece in pieces]
+        return columns | ({"origin": packed(origins)} if any(origins) else {})
+
+    def _some(self) -> dict[str, Any]:
+        some = dict[str, Any]()
+        for name, plain in (("wide", 1), ("share", None), ("note", ""), ("faint", False)):
+            held = [(i, value) for i, piece in enumerate(self._pieces) if (value := getattr(piece, name)) != plain]
+            if held:
+                numbers, values = zip(*held, strict=True)
+                some[name] = [packed(numbers), {"strings": [*values]} if name == "note" else packed(values)]
+        return some
+
+    def _at(self, places: Sequence[Place], when: Sequence[int]) -> dict[str, Any]:
+        zones = [20 * self.zones.index(place.zone) for place in places]
+        return {
+            "x": packed([place.x for place in places]),
+            "y": packed([place.y for place in places]),
+            "when": packed([zone + phases for zone, phases in zip(zones, when, strict=True)]),
+        }
+
+
+def _when(since: Phase, until: Phase | None) -> int:
+    return 5 * PHASES.index(since) + (len(PHASES) if until is None else PHASES.index(until))
+
+
+def _number(name: str) -> int:
+    """The number of a name: the same in every step, whatever else is on the stage."""
+    return zlib.crc32(name.encode()) - 2**31
