@@ -35,12 +35,12 @@ class Room(NamedTuple):
 
     def zone(self, title: str = "Guesses") -> Zone:
         """The zone of the guesses; the column behind the deepest is the one of the target's own token."""
-        return Zone(GUESSES, title, self.depth + 1, self.rows)
+        return Zone(GUESSES, title, self.depth + 1, self.rows, fed=True)
 
 
 def text_zone() -> Zone:
     """The zone of the text."""
-    return Zone(TEXT, "Text, and what the target says behind it", COLUMNS, 2)
+    return Zone(TEXT, "Text, and what the target says behind it", COLUMNS, 2, fed=True)
 
 
 def position_name(position: int) -> str:

@@ -51,6 +51,7 @@ class Zone(NamedTuple):
     title: str
     columns: float
     rows: float
+    fed: bool = False  # whether the target reads the nodes that stand there
 
 
 class Place(NamedTuple):

@@ -69,7 +69,8 @@ export class Pieces {
   /** @param {StagePiece} piece */
   show(piece) {
     const element = /** @type {HTMLElement} */ (this.elements.get(piece.id));
-    const classes = `ss-piece ss-is-${piece.fate}${piece.faint ? " ss-faint" : ""}${piece.text ? "" : " ss-empty"}`;
+    const classes = `ss-piece ss-is-${piece.fate}${piece.faint ? " ss-faint" : ""}${piece.text ? "" : " ss-empty"}${
+      piece.fed ? " ss-fed" : ""}`;
     if (element.className !== classes) element.className = classes;
     element.style.transform = moved(piece);
     element.style.width = `${piece.wide * COLUMN - GUTTER}em`;

@@ -64,8 +64,9 @@ const piecesAt = ({ pieces: columns, some = {}, moves }, where, base, most, at) 
     const inside = x > -SLACK && x + wide < base.zones[zone].columns + SLACK;
     return {
       id, text: unescapeMarkup(columns.text[i]), fate: columns.fate[i], node: columns.nodes[i], wide, ...place,
-      origin: columns.origin?.[i] ? columns.id[columns.origin[i] - 1] : null, note: String(notes.get(i) ?? ""),
+      origin: columns.origin?.[i] ? columns.id[columns.origin[i] - 1] : null, note: unescapeMarkup(String(notes.get(i) ?? "")),
       share: Number(shares.get(i) ?? -1), faint: faint.has(i),
+      fed: base.zones[zone].fed && columns.nodes[i] >= 0,
       seen: seen && inside && place.x > -SLACK && place.x + wide < most + SLACK,
     };
   });

@@ -5,6 +5,7 @@ export interface StageZone {
   title: string;
   columns: number;
   rows: number;
+  fed: boolean; // whether the target reads the nodes that stand there
 }
 
 export interface StageFloor {
@@ -62,6 +63,7 @@ export interface StagePiece extends Where {
   wide: number;
   share: number; // below 0 where it has no bar
   faint: boolean;
+  fed: boolean;
   seen: boolean;
 }
 

@@ -49,7 +49,7 @@ def base(run: RunState) -> Figure:
     params = _params(run.header)
     room = _room(params)
     columns, lines = _columns(params, room), min(params.N, _LINES)
-    window = Zone(WINDOW, "Window: imagined ahead, oldest line on top", columns, lines + _FOOT)
+    window = Zone(WINDOW, "Window: imagined ahead, oldest line on top", columns, lines + _FOOT, fed=True)
     pool = Zone(POOL, "Pool of n-grams", room.depth + 1, room.rows + _FOOT)
     guesses = room.zone("Guesses, read too")
     beside = columns + pool.columns + guesses.columns < COLUMNS

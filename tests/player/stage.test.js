@@ -1,0 +1,79 @@
+// The stage's scenes as the player reads them: what is seen in a phase, and where.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { COLUMN, GUTTER, ROW, linkPath } from "../../assets/player/stage/links.js";
+import { sceneAt } from "../../assets/player/stage/scene.js";
+
+const zone = (name, columns, fed = false) => ({ name, title: name, columns, rows: 2, fed });
+const base = {
+  zones: [zone("text", 13, true), zone("pool", 4)], title: 0.9,
+  wide: { columns: 13, rows: 6, places: [[0, 0], [9, 3]] },
+  narrow: { columns: 8, rows: 6, places: [[-5, 0], [4, 3]] },
+};
+const ALWAYS = 4;
+const when = (kind, since, until = ALWAYS) => 20 * kind + 5 * since + until;
+// A piece of the text, one that goes into the text at "commit", and one that is there from "accept" on.
+const scene = {
+  pieces: {
+    id: [11, 12, 13], text: ["a", "&lt;b&gt;", ""], x: [2, 0, 1], y: [0, 1, 0], fate: [9, 0, 7], nodes: [-1, 1, 2],
+    when: [when(0, 0), when(1, 0), when(1, 2)], origin: [0, 1, 0],
+  },
+  some: { wide: [[2], [2]], note: [[1], ["&amp;"]], share: [[1], [0.5]], faint: [[0], [1]] },
+  moves: [[1], [3], [0], [12], [0]],
+  links: { from: [0, 1], to: [1, 2], when: [when(1, 0, 1), when(2, 0)] },
+  words: { text: ["said", "later"], x: [0, 1], y: [0, 0], when: [when(1, 0, 2), when(1, 2)], side: [1, 2], loud: [0, 1] },
+  frames: { text: ["box"], x: [0], y: [0], when: [when(1, 1)], wide: [2], high: [1], loud: [1] },
+};
+
+test("a piece stands in its zone, and goes where it is moved to from that phase on", () => {
+  const before = sceneAt(scene, base, "propose", false).pieces;
+  assert.deepEqual([...before.keys()], [11, 12]);
+  assert.deepEqual([before.get(12).x, before.get(12).y], [9, 3 + 0.9 + 1]);
+  const after = sceneAt(scene, base, "commit", false).pieces;
+  assert.deepEqual([after.get(12).x, after.get(12).y], [12, 0.9]);
+  assert.deepEqual([...after.keys()], [11, 12, 13]);
+});
+
+test("a piece has what it has: its origin by id, a note, a share, a width, and is read only where the target reads", () => {
+  const { pieces } = sceneAt(scene, base, "commit", false);
+  const [a, b, c] = [11, 12, 13].map((id) => pieces.get(id));
+  assert.deepEqual([a.origin, b.origin, c.origin], [null, 11, null]);
+  assert.deepEqual([b.text, b.note, b.share, b.wide, c.wide, a.faint, b.faint], ["<b>", "&", 0.5, 1, 2, true, false]);
+  assert.deepEqual([a.fed, b.fed, c.fed], [false, true, false]); // a shows no node, c stands in the pool
+});
+
+test("what stands outside of its zone or of a narrow stage is not seen", () => {
+  const narrow = sceneAt(scene, base, "propose", true).pieces;
+  assert.equal(narrow.has(11), false); // column 2 of a text that is seen from column 5 on
+  assert.equal(narrow.get(12).x, 4);
+  const far = { ...scene, moves: [[1], [0], [1], [3.5], [0]] };
+  assert.equal(sceneAt(far, base, "propose", false).pieces.has(12), false); // it would stick out of the pool
+});
+
+test("links need both of their ends, words and frames their phase", () => {
+  const { links, words, frames } = sceneAt(scene, base, "propose", false);
+  assert.deepEqual(links.map(({ from, to, kind }) => [from.id, to.id, kind]), [[11, 12, "match"]]);
+  assert.deepEqual(words, [{ text: "said", x: 9, y: 3.9, side: "left", loud: false }]);
+  assert.deepEqual(frames, []);
+  const later = sceneAt(scene, base, "accept", false);
+  assert.deepEqual(later.links.map(({ kind }) => kind), ["flow"]);
+  assert.deepEqual(later.words.map(({ text, side, loud }) => [text, side, loud]), [["later", "middle", true]]);
+  assert.deepEqual(later.frames.map(({ text, wide, high }) => [text, wide, high]), [["box", 2, 1]]);
+});
+
+test("a step without links, words or frames has none", () => {
+  const { links, words, frames } = sceneAt({ pieces: scene.pieces }, base, "commit", false);
+  assert.deepEqual([links, words, frames], [[], [], []]);
+});
+
+test("a line leaves and reaches boxes at their edges", () => {
+  const at = (x, y) => ({ x, y, wide: 1 });
+  const ends = (kind, from, to) => linkPath({ kind, from, to }).match(/-?\d+(\.\d+)?/g).map(Number);
+  const tree = ends("tree", at(0, 0), at(1, 2));
+  const middle = (ROW - GUTTER) / 2;
+  assert.deepEqual([tree[0], tree[1]], [COLUMN - GUTTER, middle].map((n) => Math.round(100 * n) / 100));
+  assert.deepEqual(tree.slice(-2), [COLUMN, 2 * ROW + middle].map((n) => Math.round(100 * n) / 100));
+  const down = ends("flow", at(0, 0), at(2, 3));
+  assert.equal(down[1], Math.round(100 * (ROW - GUTTER)) / 100); // out of the lower edge
+  assert.equal(down.at(-1), Math.round(100 * 3 * ROW) / 100); // into the upper one
+});

@@ -1,0 +1,1 @@
+"""The stage: its scenes, and what each method draws on it."""

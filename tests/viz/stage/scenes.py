@@ -1,0 +1,90 @@
+"""Scenes as plain values, and what tests ask of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from decoding.types import Trace
+from viz.run_state import RunState
+from viz.stage.scene import LINKS, PHASES
+from viz.stream.encode import unpack
+from viz.views import stage
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A piece in one phase."""
+
+    id: int
+    token: int
+    zone: str
+    x: float
+    y: float
+    fate: int
+    node: int
+    origin: int | None  # the id of the piece that it comes out of
+
+
+def numbers(column: Any) -> list[Any]:
+    """A column's values."""
+    return unpack(column).tolist() if isinstance(column, dict) else list(column)
+
+
+def _at(when: int, phase: str) -> tuple[int, bool]:
+    zone, phases = divmod(when, 20)
+    first, gone = divmod(phases, 5)
+    return zone, first <= PHASES.index(phase) < gone
+
+
+class Scene:
+    """The scene of a step, read as the player reads it."""
+
+    def __init__(self, run: RunState, k: int) -> None:
+        self.base, self.patch = stage.base(run), stage.frame(run, k)
+        columns = self.patch["pieces"]
+        self._columns = {name: numbers(columns[name]) for name in ("id", "x", "y", "when", "nodes")}
+        self._columns["token"] = numbers(columns["text"]["tokens"])
+        self._columns["fate"] = numbers(columns["fate"]["fates"])
+        self._columns["origin"] = numbers(columns["origin"]) if "origin" in columns else [0] * len(self._columns["id"])
+
+    def pieces(self, phase: str) -> list[Shown]:
+        """What is seen in a phase, and where it is then."""
+        moved = {}
+        for number, since, zone, x, y in zip(*map(numbers, self.patch.get("moves", [()] * 5)), strict=True):
+            if since <= PHASES.index(phase):
+                moved[number] = zone, x, y
+        found = []
+        for i, when in enumerate(self._columns["when"]):
+            zone, seen = _at(when, phase)
+            zone, x, y = moved.get(i, (zone, self._columns["x"][i], self._columns["y"][i]))
+            if seen:
+                origin = self._columns["origin"][i]
+                values = {name: self._columns[name][i] for name in ("id", "token", "fate")}
+                found.append(
+                    Shown(
+                        zone=self.base["zones"][zone]["name"], x=x, y=y, node=self._columns["nodes"][i],
+                        origin=self._columns["id"][origin - 1] if origin else None, **values,
+                    )
+                )  # fmt: skip
+        return found
+
+    def links(self, kind: str, phase: str) -> list[tuple[int, int]]:
+        """The ids of linked pieces."""
+        links = self.patch.get("links", {"from": (), "to": (), "when": ()})
+        rows = zip(*(numbers(links[name]) for name in ("from", "to", "when")), strict=True)
+        seen = ((one, other, *_at(when, phase)) for one, other, when in rows)
+        ids = self._columns["id"]
+        return [(ids[one], ids[other]) for one, other, of, now in seen if now and LINKS[of] == kind]
+
+    def words(self, phase: str) -> list[str]:
+        """The words that are seen in a phase."""
+        words = self.patch.get("words", {"text": {"strings": ()}, "when": ()})
+        pairs = zip(words["text"]["strings"], numbers(words["when"]), strict=True)
+        return [text for text, when in pairs if _at(when, phase)[1]]
+
+
+def scenes(trace: Trace) -> list[Scene]:
+    """The scenes of all steps."""
+    run = RunState.of(trace)
+    return [Scene(run, k) for k in range(len(trace.steps)) if trace.steps[k].tokens]

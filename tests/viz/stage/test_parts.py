@@ -1,0 +1,124 @@
+"""What all stages share: text, answers, guesses, and the names by which a token is one object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from decoding import tree
+from decoding.types import Step
+from tests.viz.records import METHODS, record
+from viz.fates import node_fates
+from viz.palette import Fate
+from viz.run_state import RunState
+from viz.stage.parts import Room, draw_guesses, draw_text, text_zone
+from viz.stage.scene import COLUMNS, NARROW, Place, Scene, Zone, stage
+from viz.views import stage as view
+
+from . import scenes as read
+
+
+def steps(method: str) -> Iterator[tuple[RunState, int, Step, read.Scene]]:
+    """All steps of a recorded run, with their scenes."""
+    run = RunState.of(record(method))
+    for k, step in enumerate(run.steps):
+        yield run, k, step, read.Scene(run, k)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_pieces_have_names_of_their_own(method: str) -> None:
+    """Two pieces of one name would be one element, which cannot be in two places."""
+    for _, _, _, scene in steps(method):
+        ids = [piece.id for piece in scene.pieces("propose")]
+        assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_is_written_is_a_piece_of_the_text_from_then_on(method: str) -> None:
+    """An accepted guess goes up into the text, and the next step finds the same object there."""
+    before: dict[int, int] = {}
+    for run, _, step, scene in steps(method):
+        written = {piece.id: piece.token for piece in scene.pieces("propose") if piece.zone == "text"}
+        shown = {each: token for each, token in before.items() if each in written}
+        assert shown == {each: written[each] for each in shown}
+        assert not before or len(shown) >= min(len(before), 2)  # the end of the text is in sight
+        line = [piece for piece in scene.pieces("commit") if piece.zone == "text" and piece.y == 0]
+        line.sort(key=lambda piece: piece.x)
+        known = run.ids[: step.start + len(step.emitted)]
+        tokens = [piece.token for piece in line if piece.x < COLUMNS]
+        assert tokens and tokens == known[step.start + len(step.emitted) - len(line) :][: len(tokens)]
+        before = {piece.id: piece.token for piece in line}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_guesses_stand_below_the_places_that_they_are_made_for(method: str) -> None:
+    """A guess of depth d is in the column of the d-th token behind the root, on a wide stage and on a narrow one."""
+    for _, _, step, scene in steps(method):
+        depths = tree.depths(step.parents)
+        [root] = [piece.x for piece in scene.pieces("propose") if piece.zone == "text" and piece.node == 0]
+        names = [zone["name"] for zone in scene.base["zones"]]
+        guesses = [piece for piece in scene.pieces("accept") if piece.zone == "guesses"]
+        for floor in ("wide", "narrow"):
+            places = scene.base[floor]["places"]
+            for piece in guesses:
+                assert piece.token == step.tokens[piece.node]
+                left = places[names.index("guesses")][0] + piece.x
+                assert left == pytest.approx(places[names.index("text")][0] + root + (depths[piece.node] or 0))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_nothing_of_the_answers_is_seen_before_the_verdict(method: str) -> None:
+    """What the target wants is not shown while it is still reading."""
+    for _, _, step, scene in steps(method):
+        for phase in ("propose", "verify"):
+            pieces = scene.pieces(phase)
+            assert not [piece for piece in pieces if piece.fate in (Fate.CORRECTION, Fate.BONUS)]
+            assert not [piece for piece in pieces if piece.zone == "text" and piece.y == 1]
+        answers = [piece for piece in scene.pieces("accept") if piece.zone == "text" and piece.y == 1]
+        answers.sort(key=lambda piece: piece.x)
+        assert [piece.token for piece in answers] == list(step.emitted)[: len(answers)] and answers
+
+
+def test_a_branch_that_is_not_seen_is_counted() -> None:
+    """The accepted branch is seen wherever it stands among the others."""
+    room = Room(2, 2)
+    trace = record("medusa")
+    run = RunState.of(trace)
+    for k, step in enumerate(trace.steps):
+        base = stage([[text_zone()]], [[room.zone()]])
+        scene = Scene.of(base)
+        draw_text(scene, run, k, room)
+        names = draw_guesses(scene, run, k, room)
+        guesses = [node for node, fate in enumerate(node_fates(step)) if fate not in (Fate.ROOT, Fate.EXPLORED)]
+        assert {node for node in step.path if (tree.depths(step.parents)[node] or 0) <= room.depth} <= set(names)
+        hidden = len(guesses) - (len(names) - 1)
+        words = scene.patch().get("words", {"text": {"strings": []}})["text"]["strings"]
+        assert [word for word in words if f"{hidden} guess" in word] or not hidden
+
+
+def test_zones_fill_the_width_and_stack_on_a_narrow_stage() -> None:
+    """The last stack ends where the stage ends; zones that are too wide for a narrow one show their right end."""
+    left, middle, right = Zone("a", "A", 4, 2), Zone("b", "B", 3, 1), Zone("c", "C", 3, 5)
+    base = stage([[text_zone()]], [[left], [middle], [right]])
+    assert [x for x, _ in base["wide"]["places"]] == [0, 0, 5.5, COLUMNS - 3]
+    assert [x for x, _ in base["narrow"]["places"]] == [NARROW - COLUMNS, 0, 0, NARROW - 3]
+    below = [y for _, y in base["narrow"]["places"]]
+    assert below == sorted(below) and len(set(below)) == 4
+    with pytest.raises(AssertionError, match="wider"):
+        stage([[Zone("a", "A", 8, 1)], [Zone("b", "B", 6, 1)]])
+
+
+def test_two_pieces_never_share_a_name() -> None:
+    """A record from elsewhere may repeat what is unique in ours: the second piece gets another name."""
+    scene = Scene(["a"])
+    assert scene.piece("x", 1, Place("a", 0, 0), Fate.PROMPT) == "x"
+    assert scene.piece("x", 2, Place("a", 1, 0), Fate.PROMPT) == "x'"
+    assert len(set(read.numbers(scene.patch()["pieces"]["id"]))) == 2
+
+
+def test_a_record_without_tokens_has_no_stage() -> None:
+    """There is nothing that could be drawn."""
+    header = record("lookahead").header
+    assert view.shows(header) and not view.shows(replace(header, record="off"))
