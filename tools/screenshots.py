@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from .browser import DRAWN, PLAYER, ROOT, browser, served
+from .browser import ROOT, browser, served
+from .film_strips import STRIPS, take_strip
 from .page import Page
+from .pictures import open_page, settle
 
 FOLDER = ROOT / "docs" / "screenshots"
 THEMES = ("light", "dark")
@@ -37,22 +39,6 @@ SHOTS = (
     Shot("cache", "lookahead", 11),
     Shot("text", "lookahead", 40),
 )
-
-
-def open_page(chromium: Any, address: str, width: int, height: int) -> Any:
-    """A page whose pictures are all drawn."""
-    page = chromium.new_context(viewport={"width": width, "height": height}).new_page()
-    page.set_default_timeout(120_000)
-    page.goto(address)
-    page.wait_for_function(f"globalThis.SpecscopeApp?.viewers && {PLAYER}.record.last >= 0")
-    return page
-
-
-def settle(page: Any) -> None:
-    """Wait until what is on the screen is drawn."""
-    page.evaluate(f"{PLAYER}.cards.resized()")
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)))")
-    page.wait_for_function(DRAWN)
 
 
 def take(chromium: Any, server: Page, shot: Shot, theme: str, folder: Path) -> None:
@@ -99,6 +85,9 @@ def main() -> None:
             for shot in SHOTS:
                 if given.only in shot.view:
                     take(chromium, server, shot, theme, given.out)
+            for strip in STRIPS:
+                if given.only in f"film-{strip.name}":
+                    take_strip(chromium, server, strip, theme, given.out)
             if given.only in "page phone race":
                 take_pages(chromium, server, theme, given.out)
 

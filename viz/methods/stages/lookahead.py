@@ -65,7 +65,7 @@ def frame(run: RunState, k: int) -> Patch:
     origins = _draw_held(scene, run, k, room)
     names = draw_guesses(scene, run, k, room, origin=lambda node: origins.get(node, ""), shown=[*origins])
     for node, origin in origins.items():
-        if node in names:
+        if node in names and step.parents[node] == 0:
             scene.link(origin, names[node], "flow", until="verify")
     _draw_learned(scene, run, step, room, columns)
     return scene.patch()
@@ -159,9 +159,9 @@ def _draw_held(scene: Scene, run: RunState, k: int, room: Room) -> dict[int, str
 
 def _asked(run: RunState, step: Step, hidden: int) -> str:
     """How many n-grams the pool holds behind the last token."""
-    if len(held := _panel(step).get("guesses", [])):
-        more = f", {hidden} of them not shown" if hidden else ""
-        return f"{count(len(held), 'n-gram')} behind {quote(run, [root(step)])}{more}"
+    if held := len(_panel(step).get("guesses", [])):
+        shown = f"{held - hidden} of " if hidden else ""
+        return f"{shown}{count(held, 'n-gram')} behind {quote(run, [root(step)])}"
     if _panel(step).get("phase") == "steady":
         return f"nothing behind {quote(run, [root(step)])}"
     return "not asked before the window is full"

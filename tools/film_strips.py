@@ -1,0 +1,95 @@
+"""Film strips of the stage: two steps phase by phase, in which one token is followed from where it comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from PIL import Image, ImageDraw, ImageFont
+
+from .browser import PLAYER
+from .page import Page
+from .pictures import open_page, save, settle
+
+PHASES = ("propose", "verify", "accept", "commit")
+_CAPTION, _GAP, _ACROSS = 30, 12, 2  # pixels above each picture and between them; pictures side by side
+
+# Of two steps the pieces that the first accepted guess of the second was copied from, itself included: their ids.
+_FOLLOWED = f"""(first) => {{
+  const player = {PLAYER}, {{ stage }} = player, origins = new Map();
+  for (const step of [first, first + 1]) for (const phase of {list(PHASES)}) {{
+    player.seek(step, phase, false);
+    player.flush();
+    for (const piece of stage.pieces.shown.values()) if (piece.origin !== null) origins.set(piece.id, piece.origin);
+  }}
+  const guess = [...stage.pieces.shown.values()].find(({{ fate }}) => fate === 2);
+  const followed = [guess.id];
+  while (origins.has(followed.at(-1)) && !followed.includes(origins.get(followed.at(-1)))) {{
+    followed.push(origins.get(followed.at(-1)));
+  }}
+  const token = guess.text;
+  return followed.filter((id, i) => i === 0 || id !== guess.id);
+}}"""
+_SHOW = f"""([step, phase, followed]) => {{
+  const player = {PLAYER};
+  player.seek(step, phase, false);
+  player.flush();
+  const {{ shown, elements }} = player.stage.pieces, [guess] = followed;
+  // The guess's own name tells which of the copies is the same token: the text that it hangs off has another one.
+  const token = globalThis.followedText ??= shown.get(guess)?.text;
+  for (const [id, element] of elements) {{
+    element.style.outline = followed.includes(id) && shown.get(id).text === token ? ".2em solid currentColor" : "";
+  }}
+}}"""
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Two steps of a recording, the second of which accepts a guess."""
+
+    name: str
+    run: str
+    step: int
+
+
+STRIPS = (
+    Strip("lookahead", "smollm2-rain-lookahead", 69),
+    Strip("medusa", "smollm2-rain-medusa", 2),
+    Strip("ouroboros", "smollm2-rain-ouroboros", 6),
+)
+
+
+def take_strip(chromium: Any, server: Page, strip: Strip, theme: str, folder: Path) -> None:
+    """Eight pictures as one."""
+    place = {"run": strip.run, "step": strip.step, "__theme": theme}
+    page = open_page(chromium, f"{server.address}?{urlencode(place)}", 1280, 900)
+    settle(page)
+    followed = page.evaluate(_FOLLOWED, strip.step)
+    pictures = []
+    for step in (strip.step + 1, strip.step):  # the text of the followed token is known from the later one
+        for phase in reversed(PHASES):
+            page.evaluate(_SHOW, [step, phase, followed])
+            settle(page)
+            file = folder / "strip-part.png"
+            page.locator(".ss-stage").screenshot(path=file)
+            pictures.append((f"step {step}: {phase}", Image.open(file).convert("RGB")))
+            file.unlink()
+    page.context.close()
+    save(_joined(pictures[::-1], dark=theme == "dark"), folder / f"film-{strip.name}-{theme}.png")
+
+
+def _joined(pictures: list[tuple[str, Image.Image]], *, dark: bool) -> Image.Image:
+    """The pictures in reading order, each below its caption."""
+    wide, high = (max(sizes) for sizes in zip(*(picture.size for _, picture in pictures), strict=True))
+    rows = -(-len(pictures) // _ACROSS)
+    paper, ink = ("#14171C", "#E8EAEE") if dark else ("#FFFFFF", "#1A1D23")
+    whole = Image.new("RGB", (_ACROSS * (wide + _GAP) + _GAP, rows * (high + _CAPTION + _GAP)), paper)
+    draw, font = ImageDraw.Draw(whole), ImageFont.load_default(20)
+    for number, (caption, picture) in enumerate(pictures):
+        row, column = divmod(number, _ACROSS)
+        left, top = _GAP + column * (wide + _GAP), row * (high + _CAPTION + _GAP)
+        draw.text((left, top + 2), caption, fill=ink, font=font)
+        whole.paste(picture, (left, top + _CAPTION))
+    return whole
