@@ -30,4 +30,6 @@ def settle(page: Any) -> None:
 
 def save(picture: Image.Image, file: Path) -> None:
     """Write a picture with as many colours as pages of ours have."""
-    picture.convert("RGB").quantize(_COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(file, optimize=True)
+    picture.convert("RGB").quantize(_COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
+        file, optimize=True
+    )

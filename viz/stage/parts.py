@@ -12,6 +12,7 @@ from typing import NamedTuple
 from decoding import tree
 from decoding.types import Role, Step
 
+from ..cells import Phase
 from ..fates import emitted_fates, node_fates
 from ..palette import Fate
 from ..run_state import RunState
@@ -19,6 +20,7 @@ from ..wording import count
 from .scene import COLUMNS, Place, Scene, Zone
 
 TEXT, GUESSES = "text", "guesses"
+Slot = tuple[Phase, Phase | None]
 DEEPEST = 8  # guesses in a row that a stage has room for
 
 
@@ -40,7 +42,7 @@ class Room(NamedTuple):
 
 def text_zone() -> Zone:
     """The zone of the text."""
-    return Zone(TEXT, "Text, and what the target says behind it", COLUMNS, 2, fed=True)
+    return Zone(TEXT, "Text: what is underlined is in the cache", COLUMNS, 2, fed=True)
 
 
 def position_name(position: int) -> str:
@@ -55,7 +57,8 @@ def draw_text(scene: Scene, run: RunState, k: int, room: Room) -> None:
     for position in range(max(0, last - room.root), last + 1):
         place = Place(TEXT, room.root - last + position, 0)
         fate, node = (Fate.ROOT, 0) if position == last else (Fate.PROMPT, -1)
-        scene.piece(position_name(position), run.ids[position], place, fate, node)
+        slot: Slot = ("verify" if position >= last - step.pending else "propose", None)
+        scene.piece(position_name(position), run.ids[position], place, fate, node, slot=slot)
     for i, (token, fate) in enumerate(zip(step.emitted, emitted_fates(step), strict=True)):
         place = Place(TEXT, room.root + 1 + i, 1)
         if i < step.accepted:
@@ -98,9 +101,20 @@ def draw_guesses(
     for node, row in rows.items():
         name = names[node] = node_name(step, node, depths)
         place, more = Place(GUESSES, depths[node] - 1, row), (share or {}).get(node)
-        words = (note or {}).get(node, "")
-        scene.piece(name, step.tokens[node], place, fates[node], node, origin=origin(node), share=more, note=words)
-        if node in step.path[: len(step.emitted) + 1]:
+        taken = node in step.path[: len(step.emitted) + 1]
+        held: Slot = ("verify", None if taken else "commit")
+        scene.piece(
+            name,
+            step.tokens[node],
+            place,
+            fates[node],
+            node,
+            origin=origin(node),
+            share=more,
+            note=(note or {}).get(node, ""),
+            slot=held,
+        )
+        if taken:
             scene.move(name, "commit", Place(TEXT, room.root + depths[node], 0))
         scene.link(names[step.parents[node]], name, "tree", until="commit" if node in step.path else None)
     if hidden := len(guesses) - len(rows):

@@ -11,7 +11,8 @@ A scene is a dictionary of columns, in the encodings of `stream/encode.py`:
           that is judged from the phase "accept" on; "nodes" of the step that they show, -1 for none; and where any has
           one, "origin", a piece's number in this scene and one, 0 for none
 "some"    what few pieces have, each as their numbers and its values: "wide" in columns, "share" of a bar below the word
-          from 0 to 1, "note", which stands small behind it, and "faint"
+          from 0 to 1, "note", which stands small behind it, "faint", and "slot": the phases in which its key and value
+          are in the cache, as in "when"
 "moves"   for each time that a piece changes its place within the step: piece, phase, zone, x, y
 "links"   "from" and "to", numbers of pieces; "when", with the place in `LINKS` instead of a zone
 "words"   "text"; "x", "y"; "when"; "side" of the place, a place in `SIDES`; "loud"
@@ -112,6 +113,7 @@ class _Piece:
     share: float | None
     note: str
     faint: bool
+    slot: int
 
 
 @dataclass(slots=True)
@@ -146,13 +148,17 @@ class Scene:
         share: float | None = None,
         note: str = "",
         faint: bool = False,
+        slot: tuple[Phase, Phase | None] | None = None,
     ) -> str:
-        """A token at a place; returns its name. `until` is the first phase in which it is gone."""
+        """A token at a place; returns its name. `until` is the first phase in which it is gone.
+
+        `slot` are the phase from which its key and value are in the cache, and the one from which they no longer are.
+        """
         while name in self._numbers:  # in a record from elsewhere: what has no name of its own is new in every step
             name += "'"
         self._numbers[name] = len(self._pieces)
-        when = _when(since, until)
-        self._pieces.append(_Piece(name, token, place, fate, node, when, origin, wide, share, note, faint))
+        when, held = _when(since, until), _when(*slot) if slot else 0
+        self._pieces.append(_Piece(name, token, place, fate, node, when, origin, wide, share, note, faint, held))
         return name
 
     def __contains__(self, name: str) -> bool:
@@ -232,7 +238,7 @@ class Scene:
 
     def _some(self) -> dict[str, Any]:
         some = dict[str, Any]()
-        for name, plain in (("wide", 1), ("share", None), ("note", ""), ("faint", False)):
+        for name, plain in (("wide", 1), ("share", None), ("note", ""), ("faint", False), ("slot", 0)):
             held = [(i, value) for i, piece in enumerate(self._pieces) if (value := getattr(piece, name)) != plain]
             if held:
                 numbers, values = zip(*held, strict=True)

@@ -40,7 +40,7 @@ export interface SceneColumns {
     nodes: ArrayLike<number>;
     origin?: ArrayLike<number>;
   };
-  some?: { wide?: Some<number>; share?: Some<number>; note?: Some<string>; faint?: Some<number> };
+  some?: { wide?: Some<number>; share?: Some<number>; note?: Some<string>; faint?: Some<number>; slot?: Some<number> };
   moves?: ArrayLike<number>[]; // pieces, phases, zones, x, y
   links?: { from: ArrayLike<number>; to: ArrayLike<number>; when: ArrayLike<number> };
   words?: Placed & { text: string[]; side: ArrayLike<number>; loud: ArrayLike<number> };
@@ -64,6 +64,7 @@ export interface StagePiece extends Where {
   share: number; // below 0 where it has no bar
   faint: boolean;
   fed: boolean;
+  cached: boolean; // its key and value
   seen: boolean;
 }
 

@@ -24,6 +24,7 @@ class Shown:
     fate: int
     node: int
     origin: int | None  # the id of the piece that it comes out of
+    cached: bool
 
 
 def numbers(column: Any) -> list[Any]:
@@ -44,6 +45,8 @@ class Scene:
         self.base, self.patch = stage.base(run), stage.frame(run, k)
         columns = self.patch["pieces"]
         self._columns = {name: numbers(columns[name]) for name in ("id", "x", "y", "when", "nodes")}
+        slots = self.patch.get("some", {}).get("slot", ((), ()))
+        self._slots = dict(zip(*map(numbers, slots), strict=True))
         self._columns["token"] = numbers(columns["text"]["tokens"])
         self._columns["fate"] = numbers(columns["fate"]["fates"])
         self._columns["origin"] = numbers(columns["origin"]) if "origin" in columns else [0] * len(self._columns["id"])
@@ -64,7 +67,8 @@ class Scene:
                 found.append(
                     Shown(
                         zone=self.base["zones"][zone]["name"], x=x, y=y, node=self._columns["nodes"][i],
-                        origin=self._columns["id"][origin - 1] if origin else None, **values,
+                        origin=self._columns["id"][origin - 1] if origin else None,
+                        cached=_at(self._slots.get(i, 0), phase)[1], **values,
                     )
                 )  # fmt: skip
         return found

@@ -81,6 +81,21 @@ def test_nothing_of_the_answers_is_seen_before_the_verdict(method: str) -> None:
         assert [piece.token for piece in answers] == list(step.emitted)[: len(answers)] and answers
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_slots_of_the_cache_fill_and_are_freed(method: str) -> None:
+    """Of what the target reads the text stays in the cache; the target's own token is read in the next step only."""
+    for _, _, step, scene in steps(method):
+        for phase in ("propose", "verify", "commit"):
+            line = [piece for piece in scene.pieces(phase) if piece.zone == "text" and piece.y == 0]
+            line.sort(key=lambda piece: piece.x)
+            cached, own = sum(piece.cached for piece in line), len(step.emitted) > step.accepted
+            missing = {"propose": step.pending + 1, "verify": 0, "commit": own}[phase]
+            assert cached == max(0, len(line) - missing)
+        guesses = [piece for piece in scene.pieces("commit") if piece.zone == "guesses"]
+        assert not [piece for piece in guesses if piece.cached]
+        assert all(piece.cached for piece in scene.pieces("accept") if piece.zone == "guesses")
+
+
 def test_a_branch_that_is_not_seen_is_counted() -> None:
     """The accepted branch is seen wherever it stands among the others."""
     room = Room(2, 2)

@@ -92,8 +92,8 @@ def _draw_window(scene: Scene, run: RunState, k: int, room: Room) -> list[list[s
             if x >= most or y < 0:
                 beside += 1
                 continue
-            name = scene.piece(f"w{identities[node - 1]}", token, Place(WINDOW, x, y), Fate.EXPLORED, node)
-            columns[i].append(name)
+            name, place = f"w{identities[node - 1]}", Place(WINDOW, x, y)
+            columns[i].append(scene.piece(name, token, place, Fate.EXPLORED, node, slot=("verify", "commit")))
     for i, token in enumerate(new):
         x = len(lines) + i
         if x < most:
