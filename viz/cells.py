@@ -6,7 +6,6 @@ a value for each of its places; the page's player draws it itself, and `as_trace
 "layer"      "squares" with a token in each, "signs", or "labels": words beside their places
 "x", "y"     the places; "yaxis": the axis of y, where it is not the figure's first
 "nodes"      the node that each square shows; -1: none
-"ids"        a number for each square's token, which stays with it while a view slides from step to step
 "size"       pixels of a square or sign
 "opacity"    of the squares: one for all, or one for each
 "colour"     of all squares or signs; squares without it have the colours of their fates
@@ -117,7 +116,7 @@ def points(mode: str, **more: Any) -> Trace:
 
 def as_trace(layer: Layer, fills: Sequence[str]) -> Trace:
     """A layer with plain values as the trace that plotly draws it from; `fills` are the colours of the fates."""
-    kind, same = layer["layer"], ("x", "y", "yaxis", "ids", "text", "visible")
+    kind, same = layer["layer"], ("x", "y", "yaxis", "text", "visible")
     trace: Trace = {name: layer[name] for name in same if name in layer}
     trace |= {"customdata": layer["nodes"]} if "nodes" in layer else {}
     if "font" in layer:

@@ -57,7 +57,6 @@ class View:
     frame: Callable[[RunState, int], Patch]  # step k: what changes
     shows: Callable[[Header], bool] = always  # whether a run has it
     grows: bool = False
-    slides: bool = False  # its points have ids: slow play moves them from step to step
     # Per part of a plot: "points" where a column holds each point's node, -1 for none ("nodes" of a layer, "customdata"
     # of a trace); "rows" where the rows of a matrix are the step's nodes; "own" where a line leads from a node to the
     # token that the target wrote itself behind it; None where the part shows no nodes.

@@ -272,17 +272,24 @@ def test_dark_and_light_follow_the_page(show: Show) -> None:
     assert shown.run("getComputedStyle(player.root).getPropertyValue('--ss-text')") == DARK["text"]
 
 
-def test_reduced_motion_slides_nothing(show: Show) -> None:
-    """A window slides in slow play; where motion is not wanted it jumps."""
-    for motion, slides in (("reduce", False), ("no-preference", True)):
-        shown = show(record("lookahead"), step=5, reduced_motion=motion)
-        shown.do(
-            "globalThis.slid = []; const react = Plotly.react; Plotly.react = (gd, data, layout, config) => {"
-            "slid.push(Boolean(layout.transition)); return react(gd, data, layout, config); }"
-        )
-        shown.do("player.change({ speed: '4', substeps: false }); player.change({ speed: '1', playing: true })")
-        shown.wait("player.state.step >= 7")
-        assert any(shown.run("slid")) == slides
+def test_a_window_shows_a_step_at_once_while_it_plays(show: Show) -> None:
+    """Words that flew in from a corner, over cells in the colours of the step before, said what was never so."""
+    shown = show(record("lookahead"), step=5)
+    looks = "({ words: plot.cells.words.innerHTML, squares: plot.cells.squares.innerHTML })"
+    shown.do(
+        "const plot = player.cards.cards.get('window').content; globalThis.looks = {}; const draw = plot.draw;"
+        "plot.draw = function (...given) {"
+        f"  const drew = draw.apply(this, given); looks[this.step] = {looks}; return drew; }}"
+    )
+    shown.do("player.change({ speed: '1', substeps: false, playing: true })")
+    shown.wait("player.state.step >= 7")
+    shown.do("player.change({ playing: false })")
+    while_playing = shown.run("{ ...looks }")
+    assert {"6", "7"} <= while_playing.keys()
+    for step in while_playing:
+        shown.do(f"looks = {{}}; player.goto({{ step: 2 }}); await settled(); player.goto({{ step: {step} }})")
+        assert shown.run("looks")[step] == while_playing[step]
+        assert "<text" in while_playing[step]["words"]
 
 
 def test_charts_keep_their_height_when_the_whole_player_fills_the_screen(show: Callable[..., Shown]) -> None:

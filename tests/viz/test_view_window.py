@@ -1,4 +1,4 @@
-"""The window's figure: every cell lies where its node is, and a token keeps its number while it slides."""
+"""The window's figure: every cell lies where its node is, and every diagonal is the n-gram that was harvested."""
 
 from __future__ import annotations
 
@@ -84,26 +84,6 @@ def test_a_diagonal_is_the_n_gram_that_was_harvested(params: dict[str, Any]) -> 
             assert symbol == SYMBOLS[OUTCOMES[outcome]]
             harvested += 1
     assert harvested > W
-
-
-@LOOKAHEAD
-def test_a_token_keeps_its_number_while_it_is_in_the_window(params: dict[str, Any]) -> None:
-    """Slow play moves points by their numbers: a number given to another token would make tokens fly about."""
-    trace, kept = run("lookahead", params), 0
-    seen: dict[int, tuple[float, float, int]] = {}
-    for step in trace.steps:
-        past = drawn(trace, VIEW, step.index)["data"][PAST]
-        now = dict(zip(past["ids"], cells(past), strict=True))
-        assert len(now) == len(past["ids"])
-        hits = len(trace.steps[step.index - 1].emitted) - 1 if params.get("shift") == "hits" else 0
-        steady = step.index > params["N"] - 2
-        for life in now.keys() & seen.keys():
-            (x, y, token), (was_x, was_y, was) = now[life], seen[life]
-            assert (token, y) == (was, was_y - 1)
-            assert x == was_x - 1 - (hits if steady else 0)
-            kept += 1
-        seen = now
-    assert kept > len(trace.steps) * params["W"] // 2
 
 
 @LOOKAHEAD

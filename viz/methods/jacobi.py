@@ -74,13 +74,12 @@ def frame(run: RunState, k: int) -> Patch:
     end = step.start + min(n, columns - 8) + 0.7
     earlier = run.steps[max(0, k - past) : k][::-1]
     cells = [cell for age, before in enumerate(earlier, start=1) for cell in _iteration(before, -age, n, end - columns)]
-    data[PAST] = at([x for _, x, _, _, _ in cells], [y for _, _, y, _, _ in cells])
-    data[PAST] |= {"text": texts([token for token, *_ in cells]), "ids": packed([identity for *_, identity in cells])}
-    data[PAST]["fate"] = pack([fate for *_, fate, _ in cells], "u1")
-    right = [(x, y) for _, x, y, fate, _ in cells if fate is Fate.ACCEPTED]
+    data[PAST] = at([x for _, x, _, _ in cells], [y for _, _, y, _ in cells])
+    data[PAST] |= {"text": texts([token for token, *_ in cells]), "fate": pack([fate for *_, fate in cells], "u1")}
+    right = [(x, y) for _, x, y, fate in cells if fate is Fate.ACCEPTED]
     data[SETTLED] = at([x for x, _ in right], [y for _, y in right])
     block = _iteration(step, 0, n, end - columns)
-    codes = [fate for *_, fate, _ in block]
+    codes = [fate for *_, fate in block]
     data[CURRENT] = {"x": packed([x for _, x, *_ in block]), "text": texts([token for token, *_ in block])}
     data[CURRENT]["fate"] = fates(codes)
     data[SIGNS] = {"x": packed([x for _, x, *_ in block]), "sign": {"symbols": pack(codes, "u1")}}
@@ -98,7 +97,7 @@ def rows(run: RunState, k: int) -> Table:
     for before in run.steps[max(0, k - past) : k]:
         age = count(k - before.index, "pass", "passes") + " ago"
         known = _iteration(before, 0, n, 0)
-        cells += [Row((text_of(run, each), age, place, fate_label(code))) for each, place, _, code, _ in known]
+        cells += [Row((text_of(run, each), age, place, fate_label(code))) for each, place, _, code in known]
     if step.tokens:
         cells.append(Row((text_of(run, step.tokens[0]), "this pass", step.start - 1, "root"), 0))
     for node in _guesses(step, n):
@@ -119,11 +118,11 @@ def _guesses(step: Step, n: int) -> list[int]:
     return [node for node in range(1, min(len(step.tokens), n + 1)) if step.roles[node] is not Role.ROOT]
 
 
-def _iteration(step: Step, y: int, n: int, left: float) -> list[tuple[int, int, int, Fate, int]]:
-    """Token, place, row, fate and a lasting number of every guess of an iteration that is in sight."""
-    judged, row = node_fates(step), (step.index % 256) * 128
+def _iteration(step: Step, y: int, n: int, left: float) -> list[tuple[int, int, int, Fate]]:
+    """Token, place, row and fate of every guess of an iteration that is in sight."""
+    judged = node_fates(step)
     placed = ((node, step.start + node - 1) for node in _guesses(step, n))
-    return [(step.tokens[node], x, y, judged[node], row + node - 1) for node, x in placed if x > left]
+    return [(step.tokens[node], x, y, judged[node]) for node, x in placed if x > left]
 
 
 def _front(steps: list[Step], now: Step) -> tuple[Trace, Trace]:

@@ -123,7 +123,6 @@ def window_frame(run: RunState, k: int) -> Patch:
     fed = tuple(token for row in rows for token in row)
     as_fed = fed == step.tokens[1 : len(fed) + 1]
     data[grid.PAST] = {"text": {**node("token", 1, len(fed) + 1), "cut": CUT} if as_fed else texts(fed)}
-    data[grid.PAST]["ids"] = packed(_identities(run, k, sizes))
     data[grid.ANSWERS] = {"text": texts(new)}
     data[grid.ROOT] = {"text": {**node("token", 0, 1), "cut": CUT}}
     if harvest := _harvest(step, len(new)) if steady else []:
@@ -195,22 +194,6 @@ def _steady(params: LookaheadParams) -> tuple[int, ...]:
 def _opacity(N: int, levels: Sequence[int]) -> list[float]:
     """The newest row is the strongest."""
     return [round(0.16 + 0.4 * (level + 1) / (N - 1), 2) for level in levels]
-
-
-def _identities(run: RunState, k: int, sizes: tuple[int, ...]) -> list[int]:
-    """A number for the token of every cell, the same for as long as the token is in the window."""
-    params = _params(run.header)
-    N, hits = params.N, params.shift == "hits"
-    span = params.W + N + (N * N if hits else 0)
-    identities: list[int] = []
-    for r, size in enumerate(sizes):
-        born = max(-1, k - len(sizes) + r)
-        moved = 0  # columns that the row has moved to the left since then
-        for step in run.steps[max(0, born) : k]:
-            moved += 1 if step.index < N - 2 else hits * (len(step.emitted) - 1)
-        row = (born + 1) % (N + 1)
-        identities += [row * span + min(span - 1, i + (r == 0) + moved) for i in range(size)]
-    return identities
 
 
 def _harvest(step: Step, columns: int) -> list[Sign]:

@@ -150,7 +150,7 @@ class Play:
             base = dict(view.base(self.run))
         names = {"name": view.name, "label": view.label, "kind": view.kind, "look_for": view.look_for}
         names |= {name: base.pop(name) for name in ("label", "look_for") if name in base}
-        facts = {"grows": view.grows, "slides": view.slides, "nodes": view.nodes, "phases": view.phases}
+        facts = {"grows": view.grows, "nodes": view.nodes, "phases": view.phases}
         facts |= {"rows": view.rows is not None}
         return names | facts | {"columns": view.columns, "base": self._strings.replace(base)}
 

@@ -46,7 +46,6 @@ VIEW = View(
     frame=frame,
     shows=shows,
     rows=rows,
-    slides=True,
     nodes=NODES,
     phases=PHASES,
 )

@@ -61,14 +61,13 @@ export class Card {
     return this.plot?.drawn === null && Boolean(globalThis.Plotly) && !this.missing;
   }
 
-  /** @param {boolean} slide */
-  draw(slide) {
+  draw() {
     const { missing } = this;
     if (missing) write(this.waiting, this.player.fetch.missing);
     show(this.waiting, missing);
     if (missing) return true;
     this.content.box.classList.remove("ss-past");
-    return this.content.draw(slide);
+    return this.content.draw();
   }
 
   close() {

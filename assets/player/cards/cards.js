@@ -174,7 +174,6 @@ export class Cards {
   draw(changed) {
     const { player } = this;
     const marksOnly = [...changed].every((name) => name === "hover");
-    const slide = changed.has("step") && player.state.playing && player.clock.slow && !prefersCalm();
     this.waiting = false;
     const resting = this.rest();
     let first = true;
@@ -187,7 +186,7 @@ export class Cards {
       }
       if (fresh) first = false;
       if (marksOnly && card.plot) card.plot.marks.draw();
-      else if (!card.draw(slide)) player.waitForPlotly();
+      else if (!card.draw()) player.waitForPlotly();
     }
     if (this.waiting) this.resized();
     if (!resting && !marksOnly && !this.waiting) {

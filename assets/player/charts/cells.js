@@ -1,6 +1,6 @@
 // The layers of cells of a chart: squares, the words in them and beside them, and small signs. Plotly styles every point
 // and every text twice at every drawing, which took three tenths of a step's time; here what looks alike is one path, and
-// words are rewritten in place. Pictures that are saved, sliding ones, and figures elsewhere have plotly's own.
+// words are rewritten in place. Pictures that are saved and figures elsewhere have plotly's own.
 import { asTrace, at, axesOf, drawnHere, isLayer, placeholders, symbolOf } from "./layers.js";
 import { markerShape } from "./shapes.js";
 import { svg, write } from "../dom/elements.js";

@@ -83,7 +83,7 @@ export const placeholders = ({ base }, here) => {
 const EMPTY = { type: "scatter", x: [], y: [], hoverinfo: "skip", showlegend: false };
 
 /**
- * A figure as plotly draws all of it: for pictures, slides and what it draws beside the page's own cells.
+ * A figure as plotly draws all of it: for pictures that are saved.
  * @param {Figure} figure
  * @returns {PlotTrace[]}
  */
@@ -112,8 +112,8 @@ export const asTrace = (layer, fills) => {
 };
 
 const MODES = { squares: "markers", signs: "markers", labels: "text" };
-/** @type {("x" | "y" | "yaxis" | "ids" | "text" | "visible")[]} */
-const SAME = ["x", "y", "yaxis", "ids", "text", "visible"];
+/** @type {("x" | "y" | "yaxis" | "text" | "visible")[]} */
+const SAME = ["x", "y", "yaxis", "text", "visible"];
 
 /**
  * The marker of squares: of fates, one flat band of the colour scale for each code.

@@ -14,7 +14,6 @@ const CONFIG = {
 };
 
 const CLEAR = { paper_bgcolor: "#0000", plot_bgcolor: "#0000" }; // the squares of cells lie beneath
-const SLIDE_MS = 320;
 const CHIP_ROOM = 56; // pixels below a chart on the full screen, for the chip that tells what is pinned
 
 export class Plot {
@@ -45,11 +44,8 @@ export class Plot {
     this.figure = null;
   }
 
-  /**
-   * Draw a step and phase; returns whether anything had to be drawn.
-   * @param {boolean} slide
-   */
-  draw(slide) {
+  // Draw a step and phase; returns whether anything had to be drawn.
+  draw() {
     const { record, frames, state, theme } = this.player;
     // Measuring makes the browser lay the page out: only when something may have changed its size.
     if (!this.width || this.sized !== state.size) [this.width, this.sized] = [this.box.clientWidth, state.size];
@@ -58,18 +54,14 @@ export class Plot {
     const wanted = [record.version, theme, width, this.height(), this.shown(),
       record.steps[state.step]?.thin].join("|");
     if (this.drawn !== wanted) {
-      const before = this.drawn === null ? null : this.figure;
       const figure = frames.figure(this.view, state.step, state.phase, theme, state.pin);
       this.figure = figure;
       const layout = this.layout(figure, width);
-      if (slide && this.view.slides && before) this.slide(before, figure, layout);
-      else {
-        const rest = this.cells.rest(figure);
-        if (this.isNews(rest, layout)) this.show(rest, layout);
-        this.cells.draw(figure);
-      }
+      const rest = this.cells.rest(figure);
+      if (this.isNews(rest, layout)) this.show(rest, layout);
+      this.cells.draw(figure);
       this.box.classList.toggle("ss-celled", this.cells.catch);
-      if (!before) this.listen();
+      if (this.drawn === null) this.listen();
       this.drawn = wanted;
     }
     this.step = state.step;
@@ -120,19 +112,6 @@ export class Plot {
       if (/^[xy]axis/.test(name)) Object.assign(/** @type {object} */ (axis), { ticklabeloverflow: "allow" });
     }
     return layout;
-  }
-
-  /**
-   * Plotly moves what it has drawn itself.
-   * @param {Figure} before
-   * @param {Figure} after
-   * @param {Layout} layout
-   */
-  slide(before, after, layout) {
-    this.show(asTraces(before), definedCopy(layout));
-    this.cells.clear();
-    this.lastGiven = null;
-    this.show(asTraces(after), { ...layout, transition: { duration: SLIDE_MS, easing: "cubic-in-out" } });
   }
 
   /**

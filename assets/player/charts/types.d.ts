@@ -7,7 +7,6 @@ export interface View {
   kind: "plot" | "text" | "numbers" | "stage";
   look_for: string;
   grows?: boolean;
-  slides?: boolean;
   nodes: ("points" | "rows" | "own" | null)[];
   phases: Phase[];
   columns: [heading: string, name: string][];
@@ -107,7 +106,6 @@ export interface Layer {
   y: ArrayLike<number>;
   yaxis?: string;
   nodes?: ArrayLike<number>;
-  ids?: ArrayLike<number>;
   size?: number;
   opacity?: number | ArrayLike<number>;
   colour?: string;
@@ -131,7 +129,6 @@ export interface PlotTrace {
   base?: ArrayLike<number>;
   text?: string[];
   customdata?: ArrayLike<number>;
-  ids?: ArrayLike<number>;
   xaxis?: string;
   yaxis?: string;
   marker?: Marker;
