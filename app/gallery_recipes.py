@@ -176,7 +176,7 @@ def _of_method(method: type[Method]) -> list[Recipe]:
     for preset, params in presets(method).items():
         if preset in TUNED or (preset != "defaults" and params == plain):
             continue
-        words = "" if preset == "defaults" else f", {preset}"
+        words = "" if preset == "defaults" else f", {_setting(preset)}"
         title = f"{method.label}{words}: {_label(best)}"
         run = re.sub(r"[^a-z0-9]+", "-", f"{name} {preset}".lower())
         length = _LENGTH if preset == "defaults" else _SHORT
@@ -219,6 +219,12 @@ def _recipe(
     )
 
 
+def _setting(preset: str) -> str:
+    """A preset in a title; one that is named for a model and a device says that neither is what runs here."""
+    return f"the paper's setting for {preset}, run here on {TARGET}" if " on " in preset else preset
+
+
 def _label(example: str) -> str:
     """An example's label in the middle of a title."""
-    return EXAMPLES[example].label.lower()
+    label = EXAMPLES[example].label
+    return f"{label[0].lower()}{label[1:]}"

@@ -52,6 +52,21 @@ def test_every_id_that_the_page_knows_has_a_recipe() -> None:
     assert all(2 <= len(race.runs) <= LIMITS.lanes for race in RACES)
 
 
+def test_recordings_are_called_as_their_recipes_say() -> None:
+    """A new title of a recipe must not wait for the recording to be made anew."""
+    titles = {recipe.id: recipe.title for recipe in ALL}
+    rows = json.loads((FOLDER / INDEX).read_text())
+    assert {row["id"]: row["title"] for row in rows} == {row["id"]: titles[row["id"]] for row in rows}
+
+
+def test_a_setting_for_another_model_does_not_pass_for_a_run_of_it() -> None:
+    """ "13B on A100" was the title of a run of the embedded model on a CPU."""
+    named = [recipe for recipe in ALL if " on A100" in recipe.preset]
+    assert named and all(recipe.model == "pocket" for recipe in named)
+    for recipe in named:
+        assert f"the paper's setting for {recipe.preset}, run here on pocket" in recipe.title
+
+
 def test_what_is_missing_is_made_and_what_is_there_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Also where only the file, or only the entry of the index, is there."""
     for name in ("lookahead-names", QUICK):
