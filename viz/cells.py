@@ -32,16 +32,19 @@ Phase = Literal["propose", "verify", "accept", "commit"]
 
 
 class Sign(IntEnum):
-    """What became of an n-gram or a guess, as a place in `SYMBOLS`."""
+    """What a pool did with an n-gram, or a mark around a cell, as a place in `SYMBOLS`. No fate has these signs but
+    the star: that is the inspired guess's.
+    """
 
-    DOT = 0
-    RING = 1
-    CROSSED_RING = 2
-    CROSS = 3
+    PLUS = 0
+    DOWN = 1
+    BOXED_PLUS = 2
+    MINUS = 3
     STAR = 4
+    FRAME = 5
 
 
-SYMBOLS = ("circle", "circle-open", "circle-x-open", "x", "star-open")
+SYMBOLS = ("cross", "triangle-down", "square-cross-open", "line-ew-open", "star-open", "octagon-open")
 
 CUT = 5  # characters of a token in a cell
 SIZE = 25  # pixels of a cell

@@ -28,6 +28,8 @@ def _node_fates(
     emitted: tuple[int, ...],
 ) -> tuple[Fate, ...]:
     accepted, choices_of_places = set(path), _target_choices(tokens, parents, path, choices, emitted)
+    places = _places(tokens, parents)
+    taken = {places[node] for node in path}
     fates: list[Fate] = []
     for node, (token, parent, role) in enumerate(zip(tokens, parents, roles, strict=True)):
         if role is Role.ROOT:
@@ -36,8 +38,10 @@ def _node_fates(
             fates.append(Fate.EXPLORED)
         elif node in accepted:
             fates.append(Fate.ACCEPTED)
+        elif places[node] in taken:
+            fates.append(Fate.TWIN)
         else:
-            # Right where it stands, but its like was taken, or it hangs off a guess that was not accepted.
+            # Right where it stands, but it hangs off a guess that was not accepted.
             fates.append(Fate.MATCHED if choices_of_places[parent] == token else Fate.REJECTED)
     return tuple(fates)
 
@@ -112,9 +116,11 @@ def _places(tokens: tuple[int, ...], parents: tuple[int, ...]) -> tuple[int, ...
 
 
 def emitted_fates(step: Step) -> tuple[Fate, ...]:
-    """What every token that a step emitted was: accepted guesses, then a bonus or a correction."""
+    """What every token that a step emitted was: accepted guesses, then one that the target chose itself."""
     guesses = min(step.accepted, len(step.emitted))
     if guesses == len(step.emitted):
         return (Fate.ACCEPTED,) * guesses  # the run was cut before the target's own token
+    if not guesses:
+        return (Fate.CORRECTION if step.drafted else Fate.OWN,)
     behind = siblings(step, step.path[-1] if step.path else 0)
     return (*(Fate.ACCEPTED,) * guesses, Fate.CORRECTION if behind else Fate.BONUS)

@@ -17,12 +17,14 @@ class Fate(IntEnum):
     ROOT = 1
     ACCEPTED = 2
     REJECTED = 3
-    MATCHED = 4  # agrees with the target's choice, but is not the guess that was used
+    MATCHED = 4  # agrees with the target's choice, but hangs off a guess that was not accepted
     EXPLORED = 5
     CORRECTION = 6  # the target's own token where it rejected a guess
     BONUS = 7  # the target's own token behind the last accepted guess
     INSPIRED = 8  # a guess that an earlier verification had inspired or refined
     PROMPT = 9
+    OWN = 10  # the target's own token where nothing was guessed
+    TWIN = 11  # the same guess as an accepted one, in another row
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +46,29 @@ MEANINGS: tuple[Meaning, ...] = (
     Meaning(Fate.REJECTED, "Rejected", "$rejected", "strike", "x", "a guess that the target did not choose"),
     Meaning(
         Fate.MATCHED,
-        "Matched but unused",
+        "Right word, but after a wrong one",
         "$matched",
         "hollow",
         "circle-open",
-        "the target agrees here, but this guess was not the one used",
+        "the target agrees here, but not with a guess before it, so it cannot be used",
     ),
-    Meaning(Fate.EXPLORED, "Explored", "$explored", "hatched", "hash", "read to learn from, never written"),
+    Meaning(
+        Fate.EXPLORED,
+        "Imagined ahead (window)",
+        "$explored",
+        "hatched",
+        "hash",
+        "read to learn from, never written",
+    ),
     Meaning(Fate.CORRECTION, "Correction", "$correction", "dotted", "diamond", "the target's token instead of a guess"),
-    Meaning(Fate.BONUS, "Bonus", "$bonus", "double", "star", "the target's token behind the last accepted guess"),
+    Meaning(
+        Fate.BONUS,
+        "Bonus: all guesses right",
+        "$bonus",
+        "double",
+        "star",
+        "one token more, which the target adds behind guesses that were all right",
+    ),
     Meaning(
         Fate.INSPIRED,
         "Inspired or refined",
@@ -62,6 +78,15 @@ MEANINGS: tuple[Meaning, ...] = (
         "a guess the target helped to make",
     ),
     Meaning(Fate.PROMPT, "Prompt", "$prompt", "plain", "square-open", "text that was there before"),
+    Meaning(Fate.OWN, "Target's own token", "$own", "plain", "triangle-up", "written by the target: no guess was made"),
+    Meaning(
+        Fate.TWIN,
+        "Accepted in another row",
+        "$twin",
+        "hollow",
+        "diamond-open",
+        "the same guess as an accepted one, which stands for both",
+    ),
 )
 
 # Okabe and Ito's eight: blue, sky, green, yellow, orange, vermilion, purple, black.
@@ -74,6 +99,7 @@ _FATES = {
     "correction": "#0072B2",
     "bonus": "#56B4E9",
     "inspired": "#E69F00",
+    "twin": "#009E73",
 }
 LIGHT: dict[str, str] = {
     **_FATES,
@@ -85,6 +111,7 @@ LIGHT: dict[str, str] = {
     "time_other": "#E3E7EC",
     "root": "#000000",
     "prompt": "#8A8A8A",
+    "own": "#5A6270",
     "text": "#1A1D23",
     "muted": "#5A6270",
     "paper": "#FFFFFF",
@@ -102,6 +129,7 @@ DARK: dict[str, str] = {
     "time_other": "#333B47",
     "root": "#FFFFFF",
     "prompt": "#9AA0AA",
+    "own": "#A6ADBA",
     "text": "#E8EAEE",
     "muted": "#A6ADBA",
     "paper": "#14171C",

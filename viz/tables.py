@@ -19,7 +19,7 @@ from .palette import MEANINGS, Fate
 from .run_state import RunState
 
 MOST_ROWS = 1000  # that become known in one phase: more of them would stop a browser
-JUDGED = (Fate.ACCEPTED, Fate.REJECTED, Fate.MATCHED)  # guesses; until the target has judged them they are proposed
+JUDGED = (Fate.ACCEPTED, Fate.REJECTED, Fate.MATCHED, Fate.TWIN)  # guesses; until they are judged they are proposed
 
 Scalar = str | int | float | None
 Cell = Scalar | Mapping[Phase, Scalar]

@@ -23,6 +23,12 @@ def share(p: float) -> str:
     return f"{p:.2f}" if p >= 0.005 else "under 0.01"
 
 
+def under(p: float, limit: float) -> str:
+    """A probability below a limit, with as many digits as show that it is below."""
+    shown = next((f"{p:.{digits}f}" for digits in (2, 3, 4) if float(f"{p:.{digits}f}") < limit), f"{p:.5g}")
+    return f"{shown} is under the limit {limit:g}"
+
+
 def odds(p: float, other: float) -> str:
     """Two probabilities, with as many digits as show which is the larger one."""
     first, second = share(p), share(other)

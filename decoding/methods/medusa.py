@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, TypedDict, cast
 
 from ..params import Params, param
-from ..parts.medusa_tree import Tree, default, given, product
+from ..parts.medusa_tree import RANKS, Tree, default, given, product
 from ..tree import Builder
 from ..types import JSON, Draft, Verdict
 from .base import Context, Method
@@ -83,6 +83,11 @@ class MedusaParams(Params):
     def written(self) -> Tree:
         """The tree that the settings spell out."""
         return product(self.sizes) if self.tree == "cartesian" else given(self.paths)
+
+    @property
+    def ranks(self) -> int:
+        """Guesses of a head that the tree can hold."""
+        return min(RANKS, self.size) if self.tree == "sparse" else max(self.written.ranks) + 1
 
     @property
     def typical(self) -> tuple[float, float] | None:

@@ -38,4 +38,5 @@ def test_greys_and_stripes_are_explained_by_the_key_of_their_view(show: Show) ->
       [mark.className, getComputedStyle(mark).backgroundImage !== "none", mark.offsetWidth > 0])"""
     hatched = [("ss-hatch" in name, painted) for name, painted, seen in shown.run(looks) if seen]
     assert hatched == [(False, False), (True, True), (True, True), (False, False)]
-    assert shown.page.locator("[data-view=window] .ss-key").count() == 0
+    shown.do("player.cards.goto('pair')")
+    assert shown.run('[...document.querySelectorAll("[data-view=pair] :is(.ss-figure, .ss-key)")].length') == 1

@@ -42,7 +42,7 @@ USES = {
     "rejected guesses": Use.REJECTED,
     "left by accepted guesses": Use.REJECTED,
 }
-OUTCOMES = {"added": "new", "refreshed": "refreshed", "evicted-oldest": "new, the oldest of its key evicted"}
+OUTCOMES = {"added": "new", "refreshed": "known, now the newest", "evicted-oldest": "new, in the place of the oldest"}
 
 
 def read_table(shown: Shown, view: str) -> tuple[list[Row], list[str]]:
@@ -116,9 +116,11 @@ def window(of: Record, rows: list[Row], say: list[str]) -> None:
         assert not found - wanted and all(found[cell] for cell in wanted if "ago" not in cell[1])
         return
     cells, root = of.panel["rows"], of.step.start - 1
-    wanted = Counter([(of.text(of.step.tokens[0]), f"age {len(cells)}", str(root))])
+    levels = of.trace.header.params["N"] - 1
+    names = ["oldest line", *(f"line {number}" for number in range(2, levels)), "new line"][-levels:][-len(cells) :]
+    wanted = Counter([(of.text(of.step.tokens[0]), names[0], str(root))])
     for r, row in enumerate(cells):
-        wanted.update((of.text(t), f"age {len(cells) - r}", str(root + r + i + (r == 0))) for i, t in enumerate(row))
+        wanted.update((of.text(t), names[r], str(root + r + i + (r == 0))) for i, t in enumerate(row))
     wanted.update((of.text(t), "answers", str(root + len(cells) + i)) for i, t in enumerate(of.panel["new"]))
     assert found == wanted
     events = of.panel["pool"]["inserted"] if of.panel["phase"] == "steady" else []
@@ -155,7 +157,7 @@ def ngrams(of: Record, rows: list[Row], say: list[str]) -> None:
         assert row["Fates"] == ", ".join(of.fates[node] for node in nodes)
         taken = len({*nodes} & {*of.step.path})
         assert (f"{taken} accepted" in row["What became of it"]) == (taken > 0)
-        assert ("refreshed" in row["What became of it"]) == (row["Tokens"] in refreshed)
+        assert (OUTCOMES["refreshed"] in row["What became of it"]) == (row["Tokens"] in refreshed)
 
 
 def heads(of: Record, rows: list[Row], say: list[str]) -> None:
@@ -268,7 +270,7 @@ def counters(of: Record, rows: list[Row], say: list[str]) -> None:
     written = sum(len(step.emitted) for step in of.trace.steps[: of.k + 1])
     values = {row["Number"]: row["Value"] for row in rows}
     assert values["New tokens"] == str(written)
-    assert values["Mean acceptance length"] == f"{written / (of.k + 1):.2f}"
+    assert values["Tokens per step"] == f"{written / (of.k + 1):.2f}"
 
 
 def check(of: Record, rows: list[Row], say: list[str]) -> None:
@@ -326,7 +328,7 @@ def test_tables_say_nothing_before_it_has_happened(show: Show, method: str) -> N
     trace = record(method)
     k = next(k for k, step in enumerate(trace.steps) if step.accepted)
     shown = show(trace, step=k, height=2400)
-    verdicts = [MEANINGS[fate].label for fate in (Fate.ACCEPTED, Fate.REJECTED, Fate.CORRECTION, Fate.BONUS)]
+    verdicts = [MEANINGS[fate].label for fate in (Fate.ACCEPTED, Fate.REJECTED, Fate.CORRECTION, Fate.BONUS, Fate.OWN)]
     for name in shown.run("player.record.views.map((view) => view.name).filter((name) => name !== 'timeline')"):
         shown.do("player.change({ phase: 'propose' })")
         before, _ = read_table(shown, name)

@@ -147,7 +147,7 @@ def test_a_race_that_was_stopped_tells_what_its_ended_lanes_came_to(race: Callab
     shown.do("player.change({ time: player.length })")
     places = shown.run("player.list.map((lane) => lane.node.querySelector('.ss-place').textContent)")
     assert sorted(place[:2] for place in places[:2]) == sorted(row[0] for row in rows[:-1])
-    assert places[2:] == ["stopped by the visitor", "", ""]
+    assert places[2:] == ["stopped before its end", "", ""]
     assert "Stopped before its first step." in shown.text("[data-lane='4']")
 
 

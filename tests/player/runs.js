@@ -11,7 +11,7 @@ export const pack = (values, dtype = "i2", shape = undefined) => {
 };
 
 const FATES = ["Proposed", "Root", "Accepted", "Rejected", "Matched", "Explored", "Correction", "Bonus", "Inspired",
-  "Prompt"].map((label, code) => ({ code, label, words: `${label}.`, colour: "$ink", symbol: `symbol-${code}` }));
+  "Prompt", "Own", "Twin"].map((label, code) => ({ code, label, words: `${label}.`, colour: "$ink", symbol: `symbol-${code}` }));
 
 const HEADER = {
   method: "lookahead", label: "Lookahead", model: { name: "toy" }, sampling: { temperature: 0 }, lossless: true,

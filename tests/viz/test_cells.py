@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from viz.boards.board import OUTCOMES, SIGNED
+from viz.boards.board import GAINED, OUTCOMES, SIGNED
 from viz.cells import SYMBOLS, Sign, as_trace, labels, named_signs, packed, signs, squares
+from viz.palette import MEANINGS, Fate
 from viz.stream.encode import unpack
 
-FILLS = [f"#{code:06x}" for code in range(10)]
+FILLS = [f"#{code:06x}" for code in range(len(MEANINGS))]
 
 
 def test_squares_of_fates_are_bands_of_one_colour() -> None:
@@ -34,8 +35,8 @@ def test_squares_of_one_colour_need_no_fates() -> None:
 def test_signs_are_named_or_counted() -> None:
     place = {"x": [0, 1], "y": [0, 0]}
     assert as_trace(signs(lifted=True) | place | {"sign": ["x", "hash"]}, FILLS)["marker"]["symbol"] == ["x", "hash"]
-    trace = as_trace(named_signs(8) | place | {"sign": [Sign.STAR, Sign.RING]}, FILLS)
-    assert trace["marker"]["symbol"] == ["star-open", "circle-open"] and trace["marker"]["size"] == 8
+    trace = as_trace(named_signs(8) | place | {"sign": [Sign.STAR, Sign.FRAME]}, FILLS)
+    assert trace["marker"]["symbol"] == ["star-open", "octagon-open"] and trace["marker"]["size"] == 8
     assert "symbol" not in as_trace(signs() | place, FILLS)["marker"]
     assert as_trace(signs(lifted=True) | place, FILLS)["yaxis"] == "y3"
 
@@ -47,8 +48,16 @@ def test_labels_stand_beside_their_places() -> None:
 
 
 def test_every_sign_has_a_symbol_and_words() -> None:
-    assert len(SYMBOLS) == len(set(SYMBOLS)) == len(Sign) and SIGNED.keys() == {*Sign}
+    assert len(SYMBOLS) == len(set(SYMBOLS)) == len(Sign) and SIGNED.keys() == {*Sign} - {Sign.FRAME}
     assert {*OUTCOMES.values()} <= {*Sign}
+
+
+def test_no_fate_has_the_sign_of_what_a_pool_did() -> None:
+    """New and accepted were the same dot in one picture, and known and matched the same ring."""
+    fates = {meaning.symbol: meaning.fate for meaning in MEANINGS}
+    assert len(fates) == len(MEANINGS)
+    assert {fates[symbol] for symbol in SYMBOLS if symbol in fates} == {Fate.INSPIRED}
+    assert SYMBOLS[GAINED] == MEANINGS[Fate.INSPIRED].symbol  # which says the same
 
 
 @pytest.mark.parametrize(

@@ -50,14 +50,15 @@ def test_a_rejected_guess_is_not_what_the_target_chose(method: str, params: dict
             assert (fate is Fate.REJECTED) == (not right)
             assert (fate is Fate.ACCEPTED) == (node in step.path)
             taken = tuple(ways[node]) == step.emitted[: len(ways[node])] and len(ways[node]) <= step.accepted
-            assert not taken or fate in (Fate.ACCEPTED, Fate.MATCHED)
+            assert not taken or fate in (Fate.ACCEPTED, Fate.TWIN)
+            assert taken or fate in (Fate.MATCHED, Fate.REJECTED)
             seen.add(fate)
     assert Fate.REJECTED in seen or Fate.ACCEPTED in seen
 
 
 def test_twins_of_the_accepted_path() -> None:
     """The guess of the other row is right too, and what hangs off it is judged by what was written there."""
-    fates = [Fate.ROOT, Fate.MATCHED, Fate.REJECTED, Fate.ACCEPTED, Fate.ACCEPTED]
+    fates = [Fate.ROOT, Fate.TWIN, Fate.REJECTED, Fate.ACCEPTED, Fate.ACCEPTED]
     assert [*node_fates(twins())] == fates
     drawn = twins(choices=(8, 6, 8, 6, 9))  # a sampled run writes what it drew, whatever is likeliest
     assert [*node_fates(drawn)] == fates
@@ -78,6 +79,19 @@ def test_a_token_that_a_twin_missed_is_a_correction() -> None:
     step = replace(step, sources=step.sources[:4], choices=(5, 7, 7, 8), path=(0, 1), emitted=(5, 7), accepted=1)
     assert emitted_fates(step) == (Fate.ACCEPTED, Fate.CORRECTION)
     assert emitted_fates(replace(step, tokens=(1, 5, 4, 6))) == (Fate.ACCEPTED, Fate.BONUS)
+
+
+def test_a_token_without_a_guess_is_the_targets_own() -> None:
+    """A bonus is one token more behind guesses; where nothing was guessed there is none."""
+    alone = twins(tokens=(1,), parents=(-1,), roles=(Role.ROOT,), sources=("root",), path=(0,), choices=(5,))
+    alone = replace(alone, emitted=(5,), accepted=0, drafted=0, fed=1)
+    assert emitted_fates(alone) == (Fate.OWN,)
+    window = replace(
+        alone, tokens=(1, 4), parents=(-1, 0), roles=(Role.ROOT, Role.EXPLORE), sources=("root", "window:0,0")
+    )
+    assert emitted_fates(window) == (Fate.OWN,)
+    unknown = replace(alone, tokens=(), parents=(), roles=(), sources=(), path=(), drafted=3)  # recorded without nodes
+    assert emitted_fates(unknown) == (Fate.CORRECTION,)
 
 
 def test_a_branch_is_two_guesses_behind_one_node() -> None:

@@ -146,12 +146,12 @@ def test_the_last_token_asked_for() -> None:
         (
             "kangaroo",
             {"exit_layer": 2, "confidence": [0.5], "stopped": "unsure"},
-            "first 2 layers, then was unsure (0.50)",
+            "first 2 layers (stopped: 0.50 is under the limit 0.6)",
         ),
         (
             "ouroboros",
             {"passes": [1, 2], "suffixes": [], "inspired": [[1, [2], "added"]]},
-            "3 by the drafter in 2 passes",
+            "2 drafter passes wrote 1 + 2 tokens",
         ),
         (
             "ouroboros",

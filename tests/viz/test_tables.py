@@ -19,7 +19,7 @@ from viz.views import VIEWS
 from .records import HOSTILE, METHODS, changed, hostile, parsed, record
 
 PHASES = ("propose", "verify", "accept", "commit")
-VERDICTS = {fate_label(fate) for fate in (*JUDGED, Fate.CORRECTION, Fate.BONUS)} | {"accepted"}
+VERDICTS = {fate_label(fate) for fate in (*JUDGED, Fate.CORRECTION, Fate.BONUS, Fate.OWN)} | {"accepted"}
 
 
 def made(trace: Trace) -> Iterator[tuple[int, str, dict[str, Any]]]:

@@ -102,4 +102,4 @@ def test_a_record_without_nodes_still_has_its_times() -> None:
     trace = engine(counted_text()).generate([1, 2, 3], "lookahead", record="off", max_new_tokens=12).trace
     assert [view.name for view in VIEWS if view.shows(trace.header)] == ["timeline"]
     data = drawn(trace, timeline.VIEW, len(trace.steps) - 1)["data"]
-    assert sum(sum(data[part]["y"]) for part in range(3)) == 12
+    assert sum(sum(data[part]["y"]) for part in range(4)) == 12

@@ -14,7 +14,7 @@ from viz.views.timeline import VIEW
 from .drawings import drawn
 from .records import METHODS, changed, record, timed
 
-ACCEPTED, CORRECTION, BONUS, REJECTED, FORWARD = range(5)
+ACCEPTED, CORRECTION, BONUS, OWN, REJECTED, FORWARD = range(6)
 EVERY = pytest.mark.parametrize("method", METHODS)
 
 
@@ -24,9 +24,10 @@ def test_bars_are_the_tokens_written(method: str) -> None:
     trace = record(method)
     data = drawn(trace, VIEW, len(trace.steps) - 1)["data"]
     for step in trace.steps:
-        stack = [data[part]["y"][step.index] for part in (ACCEPTED, CORRECTION, BONUS)]
+        stack = [data[part]["y"][step.index] for part in (ACCEPTED, CORRECTION, BONUS, OWN)]
         assert sum(stack) == len(step.emitted)
         assert stack[ACCEPTED] == min(step.accepted, len(step.emitted))
+        assert stack[OWN] == (not step.drafted)
         assert (data[REJECTED]["y"][step.index] is not None) == (stack[CORRECTION] == 1)
     assert all("x" not in data[part] for part in range(FORWARD + len(PHASES)))  # the place in the row is the step
 

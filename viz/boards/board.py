@@ -9,6 +9,7 @@ from decoding.types import Step
 
 from ..cells import (
     PITCH,
+    SYMBOLS,
     WIDE,
     WIDE_CUT,
     Layer,
@@ -36,16 +37,26 @@ _Cell = tuple[int, float, float, int, Fate]  # token, column, row, node, fate
 
 _ABOVE = -0.8  # the upper edge of a board
 # The sign of what the pool did with an n-gram.
-OUTCOMES = {"added": Sign.DOT, "refreshed": Sign.RING, "evicted-oldest": Sign.CROSSED_RING}
-GONE, GAINED = Sign.CROSS, Sign.STAR  # what was dropped, what the target helped to make
+OUTCOMES = {"added": Sign.PLUS, "refreshed": Sign.DOWN, "evicted-oldest": Sign.BOXED_PLUS}
+GONE, GAINED = Sign.MINUS, Sign.STAR  # what was dropped, what the target helped to make
 # The same signs in words, for tables.
 SIGNED = {
-    Sign.DOT: "new",
-    Sign.RING: "refreshed",
-    Sign.CROSSED_RING: "new, the oldest of its key evicted",
-    GONE: "evicted",
+    Sign.PLUS: "new",
+    Sign.DOWN: "known, now the newest",
+    Sign.BOXED_PLUS: "new, in the place of the oldest",
+    GONE: "gone",
     GAINED: "helped by the target",
 }
+
+
+def key(*signs: Sign) -> list[dict[str, str]]:
+    """What signs mean, for a view's own key."""
+    return [{"symbol": SYMBOLS[sign], "colour": "$text", "words": SIGNED[sign]} for sign in signs]
+
+
+def shown_of(shown: int, number: int) -> str:
+    """How many of several rows there was room for; nothing where all are shown."""
+    return f"{shown} of {number} shown" if shown < number else ""
 
 
 def base(left: float, right: float, rows: float, label: str) -> Figure:
@@ -136,7 +147,7 @@ class Board:
 
 def alone(why: str) -> str:
     """What is to be said of a step that guesses nothing."""
-    return f"{why}{why and ': '}the root goes alone"
+    return f"No guess{why and ': '}{why}"
 
 
 def step_columns(step: Step, places: Sequence[int], cut: int) -> dict[str, Value]:

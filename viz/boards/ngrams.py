@@ -13,20 +13,21 @@ from typing import NamedTuple
 
 from decoding.types import Step
 
-from ..cells import PITCH, WIDE, Trace, axis, layout, lifted, line, named_signs, note, packed, points
+from ..cells import PITCH, WIDE, Sign, Trace, axis, layout, lifted, line, named_signs, note, packed, points
 from ..palette import Fate
 from ..run_state import RunState
 from ..tables import Cell, Row, Table, fates_of, outcome_of, texts_of
 from ..view import Figure
-from .board import Board
+from .board import Board, key, shown_of
 from .nodes import Nodes
 
 HELD, NEW = 9, 6  # n-grams shown of the key's, and of those learned
 WIDEST = 8  # tokens shown of an n-gram
-GAP = 5  # columns from the last token on the left to the first one on the right
+GAP, _APART = 5, 8  # columns from the last token on the left to the first one on the right: so many, and behind the key
 KEY, LEARNED, RIGHT, SIZES, NOW = 2, 3, 9, 10, 11  # parts of the figure
 HELD_FOR_KEY = "held for the key"
 _SAMPLES = 16  # points of the line of sizes
+_COUNTED = 4.2  # columns that the words above what was learned need
 
 Ngram = tuple[int, ...]
 
@@ -40,26 +41,36 @@ class Entry(NamedTuple):
     accepted: int
 
 
-def base(label: str, signs_in_words: str, n: int, rows: int) -> Figure:
-    """The figure without a step, for n-grams of `n` tokens behind their key and for so many of them."""
-    right = n + GAP
+def right_of(n: int, apart: int = _APART) -> int:
+    """The column of the first learned token, behind n-grams of `n` tokens and the words above them."""
+    return max(n + GAP, apart)
+
+
+def base(label: str, signs: Sequence[Sign], n: int, right: int, rows: int) -> Figure:
+    """The figure without a step, for n-grams of `n` tokens behind their key and for so many of them; what was learned
+    begins in the column `right`.
+    """
     data = [*Board.layers(), points("lines"), points("lines"), named_signs(8), line("$muted"), points("markers+text")]
     for trace in data[SIZES:]:
         trace |= {"xaxis": "x2", "yaxis": "y2"}
     del data[SIZES]["x"]  # it is given by its first place and the distance of its places
     data[SIZES] |= {"fill": "tozeroy", "fillcolor": "$faint"}
     data[NOW] |= {"textposition": "middle right", "texttemplate": " %{y:,}", "marker": {"size": 6, "color": "$text"}}
-    wide, height = right + n + 1.6, round(PITCH * (rows + 1.8)) + 84
+    wide, height = right + max(n + 1.6, _COUNTED), round(PITCH * (rows + 1.8)) + 84
     share = 56 / height
     own = {"xaxis2": axis(0, 1, range=None, autorange=True, anchor="y2", domain=[0.02, 0.9])}
     own["yaxis2"] = axis(0, 1, range=None, autorange=True, anchor="x2", domain=[0, share], rangemode="tozero")
     yaxis = axis(-0.8, rows + 1.2, down=True, domain=[share, 1])
-    below = rows + 0.8
-    notes = [note(signs_in_words, right + n + 1.4, below, "right"), note("n-grams held in all", -2.0, below, "left")]
-    notes.append(note("after", -0.6, 0, "right"))
+    notes = [note("n-grams held in all", -2.0, rows + 0.8, "left"), note("after", -0.6, 0, "right")]
     figure = layout(height, axis(-2.1, wide), yaxis, annotations=notes, yaxis3=lifted(yaxis), **own)
     least = round(WIDE * (wide + 2.1)) + 16
-    return {"data": data, "layout": figure, "least": least, "label": label}
+    return {"data": data, "layout": figure, "least": least, "label": label, "key": key(*signs)}
+
+
+def count_shown(board: Board, x: float, shown: int, number: int) -> None:
+    """Say below the rows from column `x` on that there are more of them."""
+    if words := shown_of(shown, number):
+        board.outcome(words, x, shown + 0.9)
 
 
 def shown(step: Step, ngrams: Sequence[list[int]], above: int, most: int, *, newest_first: bool) -> list[Entry]:

@@ -41,9 +41,9 @@ def rows(run: RunState, k: int) -> Table:
 
 
 def _chain(run: RunState, k: int) -> tuple[Sequence[float], float, str]:
-    """How sure the drafter was of every token, the bound below which it stops, and why it stopped."""
-    sure, bound = _confidence(run.steps[k]), _params(run.header).threshold
-    return sure, bound, confidence.UNSURE if sure and sure[-1] < bound else ""
+    """How sure the drafter was of every token, the limit below which it stops, and why it stopped."""
+    sure, limit = _confidence(run.steps[k]), _params(run.header).threshold
+    return sure, limit, confidence.why_stopped(sure, limit)
 
 
 SCREEN = Screen(

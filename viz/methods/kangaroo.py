@@ -13,17 +13,15 @@ from ..params import read_params
 from ..run_state import RunState
 from ..tables import Table
 from ..view import Figure, Patch, Picture
-from ..wording import share
 from .base import Screen
 
-# Why a draft ended, by the word in the panel.
+# Why a draft ended, by the word in the panel; the numbers say it where it was "unsure".
 _STOPPED = {
-    "start": "no draft: the prompt has to be read first",
-    "unsure": confidence.UNSURE,
-    "gamma": "stopped: γ tokens are written",
-    "budget": "stopped: no more tokens are asked for",
-    "end": "stopped: an end of text",
-    "interrupted": "stopped: the run was interrupted",
+    "start": "No draft: the prompt has to be read first",
+    "gamma": "Stopped: γ tokens are written",
+    "budget": "Stopped: no more tokens are asked for",
+    "end": "Stopped: an end of text",
+    "interrupted": "Stopped: the run was interrupted",
 }
 
 
@@ -56,15 +54,24 @@ def rows(run: RunState, k: int) -> Table:
 
 
 def _chain(run: RunState, k: int) -> tuple[Sequence[float], float, str]:
-    """How sure the early exit was of every token, the bound below which it stops, and why it stopped."""
+    """How sure the early exit was of every token, the limit below which it stops, and why it stopped."""
     step = run.steps[k]
-    return _confidence(step), _params(run.header).eta, _STOPPED.get(_panel(step).get("stopped", ""), "")
+    sure, limit = _confidence(step), _params(run.header).eta
+    return sure, limit, _why_stopped(run, step)
+
+
+def _why_stopped(run: RunState, step: Step) -> str:
+    stopped = _panel(step).get("stopped", "")
+    if stopped == "unsure":
+        return confidence.why_stopped(_confidence(step), _params(run.header).eta)
+    return _STOPPED.get(stopped, "")
 
 
 def _origin(run: RunState, step: Step) -> str:
-    layer, sure = _panel(step).get("exit_layer", 0), _confidence(step)
+    layer, unsure = _panel(step).get("exit_layer", 0), _panel(step).get("stopped") == "unsure"
     by = f" by the first {'layer' if layer == 1 else f'{layer} layers'}" if layer else " by the early exit"
-    return by + (f", then was unsure ({share(sure[-1])})" if sure and _panel(step).get("stopped") == "unsure" else "")
+    why = _why_stopped(run, step) if unsure else ""
+    return by + (f" ({why[0].lower()}{why[1:]})" if why else "")
 
 
 def _no_guess(run: RunState, step: Step) -> str:

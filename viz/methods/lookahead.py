@@ -12,7 +12,7 @@ from functools import lru_cache
 from decoding.methods.lookahead import LookaheadPanel, LookaheadParams
 from decoding.types import Header, Step
 
-from ..boards import ngrams
+from ..boards import board, ngrams
 from ..boards import window as grid
 from ..boards.board import GONE, OUTCOMES, SIGNED, Board, step_columns
 from ..boards.nodes import Nodes, root
@@ -27,7 +27,6 @@ from ..cells import (
     axis,
     layout,
     lifted,
-    note,
     packed,
     squares,
     texts,
@@ -46,7 +45,6 @@ from .stages import lookahead as on_stage
 
 _SHOWN = 4  # of the pool's guesses, beside the window
 _LEGIBLE = 26  # columns beyond which cells hold no text
-_SIGNS = "● new  ○ known  ⊗ new for old"
 
 
 def _params(header: Header) -> LookaheadParams:
@@ -96,19 +94,18 @@ def window_base(run: RunState) -> Figure:
     data[grid.CURRENT] |= {"y": rows_of_guesses}
     data[grid.SIGNS] |= {"y": rows_of_guesses}
     data[grid.NOTE] |= {"x": [length + 0.7], "y": [first]}
-    ages: dict[float, str] = {N - 1 - age: f"age {age}" for age in range(1, N)}
-    ages[N - 1] = "answers"
-    named: dict[float, str] = {N - 0.4: "to pool", first: "guesses"}
-    rows = axis(-0.7, first + _SHOWN - 0.3, down=True) | ticks({**ages, **named})
+    lines: dict[float, str] = {level: _line(N, level) for level in range(N - 1)}
+    named: dict[float, str] = {N - 1: "answers", N - 0.4: "to pool", first: "guesses"}
+    rows = axis(-0.7, first + _SHOWN - 0.3, down=True) | ticks({**lines, **named})
     places = {0.0: "root"} | {x: f"+{x}" for x in range(1, W + N - 1) if text or x % 10 == 0}
-    xaxis = axis(-0.7, W + N - 0.1, side="top") | ticks(places)
-    key = note(f"pool: {_SIGNS}", W + N - 0.3, first - 0.8, "right")
+    xaxis = axis(-0.7, W + N - 0.1, side="top", tickangle=0) | ticks(places)
     height = round(30 + PITCH * (N + _SHOWN + 1.4))
     return {
         "data": data,
-        "layout": layout(height, xaxis, rows, margin=grid.MARGIN, yaxis3=lifted(rows), annotations=[key]),
+        "layout": layout(height, xaxis, rows, margin=grid.MARGIN, yaxis3=lifted(rows)),
         "least": 66 + PITCH * (W + N) if text else 600,
-        "look_for": "Rows move up as steps pass, and each diagonal becomes an n-gram of the pool.",
+        "look_for": "Lines move up as steps pass, and each diagonal becomes an n-gram of the pool.",
+        "key": board.key(*OUTCOMES.values()),
     }
 
 
@@ -147,10 +144,10 @@ def window_rows(run: RunState, k: int) -> Table:
     sizes, place = tuple(map(len, levels)), step.start - 1  # of the root
     found = list[Row]()
     if step.tokens:
-        found.append(Row((text_of(run, step.tokens[0]), f"age {len(levels)}", place, "root", None), 0))
+        found.append(Row((text_of(run, step.tokens[0]), _line(N, N - 1 - len(levels)), place, "root", None), 0))
     fed = (token for level in levels for token in level)
     for at_node, (token, column, row) in enumerate(zip(fed, *_places(N, sizes), strict=True), start=1):
-        found.append(Row((text_of(run, token), f"age {N - 1 - row}", place + column, "window cell", None), at_node))
+        found.append(Row((text_of(run, token), _line(N, row), place + column, "window cell", None), at_node))
     pooled = _pooled(run, k, sizes, len(new))
     for i, (token, words) in enumerate(zip(new, pooled, strict=True)):
         cells = (text_of(run, token), "answers", place + len(levels) + i, grid.ANSWER, words)
@@ -171,6 +168,13 @@ def _pooled(run: RunState, k: int, sizes: tuple[int, ...], columns: int) -> list
     for key, ngram, became in _inserted(step)[:columns]:
         pooled.append({"commit": f"{texts_of(run, [key, *ngram])}: {SIGNED[OUTCOMES[became]]}"})
     return pooled
+
+
+def _line(N: int, level: int) -> str:
+    """What a line of the window is called, counted from the top."""
+    if level == N - 2:
+        return "new line"
+    return f"line {level + 1}" if level else "oldest line"
 
 
 def _end(sizes: tuple[int, ...], column: int) -> int:
@@ -240,8 +244,9 @@ def _size(params: LookaheadParams) -> tuple[int, int, int]:
 def pool_base(run: RunState) -> Figure:
     """The pool without a step."""
     n, held, new = _size(_params(run.header))
-    figure = ngrams.base("N-gram pool", f"{_SIGNS}  ✕ gone", n, max(held, new))
-    data, right = figure["data"], n + ngrams.GAP
+    right = ngrams.right_of(n)
+    figure = ngrams.base("N-gram pool", (*OUTCOMES.values(), GONE), n, right, max(held, new))
+    data = figure["data"]
     data[ngrams.KEY] |= {"x": [0], "y": [0], "nodes": [0], "fate": [Fate.ROOT]}
     places = [(right + i, y) for y in range(1, new + 1) for i in range(n + 1)]
     fates = [Fate.PROMPT if x == right else Fate.EXPLORED for x, _ in places]
@@ -252,25 +257,28 @@ def pool_base(run: RunState) -> Figure:
 
 def pool_frame(run: RunState, k: int) -> Patch:
     """The n-grams of the step's root, and those that the window gave."""
-    params, step, board = _params(run.header), run.steps[k], Board()
+    params, step, drawn = _params(run.header), run.steps[k], Board()
     n, held, new = _size(params)
+    right = ngrams.right_of(n)
     key, guesses, inserted = root(step), _panel(step).get("guesses", []), _inserted(step)
-    board.outcome(_asked(params, step), 0.7, 0)
+    drawn.outcome(_asked(params, step), 0.7, 0)
     signs = _signs_of_held(guesses, [ngram for of, ngram, _ in inserted if of == key], params.G)
     for row, entry in enumerate(ngrams.shown(step, guesses, 0, held, newest_first=False), start=1):
-        ngrams.draw(board, entry, row, n)
-        board.label(_since(run, k, entry), 0.4, row)
+        ngrams.draw(drawn, entry, row, n)
+        drawn.label(_since(run, k, entry), 0.4, row)
         if entry.number in signs:
-            board.mark(signs[entry.number], n + 0.8, row)
+            drawn.mark(signs[entry.number], n + 0.8, row)
+    ngrams.count_shown(drawn, 0.5, min(held, len(guesses)), len(guesses))
+    ngrams.count_shown(drawn, right - 0.5, min(new, len(inserted)), len(inserted))
     if inserted:
-        board.outcome(_counted(inserted), n + ngrams.GAP - 0.5, 0)
-    data = [*board.patch(step), {}, {}, {}, *ngrams.sizes(run, k, _held)]
+        drawn.outcome(_counted(inserted), right - 0.5, 0)
+    data = [*drawn.patch(step), {}, {}, {}, *ngrams.sizes(run, k, _held)]
     shown = inserted[:new]
     tokens = [token for first, ngram, _ in shown for token in (first, *(ngram + [-1] * n)[:n])]
-    fewer: Trace = {} if len(shown) == new else {"x": packed([n + ngrams.GAP + i for i in range(n + 1)] * len(shown))}
+    fewer: Trace = {} if len(shown) == new else {"x": packed([right + i for i in range(n + 1)] * len(shown))}
     data[ngrams.KEY] = {"text": {**node("token", 0, 1), "cut": WIDE_CUT}}
     data[ngrams.LEARNED] = {"text": texts(tokens, WIDE_CUT), **fewer}
-    fewer = fewer and {"x": packed([2 * n + ngrams.GAP + 0.9] * len(shown))}
+    fewer = fewer and {"x": packed([right + n + 0.9] * len(shown))}
     data[ngrams.RIGHT] = {"sign": packed([OUTCOMES[outcome] for _, _, outcome in shown]), **fewer}
     return {"data": data}
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from decoding.methods.medusa import MedusaPanel
-from decoding.types import Step
+from decoding.methods.medusa import MedusaPanel, MedusaParams
+from decoding.types import Header, Step
 
 from ..boards.board import Board
-from ..cells import PITCH, Sign, axis, layout, lifted, points, ticks
+from ..cells import PITCH, SYMBOLS, Sign, axis, layout, lifted, points, ticks
 from ..fates import emitted_fates
 from ..panels import read_panel
+from ..params import read_params
 from ..run_state import RunState
 from ..sources import parse
 from ..tables import Cell, Row, Table, fate_label, fate_of, text_of
@@ -18,10 +19,10 @@ from ..view import Figure, Patch, Picture
 from ..wording import count
 from .base import Screen
 
-_RANKS, _HEADS = 14, 12  # shown
+_MOST_RANKS, _HEADS = 14, 12  # shown
 _WIDE = 1.75  # a head's place is wider than a cell: few heads, and their tokens' texts stand out
 _WRITTEN = -1.5  # the row of what was written
-_MARKS = 6  # part of the figure: rings around what was written
+_MARKS = 6  # part of the figure: frames around what was written
 _OF_RANK = (0.9, 0.3, 0.3)  # weights of a head's first guesses, of which no probability is recorded
 
 
@@ -29,39 +30,48 @@ def _panel(step: Step) -> MedusaPanel:
     return read_panel(MedusaPanel, step.panel)
 
 
+def _ranks(header: Header) -> int:
+    """Rows of ranks that the tree can fill, as far as they are shown."""
+    return min(_MOST_RANKS, read_params(MedusaParams, header).ranks)
+
+
 def base(run: RunState) -> Figure:
     """Heads by ranks without a step."""
+    shown = _ranks(run.header)
     data = [*Board.layers(), *[points("markers") for _ in range(5)]]
     data[_MARKS] |= {"size": 30}
     names: dict[float, str] = {head: f"head {head}" for head in range(1, _HEADS + 1)}
-    ranks: dict[float, str] = {rank: f"rank {rank}" for rank in range(_RANKS)} | {_WRITTEN: "written"}
-    yaxis = axis(-2.4, _RANKS + 0.4, down=True) | ticks(ranks)
+    yaxis = axis(-2.4, shown + 0.4, down=True) | ticks({_WRITTEN: "written"})
     xaxis = axis(0.3, 6.7, side="top") | ticks(names)
     margin = {"l": 58, "r": 8, "t": 22, "b": 4, "pad": 2}
-    figure = layout(round(PITCH * (_RANKS + 2.8)) + 26, xaxis, yaxis, margin=margin, yaxis3=lifted(yaxis))
-    key = [{"symbol": "circle-open", "colour": "$text", "words": "a head's guess that was written"}]
+    figure = layout(round(PITCH * (shown + 2.8)) + 26, xaxis, yaxis, margin=margin, yaxis3=lifted(yaxis))
+    key = [{"symbol": SYMBOLS[Sign.FRAME], "colour": "$text", "words": "a head's guess that was written"}]
     more: Figure = {"least": round(66 + _WIDE * PITCH * 6), "label": "Heads and ranks", "key": key}
     return {"data": data, "layout": figure, **more}
 
 
 def frame(run: RunState, k: int) -> Patch:
-    """Every guess of every head that the tree uses; a ring around what was written."""
+    """Every guess of every head that the tree uses; a frame around what was written."""
     step, board = run.steps[k], Board()
-    guesses, beyond = _by_head_and_rank(step, _RANKS, _HEADS)
+    shown = _ranks(run.header)
+    guesses, beyond = _by_head_and_rank(step, shown, _HEADS)
     for (head, rank), node in sorted(guesses.items()):
         board.guess(node, head, rank)
     for head, hit in enumerate(_panel(step).get("hits", [])[:_HEADS], start=1):
         if hit is not None and (head, hit) in guesses:
-            board.mark(Sign.RING, head, hit)
+            board.mark(Sign.FRAME, head, hit)
     for x, (token, fate) in enumerate(zip(step.emitted, emitted_fates(step), strict=True), start=1):
         if x <= _HEADS:
             board.learned(token, x, _WRITTEN, fate)
     if beyond:
-        board.outcome(f"and {beyond} guesses of higher ranks", 0.4, _RANKS)
+        board.outcome(f"and {beyond} guesses of higher ranks", 0.4, shown)
     if len(step.tokens) < 2:
         board.outcome(_no_guess(run, step), 0.4, 0)
     heads = min(_HEADS, max(1, _panel(step).get("heads", 1)))
-    return {"data": board.patch(step), "layout": {"xaxis": {"range": [0.3, heads + 0.7]}}}
+    lowest = max((rank for _, rank in guesses), default=-1)
+    named = {_WRITTEN: "written"} | {rank: f"rank {rank}" for rank in range(lowest + 1)}
+    yaxis = {"tickvals": [*named], "ticktext": {"strings": [*named.values()]}}
+    return {"data": board.patch(step), "layout": {"xaxis": {"range": [0.3, heads + 0.7]}, "yaxis": yaxis}}
 
 
 def rows(run: RunState, k: int) -> Table:

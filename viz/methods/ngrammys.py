@@ -8,7 +8,7 @@ from decoding.methods.ngrammys import NGrammysPanel, NGrammysParams, NGrammysRow
 from decoding.types import Header, Step
 
 from ..boards import board
-from ..boards.board import Board, alone
+from ..boards.board import Board, alone, shown_of
 from ..boards.nodes import Nodes
 from ..palette import Fate
 from ..panels import read_panel
@@ -21,6 +21,7 @@ from ..wording import count
 from .base import Screen
 
 _ROWS, _WIDEST = 24, 12  # rows shown, and tokens of a row
+_WORDS = 13.2  # columns that the words above them need
 _OF_RANK = (0.9, 0.3, 0.3)  # weights of the first unigrams, of which no probability is recorded
 
 
@@ -36,7 +37,7 @@ def base(run: RunState) -> Figure:
     """The rows without a step."""
     params = _params(run.header)
     rows, deep = min(_ROWS, params.k), min(_WIDEST, params.w)
-    return board.base(-4.3, deep + 3.6, rows + 0.8, "Rows of guesses")
+    return board.base(-4.3, max(deep + 3.6, _WORDS), rows + 1.4, "Rows of guesses")
 
 
 def frame(run: RunState, k: int) -> Patch:
@@ -46,7 +47,9 @@ def frame(run: RunState, k: int) -> Patch:
     if step.tokens:
         board.context(step.tokens[0], 0, 0, Fate.ROOT, 0)
         board.outcome(_found(run, step), 0.7, 0)
-    for y, (row, chain) in enumerate(_chains(run, step, nodes)[:_ROWS], start=1):
+    chains = _chains(run, step, nodes)
+    given = len(chains)
+    for y, (row, chain) in enumerate(chains[:_ROWS], start=1):
         board.label(_strategy(row), 0.4, y)
         for x, node in enumerate(chain[:deep], start=1):
             if node > 0 and node not in drawn:
@@ -54,6 +57,8 @@ def frame(run: RunState, k: int) -> Patch:
                 board.guess(node, x, y)
         if accepted := nodes.accepted(chain):
             board.outcome(f"{accepted} accepted", min(deep, len(chain)) + 0.7, y)
+    if words := shown_of(min(_ROWS, given), given):
+        board.outcome(words, 0.5, _ROWS + 0.9)
     return {"data": board.patch(step)}
 
 
@@ -95,7 +100,9 @@ def _found(run: RunState, step: Step) -> str:
     number = count(len(panel["rows"]), "row")
     if "matches" not in panel:
         return number
-    return f"{number}; the end of the text stood in it {count(panel['matches'], 'time')} before"
+    if not panel["matches"]:
+        return f"{number}; the text's ending did not occur before"
+    return f"{number}; the text's ending occurred {count(panel['matches'], 'time')} before"
 
 
 def _consecutive(step: Step, tokens: Sequence[int], first: int) -> list[int]:

@@ -21,7 +21,7 @@ from ..wording import count
 from .base import Screen
 
 _BACK = 512  # steps in which the origin of a phrase is looked for
-_PASSES = 12  # of the drafter that are shown
+_PASSES, _APART = 4, 10  # passes of the drafter that are shown, and columns that their words need
 
 
 def _params(header: Header) -> OuroborosParams:
@@ -38,10 +38,14 @@ def _size(header: Header) -> tuple[int, int]:
     return min(ngrams.WIDEST, params.N - 1), min(ngrams.HELD, max(1, params.K))
 
 
+def _right(n: int) -> int:
+    return ngrams.right_of(n, _APART)
+
+
 def base(run: RunState) -> Figure:
     """The figure without a step."""
     n, held = _size(run.header)
-    figure = ngrams.base("Phrase pool", "☆ helped by the target", n, max(held, ngrams.NEW))
+    figure = ngrams.base("Phrase pool", (GAINED,), n, _right(n), max(held, ngrams.NEW))
     return figure | {"draws": [Fate.INSPIRED]}
 
 
@@ -49,6 +53,7 @@ def frame(run: RunState, k: int) -> Patch:
     """The phrases behind the draft, and those that the target's answers made."""
     step, panel, board = run.steps[k], _panel(run.steps[k]), Board()
     n, held = _size(run.header)
+    right = _right(n)
     last, key = _last_drafted(step)
     if step.tokens:
         board.context(key, 0, 0, Fate.PROPOSED if last else Fate.ROOT, last)
@@ -59,10 +64,12 @@ def frame(run: RunState, k: int) -> Patch:
         board.label(_since(run, k, (key, *entry.ngram)), 0.4, row)
     for row, (words, phrase) in enumerate(_helped(step)[: ngrams.NEW], start=1):
         for i, token in enumerate(phrase[: n + 1]):
-            board.learned(token, n + ngrams.GAP + i, row, Fate.PROMPT if i == 0 else Fate.INSPIRED)
-        board.mark(GAINED, n + ngrams.GAP - 0.8, row)
-        board.outcome(words, n + ngrams.GAP + min(n + 1, len(phrase)) - 0.3, row)
-    board.outcome(_counted(step), n + ngrams.GAP - 0.5, 0)
+            board.learned(token, right + i, row, Fate.PROMPT if i == 0 else Fate.INSPIRED)
+        board.mark(GAINED, right - 0.8, row)
+        board.outcome(words, right + min(n + 1, len(phrase)) - 0.3, row)
+    ngrams.count_shown(board, 0.5, len(entries), len(panel.get("suffixes", [])))
+    ngrams.count_shown(board, right - 0.5, min(ngrams.NEW, len(_helped(step))), len(_helped(step)))
+    board.outcome(_counted(step), right - 0.5, 0)
     return {"data": [*board.patch(step), {}, {}, {}, *ngrams.sizes(run, k, _held)]}
 
 
@@ -86,10 +93,13 @@ def _last_drafted(step: Step) -> tuple[int, int]:
 
 
 def _passes(step: Step) -> str:
-    """How many tokens the drafter wrote, and in which passes."""
+    """How many tokens the drafter wrote in each of its passes."""
     passes = _panel(step).get("passes", [])
-    shown = " ".join(map(str, passes[:_PASSES]))
-    return f"{len(_drafted(step))} drafted in {count(len(passes), 'pass', 'passes')}: {shown}"
+    if not passes:
+        return "no drafter pass"
+    shown = " + ".join(map(str, passes[:_PASSES])) + (" + …" if len(passes) > _PASSES else "")
+    tokens = "token" if sum(passes) == 1 else "tokens"
+    return f"{count(len(passes), 'drafter pass', 'drafter passes')} wrote {shown} {tokens}"
 
 
 def _helped(step: Step) -> list[tuple[str, ngrams.Ngram]]:
@@ -172,9 +182,9 @@ def _inspired_nodes(run: RunState, k: int) -> Set[int]:
 
 def _origin(run: RunState, step: Step) -> str:
     kinds = Counter(parse(source)[0] for source in step.sources)
-    passes, phrases = len(_panel(step).get("passes", [])), len(_panel(step).get("suffixes", []))
-    drafted = f": {kinds['draft']} by the drafter" + (f" in {count(passes, 'pass', 'passes')}" if passes else "")
-    return drafted + (f", {kinds['pool']} from {count(phrases, 'phrase')} behind them" if kinds["pool"] else "")
+    phrases = count(len(_panel(step).get("suffixes", [])), "phrase")
+    drafted = _passes(step) if _panel(step).get("passes") else f"{kinds['draft']} by the drafter"
+    return f": {drafted}" + (f", {kinds['pool']} from {phrases} behind them" if kinds["pool"] else "")
 
 
 def _learned(run: RunState, step: Step) -> str:

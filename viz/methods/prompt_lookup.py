@@ -23,6 +23,7 @@ from .base import Screen
 
 _BEFORE = 2  # tokens shown in front of a match
 _NOW, _WRITTEN = 2.4, 3.6  # rows of the text and of what the target wrote
+_WORDS = 15.5  # columns that the words above them need
 _SOURCES = {"reference": "copied from place {0} of the reference"}
 
 
@@ -43,7 +44,7 @@ def _shown(header: Header) -> tuple[int, int]:
 def base(run: RunState) -> Figure:
     """The two places in the text without a step."""
     n, K = _shown(run.header)
-    return board.base(-n - _BEFORE - 2.9, K + 1.5, 4.5, "The copied place")
+    return board.base(-n - _BEFORE - 3.2, max(K + 1.5, _WORDS - n - _BEFORE), 4.5, "The copied place")
 
 
 def frame(run: RunState, k: int) -> Patch:
@@ -52,8 +53,8 @@ def frame(run: RunState, k: int) -> Patch:
     widest, K = _shown(run.header)
     left = -widest - _BEFORE
     guesses = range(1, len(step.tokens))
-    board.label("the text now", left - 0.4, _NOW)
-    board.label("the target", left - 0.4, _WRITTEN)
+    board.label("the text now", left - 0.6, _NOW)
+    board.label("the target", left - 0.6, _WRITTEN)
     for back in range(min(-left + 1, step.start)):
         place = step.start - 1 - back
         board.context(run.ids[place], -back, _NOW, Fate.PROMPT if back else Fate.ROOT, -1 if back else 0)
@@ -65,7 +66,7 @@ def frame(run: RunState, k: int) -> Patch:
         board.alone(SCREEN.why_no_guess(run, step), left)
         return {"data": board.patch(step)}
     board.outcome(copy.where, left, 0)
-    board.label("stood before", left - 0.4, 1)
+    board.label("stood before", left - 0.6, 1)
     behind = range(1 - len(copy.ending), 1)
     for x, token in zip(behind, copy.ending, strict=True):
         board.context(token, x, 1, Fate.PROMPT)

@@ -22,6 +22,8 @@ from .base import Screen
 
 _DEEPEST, _ENDING, _BRANCHES = 12, 4, 7  # depths shown of the tree, tokens of the ending that was found, and branches
 
+_WORDS = 10  # columns that the words above the tree need
+
 
 def _length(header: Header) -> int:
     """How deep the tree can be."""
@@ -34,7 +36,7 @@ def _panel(step: Step) -> RestPanel:
 
 def base(run: RunState) -> Figure:
     """The hits without a step."""
-    right = min(_DEEPEST, _length(run.header)) + 3.4
+    right = max(min(_DEEPEST, _length(run.header)) + 3.4, _WORDS)
     return board.base(-_ENDING - 0.6, right, _BRANCHES + 1.4, "Datastore hits")
 
 

@@ -49,7 +49,11 @@ _SPEED = Row(
     "Tokens written after the first step, which reads the prompt, divided by the time of those steps.",
     digits=1,
 )
-_MEAN = Row("mean_acceptance_length", "Mean acceptance length", "New tokens divided by steps; one step at a time is 1.")
+_MEAN = Row(
+    "mean_acceptance_length",
+    "Tokens per step",
+    "New tokens divided by steps; without speculation it is 1. vLLM calls it the mean acceptance length.",
+)
 _RATE = Row("draft_acceptance_rate", "Draft acceptance rate", "Accepted guesses divided by drafted ones.", **_PERCENT)
 _VERIFIED = Row(
     "draft_acceptance_rate",
@@ -65,8 +69,9 @@ _HIT = Row(
 _COMMON = (
     Row(
         "fed_per_token",
-        "Fed tokens per new token",
-        "Rows that went through the target, the prompt included, divided by new tokens: what the text cost in work.",
+        "Tokens the target processed per new token",
+        "Tokens that went through the target, prompt and guesses included, divided by new tokens: the work for the "
+        "text.",
     ),
     Row("step_ms", "Time per step", "The time of all steps after the first, divided by their number.", " ms"),
     Row("prefill_ms", "Prefill", "The time of the first step, which reads the prompt.", " ms", 1),
@@ -268,7 +273,7 @@ VIEW = View(
     name="counters",
     label="Counters",
     kind="numbers",
-    look_for="Tokens per step show how often guesses hold; fed tokens show what the guessing costs.",
+    look_for="Tokens per step show how often guesses hold; tokens the target processed, what the guessing costs.",
     base=base,
     frame=frame,
 )

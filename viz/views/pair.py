@@ -39,7 +39,12 @@ WORDS = {
     "liked": "the target's choice here was the drafter's {rank}, q {q}",
     "unliked": "the target's choice here was not among the drafter's best{count}",
 }
-FATES = {Fate.ACCEPTED: "accepted", Fate.REJECTED: "rejected", Fate.MATCHED: "right, but not the one used"}
+FATES = {
+    Fate.ACCEPTED: "accepted",
+    Fate.REJECTED: "rejected",
+    Fate.MATCHED: "right, but after a wrong one",
+    Fate.TWIN: "accepted in another row",
+}
 _GREEDY = "A guess holds where it is the target's longest bar, however sure the drafter was."
 _LIGHT = "this run was recorded without probabilities: record it in full to see them"
 

@@ -71,7 +71,7 @@ def picture(run: RunState, k: int) -> Figure:
     legend = [
         _points([None], [None], "markers", name=MEANINGS[fate].label, showlegend=True)
         | {"marker": {"symbol": MEANINGS[fate].symbol, "color": MEANINGS[fate].colour, "size": 8}}
-        for fate in (Fate.PROMPT, Fate.ACCEPTED, Fate.CORRECTION, Fate.BONUS)
+        for fate in (Fate.PROMPT, Fate.ACCEPTED, Fate.CORRECTION, Fate.BONUS, Fate.OWN)
     ]
     layout = {
         "height": max(160, 84 - 30 * min(y)),

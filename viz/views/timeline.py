@@ -13,7 +13,12 @@ from ..palette import MEANINGS, PHASES, Fate
 from ..run_state import RunState
 from ..view import Figure, Patch, View
 
-_WRITTEN = ((Fate.ACCEPTED, "$accepted", ""), (Fate.CORRECTION, "$correction", "."), (Fate.BONUS, "$bonus", "-"))
+_WRITTEN = (
+    (Fate.ACCEPTED, "$accepted", ""),
+    (Fate.CORRECTION, "$correction", "."),
+    (Fate.BONUS, "$bonus", "-"),
+    (Fate.OWN, "$own", "|"),
+)
 _PREFILL = len(_WRITTEN) + 1 + len(PHASES)  # trace
 _FROM: Phase = "accept"
 _TOP, _SPLIT = 0.92, 0.48  # of the figure's height: the upper half's top, and where the lower half ends

@@ -62,9 +62,9 @@ def base(run: RunState) -> Figure:
         points("markers+text", textfont=small | {"style": "italic"}, **beneath),
         labels("right") if screen.notes_follow else points("text", textposition="bottom center", textfont=quiet),
     ]
-    places = [*range(1, _WIDEST + 1), 16, 24, 32, 48, 64, 96, 128]
+    along = _depth_names(run.header, deepest)
     x = axis(-0.4, deepest + 1.5, showticklabels=True, tickmode="array")
-    x |= {"tickvals": [0, *places], "ticktext": ["root", *(f"{screen.depth_name}{place}" for place in places)]}
+    x |= {"tickvals": [*along], "ticktext": [*along.values()]}
     y = axis(-1, _LEAST, down=True, showticklabels=screen.row_name is not None, tickmode="array")
     margin = {"l": 76 if y["showticklabels"] else 12, "r": 8, "t": 8, "b": 24}
     height = 220 if screen.chain else 380
@@ -88,7 +88,9 @@ def frame(run: RunState, k: int) -> Patch:
     depths = tree.depths(step.parents)
     depth = max([depths[node] for node in guesses], default=0)
     if depth > _deepest(run.header):
-        changed["xaxis"] = {"range": [-0.4, depth + 1.5]}
+        along = _depth_names(run.header, depth)
+        changed["xaxis"] = {"range": [-0.4, depth + 1.5], "tickvals": [*along]}
+        changed["xaxis"]["ticktext"] = {"strings": [*along.values()]}
     if names := _row_names(run.header, step, known):
         changed["yaxis"] |= {"tickvals": [row for row, _ in names], "ticktext": {"strings": [n for _, n in names]}}
     likely = weights(run.header, step, guesses)
@@ -203,6 +205,13 @@ def _room(known: Sequence[int | None]) -> list[float]:
 def _deepest(header: Header) -> int:
     """How deep the figure is from the beginning."""
     return min(_WIDEST, screen_of(header).depth(header))
+
+
+def _depth_names(header: Header, deepest: int) -> dict[int, str]:
+    """The names of depths: of those that guesses have, since behind them the target is alone."""
+    places = [*range(1, _WIDEST + 1), 16, 24, 32, 48, 64, 96, 128]
+    name = screen_of(header).depth_name
+    return {0: "root"} | {place: f"{name}{place}" for place in places if place <= deepest}
 
 
 def weights(header: Header, step: Step, guesses: Sequence[int]) -> dict[int, float]:

@@ -8,6 +8,7 @@ import { el, prefersCalm } from "../dom/elements.js";
 /** @import { View } from "../types.d.ts" */
 
 const REST_MS = 500; // between two drawings of a live run's charts
+const FRAME = 34; // pixels of a card around its figure
 const PATIENCE_MS = 1000; // the same while no later step comes
 
 export class Cards {
@@ -166,7 +167,17 @@ export class Cards {
     this.resized();
   }
 
+  // A figure that is wider than its column is given all columns; on a narrow page its card scrolls.
+  spread() {
+    const columns = getComputedStyle(this.grid).gridTemplateColumns.split(" ").map(parseFloat);
+    for (const { node, view } of this.cards.values()) {
+      const wide = columns.length > 1 && Number(view.base.least ?? 0) + FRAME > columns[0];
+      node.classList.toggle("ss-spread", wide);
+    }
+  }
+
   resized() {
+    this.spread();
     this.player.change({ size: this.player.state.size + 1 });
   }
 

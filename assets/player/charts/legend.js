@@ -95,6 +95,9 @@ export const viewKey = (view) => {
 const SYMBOLS = {
   "circle": "M6 6m-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0", "square": "M2 2h8v8H2z", "diamond": "M6 1l5 5-5 5-5-5z",
   "x": "M2 2l8 8M10 2l-8 8", "hash": "M4 1v10M8 1v10M1 4h10M1 8h10",
+  "cross": "M4.5 1h3v3.5h3.5v3h-3.5v3.5h-3v-3.5h-3.5v-3h3.5z", "line-ew": "M1 6h10",
+  "square-cross": "M1.5 1.5h9v9h-9zM6 1.5v9M1.5 6h9", "octagon": "M4 1h4l3 3v4l-3 3h-4l-3-3v-4z",
+  "triangle-up": "M6 1.5l5 8.5h-10z", "triangle-down": "M6 10.5l5-8.5h-10z",
   "star": "M6 .5l1.6 3.6 3.9.4-2.9 2.6.8 3.9L6 9l-3.4 2 .8-3.9L.5 4.500l3.900-.4z",
 };
 

@@ -7,10 +7,13 @@ import { fillTemplate } from "../text/words.js";
 /** @import { RunRecord } from "../stream/record.js" */
 /** @import { Header, Distribution, Nodes, Numbers, PairDetail, Patch, Spot, StepLine } from "../types.d.ts" */
 
-const { ACCEPTED, REJECTED, MATCHED, EXPLORED } = FATE;
+const { ACCEPTED, REJECTED, MATCHED, EXPLORED, TWIN } = FATE;
 
 /** @type {{ [fate: number]: string }} */
-const JUDGED = { [ACCEPTED]: "accepted", [REJECTED]: "rejected", [MATCHED]: "right, but not the one used" };
+const JUDGED = {
+  [ACCEPTED]: "accepted", [REJECTED]: "rejected", [MATCHED]: "right, but after a wrong one",
+  [TWIN]: "accepted in another row",
+};
 
 /**
  * @typedef {[token: number, p: number]} Share

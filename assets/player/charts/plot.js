@@ -1,6 +1,7 @@
 // One plotly chart: drawn while its view is open and on the screen, and let go of entirely when it is closed.
 import { Cells } from "./cells.js";
 import { asTraces, nodesOf } from "./layers.js";
+import { enlarged } from "./scale.js";
 import { Marks } from "./marks.js";
 import { el } from "../dom/elements.js";
 import { fateCounts, isJudged } from "../stream/fates.js";
@@ -54,7 +55,7 @@ export class Plot {
     const wanted = [record.version, theme, width, this.height(), this.shown(),
       record.steps[state.step]?.thin].join("|");
     if (this.drawn !== wanted) {
-      const figure = frames.figure(this.view, state.step, state.phase, theme, state.pin);
+      const figure = enlarged(frames.figure(this.view, state.step, state.phase, theme, state.pin), this.scale());
       this.figure = figure;
       const layout = this.layout(figure, width);
       const rest = this.cells.rest(figure);
@@ -81,9 +82,23 @@ export class Plot {
   }
 
   height() {
+    const own = this.view.base.layout?.height ?? 320;
     const card = this.box.closest(".ss-card.ss-filled");
-    if (card) return Math.max(240, card.clientHeight - this.box.offsetTop - CHIP_ROOM);
-    return this.view.base.layout?.height ?? 320;
+    if (!card) return own;
+    return this.cells.any ? own * this.scale() : Math.max(240, this.room(card));
+  }
+
+  /** @param {Element} card */
+  room(card) {
+    return card.clientHeight - this.box.offsetTop - CHIP_ROOM;
+  }
+
+  // How much larger cells, with their words and signs, are on the full screen: as much as all of them have room for.
+  scale() {
+    const card = this.box.closest(".ss-card.ss-filled");
+    const { least, layout } = this.view.base;
+    if (!card || !this.cells.any || !least) return 1;
+    return Math.max(1, Math.min(this.room(card) / (layout?.height ?? 320), this.box.clientWidth / least));
   }
 
   /**

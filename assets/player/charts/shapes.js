@@ -6,6 +6,12 @@ const CORNER = [[0, 1], [1, 2], [2, 1]]; // of a cross that stands on two tips; 
 const CROSS = [0, 1, 2, 3].flatMap((turns) => CORNER.map(([across, down]) =>
   [[across, down], [down, -across], [-across, -down], [-down, across]][turns]));
 
+const SIDE = 2 / Math.sqrt(3); // of a triangle, half of it
+const PLUS = [0, 1, 2, 3].flatMap((turns) => [[0.4, -1.2], [0.4, -0.4], [1.2, -0.4]].map(([across, down]) =>
+  [[across, down], [-down, across], [-across, -down], [down, -across]][turns]));
+const RIM = Array.from({ length: 8 }, (_, i) => (Math.PI * (2 * i + 1)) / 8).map((turn) =>
+  [Math.sin(turn), Math.cos(turn)]);
+
 /** @param {number[][]} points */
 const path = (points) => `M${points.map((point) => point.join(" ")).join("L")}Z`;
 
@@ -32,6 +38,13 @@ const circle = (x, y, r) => `M${x + r} ${y}A${r} ${r} 0 1 1 ${x - r} ${y}A${r} $
 const SHAPES = {
   circle,
   square: (x, y, r) => `M${x - r} ${y - r}h${2 * r}v${2 * r}h${-2 * r}Z`,
+  cross: (x, y, r) => path(PLUS.map((point) => scaled(point, x, y, r))),
+  octagon: (x, y, r) => path(RIM.map((point) => scaled(point, x, y, r))),
+  "triangle-up": (x, y, r) => path([[x - SIDE * r, y + r / 2], [x + SIDE * r, y + r / 2], [x, y - r]]),
+  "triangle-down": (x, y, r) => path([[x - SIDE * r, y - r / 2], [x + SIDE * r, y - r / 2], [x, y + r]]),
+  "line-ew": (x, y, r) => `M${x + 1.4 * r} ${y}h${-2.8 * r}`,
+  "square-cross": (x, y, r) =>
+    `M${x - r} ${y - r}h${2 * r}v${2 * r}h${-2 * r}ZM${x - r} ${y}h${2 * r}M${x} ${y - r}v${2 * r}`,
   diamond: (x, y, r) => path([[x + 1.3 * r, y], [x, y + 1.3 * r], [x - 1.3 * r, y], [x, y - 1.3 * r]]),
   x: (x, y, r) => path(CROSS.map((point) => scaled(point, x, y, 0.4 * Math.SQRT2 * r))),
   star: (x, y, r) => path(TIPS.map((point, i) => scaled(point, x, y, 1.4 * r * (i % 2 ? 0.382 : 1)))),

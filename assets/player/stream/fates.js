@@ -4,7 +4,7 @@
 
 export const FATE = {
   PROPOSED: 0, ROOT: 1, ACCEPTED: 2, REJECTED: 3, MATCHED: 4, EXPLORED: 5, CORRECTION: 6, BONUS: 7, INSPIRED: 8,
-  PROMPT: 9,
+  PROMPT: 9, OWN: 10, TWIN: 11,
 };
 
 /** @type {Phase[]} */
@@ -14,7 +14,7 @@ export const PHASES = ["propose", "verify", "accept", "commit"];
 export const isJudged = ({ phase }) => PHASES.indexOf(phase) >= PHASES.indexOf("accept");
 
 // Until the target has judged them, guesses are only guesses.
-const JUDGEMENTS = new Set([FATE.ACCEPTED, FATE.REJECTED, FATE.MATCHED]);
+const JUDGEMENTS = new Set([FATE.ACCEPTED, FATE.REJECTED, FATE.MATCHED, FATE.TWIN]);
 
 /**
  * @param {number} fate

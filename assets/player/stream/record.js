@@ -38,6 +38,7 @@ export class RunRecord {
     this.steps = [];
     /** @type {EndLine | null} */
     this.end = null;
+    this.watched = false; // whether it was seen to go on: a file comes whole
     /** @type {EndLine["check"]} */
     this.check = null;
     /** @type {EndLine["speedup"]} */
@@ -76,6 +77,7 @@ export class RunRecord {
       this.take(fields);
     }
     this.rest = rest;
+    this.watched ||= this.live;
     return kinds;
   }
 

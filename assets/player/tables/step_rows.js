@@ -5,8 +5,8 @@ import { isRejection } from "../stream/jumps.js";
 /** @import { Player } from "../player.js" */
 /** @import { Rows } from "../types.d.ts" */
 
-const { ACCEPTED, CORRECTION, BONUS } = FATE;
-const HEADINGS = ["Step", "Accepted", "The target's own", "A guess was rejected", "Tokens read",
+const { ACCEPTED } = FATE;
+const HEADINGS = ["Step", "Accepted", "The target's own", "A guess was rejected", "Tokens the target processed",
   ...["Forward", "Draft", "Accept", "Commit", "Other", "Whole"].map((part) => `${part} ms`)];
 
 /**
@@ -15,7 +15,7 @@ const HEADINGS = ["Step", "Accepted", "The target's own", "A guess was rejected"
  */
 export const stepRows = (player) => {
   const rows = player.record.steps.map((step, k) => {
-    const own = step.emitted_fates.find((fate) => fate === CORRECTION || fate === BONUS);
+    const own = step.emitted_fates.find((fate) => fate !== ACCEPTED);
     const accepted = step.emitted_fates.filter((fate) => fate === ACCEPTED).length;
     const [draft, forward, accept, commit, whole] = step.ms;
     const other = Math.max(0, whole - draft - forward - accept - commit);

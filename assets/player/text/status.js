@@ -99,6 +99,7 @@ export class Status {
     if (record.last < 0) return ["reading", "The run has begun; its first step is on the way."];
     if (library.failed) return ["failed", "The charts could not be loaded: reload the page."];
     const finish = record.end?.finish ?? "";
+    if (finish === "cancelled" && record.watched) return [finish, "You stopped this run."];
     if (["cancelled", "time", "error", "torn"].includes(finish)) return [finish, `This run ${finishWords(finish)}.`];
     return ["", ""];
   }
@@ -122,7 +123,7 @@ export class Status {
 const sentence = (step, { step: k, phase }) => {
   const guesses = plural(step.drafted, "guess", "guesses");
   if (phase === "propose") return `Step ${k}: ${step.drafted ? guesses : "no guess"} for the target to read.`;
-  if (phase === "verify") return `Step ${k}: the target reads ${plural(step.fed, "row")} in one pass.`;
+  if (phase === "verify") return `Step ${k}: the target processes ${plural(step.fed, "token")} in one pass.`;
   if (phase === "accept") return `Step ${k}: ${step.accepted} of ${guesses} accepted, then the target's own token.`;
   return step.say;
 };

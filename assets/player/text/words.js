@@ -26,7 +26,7 @@ export const milliseconds = (ms) => (ms >= 1000 ? `${(ms / 1000).toFixed(2)} s` 
 /** @type {{ [finish: string]: string }} */
 const FINISHES = {
   length: "ended at its length", end_of_text: "ended with the end of the text", stop: "ended at a stop text",
-  cancelled: "stopped by the visitor", time: "stopped at its time limit", error: "failed",
+  cancelled: "stopped before its end", time: "stopped at its time limit", error: "failed",
   torn: "was torn off",
 };
 
