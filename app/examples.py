@@ -13,8 +13,8 @@ _REPORT = (
     "The teacher Dario led the meeting. There were 25 workers in all. They all decided to hire a builder."
 )
 _CODE = (
-    "Please write a function that gets a list of numbers and returns the numbers below 3. "
-    "Then call it with [1, 3, 5, 8]."
+    "Please write a function that gets a list of numbers and returns the numbers below 6. "
+    "Then call it with [1, 9, 4, 8]."
 )
 _SUM = (
     "The sun is out. Romy has 14 cards. At first Romy loses 2 cards. Then Romy buys 8 cards. "
