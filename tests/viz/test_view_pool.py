@@ -335,3 +335,28 @@ def test_only_methods_that_guess_from_something_show_it() -> None:
     """Autoregressive decoding and Jacobi's block remember nothing."""
     assert tuple(method for method in METHODS if VIEW.shows(record(method).header)) == POOLED
     assert not VIEW.shows(replace(record("rest").header, record="off"))
+
+
+def test_rows_that_are_left_out_are_counted() -> None:
+    """Six rows stood below "learned 7", and nothing said where the seventh was."""
+    trace = run("lookahead", {"W": 8, "N": 4, "G": 4})
+    steady = [step for step in trace.steps if step.panel["phase"] == "steady"]
+    assert steady
+    for step in steady:
+        learned = len(step.panel["pool"]["inserted"])
+        assert f"learned {learned}," in " ".join(said(trace, step.index))
+        assert (f"6 of {learned} shown" in said(trace, step.index)) == (learned > 6)
+    trace = run("lookahead", {"W": 4, "N": 4, "G": 4})
+    assert not any("shown" in words for step in trace.steps for words in said(trace, step.index))
+
+
+@pytest.mark.parametrize(("params", "ranks"), [({}, 10), ({"size": 4}, 4), ({"tree": "cartesian", "sizes": "2,3"}, 3)])
+def test_heads_name_no_rank_that_no_guess_has(params: dict[str, Any], ranks: int) -> None:
+    """Rows "rank 10" to "rank 13" stood there empty in every step."""
+    trace = run("medusa", params)
+    for step in trace.steps:
+        figure = drawn(trace, VIEW, step.index)["layout"]["yaxis"]
+        used = [int(source.split(",")[1]) for source in step.sources if source.startswith("medusa")]
+        expected = ["written", *(f"rank {rank}" for rank in range(max(used, default=-1) + 1))]
+        assert figure["ticktext"] == expected
+        assert figure["range"][0] < ranks + 1

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from decoding import tree as trees
 from decoding.types import Role, Step
+from tests.viz import drawings
 from tests.viz.engines import RUNS, drawn, plain, run_state
 from tests.viz.records import HOSTILE, record
 from viz import tree_layout
@@ -198,3 +199,12 @@ def test_hostile_texts_and_panels_do_no_harm() -> None:
             strange = RunState(state.header, dict.fromkeys(state.texts, HOSTILE[0]), bad, state.ids)
             patches = [plain(tree.frame(strange, k), strange, step) for k, step in enumerate(bad)]
             assert "<" not in json.dumps(patches)
+
+
+def test_no_depth_is_named_that_no_guess_has() -> None:
+    """A "head 5" stood below the target's own token behind the last of four heads."""
+    trace = record("medusa")
+    for step in trace.steps:
+        axis = drawings.drawn(trace, tree.VIEW, step.index)["layout"]["xaxis"]
+        deepest = max(4, *trees.depths(step.parents))
+        assert axis["ticktext"] == ["root", *(f"head {depth}" for depth in range(1, deepest + 1))]

@@ -1,0 +1,70 @@
+"""Every board has room: nothing is cut, in a column of the page, on a phone and on the full screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from decoding.trace.file import read_trace
+
+from .conftest import Shown
+
+Show = Callable[..., Shown]
+TRACES = Path(__file__).parents[2] / "assets" / "traces"
+# A view of a recording with the longest rows or words that it has, and the step.
+BOARDS = [
+    ("lookahead-reference", "window", 8),
+    ("lookahead-reference", "pool", 8),
+    ("ngrammys-defaults", "pool", 4),
+    ("medusa-defaults", "pool", 5),
+    ("ouroboros-defaults", "pool", 4),
+    ("smollm2-prime-prompt_lookup", "pool", 28),
+    ("smollm2-prime-rest", "pool", 5),
+]
+EVERY = pytest.mark.parametrize(("run", "view", "step"), BOARDS)
+# Words and cells that leave their figure, and pixels that the figure is short of what it needs.
+CUT = """(() => { const plot = player.cards.cards.get(given).plot, whole = plot.box.getBoundingClientRect();
+  const parts = [...plot.box.querySelectorAll(".ss-cells path, .ss-cell-words text, .ss-plot text")];
+  const out = parts.filter((part) => { const { left, right, top, bottom, width } = part.getBoundingClientRect();
+    return width && (left < whole.left - 1 || right > whole.right + 1 || top < whole.top - 1
+      || bottom > whole.bottom + 1); });
+  return [out.map((part) => part.textContent || part.parentNode.className.baseVal),
+    Math.max(0, plot.view.base.least - whole.width)]; })()"""
+
+
+def opened(show: Show, run: str, view: str, step: int, **size: int) -> Shown:
+    shown = show(read_trace(TRACES / f"{run}.jsonl.gz"), step=step, **size)
+    shown.do(f"player.cards.goto('{view}')")
+    shown.wait(f"player.cards.cards.get('{view}').content.drawn !== null")
+    return shown
+
+
+@EVERY
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (390, 844)])
+def test_a_board_has_room_for_its_cells_and_words(
+    show: Show, run: str, view: str, step: int, width: int, height: int
+) -> None:
+    """A column that is too narrow is given up for the whole page; a phone scrolls inside of the card."""
+    shown = opened(show, run, view, step, width=width, height=height)
+    assert shown.run(CUT, view) == [[], 0]
+    card = f"player.cards.cards.get('{view}').node"
+    assert shown.run("document.documentElement.scrollWidth") <= width
+    hidden = shown.run(f"{card}.scrollWidth - {card}.clientWidth")
+    assert hidden <= 0 or (width == 390 and shown.run(f"getComputedStyle({card}).overflowX") == "auto")
+
+
+@EVERY
+def test_a_board_fills_the_full_screen_as_a_whole(show: Show, run: str, view: str, step: int) -> None:
+    """Places grew and cells did not: signs floated above the cells that they belong to."""
+    shown = opened(show, run, view, step, width=1440, height=900)
+    plot = f"player.cards.cards.get('{view}').plot"
+    before = shown.run(f"[{plot}.height(), {plot}.cells.drawn[0][1].size]")
+    shown.page.click(f"[data-view={view}] button[aria-label*='on the full screen']")
+    shown.wait(f"{plot}.box.closest('.ss-filled') && {plot}.gd._fullLayout.height > {before[0]} * 1.05")
+    after = shown.run(f"[{plot}.gd._fullLayout.height, {plot}.cells.drawn[0][1].size]")
+    assert after[0] / before[0] == pytest.approx(after[1] / before[1], rel=0.02) and after[1] > before[1]
+    assert shown.run(CUT, view)[0] == []
+    card = "player.root.querySelector('.ss-filled')"
+    assert shown.run(f"[{card}.scrollHeight - {card}.clientHeight, {card}.scrollWidth - {card}.clientWidth]") == [0, 0]
