@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -211,3 +212,17 @@ def _memory(page: Any) -> dict[str, float]:
     heap = session.send("Runtime.getHeapUsage")["usedSize"]
     session.detach()
     return {"nodes": counted["nodes"], "listeners": counted["jsEventListeners"], "heap": heap}
+
+
+def test_a_stopped_run_says_who_stopped_it_where_that_is_known(show: Show) -> None:
+    """Whoever watched it go on pressed the button; a file may be anybody's."""
+    whole = record("lookahead")
+    assert whole.summary is not None
+    trace = replace(whole, summary=replace(whole.summary, finish="cancelled"))
+    shown = show(trace)
+    assert shown.text(".ss-notice") == "This run stopped before its end."
+    live = play.Play(trace.header)
+    first = live.begin(trace.texts) + live.step(trace.steps[0])
+    shown.do("player.feed(given)", first)
+    shown.do("player.feed(given)", live.end(trace.summary))
+    assert shown.text(".ss-notice") == "You stopped this run."
