@@ -1,6 +1,6 @@
 """What the gallery's recordings are made of, in the order of the gallery: `python -m app.record_gallery` makes them.
 
-First two prompts through all methods on the real model, so that methods can be compared; below them the embedded
+First three prompts through all methods on the real model, so that methods can be compared; below them the embedded
 family, every method and preset on the example that suits it best.
 """
 
@@ -52,6 +52,13 @@ class SharedPrompt:
 
 SHARED_PROMPTS = (
     SharedPrompt(
+        "spelling",
+        "a text to correct",
+        "Correct the spelling mistakes in this text: My sister has lived by the sea for ten years, and she still goes "
+        "swiming in the cold water every morning before she goes to work.",
+        "The answer repeats the prompt but for one word: methods that copy from it guess nearly all of it.",
+    ),
+    SharedPrompt(
         "prime",
         "a Python function",
         "Write a Python function is_prime(n) that tests whether a number is prime. Only the code.",
@@ -88,11 +95,16 @@ class RecordedRace:
     runs: tuple[str, ...]
 
 
+_SPELLING, _PRIME, _ = SHARED_PROMPTS
+# What the page opens with. Of all recordings on the real model the speculative one wins by most passes and most time.
+OPENING = RecordedRace(
+    _SPELLING.text, tuple(f"{smollm2.NAME}-{_SPELLING.id}-{method}" for method in ("autoregressive", "prompt_lookup"))
+)
 RACES = (  # the page shows the first of which it has two lanes
     RecordedRace(
-        SHARED_PROMPTS[0].text,
+        _PRIME.text,
         tuple(
-            f"{smollm2.NAME}-{SHARED_PROMPTS[0].id}-{method}"
+            f"{smollm2.NAME}-{_PRIME.id}-{method}"
             for method in ("autoregressive", "lookahead", "prompt_lookup", "medusa", "draft_model", "ngrammys")
         ),
     ),

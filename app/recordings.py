@@ -25,7 +25,10 @@ from .trace_store import ID, Packed, Proof, StoredRun, replay
 
 FOLDER = Path(__file__).parents[1] / "assets" / "traces"
 INDEX = "index.json"
-LANDINGS = ("smollm2-prime-lookahead", "lookahead")  # what the page opens on; the second where the first is not there
+LANDINGS = (  # what the page opens on; the second where the first is not there
+    "smollm2-spelling-prompt_lookup",
+    "lookahead",
+)
 MOST_BYTES = 4_000_000  # of a folder in all: every clone and every Space carries it
 _HEADER_BYTES = 2**20  # of a file's first line at most, which holds the header with the prompt
 _REMEDY = 'make the recorded runs anew with "make traces"'

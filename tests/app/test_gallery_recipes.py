@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app import record_gallery
-from app.gallery_recipes import FEW_ROWS, RACES, SHARED_PROMPTS, Recipe, recipes
+from app.gallery_recipes import FEW_ROWS, OPENING, RACES, SHARED_PROMPTS, Recipe, recipes
 from app.limits import LIMITS
 from app.recordings import FOLDER, INDEX, LANDINGS, read_index
 from app.trace_store import ID
@@ -21,14 +21,14 @@ ALL = recipes()
 QUICK = "ouroboros-reference-sizes"  # a recording of few steps
 
 
-def test_the_real_model_comes_first_with_both_prompts_through_all_methods() -> None:
-    """The same methods in the same order, so that two prompts can be compared as well as ten methods."""
+def test_the_real_model_comes_first_with_its_prompts_through_all_methods() -> None:
+    """The same methods in the same order, so that prompts can be compared as well as ten methods."""
     real = [recipe for recipe in ALL if recipe.model == smollm2.NAME]
     assert ALL[: len(real)] == real
     groups = [[recipe.method for recipe in group] for _, group in groupby(real, lambda recipe: recipe.group)]
     assert groups == [list(METHODS)] * len(SHARED_PROMPTS)
     assert [recipe.id for recipe in real[:3]] == [
-        f"smollm2-prime-{name}" for name in ("autoregressive", "jacobi", "lookahead")
+        f"smollm2-spelling-{name}" for name in ("autoregressive", "jacobi", "lookahead")
     ]
 
 
@@ -48,7 +48,8 @@ def test_few_rows_are_few(method: str) -> None:
 def test_every_id_that_the_page_knows_has_a_recipe() -> None:
     ids = [recipe.id for recipe in ALL]
     assert len(set(ids)) == len(ids)
-    assert {*LANDINGS, *(run for race in RACES for run in race.runs)} <= set(ids)
+    assert {*LANDINGS, *(run for race in (OPENING, *RACES) for run in race.runs)} <= set(ids)
+    assert OPENING.runs[-1] == LANDINGS[0]  # it is what "Step through it" opens
     assert all(2 <= len(race.runs) <= LIMITS.lanes for race in RACES)
 
 
