@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from decoding.trace.metrics import summarise
 from decoding.types import Timing, Trace
 from tests.browser.conftest import Shown
 from tests.viz.records import hostile, record
@@ -60,7 +61,7 @@ def test_lanes_write_at_their_recorded_pace(race: Callable[..., Shown]) -> None:
         for text, trace, ms in zip(shown.run(SEEN), (fast, slow), (40, 50), strict=True):
             done = trace.steps[: time // ms]
             assert text == "".join(trace.texts[token] for step in done for token in step.emitted), time
-    shown.page.select_option(".ss-select", "4")
+    shown.page.select_option("select[aria-label=Speed]", "4")
     shown.page.click("button[aria-label='Restart']")
     shown.wait("!player.state.playing && player.state.time > 0")
     assert shown.run("player.state.time") == max(40 * len(fast.steps), 50 * len(slow.steps))
@@ -72,6 +73,52 @@ def test_lanes_write_at_their_recorded_pace(race: Callable[..., Shown]) -> None:
     )
     assert rows == ["Lookahead", "Autoregressive"]
     assert "wrote the same 16 tokens" in shown.text(".ss-verdict")
+
+
+def test_its_clocks_count_passes_or_are_a_gpus(race: Callable[..., Shown]) -> None:
+    """Passes of the slow lane take longer here, and are fewer: by passes it wins, and so it does on a GPU."""
+    fast, slow = timed(record("autoregressive"), 40), timed(record("lookahead"), 90)
+    shown = race([fast, slow])
+    places = "player.list.map((lane) => lane.placed.textContent)"
+    shown.do("player.change({ time: player.length })")
+    assert [place[:2] for place in shown.run(places)] == ["1.", "2."]
+    shown.page.select_option("select[aria-label=Pace]", "passes")
+    assert shown.run(places) == [f"2. in {len(fast.steps)}.0 passes", f"1. in {len(slow.steps)}.0 passes"]
+    assert "Every pass of the target counts as one" in shown.text(".ss-assumed")
+    assert shown.text(".ss-where") == f"{len(fast.steps)}.0 passes"  # the same place of the race: its end
+    shown.page.select_option("select[aria-label=Pace]", "gpu")
+    assert "Projected" in shown.text(".ss-assumed") and "H100 SXM" in shown.text(".ss-assumed")
+    assert [place.endswith(", projected") for place in shown.run(places)] == [True, True]
+    assert shown.run("player.length") == pytest.approx(len(fast.steps) * 14e12 / 3.35e12)
+    assert shown.run("player.results.querySelector('tbody tr').cells[1].textContent") == "Autoregressive"  # measured
+    shown.page.select_option("select[aria-label=Pace]", "recorded")
+    assert shown.run("player.state.time") == shown.run("player.length") == 90 * len(slow.steps)
+    assert shown.page.locator(".ss-assumed").is_hidden()
+
+
+def test_a_short_race_is_slowed_and_says_how_much(race: Callable[..., Shown]) -> None:
+    shown = race([timed(record("autoregressive"), 40), timed(record("lookahead"), 40)])
+    length = 40 * len(record("autoregressive").steps)
+    options = "[...player.speed.options].filter((option) => !option.hidden).map((option) => option.textContent)"
+    assert shown.run(options)[0] == f"slowed {round(6000 / length)} times" and "real time" in shown.run(options)
+    shown.do("player.reset(); player.feed(given)", lines([timed(record("rest"), 9000)]))
+    assert shown.run(options)[0] == "real time" and shown.run(options).count("real time") == 1
+
+
+def test_the_headline_has_the_numbers_and_a_slow_lane_its_reason(race: Callable[..., Shown]) -> None:
+    runs = [timed(record("autoregressive"), 40), timed(record("lookahead"), 90)]
+    plain, slow = (replace(run, summary=summarise(run.steps, "length", "")) for run in runs)
+    shown = race([plain, slow])
+    assert plain.ids == slow.ids
+    words = f"{len(slow.steps)} passes instead of {len(plain.steps)}, the same text."
+    assert shown.text(".ss-headline") == words
+    seconds = 90 * len(slow.steps) / 1000
+    assert shown.text(".ss-times") == f"Measured: {seconds:.2f} s instead of {40 * len(plain.steps)} ms."
+    (reason,) = shown.run("[...player.results.querySelectorAll('p')].map((words) => words.textContent)")
+    assert slow.summary and plain.summary and slow.summary.tokens_per_second and plain.summary.tokens_per_second
+    speedup = slow.summary.tokens_per_second / plain.summary.tokens_per_second
+    assert f"Lookahead ran at {speedup:.2f}×" in reason and "as much as 2.25 autoregressive ones" in reason
+    assert speedup < 1 and f"wrote {2.25 * speedup:.2f} tokens" in reason
 
 
 def test_outputs_that_differ_are_told_loudly(race: Callable[..., Shown]) -> None:
@@ -115,7 +162,7 @@ def test_a_race_waits_for_its_lanes_and_fits_a_phone(race: Callable[..., Shown])
 def test_a_race_begins_anew_while_the_former_one_plays(race: Callable[..., Shown]) -> None:
     """Once the pending frame was cancelled for good: nothing of the new race was ever drawn, and 4× ran at 1×."""
     shown = race([timed(record("rest"), 5000)])
-    shown.page.select_option(".ss-select", "4")
+    shown.page.select_option("select[aria-label=Speed]", "4")
     shown.page.click("button[aria-label^='Play']")
     shown.wait("player.state.time > 0")
     shown.do("player.reset(); player.feed(given)", lines([timed(record("jacobi"), 10), timed(record("medusa"), 10)]))

@@ -3,8 +3,10 @@ import { el, write } from "../dom/elements.js";
 import { RunRecord } from "../stream/record.js";
 import { tokenSpan } from "../text/tokens.js";
 import { finishWords, plural } from "../text/words.js";
+import { timeWords } from "./pace.js";
 
 /** @import { Race } from "./race.js" */
+/** @import { Timed } from "./pace.js" */
 
 const WHOLE = new Set(["length", "end_of_text", "stop"]);
 
@@ -19,8 +21,10 @@ export class Lane {
     this.race = race;
     this.number = number;
     this.record = new RunRecord();
-    /** @type {number[]} by step: when its tokens are written, in milliseconds from the start */
+    /** @type {number[]} by step: when its tokens are written, in milliseconds from the start, by the race's clock */
     this.times = [];
+    this.grown = 0; // steps whose tokens are there
+    this.recorded = 0; // milliseconds that all steps took
     /** @type {Written[]} */
     this.tokens = [];
     this.seen = 0;
@@ -51,8 +55,14 @@ export class Lane {
     return Boolean(this.record.end || this.record.fault);
   }
 
-  get place() {
-    return 1 + this.race.running.filter((lane) => lane.whole && lane.total < this.total).length;
+  /** @param {"total" | "recorded"} time */
+  placeBy(time) {
+    return 1 + this.race.running.filter((lane) => lane.whole && lane[time] < this[time]).length;
+  }
+
+  // The method that writes one token per pass, which the others are measured against.
+  get plain() {
+    return this.record.head.header.method === "autoregressive";
   }
 
   get ids() {
@@ -66,17 +76,25 @@ export class Lane {
     this.text.setAttribute("aria-label", `Text of ${this.label}`);
     /** @type {HTMLElement[]} */
     const made = [];
-    for (let k = this.times.length; k <= record.last; k += 1) {
-      const step = record.steps[k];
-      this.times.push(this.total + step.ms[4]);
+    for (; this.grown <= record.last; this.grown += 1) {
+      const step = record.steps[this.grown];
+      this.recorded += step.ms[4];
       step.emitted.forEach((id, place) => {
         const span = tokenSpan(record, id, step.emitted_fates[place]);
         span.hidden = true;
-        this.tokens.push({ id, fate: step.emitted_fates[place], step: k, span, at: this.times[k] });
+        if (record.head.header.end_tokens?.includes(id)) span.classList.add("ss-end-of-text");
+        this.tokens.push({ id, fate: step.emitted_fates[place], step: this.grown, span, at: 0 });
         made.push(span);
       });
     }
     this.text.append(...made);
+  }
+
+  /** @param {(step: Timed) => number} clock */
+  retime(clock) {
+    let time = 0;
+    this.times = this.record.steps.map((step) => (time += clock(step)));
+    for (const token of this.tokens) token.at = this.times[token.step];
   }
 
   /** @param {number} time */
@@ -89,11 +107,17 @@ export class Lane {
     let until = this.seen;
     while (until < this.tokens.length && this.tokens[until].at <= time) this.tokens[until++].span.hidden = false;
     while (until > 0 && this.tokens[until - 1].at > time) this.tokens[--until].span.hidden = true;
+    if (until !== this.seen) this.mark(time < this.total ? this.tokens[until - 1]?.step : undefined);
     this.seen = until;
     this.node.classList.toggle("ss-finished", !record.live && time >= this.total);
     write(this.pace, this.paceWords(time));
     write(this.placed, this.placeWords(time));
     this.text.scrollTop = this.text.scrollHeight;
+  }
+
+  /** @param {number | undefined} newest the step whose tokens have just been written */
+  mark(newest) {
+    for (const { span, step } of this.tokens) span.classList.toggle("ss-newest", step === newest);
   }
 
   /** @param {number} time */
@@ -102,11 +126,12 @@ export class Lane {
     if (record.fault) return record.fault;
     if (record.live) return `decoding: ${plural(this.tokens.length, "token")} so far`;
     const steps = this.times.filter((at) => at <= time).length;
+    const words = [plural(this.seen, "token"), plural(steps, "pass", "passes")];
+    if (this.race.state.pace !== "recorded") return words.join(" · ");
     const prefill = this.times[0] ?? 0;
     const first = this.tokens.filter(({ step }) => step === 0).length;
     const spent = Math.min(time, this.total) - prefill;
     const rate = spent > 0 && steps > 1 ? (this.seen - first) / (this.times[steps - 1] - prefill) : null;
-    const words = [plural(this.seen, "token"), plural(steps, "step")];
     if (rate) words.push(`${(rate * 1000).toFixed(1)} tokens/s`);
     return words.join(" · ");
   }
@@ -115,6 +140,7 @@ export class Lane {
   placeWords(time) {
     if (!this.race.ready || this.record.fault || time < this.total) return "";
     if (!this.whole) return finishWords(this.record.end?.finish);
-    return `${this.place}. in ${(this.total / 1000).toFixed(2)} s`;
+    const { state: { pace }, plainSteps } = this.race;
+    return `${this.placeBy("total")}. in ${timeWords(pace, this.total, plainSteps)}${pace === "gpu" ? ", projected" : ""}`;
   }
 }

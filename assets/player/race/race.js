@@ -4,15 +4,19 @@ import { listenToKeys } from "../controls/keys.js";
 import { button, setIcon } from "../dom/buttons.js";
 import { el, show, write } from "../dom/elements.js";
 import { Lane } from "./lane.js";
-import { drawResults } from "./results.js";
+import { clockOf, PACES, paceSentence, slowing, timeWords } from "./pace.js";
+import { drawResults, outcome } from "./results.js";
 import { footer } from "../text/status.js";
-import { milliseconds } from "../text/words.js";
 
 const NARROW = 700;
 const LONGEST_MS = 250;
 const SPEEDS = ["0.1", "0.25", "0.5", "1", "2", "4"];
 
-/** @typedef {{ time: number, playing: boolean, speed: number, aligned: boolean }} RaceState */
+/** @import { Pace } from "./pace.js" */
+/**
+ * Without a speed a race plays at its clock's, or more slowly if it is short.
+ * @typedef {{ time: number, playing: boolean, speed: number | null, aligned: boolean, pace: Pace }} RaceState
+ */
 
 export class Race {
   /** @param {HTMLElement} element what it is drawn into */
@@ -33,7 +37,7 @@ export class Race {
     this.labels = [];
     this.fault = "";
     /** @type {RaceState} */
-    this.state = { time: 0, playing: false, speed: 1, aligned: false };
+    this.state = { time: 0, playing: false, speed: null, aligned: false, pace: "recorded" };
     this.playing = button("play", "Play", () => this.toggle(), { key: "Space", class: "ss-button ss-main" });
     this.restart = button("restart", "Restart", () => this.change({ time: 0, playing: true }));
     this.scrubber = el("input", {
@@ -41,15 +45,22 @@ export class Race {
     });
     this.scrubber.addEventListener("input", () => this.change({ time: Number(this.scrubber.value), playing: false }));
     this.where = el("output", { class: "ss-where" });
-    this.speed = el("select", { class: "ss-select", "aria-label": "Speed" },
-      ...SPEEDS.map((speed) => el("option", { value: speed, selected: speed === "1" },
-        speed === "1" ? "real time" : `${speed}×`)));
-    this.speed.addEventListener("change", () => this.change({ speed: Number(this.speed.value) }));
+    this.slowed = el("option", { value: "" });
+    this.unslowed = el("option", { value: "1" });
+    this.speed = el("select", { class: "ss-select", "aria-label": "Speed" }, this.slowed,
+      ...SPEEDS.map((speed) => (speed === "1" ? this.unslowed : el("option", { value: speed }, `${speed}×`))));
+    this.speed.addEventListener("change", () => this.change({ speed: this.chosenSpeed }));
+    this.pace = el("select", { class: "ss-select", "aria-label": "Pace" },
+      ...PACES.map(({ value, label }) => el("option", { value }, label)));
+    this.pace.addEventListener("change", () => this.change({ pace: /** @type {Pace} */ (this.pace.value) }));
+    this.assumed = el("p", { class: "ss-quiet ss-assumed", role: "status" });
     this.aligned = el("button", {
       type: "button", class: "ss-button ss-toggle", title: "One column for every output token",
       onclick: () => this.change({ aligned: !this.state.aligned }),
     }, "Align by token");
     this.legend = el("ul", { class: "ss-legend", "aria-label": "Legend" });
+    this.headline = el("p", { class: "ss-headline", role: "status" });
+    this.times = el("p", { class: "ss-quiet ss-times" });
     this.verdict = el("p", { class: "ss-verdict", role: "status" });
     this.lanes = el("div", { class: "ss-lanes" });
     this.together = el("div", { class: "ss-scroll ss-aligned", ...region("Output tokens of all lanes") });
@@ -69,10 +80,10 @@ export class Race {
   build() {
     const bar = el("div", { class: "ss-transport", role: "group", "aria-label": "Race" },
       el("div", { class: "ss-buttons" }, this.playing, this.restart),
-      el("div", { class: "ss-scrub" }, this.scrubber), this.where, this.speed, this.aligned);
+      el("div", { class: "ss-scrub" }, this.scrubber), this.where, this.pace, this.speed, this.aligned);
     return el("div", { class: "ss ss-race", role: "group", "aria-label": "Race", tabindex: -1 },
-      el("div", { class: "ss-sticky" }, bar, this.legend), this.verdict, this.lanes, this.together,
-      this.results, this.foot);
+      el("div", { class: "ss-sticky" }, bar, this.legend), this.assumed, this.headline, this.times, this.verdict,
+      this.lanes, this.together, this.results, this.foot);
   }
 
   // A frame that was asked for stays so, and draws the new race.
@@ -81,7 +92,7 @@ export class Race {
     this.rest = "";
     this.labels = [];
     this.fault = "";
-    this.state = { time: 0, playing: false, speed: Number(this.speed.value), aligned: false };
+    this.state = { time: 0, playing: false, speed: this.chosenSpeed, aligned: false, pace: this.state.pace };
     this.lanes.replaceChildren();
     this.change({ record: true });
   }
@@ -142,6 +153,23 @@ export class Race {
     this.change({ record: true });
   }
 
+  get chosenSpeed() {
+    return this.speed.value ? Number(this.speed.value) : null;
+  }
+
+  // The steps in whose passes other clocks measure: those of autoregressive decoding, else of all lanes.
+  get plainSteps() {
+    return this.plainLane?.record.steps ?? this.running.flatMap((lane) => lane.record.steps);
+  }
+
+  get plainLane() {
+    return this.running.find((lane) => lane.plain && lane.record.steps.length > 1);
+  }
+
+  get ended() {
+    return this.ready && this.state.time >= this.length;
+  }
+
   get length() {
     return Math.max(0, ...this.list.map((lane) => lane.total));
   }
@@ -162,13 +190,16 @@ export class Race {
     if (this.destroyed) return;
     if (changed.has("record") || changed.has("theme")) this.paint();
     if (changed.has("record")) for (const lane of this.list) lane.grow();
+    if (changed.has("pace")) this.keepPlace(() => this.retime());
+    else if (changed.has("record")) this.retime();
     if (changed.has("record")) {
       this.explain();
       write(this.foot, footer(this.running.map((lane) => lane.record.head.header)));
       drawResults(this);
     }
-    const { time, playing, aligned } = this.state;
+    const { time, playing, aligned, pace } = this.state;
     for (const lane of this.list) lane.show(time);
+    this.conclude();
     show(this.lanes, !aligned);
     show(this.together, aligned);
     this.aligned.setAttribute("aria-pressed", String(aligned));
@@ -176,9 +207,41 @@ export class Race {
     for (const control of [this.playing, this.restart, this.scrubber]) control.disabled = !this.ready;
     this.scrubber.max = String(Math.ceil(this.length));
     this.scrubber.value = String(Math.round(time));
-    this.scrubber.setAttribute("aria-valuetext", milliseconds(time));
-    write(this.where, `${(time / 1000).toFixed(2)} s`);
+    const words = timeWords(pace, time, this.plainSteps);
+    this.scrubber.setAttribute("aria-valuetext", words);
+    write(this.where, words);
     this.root.dataset.at = String(Math.round(time));
+  }
+
+  /**
+   * As far as the race has come by one clock, it has come by another.
+   * @param {() => void} retime
+   */
+  keepPlace(retime) {
+    const { ended, length, state } = this;
+    const share = length ? state.time / length : 0;
+    retime();
+    state.time = ended ? this.length : share * this.length;
+  }
+
+  retime() {
+    const { pace } = this.state;
+    for (const lane of this.running) lane.retime(clockOf(pace, this.plainSteps, !lane.plain));
+    const factor = slowing(this.length);
+    const whole = pace === "recorded" ? "real time" : "1×";
+    write(this.slowed, factor > 1 ? `slowed ${factor} times` : whole);
+    write(this.unslowed, whole);
+    show(this.unslowed, factor > 1);
+    write(this.assumed, paceSentence(pace, this.plainLane ? "an autoregressive pass" : "an average pass"));
+    show(this.assumed, pace !== "recorded");
+  }
+
+  // The headline stands as soon as its numbers are known.
+  conclude() {
+    const found = this.ready ? outcome(this.running) : null;
+    write(this.headline, found?.words ?? "");
+    write(this.times, found ? `Measured: ${found.times}.` : "");
+    show(this.headline, Boolean(found));
   }
 
   paint() {
@@ -194,7 +257,7 @@ export class Race {
 
   toggle() {
     if (!this.ready) return false;
-    const ended = this.state.time >= this.length;
+    const { ended } = this;
     this.change({ playing: !this.state.playing, ...(ended && !this.state.playing ? { time: 0 } : {}) });
     return true;
   }
@@ -209,7 +272,8 @@ export class Race {
     /** @param {number} now */
     const tick = (now) => {
       if (!this.state.playing || this.destroyed || run !== this.run) return;
-      const time = this.state.time + Math.min(LONGEST_MS, Math.max(0, now - before)) * this.state.speed;
+      const speed = this.state.speed ?? 1 / slowing(this.length);
+      const time = this.state.time + Math.min(LONGEST_MS, Math.max(0, now - before)) * speed;
       before = now;
       if (time >= this.length) this.change({ time: this.length, playing: false });
       else {

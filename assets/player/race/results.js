@@ -1,6 +1,8 @@
 // What a race came to: the table, whether the outputs agree, and all of them under one another token by token.
 import { el, show, write } from "../dom/elements.js";
 import { plural } from "../text/words.js";
+import { headline, slowSentence } from "./headline.js";
+import { meanStep } from "./pace.js";
 
 /** @import { Summary } from "../types.d.ts" */
 /** @import { Lane } from "./lane.js" */
@@ -18,11 +20,11 @@ export const drawResults = (race) => {
   race.together.replaceChildren();
   show(race.verdict, race.ready || Boolean(race.fault));
   if (!race.ready && !race.fault) return;
-  const outcome = race.fault ? { tone: "broken", say: race.fault } : compareLanes(lanes);
-  write(race.verdict, outcome.say);
-  race.verdict.dataset.tone = outcome.tone;
+  const { tone, say } = race.fault ? { tone: "broken", say: race.fault } : compareLanes(lanes);
+  write(race.verdict, say);
+  race.verdict.dataset.tone = tone;
   if (race.fault) return;
-  race.results.append(table(lanes));
+  race.results.append(table(lanes), ...slowSentences(lanes).map((words) => el("p", { class: "ss-quiet" }, words)));
   const words = "A column is an output token; a line in front of it begins a step.";
   race.together.append(el("p", { class: "ss-quiet" }, words), aligned(lanes));
 };
@@ -104,15 +106,43 @@ const speedup = (lane, base) => {
   return own && plain ? own / plain : null;
 };
 
+/** @param {Lane[]} lanes */
+const plainOf = (lanes) => lanes.find((lane) => lane.plain);
+
+/**
+ * What the lanes that came to their end came to.
+ * @param {Lane[]} lanes
+ */
+export const outcome = (lanes) => headline(lanes.filter((lane) => lane.whole).map((lane) => ({
+  label: lane.label, plain: lane.plain, passes: lane.record.steps.length, ids: lane.ids, ms: lane.recorded,
+})));
+
+/**
+ * A sentence for each lane that was slower than autoregressive decoding.
+ * @param {Lane[]} lanes
+ */
+const slowSentences = (lanes) => {
+  const base = plainOf(lanes);
+  if (!base) return [];
+  const plainMs = meanStep(base.record.steps);
+  return lanes.flatMap((lane) => {
+    const ratio = speedup(lane, base);
+    if (lane === base || !plainMs || ratio === null || ratio >= 1) return [];
+    const { device = "machine", model } = lane.record.head.header;
+    const cost = meanStep(lane.record.steps) / plainMs;
+    return [slowSentence({ label: lane.label, speedup: ratio, cost, plainMs, model: model.name, device })];
+  });
+};
+
 /** @param {Summary} summary */
 const laterSteps = ({ steps = 0, decode_seconds: seconds = 0 }) => (steps > 1 ? (seconds * 1000) / (steps - 1) : null);
 
 // The table's columns: what each is called, and its cell for a lane; `base` is the plain lane, where there is one.
 /** @type {[heading: string, cell: (lane: Lane, base: Lane | undefined) => string][]} */
 const COLUMNS = [
-  ["Place", (lane) => (lane.whole ? `${lane.place}.` : "–")],
+  ["Place", (lane) => (lane.whole ? `${lane.placeBy("recorded")}.` : "–")],
   ["Method", (lane) => lane.label],
-  ["Time", (lane) => `${(lane.total / 1000).toFixed(2)} s`],
+  ["Time", (lane) => `${(lane.recorded / 1000).toFixed(2)} s`],
   ["Tokens", (lane) => String(lane.tokens.length)],
   ["Tokens/s", (lane) => number(rate(lane), 1)],
   ["Tokens per step", (lane) => number(summary(lane).mean_acceptance_length, 2)],
@@ -124,8 +154,8 @@ const COLUMNS = [
 
 /** @param {Lane[]} lanes */
 const table = (lanes) => {
-  const base = lanes.find((lane) => lane.record.head.header.method === "autoregressive");
-  const sorted = [...lanes].sort((a, b) => Number(b.whole) - Number(a.whole) || a.total - b.total);
+  const base = plainOf(lanes);
+  const sorted = [...lanes].sort((a, b) => Number(b.whole) - Number(a.whole) || a.recorded - b.recorded);
   const rows = sorted.map((lane) => COLUMNS.map(([, cellOf]) => el("td", {}, cellOf(lane, base))));
   return el("table", { class: "ss-table" },
     el("thead", {}, el("tr", {}, ...COLUMNS.map(([heading]) => el("th", { scope: "col" }, heading)))),

@@ -30,6 +30,7 @@ export interface Header {
   model: ModelCard;
   draft?: ModelCard | null;
   device?: string;
+  end_tokens?: number[];
   dtype?: string;
   attention?: string;
   versions?: { [name: string]: string };

@@ -1,0 +1,99 @@
+// The clocks of a race: how long each step of a lane takes, as recorded, by passes, or as projected for a GPU.
+
+/** @import { StepLine } from "../types.d.ts" */
+/** @typedef {"recorded" | "passes" | "gpu"} Pace */
+/** @typedef {Pick<StepLine, "ms" | "fed">} Timed */
+
+const [DRAFT, FORWARD, TOTAL] = [0, 1, 4]; // of a step's milliseconds
+const SHORT_MS = 6000; // what a short race is stretched to
+
+/** From NVIDIA's data sheet: bandwidth of the memory, and dense bf16 operations of the tensor cores. */
+export const GPU = { name: "H100 SXM", bytesPerSecond: 3.35e12, operationsPerSecond: 989e12 };
+/** Large enough that a GPU is kept busy, which the recorded models are not: their passes would be all overhead. */
+export const MODEL = { name: "a model of 7 billion parameters in bf16", parameters: 7e9, bytesPerParameter: 2 };
+
+const READ_MS = (1000 * MODEL.parameters * MODEL.bytesPerParameter) / GPU.bytesPerSecond;
+const ROW_MS = (1000 * 2 * MODEL.parameters) / GPU.operationsPerSecond; // a multiplication and an addition each
+
+/** The number of rows up to which reading the weights takes longer than computing with them. */
+export const FREE_ROWS = Math.floor(READ_MS / ROW_MS);
+
+/**
+ * Milliseconds of a pass over some rows on the GPU: all weights are read once, and each row computes with all of them.
+ * @param {number} rows
+ */
+export const gpuMs = (rows) => Math.max(READ_MS, ROW_MS * rows);
+
+/** @type {{ value: Pace, label: string }[]} */
+export const PACES = [
+  { value: "recorded", label: "recorded time" },
+  { value: "passes", label: "every pass costs the same" },
+  { value: "gpu", label: "as on an H100 GPU (projected)" },
+];
+
+/**
+ * The mean of a part of the steps behind the first one, which reads the prompt.
+ * @param {Timed[]} steps
+ * @param {number} part
+ */
+const mean = (steps, part) => {
+  const later = steps.slice(1);
+  return later.length ? later.reduce((sum, { ms }) => sum + ms[part], 0) / later.length : 0;
+};
+
+/** @param {Timed[]} steps */
+export const meanStep = (steps) => mean(steps, TOTAL);
+
+/**
+ * How long a step takes, in milliseconds. Drafting counts as the share of a plain pass that it took when recorded: by
+ * that it is dear or cheap on other machines too.
+ * @param {Pace} pace
+ * @param {Timed[]} plain the steps whose passes the others are measured in: of autoregressive decoding, if it races
+ * @param {boolean} [drafts] false for autoregressive decoding, whose loop takes a moment for it all the same
+ * @returns {(step: Timed) => number}
+ */
+export const clockOf = (pace, plain, drafts = true) => {
+  if (pace === "recorded") return ({ ms }) => ms[TOTAL];
+  const forward = mean(plain, FORWARD);
+  /** @param {Timed} step */
+  const drafting = ({ ms }) => (drafts && forward ? ms[DRAFT] / forward : 0);
+  if (pace === "gpu") return (step) => gpuMs(step.fed) + drafting(step) * gpuMs(1);
+  const unit = passMs(plain);
+  return (step) => unit * (1 + drafting(step));
+};
+
+/**
+ * What a pass lasts where all cost the same: as long as the plain one's step did on average.
+ * @param {Timed[]} plain
+ */
+export const passMs = (plain) => meanStep(plain) || 1;
+
+/**
+ * By what factor a short race is slowed, so that it lasts about six seconds; 1 for a long one.
+ * @param {number} length milliseconds
+ */
+export const slowing = (length) => (length > 0 ? Math.max(1, Math.round(SHORT_MS / length)) : 1);
+
+/**
+ * A time in the words of its clock.
+ * @param {Pace} pace
+ * @param {number} time milliseconds
+ * @param {Timed[]} plain
+ */
+export const timeWords = (pace, time, plain) =>
+  (pace === "passes" ? `${(time / passMs(plain)).toFixed(1)} passes` : `${(time / 1000).toFixed(2)} s`);
+
+/**
+ * What is assumed, in one sentence.
+ * @param {Pace} pace
+ * @param {string} plain what drafting is measured in
+ */
+export const paceSentence = (pace, plain) => {
+  if (pace === "recorded") return "";
+  const drafting = `drafting counts as the share of ${plain} that it took when recorded`;
+  if (pace === "passes") return `Every pass of the target counts as one, however many rows it has; ${drafting}.`;
+  const { bytesPerSecond: bytes, operationsPerSecond: operations, name } = GPU;
+  return `Projected, not measured: a pass of T rows takes ${gpuMs(1).toFixed(2)} ms × max(1, T / ${FREE_ROWS}), as for `
+    + `${MODEL.name} on one ${name}, which reads its weights at ${bytes / 1e12} TB/s and computes at `
+    + `${operations / 1e12} TFLOP/s; attention and all overhead are left out, and ${drafting}.`;
+};
