@@ -1,4 +1,4 @@
-"""The race that the page shows before one is run: recordings of one prompt, side by side in their recorded times."""
+"""Races of recordings of one prompt: the short one that the page opens with, and the one of its Race screen."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from decoding.types import Trace
 from viz.stream.lines import line
 from viz.stream.play import Play
 
-from .gallery_recipes import RACES, RecordedRace
+from .gallery_recipes import OPENING, RACES, RecordedRace
 from .machine import elsewhere
 from .recordings import Recording, Recordings
 from .streaming import in_lane, page_line
@@ -16,12 +16,25 @@ from .streaming import in_lane, page_line
 _NUMBERS = {2: "Two", 3: "Three", 4: "Four", 5: "Five", 6: "Six"}
 
 
+def opening(recordings: Recordings) -> str:
+    """The lines of the race that the page opens with.
+
+    Empty if a lane of it cannot be read, or if the page lands on another run than the one to be stepped through.
+    """
+    landing, lanes = recordings.landing, _lanes(recordings, OPENING.runs)
+    if landing is None or landing.id != OPENING.runs[-1] or len(lanes) < len(OPENING.runs):
+        return ""
+    machine = next(filter(None, (elsewhere(trace.header) for _, trace in lanes)), "")
+    shows = f"{landing.about} Texts with less to copy gain less."
+    return _lines(lanes, model=landing.family, title=OPENING.prompt, shows=shows, machine=machine)
+
+
 def recorded_race(recordings: Recordings) -> str:
     """The lines of the first race of which two lanes can be read; empty if there is none."""
     for race in RACES:
         lanes = _lanes(recordings, race.runs)
         if len(lanes) > 1:
-            return _lines(race, lanes)
+            return _of_the_screen(race, lanes)
     return ""
 
 
@@ -41,22 +54,26 @@ def _answers(trace: Trace) -> object:
     return header.model.hash, header.dtype, header.prompt, header.max_new_tokens, dict(header.sampling)
 
 
-def _lines(race: RecordedRace, lanes: Sequence[tuple[Recording, Trace]]) -> str:
+def _of_the_screen(race: RecordedRace, lanes: Sequence[tuple[Recording, Trace]]) -> str:
     shows = (
-        f"{_NUMBERS[len(lanes)]} methods answer “{race.prompt}” on {lanes[0][0].family}, at the pace that was "
-        "recorded. Press Race to run one of your own."
+        f"{_NUMBERS[len(lanes)]} methods answer “{race.prompt}” on {lanes[0][0].family}. Press Race to run one of "
+        "your own."
     )
     machine = next(filter(None, (elsewhere(trace.header) for _, trace in lanes)), "")
-    text = page_line(title="A recorded race", shows=shows, machine=machine, address="screen=race", recorded=True)
-    text += line("race", labels=[recording.label for recording, _ in lanes])
+    return _lines(lanes, title="A recorded race", shows=shows, machine=machine, address="screen=race", recorded=True)
+
+
+def _lines(lanes: Sequence[tuple[Recording, Trace]], **facts: object) -> str:
+    """The lines of a race, what the page is to say of it first."""
+    text = page_line(**facts) + line("race", labels=[recording.label for recording, _ in lanes])
     for lane, (recording, trace) in enumerate(lanes):
         text += in_lane(lane, _lane(recording, trace))
     return text + page_line(done=True, runs=[(recording.label, recording.id) for recording, _ in lanes])
 
 
 def _lane(recording: Recording, trace: Trace) -> str:
-    """The lines of a recording, all steps thin: a race shows texts and times only."""
-    play = Play(trace.header, recording.id, cap=0)
+    """The lines of a recording, all steps thin and without views: a race shows texts and times only."""
+    play = Play(trace.header, recording.id, cap=0, views={})
     begin = play.begin(trace.texts)
     steps = "".join(play.step(step) for step in trace.steps)
     return begin + steps + play.end(trace.summary, recording.check, recording.speedup)

@@ -44,11 +44,13 @@ _FOLDER = "specscope"
 class Site:
     """The static files of the page, compressed once; browsers cache them for ever."""
 
-    def __init__(self, landing: str) -> None:
+    def __init__(self, landing: str, opening: str = "") -> None:
+        self._opens = bool(opening)
         sheet = style() + "\n" + (_STATIC / "app.css").read_text(encoding="utf-8")
         contents = {
             "player": ("text/javascript", join(_STATIC / "page.js")),
             "style": ("text/css", sheet),
+            "opening": ("application/x-ndjson", opening),
             "landing": ("application/x-ndjson", landing),
             "plotly": ("text/javascript", get_plotlyjs()),
         }
@@ -63,10 +65,11 @@ class Site:
 
     def head(self) -> str:
         """The HTML that loads the files. The script of the charts runs after the text is on the screen."""
+        opening = f'data-opening="{self.url("opening")}" ' if self._opens else ""
         return (
             f'<link rel="stylesheet" href="{self.url("style")}">'
             f'<link rel="preload" as="script" href="{self.url("plotly")}">'
-            f'<script src="{self.url("player")}" data-landing="{self.url("landing")}" '
+            f'<script src="{self.url("player")}" {opening}data-landing="{self.url("landing")}" '
             f'data-plotly="{self.url("plotly")}"></script>'
         )
 

@@ -18,6 +18,7 @@ from . import log, malloc, server
 from .catalog import default_catalog, read_catalog
 from .events import QUICK, tolerant
 from .middleware.origin import Owner
+from .recorded_race import opening
 from .state import AppState
 from .streaming import as_sentence, page_line
 from .viewer import viewer as make_viewer
@@ -148,7 +149,8 @@ def serve(
         signal.signal(number, lambda *_: ended.set())
     app_state = make_state(replay_only, models, model, download)
     landing = app_state.recordings.landing
-    site = server.Site(app_state.calls.recording_lines(landing.id) if landing else "")
+    lines = app_state.calls.recording_lines(landing.id) if landing else ""
+    site = server.Site(lines, opening(app_state.recordings))
     running = server.launch(build(app_state), site, host, port, app_state.tracker, owner)
     gc.collect()
     gc.freeze()  # the server's objects live for ever: searching them for garbage took a tenth of a run's time

@@ -43,6 +43,7 @@ PROMPT = "What is the dish of Ablow?"
 SUM = EXAMPLES["sum"].prompt
 LIVE = ("lookahead", "autoregressive")
 SHOWN = "globalThis.SpecscopeApp?.viewers?.player.root.dataset.at && document.querySelector('.ss-token')"
+OPENED = "document.querySelector('.ss-opening .ss-token')"
 TOOLS = f"""() => {{
   const player = {PLAYER};
   const frame = () => new Promise(requestAnimationFrame);
@@ -109,11 +110,13 @@ def stream_bytes(trace: Trace) -> int:
 
 
 def first_views(chromium: Any, server: Page) -> list[tuple[float, float]]:
-    """Seconds from a visitor's arrival to the text and to the charts."""
+    """Seconds from a visitor's arrival to the opening race's text, and to the charts of one who steps on at once."""
     found = []
     for _ in range(VISITS):
         page = open_page(chromium, server, height=800)
-        text = page.wait_for_function(f"() => ({SHOWN}) && performance.now()").json_value()
+        text = page.wait_for_function(f"() => ({OPENED}) && performance.now()").json_value()
+        page.click(".app-first")
+        page.wait_for_function(SHOWN)
         charts = page.wait_for_function(f"() => ({DRAWN}) && performance.now()").json_value()
         found.append((text / 1000, charts / 1000))
         page.context.close()
@@ -251,8 +254,8 @@ def report() -> str:
     rows = [
         ["", "measured", "bar"],
         ["`python -m app` until the page is served, s", f"{server.seconds:.1f}", "12"],
-        ["first view, text of the recorded run, s", f"{text:.2f}", "2.0"],
-        ["first view, charts too, s", f"{charts:.2f}", "2.0"],
+        ["first view, text of the opening race, s", f"{text:.2f}", "2.0"],
+        ["stepped through at once, charts too, s", f"{charts:.2f}", "2.0"],
         ["played with mask, window, pool and tree, steps/s", f"{shown['steps per second']:.1f}", "12"],
         ["a scrub, ms (median of 200)", f"{shown['scrub']:.0f}", "90"],
         ["a scrub, ms (90th percentile)", f"{shown['slow scrub']:.0f}", ""],

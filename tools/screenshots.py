@@ -15,6 +15,7 @@ from .pictures import open_page, settle
 
 FOLDER = ROOT / "docs" / "screenshots"
 THEMES = ("light", "dark")
+RUN = "smollm2-prime-lookahead"
 
 
 @dataclass(frozen=True)
@@ -53,9 +54,13 @@ def take(chromium: Any, server: Page, shot: Shot, theme: str, folder: Path) -> N
 
 
 def take_pages(chromium: Any, server: Page, theme: str, folder: Path) -> None:
-    """The page as a visitor finds it, on a desk and on a phone; and a race that has been run."""
+    """The page as a visitor finds it, on a projector; on a recorded run, on a desk and on a phone; and a live race."""
+    page = open_page(chromium, f"{server.address}?__theme={theme}", 1280, 720)
+    page.wait_for_function("SpecscopeApp.viewers.opening.race.ended")
+    page.screenshot(path=folder / f"opening-{theme}.png")
+    page.context.close()
     for name, width, height in (("page", 1280, 1120), ("phone", 390, 844)):
-        page = open_page(chromium, f"{server.address}?__theme={theme}", width, height)
+        page = open_page(chromium, f"{server.address}?run={RUN}&__theme={theme}", width, height)
         settle(page)
         page.screenshot(path=folder / f"{name}-{theme}.png")
         page.context.close()
@@ -88,7 +93,7 @@ def main() -> None:
             for strip in STRIPS:
                 if given.only in f"film-{strip.name}":
                     take_strip(chromium, server, strip, theme, given.out)
-            if given.only in "page phone race":
+            if given.only in "opening page phone race":
                 take_pages(chromium, server, theme, given.out)
 
 

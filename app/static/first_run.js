@@ -1,13 +1,16 @@
-// What the page's script is given where it is loaded: the lines of the first run, asked for at once, and the charts'
-// library, which takes longest to start and so waits until the text of that run has been painted.
+// What the page's script is given where it is loaded: the lines of the opening race and of the first run, asked for at
+// once, and the charts' library, which takes longest to start and so waits until text has been painted.
 import { library } from "../../assets/player/charts/library.js";
 import { el } from "../../assets/player/dom/elements.js";
 
-const { landing, plotly } = document.currentScript?.dataset ?? {};
+const { opening, landing, plotly } = document.currentScript?.dataset ?? {};
 let asked = false;
 
-export const landed = landing
-  ? fetch(landing).then((answer) => (answer.ok ? answer.text() : "")).catch(() => "") : null;
+/** @param {string | undefined} file */
+const fetched = (file) => (file ? fetch(file).then((answer) => (answer.ok ? answer.text() : "")).catch(() => "") : null);
+
+export const opened = fetched(opening);
+export const landed = fetched(landing);
 
 export const loadCharts = () => {
   if (asked || !plotly) return;

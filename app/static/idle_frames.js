@@ -4,7 +4,7 @@ import { shown } from "./shown.js";
 
 const SURE = 60; // frames in a row
 
-const plays = () => shown.viewer?.player.state.playing || shown.race?.state.playing;
+const plays = () => [shown.viewer?.player, shown.viewer?.opening?.race, shown.race].some((each) => each?.state.playing);
 
 /**
  * Ends what asks for exactly one frame in each frame while nothing plays. Requests are numbered one after the other:

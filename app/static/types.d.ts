@@ -12,6 +12,7 @@ export interface PageFacts {
   step?: number; // the one that a recording opens at
   notice?: string;
   recorded?: boolean; // of a race
+  model?: string; // of the opening race
   done?: boolean; // of a race
   runs?: [label: string, run: string][]; // of a race
 }

@@ -6,6 +6,7 @@ import { busy } from "./busy.js";
 import { base64, catchDrops, downloads, save } from "./files.js";
 import { landed, loadCharts } from "./first_run.js";
 import { gallery } from "./gallery.js";
+import { Opening, opens } from "./opening.js";
 import { shown } from "./shown.js";
 import { growing, pulse, split } from "./streams.js";
 import { turnTo } from "./tabs.js";
@@ -48,6 +49,9 @@ export class Viewer {
     this.menu = downloads((form) => this.download(form));
     this.root = el("div", { class: "app-root" }, this.bar(), this.notice, this.stage, this.gallery);
     element.replaceChildren(this.root);
+    /** @type {Opening | null} what stands in front of it at first */
+    this.opening = opens() ? new Opening(this) : null;
+    if (this.opening) element.prepend(this.opening.node);
     catchDrops((file) => {
       turnTo("run");
       this.open(file);
@@ -123,11 +127,13 @@ export class Viewer {
 
   destroy() {
     this.gone.abort();
+    this.opening?.destroy();
     this.player.destroy();
   }
 
   // What there is to see before anything was asked for.
   async land(anyway = false) {
+    await this.opening?.painted; // it comes first
     const run = asked().get("run");
     if (run && run !== this.props.landing && !anyway) return;
     const lines = await landed;
@@ -147,6 +153,7 @@ export class Viewer {
       return;
     }
     if (anew) {
+      if (facts.run !== this.props.landing) this.opening?.leave();
       this.facts = {};
       this.opened = undefined;
       this.player.reset();

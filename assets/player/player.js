@@ -74,9 +74,13 @@ export class Player {
     this.root = this.build();
     this.element.replaceChildren(this.root);
     this.deafen = listenToPlayerKeys(this);
+    this.hidden = false;
     this.sized = new ResizeObserver(() => {
-      const narrow = this.element.clientWidth < NARROW;
-      if (narrow !== this.state.narrow) this.change({ narrow });
+      const { clientWidth: width } = this.element, appears = this.hidden && width > 0;
+      this.hidden = width === 0;
+      if (this.hidden) return;
+      const narrow = width < NARROW;
+      if (narrow !== this.state.narrow || appears) this.change({ narrow }); // the text could not scroll while hidden
     });
     this.sized.observe(this.element);
     this.themed = new MutationObserver(() => this.change({ theme: this.theme }));

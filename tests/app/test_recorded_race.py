@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 from dataclasses import replace
@@ -9,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from app.gallery_recipes import RACES
-from app.recorded_race import recorded_race
+from app.gallery_recipes import OPENING, RACES
+from app.recorded_race import opening, recorded_race
 from app.recordings import FOLDER, INDEX, Recordings
 from app.state import AppState
 from decoding.trace.file import read_trace, write_trace
@@ -46,7 +47,30 @@ def test_it_has_the_recordings_lanes_at_their_times() -> None:
             int(token) for line in got if line["kind"] == "texts" and line["lane"] == lane for token in line["texts"]
         }
         assert texts >= set(trace.ids)
-    assert len(recorded_race(Recordings())) < 600_000
+    assert len(recorded_race(Recordings())) < 300_000
+
+
+def test_the_opening_is_small_and_of_one_text() -> None:
+    """It is what a visitor's first picture waits for: texts and times, no views."""
+    text = opening(Recordings())
+    got = lines(text)
+    assert len(gzip.compress(text.encode())) < 8_000
+    assert got[0]["title"] == OPENING.prompt and got[0]["model"] == "SmolLM2 135M"
+    assert [line["views"] for line in got if line["kind"] == "play"] == [[], []]
+    plain, fast = (
+        [token for line in got if line["kind"] == "step" and line["lane"] == lane for token in line["emitted"]]
+        for lane in (0, 1)
+    )
+    assert plain == fast
+    assert sum(line["kind"] == "step" and line["lane"] == 1 for line in got) * 3 < len(plain)
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_without_one_of_its_lanes_there_is_no_opening(tmp_path: Path, lost: int) -> None:
+    recordings = folder_of(tmp_path, {run: run for run in OPENING.runs})
+    (tmp_path / f"{OPENING.runs[lost]}.jsonl.gz").write_bytes(b"")
+    assert opening(recordings) == ""
+    assert opening(folder_of(tmp_path, {run: run for run in POCKET.runs[:2]})) == ""
 
 
 def test_the_real_models_race_is_preferred_and_made_of_those_that_are_there(tmp_path: Path) -> None:

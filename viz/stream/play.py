@@ -50,13 +50,19 @@ class MisfitError(TraceError):
 class Play:
     """Writes a run's lines, and holds its state, so that a step or its details can be written again."""
 
-    def __init__(self, header: Header, run: str | None = None, cap: int | None = CAP) -> None:
+    def __init__(
+        self,
+        header: Header,
+        run: str | None = None,
+        cap: int | None = CAP,
+        views: Mapping[str, View] = VIEWS,
+    ) -> None:
         self.run = RunState(header)
         self._id, self._cap, self._size = run, cap, 0
         self._strings, self._values, self._sent_texts = Strings(), Values(), set[int]()
         self._thin = False  # from the step on that did not fit
         self._views = list[View]()
-        for view in VIEWS.values():
+        for view in views.values():
             with _refusing_misfits("header", view.name):
                 shown = view.shows(header)
             if shown:

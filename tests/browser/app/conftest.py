@@ -6,11 +6,13 @@ import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import parse_qs
 
 import pytest
 
 from app import server, ui
 from app.middleware.origin import Owner
+from app.recorded_race import opening
 from app.state import AppState
 from tests.app.conftest import CATALOG, TOY
 
@@ -23,7 +25,15 @@ class Served:
     app_state: AppState
 
     def open(self, page: Any, query: str = "") -> Any:
-        """Open it, and wait until a run is shown."""
+        """Open it past its opening race, and wait until a run is shown."""
+        if not parse_qs(query.removeprefix("?")).keys() - {"__theme"}:
+            landing = self.app_state.recordings.landing
+            assert landing is not None
+            query = f"{query or '?'}&run={landing.id}"
+        return self.land(page, query)
+
+    def land(self, page: Any, query: str = "") -> Any:
+        """Open it as a visitor does, and wait until a run is there."""
         page.goto(f"{self.address}{query}")
         page.wait_for_function("globalThis.SpecscopeApp?.viewers?.player.record.last >= 0")
         return page
@@ -38,7 +48,7 @@ def served() -> Iterator[Served]:
     app_state = AppState(CATALOG, "toy")
     landing = app_state.recordings.landing
     assert landing is not None
-    site = server.Site(app_state.calls.recording_lines(landing.id))
+    site = server.Site(app_state.calls.recording_lines(landing.id), opening(app_state.recordings))
     running = server.launch(ui.build(app_state), site, "127.0.0.1", port, app_state.tracker, Owner())
     assert app_state.runs.models.request(TOY).wait(60) is not None
     yield Served(f"http://127.0.0.1:{port}/", app_state)

@@ -31,7 +31,7 @@ def run_to_the_end(page: Any) -> None:
     page.wait_for_function(f"!SpecscopeApp.viewers.facts.title && {PLAYER}.record.check")
 
 
-def test_the_first_sight_is_a_recorded_run_at_a_step_worth_seeing(new_page: NewPage, served: Served) -> None:
+def test_a_recorded_run_is_opened_at_a_step_worth_seeing(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page())
     landing = Recordings().landing
     assert landing is not None and shown(page) == (landing.step, landing.id)
@@ -169,7 +169,7 @@ def test_a_race_is_run_raced_and_judged(new_page: NewPage, served: Served) -> No
     page.wait_for_selector("#race-go")
     page.wait_for_function("document.querySelector('#race-length input')?.value === '24'")
     page.click("#race-go")
-    page.wait_for_function("document.querySelector('.ss-verdict')?.textContent.includes('same 24 tokens')")
+    page.wait_for_function("document.querySelector('#race .ss-verdict')?.textContent.includes('same 24 tokens')")
     assert page.locator(".ss-lane").count() == 3
     assert "methods=autoregressive%2Clookahead%2Cdraft_model" in page.url
     link = page.locator(".app-after a").nth(1)

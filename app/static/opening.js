@@ -1,0 +1,118 @@
+// The page's first ten seconds: a short recorded race that plays by itself once, and what its records came to.
+import { el, prefersCalm, show, write } from "../../assets/player/dom/elements.js";
+import { Race } from "../../assets/player/race/race.js";
+import { slowing } from "../../assets/player/race/pace.js";
+import { outcome } from "../../assets/player/race/results.js";
+import { plural } from "../../assets/player/text/words.js";
+import { asked } from "./address.js";
+import { opened } from "./first_run.js";
+import { split } from "./streams.js";
+
+/** @import { Viewer } from "./viewer.js" */
+/** @import { PageFacts } from "./types.d.ts" */
+
+const OPENS = "app-opens"; // of the page, while the opening stands in the place of form and player
+
+let over = false; // once it was left it does not come back: Gradio may draw the component anew
+
+// An address of one's own leads past the opening.
+export const opens = () => !over && opened !== null && [...asked().keys()].every((name) => name === "__theme");
+
+// The race alone, in large letters: its only controls are keys and buttons.
+class OpeningRace extends Race {
+  build() {
+    return el("div", { class: "ss ss-race ss-opening", role: "group", "aria-label": "Race", tabindex: -1 },
+      this.lanes, this.headline, this.times, this.legend);
+  }
+
+  // It is the end that the race is watched for.
+  conclude() {
+    const found = this.ended ? outcome(this.running) : null;
+    write(this.headline, found?.words ?? "");
+    this.root.classList.toggle("ss-over", this.ended);
+    const { threads, processor } = this.running[0]?.record.head.header ?? {};
+    const machine = [processor, threads && plural(threads, "thread")].filter(Boolean).join(", ");
+    const factor = slowing(this.length);
+    const pace = factor > 1 ? `Shown ${factor} times slower than recorded` : "Shown as fast as recorded";
+    write(this.times, found ? `${pace}: ${found.times}${machine ? ` (${machine})` : ""}.` : `${pace}.`);
+  }
+}
+
+export class Opening {
+  /** @param {Viewer} viewer */
+  constructor(viewer) {
+    this.viewer = viewer;
+    this.asks = el("p", { class: "app-asks" });
+    this.why = el("p", { class: "app-shows" });
+    this.stage = el("div", {});
+    const step = button("app-first", "Step through it", () => this.leave(() => this.stepping()));
+    const again = button("", "Watch again", () => this.watch());
+    const recorded = button("app-quiet", "Recorded runs", () => this.leave(() => viewer.gallery.showModal()));
+    // Behind this very press the player, now in sight, takes the keys.
+    const own = button("app-quiet", "Your own prompt", () => this.leave(() => setTimeout(() => prompt()?.focus())));
+    this.node = el("section", { class: "app-opening", "aria-label": "A recorded race" },
+      this.asks, this.stage, this.why);
+    this.race = new OpeningRace(this.stage);
+    this.race.headline.after(el("div", { class: "app-tools" }, step, again, recorded, own));
+    this.cover(true);
+    /** Resolves when it has been painted, or could not be. */
+    this.painted = this.begin();
+  }
+
+  async begin() {
+    const lines = await opened;
+    if (!lines) return this.leave();
+    const [facts, rest] = split(lines);
+    this.describe(facts);
+    this.race.feed(rest);
+    this.race.flush();
+    this.watch(prefersCalm());
+    return new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
+  }
+
+  /** @param {PageFacts} facts */
+  describe({ model, title, shows, machine }) {
+    this.asks.replaceChildren(el("span", {}, `${model} is asked: `), `“${title}”`);
+    this.why.textContent = [shows, machine].filter(Boolean).join(" ");
+  }
+
+  watch(atOnce = false) {
+    this.race.change(atOnce ? { time: this.race.length, playing: false } : { time: 0, playing: true });
+  }
+
+  /** @param {boolean} covered whether form and player wait behind it */
+  cover(covered) {
+    show(this.viewer.root, !covered);
+    document.body.classList.toggle(OPENS, covered);
+  }
+
+  /** @param {() => void} [then] */
+  leave(then) {
+    over = true;
+    this.destroy();
+    this.viewer.opening = null;
+    then?.();
+  }
+
+  stepping() {
+    this.viewer.player.root.focus({ preventScroll: true });
+    scrollTo(0, 0);
+  }
+
+  destroy() {
+    this.cover(false);
+    this.node.remove();
+    this.race.destroy();
+  }
+}
+
+/**
+ * @param {string} kind
+ * @param {string} words
+ * @param {() => void} onclick
+ */
+const button = (kind, words, onclick) =>
+  el("button", { type: "button", class: `app-button ${kind}`.trim(), onclick }, words);
+
+/** @returns {HTMLElement | null} */
+const prompt = () => document.querySelector("#run-prompt textarea");
