@@ -49,7 +49,7 @@ def test_a_recorded_run_is_opened_at_a_step_worth_seeing(new_page: NewPage, serv
 
 def test_charts_that_cannot_be_loaded_are_told_of(chromium: Any, served: Served) -> None:
     """Once the page waited for them for ever, twenty times a second, and said nothing."""
-    context = chromium.new_context()
+    context = chromium.new_context(viewport={"width": 1280, "height": 1800})  # charts are asked for where they are seen
     page = context.new_page()
     page.route("**/*plotly*", lambda route: route.abort())
     served.open(page)
