@@ -34,6 +34,7 @@ from ..tables import Row, Table, fate_label, fate_of, text_of
 from ..view import Figure, Patch, Picture
 from ..wording import count
 from .base import Screen
+from .stages import jacobi as on_stage
 
 _HISTORY, _CELLS = 16, 112  # iterations shown, and cells of earlier ones
 _COLUMNS = 36  # places of the text shown
@@ -143,5 +144,6 @@ SCREEN = Screen(
     sources={"jacobi": "Jacobi block, {0} iterations old"},
     origin=lambda run, step: " in its block",
     window=Picture(base, frame, rows),
+    stage=on_stage.STAGE,
     depth=_block,
 )

@@ -50,8 +50,8 @@ def position_name(position: int) -> str:
     return f"t{position}"
 
 
-def draw_text(scene: Scene, run: RunState, k: int, room: Room) -> None:
-    """The end of the text, and the target's answers along the accepted path, the last of them its own token."""
+def draw_end(scene: Scene, run: RunState, k: int, room: Room) -> None:
+    """The end of the text; its last token is the root."""
     step = run.steps[k]
     last = step.start - 1
     for position in range(max(0, last - room.root), last + 1):
@@ -59,6 +59,13 @@ def draw_text(scene: Scene, run: RunState, k: int, room: Room) -> None:
         fate, node = (Fate.ROOT, 0) if position == last else (Fate.PROMPT, -1)
         slot: Slot = ("verify" if position >= last - step.pending else "propose", None)
         scene.piece(position_name(position), run.ids[position], place, fate, node, slot=slot)
+
+
+def draw_text(scene: Scene, run: RunState, k: int, room: Room) -> None:
+    """The end of the text, and the target's answers along the accepted path, the last of them its own token."""
+    draw_end(scene, run, k, room)
+    step = run.steps[k]
+    last = step.start - 1
     for i, (token, fate) in enumerate(zip(step.emitted, emitted_fates(step), strict=True)):
         place = Place(TEXT, room.root + 1 + i, 1)
         if i < step.accepted:

@@ -12,7 +12,7 @@ A scene is a dictionary of columns, in the encodings of `stream/encode.py`:
           one, "origin", a piece's number in this scene and one, 0 for none
 "some"    what few pieces have, each as their numbers and its values: "wide" in columns, "share" of a bar below the word
           from 0 to 1, "note", which stands small behind it, "faint", and "slot": the phases in which its key and value
-          are in the cache, as in "when"
+          are in the cache, as in "when"; "judged", the fate of a token that an earlier step judged
 "moves"   for each time that a piece changes its place within the step: piece, phase, zone, x, y
 "links"   "from" and "to", numbers of pieces; "when", with the place in `LINKS` instead of a zone
 "words"   "text"; "x", "y"; "when"; "side" of the place, a place in `SIDES`; "loud"
@@ -114,6 +114,7 @@ class _Piece:
     note: str
     faint: bool
     slot: int
+    judged: Fate | None
 
 
 @dataclass(slots=True)
@@ -149,16 +150,19 @@ class Scene:
         note: str = "",
         faint: bool = False,
         slot: tuple[Phase, Phase | None] | None = None,
+        judged: bool = False,
     ) -> str:
         """A token at a place; returns its name. `until` is the first phase in which it is gone.
 
         `slot` are the phase from which its key and value are in the cache, and the one from which they no longer are.
+        The fate of a `judged` one is known in all phases.
         """
         while name in self._numbers:  # in a record from elsewhere: what has no name of its own is new in every step
             name += "'"
         self._numbers[name] = len(self._pieces)
         when, held = _when(since, until), _when(*slot) if slot else 0
-        self._pieces.append(_Piece(name, token, place, fate, node, when, origin, wide, share, note, faint, held))
+        known = fate if judged else None
+        self._pieces.append(_Piece(name, token, place, fate, node, when, origin, wide, share, note, faint, held, known))
         return name
 
     def __contains__(self, name: str) -> bool:
@@ -238,8 +242,9 @@ class Scene:
 
     def _some(self) -> dict[str, Any]:
         some = dict[str, Any]()
-        for name, plain in (("wide", 1), ("share", None), ("note", ""), ("faint", False), ("slot", 0)):
-            held = [(i, value) for i, piece in enumerate(self._pieces) if (value := getattr(piece, name)) != plain]
+        plain = {"wide": 1, "share": None, "note": "", "faint": False, "slot": 0, "judged": None}
+        for name, usual in plain.items():
+            held = [(i, value) for i, piece in enumerate(self._pieces) if (value := getattr(piece, name)) != usual]
             if held:
                 numbers, values = zip(*held, strict=True)
                 some[name] = [packed(numbers), {"strings": [*values]} if name == "note" else packed(values)]

@@ -40,7 +40,10 @@ export interface SceneColumns {
     nodes: ArrayLike<number>;
     origin?: ArrayLike<number>;
   };
-  some?: { wide?: Some<number>; share?: Some<number>; note?: Some<string>; faint?: Some<number>; slot?: Some<number> };
+  some?: {
+    wide?: Some<number>; share?: Some<number>; note?: Some<string>; faint?: Some<number>; slot?: Some<number>;
+    judged?: Some<number>;
+  };
   moves?: ArrayLike<number>[]; // pieces, phases, zones, x, y
   links?: { from: ArrayLike<number>; to: ArrayLike<number>; when: ArrayLike<number> };
   words?: Placed & { text: string[]; side: ArrayLike<number>; loud: ArrayLike<number> };

@@ -1,0 +1,128 @@
+"""Jacobi on the stage: passes one below another, each moved on by what had settled, so that they begin on stairs.
+
+A cell stands below its place in the text. The lowest row is the block that the target reads; its answers come in below,
+and are the next block: an answer keeps its name when it is guessed, and when it lies some passes back.
+"""
+
+from __future__ import annotations
+
+from decoding.methods.jacobi import JacobiPanel, JacobiParams
+from decoding.types import Role, Step
+
+from ...boards.nodes import root
+from ...cells import Phase
+from ...fates import emitted_fates, node_fates
+from ...palette import Fate
+from ...panels import read_panel
+from ...params import read_params
+from ...run_state import RunState
+from ...stage.parts import TEXT, Room, Slot, draw_end, position_name, text_zone
+from ...stage.scene import COLUMNS, Place, Scene, Zone, stage
+from ...view import Figure, Patch, StagePicture
+from ...wording import count
+
+BLOCK = "block"
+_DEEPEST = 6  # guesses of a block that are seen
+_PAST = 5  # earlier passes that are seen
+_NOW, _ANSWERS, _FOOT = _PAST, _PAST + 1, _PAST + 2  # rows of the zone
+_CACHED: Slot = ("verify", None)
+_LABEL = 1.8  # columns that the name of a row needs
+
+
+def _n(run: RunState) -> int:
+    return read_params(JacobiParams, run.header).n
+
+
+def _room(run: RunState) -> Room:
+    return Room(min(_n(run), _DEEPEST), 1)
+
+
+def base(run: RunState) -> Figure:
+    """The stage without a step."""
+    title = "The block, read again in every pass; what lies on the left, in grey, is settled"
+    return stage([[text_zone()._replace(rows=1)]], [[Zone(BLOCK, title, COLUMNS, _FOOT + 0.7, fed=True)]])
+
+
+def frame(run: RunState, k: int) -> Patch:
+    """The scene of step k."""
+    room, scene = _room(run), Scene.of(base(run))
+    draw_end(scene, run, k, room)
+    for before in run.steps[max(0, k - _PAST) : k]:
+        _draw_past(scene, run, before, run.steps[k], room)
+    _draw_block(scene, run, k, room)
+    _draw_answers(scene, run, k, room)
+    return scene.patch()
+
+
+def _name(pass_: int, position: int) -> str:
+    """What the piece of a guess is called: by its pass and its place in the text."""
+    return f"b{pass_}.{position}"
+
+
+def _draw_past(scene: Scene, run: RunState, before: Step, step: Step, room: Room) -> None:
+    """An earlier pass."""
+    y = _NOW - (step.index - before.index)
+    moved = room.root + 1 - step.start  # from a place in the text to its column
+    _draw_settled(scene, before.start + moved, y, count(step.index - before.index, "pass", "passes") + " ago")
+    fates = node_fates(before)
+    for node in _guesses(before, _n(run)):
+        place = Place(BLOCK, before.start + node - 1 + moved, y)
+        if 0 <= place.x <= room.root + room.depth:
+            # What was wrong is not crossed out for ever: what is to be seen is the stairs of what was right.
+            fate = Fate.ACCEPTED if fates[node] is Fate.ACCEPTED else Fate.PROMPT
+            scene.piece(_name(before.index, before.start + node - 1), before.tokens[node], place, fate, judged=True)
+
+
+def _draw_settled(scene: Scene, end: int, y: int, words: str, since: Phase = "propose") -> None:
+    """What was settled before a pass, up to a column, and which pass that is."""
+    if end > 0:
+        scene.frame(Place(BLOCK, 0, y), min(end, COLUMNS), 1, since=since)
+    if end > _LABEL:
+        scene.word(words, Place(BLOCK, 0.12, y), since=since)
+
+
+def _draw_block(scene: Scene, run: RunState, k: int, room: Room) -> None:
+    """What the target reads in this pass."""
+    step, n = run.steps[k], _n(run)
+    fates, guesses = node_fates(step), _guesses(step, n)
+    _draw_settled(scene, room.root, _NOW, "this pass")
+    last = Place(BLOCK, room.root, _NOW)
+    scene.piece(f"r{k}", root(step), last, Fate.ROOT, 0, origin=position_name(step.start - 1))
+    for node in guesses[: room.depth]:
+        name, place = _name(k, step.start + node - 1), last._replace(x=room.root + node)
+        held: Slot = ("verify", None if node in step.path else "commit")
+        scene.piece(name, step.tokens[node], place, fates[node], node, slot=held)
+    if hidden := len(guesses[room.depth :]):
+        scene.word(f"and {hidden} more", last._replace(x=last.x + room.depth + 1.05))
+
+
+def _draw_answers(scene: Scene, run: RunState, k: int, room: Room) -> None:
+    """What the target says behind the root and behind every guess; the settled answers go up into the text."""
+    step, guesses = run.steps[k], _guesses(run.steps[k], _n(run))
+    answers, first = read_panel(JacobiPanel, step.panel).get("answers", []), Place(BLOCK, room.root + 1, _ANSWERS)
+    read = [f"r{k}", *(_name(k, step.start + node - 1) for node in guesses)]
+    for i, (answer, behind) in enumerate(zip(answers[: room.depth + 1], read, strict=False)):
+        until: Phase | None = "accept" if i < len(step.emitted) else None  # then it is a piece of the text
+        name, place = _name(k + 1, step.start + i), first._replace(x=first.x + i)
+        scene.piece(name, answer, place, Fate.PROPOSED, since="verify", until=until, origin=behind)
+        scene.link(behind, name, "diagonal", since="verify", until="accept")
+    for i, (token, fate) in enumerate(zip(step.emitted, emitted_fates(step), strict=True)):
+        node, slot = (step.path[i + 1], _CACHED) if i < step.accepted else (len(step.tokens), None)
+        name, place = position_name(step.start + i), first._replace(x=first.x + i)
+        likeliest = answers[i : i + 1] == [token]  # else another one was sampled
+        origin = _name(k + 1, step.start + i) if likeliest else ""
+        scene.piece(name, token, place, fate, node, since="accept", origin=origin, slot=slot)
+        scene.move(name, "commit", Place(TEXT, place.x, 0))
+    scene.word("its answers", Place(BLOCK, 0.12, _ANSWERS), since="verify", until="commit")
+    _draw_settled(scene, room.root + 1 + len(step.emitted), _ANSWERS, "next block", since="commit")
+    settled = f"{min(step.accepted, len(guesses))} of {count(len(guesses), 'guess', 'guesses')} settled"
+    words = f"{settled}: the text grows by {count(len(step.emitted), 'token')}"
+    scene.word(words, Place(BLOCK, COLUMNS - 0.1, _FOOT - 0.1), "left", loud=True, since="accept")
+
+
+def _guesses(step: Step, n: int) -> list[int]:
+    """The nodes of a step's block."""
+    return [node for node in range(1, min(len(step.tokens), n + 1)) if step.roles[node] is not Role.ROOT]
+
+
+STAGE = StagePicture(base, frame)
