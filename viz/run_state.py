@@ -47,6 +47,10 @@ class RunState:
         self.steps.append(step)
         self.ids.extend(step.emitted)
 
+    def wants_one(self, step: Step) -> bool:
+        """Whether a step was asked for one token alone, which needs no guess."""
+        return step.start - len(self.header.prompt) + 1 >= self.header.max_new_tokens
+
     def text(self, token: int | None) -> str:
         """A token's display text."""
         return "" if token is None or token < 0 else self.texts.get(token, f"#{token}")

@@ -62,7 +62,7 @@ class Screen:
 
     def why_no_guess(self, run: RunState, step: Step) -> str:
         """Words that follow "no guess"; none where the record does not say why."""
-        if self.heeds_budget and step.start - len(run.header.prompt) + 1 >= run.header.max_new_tokens:
+        if self.heeds_budget and run.wants_one(step):
             return "no more tokens are asked for"
         columns = zip(step.roles, step.sources, strict=True)
         fed = any(role is Role.EXPLORE and source[:6] != "window" for role, source in columns)

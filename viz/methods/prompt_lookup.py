@@ -20,6 +20,7 @@ from ..tables import Row, Table, fate_label, fates_of, texts_of
 from ..view import Figure, Patch, Picture
 from ..wording import count, quote
 from .base import Screen
+from .stages import prompt_lookup as on_stage
 
 _BEFORE = 2  # tokens shown in front of a match
 _NOW, _WRITTEN = 2.4, 3.6  # rows of the text and of what the target wrote
@@ -145,5 +146,6 @@ SCREEN = Screen(
     origin=_origin,
     no_guess=_no_guess,
     pool=Picture(base, frame, rows),
+    stage=on_stage.STAGE,
     depth=lambda header: _params(header).K,
 )
