@@ -19,6 +19,7 @@ from ..tables import Row, Table, fates_of, outcome_of, texts_of
 from ..view import Figure, Patch, Picture
 from ..wording import count
 from .base import Screen
+from .stages import ngrammys as on_stage
 
 _ROWS, _WIDEST = 24, 12  # rows shown, and tokens of a row
 _WORDS = 13.2  # columns that the words above them need
@@ -82,14 +83,8 @@ def rows(run: RunState, k: int) -> Table:
 
 def _chains(run: RunState, step: Step, nodes: Nodes) -> list[tuple[NGrammysRow, list[int]]]:
     """The rows of a step, each with its nodes; -1 where the step had no room."""
-    found, first = list[tuple[NGrammysRow, list[int]]](), 1
-    for row in _panel(step).get("rows", []):
-        given = row.get("tokens", [])
-        trie = _params(run.header).layout == "trie"
-        chain = nodes.chain(given, 0) if trie else _consecutive(step, given, first)
-        first += sum(node > 0 for node in chain)
-        found.append((row, chain))
-    return found
+    given, merged = _panel(step).get("rows", []), _params(run.header).layout == "trie"
+    return [*zip(given, nodes.rows((row.get("tokens", []) for row in given), merged=merged), strict=True)]
 
 
 def _found(run: RunState, step: Step) -> str:
@@ -103,13 +98,6 @@ def _found(run: RunState, step: Step) -> str:
     if not panel["matches"]:
         return f"{number}; the text's ending did not occur before"
     return f"{number}; the text's ending occurred {count(panel['matches'], 'time')} before"
-
-
-def _consecutive(step: Step, tokens: Sequence[int], first: int) -> list[int]:
-    """The nodes of a row that lies behind the rows before it; -1 where the step had no room."""
-    fits = [first + i < len(step.tokens) and step.tokens[first + i] == token for i, token in enumerate(tokens)]
-    fed = fits.index(False) if False in fits else len(fits)
-    return [first + i if i < fed else -1 for i in range(len(tokens))]
 
 
 def _strategy(row: NGrammysRow) -> str:
@@ -167,6 +155,7 @@ SCREEN = Screen(
     origin=_origin,
     no_guess=_no_guess,
     pool=Picture(base, frame, rows),
+    stage=on_stage.STAGE,
     depth=lambda header: _params(header).w,
     weights=_weights,
     weights_are_ranks="Of a unigram only the rank is known: the first one has a thick edge.",

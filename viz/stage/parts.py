@@ -103,7 +103,7 @@ def draw_guesses(
     step = run.steps[k]
     depths, fates = [depth or 0 for depth in tree.depths(step.parents)], node_fates(step)
     guesses = [node for node, role in enumerate(step.roles) if role is Role.VERIFY]
-    rows = _rows(step, guesses if shown is None else shown, depths, room)
+    rows = rows_of(step, room, shown)
     names = {0: position_name(step.start - 1)}
     for node, row in rows.items():
         name = names[node] = node_name(step, node, depths)
@@ -129,8 +129,10 @@ def draw_guesses(
     return names
 
 
-def _rows(step: Step, guesses: Sequence[int], depths: Sequence[int], room: Room) -> dict[int, int]:
+def rows_of(step: Step, room: Room, shown: Sequence[int] | None = None) -> dict[int, int]:
     """The row of every guess that is seen: a first child stands behind its parent, every other one begins a row."""
+    depths = [depth or 0 for depth in tree.depths(step.parents)]
+    guesses = [node for node, role in enumerate(step.roles) if role is Role.VERIFY] if shown is None else shown
     children: dict[int, list[int]] = {}
     wanted = set(guesses)
     for node in guesses:

@@ -1,0 +1,139 @@
+"""N-Grammys on the stage: a row of guesses on the right, and in the same line on the left where it comes from.
+
+That is an n-gram that stood in the text before, behind the same token, or a word that the model's bigram ranks behind
+the last token. Below them stands what the pass costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from decoding.methods.ngrammys import NGrammysPanel, NGrammysParams, NGrammysRow
+from decoding.types import Header, Step
+
+from ...boards.nodes import Nodes, root
+from ...palette import Fate
+from ...panels import read_panel
+from ...params import read_params
+from ...run_state import RunState
+from ...stage.parts import Room, draw_guesses, draw_text, position_name, rows_of, text_zone
+from ...stage.scene import Place, Scene, Zone, stage
+from ...view import Figure, Patch, StagePicture
+from ...wording import count, share
+
+SOURCES = "sources"
+_DEEPEST, _ROWS = 4, 6  # guesses in a row, and rows, that are seen
+_FOOT = 0.7  # rows for words below a zone's cells
+
+
+def _params(header: Header) -> NGrammysParams:
+    return read_params(NGrammysParams, header)
+
+
+def _panel(step: Step) -> NGrammysPanel:
+    return read_panel(NGrammysPanel, step.panel)
+
+
+def _room(header: Header) -> Room:
+    params = _params(header)
+    return Room(min(params.depth, _DEEPEST), min(params.k, _ROWS))
+
+
+def base(run: RunState) -> Figure:
+    """The stage without a step."""
+    room = _room(run.header)
+    sources = Zone(SOURCES, "Where each row comes from", room.root + 0.6, room.rows + _FOOT)
+    return stage([[text_zone()]], [[sources], [room.zone("Rows of guesses")._replace(rows=room.rows + _FOOT)]])
+
+
+def frame(run: RunState, k: int) -> Patch:
+    """The scene of step k."""
+    room, step, scene = _room(run.header), run.steps[k], Scene.of(base(run))
+    draw_text(scene, run, k, room)
+    origins = _draw_sources(scene, run, step, room)
+    names = draw_guesses(scene, run, k, room, origin=lambda node: origins.get(node, ""))
+    seen = rows_of(step, room)
+    ends = {row: node for node, row in seen.items()}
+    for node, row in seen.items():
+        if row != seen.get(step.parents[node]):  # it begins its row
+            scene.link(origins.get(ends[row], ""), names[node], "flow", until="verify")
+    scene.word(_cost(run, step), Place(SOURCES, room.root + 0.4, room.rows - 0.1), "left", loud=True)
+    return scene.patch()
+
+
+def _draw_sources(scene: Scene, run: RunState, step: Step, room: Room) -> dict[int, str]:
+    """What the rows are made of; returns the pieces that guesses come out of, by node."""
+    rows, seen, origins = _panel(step).get("rows", []), rows_of(step, room), dict[int, str]()
+    merged, lines = _params(run.header).layout == "trie", set[int]()
+    chains = Nodes(step).rows((row.get("tokens", []) for row in rows), merged=merged)
+    for row, chain in zip(rows, chains, strict=True):
+        own = [node for node in chain if node in seen and node not in origins]
+        if own and seen[own[-1]] not in lines:
+            lines.add(seen[own[-1]])
+            place = Place(SOURCES, room.root - room.depth - 0.4, seen[own[-1]])
+            names = _draw_source(scene, run, step, row, chain[: room.depth], place)
+            origins = dict(zip(chain, names, strict=False)) | origins
+    if not rows:
+        scene.word(_missed(run, step), Place(SOURCES, room.root + 0.4, 0), "left", loud=True)
+    return origins
+
+
+def _draw_source(
+    scene: Scene, run: RunState, step: Step, row: NGrammysRow, chain: Sequence[int], at: Place
+) -> list[str]:
+    """Words on where a row comes from, the token in front of its n-gram, and that; returns the n-gram's pieces."""
+    key, place = f"m{root(step)}", row.get("place", 0)
+    copied = row.get("strategy") == "context" and 0 < place < step.start
+    scene.word(_label(step, row), at._replace(x=at.x - 0.15), "left")
+    if copied:
+        scene.frame(at, 1 + len(chain), 1)
+        front = scene.piece(f"s{place}.q", run.ids[place - 1], at, Fate.PROMPT, origin=position_name(place - 1))
+        scene.link(position_name(place - 1), front, "match")
+    else:
+        front = key
+        if key not in scene:
+            scene.piece(key, root(step), at, Fate.ROOT, 0, origin=position_name(step.start - 1))
+    names = list[str]()
+    for i, (token, node) in enumerate(zip(row.get("tokens", []), chain, strict=False)):
+        name = f"s{place}.{i}" if copied else f"{key}.{row.get('rank', 0)}.{i}"
+        origin = position_name(place + i) if copied and place + i < step.start else ""
+        p = row.get("p") if i == 0 and not copied else None
+        where = at._replace(x=at.x + 1 + i)
+        names.append(scene.piece(name, token, where, Fate.PROMPT, node, origin=origin, share=p))
+        if i == 0 and not copied:
+            scene.link(front, names[0], "tree")
+    return names
+
+
+def _label(step: Step, row: NGrammysRow) -> str:
+    """Where a row comes from."""
+    if row.get("strategy") == "context":
+        back = f"{step.start - row.get('place', 0)} back"
+        return f"in the text, {back}" if row.get("count") == 1 else f"{count(row.get('count', 0), 'time')}, last {back}"
+    likely = f", {share(row['p'])}" if "p" in row else ""
+    return f"{row.get('strategy', '')}, rank {row.get('rank', 0)}{likely}"
+
+
+def _missed(run: RunState, step: Step) -> str:
+    """Why there is no row."""
+    if run.wants_one(step):
+        return "no more tokens are asked for"
+    behind = f" with {count(_panel(step).get('w', 0), 'token')} behind it" if _params(run.header).tail == "full" else ""
+    return f"the last token did not stand in the text before{behind}"
+
+
+def _cost(run: RunState, step: Step) -> str:
+    """What the pass costs: the tokens that go through the target."""
+    lengths = [len(row.get("tokens", [])) for row in _panel(step).get("rows", [])]
+    if not lengths:
+        return ""
+    wide = f"{count(len(lengths), 'row')} × {count(lengths[0], 'guess', 'guesses')}"
+    if len(set(lengths)) > 1:
+        wide = f"{count(len(lengths), 'row')}, {count(sum(lengths), 'guess', 'guesses')}"
+    less = sum(lengths) + 1 - len(step.tokens)
+    what = "merged" if _params(run.header).layout == "trie" else "left out"
+    fewer = f" - {less} {what}" if less > 0 else ""
+    return f"{wide}{fewer} + the last token = {count(len(step.tokens), 'token')} in one pass"
+
+
+STAGE = StagePicture(base, frame)
