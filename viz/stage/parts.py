@@ -21,6 +21,7 @@ from .scene import COLUMNS, Place, Scene, Zone
 
 TEXT, GUESSES = "text", "guesses"
 Slot = tuple[Phase, Phase | None]
+CACHED: Slot = ("verify", None)  # of what is read in this step, and stays
 DEEPEST = 8  # guesses in a row that a stage has room for
 
 
@@ -68,11 +69,14 @@ def draw_text(scene: Scene, run: RunState, k: int, room: Room) -> None:
     last = step.start - 1
     for i, (token, fate) in enumerate(zip(step.emitted, emitted_fates(step), strict=True)):
         place = Place(TEXT, room.root + 1 + i, 1)
-        if i < step.accepted:
-            node = step.path[i + 1]
-            scene.piece(f"a{k}.{i}", token, place, Fate.PROMPT, node, since="accept", until="commit", faint=True)
-            continue
         name = position_name(step.start + i)
+        if i < step.accepted:
+            node, answer = step.path[i + 1], f"a{k}.{i}"
+            scene.piece(answer, token, place, Fate.PROMPT, node, since="accept", until="commit", faint=True)
+            if i >= room.depth:  # no guess so deep is seen, which would go up into the text
+                place = place._replace(y=0)
+                scene.piece(name, token, place, fate, node, since="commit", origin=answer, slot=CACHED)
+            continue
         scene.piece(name, token, place, fate, len(step.tokens), since="accept", origin=position_name(last))
         scene.move(name, "commit", place._replace(y=0))
 

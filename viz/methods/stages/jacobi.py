@@ -16,7 +16,7 @@ from ...palette import Fate
 from ...panels import read_panel
 from ...params import read_params
 from ...run_state import RunState
-from ...stage.parts import TEXT, Room, Slot, draw_end, position_name, text_zone
+from ...stage.parts import CACHED, TEXT, Room, Slot, draw_end, position_name, text_zone
 from ...stage.scene import COLUMNS, Place, Scene, Zone, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count
@@ -25,7 +25,6 @@ BLOCK = "block"
 _DEEPEST = 6  # guesses of a block that are seen
 _PAST = 5  # earlier passes that are seen
 _NOW, _ANSWERS, _FOOT = _PAST, _PAST + 1, _PAST + 2  # rows of the zone
-_CACHED: Slot = ("verify", None)
 _LABEL = 1.8  # columns that the name of a row needs
 
 
@@ -107,7 +106,7 @@ def _draw_answers(scene: Scene, run: RunState, k: int, room: Room) -> None:
         scene.piece(name, answer, place, Fate.PROPOSED, since="verify", until=until, origin=behind)
         scene.link(behind, name, "diagonal", since="verify", until="accept")
     for i, (token, fate) in enumerate(zip(step.emitted, emitted_fates(step), strict=True)):
-        node, slot = (step.path[i + 1], _CACHED) if i < step.accepted else (len(step.tokens), None)
+        node, slot = (step.path[i + 1], CACHED) if i < step.accepted else (len(step.tokens), None)
         name, place = position_name(step.start + i), first._replace(x=first.x + i)
         likeliest = answers[i : i + 1] == [token]  # else another one was sampled
         origin = _name(k + 1, step.start + i) if likeliest else ""
