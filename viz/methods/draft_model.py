@@ -14,6 +14,7 @@ from ..run_state import RunState
 from ..tables import Table
 from ..view import Figure, Patch, Picture
 from .base import Screen
+from .stages import draft_model as on_stage
 
 
 def _params(header: Header) -> DraftModelParams:
@@ -50,6 +51,7 @@ SCREEN = Screen(
     chain=True,
     origin=lambda run, step: " by the drafter",
     pool=Picture(base, frame, rows),
+    stage=on_stage.STAGE,
     depth=lambda header: _params(header).gamma,
     weights=lambda step, guesses: confidence.weights(step, guesses, _confidence(step)),
     notes=lambda run, step, guesses: confidence.notes(guesses, _confidence(step), _params(run.header).threshold),

@@ -7,7 +7,8 @@ and the target's own token go up into the text; from then on they are pieces of 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 from decoding import tree
 from decoding.types import Role, Step
@@ -23,6 +24,7 @@ TEXT, GUESSES = "text", "guesses"
 Slot = tuple[Phase, Phase | None]
 CACHED: Slot = ("verify", None)  # of what is read in this step, and stays
 DEEPEST = 8  # guesses in a row that a stage has room for
+depths_of = lru_cache(maxsize=32)(tree.depths)
 
 
 class Room(NamedTuple):
@@ -51,6 +53,12 @@ def position_name(position: int) -> str:
     return f"t{position}"
 
 
+def landing(step: Step, room: Room, depth: int) -> Place:
+    """Where a token stands once the step is written; a text that gets longer than its line has moved to the left."""
+    beyond = max(0, room.root + len(step.emitted) - (COLUMNS - 1))
+    return Place(TEXT, room.root + depth - beyond, 0)
+
+
 def draw_end(scene: Scene, run: RunState, k: int, room: Room) -> None:
     """The end of the text; its last token is the root."""
     step = run.steps[k]
@@ -67,18 +75,24 @@ def draw_text(scene: Scene, run: RunState, k: int, room: Room) -> None:
     draw_end(scene, run, k, room)
     step = run.steps[k]
     last = step.start - 1
+    if landing(step, room, 0) != Place(TEXT, room.root, 0):
+        for position in range(max(0, last - room.root), last + 1):
+            scene.move(position_name(position), "commit", landing(step, room, position - last))
     for i, (token, fate) in enumerate(zip(step.emitted, emitted_fates(step), strict=True)):
         place = Place(TEXT, room.root + 1 + i, 1)
-        name = position_name(step.start + i)
         if i < step.accepted:
-            node, answer = step.path[i + 1], f"a{k}.{i}"
-            scene.piece(answer, token, place, Fate.PROMPT, node, since="accept", until="commit", faint=True)
-            if i >= room.depth:  # no guess so deep is seen, which would go up into the text
-                place = place._replace(y=0)
-                scene.piece(name, token, place, fate, node, since="commit", origin=answer, slot=CACHED)
+            node, name = step.path[i + 1], _answer_name(k, i)
+            if place.x < COLUMNS:
+                scene.piece(name, token, place, Fate.PROMPT, node, since="accept", until="commit", faint=True)
             continue
+        name = position_name(step.start + i)
         scene.piece(name, token, place, fate, len(step.tokens), since="accept", origin=position_name(last))
-        scene.move(name, "commit", place._replace(y=0))
+        scene.move(name, "commit", landing(step, room, 1 + i))
+
+
+def _answer_name(k: int, place: int) -> str:
+    """What the target's answer along the accepted path is called."""
+    return f"a{k}.{place}"
 
 
 def node_name(step: Step, node: int, depths: Sequence[int]) -> str:
@@ -105,37 +119,65 @@ def draw_guesses(
     `shown` are the nodes to choose from, where not all are to be seen.
     """
     step = run.steps[k]
-    depths, fates = [depth or 0 for depth in tree.depths(step.parents)], node_fates(step)
+    depths = depths_of(step.parents)
     guesses = [node for node, role in enumerate(step.roles) if role is Role.VERIFY]
     rows = rows_of(step, room, shown)
     names = {0: position_name(step.start - 1)}
     for node, row in rows.items():
-        name = names[node] = node_name(step, node, depths)
-        place, more = Place(GUESSES, depths[node] - 1, row), (share or {}).get(node)
-        taken = node in step.path[: len(step.emitted) + 1]
-        held: Slot = ("verify", None if taken else "commit")
-        scene.piece(
-            name,
-            step.tokens[node],
-            place,
-            fates[node],
-            node,
-            origin=origin(node),
-            share=more,
-            note=(note or {}).get(node, ""),
-            slot=held,
-        )
-        if taken:
-            scene.move(name, "commit", Place(TEXT, room.root + depths[node], 0))
-        scene.link(names[step.parents[node]], name, "tree", until="commit" if node in step.path else None)
+        place, more, words = Place(GUESSES, depths[node] - 1, row), (share or {}).get(node), (note or {}).get(node, "")
+        draw_guess(scene, step, room, names, node, place, origin=origin(node), share=more, note=words)
+    land_hidden(scene, k, step, room, names)
     if hidden := len(guesses) - len(rows):
         scene.word(f"and {count(hidden, 'guess', 'guesses')} more", Place(GUESSES, 0, room.rows - 0.25))
     return names
 
 
+def draw_guess(
+    scene: Scene, step: Step, room: Room, names: dict[int, str], node: int, place: Place, **look: Any
+) -> None:
+    """A guess, which goes up into the text if it is accepted; `names` are the pieces so far, and get this one's."""
+    depths, taken = depths_of(step.parents), node in step.path[: len(step.emitted) + 1]
+    slot: Slot = ("verify", None if taken else "commit")
+    name, fate = node_name(step, node, depths), node_fates(step)[node]
+    names[node] = scene.piece(name, step.tokens[node], place, fate, node, slot=slot, **look)
+    if taken:
+        scene.move(names[node], "commit", landing(step, room, depths[node]))
+    if above := names.get(step.parents[node]):
+        scene.link(above, names[node], "tree", until="commit" if node in step.path else None)
+
+
+def land_hidden(scene: Scene, k: int, step: Step, room: Room, names: Mapping[int, str]) -> None:
+    """Accepted guesses that there was no room for are seen in the text."""
+    for i, node in enumerate(step.path[1 : len(step.emitted) + 1]):
+        name, place, answer = position_name(step.start + i), landing(step, room, 1 + i), _answer_name(k, i)
+        if node not in names and place.x >= 0:
+            scene.piece(name, step.tokens[node], place, Fate.ACCEPTED, node, since="commit", origin=answer, slot=CACHED)
+
+
+def draw_answers(scene: Scene, step: Step, room: Room, nodes: Sequence[int]) -> None:
+    """The target's choices behind guesses that it did not accept: it has read them all, each on what stands before."""
+    for node in nodes if step.choices else ():
+        place = Place(TEXT, room.root + 1 + depths_of(step.parents)[node], 1)
+        if place.x < COLUMNS:
+            name = answer_name(step, node)
+            scene.piece(name, step.choices[node], place, Fate.PROMPT, since="accept", until="commit", faint=True)
+
+
+def answer_name(step: Step, node: int) -> str:
+    """What the target's choice behind a guess is called."""
+    return f"b{step.index}.{node}"
+
+
+def draw_no_guess(scene: Scene, run: RunState, step: Step, why: str = "") -> None:
+    """That there is no guess, and why."""
+    if step.start - len(run.header.prompt) + 1 >= run.header.max_new_tokens:
+        why = "no more tokens are asked for"
+    scene.word(f"no guess{why and ': '}{why}", Place(GUESSES, 0, 0))
+
+
 def rows_of(step: Step, room: Room, shown: Sequence[int] | None = None) -> dict[int, int]:
     """The row of every guess that is seen: a first child stands behind its parent, every other one begins a row."""
-    depths = [depth or 0 for depth in tree.depths(step.parents)]
+    depths = depths_of(step.parents)
     guesses = [node for node, role in enumerate(step.roles) if role is Role.VERIFY] if shown is None else shown
     children: dict[int, list[int]] = {}
     wanted = set(guesses)

@@ -34,7 +34,7 @@ from ..palette import Fate
 from ..stream import encode
 from ..view import Figure, Patch
 
-Link = Literal["tree", "match", "flow", "diagonal"]
+Link = Literal["tree", "match", "flow", "diagonal", "against"]
 Side = Literal["right", "left", "middle"]
 PHASES: tuple[Phase, ...] = get_args(Phase)
 LINKS: tuple[Link, ...] = get_args(Link)

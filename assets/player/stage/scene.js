@@ -5,7 +5,7 @@ import { unescapeMarkup } from "../stream/escape.js";
 /** @import { Phase, Scene, SceneColumns, SceneLink, SceneWord, StageBase, StagePiece, Where } from "../types.d.ts" */
 
 /** @type {SceneLink["kind"][]} */
-const LINKS = ["tree", "match", "flow", "diagonal"];
+const LINKS = ["tree", "match", "flow", "diagonal", "against"];
 /** @type {SceneWord["side"][]} */
 const SIDES = ["right", "left", "middle"];
 const SLACK = 0.01; // columns by which a piece may stand beyond its zone: sums of halves and thirds are not exact

@@ -74,7 +74,7 @@ export interface StagePiece extends Where {
 export interface SceneLink {
   from: StagePiece;
   to: StagePiece;
-  kind: "tree" | "match" | "flow" | "diagonal";
+  kind: "tree" | "match" | "flow" | "diagonal" | "against";
 }
 
 export interface SceneWord extends Where {

@@ -79,7 +79,8 @@ def test_nothing_of_the_answers_is_seen_before_the_verdict(method: str) -> None:
             assert not [piece for piece in pieces if (piece.zone, piece.y) == row and piece.node >= 0]
         answers = [piece for piece in scene.pieces("accept") if (piece.zone, piece.y) == row and piece.node >= 0]
         answers.sort(key=lambda piece: piece.x)
-        assert [piece.token for piece in answers] == list(step.emitted)[: len(answers)] and answers
+        along = [piece.token for piece in answers][: len(step.emitted)]  # others stand behind guesses that were wrong
+        assert along and along == list(step.emitted)[: len(along)]
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -1,0 +1,120 @@
+"""A draft model on the stage: what the drafter wrote, what the target says of it, and what is thrown away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from decoding.trace.file import read_trace
+from decoding.types import Step, Trace
+from tests.viz.records import changed, record
+from viz.run_state import RunState
+
+from .scenes import Scene, numbers
+
+UNSURE = Path(__file__).parents[3] / "assets" / "traces" / "smollm2-prime-draft_model.jsonl.gz"
+
+
+def steps(trace: Trace) -> Iterator[tuple[RunState, Step, Scene]]:
+    """Every step with its scene."""
+    run = RunState.of(trace)
+    for k, step in enumerate(run.steps):
+        yield run, step, Scene(run, k)
+
+
+def said(p: float | None) -> str:
+    """A probability as the stage says it."""
+    assert p is not None
+    return f"{p:.2f}" if p >= 0.005 else "<0.01"
+
+
+def test_a_drafted_token_comes_out_of_the_one_before() -> None:
+    """The drafter writes one token after another."""
+    seen = 0
+    for _, step, scene in steps(record("draft_model")):
+        pieces = {piece.node: piece for piece in scene.pieces("propose") if piece.zone == "guesses"}
+        assert [*pieces] == [*range(1, step.drafted + 1)]
+        for node in range(2, step.drafted + 1):
+            assert pieces[node].origin == pieces[node - 1].id
+            seen += 1
+    assert seen > 10
+
+
+def test_the_target_answers_at_every_place() -> None:
+    """Above each drafted token stands the target's own, behind the last one more, and not before the verdict."""
+    for _, step, scene in steps(record("draft_model")):
+        answers = [piece for piece in scene.pieces("accept") if piece.zone == "text" and piece.y == 1]
+        answers.sort(key=lambda piece: piece.x)
+        assert len({piece.x for piece in answers}) == len(answers) == step.drafted + 1
+        rest = [piece.token for piece in answers[step.accepted + 1 :]]
+        assert rest == list(step.choices[step.accepted + 1 :])
+
+
+def test_the_first_disagreement_is_a_pair() -> None:
+    """A line joins the drafter's word and the target's, in one column; without a disagreement there is none."""
+    seen = 0
+    for _, step, scene in steps(record("draft_model")):
+        pairs = scene.links("against", "accept")
+        assert not scene.links("against", "verify")
+        assert len(pairs) == (step.accepted < min(step.drafted, len(step.emitted)))
+        pieces = {piece.id: piece for piece in scene.pieces("accept")}
+        places = scene.base["wide"]["places"]
+        for own, wrong in pairs:
+            assert pieces[own].token == step.emitted[-1] and pieces[wrong].node == step.accepted + 1
+            assert pieces[own].x + places[0][0] == pieces[wrong].x + places[1][0]
+            seen += 1
+    assert seen > 2
+
+
+def test_what_is_wrong_falls_out_of_the_lane() -> None:
+    """From the first wrong token on all of it is thrown away, and counted."""
+    for _, step, scene in steps(record("draft_model")):
+        fallen = [piece for piece in scene.pieces("commit") if piece.zone == "guesses"]
+        assert [piece.node for piece in fallen] == [*range(step.accepted + 1, step.drafted + 1)]
+        assert all(piece.y > 0 for piece in fallen)
+        assert not fallen or f"{len(fallen)} drafted token" in " ".join(scene.words("commit"))
+
+
+def test_chances_are_said_where_they_were_drawn() -> None:
+    """Of a sampled run: q at once, p and min(1, p/q) with the verdict, down to the first wrong token."""
+    rejected = 0
+    for run, step, scene in steps(record("draft_model")):
+        assert run.header.sampling["temperature"]
+        early, late = scene.words("verify"), scene.words("accept")
+        assert not [word for word in early if word.startswith("p ")]
+        for node in range(1, step.drafted + 1):
+            assert f"q {said(step.q[node])}" in early
+        judged = range(1, min(step.accepted + 1, step.drafted) + 1)
+        assert [word for word in late if word.startswith("p ")] == [f"p {said(step.p[node])}" for node in judged]
+        for node in judged:
+            chance = min(1.0, (step.p[node] or 0) / (step.q[node] or 1))
+            assert said(chance) in late
+            rejected += chance < 1
+    assert rejected > 2
+
+
+def test_bars_are_as_long_as_the_drafter_was_sure() -> None:
+    """Below each token, and where it was unsure it says why it stopped."""
+    stopped = 0
+    for _, step, scene in steps(read_trace(UNSURE)):
+        sure = step.panel["confidence"]
+        shown, values = map(numbers, scene.patch.get("some", {}).get("share", ((), ())))
+        assert len(shown) == len(sure) and all(abs(a - b) < 0.001 for a, b in zip(values, sure, strict=True))
+        unsure = bool(sure) and sure[-1] < step.panel["threshold"]
+        words = [word for word in scene.words("propose") if word.startswith("stopped")]
+        assert words == ([f"stopped: {sure[-1]:.2f} is under the limit 0.3"] if unsure else [])
+        stopped += unsure
+    assert stopped > 10
+
+
+def test_no_guess_says_why() -> None:
+    """The last token asked for needs no draft."""
+    trace = record("draft_model")
+    last = trace.steps[-1]
+    bare = {"tokens": last.tokens[:1], "parents": (-1,), "roles": last.roles[:1], "sources": ("root",), "path": (0,)}
+    full = {"choices": last.choices[:1], "p": (None,), "q": (None,), "top": last.top[:1], "draft_top": ()}
+    none = changed(trace, -1 % len(trace.steps), **bare, **full, emitted=last.emitted[:1], accepted=0, drafted=0)
+    none = replace(none, header=replace(none.header, max_new_tokens=last.start + 1 - len(trace.header.prompt)))
+    *_, (_, _, scene) = steps(none)
+    assert "no guess: no more tokens are asked for" in scene.words("propose")

@@ -1,0 +1,182 @@
+"""A draft model on the stage: two lanes, in the columns of the text.
+
+In the lower lane the drafter writes one token after another, in the upper one are the target's answers, all of them
+from one pass. The first place where they differ is a pair of words; what was drafted from there on is thrown away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from decoding.methods.draft_model import DraftModelPanel, DraftModelParams
+from decoding.types import Header, Step
+
+from ...boards import confidence
+from ...boards.nodes import Nodes
+from ...panels import read_panel
+from ...params import read_params
+from ...run_state import RunState
+from ...stage.parts import (
+    DEEPEST,
+    GUESSES,
+    TEXT,
+    Room,
+    depths_of,
+    draw_answers,
+    draw_guesses,
+    draw_no_guess,
+    draw_text,
+    position_name,
+    text_zone,
+)
+from ...stage.scene import Place, Scene, stage
+from ...view import Figure, Patch, StagePicture
+from ...wording import count, odds, quote, share
+
+_MIDDLE = 0.46  # of a cell, in columns
+_LABEL = -0.15  # where labels beside the lane end
+_NUMBERS = (0.92, 1.5, 2.1)  # rows of q, p and the chance below the drafted tokens
+_ROWS = 4
+
+
+def _params(header: Header) -> DraftModelParams:
+    return read_params(DraftModelParams, header)
+
+
+def _sampled(header: Header) -> bool:
+    return bool(header.sampling.get("temperature"))
+
+
+def _room(header: Header) -> Room:
+    return Room(min(_params(header).gamma, DEEPEST), _ROWS)
+
+
+def base(run: RunState) -> Figure:
+    """The stage without a step."""
+    return stage([[text_zone()]], [[_room(run.header).zone("Drafter: one token after another")]])
+
+
+def frame(run: RunState, k: int) -> Patch:
+    """The scene of step k."""
+    step, room, scene = run.steps[k], _room(run.header), Scene.of(base(run))
+    chain = _chain(step)
+    sure = _sure(run.header, step, chain)
+    before = {node: step.parents[node] for node in chain[1:]}
+    names = {node: f"g{k}.{node}" for node in chain}
+    names |= {node: position_name(step.start - 1 + i) for i, node in enumerate(step.path)}
+    draw_text(scene, run, k, room)
+    drawn = draw_guesses(scene, run, k, room, origin=lambda node: names.get(before.get(node, -1), ""), share=sure)
+    draw_answers(scene, step, room, chain[step.accepted :])
+    if not chain:
+        draw_no_guess(scene, run, step)
+        return scene.patch()
+    _draw_lanes(scene, room)
+    shown = [node for node in chain if node in drawn]
+    _draw_numbers(scene, run, step, shown, sure)
+    _draw_verdict(scene, run, step, chain, drawn)
+    if wrong := [node for node in shown if node not in step.path]:
+        for node in wrong:
+            scene.move(drawn[node], "commit", Place(GUESSES, depths_of(step.parents)[node] - 1, 1))
+        words = f"{count(len(chain) - step.accepted, 'drafted token')} thrown away"
+        scene.word(words, Place(GUESSES, 0, 2), since="commit")
+    return scene.patch()
+
+
+def _chain(step: Step) -> list[int]:
+    """The drafted nodes, one behind the other."""
+    below, chain = Nodes(step).below, list[int]()
+    while children := below.get(chain[-1] if chain else 0):
+        chain.append(children[0])
+    return chain
+
+
+def _sure(header: Header, step: Step, chain: Sequence[int]) -> dict[int, float]:
+    """How sure the drafter was of its tokens: its confidence where it was asked for, else the recorded q."""
+    asked = confidence.shares(read_panel(DraftModelPanel, step.panel).get("confidence", []))
+    if asked and not _sampled(header):
+        return dict(zip(chain, asked, strict=False))
+    return {node: q for node in chain if step.q and (q := step.q[node]) is not None}
+
+
+def _draw_lanes(scene: Scene, room: Room) -> None:
+    """What a lane costs."""
+    scene.word("drafter: one pass each", Place(GUESSES, _LABEL, 0), "left", until="commit")
+    scene.word(
+        "target: one pass for all", Place(TEXT, room.root + 1 + _LABEL, 1), "left", since="verify", until="commit"
+    )
+
+
+def _draw_numbers(scene: Scene, run: RunState, step: Step, shown: Sequence[int], sure: Mapping[int, float]) -> None:
+    """What decides, below the drafted tokens."""
+    sampled, (first, second, third) = _sampled(run.header), _NUMBERS
+    name = "q" if sampled or not read_panel(DraftModelPanel, step.panel).get("confidence") else "sure"
+    depths = depths_of(step.parents)
+    for node in shown:
+        x = depths[node] - 1 + _MIDDLE
+        if node in sure:
+            scene.word(f"{name} {_short(sure[node])}", Place(GUESSES, x, first), "middle", until="commit")
+        chance = _chance(step, node)
+        if sampled and chance is not None and step.p and depths[node] <= step.accepted + 1:
+            scene.word(
+                f"p {_short(step.p[node] or 0)}", Place(GUESSES, x, second), "middle", since="accept", until="commit"
+            )
+            scene.word(_short(chance), Place(GUESSES, x, third), "middle", loud=True, since="accept", until="commit")
+    if sampled and any(_chance(step, node) is not None for node in shown):
+        scene.word(
+            "chance: min(1, p/q)",
+            Place(GUESSES, _LABEL, third),
+            "left",
+            since="accept",
+            until="commit",
+        )
+
+
+def _short(p: float) -> str:
+    """A probability in the width of a cell."""
+    return f"{p:.2f}" if p >= 0.005 else "<0.01"
+
+
+def _chance(step: Step, node: int) -> float | None:
+    """The chance that a sampled token was accepted, as far as it is recorded."""
+    p, q = step.p[node] if step.p else None, step.q[node] if step.q else None
+    return min(1.0, p / q) if p is not None and q else None
+
+
+def _draw_verdict(scene: Scene, run: RunState, step: Step, chain: Sequence[int], drawn: Mapping[int, str]) -> None:
+    """Why the drafter stopped, and where the target went another way."""
+    y = _NUMBERS[2] + 0.8 if _sampled(run.header) else _NUMBERS[1] + 0.2
+    asked = read_panel(DraftModelPanel, step.panel).get("confidence", [])
+    bound = _params(run.header).threshold
+    if asked and asked[-1] < bound:
+        scene.word(
+            f"stopped: {share(asked[-1])} is under the limit {bound:g}", Place(GUESSES, 0, y), loud=True, until="accept"
+        )
+    if step.accepted == len(step.emitted):
+        return
+    own = step.emitted[step.accepted]
+    if step.accepted >= len(chain):
+        words = "the target wants the same" + (", and adds a token" if len(chain) > 1 else "")
+        scene.word(words, Place(GUESSES, 0, y), since="accept", until="commit")
+        return
+    wrong = chain[step.accepted]
+    if wrong in drawn:
+        scene.link(position_name(step.start + step.accepted), drawn[wrong], "against", since="accept", until="commit")
+    scene.word(
+        f"{'drew ' * _sampled(run.header)}{quote(run, [own])}, not {quote(run, [step.tokens[wrong]])}"
+        f"{_odds(run, step, own, wrong)}",
+        Place(GUESSES, 0, y),
+        loud=True,
+        since="accept",
+        until="commit",
+    )
+
+
+def _odds(run: RunState, step: Step, own: int, wrong: int) -> str:
+    """The probabilities that decided, of a greedy run."""
+    p, top = step.p[wrong] if step.p else None, step.top[step.path[-1]] if step.top else ()
+    if _sampled(run.header) or p is None or own not in dict(top):
+        return ""
+    return f": {odds(dict(top)[own], p)}"
+
+
+STAGE = StagePicture(base, frame)
