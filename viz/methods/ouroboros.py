@@ -19,6 +19,7 @@ from ..tables import Table
 from ..view import Figure, Patch, Picture
 from ..wording import count
 from .base import Screen
+from .stages import ouroboros as on_stage
 
 _BACK = 512  # steps in which the origin of a phrase is looked for
 _PASSES, _APART = 4, 10  # passes of the drafter that are shown, and columns that their words need
@@ -209,6 +210,7 @@ SCREEN = Screen(
     origin=_origin,
     learned=_learned,
     pool=Picture(base, frame, rows),
+    stage=on_stage.picture(inspired),
     depth=lambda header: _params(header).gamma + 4,
     notes=_notes,
     notes_follow=True,

@@ -133,7 +133,15 @@ def draw_guesses(
 
 
 def draw_guess(
-    scene: Scene, step: Step, room: Room, names: dict[int, str], node: int, place: Place, **look: Any
+    scene: Scene,
+    step: Step,
+    room: Room,
+    names: dict[int, str],
+    node: int,
+    place: Place,
+    *,
+    linked: bool = True,
+    **look: Any,
 ) -> None:
     """A guess, which goes up into the text if it is accepted; `names` are the pieces so far, and get this one's."""
     depths, taken = depths_of(step.parents), node in step.path[: len(step.emitted) + 1]
@@ -142,7 +150,7 @@ def draw_guess(
     names[node] = scene.piece(name, step.tokens[node], place, fate, node, slot=slot, **look)
     if taken:
         scene.move(names[node], "commit", landing(step, room, depths[node]))
-    if above := names.get(step.parents[node]):
+    if linked and (above := names.get(step.parents[node])):
         scene.link(above, names[node], "tree", until="commit" if node in step.path else None)
 
 

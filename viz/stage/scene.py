@@ -11,8 +11,8 @@ A scene is a dictionary of columns, in the encodings of `stream/encode.py`:
           that is judged from the phase "accept" on; "nodes" of the step that they show, -1 for none; and where any has
           one, "origin", a piece's number in this scene and one, 0 for none
 "some"    what few pieces have, each as their numbers and its values: "wide" in columns, "share" of a bar below the word
-          from 0 to 1, "note", which stands small behind it, "faint", and "slot": the phases in which its key and value
-          are in the cache, as in "when"; "judged", the fate of a token that an earlier step judged
+          from 0 to 1, "note", which stands small behind it, "faint", "copied", and "slot": the phases in which its key
+          and value are in the cache, as in "when"; "judged", the fate of a token that an earlier step judged
 "moves"   for each time that a piece changes its place within the step: piece, phase, zone, x, y
 "links"   "from" and "to", numbers of pieces; "when", with the place in `LINKS` instead of a zone
 "words"   "text"; "x", "y"; "when"; "side" of the place, a place in `SIDES`; "loud"
@@ -113,6 +113,7 @@ class _Piece:
     share: float | None
     note: str
     faint: bool
+    copied: bool
     slot: int
     judged: Fate | None
 
@@ -149,11 +150,13 @@ class Scene:
         share: float | None = None,
         note: str = "",
         faint: bool = False,
+        copied: bool = False,
         slot: tuple[Phase, Phase | None] | None = None,
         judged: bool = False,
     ) -> str:
         """A token at a place; returns its name. `until` is the first phase in which it is gone.
 
+        A `copied` token was not written by a model, but taken from where it had been seen before.
         `slot` are the phase from which its key and value are in the cache, and the one from which they no longer are.
         The fate of a `judged` one is known in all phases.
         """
@@ -162,7 +165,8 @@ class Scene:
         self._numbers[name] = len(self._pieces)
         when, held = _when(since, until), _when(*slot) if slot else 0
         known = fate if judged else None
-        self._pieces.append(_Piece(name, token, place, fate, node, when, origin, wide, share, note, faint, held, known))
+        look = (origin, wide, share, note, faint, copied, held, known)
+        self._pieces.append(_Piece(name, token, place, fate, node, when, *look))
         return name
 
     def __contains__(self, name: str) -> bool:
@@ -242,7 +246,7 @@ class Scene:
 
     def _some(self) -> dict[str, Any]:
         some = dict[str, Any]()
-        plain = {"wide": 1, "share": None, "note": "", "faint": False, "slot": 0, "judged": None}
+        plain = {"wide": 1, "share": None, "note": "", "faint": False, "copied": False, "slot": 0, "judged": None}
         for name, usual in plain.items():
             held = [(i, value) for i, piece in enumerate(self._pieces) if (value := getattr(piece, name)) != usual]
             if held:

@@ -70,7 +70,7 @@ export class Pieces {
   show(piece) {
     const element = /** @type {HTMLElement} */ (this.elements.get(piece.id));
     const classes = `ss-piece ss-is-${piece.fate}${piece.faint ? " ss-faint" : ""}${piece.text ? "" : " ss-empty"}${
-      piece.fed ? " ss-fed" : ""}${piece.cached ? " ss-cached" : ""}`;
+      piece.fed ? " ss-fed" : ""}${piece.cached ? " ss-cached" : ""}${piece.copied ? " ss-copied" : ""}`;
     if (element.className !== classes) element.className = classes;
     element.style.transform = moved(piece);
     element.style.width = `${piece.wide * COLUMN - GUTTER}em`;

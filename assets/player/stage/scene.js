@@ -55,8 +55,8 @@ const placeAndTime = (when, at) => ({
  */
 const piecesAt = ({ pieces: columns, some = {}, moves }, where, base, most, at) => {
   const moved = movedTo(moves, at);
-  const [wides, shares, notes, faint, slots, judged] =
-    [some.wide, some.share, some.note, some.faint, some.slot, some.judged].map(byNumber);
+  const [wides, shares, notes, faint, copied, slots, judged] =
+    [some.wide, some.share, some.note, some.faint, some.copied, some.slot, some.judged].map(byNumber);
   return Array.from(columns.id, (id, i) => {
     const { kind, seen } = placeAndTime(columns.when[i], at);
     const [zone, x, y] = moved.get(i) ?? [kind, columns.x[i], columns.y[i]];
@@ -67,7 +67,7 @@ const piecesAt = ({ pieces: columns, some = {}, moves }, where, base, most, at) 
       id, text: unescapeMarkup(columns.text[i]), node: columns.nodes[i], wide, ...place,
       fate: Number(judged.get(i) ?? columns.fate[i]),
       origin: columns.origin?.[i] ? columns.id[columns.origin[i] - 1] : null, note: unescapeMarkup(String(notes.get(i) ?? "")),
-      share: Number(shares.get(i) ?? -1), faint: faint.has(i),
+      share: Number(shares.get(i) ?? -1), faint: faint.has(i), copied: copied.has(i),
       cached: placeAndTime(Number(slots.get(i) ?? 0), at).seen,
       fed: base.zones[zone].fed && columns.nodes[i] >= 0,
       seen: seen && inside && place.x > -SLACK && place.x + wide < most + SLACK,

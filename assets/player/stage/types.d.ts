@@ -41,8 +41,8 @@ export interface SceneColumns {
     origin?: ArrayLike<number>;
   };
   some?: {
-    wide?: Some<number>; share?: Some<number>; note?: Some<string>; faint?: Some<number>; slot?: Some<number>;
-    judged?: Some<number>;
+    wide?: Some<number>; share?: Some<number>; note?: Some<string>; faint?: Some<number>; copied?: Some<number>;
+    slot?: Some<number>; judged?: Some<number>;
   };
   moves?: ArrayLike<number>[]; // pieces, phases, zones, x, y
   links?: { from: ArrayLike<number>; to: ArrayLike<number>; when: ArrayLike<number> };
@@ -66,6 +66,7 @@ export interface StagePiece extends Where {
   wide: number;
   share: number; // below 0 where it has no bar
   faint: boolean;
+  copied: boolean; // not written by a model in this step
   fed: boolean;
   cached: boolean; // its key and value
   seen: boolean;

@@ -1,0 +1,274 @@
+"""Ouroboros on the stage: pool, draft, phrases behind it, and what the target's answers put into the pool.
+
+The draft stands below the text; the phrases that lengthen it stand below the draft, and so does what of a long draft
+goes beyond its line. Below each phrase are the words that the target wants instead, and those go back into the pool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence, Set
+from functools import partial
+from typing import Any, NamedTuple
+
+from decoding.methods.ouroboros import OuroborosPanel, OuroborosParams
+from decoding.types import Header
+
+from ...boards.nodes import Nodes
+from ...cells import Phase
+from ...palette import Fate
+from ...panels import read_panel
+from ...params import read_params
+from ...run_state import RunState
+from ...sources import parse
+from ...stage.parts import (
+    GUESSES,
+    Room,
+    answer_name,
+    draw_answers,
+    draw_guess,
+    draw_no_guess,
+    draw_text,
+    land_hidden,
+    position_name,
+    text_zone,
+)
+from ...stage.scene import COLUMNS, Place, Scene, Zone, stage
+from ...view import Figure, Patch, StagePicture
+from ...wording import count, quote
+
+POOL, BEHIND = "pool", "behind"
+_WIDEST = 5  # tokens of a phrase in the pool, with its key
+_NEW = 2  # inspired phrases in the pool
+_PITCH = 1.75  # rows from one phrase behind the draft to the next: the target's words stand between them
+_ANSWER = 0.85  # rows from a phrase to the target's words
+_HIGH = 5.3  # rows behind the draft at most
+_FOOT = 0.5  # rows for words below a zone's cells
+_PASSES = 8  # of the drafter that are counted one by one
+
+Inspired = Callable[[RunState, int], Set[int]]
+
+
+class _Plan(NamedTuple):
+    """How much a stage shows."""
+
+    room: Room
+    beyond: bool  # whether a draft can be longer than its line
+    wide: int  # tokens of a phrase in the pool, with its key
+    length: int  # tokens of a phrase behind the draft
+    first: int  # rows of the draft above the phrases behind it, of a draft that is as long as can be
+    phrases: int
+
+    @property
+    def rows(self) -> float:
+        """Rows of cells behind the draft."""
+        return self.first + self.phrases * _PITCH
+
+    @classmethod
+    def of(cls, header: Header) -> _Plan:
+        """The plan of a run."""
+        params = read_params(OuroborosParams, header)
+        wide = min(params.N, _WIDEST)
+        depth = min(params.gamma + params.N - 1, COLUMNS - wide - 2)
+        length = min(params.N - 1, depth)
+        _, first = _start(params.gamma, length, depth)
+        phrases = min(max(1, params.K), int((_HIGH - first) / _PITCH))
+        return cls(Room(depth, 1), params.gamma > depth, wide, length, first, phrases)
+
+
+def _start(drafted: int, length: int, depth: int) -> tuple[int, int]:
+    """Column and row of the first phrase: behind the draft if there is room, else in the next row."""
+    beyond = max(0, min(drafted, 2 * depth) - depth)
+    column, row = (beyond, 0) if beyond else (drafted, 0)
+    if column + length <= depth:
+        return column, row
+    return depth - length, row + (beyond > 0)
+
+
+def base(run: RunState) -> Figure:
+    """The stage without a step."""
+    plan = _Plan.of(run.header)
+    pool = Zone(POOL, "Pool of phrases", plan.wide, plan.phrases + _NEW + _FOOT)
+    title = "The rest of the draft, lengthened by phrases" if plan.beyond else "Lengthened by phrases"
+    behind = Zone(BEHIND, title, plan.room.depth + 1, plan.rows + _FOOT, fed=True)
+    return stage([[text_zone()]], [[pool], [plan.room.zone("Draft by the small model"), behind]])
+
+
+def frame(inspired: Inspired, run: RunState, k: int) -> Patch:
+    """The scene of step k."""
+    scene, plan, step = Scene.of(base(run)), _Plan.of(run.header), run.steps[k]
+    draw_text(scene, run, k, plan.room)
+    drawing = _Drawing(scene, run, k, inspired(run, k))
+    drawing.draft()
+    drawing.lengthen()
+    land_hidden(scene, k, step, plan.room, drawing.names)
+    draw_answers(scene, step, plan.room, drawing.chain[step.accepted :])
+    drawing.refine()
+    drawing.inspire()
+    drawing.say()
+    return scene.patch()
+
+
+def picture(inspired: Inspired) -> StagePicture:
+    """The stage; `inspired` are the nodes of a step that an earlier answer of the target helped to make."""
+    return StagePicture(base, partial(frame, inspired))
+
+
+def _name(key: int, phrase: Sequence[int], place: int) -> str:
+    """What the piece of a pooled phrase is called: by its tokens, since the pool holds each phrase once."""
+    return f"p{key}.{'.'.join(map(str, phrase))}.{place}"
+
+
+class _Drawing:
+    """A step's scene while it is drawn."""
+
+    def __init__(self, scene: Scene, run: RunState, k: int, helped: Set[int]) -> None:
+        self._scene, self._run, self._step, self._helped = scene, run, run.steps[k], helped
+        self._plan, self._panel = _Plan.of(run.header), read_panel(OuroborosPanel, self._step.panel)
+        self.names = {0: position_name(self._step.start - 1)}  # of pieces, by their nodes
+        self.chain = [node for node, source in enumerate(self._step.sources) if parse(source)[0] == "draft"]
+        self._last = self.chain[-1] if self.chain else 0
+        self._key = self._step.tokens[self._last]
+        self._phrases, refined = self._panel.get("suffixes", []), self._panel.get("refined", [])
+        self._refined = refined if len(refined) == len(self._phrases) else self._phrases
+        nodes = Nodes(self._step)
+        self._branches = [nodes.chain(phrase, self._last, entry) for entry, phrase in enumerate(self._phrases)]
+        right = [nodes.accepted(branch) for branch in self._branches]
+        shown = sorted(range(len(right)), key=lambda entry: (-right[entry], entry))[: self._plan.phrases]
+        self._shown = sorted(shown)  # of the phrases, the newest first
+
+    def draft(self) -> None:
+        """The drafter's tokens in a line, and in the next one what does not fit."""
+        room, copied = self._plan.room, self._copied()
+        for i, node in enumerate(self.chain[: 2 * room.depth]):
+            place = Place(GUESSES, i, 0) if i < room.depth else Place(BEHIND, i - room.depth, 0)
+            look: dict[str, Any] = {"origin": self.names.get(self._step.parents[node], ""), "copied": node in copied}
+            draw_guess(self._scene, self._step, room, self.names, node, place, linked=i != room.depth, **look)
+
+    def lengthen(self) -> None:
+        """The phrases in the pool, and behind the draft as far as they were read."""
+        for row, entry in enumerate(self._shown):
+            phrase, branch = self._phrases[entry], self._branches[entry]
+            helped = any(node in self._helped for node in branch)
+            stays, drawn = self._refined[entry] == phrase, set[int]()
+            pieces = self._held(phrase, row, Fate.INSPIRED if helped else Fate.EXPLORED, stays=stays)
+            for i, node in enumerate(branch[: self._plan.length]):
+                if node in self.names or node < 1:
+                    continue
+                place, origin = self._behind(row, i), pieces[i + 1] if i + 1 < len(pieces) else ""
+                room, first = self._plan.room, branch[0] == node or branch[i - 1] not in drawn
+                draw_guess(self._scene, self._step, room, self.names, node, place, origin=origin, copied=True)
+                drawn.add(node)
+                if first:  # one line for all of a phrase
+                    self._scene.link(origin, self.names[node], "flow", until="verify")
+
+    def refine(self) -> None:
+        """Below a phrase the target's words where they differ from it; with them it goes back into the pool."""
+        pairs = [(entry, self._phrases[entry], self._refined[entry]) for entry in self._shown]
+        known = [before for _, before, after in pairs if before == after]
+        for row, (entry, before, after) in enumerate(pairs):
+            if before == after:
+                continue
+            origins = [_name(self._key, before, i) for i in range(len(before) + 1)]
+            for i, (old, new) in enumerate(zip(before, after, strict=False)):
+                if old != new and i < self._plan.length:
+                    name, place = f"c{self._step.index}.{entry}.{i}", self._behind(row, i, _ANSWER)
+                    self._scene.piece(name, new, place, Fate.INSPIRED, since="accept", until="commit")
+                    origins[i + 1] = name
+            if after not in known:  # the pool holds a phrase once
+                known.append(after)
+                self._learned(self._key, after, row, origins)
+
+    def inspire(self) -> None:
+        """Out of the rejected part of the draft: the words on which the target agrees, and its next one."""
+        for row, (key, phrase, first) in enumerate(self._inspired()[:_NEW], start=self._plan.phrases):
+            origins = list[str]()
+            for i, token in enumerate([key, *phrase], start=first):
+                node = self.chain[i] if i < len(self.chain) else -1
+                if node in self.names and self._step.tokens[node] == token:
+                    origins.append(self.names[node])
+                else:
+                    origins.append(answer_name(self._step, self.chain[i - 1]) if 0 < i <= len(self.chain) else "")
+            self._learned(key, phrase, row, origins)
+
+    def say(self) -> None:
+        """How the draft was written, what the pool held, and what it learned."""
+        if not self.chain:
+            draw_no_guess(self._scene, self._run, self._step)
+            return
+        plan, rows = self._plan, self._plan.rows - 0.2
+        self._scene.word(self._passes(), Place(BEHIND, 0, rows), until="accept")
+        drafted = min(self._step.accepted, len(self.chain))
+        words = f"accepted: {drafted} of {count(len(self.chain), 'drafted token')}"
+        if behind := self._step.accepted - drafted:
+            words = f"accepted: {drafted} drafted, {behind} from a phrase"
+        self._scene.word(words, Place(BEHIND, 0, rows), loud=True, since="accept")
+        foot, held = Place(POOL, 0, plan.phrases + _NEW - 0.1), quote(self._run, [self._key])
+        hidden = len(self._phrases) - len(self._shown)
+        found = f"{count(len(self._phrases), 'phrase')} behind {held}" if self._phrases else f"no phrase behind {held}"
+        self._scene.word(found + (f", {hidden} not shown" if hidden else ""), foot, until="commit")
+        self._scene.word(self._learning(), foot, loud=True, since="commit")
+
+    def _passes(self) -> str:
+        """How many tokens each pass of the drafter wrote."""
+        passes = self._panel.get("passes", [])
+        if sum(passes) != len(self.chain):
+            return f"the drafter wrote {count(len(self.chain), 'token')}"
+        wrote = " + ".join(map(str, passes[:_PASSES])) + (" + ..." if len(passes) > _PASSES else "")
+        few = len(passes) == len(self.chain)
+        words = f"{count(len(passes), 'drafter pass', 'drafter passes')} wrote {wrote} tokens"
+        return words if few else f"{words}, those in italics from phrases"
+
+    def _learning(self) -> str:
+        """What the pool learned from the target."""
+        refined = sum(before != after for before, after in zip(self._phrases, self._refined, strict=True))
+        inspired = len(self._inspired())
+        if not refined and not inspired:
+            return "no new phrase from the target"
+        words = [f"refined {count(refined, 'phrase')}"] if refined else []
+        words += [f"inspired {count(inspired, 'phrase')}"] if inspired else []
+        return " and ".join(words) + (f", {inspired - _NEW} not shown" if inspired > _NEW else "")
+
+    def _copied(self) -> Set[int]:
+        """The drafted nodes that a pass of the drafter took out of a phrase: all but the last of each pass."""
+        copied, done = set[int](), 0
+        for wrote in self._panel.get("passes", []):
+            copied.update(self.chain[done : max(done, done + wrote - 1)])
+            done += wrote
+        return copied
+
+    def _behind(self, row: int, i: int, below: float = 0) -> Place:
+        """The place of a token of a phrase behind the draft."""
+        column, first = _start(len(self.chain), self._plan.length, self._plan.room.depth)
+        return Place(BEHIND, column + i, first + row * _PITCH + below)
+
+    def _held(self, phrase: Sequence[int], row: int, fate: Fate, *, stays: bool) -> list[str]:
+        """A phrase that the pool held when the step began; returns its pieces, the key first."""
+        pieces = list[str]()
+        for i, token in enumerate([self._key, *phrase][: self._plan.wide]):
+            name, place = _name(self._key, phrase, i), Place(POOL, i, row)
+            until: Phase | None = None if stays else "commit"
+            pieces.append(self._scene.piece(name, token, place, fate if i else Fate.PROMPT, until=until))
+        return pieces
+
+    def _learned(self, key: int, phrase: Sequence[int], row: int, origins: Sequence[str]) -> None:
+        """A phrase that the target's answers made."""
+        for i, token in enumerate([key, *phrase][: self._plan.wide]):
+            name, place, fate = _name(key, phrase, i), Place(POOL, i, row), Fate.INSPIRED if i else Fate.PROMPT
+            self._scene.piece(name, token, place, fate, since="commit", origin=origins[i])
+
+    def _inspired(self) -> list[tuple[int, list[int], int]]:
+        """New phrases out of the rejected part of the draft, and where in it each begins."""
+        found, start = list[tuple[int, list[int], int]](), 0
+        tokens = [self._step.tokens[node] for node in self.chain]
+        for key, phrase, became in self._panel.get("inspired", []):
+            places = (i for i in range(start, len(tokens)) if tokens[i] == key and self._answered(i, phrase))
+            first = next(places, -1)
+            start = first + 1 if first >= 0 else start
+            if became != "refreshed":
+                found.append((key, phrase, first))
+        return found
+
+    def _answered(self, first: int, phrase: Sequence[int]) -> bool:
+        """Whether a phrase is what the target says behind drafted tokens on from a place."""
+        nodes, choices = self.chain[first : first + len(phrase)], self._step.choices
+        return bool(choices) and [choices[node] for node in nodes] == [*phrase]
