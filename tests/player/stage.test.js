@@ -79,7 +79,8 @@ test("a line leaves and reaches boxes at their edges", () => {
   const middle = (ROW - GUTTER) / 2;
   assert.deepEqual([tree[0], tree[1]], [COLUMN - GUTTER, middle].map((n) => Math.round(100 * n) / 100));
   assert.deepEqual(tree.slice(-2), [COLUMN, 2 * ROW + middle].map((n) => Math.round(100 * n) / 100));
-  const down = ends("flow", at(0, 0), at(2, 3));
+  assert.deepEqual(ends("flow", at(0, 0), at(1, 2)), tree);
+  const down = ends("match", at(0, 0), at(2, 3));
   assert.equal(down[1], Math.round(100 * (ROW - GUTTER)) / 100); // out of the lower edge
   assert.equal(down.at(-1), Math.round(100 * 3 * ROW) / 100); // into the upper one
 });

@@ -19,6 +19,7 @@ from ..tables import Row, Table, fates_of, outcome_of, texts_of
 from ..view import Figure, Patch, Picture
 from ..wording import count, quote
 from .base import Screen
+from .stages import rest as on_stage
 
 _DEEPEST, _ENDING, _BRANCHES = 12, 4, 7  # depths shown of the tree, tokens of the ending that was found, and branches
 
@@ -155,6 +156,7 @@ SCREEN = Screen(
     origin=_origin,
     no_guess=_no_guess,
     pool=Picture(base, frame, rows),
+    stage=on_stage.STAGE,
     depth=_length,
     weights=_weights,
     row_name=_row_name,

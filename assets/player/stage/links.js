@@ -31,7 +31,7 @@ const curve = ([x, y], [u, v], [across, down] = [0.5, 0]) => {
 export const linkPath = ({ from, to, kind }) => {
   const [a, b] = [box(from), box(to)];
   if (kind === "diagonal") return `M${short(a.centre)} ${short(a.middle)}L${short(b.centre)} ${short(b.middle)}`;
-  if (kind === "tree" && b.left >= a.right - 1) return curve([a.right, a.middle], [b.left, b.middle]);
+  if ((kind === "tree" || kind === "flow") && b.left >= a.right - 1) return curve([a.right, a.middle], [b.left, b.middle]);
   if (Math.abs(a.middle - b.middle) < 0.1) { // side by side: an arch above them
     const high = a.top - Math.min(1.4, 0.4 + Math.abs(b.centre - a.centre) / 40);
     return `M${short(a.centre)} ${short(a.top)}C${[a.centre, high, b.centre, high, b.centre, b.top].map(short).join(" ")}`;

@@ -90,9 +90,13 @@ def _chain(step: Step) -> list[int]:
     return chain
 
 
+def _confidence(step: Step) -> Sequence[float]:
+    return confidence.shares(read_panel(DraftModelPanel, step.panel).get("confidence", []))
+
+
 def _sure(header: Header, step: Step, chain: Sequence[int]) -> dict[int, float]:
     """How sure the drafter was of its tokens: its confidence where it was asked for, else the recorded q."""
-    asked = confidence.shares(read_panel(DraftModelPanel, step.panel).get("confidence", []))
+    asked = _confidence(step)
     if asked and not _sampled(header):
         return dict(zip(chain, asked, strict=False))
     return {node: q for node in chain if step.q and (q := step.q[node]) is not None}
@@ -109,7 +113,7 @@ def _draw_lanes(scene: Scene, room: Room) -> None:
 def _draw_numbers(scene: Scene, run: RunState, step: Step, shown: Sequence[int], sure: Mapping[int, float]) -> None:
     """What decides, below the drafted tokens."""
     sampled, (first, second, third) = _sampled(run.header), _NUMBERS
-    name = "q" if sampled or not read_panel(DraftModelPanel, step.panel).get("confidence") else "sure"
+    name = "q" if sampled or not _confidence(step) else "sure"
     depths = depths_of(step.parents)
     for node in shown:
         x = depths[node] - 1 + _MIDDLE
@@ -145,7 +149,7 @@ def _chance(step: Step, node: int) -> float | None:
 def _draw_verdict(scene: Scene, run: RunState, step: Step, chain: Sequence[int], drawn: Mapping[int, str]) -> None:
     """Why the drafter stopped, and where the target went another way."""
     y = _NUMBERS[2] + 0.8 if _sampled(run.header) else _NUMBERS[1] + 0.2
-    asked = read_panel(DraftModelPanel, step.panel).get("confidence", [])
+    asked = _confidence(step)
     bound = _params(run.header).threshold
     if asked and asked[-1] < bound:
         scene.word(

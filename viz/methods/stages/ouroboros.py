@@ -43,6 +43,7 @@ _PITCH = 1.75  # rows from one phrase behind the draft to the next: the target's
 _ANSWER = 0.85  # rows from a phrase to the target's words
 _HIGH = 5.3  # rows behind the draft at most
 _FOOT = 0.5  # rows for words below a zone's cells
+_LOOKED = 64  # drafted tokens in which inspired phrases are looked for
 _PASSES = 8  # of the drafter that are counted one by one
 
 Inspired = Callable[[RunState, int], Set[int]]
@@ -259,7 +260,7 @@ class _Drawing:
     def _inspired(self) -> list[tuple[int, list[int], int]]:
         """New phrases out of the rejected part of the draft, and where in it each begins."""
         found, start = list[tuple[int, list[int], int]](), 0
-        tokens = [self._step.tokens[node] for node in self.chain]
+        tokens = [self._step.tokens[node] for node in self.chain[:_LOOKED]]
         for key, phrase, became in self._panel.get("inspired", []):
             places = (i for i in range(start, len(tokens)) if tokens[i] == key and self._answered(i, phrase))
             first = next(places, -1)
@@ -271,4 +272,8 @@ class _Drawing:
     def _answered(self, first: int, phrase: Sequence[int]) -> bool:
         """Whether a phrase is what the target says behind drafted tokens on from a place."""
         nodes, choices = self.chain[first : first + len(phrase)], self._step.choices
-        return bool(choices) and [choices[node] for node in nodes] == [*phrase]
+        return (
+            bool(choices)
+            and len(nodes) == len(phrase)
+            and all(choices[node] == token for node, token in zip(nodes, phrase, strict=True))
+        )

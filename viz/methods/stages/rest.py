@@ -1,0 +1,144 @@
+"""REST on the stage: the end of the text, the passages of the datastore in which it stands, and the tree of guesses.
+
+A passage stands in the row of the branch that comes out of it: the end of the text, and what goes on behind it there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from decoding.methods.rest import RestPanel, RestParams
+from decoding.types import Header, Step
+
+from ...palette import Fate
+from ...panels import read_panel
+from ...params import read_params
+from ...run_state import RunState
+from ...sources import parse
+from ...stage.parts import (
+    TEXT,
+    Room,
+    depths_of,
+    draw_guesses,
+    draw_no_guess,
+    draw_text,
+    position_name,
+    text_zone,
+)
+from ...stage.scene import COLUMNS, Place, Scene, Zone, stage
+from ...view import Figure, Patch, StagePicture
+from ...wording import count, quote
+
+STORE = "store"
+_DEEPEST, _ROWS = 5, 5  # guesses in a row, and rows of them as of passages
+_COUNT = 0.9  # columns for how often a passage stands in the datastore
+_FOOT = 1.2  # rows for words below the passages
+_ENDING = 2  # tokens of the text's end in front of a passage
+
+
+class _Plan(NamedTuple):
+    """How much a stage shows."""
+
+    room: Room
+    ending: int
+
+    @classmethod
+    def of(cls, header: Header) -> _Plan:
+        """The plan of a run."""
+        params = read_params(RestParams, header)
+        depth = min(params.length, params.c, _DEEPEST)
+        return cls(Room(depth, min(params.c, _ROWS)), max(1, min(_ENDING, int(COLUMNS - 2 * depth - 1 - _COUNT))))
+
+    @property
+    def columns(self) -> float:
+        """Columns of the passages."""
+        return _COUNT + self.ending + self.room.depth
+
+
+def _panel(step: Step) -> RestPanel:
+    return read_panel(RestPanel, step.panel)
+
+
+def base(run: RunState) -> Figure:
+    """The stage without a step."""
+    plan = _Plan.of(run.header)
+    store = Zone(STORE, "Datastore: where others wrote the same", plan.columns, plan.room.rows + _FOOT)
+    return stage([[text_zone()]], [[store], [plan.room.zone()]])
+
+
+def frame(run: RunState, k: int) -> Patch:
+    """The scene of step k."""
+    step, plan, scene = run.steps[k], _Plan.of(run.header), Scene.of(base(run))
+    draw_text(scene, run, k, plan.room)
+    hits, read = _hits(step), _panel(step).get("read", 0)
+    share = {node: min(1.0, found / read) for node, found in hits.items()} if read else None
+    names = draw_guesses(scene, run, k, plan.room, origin=lambda node: f"s{k}.{node}", share=share)
+    _draw_ending(scene, run, step, plan)
+    _draw_passages(scene, step, plan, names, hits)
+    if len(names) == 1:
+        draw_no_guess(scene, run, step)
+    return scene.patch()
+
+
+def _hits(step: Step) -> dict[int, int]:
+    """At how many places the text up to each guess stands in the datastore."""
+    found = {node: parse(source) for node, source in enumerate(step.sources)}
+    return {node: numbers[0] for node, (kind, numbers) in found.items() if kind == "datastore" and numbers}
+
+
+def _draw_ending(scene: Scene, run: RunState, step: Step, plan: _Plan) -> None:
+    """The end of the text that was found, or the shortest one that was looked for."""
+    params, panel = read_params(RestParams, run.header), _panel(step)
+    foot = Place(STORE, 0, plan.room.rows + 0.1)
+    if "span" not in panel:
+        return
+    found = panel["span"] > 0
+    span = panel["span"] or params.shortest
+    seen = min(span, plan.room.root + 1, step.start)
+    scene.frame(Place(TEXT, plan.room.root - seen + 1, 0), seen, 1, loud=found, until="commit")
+    beside = Place(TEXT, plan.room.root + 0.9, 1)
+    if not found:
+        looked = quote(run, run.ids[max(0, step.start - span) : step.start])
+        scene.word(f"{looked} is not in the datastore", beside, "left", loud=True, until="commit")
+        scene.word(f"looked for the last {count(params.longest, 'token')},", Place(STORE, 0, 0))
+        scene.word(f"then for fewer, down to {params.shortest}: nothing found", Place(STORE, 0, 0.8))
+        return
+    scene.word(f"the last {count(span, 'token')}" if span > 1 else "the last token", beside, "left", until="commit")
+    hits, read = panel.get("hits", 0), panel.get("read", 0)
+    places = f"found at {hits:,} {'place' if hits == 1 else 'places'}"
+    scene.word(places if read == hits else f"{places}, {read:,} of them read", foot, loud=True)
+
+
+def _draw_passages(scene: Scene, step: Step, plan: _Plan, names: Mapping[int, str], hits: Mapping[int, int]) -> None:
+    """A passage for every branch that is seen: how often it stands there, the end of the text, and what goes on."""
+    ending = _panel(step).get("ending", [])[-plan.ending :]
+    parents = {step.parents[node] for node in names if node}
+    known = set[int]()
+    for row, leaf in enumerate(node for node in names if node and node not in parents):
+        scene.word(f"{hits.get(leaf, 0):,} ×", Place(STORE, _COUNT - 0.1, row), "left")
+        for i, token in enumerate(ending, start=1 - len(ending)):
+            name, origin = f"s{step.index}.{row}.{i}", position_name(step.start - 1 + i)
+            place = Place(STORE, _COUNT + plan.ending - 1 + i, row)
+            scene.piece(name, token, place, Fate.PROMPT if i else Fate.ROOT, origin=origin)
+            if not row and not i:
+                scene.link(origin, name, "match", until="verify")
+        path = _path(step, leaf)
+        for i, node in enumerate(path):
+            name = f"s{step.index}.{node}" + (f".{leaf}" if node in known else "")
+            place = Place(STORE, _COUNT + plan.ending + i, row)
+            scene.piece(name, step.tokens[node], place, Fate.EXPLORED, node, faint=node in known)
+        if fresh := [node for node in path if node not in known]:
+            scene.link(f"s{step.index}.{path[-1]}", names[fresh[0]], "flow", until="verify")
+        known.update(path)
+
+
+def _path(step: Step, node: int) -> Sequence[int]:
+    """The nodes down to a guess, without the root."""
+    path = [node] * (node > 0)
+    for _ in range(depths_of(step.parents)[node] - 1):
+        path.append(step.parents[path[-1]])
+    return path[::-1]
+
+
+STAGE = StagePicture(base, frame)
