@@ -18,6 +18,7 @@ from ..tables import Cell, Row, Table, fate_label, fate_of, text_of
 from ..view import Figure, Patch, Picture
 from ..wording import count
 from .base import Screen
+from .stages import medusa as on_stage
 
 _MOST_RANKS, _HEADS = 14, 12  # shown
 _WIDE = 1.75  # a head's place is wider than a cell: few heads, and their tokens' texts stand out
@@ -143,6 +144,7 @@ SCREEN = Screen(
     agreed=_agreed,
     no_guess=lambda run, step: "" if step.index else "the heads have not read anything yet",
     pool=Picture(base, frame, rows),
+    stage=on_stage.STAGE,
     weights=_weights,
     weights_are_ranks="Of a head's guess only the rank is known: its first one has a thick edge.",
     row_name=_row_name,

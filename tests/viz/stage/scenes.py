@@ -83,7 +83,14 @@ class Scene:
 
     def words(self, phase: str) -> list[str]:
         """The words that are seen in a phase."""
-        words = self.patch.get("words", {"text": {"strings": ()}, "when": ()})
+        return self._texts("words", phase)
+
+    def frames(self, phase: str) -> list[str]:
+        """What the frames say that are seen in a phase."""
+        return self._texts("frames", phase)
+
+    def _texts(self, kind: str, phase: str) -> list[str]:
+        words = self.patch.get(kind, {"text": {"strings": ()}, "when": ()})
         pairs = zip(words["text"]["strings"], numbers(words["when"]), strict=True)
         return [text for text, when in pairs if _at(when, phase)[1]]
 

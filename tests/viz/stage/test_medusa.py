@@ -1,0 +1,148 @@
+"""Medusa on the stage: heads list words, and every guess of the tree comes out of one of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from decoding.trace.file import read_trace
+from decoding.types import Step, Trace
+from tests.viz.records import changed, record
+from viz.palette import Fate
+from viz.run_state import RunState
+
+from .scenes import Scene
+
+SHIPPED = Path(__file__).parents[3] / "assets" / "traces"
+NAMES = ("medusa-defaults", "medusa-figure-2", "medusa-best-guesses-only", "medusa-typical", "smollm2-rain-medusa")
+
+
+def shipped(name: str) -> Trace:
+    """A recording that comes with the page."""
+    return read_trace(SHIPPED / f"{name}.jsonl.gz")
+
+
+def steps(trace: Trace) -> Iterator[tuple[RunState, Step, Scene]]:
+    """Every step with its scene."""
+    run = RunState.of(trace)
+    for k, step in enumerate(run.steps):
+        yield run, step, Scene(run, k)
+
+
+def heads_word(step: Step, node: int) -> tuple[int, int]:
+    """Head and rank of a guess."""
+    head, rank = step.sources[node].removeprefix("medusa:").split(",")
+    return int(head), int(rank)
+
+
+@pytest.mark.parametrize("trace", [record("medusa"), *map(shipped, NAMES)], ids=["golden", *NAMES])
+def test_every_guess_comes_out_of_the_heads_word_that_it_is(trace: Trace) -> None:
+    """Of the same head and rank, and a box holds a head's words by rank, from left to right."""
+    seen = 0
+    for _, step, scene in steps(trace):
+        pieces = scene.pieces("propose")
+        words = {piece.id: piece for piece in pieces if piece.zone == "heads" and piece.node > 0}
+        guesses = [piece for piece in pieces if piece.zone == "guesses"]
+        for piece in guesses:
+            word = words[piece.origin or 0]
+            assert word.token == piece.token
+            assert heads_word(step, word.node) == heads_word(step, piece.node)
+        boxes: dict[float, list[tuple[float, tuple[int, int]]]] = {}
+        for word in words.values():
+            boxes.setdefault(word.y, []).append((word.x, heads_word(step, word.node)))
+        for box in boxes.values():
+            listed = [word for _, word in sorted(box)]
+            assert listed == sorted(listed) and len({head for head, _ in listed}) == 1
+        assert bool(guesses) == (len(step.tokens) > 1)
+        seen += len(guesses)
+    assert seen > 15
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_was_written_is_seen_and_what_is_not_seen_is_counted(name: str) -> None:
+    """The accepted path is always among the rows, in boxes too, and the rest is a number."""
+    for _, step, scene in steps(shipped(name)):
+        guesses = [piece.node for piece in scene.pieces("accept") if piece.zone == "guesses"]
+        words = [piece for piece in scene.pieces("accept") if piece.zone == "heads" and piece.node > 0]
+        assert set(step.path[1:]) <= set(guesses)
+        taken = {heads_word(step, node) for node in step.path[1:]}
+        assert {heads_word(step, word.node) for word in words if word.fate == Fate.ACCEPTED} == taken
+        told = [re.match(r"and (\d+) guess", word) for word in scene.words("accept")]
+        assert sum(int(found[1]) for found in told if found) == step.drafted - len(guesses)
+        assert len({piece.y for piece in scene.pieces("accept") if piece.zone == "guesses"}) <= 7
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_boxes_say_which_word_was_right_once_it_is_known(name: str) -> None:
+    """By the panel's own ranks; before the verdict no box says a word of it."""
+    right = 0
+    for _, step, scene in steps(shipped(name)):
+        titles = " ".join(scene.frames("accept"))
+        for head, rank in enumerate(step.panel["hits"], start=1):
+            if head > len([title for title in scene.frames("propose") if title.startswith("head ")]):
+                continue
+            found = re.search(rf"head {head}: (?:its (\d+)(?:st|nd|rd|th) was right|none was right)", titles)
+            assert found and (found[1] is None if rank is None else int(found[1]) == rank + 1)
+            right += rank is not None
+        assert not [title for title in scene.frames("propose") + scene.frames("verify") if "right" in title]
+    assert right > 5
+
+
+def test_the_root_is_the_targets_own_and_no_heads_word() -> None:
+    """It stands in a box of its own, made of the hidden state of the word in front of it."""
+    for run, step, scene in steps(shipped("medusa-defaults")):
+        heads = [piece for piece in scene.pieces("propose") if piece.zone == "heads"]
+        own = [piece for piece in heads if piece.node == 0]
+        if not step.index:
+            assert not heads
+            continue
+        [root] = own
+        [state] = [piece for piece in heads if piece.node < 0]
+        assert (root.token, root.fate, root.y) == (step.tokens[0], Fate.ROOT, min(piece.y for piece in heads))
+        assert root.origin == state.id and state.token == run.ids[step.start - 2]
+        assert all(piece.origin == state.id for piece in heads if piece.node > 0)
+
+
+def test_the_hidden_state_is_the_next_steps() -> None:
+    """It comes out of the last accepted word when the step is written, and the next step finds it there."""
+    before: set[tuple[int, int, float, float]] = set()
+    for _, step, scene in steps(shipped("medusa-defaults")):
+        kept = {"propose": set[tuple[int, int, float, float]](), "commit": set[tuple[int, int, float, float]]()}
+        for phase, found in kept.items():
+            found |= {
+                (piece.id, piece.token, piece.x, piece.y)
+                for piece in scene.pieces(phase)
+                if piece.zone == "heads" and piece.node <= 0
+            }
+        assert kept["propose"] == before
+        text = {piece.id: piece.token for piece in scene.pieces("commit") if piece.zone == "text"}
+        origins = [piece for piece in scene.pieces("commit") if piece.zone == "heads"]
+        assert all(text[piece.origin or 0] == piece.token for piece in origins)
+        assert len(origins) == 2 * (step.accepted < len(step.emitted))
+        before = kept["commit"]
+
+
+def test_words_beyond_a_box_and_heads_without_a_box_are_told() -> None:
+    """The tree of figure 2 has two of four heads; the sparse one has more words of a head than a box shows."""
+    figure_2 = [scene for _, _, scene in steps(shipped("medusa-figure-2"))][3]
+    assert "and 2 more heads" in figure_2.words("propose")
+    _, step, sparse = [*steps(shipped("medusa-defaults"))][3]
+    of_head = {heads_word(step, node)[1] for node in range(1, len(step.tokens)) if heads_word(step, node)[0] == 1}
+    assert f"head 1: the 2nd next word, 5 of its {len(of_head)} in the tree" in sparse.frames("propose")
+    small = [scene for _, _, scene in steps(shipped("smollm2-rain-medusa"))][3]
+    assert "head 3: the 4th next word, not in the tree" in small.frames("propose")
+
+
+def test_panels_and_trees_of_other_makers_are_drawn() -> None:
+    """Sources, hits and settings that no run of ours would write."""
+    trace = shipped("smollm2-rain-medusa")
+    odd = tuple("medusa:0,1" if node == 1 else source for node, source in enumerate(trace.steps[3].sources))
+    bent = changed(trace, 3, sources=odd, panel={"hits": [2**30, None, 0, 0, 0, 0, 0], "heads": 2**30})
+    scene = Scene(RunState.of(bent), 3)
+    assert scene.pieces("commit") and f"and {2**30 - 4} more heads" in scene.words("propose")
+    header = replace(trace.header, params={**trace.header.params, "tree": "given", "paths": "nonsense"})
+    assert Scene(RunState.of(replace(trace, header=header)), 3).pieces("propose")

@@ -1,0 +1,229 @@
+"""Medusa on the stage: from one hidden state every head lists words for a place of its own; the tree combines them.
+
+On the left stands the hidden state behind the token in front of the root. The target's own head has made the root of
+it; every other head is a box with its likeliest words, the best on the left, as far as the tree has a use for them.
+On the right every guess comes out of the word that it is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from decoding import tree
+from decoding.errors import ParamError
+from decoding.methods.medusa import MedusaPanel, MedusaParams
+from decoding.types import Header, Role, Step
+
+from ...palette import Fate
+from ...panels import read_panel
+from ...params import read_params
+from ...run_state import RunState
+from ...sources import parse
+from ...stage.parts import GUESSES, Room, draw_guesses, draw_text, position_name, text_zone
+from ...stage.scene import COLUMNS, Place, Scene, Zone, stage
+from ...view import Figure, Patch, StagePicture
+from ...wording import count
+
+HEADS = "heads"
+_HEADS = 4  # boxes of heads, and guesses in a row
+_RANKS = 5  # words in a box
+_ROWS = 7  # of guesses
+_GAP = 0.25  # columns between the boxes and the tree
+_LEFT, _WORDS = 1.5, 1.6  # columns where the boxes begin, and where the words in them do
+_BOX, _IN_BOX = 1.54, 0.53  # rows from box to box, and from a box's edge to the words in it
+_FOOT = 0.7  # rows for words below the boxes
+
+
+class _Word(NamedTuple):
+    """A word that a head lists: by its head, counted from 1, and its rank there, counted from 0."""
+
+    head: int
+    rank: int
+
+
+def _params(header: Header) -> MedusaParams:
+    return read_params(MedusaParams, header)
+
+
+def _panel(step: Step) -> MedusaPanel:
+    return read_panel(MedusaPanel, step.panel)
+
+
+def _room(header: Header) -> Room:
+    params = _params(header)
+    try:
+        deepest = _HEADS if params.tree == "sparse" else max(params.written.depths, default=1)
+    except ParamError:  # a record from elsewhere
+        deepest = _HEADS
+    heads = min(params.heads or _HEADS, _HEADS)
+    return Room(max(1, min(deepest, heads)), _ROWS)
+
+
+def base(run: RunState) -> Figure:
+    """The stage without a step."""
+    room = _room(run.header)
+    title = "Heads: what each holds likeliest, the best on the left"
+    heads = Zone(HEADS, title, _columns(room), _foot(room) + (_FOOT if room.depth < _HEADS else 0))
+    return stage([[text_zone()]], [[heads], [room.zone("Tree of the heads' words")]])
+
+
+def _foot(room: Room) -> float:
+    """The row behind the boxes."""
+    return _BOX * (room.depth + 1)
+
+
+def _columns(room: Room) -> float:
+    return COLUMNS - room.depth - 1 - _GAP
+
+
+def frame(run: RunState, k: int) -> Patch:
+    """The scene of step k."""
+    step, room = run.steps[k], _room(run.header)
+    scene = Scene.of(base(run))
+    draw_text(scene, run, k, room)
+    words = _words(step)
+    shown = _shown_words(step, words, room)
+    _draw_hidden(scene, run, step, room)
+    _draw_heads(scene, step, room, words, shown)
+    guesses = _shown_guesses(step, words, shown, room)
+    draw_guesses(scene, run, k, room, origin=lambda node: _name(step, words[node]), shown=guesses)
+    if not words:
+        scene.word("no guess" if step.index else "no guess: no hidden state yet", Place(GUESSES, 0, 0))
+    return scene.patch()
+
+
+# The hidden state and what the target's own head made of it
+
+
+def _draw_hidden(scene: Scene, run: RunState, step: Step, room: Room) -> None:
+    """The token whose hidden state the heads read, and the root; once the step is written, those of the next one."""
+    top = _foot(room) / 2 - 1
+    at = Place(HEADS, 0.2, top + _IN_BOX)
+    scene.frame(Place(HEADS, 0, top), _LEFT - 0.1, _BOX, "hidden state", loud=True)
+    scene.word("behind this word", Place(HEADS, 0, top + _BOX - 0.05))
+    own = Place(HEADS, _WORDS, _IN_BOX)
+    last = step.start - 1
+    if step.index and last:
+        origin = position_name(last - 1)
+        hidden = scene.piece(f"h{last - 1}", run.ids[last - 1], at, Fate.PROMPT, origin=origin, until="commit")
+        scene.piece(f"l{last}", run.ids[last], own, Fate.ROOT, 0, origin=hidden, until="commit")
+        scene.word("already in the text", own._replace(x=_WORDS + 1.05), until="commit")
+    if step.accepted < len(step.emitted):
+        at_last, root = last + step.accepted, last + step.accepted + 1
+        token = step.emitted[step.accepted - 1] if step.accepted else run.ids[last]
+        scene.piece(f"h{at_last}", token, at, Fate.PROMPT, since="commit", origin=position_name(at_last))
+        scene.piece(f"l{root}", step.emitted[step.accepted], own, Fate.ROOT, since="commit", origin=position_name(root))
+
+
+# The heads
+
+
+def _words(step: Step) -> dict[int, _Word]:
+    """The head's word that every guess is, by its node."""
+    found: dict[int, _Word] = {}
+    for node, role in enumerate(step.roles):
+        kind, numbers = parse(step.sources[node])
+        if role is Role.VERIFY and kind == "medusa" and len(numbers) == 2 and numbers[0]:
+            found[node] = _Word(*numbers)
+    return found
+
+
+def _shown_words(step: Step, words: Mapping[int, _Word], room: Room) -> dict[_Word, int]:
+    """The words that are seen, each with a node that it became: of too many the best and the accepted one."""
+    most = min(_RANKS, math.floor(_columns(room) - _WORDS))
+    taken = {words[node] for node in step.path if node in words}
+    nodes: dict[_Word, int] = {}
+    for node, word in words.items():
+        if word not in nodes or node in step.path:
+            nodes[word] = node
+    found: dict[_Word, int] = {}
+    for head in range(1, room.depth + 1):
+        listed = sorted(word for word in nodes if word.head == head)
+        best = sorted(listed, key=lambda word: (word not in taken, word.rank))[:most]
+        found |= {word: nodes[word] for word in sorted(best)}
+    return found
+
+
+def _draw_heads(scene: Scene, step: Step, room: Room, words: Mapping[int, _Word], shown: Mapping[_Word, int]) -> None:
+    """A box for the target's own head, and one for every other, with its words."""
+    wide, panel = _columns(room) - _LEFT, _panel(step)
+    scene.frame(Place(HEADS, _LEFT, 0), wide, _BOX, "the target's own head: the next word")
+    used = {word: len({each for each in words.values() if each.head == word}) for word in range(1, room.depth + 1)}
+    for head, listed in used.items():
+        place = Place(HEADS, _LEFT, _BOX * head)
+        seen = [word for word in shown if word.head == head]
+        title = f"head {head}: the {_ordinal(head + 1)} next word"
+        more = f", {len(seen)} of its {listed} in the tree" if len(seen) < listed else ""
+        if words and not listed:
+            more = ", not in the tree"
+        verdict = _verdict(panel.get("hits", []), head, {word.rank for word in words.values() if word.head == head})
+        scene.frame(place, wide, _BOX, title + more, until="accept" if verdict else None)
+        if verdict:
+            loud = verdict != _WRONG
+            scene.frame(place, wide, _BOX, f"head {head}: {verdict}", loud=loud, since="accept", until="commit")
+            scene.frame(place, wide, _BOX, title, since="commit")
+        for x, word in enumerate(seen):
+            note = _ordinal(word.rank + 1) if word.rank != x else ""
+            place = Place(HEADS, _WORDS + x, _BOX * head + _IN_BOX)
+            _draw_word(scene, step, words, word, shown[word], place, note)
+    if (beyond := panel.get("heads", 0) - room.depth) > 0:
+        below = Place(HEADS, _LEFT, _foot(room)) if room.depth < _HEADS else Place(HEADS, 0, _foot(room) - 1)
+        scene.word(f"and {count(beyond, 'more head')}", below)
+
+
+_WRONG = "none was right"
+
+
+def _verdict(hits: Sequence[int | None], head: int, in_tree: Iterable[int]) -> str:
+    """Which of a head's words was written, where the step got as far as its place."""
+    if head > len(hits):
+        return ""
+    rank = hits[head - 1]
+    if rank is None:
+        return _WRONG
+    return f"its {_ordinal(rank + 1)} was right" + ("" if rank in in_tree else ", but is not in the tree")
+
+
+def _draw_word(
+    scene: Scene, step: Step, words: Mapping[int, _Word], word: _Word, node: int, place: Place, note: str
+) -> None:
+    token, fate = step.tokens[node], Fate.PROPOSED
+    if word.head <= len(step.emitted):
+        right = token == step.emitted[word.head - 1]
+        fate = (Fate.ACCEPTED if node in step.path else Fate.MATCHED) if right else Fate.REJECTED
+    hidden = f"h{step.start - 2}"
+    scene.piece(_name(step, word), token, place, fate, node, origin=hidden, until="commit", note=note)
+
+
+def _name(step: Step, word: _Word) -> str:
+    return f"w{step.index}.{word.head}.{word.rank}"
+
+
+def _ordinal(number: int) -> str:
+    """A place in a list, in words."""
+    last = 0 if number % 100 in (11, 12, 13) else number % 10
+    return f"{number}{('th', 'st', 'nd', 'rd')[last] if last < 4 else 'th'}"
+
+
+# The tree
+
+
+def _shown_guesses(step: Step, words: Mapping[int, _Word], shown: Mapping[_Word, int], room: Room) -> Sequence[int]:
+    """The guesses that there are rows for: the accepted ones, then those of the heads' best words."""
+    depths, taken = tree.depths(step.parents), set(step.path)
+    ranks = {0: 0}
+    for node, word in words.items():
+        if (above := step.parents[node]) in ranks and word in shown:
+            ranks[node] = ranks[above] + word.rank
+    ends, chosen = {0}, {0}
+    for node in sorted(ranks, key=lambda node: (node not in taken, ranks[node], depths[node], node)):
+        above = step.parents[node]
+        if above in chosen and (above in ends or len(ends) < room.rows):
+            ends = (ends - {above}) | {node}
+            chosen.add(node)
+    return sorted(chosen - {0})
+
+
+STAGE = StagePicture(base, frame)
