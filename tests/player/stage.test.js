@@ -67,6 +67,14 @@ test("links need both of their ends, words and frames their phase", () => {
   assert.deepEqual(later.frames.map(({ text, wide, high }) => [text, wide, high]), [["box", 2, 1]]);
 });
 
+test("a gauge is a frame that is filled up to a share; other frames are not filled", () => {
+  const gauges = { ...scene.frames, text: ["", ""], x: [0, 1], y: [0, 0], when: [when(1, 1), when(1, 1)], wide: [1, 1],
+    high: [1, 1], loud: [0, 0], filled: [0.25, -1], limit: [0.6, 0] };
+  const of = (frames) => sceneAt({ ...scene, frames }, base, "verify", false).frames.map(({ filled, limit }) => [filled, limit]);
+  assert.deepEqual(of(gauges), [[0.25, 0.6], [-1, 0]]);
+  assert.deepEqual(of(scene.frames), [[-1, 0]]);
+});
+
 test("a step without links, words or frames has none", () => {
   const { links, words, frames } = sceneAt({ pieces: scene.pieces }, base, "commit", false);
   assert.deepEqual([links, words, frames], [[], [], []]);

@@ -14,6 +14,7 @@ from ..run_state import RunState
 from ..tables import Table
 from ..view import Figure, Patch, Picture
 from .base import Screen
+from .stages import kangaroo as on_stage
 
 # Why a draft ended, by the word in the panel; the numbers say it where it was "unsure".
 _STOPPED = {
@@ -85,6 +86,7 @@ SCREEN = Screen(
     origin=_origin,
     no_guess=_no_guess,
     pool=Picture(base, frame, rows),
+    stage=on_stage.STAGE,
     depth=lambda header: _params(header).gamma,
     weights=lambda step, guesses: confidence.weights(step, guesses, _confidence(step)),
     notes=lambda run, step, guesses: confidence.notes(guesses, _confidence(step), _params(run.header).eta),

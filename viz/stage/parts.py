@@ -70,8 +70,11 @@ def draw_end(scene: Scene, run: RunState, k: int, room: Room) -> None:
         scene.piece(position_name(position), run.ids[position], place, fate, node, slot=slot)
 
 
-def draw_text(scene: Scene, run: RunState, k: int, room: Room) -> None:
-    """The end of the text, and the target's answers along the accepted path, the last of them its own token."""
+def draw_text(scene: Scene, run: RunState, k: int, room: Room, *, own: str = "") -> None:
+    """The end of the text, and the target's answers along the accepted path, the last of them its own token.
+
+    `own` names the piece that the target's own token comes out of, where it is not the last one of the text.
+    """
     draw_end(scene, run, k, room)
     step = run.steps[k]
     last = step.start - 1
@@ -86,7 +89,7 @@ def draw_text(scene: Scene, run: RunState, k: int, room: Room) -> None:
                 scene.piece(name, token, place, Fate.PROMPT, node, since="accept", until="commit", faint=True)
             continue
         name = position_name(step.start + i)
-        scene.piece(name, token, place, fate, len(step.tokens), since="accept", origin=position_name(last))
+        scene.piece(name, token, place, fate, len(step.tokens), since="accept", origin=own or position_name(last))
         scene.move(name, "commit", landing(step, room, 1 + i))
 
 

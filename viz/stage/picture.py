@@ -11,6 +11,7 @@ from .scene import PHASES
 
 _AT = PHASES.index("accept")
 _COLUMN, _ROW = 84, 36  # pixels
+_INSET = 0.1  # rows by which a box is lower than its cell
 _DASHES = {"dotted": "dot", "hollow": "dash", "hatched": "dashdot"}  # by a fate's decoration
 
 
@@ -42,7 +43,10 @@ class _Drawing:
         """Frames around cells."""
         frames = self._scene.get("frames", {})
         for number, (x, y) in self._seen("frames"):
-            self._box(x, y, frames["wide"][number], frames["high"][number], "line")
+            wide, high = frames["wide"][number], frames["high"][number]
+            self._box(x, y, wide, high, "line")
+            if "filled" in frames and (filled := frames["filled"][number]) >= 0:
+                self._gauge(x, y + _INSET, wide, high - 2 * _INSET, filled, frames["limit"][number])
             self._note(frames["text"][number], x + 0.1, y + 0.25, "left", "muted", 11)
 
     def links(self) -> None:
@@ -100,8 +104,16 @@ class _Drawing:
         self, x: float, y: float, wide: float, high: float, colour: str, *, dash: str = "solid", fill: str = ""
     ) -> None:
         look = {"color": self._colours[colour], "width": 2, "dash": dash}
-        ends = {"x0": x, "x1": x + wide - 0.08, "y0": y + 0.1, "y1": y + high - 0.1}
+        ends = {"x0": x, "x1": x + wide - 0.08, "y0": y + _INSET, "y1": y + high - _INSET}
         self._shapes.append({"type": "rect", "line": look, **ends} | ({"fillcolor": fill} if fill else {}))
+
+    def _gauge(self, x: float, y: float, wide: float, high: float, filled: float, limit: float) -> None:
+        ends = {"x0": x, "x1": x + wide - 0.08}
+        fill = {"fillcolor": self._colours["proposed"], "line": {"width": 0}}
+        self._shapes.append({"type": "rect", **fill, **ends, "y0": y + high * (1 - filled), "y1": y + high})
+        if limit:
+            line, at = {"color": self._colours["text"], "width": 1, "dash": "dash"}, y + high * (1 - limit)
+            self._shapes.append({"type": "line", "line": line, **ends, "y0": at, "y1": at})
 
     def _note(self, text: str, x: float, y: float, anchor: str, colour: str, size: int) -> None:
         font = {"color": self._colours[colour], "size": size}

@@ -16,7 +16,8 @@ A scene is a dictionary of columns, in the encodings of `stream/encode.py`:
 "moves"   for each time that a piece changes its place within the step: piece, phase, zone, x, y
 "links"   "from" and "to", numbers of pieces; "when", with the place in `LINKS` instead of a zone
 "words"   "text"; "x", "y"; "when"; "side" of the place, a place in `SIDES`; "loud"
-"frames"  "text" in its upper edge; "x", "y"; "when"; "wide", "high"; "loud"
+"frames"  "text" in its upper edge; "x", "y"; "when"; "wide", "high"; "loud"; where any is a gauge, "filled", its
+          share from 0 to 1, -1 for none, and "limit", the share at which it has a line, 0 for none
 
 "when" holds in one number what all of them have: 20 times the zone, 5 times the first phase, and the first phase in
 which it is gone.
@@ -128,7 +129,7 @@ class Scene:
     _moves: list[tuple[int, int, int, float, float]] = field(default_factory=list)
     _links: list[tuple[int, int, int]] = field(default_factory=list)
     _words: list[tuple[str, Place, int, int, bool]] = field(default_factory=list)
-    _frames: list[tuple[str, Place, int, float, float, bool]] = field(default_factory=list)
+    _frames: list[tuple[str, Place, int, float, float, bool, float, float]] = field(default_factory=list)
 
     @classmethod
     def of(cls, base: Figure) -> Scene:
@@ -209,9 +210,11 @@ class Scene:
         loud: bool = False,
         since: Phase = "propose",
         until: Phase | None = None,
+        filled: float = -1,
+        limit: float = 0,
     ) -> None:
-        """A frame around some cells, the first of them at `place`."""
-        self._frames.append((text, place, _when(since, until), wide, high, loud))
+        """A frame around some cells, the first of them at `place`; or a gauge, filled to a share of its height."""
+        self._frames.append((text, place, _when(since, until), wide, high, loud, filled, limit))
 
     def patch(self) -> Patch:
         """The scene as it is written down."""
@@ -227,9 +230,11 @@ class Scene:
             scene["words"] = {"text": {"strings": [*text]}, **self._at(places, when), "side": packed(side)}
             scene["words"] |= {"loud": packed(loud)}
         if self._frames:
-            text, places, when, wide, high, loud = zip(*self._frames, strict=True)
+            text, places, when, wide, high, loud, filled, limit = zip(*self._frames, strict=True)
             scene["frames"] = {"text": {"strings": [*text]}, **self._at(places, when), "wide": packed(wide)}
             scene["frames"] |= {"high": packed(high), "loud": packed(loud)}
+            if max(filled) >= 0:
+                scene["frames"] |= {"filled": packed(filled), "limit": packed(limit)}
         return scene
 
     def _columns(self) -> dict[str, Any]:

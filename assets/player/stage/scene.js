@@ -31,7 +31,7 @@ export const sceneAt = (columns, base, phase, narrow) => {
     })),
     frames: placed(columns.frames, where, at).map(({ i, ...place }) => ({
       ...place, wide: columns.frames?.wide[i] ?? 0, high: columns.frames?.high[i] ?? 0,
-      loud: Boolean(columns.frames?.loud[i]),
+      loud: Boolean(columns.frames?.loud[i]), filled: columns.frames?.filled?.[i] ?? -1, limit: columns.frames?.limit?.[i] ?? 0,
     })),
   };
 };

@@ -187,12 +187,18 @@ export class Stage {
 }
 
 /** @param {SceneFrame} frame */
-const frameBox = ({ x, y, wide, high, text, loud }) => {
-  const box = el("div", { class: `ss-frame${loud ? " ss-loud" : ""}` }, text ? el("span", {}, text) : null);
+const frameBox = ({ x, y, wide, high, text, loud, filled, limit }) => {
+  const classes = `ss-frame${loud ? " ss-loud" : ""}${filled >= 0 ? " ss-gauge" : ""}`;
+  const box = el("div", { class: classes }, text ? el("span", {}, text) : null);
   Object.assign(box.style, {
     transform: `translate(${x * COLUMN}em, ${y * ROW}em)`, width: `${wide * COLUMN - GUTTER}em`,
     height: `${high * ROW - GUTTER}em`,
   });
+  if (filled >= 0) {
+    box.style.setProperty("--filled", `${filled * 100}%`);
+    box.style.setProperty("--limit", `${limit * 100}%`);
+    box.prepend(el("i", {}), el("b", { hidden: !limit }));
+  }
   return box;
 };
 

@@ -47,7 +47,10 @@ export interface SceneColumns {
   moves?: ArrayLike<number>[]; // pieces, phases, zones, x, y
   links?: { from: ArrayLike<number>; to: ArrayLike<number>; when: ArrayLike<number> };
   words?: Placed & { text: string[]; side: ArrayLike<number>; loud: ArrayLike<number> };
-  frames?: Placed & { text: string[]; wide: ArrayLike<number>; high: ArrayLike<number>; loud: ArrayLike<number> };
+  frames?: Placed & {
+    text: string[]; wide: ArrayLike<number>; high: ArrayLike<number>; loud: ArrayLike<number>;
+    filled?: ArrayLike<number>; limit?: ArrayLike<number>;
+  };
 }
 
 /** A place on the stage, in its columns and rows. */
@@ -89,6 +92,8 @@ export interface SceneFrame extends Where {
   wide: number;
   high: number;
   loud: boolean;
+  filled: number; // of a gauge; below 0 where it is none
+  limit: number; // 0 where it has none
 }
 
 export interface Scene {

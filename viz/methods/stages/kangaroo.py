@@ -1,0 +1,159 @@
+"""Kangaroo on the stage: the target's layers from top to bottom, with the early exit between them.
+
+The first layers and an adapter read the root and write the first guess, read that and write the next one, and so on,
+for as long as they are sure. What the first layers have made of the tokens is kept: the other layers go on from there,
+with all tokens in one pass, to the full exit. A token stands in the column of its place in the text all the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from decoding.methods.kangaroo import KangarooPanel, KangarooParams
+from decoding.types import Header, Role, Step
+
+from ...boards import confidence
+from ...cells import Phase
+from ...fates import node_fates
+from ...palette import Fate
+from ...panels import read_panel
+from ...params import read_params
+from ...run_state import RunState
+from ...stage.parts import GUESSES, Room, draw_guesses, draw_text, position_name, text_zone
+from ...stage.scene import COLUMNS, Place, Scene, Zone, stage
+from ...view import Figure, Patch, StagePicture
+from ...wording import under
+
+FIRST, READ, LIMIT, OTHERS, PASSED = "first", "read", "limit", "others", "passed"
+_FEWEST, _DEEPEST = 3, 6  # guesses that there is room for
+_LAYERS = 1.4  # rows of the zones of layers
+_INSIDE = 0.2  # rows from the edge of a frame of layers to the tokens in it
+_GAUGE, _HIGH = 1.0, 1.2  # the row where gauges begin, and their rows
+_FOOT, _MORE = 0.85, 0.45  # rows for the numbers below them, and for how many guesses there was no room
+_MIDDLE = 0.46  # of a cell, in columns
+_GAP = 0.25  # columns between a zone's layers and the tokens in them
+
+_UNTIL: dict[bool, Phase | None] = {True: None, False: "commit"}  # whether a node was accepted
+# Why a draft ended, by the word in the panel; the numbers say it where it was "unsure".
+_STOPPED = {
+    "start": "No draft: the prompt has to be read first",
+    "gamma": "Stopped: γ tokens are written",
+    "budget": "Stopped: no more tokens are asked for",
+    "end": "Stopped: an end of text",
+    "interrupted": "Stopped: the run was interrupted",
+}
+
+
+def _params(header: Header) -> KangarooParams:
+    return read_params(KangarooParams, header)
+
+
+def _panel(step: Step) -> KangarooPanel:
+    return read_panel(KangarooPanel, step.panel)
+
+
+def _room(header: Header) -> Room:
+    return Room(min(max(_params(header).gamma, _FEWEST), _DEEPEST), 3)
+
+
+def _left(room: Room) -> float:
+    """Columns beside the tokens."""
+    return COLUMNS - room.depth - 2 - _GAP
+
+
+def base(run: RunState) -> Figure:
+    """The stage without a step."""
+    room = _room(run.header)
+    left, right = _left(room), room.depth + 2
+    high = _GAUGE + _HIGH + _FOOT + _MORE * (_params(run.header).gamma > room.depth)
+    return stage(
+        [[text_zone()]],
+        [[Zone(FIRST, "First layers: one token after another", left, _LAYERS)], [Zone(READ, "", right, _LAYERS)]],
+        [[Zone(LIMIT, "Early exit: guesses, and how sure", left, 1)], [room.zone("")._replace(rows=high)]],
+        [
+            [Zone(OTHERS, "Other layers: all tokens in one pass", left, _LAYERS)],
+            [Zone(PASSED, "Full exit: right or wrong", right, _LAYERS, fed=True)],
+        ],
+    )
+
+
+def frame(run: RunState, k: int) -> Patch:
+    """The scene of step k."""
+    step, room = run.steps[k], _room(run.header)
+    scene = Scene.of(base(run))
+    chain = [node for node, role in enumerate(step.roles) if role is not Role.EXPLORE]
+    draw_text(scene, run, k, room, own=_passed(step, step.path[-1]) if step.path else "")
+    names = draw_guesses(scene, run, k, room, origin=lambda node: _read(step, step.parents[node]))
+    _draw_layers(scene, step, room, chain[: room.depth + 1], names)
+    _draw_confidence(scene, run.header, step, room)
+    return scene.patch()
+
+
+def _read(step: Step, node: int) -> str:
+    """What a node is called in the first layers."""
+    return f"r{step.index}.{node}"
+
+
+def _passed(step: Step, node: int) -> str:
+    """What a node is called in the other layers."""
+    return f"d{step.index}.{node}"
+
+
+# The layers
+
+
+def _draw_layers(scene: Scene, step: Step, room: Room, chain: Sequence[int], names: dict[int, str]) -> None:
+    """The first layers with what they have read, and the others, to which all of that goes."""
+    exit_layer, drafted, fates = _panel(step).get("exit_layer", 0), len(step.tokens) > 1, node_fates(step)
+    first, wide = _numbered(exit_layer), room.depth + 2
+    scene.frame(Place(FIRST, 0, 0), _left(room), _LAYERS, f"{first}, with the adapter", loud=True)
+    scene.frame(Place(READ, 0, 0), wide, _LAYERS)
+    others = f"layers {exit_layer + 1} to the last" if exit_layer else "the layers behind"
+    scene.frame(Place(OTHERS, 0, 0), _left(room), _LAYERS, others, loud=True)
+    scene.frame(Place(PASSED, 0, 0), wide, _LAYERS)
+    kept = f"kept: {first} already ran" if drafted else ""
+    scene.word(kept, Place(FIRST, 0.1, 0.5), loud=True, since="verify", until="commit")
+    for x, node in enumerate(chain):
+        token, taken = step.tokens[node], node in step.path
+        name, origin = names.get(node, position_name(step.start - 1)), _read(step, node)
+        read, until = Place(READ, x, _INSIDE), _UNTIL[taken]
+        scene.piece(
+            origin, token, read, fates[node] if not node else Fate.PROMPT, node, origin=name,
+            since="propose" if drafted else "verify", until=until, slot=("propose", until),
+        )  # fmt: skip
+        passed = read._replace(zone=PASSED)
+        scene.piece(
+            _passed(step, node), token, passed, fates[node], node, origin=origin,
+            since="verify", until=until, slot=("verify", until),
+        )  # fmt: skip
+        scene.link(name, origin, "flow", until="verify")
+        if node:
+            scene.link(_read(step, step.parents[node]), name, "flow", until="verify")
+
+
+def _numbered(exit_layer: int) -> str:
+    """The layers in front of the exit."""
+    if not exit_layer:
+        return "the first layers"
+    return "layer 1" if exit_layer == 1 else f"layers 1 to {exit_layer}"
+
+
+# How sure the early exit was
+
+
+def _draw_confidence(scene: Scene, header: Header, step: Step, room: Room) -> None:
+    """A gauge below every guess, with the limit, and why the draft ended."""
+    eta, panel = _params(header).eta, _panel(step)
+    sure = confidence.shares(panel.get("confidence", []))
+    for x, share in enumerate(sure[: min(room.depth, step.drafted)]):
+        place, low = Place(GUESSES, x, _GAUGE), share < eta
+        scene.frame(place, 1, _HIGH, loud=low, filled=share, limit=eta)
+        scene.word(f"{share:.2f}", Place(GUESSES, x + _MIDDLE, _GAUGE + _HIGH - 0.1), "middle", loud=low)
+    if sure and eta:
+        scene.word(f"limit {eta:g}", Place(GUESSES, -0.12, _GAUGE + _HIGH * (1 - eta) - 0.5), "left")
+    unsure = panel.get("stopped") == "unsure" and sure
+    why = f"Stopped: {under(sure[-1], eta)}" if unsure else _STOPPED.get(panel.get("stopped", ""), "")
+    scene.word(why, Place(LIMIT, 0, 0), loud=True)
+
+
+STAGE = StagePicture(base, frame)
