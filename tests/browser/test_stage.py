@@ -63,6 +63,21 @@ def test_tokens_travel_from_phase_to_phase(show: Show) -> None:
     assert shown.run(MOVING) == 0
 
 
+def test_guesses_made_on_each_other_come_one_by_one(show: Show) -> None:
+    """Each waits for the one in front of it, and in the next phase nothing waits any more."""
+    shown = show(record("kangaroo"))
+    k = next(step.index for step in shown.trace.steps if step.drafted > 1)
+    shown.do(f"player.seek({k - 1}, 'commit', false)")
+    shown.at(f"{k - 1}/commit")
+    waits = (
+        '[...document.querySelectorAll(".ss-piece.ss-is-0")]'
+        ".map((piece) => parseFloat(getComputedStyle(piece).transitionDelay))"
+    )
+    delays = shown.run(f"(player.sub(1), player.flush(), {waits})")
+    assert len(delays) == shown.trace.steps[k].drafted and delays == sorted(set(delays)) and delays[0] > 0
+    assert not any(shown.run(f"(player.sub(1), player.flush(), {waits})"))
+
+
 @pytest.mark.parametrize("how", ["scrub", "back", "far", "calm"])
 def test_nothing_moves_where_it_should_not(show: Show, how: str) -> None:
     """Who scrubs, goes back or jumps wants to be there; who asks for no motion gets none."""

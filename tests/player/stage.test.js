@@ -18,7 +18,8 @@ const scene = {
     id: [11, 12, 13], text: ["a", "&lt;b&gt;", ""], x: [2, 0, 1], y: [0, 1, 0], fate: [9, 0, 7], nodes: [-1, 1, 2],
     when: [when(0, 0), when(1, 0), when(1, 2)], origin: [0, 1, 0],
   },
-  some: { wide: [[2], [2]], note: [[1], ["&amp;"]], share: [[1], [0.5]], faint: [[0], [1]], slot: [[0, 1], [5 * 1 + 3, ALWAYS]] },
+  some: { wide: [[2], [2]], note: [[1], ["&amp;"]], share: [[1], [0.5]], faint: [[0], [1]], slot: [[0, 1], [5 * 1 + 3, ALWAYS]],
+    turn: [[2], [1.5]] },
   moves: [[1], [3], [0], [12], [0]],
   links: { from: [0, 1], to: [1, 2], when: [when(1, 0, 1), when(2, 0)] },
   words: { text: ["said", "later"], x: [0, 1], y: [0, 0], when: [when(1, 0, 2), when(1, 2)], side: [1, 2], loud: [0, 1] },
@@ -40,6 +41,11 @@ test("a piece has what it has: its origin by id, a note, a share, a width, and i
   assert.deepEqual([a.origin, b.origin, c.origin], [null, 11, null]);
   assert.deepEqual([b.text, b.note, b.share, b.wide, c.wide, a.faint, b.faint], ["<b>", "&", 0.5, 1, 2, true, false]);
   assert.deepEqual([a.fed, b.fed, c.fed], [false, true, false]); // a shows no node, c stands in the pool
+});
+
+test("a piece has a turn when it is new, and none afterwards", () => {
+  const turn = (phase) => sceneAt(scene, base, phase, false).pieces.get(13).turn;
+  assert.deepEqual(["accept", "commit"].map(turn), [1.5, 0]);
 });
 
 test("a piece has its slot of the cache for as long as it is given", () => {

@@ -115,11 +115,13 @@ def draw_guesses(
     share: Mapping[int, float] | None = None,
     note: Mapping[int, str] | None = None,
     shown: Sequence[int] | None = None,
+    one_by_one: bool = False,
 ) -> dict[int, str]:
     """The guesses of a step as a tree, from left to right; returns the names of the pieces by their nodes.
 
     `origin` names the piece that a guess comes out of. Of too many rows the accepted one and the first are seen;
-    `shown` are the nodes to choose from, where not all are to be seen.
+    `shown` are the nodes to choose from, where not all are to be seen. Guesses that were made on each other come
+    `one_by_one`.
     """
     step = run.steps[k]
     depths = depths_of(step.parents)
@@ -128,7 +130,8 @@ def draw_guesses(
     names = {0: position_name(step.start - 1)}
     for node, row in rows.items():
         place, more, words = Place(GUESSES, depths[node] - 1, row), (share or {}).get(node), (note or {}).get(node, "")
-        draw_guess(scene, step, room, names, node, place, origin=origin(node), share=more, note=words)
+        turn = depths[node] * one_by_one
+        draw_guess(scene, step, room, names, node, place, origin=origin(node), share=more, note=words, turn=turn)
     land_hidden(scene, k, step, room, names)
     if hidden := len(guesses) - len(rows):
         scene.word(f"and {count(hidden, 'guess', 'guesses')} more", Place(GUESSES, 0, room.rows - 0.25))

@@ -12,7 +12,8 @@ A scene is a dictionary of columns, in the encodings of `stream/encode.py`:
           one, "origin", a piece's number in this scene and one, 0 for none
 "some"    what few pieces have, each as their numbers and its values: "wide" in columns, "share" of a bar below the word
           from 0 to 1, "note", which stands small behind it, "faint", "copied", and "slot": the phases in which its key
-          and value are in the cache, as in "when"; "judged", the fate of a token that an earlier step judged
+          and value are in the cache, as in "when"; "judged", the fate of a token that an earlier step judged;
+          "turn", how many others come before it, of new pieces that come one by one
 "moves"   for each time that a piece changes its place within the step: piece, phase, zone, x, y
 "links"   "from" and "to", numbers of pieces; "when", with the place in `LINKS` instead of a zone
 "words"   "text"; "x", "y"; "when"; "side" of the place, a place in `SIDES`; "loud"
@@ -117,6 +118,7 @@ class _Piece:
     copied: bool
     slot: int
     judged: Fate | None
+    turn: float
 
 
 @dataclass(slots=True)
@@ -154,19 +156,20 @@ class Scene:
         copied: bool = False,
         slot: tuple[Phase, Phase | None] | None = None,
         judged: bool = False,
+        turn: float = 0,
     ) -> str:
         """A token at a place; returns its name. `until` is the first phase in which it is gone.
 
         A `copied` token was not written by a model, but taken from where it had been seen before.
         `slot` are the phase from which its key and value are in the cache, and the one from which they no longer are.
-        The fate of a `judged` one is known in all phases.
+        The fate of a `judged` one is known in all phases. New pieces come one by one, by their `turn`.
         """
         while name in self._numbers:  # in a record from elsewhere: what has no name of its own is new in every step
             name += "'"
         self._numbers[name] = len(self._pieces)
         when, held = _when(since, until), _when(*slot) if slot else 0
         known = fate if judged else None
-        look = (origin, wide, share, note, faint, copied, held, known)
+        look = (origin, wide, share, note, faint, copied, held, known, turn)
         self._pieces.append(_Piece(name, token, place, fate, node, when, *look))
         return name
 
@@ -251,7 +254,8 @@ class Scene:
 
     def _some(self) -> dict[str, Any]:
         some = dict[str, Any]()
-        plain = {"wide": 1, "share": None, "note": "", "faint": False, "copied": False, "slot": 0, "judged": None}
+        plain = {"wide": 1, "share": None, "note": "", "faint": False, "copied": False}
+        plain |= {"slot": 0, "judged": None, "turn": 0}
         for name, usual in plain.items():
             held = [(i, value) for i, piece in enumerate(self._pieces) if (value := getattr(piece, name)) != usual]
             if held:

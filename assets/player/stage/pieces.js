@@ -24,6 +24,7 @@ export class Pieces {
    */
   draw(pieces, glides) {
     for (const gone of this.leaving) gone.remove();
+    for (const element of this.elements.values()) element.style.transitionDelay = ""; // their turn is over
     this.leaving.clear();
     for (const [id, element] of this.elements) if (!pieces.has(id)) this.leave(id, element, glides);
     const fresh = [...pieces.values()].filter(({ id }) => !this.elements.has(id));
@@ -44,7 +45,8 @@ export class Pieces {
     const origin = piece.origin !== null ? this.shown.get(piece.origin) ?? pieces.get(piece.origin) : undefined;
     if (glides) {
       element.style.transform = moved(origin ?? piece);
-      element.classList.toggle("ss-entering", !origin);
+      element.classList.toggle("ss-entering", !origin || piece.turn > 0);
+      if (piece.turn) element.style.transitionDelay = `calc(var(--turn) * ${piece.turn})`;
     }
     this.elements.set(piece.id, element);
     this.node.append(element);

@@ -37,12 +37,13 @@ export const sceneAt = (columns, base, phase, narrow) => {
 };
 
 /**
- * What a "when" says: a zone or a kind, and whether that is seen at a phase.
+ * What a "when" says: a zone or a kind, whether that is seen at a phase, and whether for the first time.
  * @param {number} when
  * @param {number} at
  */
 const placeAndTime = (when, at) => ({
   kind: Math.floor(when / 20), seen: Math.floor((when % 20) / 5) <= at && at < when % 5,
+  fresh: Math.floor((when % 20) / 5) === at,
 });
 
 /**
@@ -55,10 +56,10 @@ const placeAndTime = (when, at) => ({
  */
 const piecesAt = ({ pieces: columns, some = {}, moves }, where, base, most, at) => {
   const moved = movedTo(moves, at);
-  const [wides, shares, notes, faint, copied, slots, judged] =
-    [some.wide, some.share, some.note, some.faint, some.copied, some.slot, some.judged].map(byNumber);
+  const [wides, shares, notes, faint, copied, slots, judged, turns] =
+    [some.wide, some.share, some.note, some.faint, some.copied, some.slot, some.judged, some.turn].map(byNumber);
   return Array.from(columns.id, (id, i) => {
-    const { kind, seen } = placeAndTime(columns.when[i], at);
+    const { kind, seen, fresh } = placeAndTime(columns.when[i], at);
     const [zone, x, y] = moved.get(i) ?? [kind, columns.x[i], columns.y[i]];
     const place = where(zone, x, y);
     const wide = Number(wides.get(i) ?? 1);
@@ -68,6 +69,7 @@ const piecesAt = ({ pieces: columns, some = {}, moves }, where, base, most, at) 
       fate: Number(judged.get(i) ?? columns.fate[i]),
       origin: columns.origin?.[i] ? columns.id[columns.origin[i] - 1] : null, note: unescapeMarkup(String(notes.get(i) ?? "")),
       share: Number(shares.get(i) ?? -1), faint: faint.has(i), copied: copied.has(i),
+      turn: fresh ? Number(turns.get(i) ?? 0) : 0,
       cached: placeAndTime(Number(slots.get(i) ?? 0), at).seen,
       fed: base.zones[zone].fed && columns.nodes[i] >= 0,
       seen: seen && inside && place.x > -SLACK && place.x + wide < most + SLACK,

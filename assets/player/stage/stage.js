@@ -12,6 +12,7 @@ import { sceneAt } from "./scene.js";
 
 const LARGEST = 26; // pixels of a letter, on however wide a page
 const GLIDE_SHARE = 0.7; // of a phase's time that movements take
+const TURNS_SHARE = 0.95; // where new pieces come one by one
 const LONGEST_MS = 520;
 
 export class Stage {
@@ -114,8 +115,9 @@ export class Stage {
     const at = state.step * PHASES.length + PHASES.indexOf(state.phase);
     const glides = this.drawn !== "" && this.glides(at);
     const { clock } = this.player;
-    const ms = Math.min(LONGEST_MS, GLIDE_SHARE * clock.duration(state.step, state.phase));
+    const [ms, turn] = paces(clock.duration(state.step, state.phase), scene);
     this.floor.style.setProperty("--glide", `${Math.round(ms)}ms`);
+    this.floor.style.setProperty("--turn", `${Math.round(turn)}ms`);
     this.floor.classList.toggle("ss-gliding", glides);
     this.floor.dataset.phase = state.phase;
     this.frames.replaceChildren(...scene.frames.map(frameBox));
@@ -185,6 +187,19 @@ export class Stage {
     this.sizes.disconnect();
   }
 }
+
+/**
+ * How long a movement takes, and how long a new piece waits for the one before it.
+ * @param {number} duration of the phase
+ * @param {Scene} scene
+ */
+const paces = (duration, { pieces }) => {
+  const turns = Math.max(0, ...[...pieces.values()].map(({ turn }) => turn));
+  if (!turns) return [Math.min(LONGEST_MS, GLIDE_SHARE * duration), 0];
+  const all = Math.min(2 * LONGEST_MS, TURNS_SHARE * duration);
+  const each = all / (turns + 2);
+  return [2 * each, each];
+};
 
 /** @param {SceneFrame} frame */
 const frameBox = ({ x, y, wide, high, text, loud, filled, limit }) => {

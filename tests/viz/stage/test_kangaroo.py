@@ -55,6 +55,10 @@ def test_guesses_come_out_of_the_first_layers_one_after_another(trace: Trace) ->
         assert [piece.origin for piece in read[1:]] == [piece.id for piece in guesses]
         chain = {(before.id, guess.id) for before, guess in zip(read, guesses, strict=False)}
         assert chain <= set(scene.links("flow", "propose"))
+        turns = dict(zip(*map(numbers, scene.patch["some"]["turn"]), strict=True))
+        ids = numbers(scene.patch["pieces"]["id"])
+        order = [turns.get(ids.index(piece.id), 0) for pair in zip(read, guesses, strict=False) for piece in pair]
+        assert order == sorted(order) and len(set(order)) == len(order)
         drafted += len(guesses)
     assert drafted > 10
 

@@ -83,7 +83,7 @@ def frame(run: RunState, k: int) -> Patch:
     scene = Scene.of(base(run))
     chain = [node for node, role in enumerate(step.roles) if role is not Role.EXPLORE]
     draw_text(scene, run, k, room, own=_passed(step, step.path[-1]) if step.path else "")
-    names = draw_guesses(scene, run, k, room, origin=lambda node: _read(step, step.parents[node]))
+    names = draw_guesses(scene, run, k, room, origin=lambda node: _read(step, step.parents[node]), one_by_one=True)
     _draw_layers(scene, step, room, chain[: room.depth + 1], names)
     _draw_confidence(scene, run.header, step, room)
     return scene.patch()
@@ -120,6 +120,7 @@ def _draw_layers(scene: Scene, step: Step, room: Room, chain: Sequence[int], nam
         scene.piece(
             origin, token, read, fates[node] if not node else Fate.PROMPT, node, origin=name,
             since="propose" if drafted else "verify", until=until, slot=("propose", until),
+            turn=x + 0.5 if x else 0,
         )  # fmt: skip
         passed = read._replace(zone=PASSED)
         scene.piece(
