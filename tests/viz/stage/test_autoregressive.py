@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from tests.viz.records import changed, record, timed
-from viz.palette import Fate
 from viz.run_state import RunState
 
 from .scenes import Scene, numbers
@@ -23,7 +22,7 @@ def test_one_token_goes_in_and_the_answer_comes_out_of_it() -> None:
         for phase, inside in (("propose", 0), ("verify", 1), ("accept", 1), ("commit", 0)):
             read = [piece for piece in scene.pieces(phase) if piece.zone == "target"]
             assert [(piece.token, piece.origin) for piece in read] == [(last.token, last.id)] * inside
-        [own] = [piece for piece in scene.pieces("accept") if piece.fate == Fate.BONUS]
+        [own] = [piece for piece in scene.pieces("accept") if piece.zone == "text" and piece.y == 1]
         [read] = [piece for piece in scene.pieces("accept") if piece.zone == "target"]
         assert (
             own.token == step.emitted[0]
