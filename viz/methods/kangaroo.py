@@ -16,15 +16,6 @@ from ..view import Figure, Patch, Picture
 from .base import Screen
 from .stages import kangaroo as on_stage
 
-# Why a draft ended, by the word in the panel; the numbers say it where it was "unsure".
-_STOPPED = {
-    "start": "No draft: the prompt has to be read first",
-    "gamma": "Stopped: γ tokens are written",
-    "budget": "Stopped: no more tokens are asked for",
-    "end": "Stopped: an end of text",
-    "interrupted": "Stopped: the run was interrupted",
-}
-
 
 def _params(header: Header) -> KangarooParams:
     return read_params(KangarooParams, header)
@@ -58,20 +49,13 @@ def _chain(run: RunState, k: int) -> tuple[Sequence[float], float, str]:
     """How sure the early exit was of every token, the limit below which it stops, and why it stopped."""
     step = run.steps[k]
     sure, limit = _confidence(step), _params(run.header).eta
-    return sure, limit, _why_stopped(run, step)
-
-
-def _why_stopped(run: RunState, step: Step) -> str:
-    stopped = _panel(step).get("stopped", "")
-    if stopped == "unsure":
-        return confidence.why_stopped(_confidence(step), _params(run.header).eta)
-    return _STOPPED.get(stopped, "")
+    return sure, limit, on_stage.why_stopped(run.header, step)
 
 
 def _origin(run: RunState, step: Step) -> str:
     layer, unsure = _panel(step).get("exit_layer", 0), _panel(step).get("stopped") == "unsure"
     by = f" by the first {'layer' if layer == 1 else f'{layer} layers'}" if layer else " by the early exit"
-    why = _why_stopped(run, step) if unsure else ""
+    why = on_stage.why_stopped(run.header, step) if unsure else ""
     return by + (f" ({why[0].lower()}{why[1:]})" if why else "")
 
 

@@ -22,7 +22,6 @@ from ...run_state import RunState
 from ...stage.parts import GUESSES, Room, draw_guesses, draw_text, position_name, text_zone
 from ...stage.scene import COLUMNS, Place, Scene, Zone, stage
 from ...view import Figure, Patch, StagePicture
-from ...wording import under
 
 FIRST, READ, LIMIT, OTHERS, PASSED = "first", "read", "limit", "others", "passed"
 _FEWEST, _DEEPEST = 3, 6  # guesses that there is room for
@@ -50,6 +49,10 @@ def _params(header: Header) -> KangarooParams:
 
 def _panel(step: Step) -> KangarooPanel:
     return read_panel(KangarooPanel, step.panel)
+
+
+def _confidence(step: Step) -> Sequence[float]:
+    return confidence.shares(_panel(step).get("confidence", []))
 
 
 def _room(header: Header) -> Room:
@@ -144,17 +147,22 @@ def _numbered(exit_layer: int) -> str:
 
 def _draw_confidence(scene: Scene, header: Header, step: Step, room: Room) -> None:
     """A gauge below every guess, with the limit, and why the draft ended."""
-    eta, panel = _params(header).eta, _panel(step)
-    sure = confidence.shares(panel.get("confidence", []))
+    eta, sure = _params(header).eta, _confidence(step)
     for x, share in enumerate(sure[: min(room.depth, step.drafted)]):
         place, low = Place(GUESSES, x, _GAUGE), share < eta
         scene.frame(place, 1, _HIGH, loud=low, filled=share, limit=eta)
         scene.word(f"{share:.2f}", Place(GUESSES, x + _MIDDLE, _GAUGE + _HIGH - 0.1), "middle", loud=low)
     if sure and eta:
         scene.word(f"limit {eta:g}", Place(GUESSES, -0.12, _GAUGE + _HIGH * (1 - eta) - 0.5), "left")
-    unsure = panel.get("stopped") == "unsure" and sure
-    why = f"Stopped: {under(sure[-1], eta)}" if unsure else _STOPPED.get(panel.get("stopped", ""), "")
-    scene.word(why, Place(LIMIT, 0, 0), loud=True)
+    scene.word(why_stopped(header, step), Place(LIMIT, 0, 0), loud=True)
+
+
+def why_stopped(header: Header, step: Step) -> str:
+    """Why the draft ended, as far as it is recorded."""
+    stopped = _panel(step).get("stopped", "")
+    if stopped == "unsure":
+        return confidence.why_stopped(_confidence(step), _params(header).eta)
+    return _STOPPED.get(stopped, "")
 
 
 STAGE = StagePicture(base, frame)
