@@ -126,6 +126,19 @@ def test_the_hidden_state_is_the_next_steps() -> None:
         before = kept["commit"]
 
 
+def test_a_step_without_a_guess_says_why() -> None:
+    """The first one has no hidden state yet; the last one is not asked for more."""
+    trace = shipped("medusa-defaults")
+    assert "no guess: no hidden state yet" in Scene(RunState.of(trace), 0).words("propose")
+    step = trace.steps[3]
+    columns = {"tokens": step.tokens[:1], "parents": step.parents[:1], "roles": step.roles[:1]}
+    columns |= {"sources": step.sources[:1], "choices": step.choices[:1], "path": (0,), "p": (), "q": (), "top": ()}
+    bare = changed(trace, 3, **columns, accepted=0, drafted=0, emitted=step.emitted[:1], draft_top=(), panel={})
+    asked = step.start - len(trace.header.prompt) + 1
+    last = replace(bare, header=replace(trace.header, max_new_tokens=asked))
+    assert "no guess: no more tokens are asked for" in Scene(RunState.of(last), 3).words("propose")
+
+
 def test_words_beyond_a_box_and_heads_without_a_box_are_told() -> None:
     """The tree of figure 2 has two of four heads; the sparse one has more words of a head than a box shows."""
     figure_2 = [scene for _, _, scene in steps(shipped("medusa-figure-2"))][3]

@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from decoding import tree
 from decoding.errors import ParamError
 from decoding.methods.medusa import MedusaPanel, MedusaParams
 from decoding.types import Header, Role, Step
@@ -21,7 +20,7 @@ from ...panels import read_panel
 from ...params import read_params
 from ...run_state import RunState
 from ...sources import parse
-from ...stage.parts import GUESSES, Room, draw_guesses, draw_text, position_name, text_zone
+from ...stage.parts import Room, depths_of, draw_guesses, draw_no_guess, draw_text, position_name, text_zone
 from ...stage.scene import COLUMNS, Place, Scene, Zone, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count
@@ -90,7 +89,7 @@ def frame(run: RunState, k: int) -> Patch:
     guesses = _shown_guesses(step, words, shown, room)
     draw_guesses(scene, run, k, room, origin=lambda node: _name(step, words[node]), shown=guesses)
     if not words:
-        scene.word("no guess" if step.index else "no guess: no hidden state yet", Place(GUESSES, 0, 0))
+        draw_no_guess(scene, run, step, "" if step.index else "no hidden state yet")
     return scene.patch()
 
 
@@ -212,7 +211,7 @@ def _ordinal(number: int) -> str:
 
 def _shown_guesses(step: Step, words: Mapping[int, _Word], shown: Mapping[_Word, int], room: Room) -> Sequence[int]:
     """The guesses that there are rows for: the accepted ones, then those of the heads' best words."""
-    depths, taken = tree.depths(step.parents), set(step.path)
+    depths, taken = depths_of(step.parents), set(step.path)
     ranks = {0: 0}
     for node, word in words.items():
         if (above := step.parents[node]) in ranks and word in shown:
