@@ -56,7 +56,7 @@ export class Player {
     this.changed = new Set();
     /** @type {State} */
     this.state = {
-      ...BEGIN, open: new Set(), view: null, speed: "1", substeps: true, narrow: false,
+      ...BEGIN, open: new Set(), view: null, facts: false, full: false, speed: "1", substeps: true, narrow: false,
       glide: true, size: 0, // counts what may have changed the size of a card
     };
     this.clock = new Clock(this);
@@ -73,16 +73,22 @@ export class Player {
     this.parts = [this.status, this.transport, this.text, this.detail, this.stage, this.cards, this.legend]; // of the open cards
     this.root = this.build();
     this.element.replaceChildren(this.root);
+    this.root.addEventListener("click", ({ target }) => {
+      if (target instanceof Node && !this.transport.bar.contains(target)) this.transport.unfold(false);
+    });
     this.deafen = listenToPlayerKeys(this);
+    const bar = /** @type {HTMLElement} */ (this.transport.bar.parentElement);
     this.hidden = false;
     this.sized = new ResizeObserver(() => {
       const { clientWidth: width } = this.element, appears = this.hidden && width > 0;
       this.hidden = width === 0;
       if (this.hidden) return;
+      this.root.style.setProperty("--ss-bar", `${bar.offsetHeight}px`); // the legend stays in sight below it
       const narrow = width < NARROW;
       if (narrow !== this.state.narrow || appears) this.change({ narrow }); // the text could not scroll while hidden
     });
     this.sized.observe(this.element);
+    this.sized.observe(bar);
     this.themed = new MutationObserver(() => this.change({ theme: this.theme }));
     this.themed.observe(document.body, { attributes: true, attributeFilter: ["class"] });
     this.change({ ...this.state, theme: this.theme, record: 0 });
@@ -90,14 +96,14 @@ export class Player {
 
   build() {
     const words = el("section", { class: "ss-card ss-words", "aria-label": "Text" },
-      this.status.textHead(), this.text.node);
+      this.text.node, this.status.textButtons());
     return el("div", { class: "ss", role: "group", "aria-label": "Player", tabindex: -1 },
       this.status.head,
-      el("div", { class: "ss-sticky" }, this.transport.bar, this.legend.node),
+      el("div", { class: "ss-sticky" }, this.transport.bar),
       this.status.say, this.status.notice,
-      el("div", { class: "ss-body" }, el("div", { class: "ss-top" }, words, this.detail.node),
-        this.stage.node, this.cards.tabs, this.cards.grid),
-      this.status.foot, this.tooltip.node, this.help.node);
+      el("div", { class: "ss-body" }, words, this.stage.node, this.legend.node, this.cards.tabs, this.cards.grid,
+        this.detail.node),
+      this.help.strip, this.status.foot, this.tooltip.node, this.help.node);
   }
 
   get theme() {
@@ -129,9 +135,11 @@ export class Player {
     const begin = performance.now();
     if (changed.has("theme") || changed.has("record")) this.paint();
     this.root.classList.toggle("ss-narrow", this.state.narrow);
+    this.root.classList.toggle("ss-viewing", this.state.full && this.state.view !== null);
     this.fetch.thin();
     for (const part of this.parts) part.update(changed);
-    if (["step", "phase", "record", "narrow"].some((name) => changed.has(name))) this.text.scroll();
+    if (["step", "phase", "record", "narrow", "full", "size"].some((name) => changed.has(name))) this.text.scroll();
+    if (changed.has("pin")) this.detail.avoid();
     const { step, phase } = this.state;
     this.root.dataset.at = `${step}/${phase}`;
     if (["step", "phase", "pin", "view"].some((name) => changed.has(name))) this.on.change?.(this.place());
@@ -285,7 +293,7 @@ export class Player {
 
   release() {
     this.tooltip.hide();
-    this.change({ pin: null, hover: null });
+    this.change({ pin: null, hover: null, facts: false });
   }
 
   escape() {

@@ -21,7 +21,9 @@ export interface State {
   playing: boolean;
   follow: boolean;
   open: Set<string>;
-  view: string | null;
+  view: string | null; // the one that was opened last; where there is room for one only, the one that is shown
+  facts: boolean; // whether the step's facts are shown
+  full: boolean; // whether the player fills the screen
   speed: string;
   substeps: boolean;
   narrow: boolean;

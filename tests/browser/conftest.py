@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -196,6 +196,11 @@ class Shown:
         """Wait until the player has drawn a place, as "3/commit"."""
         self.wait(f"player.root.dataset.at === {json.dumps(place)}")
 
+    def open(self, *views: str) -> None:
+        """Open views beside those that are open."""
+        for view in views:
+            self.do("player.cards.toggle(given, true)", view)
+
     def press(self, *keys: str) -> None:
         """Press keys one after the other."""
         for key in keys:
@@ -225,10 +230,16 @@ START = """(given) => {
 
 @pytest.fixture
 def show(new_page: Callable[..., Any], site: str) -> Callable[..., Shown]:
-    """Opens a page with the player and feeds it a run."""
+    """Opens a page with the player, feeds it a run, and opens views of it."""
 
     def shown(
-        trace: Trace, *, cap: int | None = None, step: int | None = 0, feed: bool = True, **options: Any
+        trace: Trace,
+        *,
+        cap: int | None = None,
+        step: int | None = 0,
+        feed: bool = True,
+        views: Sequence[str] = (),
+        **options: Any,
     ) -> Shown:
         page = new_page(**options)
         page.goto(site)
@@ -242,6 +253,8 @@ def show(new_page: Callable[..., Any], site: str) -> Callable[..., Shown]:
         if step is not None and feed:
             found.do(f"player.goto({{ step: {step} }})")
             found.at(f"{step}/commit")
+        if views:
+            found.open(*views)
         return found
 
     return shown

@@ -187,7 +187,7 @@ def test_every_node_of_every_chart_can_be_pointed_at(show: Show, method: str) ->
 
 
 def test_plotly_draws_a_chart_of_cells_only_when_its_own_part_changes(show: Show) -> None:
-    shown = show(record("lookahead"), step=8, height=2400)
+    shown = show(record("lookahead"), step=8, height=2400, views=("window", "tree"))
     shown.do(
         "globalThis.drawn = []; const react = Plotly.react; Plotly.react = (gd, ...rest) => {"
         "drawn.push(gd.closest('.ss-card').dataset.view); return react(gd, ...rest); }"

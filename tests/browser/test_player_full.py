@@ -66,6 +66,7 @@ def test_a_view_on_the_full_screen_is_read_with_tooltip_chip_and_legend(show: Sh
 
 def test_a_view_that_is_closed_on_the_full_screen_gives_back_what_it_was_lent(show: Show) -> None:
     shown, home = filled(show, native=False)
+    shown.open("timeline")
     shown.do("player.cards.toggle('tree', false)")
     assert shown.run(HOME) == home
     shown.do("player.cards.goto('tree')")

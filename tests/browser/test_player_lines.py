@@ -126,6 +126,7 @@ def test_an_address_is_not_trusted(show: Show) -> None:
     shown.at("7/accept")
     assert shown.run("player.place()") == {"step": 7, "phase": "accept", "view": "timeline", "node": 2}
     shown.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    shown.page.click("button[aria-label='More controls']")
     shown.page.click("button[aria-label='Copy link']")
     shown.wait("document.querySelector('.ss-notice').textContent.includes('copied')")
     copied = shown.page.evaluate("navigator.clipboard.readText()")
@@ -138,7 +139,7 @@ def test_an_address_is_not_trusted(show: Show) -> None:
 
 def test_pictures_are_saved(show: Show) -> None:
     """A figure can be taken along, as pixels and as vectors."""
-    shown = show(record("lookahead"), step=6)
+    shown = show(record("lookahead"), step=6, views=("mask",))
     for format, begin in (("PNG", b"\x89PNG"), ("SVG", b"<svg")):
         with shown.page.expect_download() as waiting:
             shown.page.click(f"button[aria-label='Save Attention mask as {format}']")
@@ -194,12 +195,12 @@ def test_what_was_told_of_one_step_does_not_stay_over_another(show: Show) -> Non
 
 def test_a_refused_full_screen_leaves_no_listener(show: Show) -> None:
     """The card fills the window instead, until it is pressed again; nobody waits for a full screen that never was."""
-    shown = show(record("lookahead"))
+    shown = show(record("lookahead"), views=("mask",))
     shown.do("Element.prototype.requestFullscreen = () => Promise.reject(new TypeError())")
-    shown.do("Specscope.toggleFullScreen(player.cards.cards.get('mask').node)")
+    shown.do("Specscope.toggleFullScreen(player.cards.cards.get('mask').node, player)")
     shown.do("document.dispatchEvent(new Event('fullscreenchange'))")
     assert shown.run("player.root.querySelectorAll('.ss-filled').length") == 1
-    shown.do("Specscope.toggleFullScreen(player.cards.cards.get('mask').node)")
+    shown.do("Specscope.toggleFullScreen(player.cards.cards.get('mask').node, player)")
     assert shown.run("player.root.querySelectorAll('.ss-filled').length") == 0
 
 

@@ -66,7 +66,7 @@ def test_a_live_runs_thin_step_is_waited_for_and_then_comes(show: Show) -> None:
     """Its cards said that it was being fetched, while nobody could fetch it before the end."""
     shown = show(record("lookahead"), feed=False, step=None)
     *got, end = play.lines(record("lookahead"), cap=0).splitlines(keepends=True)
-    shown.do("player.feed(given); player.seek(6)", "".join(got))
+    shown.do("player.feed(given); player.seek(6); player.cards.toggle('mask', true)", "".join(got))
     card = ".ss-card[data-view=mask] .ss-waiting"
     assert shown.text(card) == "This step's pictures come when the run has ended."
     symbols = shown.page.locator(".ss-legend li").count()
@@ -84,7 +84,8 @@ def test_a_failed_runs_thin_step_is_not_waited_for(show: Show) -> None:
     """A run is kept from its end on: one that broke off has no more than it has told."""
     shown = show(record("lookahead"), feed=False, step=None)
     *got, _ = play.lines(record("lookahead"), cap=0).splitlines(keepends=True)
-    shown.do("player.feed(given); player.seek(6)", "".join(got) + play.fault("It failed."))
+    ended = "".join(got) + play.fault("It failed.")
+    shown.do("player.feed(given); player.seek(6); player.cards.toggle('mask', true)", ended)
     lost = "This step's pictures are lost: the run broke off before they were kept."
     assert shown.text(".ss-card[data-view=mask] .ss-waiting") == lost
     assert shown.run("asked") == []
@@ -111,6 +112,7 @@ def test_jumps_find_steps_that_are_not_loaded(thin: Shown) -> None:
     }
     for kind, places in wanted.items():
         thin.press("Home")
+        thin.do("player.transport.unfold(true)")
         for k in (k for k in places if k):
             thin.page.click(f"button[aria-label='Next {kind}']")
             thin.at(f"{k}/commit")
@@ -122,7 +124,8 @@ def test_jumps_find_steps_that_are_not_loaded(thin: Shown) -> None:
 def test_steps_that_are_not_loaded_are_not_said_to_have_nothing(thin: Shown) -> None:
     """A thin step has no nodes here: what was not looked at is not denied."""
     thin.do("player.source.step = () => new Promise(() => {})")
-    thin.press("End")
+    thin.open("mask")
+    thin.press("End", "/")
     thin.page.fill(".ss-find", "no such token")
     thin.press("Enter")
     thin.wait(f"{NOTICE} === 'No later step among those loaded has this text.'")
@@ -134,6 +137,7 @@ def test_charts_that_never_come_are_told_of_and_waited_for_no_longer(show: Show)
     """Text, numbers and keys go on without the charts' library."""
     shown = show(record("lookahead"), feed=False, step=None)
     shown.do("globalThis.Plotly = undefined; player.feed(given)", play.lines(record("lookahead")))
+    shown.open("mask")
     shown.wait("player.waits")
     shown.do("Specscope.library.failed = true")
     shown.wait(f"{NOTICE} === 'The charts could not be loaded: reload the page.'")

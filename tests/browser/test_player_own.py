@@ -41,7 +41,7 @@ def test_an_own_token_is_linked_between_text_and_tree(show: Show, method: str, f
     step, at = trace.steps[k], _at(trace, k)
     shown = show(trace, step=k, height=2400)
     token, end = f".ss-text .ss-token[data-at='{at}']", step.path[-1]
-    shown.do("player.cards.toggle('mask', true)")
+    shown.open("mask", "tree")
     shown.page.hover(token)
     shown.wait(f"player.state.hover?.own && player.state.hover.node === {end}")
     assert shown.run(MARKED.format("hovered")) == [at]

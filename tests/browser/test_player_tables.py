@@ -294,6 +294,7 @@ CHECKS = {
     "check": check,
     "cache": cache,
     "text": text,
+    "stage": text,
 }
 
 
@@ -357,7 +358,7 @@ def test_hostile_texts_are_only_texts_in_tables(show: Show, method: str) -> None
 def test_a_table_is_fetched_once_and_says_what_it_waits_for(show: Show) -> None:
     """While a run goes on, when its table is on the way, and when the server no longer has it."""
     trace = record("lookahead")
-    shown = show(trace, step=6)
+    shown = show(trace, step=6, views=("pool",))
     for _ in range(2):
         assert read_table(shown, "pool")[0]
     assert shown.run("asked.filter((each) => each === 'rows 6').length") == 1
@@ -380,14 +381,14 @@ def test_a_run_that_goes_on_has_its_made_tables_later(show: Show) -> None:
     shown = show(trace, feed=False, step=None)
     shown.do("player.feed(given)", shown.play.begin(trace.texts) + shown.play.full(0))
     shown.at("0/commit")
+    shown.open("pool")
     shown.do("await Specscope.showTable(player, player.cards.cards.get('pool'))")
     assert "This table comes when the run has ended." in shown.text("dialog[open]")
 
 
 def test_rows_lead_to_their_token_or_step(show: Show) -> None:
     trace = record("lookahead")
-    shown = show(trace, step=9)
-    shown.do("player.cards.toggle('timeline', true)")
+    shown = show(trace, step=9, views=("window", "pool", "timeline"))
     for view in ("window", "pool"):
         shown.do(f"await Specscope.showTable(player, player.cards.cards.get('{view}'))")
         words = shown.text("dialog[open] tbody tr:nth-child(3) button")

@@ -34,23 +34,11 @@ export class Cards {
     this.sized = new ResizeObserver(() => this.resized());
   }
 
-  /**
-   * What is open when nobody has chosen: what the method is about, or the plain views.
-   * @param {View[]} views
-   */
-  static first(views) {
-    const names = views.map((view) => view.name);
-    const lookahead = ["mask", "window", "pool", "tree"];
-    const wanted = lookahead.every((name) => names.includes(name)) ? lookahead : ["tree", "timeline", "counters"];
-    const found = names.filter((name) => wanted.includes(name));
-    return found.length ? found : names.filter((name) => name !== "text").slice(0, 1);
-  }
-
   /** @param {Set<string>} changed */
   update(changed) {
     const { record, state } = this.player;
     if (record.fault && !record.play) this.clear();
-    if (["open", "narrow", "view", "record"].some((name) => changed.has(name))) this.prepare();
+    if (["open", "narrow", "full", "view", "record"].some((name) => changed.has(name))) this.prepare();
     if (record.play && state.step >= 0) this.draw(changed);
   }
 
@@ -61,7 +49,8 @@ export class Cards {
     this.arrange();
   }
 
-  // Another run with the same views finds its cards as the visitor left them, and nothing on the page moves.
+  // None is open until the visitor opens it. Another run with the same views finds its cards as they were left, and
+  // nothing on the page moves.
   build() {
     const { record } = this.player;
     const given = JSON.stringify(record.views);
@@ -71,10 +60,12 @@ export class Cards {
     this.clear();
     this.known = given;
     this.views = record.views.filter((view) => view.kind !== "text" && view.kind !== "stage");
-    this.player.state.open = new Set(Cards.first(this.views));
-    this.player.state.view = [...this.player.state.open][0];
     this.buttons = new Map(this.views.map((view) => [view.name, this.tab(view)]));
-    this.tabs.replaceChildren(...this.buttons.values());
+    this.tabs.replaceChildren(el("span", { class: "ss-quiet", "aria-hidden": "true" }, "More views"),
+      ...this.buttons.values());
+    const { state } = this.player;
+    state.open = new Set([...state.open].filter((name) => this.buttons.has(name)));
+    if (!this.buttons.has(state.view ?? "")) state.view = null;
   }
 
   /** @param {View} view */
@@ -87,8 +78,8 @@ export class Cards {
 
   /** @param {string} name */
   press(name) {
-    if (this.player.state.narrow) this.goto(name);
-    else this.toggle(name, !this.player.state.open.has(name));
+    if (this.isShown(name)) this.toggle(name, false);
+    else this.goto(name);
   }
 
   /**
@@ -96,18 +87,24 @@ export class Cards {
    * @param {boolean} wanted
    */
   toggle(name, wanted) {
-    const open = new Set(this.player.state.open);
+    const { state } = this.player;
+    const open = new Set(state.open);
     if (wanted) open.add(name);
     else open.delete(name);
-    this.player.change({ open, view: wanted ? name : this.player.state.view });
+    const left = state.view === name ? null : state.view;
+    this.player.change({ open, view: wanted ? name : left });
   }
 
   /**
-   * Open a view and bring it to the eye.
+   * Open a view and bring it to the eye. On the full screen it takes the stage's place, and gives it back.
    * @param {string} name
    */
   goto(name) {
     if (!this.buttons.has(name)) return;
+    if (this.player.state.full && this.isShown(name)) {
+      this.toggle(name, false);
+      return;
+    }
     this.toggle(name, true);
     this.player.flush();
     const node = this.cards.get(name)?.node;
@@ -119,8 +116,13 @@ export class Cards {
   shown() {
     const { state } = this.player;
     if (!this.views) return [];
-    if (state.narrow) return this.views.filter((view) => view.name === state.view);
+    if (state.narrow || state.full) return this.views.filter((view) => view.name === state.view);
     return this.views.filter((view) => state.open.has(view.name));
+  }
+
+  /** @param {string} name */
+  isShown(name) {
+    return this.shown().some((view) => view.name === name);
   }
 
   arrange() {

@@ -37,7 +37,8 @@ export class NumbersView {
     const value = el("dd", {});
     const label = el("dt", { tabindex: 0 }, row.label);
     explained(label, this.player, () => row.formula);
-    return { row, value, node: el("div", { class: "ss-number" }, label, value) };
+    const bars = row.parts || row.first; // which keep their room where nothing is known yet
+    return { row, value, node: el("div", { class: bars ? "ss-number ss-wide" : "ss-number" }, label, value) };
   }
 
   values() {
@@ -54,9 +55,8 @@ export class NumbersView {
     if (this.drawn === wanted) return true;
     this.drawn = wanted;
     const values = this.values();
-    this.rows.forEach(({ row, value, node }, i) => {
+    this.rows.forEach(({ row, value }, i) => {
       const known = values[i];
-      node.classList.toggle("ss-wide", Array.isArray(known));
       if (Array.isArray(known)) drawBars(value, row, known);
       else value.replaceChildren(formatted(row, known));
     });

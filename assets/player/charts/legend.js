@@ -19,7 +19,7 @@ export class Legend {
   /** @param {Player} player */
   constructor(player) {
     this.player = player;
-    this.node = el("ul", { class: "ss-legend", "aria-label": "Legend" });
+    this.node = el("ul", { class: "ss-legend", "aria-label": "Legend", tabindex: 0 });
     this.known = "";
     /** what the steps up to `upto` have shown, of one version of the record */
     this.counted = { version: -1, upto: 0, used: new Set([FATE.PROMPT, FATE.ROOT]) };
@@ -27,7 +27,7 @@ export class Legend {
 
   /** @param {Set<string>} changed */
   update(changed) {
-    if (!["record", "theme", "open", "view", "narrow"].some((name) => changed.has(name))) return;
+    if (!["record", "theme", "open", "view", "narrow", "full"].some((name) => changed.has(name))) return;
     const { record, theme, cards } = this.player;
     if (!record.play) return;
     const used = new Set([...this.used(), ...cards.shown().flatMap((view) => view.base.draws ?? [])]);

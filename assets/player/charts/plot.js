@@ -81,9 +81,14 @@ export class Plot {
     return `${at}/${record.number(state.pin)}/${record.details.has(state.step)}`;
   }
 
+  // The card, where it is on the full screen: itself, or as a part of the player.
+  get card() {
+    return this.box.closest(".ss-card.ss-filled, .ss.ss-filled .ss-card");
+  }
+
   height() {
     const own = this.view.base.layout?.height ?? 320;
-    const card = this.box.closest(".ss-card.ss-filled");
+    const { card } = this;
     if (!card) return own;
     return this.cells.any ? own * this.scale() : Math.max(240, this.room(card));
   }
@@ -95,7 +100,7 @@ export class Plot {
 
   // How much larger cells, with their words and signs, are on the full screen: as much as all of them have room for.
   scale() {
-    const card = this.box.closest(".ss-card.ss-filled");
+    const { card } = this;
     const { least, layout } = this.view.base;
     if (!card || !this.cells.any || !least) return 1;
     return Math.max(1, Math.min(this.room(card) / (layout?.height ?? 320), this.box.clientWidth / least));

@@ -1,10 +1,11 @@
-// The full screen, for a view or the whole player. What a view is read with lies elsewhere on the page: the legend, the
-// chip that tells what is pinned, the tooltip. A view takes them along, and they come back when it does.
+// The full screen, for a view or the whole player, which shows its stage there. What a view is read with lies elsewhere
+// on the page: the legend, the chip that tells what is pinned, the tooltip. A view takes them along, and they come back
+// when it does.
 
 /** @import { Player } from "../player.js" */
 
-/** @type {WeakMap<Element, () => void>} by card: what puts everything back */
-const lent = new WeakMap();
+/** @type {WeakMap<Element, () => void>} by what fills the screen: what puts everything back */
+const back = new WeakMap();
 
 /**
  * @param {HTMLElement} card
@@ -16,30 +17,40 @@ const moveInto = (card, { legend, detail, tooltip }) => {
   parts.forEach((part, i) => part.replaceWith(places[i]));
   card.firstElementChild?.after(legend.node);
   card.append(detail.chip, tooltip.node);
-  lent.set(card, () => places.forEach((place, i) => place.replaceWith(parts[i])));
+  return () => places.forEach((place, i) => place.replaceWith(parts[i]));
+};
+
+/**
+ * No view is in the stage's place until one is asked for; those of before are open again behind it.
+ * @param {Player} player
+ */
+const raiseStage = (player) => {
+  const { view } = player.state;
+  player.change({ full: true, view: null });
+  return () => player.change({ full: false, view });
 };
 
 /**
  * @param {HTMLElement} node
- * @param {Player} [player]
+ * @param {Player} player
  */
 const fill = (node, player) => {
-  for (const other of player?.root.querySelectorAll(".ss-filled") ?? []) unfill(other);
+  for (const other of player.root.querySelectorAll(".ss-filled")) unfill(other);
   node.classList.add("ss-filled");
-  if (player) moveInto(node, player);
+  back.set(node, node === player.root ? raiseStage(player) : moveInto(node, player));
 };
 
 /** @param {Element} node */
 export const unfill = (node) => {
   node.classList.remove("ss-filled");
-  lent.get(node)?.();
-  lent.delete(node);
+  back.get(node)?.();
+  back.delete(node);
 };
 
 /**
- * Where a browser has no full screen for elements, the card fills the window instead.
+ * Where a browser has no full screen for elements, the window is filled instead.
  * @param {HTMLElement} node
- * @param {Player} [player]
+ * @param {Player} player
  */
 export const toggleFullScreen = (node, player) => {
   if (document.fullscreenElement) return document.exitFullscreen();
@@ -56,11 +67,11 @@ export const toggleFullScreen = (node, player) => {
 };
 
 /**
- * A filled view goes back to its place.
+ * What fills the screen goes back to its place.
  * @param {Player} player
  */
-export const leaveFullScreen = (player) => {
-  const filled = player.root.querySelector(".ss-filled");
+export const leaveFullScreen = ({ root }) => {
+  const filled = root.matches(".ss-filled") ? root : root.querySelector(".ss-filled");
   if (filled && document.fullscreenElement === filled) document.exitFullscreen();
   else if (filled) unfill(filled);
 };

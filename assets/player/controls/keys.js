@@ -1,4 +1,5 @@
 // Keys, wherever the focus has no use for them itself; never while something is being typed.
+import { toggleFullScreen } from "./full_screen.js";
 import { dialog } from "../dom/dialog.js";
 import { el } from "../dom/elements.js";
 
@@ -12,11 +13,20 @@ const KEYS = [
   ["Home End", "first and last step"],
   ["[ ]", "previous and next rejection"],
   [", .", "previous and next phase of the step"],
-  ["1 – 8", "open and go to a view"],
+  ["1 – 8", "open and go to a view; on the full screen, show it in the stage's place"],
+  ["n p", "pin the next or the previous token of the step"],
+  ["i", "facts of the step"],
+  ["f", "full screen"],
   ["/", "find a token; Enter and Shift Enter go on and back"],
   ["c", "compare in a race"],
-  ["Esc", "release the pinned token"],
+  ["Esc", "release the pinned token, leave the full screen"],
   ["?", "these keys"],
+];
+
+// What a class is shown on the full screen, in few words.
+const STRIP = [
+  ["Space", "play"], ["← →", "step"], [", .", "phase"], ["[ ]", "rejection"], ["n p", "token"], ["1 – 8", "view"],
+  ["f", "leave"],
 ];
 
 /** @type {{ [key: string]: (player: Player, event: KeyboardEvent) => void }} */
@@ -31,7 +41,11 @@ const ACTIONS = {
   ",": (player) => player.sub(-1),
   ".": (player) => player.sub(1),
   c: (player) => player.on.compare?.(player.place()),
-  "/": (player) => player.transport.find.input.focus(),
+  n: (player) => player.detail.step(1),
+  p: (player) => player.detail.step(-1),
+  i: (player) => player.change({ facts: !player.state.facts }),
+  f: (player) => toggleFullScreen(player.root, player),
+  "/": (player) => player.transport.search(),
   "?": (player) => player.help.open(),
   Escape: (player) => player.escape(),
 };
@@ -57,7 +71,7 @@ const plain = (target) => presses(target) && !target.hasAttribute("role");
  * @param {HTMLElement | null} [lent]
  */
 export const listenToKeys = (root, act, lent = null) => {
-  const seen = () => root.offsetParent && !document.querySelector("dialog[open]");
+  const seen = () => root.getClientRects().length > 0 && !document.querySelector("dialog[open]");
   /** @param {KeyboardEvent} event */
   const press = (event) => {
     const { target } = event;
@@ -96,11 +110,16 @@ export const listenToPlayerKeys = (player) => listenToKeys(player.root, (event) 
 /** @param {string} key */
 const named = (key) => (key === "–" ? " – " : el("kbd", {}, key));
 
+/** @param {string} keys */
+const allNamed = (keys) => keys.split(" ").map(named);
+
 export class Help {
   /** @param {Player} player */
   constructor({ on }) {
     const rows = KEYS.filter(([key]) => key !== "c" || on.compare).map(([key, words]) => el("tr", {},
-      el("th", { scope: "row" }, ...key.split(" ").map(named)), el("td", {}, words)));
+      el("th", { scope: "row" }, ...allNamed(key)), el("td", {}, words)));
+    this.strip = el("ul", { class: "ss-strip", "aria-label": "Keys" },
+      ...STRIP.map(([key, words]) => el("li", {}, ...allNamed(key), ` ${words}`)));
     this.node = dialog("Keys", el("table", { class: "ss-table" }, el("tbody", {}, ...rows)),
       el("p", { class: "ss-quiet" }, "Point at a token to see it in every view; press it to pin it."));
   }

@@ -38,7 +38,7 @@ export class Transport {
       type: "button", class: "ss-phase", title: PHASE_WORDS[name],
       onclick: () => player.seek(player.state.step, name),
     }, name));
-    this.speed = el("select", { class: "ss-select", "aria-label": "Speed" },
+    this.speed = el("select", { class: "ss-select ss-speed", "aria-label": "Speed" },
       ...SPEEDS.map(([value, label]) => el("option", { value }, label)));
     this.speed.addEventListener("change", () => player.change({ speed: this.speed.value }));
     this.substeps = el("button", {
@@ -51,22 +51,29 @@ export class Transport {
     this.follow.hidden = true;
     this.link = button("link", "Copy link", () => player.copyLink());
     this.link.hidden = !player.on.link;
-    // Where there is little room, what is used less waits behind a button.
-    this.more = button("more", "More controls", () => this.unfold(), {
+    this.more = button("more", "More controls", () => this.unfold(Boolean(this.drawer.hidden)), {
       "aria-expanded": "false", class: "ss-button ss-more",
     });
     this.find = new Find(player);
+    // What is used less waits behind a button, and lies over the page when it is shown.
+    this.drawer = el("div", { class: "ss-drawer", hidden: true, role: "group", "aria-label": "More controls" },
+      this.substeps, this.jumps(), this.find.input, this.link);
     this.ticked = "";
     this.bar = this.build();
+    this.bar.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || this.drawer.hidden) return;
+      this.unfold(false);
+      this.more.focus({ preventScroll: true });
+      event.preventDefault(); // what is pinned stays
+    });
   }
 
   build() {
     const group = { role: "group", "aria-label": "Phase of the step" };
     return el("div", { class: "ss-transport", role: "group", "aria-label": "Playback" },
-      el("div", { class: "ss-row" }, el("div", { class: "ss-buttons" }, ...Object.values(this.buttons)),
-        el("div", { class: "ss-scrub" }, this.ticks, this.scrubber), this.where, this.tools()),
-      el("div", { class: "ss-row" }, el("div", { class: "ss-phases", ...group }, ...this.phase),
-        el("div", { class: "ss-speeds" }, this.speed, this.substeps), this.jumps(), this.find.input));
+      el("div", { class: "ss-buttons" }, ...Object.values(this.buttons)),
+      el("div", { class: "ss-scrub" }, this.ticks, this.scrubber), this.where,
+      el("div", { class: "ss-phases", ...group }, ...this.phase), this.speed, this.tools(), this.drawer);
   }
 
   jumps() {
@@ -86,18 +93,29 @@ export class Transport {
 
   tools() {
     const { player } = this;
-    return el("div", { class: "ss-tools" }, this.follow, this.link, this.more,
-      button("full", "Full screen", () => toggleFullScreen(player.root)),
+    return el("div", { class: "ss-tools" }, this.follow, this.more,
+      button("full", "Full screen", () => toggleFullScreen(player.root, player), { key: "f" }),
       button(null, "Keys", () => player.help.open(), { key: "?", text: "?" }));
   }
 
-  unfold() {
-    this.more.setAttribute("aria-expanded", String(this.bar.classList.toggle("ss-unfolded")));
+  /** @param {boolean} wanted */
+  unfold(wanted) {
+    show(this.drawer, wanted);
+    this.more.setAttribute("aria-expanded", String(wanted));
+  }
+
+  search() {
+    this.unfold(true);
+    this.find.input.focus();
   }
 
   /** @param {Set<string>} changed */
   update(changed) {
     const { record, state } = this.player;
+    if (changed.has("narrow")) {
+      if (state.narrow) this.drawer.prepend(this.where);
+      else this.bar.insertBefore(this.where, this.phase[0].parentElement);
+    }
     if (changed.has("record")) this.drawTicks();
     if (changed.has("record") || changed.has("step")) this.drawPlace();
     if (changed.has("phase") || changed.has("step") || changed.has("record")) this.drawPhase();
@@ -118,6 +136,7 @@ export class Transport {
     for (const each of Object.values(this.buttons)) each.disabled = none;
     this.scrubber.setAttribute("aria-valuetext", none ? "no steps yet" : `step ${state.step} of ${record.last}`);
     write(this.where, none ? "–" : `${state.step} / ${record.last}`);
+    this.where.style.minWidth = `${2 * String(record.last).length + 3}ch`; // nothing beside it moves as the steps count up
     this.where.title = "The step on the screen, and the last one";
   }
 

@@ -16,14 +16,15 @@ const ICONS = {
   image: "M3 4h14v12H3z M3 14l4-4 3 3 3-4 4 5",
   vector: "M4 15C7 3 13 17 16 5 M2 15h4 M14 5h4",
   link: "M8 12l4-4 M9 6l2-2a3 3 0 0 1 4 4l-2 2 M11 14l-2 2a3 3 0 0 1-4-4l2-2",
+  info: "M10 10m-7 0a7 7 0 1 0 14 0a7 7 0 1 0-14 0 M10 9.500v4 M10 6.500h.01",
   close: "M5 5l10 10 M15 5L5 15",
-  more: "M4 10h.01 M10 10h.01 M16 10h.01",
+  more: "M2 10a2 2 0 1 0 4 0a2 2 0 1 0-4 0 M8 10a2 2 0 1 0 4 0a2 2 0 1 0-4 0 M14 10a2 2 0 1 0 4 0a2 2 0 1 0-4 0",
   live: "M10 10m-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0",
   restart: "M4 10a6 6 0 1 0 2-4.5 M4 3v4h4",
 };
 
 /** @type {Set<IconName>} */
-const SOLID = new Set(["first", "back", "play", "forward", "last", "live"]);
+const SOLID = new Set(["first", "back", "play", "forward", "last", "live", "more"]);
 
 /** @param {IconName} name */
 export const drawIcon = (name) =>

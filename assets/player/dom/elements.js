@@ -62,6 +62,6 @@ export const show = (node, wanted) => {
 };
 
 /** @param {Facts} rows */
-export const facts = (rows) => rows.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]);
+export const facts = (rows) => rows.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value)));
 
 export const prefersCalm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -71,6 +71,7 @@ export class Pieces {
   /** @param {StagePiece} piece */
   show(piece) {
     const element = /** @type {HTMLElement} */ (this.elements.get(piece.id));
+    element.dataset.piece = String(piece.id);
     const classes = `ss-piece ss-is-${piece.fate}${piece.faint ? " ss-faint" : ""}${piece.text ? "" : " ss-empty"}${
       piece.fed ? " ss-fed" : ""}${piece.cached ? " ss-cached" : ""}${piece.copied ? " ss-copied" : ""}`;
     if (element.className !== classes) element.className = classes;
@@ -99,11 +100,47 @@ export class Pieces {
   }
 
   /**
+   * The pieces that a token came from and those that are made from it, as far as they are seen.
+   * @param {StagePiece | undefined} piece
+   * @returns {Set<number>} with the piece itself
+   */
+  kin(piece) {
+    const row = piece ? this.row(piece) : [];
+    const kin = new Set(row.map(({ id }) => id));
+    for (const { origin } of row) {
+      for (let at = origin; at !== null && !kin.has(at); at = this.shown.get(at)?.origin ?? null) kin.add(at);
+    }
+    for (const { id, origin } of this.shown.values()) if (piece && origin === piece.id) kin.add(id);
+    return kin;
+  }
+
+  /**
+   * A piece that is no node of the step, as those of a pool, stands for its whole row.
+   * @param {StagePiece} piece
+   */
+  row(piece) {
+    const row = [piece];
+    if (piece.node >= 0) return row;
+    const beside = [...this.shown.values()].filter(({ node, origin, y }) => node < 0 && origin !== null && y === piece.y);
+    for (const by of [-1, 1]) {
+      for (let { x } = piece, next; (next = beside.find((each) => each.x === x + by)); x += by) row.push(next);
+    }
+    return row;
+  }
+
+  /** @param {number | null} number the number of a node */
+  at(number) {
+    return [...this.shown.values()].find(({ node }) => node >= 0 && node === number);
+  }
+
+  /**
    * @param {number | null} hovered the number of a node
    * @param {number | null} pinned
+   * @param {Set<number>} kin
    */
-  mark(hovered, pinned) {
-    for (const element of this.elements.values()) {
+  mark(hovered, pinned, kin) {
+    for (const [id, element] of this.elements) {
+      element.classList.toggle("ss-kin", kin.has(id));
       const node = element.dataset.node === undefined ? -1 : Number(element.dataset.node);
       element.classList.toggle("ss-hovered", node >= 0 && node === hovered);
       element.classList.toggle("ss-pinned", node >= 0 && node === pinned);

@@ -8,9 +8,12 @@ import { Pieces } from "./pieces.js";
 import { sceneAt } from "./scene.js";
 
 /** @import { Player } from "../player.js" */
-/** @import { Scene, SceneColumns, SceneFrame, SceneWord, StageBase, View } from "../types.d.ts" */
+/** @import { Scene, SceneColumns, SceneFrame, SceneLink, SceneWord, StageBase, View } from "../types.d.ts" */
 
 const LARGEST = 26; // pixels of a letter, on however wide a page
+const SMALLEST = 16; // and on however low a page, if it is wide enough
+const BELOW = 40; // pixels of the window that are left for the legend
+const TEXT_LINES = 2; // that the text has at least beside the stage, on the full screen
 const GLIDE_SHARE = 0.7; // of a phase's time that movements take
 const TURNS_SHARE = 0.95; // where new pieces come one by one
 const LONGEST_MS = 520;
@@ -25,6 +28,11 @@ export class Stage {
     this.drawn = "";
     this.at = -1; // the phase that is drawn, counted from the beginning of the run
     this.sized = -1;
+    this.fitted = "";
+    /** @type {number | undefined} the piece under the pointer */
+    this.pointed = undefined;
+    /** @type {{ path: SVGElement, link: SceneLink }[]} */
+    this.paths = [];
     this.links = svg("svg", { class: "ss-stage-links", preserveAspectRatio: "none" });
     this.zones = el("div", {});
     this.frames = el("div", {});
@@ -37,10 +45,12 @@ export class Stage {
       button("table", "The stage as a table", () => this.view && showTable(player, { view: this.view })),
       this.waiting, this.floor);
     this.pieces.node.addEventListener("mouseover", (event) => this.point(event));
-    this.pieces.node.addEventListener("mouseout", () => player.hover(-1));
+    this.pieces.node.addEventListener("mouseout", () => this.leave());
     this.pieces.node.addEventListener("click", (event) => this.press(event));
     this.sizes = new ResizeObserver(() => player.change({ size: player.state.size + 1 }));
     this.sizes.observe(this.node);
+    this.resized = () => player.change({ size: player.state.size + 1 });
+    addEventListener("resize", this.resized);
   }
 
   get base() {
@@ -57,7 +67,7 @@ export class Stage {
     if (this.version !== record.version) this.begin();
     show(this.node, Boolean(this.view) && state.step >= 0);
     if (!this.view || state.step < 0) return;
-    if (changed.has("narrow") || this.sized !== state.size) this.fit();
+    if (changed.has("narrow") || changed.has("full") || this.sized !== state.size) this.fit();
     this.draw();
     if (changed.has("hover") || changed.has("pin") || changed.has("step")) this.mark();
   }
@@ -69,23 +79,37 @@ export class Stage {
     this.clear();
   }
 
-  // Letters as large as the width allows, and on the full screen the height too.
+  // Letters as large as the width allows, and as lets the whole stage be seen at once where there is room for it.
   fit() {
-    const { state, root } = this.player;
+    const { state } = this.player;
     this.sized = state.size;
     const { columns, rows } = this.floorPlan;
     const { paddingLeft, paddingRight, paddingTop, paddingBottom } = getComputedStyle(this.node);
     const wide = this.node.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
     if (wide <= 0) return;
-    const filled = root.matches(":fullscreen, .ss-filled");
-    const high = this.node.clientHeight - parseFloat(paddingTop) - parseFloat(paddingBottom);
-    const letter = Math.min(wide / (columns * COLUMN), filled && high > 0 ? high / (rows * ROW) : LARGEST);
+    const high = this.room() - parseFloat(paddingTop) - parseFloat(paddingBottom);
+    const least = state.full ? 0 : SMALLEST;
+    const tallest = state.narrow ? Infinity : Math.max(least, high / (rows * ROW));
+    const letter = Math.min(wide / (columns * COLUMN), tallest, state.full ? Infinity : LARGEST);
+    const fitted = [letter, columns, rows, this.version].join("|");
+    if (this.fitted === fitted) return;
+    this.fitted = fitted;
     this.floor.style.fontSize = `${Math.floor(letter * 100) / 100}px`;
     this.floor.style.width = `${columns * COLUMN}em`;
     this.floor.style.height = `${rows * ROW}em`;
     this.links.setAttribute("viewBox", `0 0 ${columns * COLUMN} ${rows * ROW}`);
     this.drawZones();
     this.drawn = "";
+  }
+
+  // The height that the stage may have: in the window below what stands above it; on the full screen beside the text.
+  room() {
+    const { state, text } = this.player;
+    const { top } = this.node.getBoundingClientRect();
+    const body = /** @type {HTMLElement} */ (this.node.parentElement);
+    const { lineHeight, paddingTop } = getComputedStyle(text.node);
+    if (state.full) return body.clientHeight - TEXT_LINES * parseFloat(lineHeight) - 3 * parseFloat(paddingTop);
+    return innerHeight - BELOW - top - scrollY;
   }
 
   drawZones() {
@@ -122,8 +146,10 @@ export class Stage {
     this.floor.dataset.phase = state.phase;
     this.frames.replaceChildren(...scene.frames.map(frameBox));
     this.words.replaceChildren(...scene.words.map(wordBox));
-    this.links.replaceChildren(...scene.links.map((link) =>
-      svg("path", { class: `ss-link-${link.kind} ss-link-of-${link.to.fate}`, d: linkPath(link) })));
+    this.paths = scene.links.map((link) => ({
+      link, path: svg("path", { class: `ss-link-${link.kind} ss-link-of-${link.to.fate}`, d: linkPath(link) }),
+    }));
+    this.links.replaceChildren(...this.paths.map(({ path }) => path));
     this.pieces.draw(scene.pieces, glides);
     this.floor.setAttribute("aria-label", `Stage, step ${state.step} of ${record.last}. ${record.steps[state.step].say}`);
     [this.drawn, this.at] = [wanted, at];
@@ -159,7 +185,16 @@ export class Stage {
   /** @param {Event} event */
   point(event) {
     const spot = this.spotAt(event);
+    const piece = event.target instanceof Element ? event.target.closest("[data-piece]") : null;
+    this.pointed = piece instanceof HTMLElement ? Number(piece.dataset.piece) : undefined;
     if (spot) this.player.hover(spot.step, spot.node, event, spot.own);
+    this.mark();
+  }
+
+  leave() {
+    this.pointed = undefined;
+    this.player.hover(-1);
+    this.mark();
   }
 
   /** @param {Event} event */
@@ -172,19 +207,25 @@ export class Stage {
     const { record, state } = this.player;
     /** @param {typeof state.pin} spot */
     const number = (spot) => (spot && spot.step === state.step ? record.number(spot) : null);
-    this.pieces.mark(number(state.hover), number(state.pin));
+    const { pieces } = this;
+    const pointed = this.pointed === undefined ? undefined : pieces.shown.get(this.pointed);
+    const kin = pieces.kin(pointed ?? pieces.at(number(state.pin)));
+    pieces.mark(number(state.hover), number(state.pin), kin);
+    for (const { path, link } of this.paths) path.classList.toggle("ss-kin", kin.has(link.from.id) && kin.has(link.to.id));
   }
 
   clear() {
     this.drawn = "";
     this.at = -1;
     this.sized = -1;
+    this.fitted = "";
     this.pieces.clear();
     for (const layer of [this.zones, this.frames, this.words, this.links]) layer.replaceChildren();
   }
 
   destroy() {
     this.sizes.disconnect();
+    removeEventListener("resize", this.resized);
   }
 }
 

@@ -1,8 +1,10 @@
-// All that is known of one token: as a tooltip under the pointer, and as a pane for what is pinned.
+// All that is known of one token: as a tooltip under the pointer, and as a pane for what is pinned. The pane lies over
+// the page, so that nothing moves when it comes, and can show the facts of a step as well.
 import { button } from "../dom/buttons.js";
 import { el, facts, show, write } from "../dom/elements.js";
 import { unpack } from "../stream/decode.js";
 import { FATE, isJudged, seenFate } from "../stream/fates.js";
+import { sentence } from "./status.js";
 import { milliseconds, probability, sourceWords } from "./words.js";
 
 /** @import { Facts } from "../dom/elements.js" */
@@ -21,20 +23,41 @@ export class Detail {
     this.title = el("h3", {});
     this.walk = el("div", { class: "ss-walk", role: "group", "aria-label": "Nodes of the step" },
       button("back", "Previous node", () => this.step(-1)), button("forward", "Next node", () => this.step(1)));
-    this.node = el("aside", { class: "ss-detail", "aria-label": "Details" },
-      el("div", { class: "ss-detail-head" }, this.title, this.walk), this.chip, this.why, this.list, this.best);
+    this.close = button("close", "Close", () => player.release(), { key: "Esc" });
+    this.pane = el("aside", { class: "ss-detail", "aria-label": "Details" },
+      el("div", { class: "ss-detail-head" }, this.title, this.chip, this.walk, this.close), this.why,
+      el("div", { class: "ss-detail-body" }, this.list, this.best));
+    this.node = el("div", { class: "ss-aside", hidden: true }, this.pane); // holds its place on the screen
     this.chip.hidden = true;
   }
 
   /** @param {Set<string>} changed */
   update(changed) {
-    if (!["step", "phase", "pin", "record", "detail"].some((name) => changed.has(name))) return;
+    if (!["step", "phase", "pin", "facts", "record", "detail"].some((name) => changed.has(name))) return;
     const { record, state } = this.player;
     const nodes = state.pin ? record.nodes(state.pin.step) : record.nodes(state.step);
-    show(this.chip, Boolean(state.pin));
+    const pinned = Boolean(state.pin && nodes && state.pin.node < nodes.count);
+    const seen = pinned || (state.facts && state.step >= 0);
+    show(this.node, seen);
+    show(this.chip, pinned);
+    show(this.close, !pinned);
     show(this.walk, Boolean(nodes));
-    if (state.pin && nodes && state.pin.node < nodes.count) this.drawPin(nodes, state.pin);
+    if (!seen) return;
+    if (pinned && nodes && state.pin) this.drawPin(nodes, state.pin);
     else this.drawStep();
+  }
+
+  // The pane changes its side rather than cover what it tells of, on the stage or in a view.
+  avoid() {
+    if (this.node.hidden) return;
+    const pinned = [...this.player.root.querySelectorAll(".ss-piece.ss-pinned, .ss-mark-pinned[d]")]
+      .map((each) => each.getBoundingClientRect());
+    const covers = () => {
+      const { left, right, top, bottom } = this.pane.getBoundingClientRect();
+      return pinned.some((its) => its.left < right && its.right > left && its.top < bottom && its.bottom > top);
+    };
+    this.node.classList.remove("ss-at-left");
+    if (covers()) this.node.classList.add("ss-at-left");
   }
 
   /**
@@ -74,7 +97,7 @@ export class Detail {
     const { record, state } = this.player;
     const step = record.steps[state.step];
     write(this.title, step ? `Step ${state.step}` : "Details");
-    write(this.why, step ? "Point at a token to preview it, press it to pin it." : "");
+    write(this.why, step ? sentence(step, state) : "");
     this.best.replaceChildren();
     if (!step) return this.list.replaceChildren();
     return this.list.replaceChildren(...facts(stepRows(step, isJudged(state))));

@@ -16,7 +16,7 @@ export class Status {
     this.title = el("h2", { class: "ss-title" });
     this.about = el("p", { class: "ss-about" });
     this.head = el("header", { class: "ss-head" }, this.title, this.about);
-    this.say = el("p", { class: "ss-say" });
+    this.say = el("p", { class: "ss-say" }); // always of the same height, so that nothing moves while a run plays
     this.live = el("p", { class: "ss-hidden", "aria-live": "polite", role: "status" });
     this.words = el("span", {});
     this.share = el("progress", { max: 1, "aria-label": "Progress" });
@@ -29,14 +29,14 @@ export class Status {
     this.announcing = undefined;
   }
 
-  textHead() {
+  textButtons() {
     const { player } = this;
     const table = () => {
       const view = player.record.view("text");
       if (view) showTable(player, { view });
     };
-    return el("div", { class: "ss-card-head" }, el("h3", {}, "Text"),
-      el("div", { class: "ss-card-buttons" }, button("table", "The step's guesses as a table", table)));
+    return el("div", { class: "ss-text-buttons" }, button("table", "The step's guesses as a table", table),
+      button("info", "Facts of the step", () => player.change({ facts: !player.state.facts }), { key: "i" }));
   }
 
   /** @param {Set<string>} changed */
@@ -47,7 +47,9 @@ export class Status {
       this.drawNotice();
     }
     const step = record.steps[state.step];
-    write(this.say, step ? sentence(step, state) : "");
+    const said = step ? sentence(step, state) : "";
+    write(this.say, said);
+    if (this.say.title !== said) this.say.title = said; // whole, where there is no room for all of it
     if (["playing", "step", "phase", "record"].some((name) => changed.has(name))) this.speak(step);
   }
 
@@ -120,7 +122,7 @@ export class Status {
  * @param {StepLine} step
  * @param {State} state
  */
-const sentence = (step, { step: k, phase }) => {
+export const sentence = (step, { step: k, phase }) => {
   const guesses = plural(step.drafted, "guess", "guesses");
   if (phase === "propose") return `Step ${k}: ${step.drafted ? guesses : "no guess"} for the target to read.`;
   if (phase === "verify") return `Step ${k}: the target processes ${plural(step.fed, "token")} in one pass.`;

@@ -44,13 +44,13 @@ def query(page: Any) -> dict[str, list[str]]:
 @pytest.mark.parametrize("width", [390, 1280])
 def test_transport_and_legend_stay_in_sight(new_page: NewPage, served: Served, width: int) -> None:
     """Gradio hides what overflows its container, within which nothing could stick."""
-    page = served.open(new_page(width=width, height=700))
+    page = served.open(new_page(width=width, height=700), "?view=mask")
     page.wait_for_selector("#run-go")
-    page.evaluate("scrollTo(0, document.querySelector('.ss-sticky').getBoundingClientRect().bottom + 100)")
+    page.evaluate("document.querySelector('[data-view=mask]').scrollIntoView()")
     top, legend = page.evaluate(
         "['.ss-sticky', '.ss-legend'].map((part) => document.querySelector(part).getBoundingClientRect().top)"
     )
-    assert top == 0 < legend < 250
+    assert top == 0 < legend < 200
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
@@ -119,7 +119,7 @@ def test_a_race_is_played_with_space_and_tells_where_it_ran(new_page: NewPage, s
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_a_pressed_button_is_legible_under_the_pointer(new_page: NewPage, served: Served, theme: str) -> None:
     page = served.open(new_page(), f"?__theme={theme}")
-    button = page.locator(".ss-toggle[aria-pressed=true]").first
+    button = page.locator(".ss-phase[aria-pressed=true]").first
     looks = "(button) => [getComputedStyle(button).color, getComputedStyle(button).backgroundColor]"
     before = button.evaluate(looks)
     button.hover()

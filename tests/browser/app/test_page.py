@@ -52,7 +52,7 @@ def test_charts_that_cannot_be_loaded_are_told_of(chromium: Any, served: Served)
     context = chromium.new_context(viewport={"width": 1280, "height": 1800})  # charts are asked for where they are seen
     page = context.new_page()
     page.route("**/*plotly*", lambda route: route.abort())
-    served.open(page)
+    served.open(page, "?view=mask")
     page.wait_for_function("document.querySelector('.ss-notice').textContent.startsWith('The charts could not be')")
     page.wait_for_function(f"!{PLAYER}.waits")
     context.close()
@@ -233,7 +233,10 @@ def test_the_chosen_theme_is_kept_and_an_address_wins(new_page: NewPage, served:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_no_serious_violation_of_accessibility(new_page: NewPage, served: Served, theme: str) -> None:
     axe_core_python = pytest.importorskip("axe_core_python.sync_playwright")
-    page = served.open(new_page(height=1800), f"?__theme={theme}")  # charts are drawn where they can be seen
+    page = served.open(new_page(height=2400), f"?__theme={theme}&view=mask")  # charts are drawn where they can be seen
+    page.keyboard.press("6")
+    page.keyboard.press("n")
+    page.keyboard.press("/")  # with what waits behind a button
     page.wait_for_function("document.querySelectorAll('.js-plotly-plot').length >= 2")
     for tab in ("Run", "Race"):
         page.get_by_role("tab", name=tab).click()
@@ -287,8 +290,9 @@ def test_a_second_run_finds_the_views_as_they_were_left(new_page: NewPage, serve
     page = served.open(new_page(height=1800), "?method=autoregressive&length=24&prompt=Monday%3A")
     page.wait_for_function("document.querySelector('#run-length input')?.value === '24'")
     run_to_the_end(page)
+    page.click(".ss-tab:has-text('Timeline')")
     page.click(".ss-tab:has-text('Lossless check')")
-    page.click(".ss-close >> nth=0")
+    page.click("[data-view=timeline] .ss-close")
     page.wait_for_function("!document.querySelector('.ss-card[data-view=timeline]')")
     opened = "[...document.querySelectorAll('.ss-card[data-view]')].map((card) => card.dataset.view)"
     left = page.evaluate(opened)

@@ -100,7 +100,8 @@ def test_charts_of_a_run_that_is_followed_come_behind_its_text(
     page = served.open(new_page(height=1800), QUERY)
     page.wait_for_function("document.querySelector('#run-length input')?.value === '256'")
     begin(page)
-    page.wait_for_function(f"{PLAYER}.cards.cards.get('timeline').content.drawn")  # though no more steps come
+    page.evaluate(f"{PLAYER}.cards.toggle('timeline', true)")
+    page.wait_for_function(f"{PLAYER}.cards.cards.get('timeline')?.content.drawn")  # though no more steps come
     at_once, for_nothing_new, in_time, left = page.evaluate(
         f"""() => {{
           const player = {PLAYER}, plot = player.cards.cards.get("timeline").content;
