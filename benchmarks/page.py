@@ -42,6 +42,8 @@ STEPS, TOKENS = 200, 512
 PROMPT = "What is the dish of Ablow?"
 SUM = EXAMPLES["sum"].prompt
 LIVE = ("lookahead", "autoregressive")
+VIEWS = ("mask", "window", "pool", "tree")
+STAGE = "document.querySelector('.ss-stage .ss-piece')?.offsetParent"  # drawn, and seen
 SHOWN = "globalThis.SpecscopeApp?.viewers?.player.root.dataset.at && document.querySelector('.ss-token')"
 OPENED = "document.querySelector('.ss-opening .ss-token')"
 TOOLS = f"""() => {{
@@ -75,6 +77,19 @@ TOOLS = f"""() => {{
       }}
       player.change({{ playing: false }});
       return (seen.size - 1) / ((performance.now() - begin) / 1000);
+    }},
+    frames: async (seconds) => {{
+      player.seek(0);
+      player.change({{ speed: "1", substeps: true, playing: true }});
+      const begin = performance.now();
+      let drawn = 0, before = begin, longest = 0;
+      while (performance.now() - begin < 1000 * seconds && player.state.playing) {{
+        await frame();
+        const now = performance.now();
+        [drawn, longest, before] = [drawn + 1, Math.max(longest, now - before), now];
+      }}
+      player.change({{ playing: false }});
+      return [drawn / ((performance.now() - begin) / 1000), longest];
     }},
     live: async () => {{
       const before = player.record.version;
@@ -110,15 +125,15 @@ def stream_bytes(trace: Trace) -> int:
 
 
 def first_views(chromium: Any, server: Page) -> list[tuple[float, float]]:
-    """Seconds from a visitor's arrival to the opening race's text, and to the charts of one who steps on at once."""
+    """Seconds from a visitor's arrival to the opening race's text, and to the stage of one who steps on at once."""
     found = []
     for _ in range(VISITS):
         page = open_page(chromium, server, height=800)
         text = page.wait_for_function(f"() => ({OPENED}) && performance.now()").json_value()
         page.evaluate("document.querySelector('.app-first').click()")
         page.wait_for_function(SHOWN)
-        charts = page.wait_for_function(f"() => ({DRAWN}) && performance.now()").json_value()
-        found.append((text / 1000, charts / 1000))
+        stage = page.wait_for_function(f"() => ({STAGE}) && performance.now()").json_value()
+        found.append((text / 1000, stage / 1000))
         page.context.close()
     return found
 
@@ -131,18 +146,20 @@ def open_page(chromium: Any, server: Page, *, height: int) -> Any:
     return page
 
 
-def replayed(chromium: Any, server: Page, trace: Path) -> dict[str, float]:
-    """A long run with mask, window, pool and tree on the screen: played, scrubbed, and visited at random."""
-    page = open_page(chromium, server, height=2400)
+def replayed(chromium: Any, server: Page, trace: Path, views: Sequence[str]) -> dict[str, float]:
+    """A long run with text, stage and these views on the screen: played, scrubbed, and visited at random."""
+    page = open_page(chromium, server, height=2400 if views else 720)
     page.wait_for_function(SHOWN)
     page.set_input_files(".app-bar input[type=file]", trace)
     page.wait_for_function("SpecscopeApp.viewers.facts.title === 'Your file'")
-    page.wait_for_function("document.querySelectorAll('.ss-plot .main-svg').length >= 8")
+    page.evaluate(f"(views) => views.forEach((view) => {PLAYER}.cards.toggle(view, true))", views)
+    page.wait_for_function(f"{STAGE} && {DRAWN} && {PLAYER}.cards.cards.size === {len(views)}")
     page.evaluate(TOOLS)
     page.evaluate("bench.settled()")
     page.evaluate(f"bench.scrub([...Array({STEPS // 4}).keys()])")
     scrubs = page.evaluate(f"bench.scrub([...Array({STEPS}).keys()].map((k) => (k * 37) % {STEPS}))")
     rate = page.evaluate("bench.play(10)")
+    frames, longest = page.evaluate("bench.frames(10)")
     devtools = page.context.new_cdp_session(page)
     page.evaluate("bench.scrub([100])")
     before = usage(devtools)
@@ -152,6 +169,8 @@ def replayed(chromium: Any, server: Page, trace: Path) -> dict[str, float]:
     page.context.close()
     return {
         "steps per second": rate,
+        "frames per second": frames,
+        "longest frame": longest,
         "scrub": statistics.median(scrubs),
         "slow scrub": sorted(scrubs)[int(0.9 * len(scrubs))],
         "heap": (after["JSHeapUsedSize"] - before["JSHeapUsedSize"]) / 2**20,
@@ -246,16 +265,23 @@ def report() -> str:
         path = Path(folder) / "long.jsonl.gz"
         write_trace(trace, path)
         views = first_views(chromium, server)
-        shown = replayed(chromium, server, path)
+        shown = replayed(chromium, server, path, VIEWS)
+        staged = replayed(chromium, server, path, ())
         version = chromium.version
     together = live()
     apart = live(apart=True) if hasattr(os, "sched_setaffinity") and len(os.sched_getaffinity(0)) > 1 else {}
-    text, charts = (statistics.median(seconds) for seconds in zip(*views, strict=True))
+    text, stage = (statistics.median(seconds) for seconds in zip(*views, strict=True))
     rows = [
         ["", "measured", "bar"],
         ["`python -m app` until the page is served, s", f"{server.seconds:.1f}", "12"],
         ["first view, text of the opening race, s", f"{text:.2f}", "2.0"],
-        ["stepped through at once, charts too, s", f"{charts:.2f}", "2.0"],
+        ["stepped through at once, stage too, s", f"{stage:.2f}", "2.0"],
+        ["text and stage played by phases at 1x, frames/s", f"{staged['frames per second']:.0f}", "24"],
+        ["its longest frame, ms", f"{staged['longest frame']:.0f}", ""],
+        ["a scrub with text and stage, ms (median of 200)", f"{staged['scrub']:.0f}", "60"],
+        ["a scrub with text and stage, ms (90th percentile)", f"{staged['slow scrub']:.0f}", ""],
+        [f"heap after {SEEKS} seeks with text and stage, MB", f"{staged['heap']:+.1f}", "+5"],
+        [f"nodes of the page after {SEEKS} seeks with text and stage", f"{staged['nodes']:+.1f}%", "+2%"],
         ["played with mask, window, pool and tree, steps/s", f"{shown['steps per second']:.1f}", "12"],
         ["a scrub, ms (median of 200)", f"{shown['scrub']:.0f}", "90"],
         ["a scrub, ms (90th percentile)", f"{shown['slow scrub']:.0f}", ""],
