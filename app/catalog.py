@@ -61,6 +61,11 @@ class Entry:
         drafter = {"draft_model"} if self.draft or drafter_of(self.model) else set()
         return frozenset({"tables", "hidden", "early_exit"} | named | embedded | drafter)
 
+    @property
+    def at_hand(self) -> bool:
+        """Whether its weights are on this machine, or may be fetched."""
+        return self.download or self.model != smollm2.NAME or smollm2.here() is not None
+
     def load(self, report: Report) -> Engine:
         """Load the engine; only this method imports torch."""
         import torch

