@@ -21,6 +21,7 @@ from .controls import Message, Order
 from .limits import LIMITS
 from .middleware.session_tracker import SessionTracker
 from .model_pool import ModelPool
+from .opening_step import opening_step
 from .quota_cache import Quota, QuotaCache
 from .run_queue import RunQueue
 from .streaming import EVICTED, Lines, RunWriter, batches, failure_line, page_line, wait_for_engine, wait_for_turn
@@ -42,6 +43,7 @@ class Job:
 
     tab: str
     client: str
+    fresh: bool = False  # whether methods begin without what they learnt from the tab's earlier texts
     id: str = field(default_factory=new_id)
     cancel: threading.Event = field(default_factory=threading.Event)
 
@@ -76,15 +78,21 @@ class LiveRuns:
         self._memories: QuotaCache[tuple[str, dict[str, Any]]] = QuotaCache(tabs, tabs_each)
         self._prefill_pace: dict[str, float] = {}  # by model: seconds for each token of the last prompt
 
-    def start(self, order: Order, tab: str, address: str) -> Iterator[str]:
-        """Decode an order of a tab; yields the text of its lines as it grows."""
-        job = self.job(tab)
-        opening = page_line(run=job.id, address=f"{address}&run={job.id}")
+    def start(
+        self, order: Order, tab: str, address: str, *, fresh: bool = False, beside: bool = False
+    ) -> Iterator[str]:
+        """Decode an order of a tab; yields the text of its lines as it grows.
+
+        A run that is compared with another begins `fresh`, as recordings do; the page shows it `beside` the other.
+        """
+        job = self.job(tab, fresh)
+        opening = page_line(run=job.id, address=f"{address}&run={job.id}", live="beside" if beside else "alone")
         return self.stream(job, opening, self._lines(job, order))
 
-    def job(self, tab: str) -> Job:
+    def job(self, tab: str, fresh: bool = False) -> Job:
         """A new job of a tab, not active yet."""
-        return Job(tab, "" if self._tracker is None else self._tracker.client(tab.removesuffix(RACE)))
+        client = "" if self._tracker is None else self._tracker.client(tab.removesuffix(RACE))
+        return Job(tab, client, fresh)
 
     def stream(self, job: Job, opening: str, lines: Lines) -> Iterator[str]:
         """Yield `opening` with the lines so far whenever there are more; an error becomes the last line.
@@ -230,7 +238,9 @@ class LiveRuns:
             run, play, trace = writer.run, writer.play, writer.run.trace
             # Stored before the end is shown: from then on the page may ask for details.
             evicted = self.store.put(job.id, StoredRun(trace, play), job.client)
-            yield (page_line(notice=EVICTED) if evicted else "") + play.end(run.summary)
+            about: dict[str, Any] = {"step": opening_step(trace)} if trace.steps else {}
+            about |= {"notice": EVICTED} if evicted else {}
+            yield (page_line(**about) if about else "") + play.end(run.summary)
             if not isinstance(order.prompt, str):
                 conversation.answer = order.prompt, run.summary.text
             if not trace.steps:
@@ -263,6 +273,8 @@ class LiveRuns:
 
     def _memory(self, job: Job, order: Order) -> dict[str, Any]:
         """What methods learnt from a tab's texts with this model."""
+        if job.fresh:
+            return {}
         model, memory = self._memories.get(job.tab) or ("", dict[str, Any]())
         memory = memory if model == order.entry.name else {}
         self._memories.put(job.client, job.tab, (order.entry.name, memory))

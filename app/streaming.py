@@ -46,6 +46,11 @@ def fault_lines(sentence: str) -> str:
     return page_line(run=new_id()) + player.fault(as_sentence(sentence))
 
 
+def refusal_line(sentence: str) -> str:
+    """The line for settings that no run can be made of: what is shown stays. A new number makes each differ."""
+    return page_line(refused=as_sentence(sentence), number=new_id())
+
+
 def failure_line(error: Exception) -> str:
     """The line that ends a run which raised `error`; an unexpected error is logged, and its text is not shown."""
     if isinstance(error, SpecscopeError):

@@ -17,6 +17,7 @@ from app import races
 from app.limits import LIMITS
 from app.live_runs import LiveRuns
 from app.model_pool import ModelPool
+from app.opening_step import opening_step
 from app.run_queue import RunQueue
 from app.streaming import batches
 from app.trace_store import TraceStore
@@ -49,14 +50,21 @@ def test_the_text_only_grows_and_ends_with_its_proof(runs: LiveRuns) -> None:
     assert got[0]["kind"] == "host" and got[0]["address"] == f"x=1&run={got[0]['run']}"
     order = [kind for kind in kinds(before) if kind not in TABLES]
     steps = order.count("step")
-    assert order == ["host", "state", "play", *["step"] * steps, "end", "check"]
+    assert order == ["host", "state", "play", *["step"] * steps, "host", "end", "check"]
     end = next(line for line in got if line["kind"] == "end")
     assert end["finish"] == "length" and end["summary"]["new_tokens"] == 24 and end["summary"]["steps"] == steps
     check = got[-1]["check"]
     assert check["checked"] == 24 and check["exact"] == 24 and got[-1]["speedup"] is None
     kept = runs.store.get(got[0]["run"])
     assert kept is not None and len(kept.trace.steps) == steps and kept.trace.header.record == "full"
+    opening = next(line for line in got[1:] if line["kind"] == "host")
+    assert opening["step"] == opening_step(kept.trace)  # the step to rest at
     assert runs.active == 0 and len(runs.queue) == 0
+
+
+@pytest.mark.parametrize(("beside", "live"), [(True, "beside"), (False, "alone")])
+def test_the_page_hears_where_a_run_is_to_be_seen(runs: LiveRuns, beside: bool, live: str) -> None:
+    assert lines(whole(runs.start(asked(), "tab", "", beside=beside)))[0]["live"] == live
 
 
 def test_steps_are_written_in_batches(runs: LiveRuns, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -351,6 +359,7 @@ def test_what_a_method_learns_from_a_visitor_stays_with_that_visitor(runs: LiveR
     alone = known(runs.start(order, "tab", ""))
     assert known(runs.start(order, "another tab", "")) == alone
     assert known(runs.start(order, "tab", "")) > alone
+    assert known(runs.start(order, "tab", "", fresh=True)) == alone  # as the record that it is compared with
     assert known(races.start(runs, [order], "tab", "")) > alone == known(races.start(runs, [order], "third tab", ""))
     runs.forget("tab")
     assert known(runs.start(order, "tab", "")) == alone
