@@ -13,6 +13,7 @@ import functools
 import logging
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import parse_qsl
 
 import gradio as gr
 
@@ -34,6 +35,12 @@ DECODES: dict[str, Any] = {
     "concurrency_limit": LIMITS.waiting + 2,
     "trigger_mode": "once",
 }
+
+
+def event_address(event: gr.EventData) -> dict[str, str]:
+    """The query of the address that an event of the page's scripts brings; it is untrusted."""
+    sent = getattr(event, "address", "")
+    return dict(parse_qsl(sent.removeprefix("?"))) if isinstance(sent, str) else {}
 
 
 def tolerant(handler: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,7 +8,6 @@ import signal
 import sys
 import threading
 from typing import Any
-from urllib.parse import parse_qsl
 
 import gradio as gr
 
@@ -16,7 +15,7 @@ from decoding.errors import ParamError, TraceError
 
 from . import log, malloc, server
 from .catalog import default_catalog, read_catalog
-from .events import QUICK, tolerant
+from .events import DECODES, QUICK, event_address, tolerant
 from .middleware.origin import Owner
 from .recorded_race import opening
 from .state import AppState
@@ -74,23 +73,30 @@ def _build_full_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> N
         with gr.Tab("Race", id="race", elem_id="race"):
             race_form = race.build(app_state)
 
+    landing = app_state.recordings.landing
+
     def opened(request: gr.Request) -> dict[Any, Any]:
         query = {key: value for key, value in (request.query_params or {}).items() if key != "__theme"}
+        state = parse(query, app_state.catalog)
         shown: dict[Any, Any] = {tabs: gr.skip()}  # Gradio takes an empty dictionary for one value
+        if not query or state.screen == "race":
+            shown |= form.fill({"run": landing.id} if landing else {})
         if not query:
             return shown
-        state = parse(query, app_state.catalog)
-        shown |= race_form.show_state(state) if state.screen == "race" else form.show_state(state)
+        shown |= race_form.show_state(state) if state.screen == "race" else form.fill(query)
         problems = state.problems if state.screen == "run" else []  # each page shows the problems of its own address
         shown |= {tabs: gr.Tabs(selected=state.screen), viewer: _open_run(app_state, state.run, problems)}
         if state.screen == "race" and state.problems:
             shown[race_form.prompt.hint] = gr.update(value=_sentences(state.problems), visible=True)
         return shown
 
+    def filled(event: gr.EventData) -> dict[Any, Any]:
+        """Put the settings of the run that was opened into the form."""
+        return {form.method: gr.skip()} | form.fill(event_address(event))
+
     def compared(event: gr.EventData) -> dict[Any, Any]:
         """Open the race form with the prompt, model, method and sampling of the run on the screen."""
-        asked = getattr(event, "address", "")
-        state, remarks = race_from_run(app_state, dict(parse_qsl(asked)) if isinstance(asked, str) else {})
+        state, remarks = race_from_run(app_state, event_address(event))
         shown: dict[Any, Any] = {tabs: gr.Tabs(selected="race")} | race_form.show_state(state)
         if remarks:
             shown[race_form.prompt.hint] = gr.update(value=" ".join(remarks), visible=True)
@@ -102,6 +108,8 @@ def _build_full_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> N
 
     page.load(tolerant(opened), None, [tabs, viewer, *form.outputs, *race_form.outputs], **QUICK)
     viewer.race(tolerant(compared), None, [tabs, *race_form.outputs], **QUICK)
+    viewer.fill(tolerant(filled), None, form.outputs, **QUICK)
+    viewer.again(form.start_again, None, viewer, **DECODES)
     page.unload(tolerant(closed))
 
 

@@ -20,8 +20,9 @@ def viewer(app_state: AppState) -> gr.HTML:
     return _without_postprocess(
         gr.HTML(
             html_template='<div class="app-viewer"></div>',
-            js_on_load="SpecscopeApp.viewer(element, "
-            "{ props, server, watch, race: (address) => trigger('race', { address }) });",
+            js_on_load="SpecscopeApp.viewer(element, { props, server, watch, "
+            "race: (address) => trigger('race', { address }), fill: (address) => trigger('fill', { address }), "
+            "again: (address) => trigger('again', { address }) });",
             apply_default_css=False,
             server_functions=app_state.calls.functions(),
             elem_id="viewer",
@@ -29,7 +30,7 @@ def viewer(app_state: AppState) -> gr.HTML:
             gallery=app_state.recordings.gallery(),
             landing=landing.id if landing else "",
             largest=LIMITS.upload_bytes,
-            races=not app_state.replay_only,
+            live=not app_state.replay_only,
         )
     )
 

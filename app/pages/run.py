@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import gradio as gr
@@ -15,11 +15,12 @@ from decoding.sampling import Sampling
 from .. import address
 from ..address import PageState
 from ..controls import Order, order, preset, preset_name, presets, runnable
-from ..events import QUICK, tolerant
+from ..events import QUICK, event_address, tolerant
 from ..examples import EXAMPLES
 from ..limits import LIMITS
+from ..settings_from_run import order_of, settings_from_run
 from ..state import AppState
-from ..streaming import fault_lines
+from ..streaming import refusal_line
 from .form import (
     RAW,
     MethodControls,
@@ -38,6 +39,8 @@ _FIND_PRESET = """(...values) => {
   const given = JSON.stringify(values);
   return Object.entries(%s).find(([, preset]) => JSON.stringify(preset) === given)?.[0] ?? "";
 }"""
+# What the page's script says where Run was pressed.
+_SAID = '<p class="app-said" role="status"></p>'
 
 
 class RunForm:
@@ -68,7 +71,9 @@ class RunForm:
             elem_id="run-compare",
         )
         with gr.Row(elem_classes="app-go"):
+            gr.HTML(_SAID, html_template="${value}", apply_default_css=False)
             self.run = gr.Button("Run", variant="primary", elem_id="run-go")
+            self.beside = gr.Button("Run beside", elem_id="run-beside")
             self.stop = gr.Button("Stop", elem_id="run-stop")
         self.inputs = [self.method, self.length, self.model, self.compare, *self.prompt.controls]
         self.inputs += self.sampling.fields.values()
@@ -93,6 +98,7 @@ class RunForm:
                 settings = {name: list(values.values()) for name, values in presets(METHODS[method.name]).items()}
                 gr.on(changed, None, fields, method.preset, js=_FIND_PRESET % json.dumps(settings))
         run = on_click(self.run, self.inputs, self.start, self.viewer)
+        on_click(self.beside, self.inputs, self.start_beside, self.viewer)
         conversation = [prompt.history, prompt.transcript, prompt.message]
         run.then(self.show_answer, prompt.message, conversation, **QUICK)
         for another in (prompt.fresh.click, prompt.example.input):
@@ -119,15 +125,41 @@ class RunForm:
 
     def start(self, form: object, request: gr.Request) -> Iterator[str]:
         """Start a live run; yields the growing value of the viewer."""
+        yield from self._start(lambda: self._given(form), request)
+
+    def start_beside(self, form: object, request: gr.Request) -> Iterator[str]:
+        """The same for a run that is shown beside the one on the screen."""
+        yield from self._start(lambda: self._given(form), request, fresh=True, beside=True)
+
+    def start_again(self, event: gr.EventData, request: gr.Request) -> Iterator[str]:
+        """Start a live run with the settings of the run that an address names."""
+        yield from self._start(lambda: self._made(event_address(event)), request, fresh=True)
+
+    def _start(self, made: Callable[[], tuple[Order, str | None]], request: gr.Request, **how: bool) -> Iterator[str]:
         try:
-            given = parse_values(form, self.inputs)
-            wanted = self.order(given)
+            wanted, example = made()
         except SpecscopeError as error:
-            yield fault_lines(str(error))
+            yield refusal_line(str(error))
             return
+        yield from self.app_state.runs.start(wanted, _tab(request), address.write(wanted, example), **how)
+
+    def _given(self, form: object) -> tuple[Order, str | None]:
+        """The order in the controls, and the example that it began with."""
+        given = parse_values(form, self.inputs)
         example = given[self.prompt.example]
-        query = address.write(wanted, example if isinstance(example, str) else None)
-        yield from self.app_state.runs.start(wanted, _tab(request), query)
+        return self.order(given), example if isinstance(example, str) else None
+
+    def _made(self, query: Mapping[str, str]) -> tuple[Order, str | None]:
+        state, _ = settings_from_run(self.app_state, query, load=True)
+        return order_of(self.app_state, state), state.example
+
+    def fill(self, query: Mapping[str, str]) -> Update:
+        """Put the settings that an address names, or the run in it, into the controls, with a hint on what is left."""
+        state, remarks = settings_from_run(self.app_state, query)
+        shown = self.show_state(state)
+        if remarks:
+            shown[self.prompt.hint] = gr.update(value=" ".join(remarks), visible=True)
+        return shown
 
     def end(self, request: gr.Request) -> None:
         """Cancel the run: it ends after the current step."""
@@ -188,7 +220,8 @@ class RunForm:
         if state.length:
             shown[self.length] = state.length
         if state.prompt is not None:
-            shown |= self.prompt.show(state.prompt, raw=state.raw)
+            shown |= self.prompt.show(state.prompt, state.example or "", state.raw)
+            shown[self.prompt.example] = state.example or ""
         elif state.example:
             shown |= self.show_example(state.example) | {self.prompt.example: state.example}
             if state.method:
@@ -209,7 +242,7 @@ class RunForm:
 def build(app_state: AppState, viewer: gr.HTML) -> RunForm:
     """Lay out the page."""
     with gr.Row(elem_classes="app-page"):
-        with gr.Column(elem_classes="app-form", min_width=280):
+        with gr.Column(elem_classes="app-form", min_width=280, elem_id="run-form"):
             form = RunForm(app_state, viewer)
         with gr.Column(elem_classes="app-view", min_width=320):
             viewer.render()

@@ -36,11 +36,22 @@ export const addressOf = (base, place) => {
 };
 
 /**
- * The address names the screen that is seen: what goes on behind it writes nothing.
+ * The address names the screen that is seen: what goes on behind it writes nothing. Another run is another entry of the
+ * browser's history, a move within it is none.
  * @param {HTMLElement} root
  * @param {string} base
  * @param {Partial<Place>} place
+ * @param {boolean} [another]
  */
-export const note = (root, base, place) => {
-  if (root.offsetParent) history.replaceState(history.state, "", addressOf(base, place));
+export const note = (root, base, place, another = false) => {
+  if (root.offsetParent) write(addressOf(base, place), another);
+};
+
+/**
+ * @param {string} address
+ * @param {boolean} another
+ */
+export const write = (address, another) => {
+  if (another) history.pushState(null, "", address);
+  else history.replaceState(history.state, "", address);
 };

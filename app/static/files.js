@@ -33,18 +33,21 @@ export const save = ({ name, type, text, bytes }) => {
 };
 
 /**
- * The menu of downloads.
+ * The menu of files: one to open, and those that a run can be saved as.
+ * @param {() => void} open
  * @param {(form: string) => void} download
  */
-export const downloads = (download) => {
-  const menu = el("details", { class: "app-menu" }, el("summary", { class: "app-button" }, "Download"));
-  /** @param {string} form */
-  const choose = (form) => {
+export const fileMenu = (open, download) => {
+  const menu = el("details", { class: "app-menu" }, el("summary", { class: "app-button" }, "File"));
+  /** @param {() => void} act */
+  const closing = (act) => () => {
     menu.open = false;
-    download(form);
+    act();
   };
-  menu.append(el("div", { class: "app-list" }, ...FORMS.map(([form, label]) =>
-    el("button", { type: "button", "data-form": form, onclick: () => choose(form) }, label))));
+  menu.append(el("div", { class: "app-list" },
+    el("button", { type: "button", onclick: closing(open) }, "Open a trace"),
+    ...FORMS.map(([form, label]) => el("button", { type: "button", "data-form": form,
+      onclick: closing(() => download(form)) }, `Download: ${label}`))));
   return menu;
 };
 

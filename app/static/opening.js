@@ -48,8 +48,7 @@ export class Opening {
     const step = button("app-first", "Step through it", () => this.leave(() => this.stepping()));
     const again = button("", "Watch again", () => this.watch());
     const recorded = button("app-quiet", "Recorded runs", () => this.leave(() => viewer.gallery.showModal()));
-    // Behind this very press the player, now in sight, takes the keys.
-    const own = button("app-quiet", "Your own prompt", () => this.leave(() => setTimeout(() => prompt()?.focus())));
+    const own = button("app-quiet", "Your own prompt", () => this.leave(() => this.writing()));
     this.node = el("section", { class: "app-opening", "aria-label": "A recorded race" },
       this.asks, this.stage, this.why);
     this.race = new OpeningRace(this.stage);
@@ -97,6 +96,12 @@ export class Opening {
   stepping() {
     this.viewer.player.root.focus({ preventScroll: true });
     scrollTo(0, 0);
+  }
+
+  // Behind this very press the player, now in sight, takes the keys.
+  writing() {
+    this.viewer.fold.choose(false);
+    setTimeout(() => prompt()?.focus());
   }
 
   destroy() {

@@ -1,5 +1,7 @@
 // The page around the player: what its template calls.
+import { holdBusyButtons } from "./busy.js";
 import { restFrames } from "./idle_frames.js";
+import { followPointer } from "./pointer.js";
 import { showRace } from "./race.js";
 import { shown } from "./shown.js";
 import { followTabs } from "./tabs.js";
@@ -11,6 +13,8 @@ import { showViewer } from "./viewer.js";
 document.querySelector("base")?.remove();
 
 followTabs();
+followPointer();
+holdBusyButtons();
 
 globalThis.SpecscopeApp = {
   viewer(element, io) {

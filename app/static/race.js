@@ -41,13 +41,13 @@ export const showRace = (element, { props, server, watch }) => {
   let take = takes();
   const beat = pulse(() => server.run_lives(known.run), (sentence) => {
     race.lose(sentence);
-    busy("race-go", false);
+    busy(["race-go"], false);
     take = takes(); // should lines come after all, they are heard from the beginning
   });
   const hear = () => {
     take(props.value);
     beat(!race.over);
-    busy("race-go", !race.over);
+    busy(["race-go"], !race.over);
   };
   hear();
   watch("value", hear);

@@ -1,5 +1,5 @@
 // The page's tabs: an address names the one that is seen.
-import { addressOf } from "./address.js";
+import { addressOf, asked, write } from "./address.js";
 import { shown } from "./shown.js";
 
 /** @import { Viewer } from "./viewer.js" */
@@ -21,7 +21,8 @@ export const followTabs = () => {
     const tab = target instanceof Element ? target.closest(TAB) : null;
     const screen = tab?.getAttribute("aria-controls") ?? "";
     if (pointerType === "mouse") tab?.blur(); // the keys are for what it shows
-    if (Object.hasOwn(ADDRESS, screen)) history.replaceState(history.state, "", ADDRESS[screen]());
+    const another = screen !== (asked().get("screen") ?? "run"); // or the address is what turned to it
+    if (Object.hasOwn(ADDRESS, screen) && another) write(ADDRESS[screen](), true);
   });
 };
 

@@ -11,6 +11,8 @@ export interface PageFacts {
   address?: string; // the query that names it
   step?: number; // the one that a recording opens at
   notice?: string;
+  refused?: string; // why settings make no run
+  live?: "alone" | "beside"; // of a run that was started here: whether it takes the place of the one on the screen
   recorded?: boolean; // of a race
   model?: string; // of the opening race
   done?: boolean; // of a race
@@ -33,7 +35,7 @@ export interface Props {
   gallery?: Recording[];
   landing?: string;
   largest: number; // bytes of a file
-  races?: boolean;
+  live?: boolean; // whether runs can be made here
 }
 
 export interface Answer {
@@ -61,7 +63,8 @@ export interface Io {
   watch(name: string, changed: () => void): void;
 }
 
-export type ViewerIo = Io & { race(address: string): void };
+/** What the form does for the run that an address names: take its settings, run them again, or race with them. */
+export type ViewerIo = Io & { [act in "fill" | "again" | "race"]: (address: string) => void };
 
 export interface Shown {
   viewer: Viewer | null;

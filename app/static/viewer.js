@@ -2,27 +2,35 @@
 import { el } from "../../assets/player/dom/elements.js";
 import { Player } from "../../assets/player/player.js";
 import { addressOf, asked, note, placeIn } from "./address.js";
+import { Bar } from "./bar.js";
+import { Beside } from "./beside.js";
 import { busy } from "./busy.js";
-import { base64, catchDrops, downloads, save } from "./files.js";
+import { base64, catchDrops, fileMenu, save } from "./files.js";
 import { landed, loadCharts } from "./first_run.js";
+import { Fold } from "./fold.js";
 import { gallery } from "./gallery.js";
+import { Notice, sayAtRun } from "./notice.js";
 import { Opening, opens } from "./opening.js";
 import { shown } from "./shown.js";
 import { growing, pulse, split } from "./streams.js";
 import { turnTo } from "./tabs.js";
 import { applyTheme } from "./theme.js";
 
-/** @import { Place } from "../../assets/player/types.d.ts" */
+/** @import { Place, Source } from "../../assets/player/types.d.ts" */
 /** @import { PageFacts, ViewerIo } from "./types.d.ts" */
 
 const NOTE_MS = 250;
+const REST_MS = 1500; // that the end of a run is seen before the player goes to a step to learn from
+const STARTS = ["run-go", "run-beside", "run-again"]; // the buttons that start a run
 
 export class Viewer {
   /**
    * @param {HTMLElement} element what it is drawn into
    * @param {ViewerIo} io
    */
-  constructor(element, { props, server, watch, race }) {
+  constructor(element, io) {
+    const { props, server, watch } = io;
+    this.io = io;
     this.props = props;
     this.server = server;
     /** @type {PageFacts} */
@@ -30,25 +38,35 @@ export class Viewer {
     this.gone = new AbortController();
     this.lost = ""; // why no more lines of the live run come
     this.ended = false; // whether the live run has
+    this.begun = false; // whether it has something to show: until then, what is shown stays
     /** @type {string | undefined} the run that Gradio's value holds */
     this.live = undefined;
+    this.own = ""; // its lines
     /** @type {number | undefined} the step that a run was opened at, until the visitor goes elsewhere */
     this.opened = undefined;
     /** @type {number | undefined} a timer */
     this.moving = undefined;
-    this.title = el("p", { class: "app-title" });
-    this.shows = el("p", { class: "app-shows" });
-    this.machine = el("p", { class: "app-shows app-machine" });
+    /** @type {number | undefined} a timer */
+    this.resting = undefined;
+    /** @type {Beside | null} */
+    this.beside = null;
     this.file = el("input", { type: "file", accept: ".jsonl,.gz", hidden: true, "aria-label": "Trace file" });
     this.file.addEventListener("change", () => this.open(this.file.files?.[0]));
     this.back = el("button", { type: "button", class: "app-button app-back", hidden: true,
-      onclick: () => this.show(this.props.value ?? "") }, "Back to your run");
-    this.notice = el("p", { class: "app-notice", role: "alert", hidden: true });
+      onclick: () => this.show(this.own) }, "Back to your run");
+    this.notice = new Notice();
     this.stage = el("div", { class: "app-stage" });
+    const lead = el("div", { class: "app-lead" });
+    this.stage.append(lead);
     this.gallery = gallery(props.gallery ?? [], (run) => this.recording(run));
-    this.menu = downloads((form) => this.download(form));
-    this.root = el("div", { class: "app-root" }, this.bar(), this.notice, this.stage, this.gallery);
+    const settings = el("button", { type: "button", class: "app-button app-settings" }, "Settings");
+    this.bar = new Bar(this.back, settings, ...(props.live ? this.starters() : []),
+      el("button", { type: "button", class: "app-button app-recorded", onclick: () => this.gallery.showModal() },
+        "Recorded runs"),
+      fileMenu(() => this.file.click(), (form) => this.download(form)), this.file);
+    this.root = el("div", { class: "app-root" }, this.bar.node, this.stage, this.notice.place, this.gallery);
     element.replaceChildren(this.root);
+    this.fold = new Fold(this.root, settings);
     /** @type {Opening | null} what stands in front of it at first */
     this.opening = opens() ? new Opening(this) : null;
     if (this.opening) element.prepend(this.opening.node);
@@ -56,13 +74,11 @@ export class Viewer {
       turnTo("run");
       this.open(file);
     }, this.gone.signal);
-    this.player = new Player(this.stage, {
-      source: {
-        detail: (k) => this.lines("run_detail", k), step: (k) => this.lines("run_step", k),
-        rows: (k) => this.lines("run_rows", k),
-      },
+    addEventListener("popstate", () => this.returned(), { signal: this.gone.signal });
+    this.player = new Player(lead, {
+      source: this.source(() => this.facts.run),
       on: { link: (place) => addressOf(this.facts.address ?? "", place ?? {}), change: (place) => this.moved(place),
-        compare: props.races ? () => race(this.facts.address ?? "") : undefined },
+        compare: props.live ? () => io.race(this.facts.address ?? "") : undefined },
     });
     this.take = this.taking();
     this.listen = this.listening();
@@ -72,20 +88,79 @@ export class Viewer {
     watch("value", () => this.hear(this.props.value));
   }
 
+  // What starts a run from the one on the screen.
+  starters() {
+    return [
+      el("button", { type: "button", class: "app-button", id: "run-again", title: "Run these settings now",
+        onclick: () => this.again() }, "Run live"),
+      el("button", { type: "button", class: "app-button app-compare", title: "Change one setting and compare",
+        onclick: () => this.compare() }, "Compare"),
+    ];
+  }
+
+  again() {
+    if (!this.facts.address) return;
+    this.io.fill(this.facts.address); // it may have been changed since
+    this.io.again(this.facts.address);
+  }
+
+  compare() {
+    this.fold.choose(false);
+    sayAtRun("Change one setting, then press Run beside: both runs are shown in step.");
+  }
+
   /**
-   * A live run goes on while another is looked at: its lines wait for the visitor to come back.
+   * A live run goes on while another is looked at: its lines wait for the visitor to come back. Until it has begun, what
+   * is shown stays, and only a sentence says what it waits for.
    * @param {string | null | undefined} value
    */
   hear(value) {
-    const [{ run }] = split(String(value ?? "").split("\n", 1)[0] + "\n");
-    const begins = run !== this.live;
-    if (begins || this.lost) this.fresh();
+    const text = String(value ?? "");
+    const [{ run, live, refused }] = split(text.split("\n", 1)[0] + "\n");
+    if (refused) return this.notice.answer(refused);
+    if (!run) return this.take(text); // a sentence about the address
+    const another = run !== this.live;
+    if (another || this.lost) this.fresh();
+    if (another) this.begun = false;
     this.live = run;
-    this.listen(value);
-    if (begins || !run || run === this.facts.run) this.take(value);
-    const goes = Boolean(run) && !this.ended;
-    this.pulse(goes);
-    busy("run-go", goes);
+    this.own = text;
+    this.listen(text);
+    const begins = !this.begun && /^\{"kind":"play"/m.test(text);
+    if (begins) this.begin(live === "beside");
+    if (!this.begun) this.notice.answer(waiting(text));
+    else if (this.beside?.facts.run === run) this.beside.take(text);
+    else if ((begins && !this.beside) || run === this.facts.run) this.take(text);
+    if (begins && this.ended && live === "alone") this.rest(); // too short to be followed
+    this.pulse(!this.ended);
+    busy(STARTS, !this.ended);
+    return undefined;
+  }
+
+  /**
+   * The lines of a run are there: it takes the place of what is shown, or one beside it.
+   * @param {boolean} beside
+   */
+  begin(beside) {
+    this.begun = true;
+    this.notice.say("");
+    this.apart();
+    if (!beside) return this.leave();
+    this.beside = new Beside(this.stage, this.player, this.live, {
+      source: (run) => this.source(run), close: () => this.apart(), alone: () => this.show(this.own),
+    });
+    this.offerOwn();
+    return undefined;
+  }
+
+  // The second player goes.
+  apart() {
+    this.beside?.destroy();
+    this.beside = null;
+    this.offerOwn();
+  }
+
+  offerOwn() {
+    this.back.hidden = !this.live || !this.begun || this.live === this.facts.run || Boolean(this.beside);
   }
 
   // What is heard from now on is heard from its beginning.
@@ -111,23 +186,18 @@ export class Viewer {
    */
   lose(sentence) {
     this.lost = sentence;
-    busy("run-go", false);
-    if (this.facts.run === this.live) this.player.lose(sentence);
-  }
-
-  bar() {
-    const count = (this.props.gallery ?? []).length;
-    return el("div", { class: "app-bar" }, el("div", { class: "app-what" }, this.title, this.shows, this.machine),
-      el("div", { class: "app-tools" }, this.back,
-        el("button", { type: "button", class: "app-button app-recorded", onclick: () => this.gallery.showModal() },
-          `Recorded runs (${count})`),
-        el("button", { type: "button", class: "app-button", onclick: () => this.file.click() }, "Open a trace"),
-        this.file, this.menu));
+    busy(STARTS, false);
+    if (!this.begun) this.notice.answer(sentence);
+    else if (this.beside) this.beside.player.lose(sentence);
+    else if (this.facts.run === this.live) this.player.lose(sentence);
   }
 
   destroy() {
     this.gone.abort();
     this.opening?.destroy();
+    clearTimeout(this.moving);
+    clearTimeout(this.resting);
+    this.beside?.destroy();
     this.player.destroy();
   }
 
@@ -161,18 +231,31 @@ export class Viewer {
     }
     Object.assign(this.facts, facts);
     if (facts.notice) this.say(facts.notice);
-    this.title.textContent = this.facts.title ?? "Your run";
-    this.shows.textContent = this.facts.shows ?? "";
-    this.machine.textContent = this.facts.machine ?? "";
+    const followed = this.player.state.follow;
     this.player.feed(rest);
+    this.bar.show(this.facts, this.player.record);
     if (this.lost && this.facts.run === this.live) this.player.lose(this.lost);
     loadCharts();
     if (anew) this.place();
+    else if (followed && this.player.record.end) this.rest();
     if (anew && navigator.userActivation?.hasBeenActive) {
       requestAnimationFrame(() => this.inSight()); // laid out by then
     }
     this.root.dataset.run = this.facts.run ?? "";
-    this.back.hidden = !this.live || this.live === this.facts.run;
+    this.offerOwn();
+  }
+
+  // The end of a run that was followed is seen for a moment; then the player rests where there is something to learn,
+  // unless the visitor has gone elsewhere.
+  rest() {
+    const { player, facts: { run, step } } = this;
+    player.seek(player.record.last);
+    const seen = JSON.stringify(player.place());
+    clearTimeout(this.resting);
+    this.resting = setTimeout(() => {
+      const moved = this.facts.run !== run || player.state.playing || JSON.stringify(player.place()) !== seen;
+      if (!moved) player.goto({ step });
+    }, REST_MS);
   }
 
   // An address is followed once; otherwise a recording opens at its instructive step.
@@ -192,6 +275,8 @@ export class Viewer {
    * @param {Place} place
    */
   moved(place) {
+    if (this.player.state.playing) this.fold.yieldRoom();
+    this.beside?.follow();
     if (place.step === this.opened && place.node === null) return;
     this.opened = undefined;
     if (!this.facts.address || !navigator.userActivation?.hasBeenActive || this.player.state.playing) return;
@@ -203,7 +288,40 @@ export class Viewer {
   note() {
     const { record, state } = this.player;
     if (record.live && state.follow && this.root.offsetParent) this.moving = setTimeout(() => this.note(), NOTE_MS);
-    else if (this.facts.address && record.play) note(this.root, this.facts.address, this.player.place());
+    else this.put(this.player.place());
+  }
+
+  // The run that is left is found again by going back, at the place where it was left.
+  leave() {
+    if (this.moving) this.put(this.player.place());
+  }
+
+  /** @param {Partial<Place>} place */
+  put(place) {
+    clearTimeout(this.moving);
+    this.moving = undefined;
+    const { run, address } = this.facts;
+    const another = (asked().get("run") ?? this.props.landing) !== run;
+    if (address && this.player.record.play) note(this.root, address, place, another);
+  }
+
+  // Back or forward: what the address names is shown again.
+  async returned() {
+    const query = asked();
+    turnTo(query.get("screen") === "race" ? "race" : "run");
+    clearTimeout(this.moving);
+    this.moving = undefined;
+    if (query.get("screen") === "race") return;
+    const run = query.get("run") ?? this.props.landing ?? "";
+    if (run !== this.facts.run) {
+      const lines = run === this.live ? this.own : await this.linesOf(run);
+      if (!lines || (asked().get("run") ?? this.props.landing) !== run) return;
+      this.apart();
+      this.take(lines);
+      this.io.fill(query.has("run") ? location.search : (this.facts.address ?? ""));
+    }
+    this.player.release();
+    this.player.goto({ step: this.facts.step, ...defined(placeIn(query)) });
   }
 
   // On a phone the form stands below the player, whose foot may still be seen: a new run must not begin out of sight.
@@ -216,8 +334,7 @@ export class Viewer {
 
   /** @param {string} sentence */
   say(sentence) {
-    this.notice.textContent = sentence;
-    this.notice.hidden = !sentence;
+    this.notice.say(sentence);
   }
 
   /**
@@ -237,27 +354,41 @@ export class Viewer {
   }
 
   /**
-   * @param {"run_detail" | "run_step" | "run_rows"} name
-   * @param {number} k
+   * What the player asks for of a run.
+   * @param {() => string | undefined} run
+   * @returns {Source}
    */
-  async lines(name, k) {
-    const answer = await this.server[name]([this.facts.run, k]);
-    if (!answer?.lines) throw new Error(answer?.fault);
-    return answer.lines;
+  source(run) {
+    /** @param {"run_detail" | "run_step" | "run_rows"} name */
+    const lines = (name) => async (/** @type {number} */ k) => {
+      const answer = await this.server[name]([run(), k]);
+      if (!answer?.lines) throw new Error(answer?.fault);
+      return answer.lines;
+    };
+    return { detail: lines("run_detail"), step: lines("run_step"), rows: lines("run_rows") };
+  }
+
+  /** @param {string} run */
+  async linesOf(run) {
+    const answer = await this.ask(() => this.server.open_recording(run));
+    return answer?.lines ?? "";
   }
 
   /** @param {string} run */
   async recording(run) {
-    const answer = await this.ask(() => this.server.open_recording(run));
-    if (answer) this.show(answer.lines ?? "");
+    const lines = await this.linesOf(run);
+    if (lines) this.show(lines);
   }
 
   /** @param {string} lines */
   show(lines) {
+    this.leave();
+    this.apart();
     this.take(lines);
     const { address, step } = this.facts;
-    if (address) note(this.root, address, { step });
+    this.put({ step });
     this.player.root.focus({ preventScroll: true }); // it has the keys, and not the button that opened it
+    if (address) this.io.fill(address);
   }
 
   /** @param {File | null | undefined} file */
@@ -280,6 +411,25 @@ export class Viewer {
     if (answer) save(answer);
   }
 }
+
+/**
+ * What a run that has not begun waits for, or why it cannot begin.
+ * @param {string} text
+ */
+const waiting = (text) => {
+  const last = text.trimEnd().split("\n").at(-1) ?? "";
+  const { kind, sentence = "", share } = last ? JSON.parse(last) : { kind: "" };
+  if (kind !== "state" && kind !== "fault") return "";
+  return typeof share === "number" ? `${sentence} ${Math.round(100 * share)} %` : sentence;
+};
+
+/**
+ * @template {object} T
+ * @param {T} fields
+ * @returns {Partial<T>}
+ */
+const defined = (fields) =>
+  /** @type {Partial<T>} */ (Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)));
 
 /**
  * @param {HTMLElement} element

@@ -34,9 +34,9 @@ let made = 0;
 export class Player {
   /**
    * @param {HTMLElement} element what it is drawn into
-   * @param {{ source?: Source, on?: Host }} [host]
+   * @param {{ source?: Source, on?: Host, led?: boolean }} [host] one that is led is moved by another, whose the keys are
    */
-  constructor(element, { source = {}, on = {} } = {}) {
+  constructor(element, { source = {}, on = {}, led = false } = {}) {
     made += 1;
     this.element = element;
     this.source = source;
@@ -76,7 +76,8 @@ export class Player {
     this.root.addEventListener("click", ({ target }) => {
       if (target instanceof Node && !this.transport.bar.contains(target)) this.transport.unfold(false);
     });
-    this.deafen = listenToPlayerKeys(this);
+    this.root.classList.toggle("ss-led", led);
+    this.deafen = led ? () => {} : listenToPlayerKeys(this);
     const bar = /** @type {HTMLElement} */ (this.transport.bar.parentElement);
     this.hidden = false;
     this.sized = new ResizeObserver(() => {
@@ -235,11 +236,15 @@ export class Player {
     else this.announce(`No ${direction > 0 ? "later" : "earlier"} ${JUMPS[kind].label} in this run.`);
   }
 
-  /** @param {number} index */
-  seekToken(index) {
+  /**
+   * The step that writes a token of the text.
+   * @param {number} index
+   * @param {Phase} [phase]
+   */
+  seekToken(index, phase) {
     const at = this.record.steps.findIndex((step) =>
       index < step.start - this.record.head.header.prompt_length + step.emitted.length);
-    if (at >= 0) this.seek(at);
+    if (at >= 0) this.seek(at, phase);
   }
 
   togglePlay() {

@@ -37,6 +37,7 @@ export interface Header {
   params?: { [name: string]: string | number | boolean | null };
   sampling?: { temperature?: number };
   lossless: boolean;
+  max_new_tokens: number;
   prompt_length: number;
   prefill_chunk: number;
   record: string;

@@ -131,10 +131,11 @@ export const sentence = (step, { step: k, phase }) => {
 };
 
 /**
+ * What made a run, and how it ended.
  * @param {RunRecord} record
  * @param {Header} header
  */
-const about = (record, header) => {
+export const about = (record, header) => {
   const params = Object.entries(header.params ?? {})
     .filter(([, value]) => typeof value !== "boolean" && value !== null)
     .slice(0, 8).map(([name, value]) => `${name} ${value}`);

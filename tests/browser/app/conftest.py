@@ -24,13 +24,16 @@ class Served:
     address: str
     app_state: AppState
 
-    def open(self, page: Any, query: str = "") -> Any:
-        """Open it past its opening race, and wait until a run is shown."""
+    def open(self, page: Any, query: str = "", *, form: bool = True) -> Any:
+        """Open it past its opening race, with the form unfolded, and wait until a run is shown."""
         if not parse_qs(query.removeprefix("?")).keys() - {"__theme"}:
             landing = self.app_state.recordings.landing
             assert landing is not None
             query = f"{query or '?'}&run={landing.id}"
-        return self.land(page, query)
+        self.land(page, query)
+        if form:
+            page.evaluate("SpecscopeApp.viewers.fold.set(false)")
+        return page
 
     def land(self, page: Any, query: str = "") -> Any:
         """Open it as a visitor does, and wait until a run is there."""

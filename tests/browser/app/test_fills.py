@@ -21,7 +21,9 @@ STEP = 15
 def chart(page: Any, view: str) -> bytes:
     """The pixels of a view's chart, with the pointer nowhere."""
     page.mouse.move(0, 0)
-    page.wait_for_function(f"{PLAYER}.request === undefined && {PLAYER}.root.querySelector('.ss-plot .main-svg')")
+    page.locator(f".ss-card[data-view={view}]").scroll_into_view_if_needed()  # it is drawn where it is in sight
+    drawn = f"{PLAYER}.root.querySelector('[data-view={view}] .ss-plot .main-svg')"
+    page.wait_for_function(f"{PLAYER}.request === undefined && !{PLAYER}.cards.waiting && {drawn}")
     return bytes(page.locator(f".ss-card[data-view={view}] .ss-figure").screenshot())
 
 

@@ -94,7 +94,7 @@ def test_it_is_stepped_through_by_keyboard_before_its_end(new_page: NewPage, ser
     page.keyboard.press("ArrowRight")
     page.wait_for_function(f"{PLAYER}.root.dataset.at === '{landing.step + 1}/commit'")
     page.wait_for_function(f"location.search.includes('run={landing.id}&step={landing.step + 1}')")
-    page.wait_for_selector("#run-go")
+    page.wait_for_selector(".app-settings")  # the form is folded away
 
 
 def test_keys_of_the_player_are_not_heard_behind_it_and_space_is_the_races(new_page: NewPage, served: Served) -> None:
@@ -149,7 +149,7 @@ def test_a_trace_that_is_dropped_on_it_is_shown(new_page: NewPage, served: Serve
     page = served.land(new_page())
     page.wait_for_function(f"{RACE}.state.playing")
     page.evaluate(DROP, [".app-opening", (GOLDEN / "medusa.jsonl").read_text()])
-    page.wait_for_selector(".ss-title:has-text('Medusa')", state="visible")
+    page.wait_for_selector(".app-title:has-text('Medusa')", state="visible")
     assert page.evaluate(GONE)
 
 
@@ -168,5 +168,5 @@ def test_where_it_cannot_be_loaded_the_player_stands_there(chromium: Any, served
     page.route("**/specscope/opening*", lambda route: route.abort())
     served.land(page)
     page.wait_for_function(GONE)
-    assert page.is_visible(".app-root .ss-text") and page.is_visible("#run-go")
+    assert page.is_visible(".app-root .ss-text") and page.is_visible(".app-settings")
     context.close()

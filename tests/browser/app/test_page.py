@@ -77,7 +77,7 @@ def test_a_live_run_is_seen_proven_and_found_again_by_its_address(new_page: NewP
     run_to_the_end(page)
     assert page.evaluate(f"{PLAYER}.record.check.exact === {PLAYER}.record.check.checked")
     page.keyboard.press("Escape")
-    page.locator(".ss-title").first.click()
+    page.click(".app-title")
     page.keyboard.press("Home")
     page.wait_for_function("new URLSearchParams(location.search).get('step') === '0'")
     query = parse_qs(urlsplit(page.url).query)
@@ -181,13 +181,14 @@ def test_a_race_is_run_raced_and_judged(new_page: NewPage, served: Served) -> No
 
 def test_the_same_mistake_twice_is_told_twice(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page())
-    page.fill("#run-prompt textarea", " ")
     for _ in range(2):
+        page.fill("#run-prompt textarea", " ")
         page.click("#run-go")
-        page.wait_for_function("document.querySelector('.ss-notice').textContent.includes('The prompt is empty')")
+        page.wait_for_selector(".app-notice:has-text('The prompt is empty')")
         page.click(".app-recorded")
         page.click('.app-card[data-run="prompt-lookup-defaults"]')
         page.wait_for_function("SpecscopeApp.viewers.facts.run === 'prompt-lookup-defaults'")
+        page.wait_for_function("document.querySelector('#run-prompt textarea').value.length > 1")  # the recording's
 
 
 def test_a_reference_is_copied_from_and_travels(new_page: NewPage, served: Served) -> None:
@@ -201,7 +202,7 @@ def test_the_race_takes_the_runs_prompt_along(new_page: NewPage, served: Served)
     page = served.open(new_page(), "?method=lookahead&length=24&prompt=Monday%3A+high+tide")
     page.wait_for_function("document.querySelector('#run-length input')?.value === '24'")
     run_to_the_end(page)
-    page.locator(".ss-title").first.click()
+    page.click(".app-title")
     page.keyboard.press("c")
     page.wait_for_function("document.querySelector('#race-prompt textarea')?.value === 'Monday: high tide'")
     page.wait_for_function("document.querySelector('#race-length input')?.value === '24'")
@@ -211,7 +212,7 @@ def test_the_race_takes_a_recording_along(new_page: NewPage, served: Served) -> 
     """The key only led to the race, which stood there with a prompt of its own."""
     page = served.open(new_page(), "?run=draft-model-names")
     page.wait_for_function("SpecscopeApp.viewers.facts.run === 'draft-model-names'")
-    page.locator(".ss-title").first.click()
+    page.click(".app-title")
     page.keyboard.press("c")
     asked = "Who are Xolvor, Britk, Umqar, Zedfin and Wolqua?"
     page.wait_for_function(
@@ -270,7 +271,7 @@ def test_only_the_chosen_methods_values_count(new_page: NewPage, served: Served)
     page.wait_for_function("document.querySelector('#run-length input')?.value === '24'")
     page.locator(".app-method input[type=number]:visible").first.fill("99999")
     page.click("#run-go")
-    page.wait_for_function("document.querySelector('.ss-notice')?.textContent.includes('99999')")
+    page.wait_for_function("document.querySelector('.app-notice')?.textContent.includes('99999')")
     page.click("#run-method input")
     page.get_by_role("option", name="Autoregressive").click()
     run_to_the_end(page)
@@ -283,7 +284,8 @@ def test_no_component_hears_of_events(new_page: NewPage, served: Served) -> None
     events = [event for event in got if event["backend_fn"] and event["targets"][0][1] != "unload"]
     assert len(events) > 20 and all(event["show_progress_on"] == [] for event in events)
     assert max(len(event["inputs"]) for event in events) <= 2
-    assert sum(len(event["inputs"]) > 10 for event in got) == 2  # the two forms, each gathered before its event begins
+    # The form of a run, for both of its buttons, and that of a race: each is gathered before its event begins.
+    assert sum(len(event["inputs"]) > 10 for event in got) == 3
 
 
 def test_a_second_run_finds_the_views_as_they_were_left(new_page: NewPage, served: Served) -> None:
@@ -336,8 +338,8 @@ def test_a_run_begins_in_sight(new_page: NewPage, served: Served) -> None:
 
 def test_a_run_moves_nothing_that_is_in_sight(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page(height=800))
+    page.fill("#run-length input", "8")  # the driver scrolls to what it writes into
     page.evaluate("scrollTo(0, 240)")
     before = page.evaluate("scrollY")
-    page.fill("#run-length input", "8")
     run_to_the_end(page)
     assert page.evaluate("scrollY") == before > 0

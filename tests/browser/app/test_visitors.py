@@ -209,7 +209,7 @@ def test_two_visitors_take_turns_and_see_their_place(
         page.wait_for_function("document.querySelector('#run-length input')?.value === '256'")
     begin(first)
     second.click("#run-go")
-    second.wait_for_function("document.querySelector('.ss-notice')?.textContent.includes('1 run is before yours')")
+    second.wait_for_function("document.querySelector('.app-notice').textContent.includes('1 run is before yours')")
     assert first.evaluate(f"{PLAYER}.record.live")
     held.set()
     for page in (first, second):

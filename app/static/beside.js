@@ -1,0 +1,128 @@
+// A second player beside the first: what comes of the same run with another setting. The first one moves both.
+import { el, write } from "../../assets/player/dom/elements.js";
+import { Player } from "../../assets/player/player.js";
+import { growing, split } from "./streams.js";
+
+/** @import { RunRecord } from "../../assets/player/stream/record.js" */
+/** @import { Header, Source } from "../../assets/player/types.d.ts" */
+/** @import { PageFacts } from "./types.d.ts" */
+
+export class Beside {
+  /**
+   * @param {HTMLElement} stage that holds the first player
+   * @param {Player} lead
+   * @param {string | undefined} run
+   * @param {{ source: (run: () => string | undefined) => Source, close: () => void, alone: () => void }} host
+   */
+  constructor(stage, lead, run, { source, close, alone }) {
+    this.stage = stage;
+    this.lead = lead;
+    /** @type {PageFacts} */
+    this.facts = { run };
+    /** @type {string | null} the view of the first player */
+    this.view = null;
+    this.verdict = el("p", { class: "app-verdict", role: "status" });
+    const place = el("div", {});
+    this.node = el("section", { class: "app-beside", "aria-label": "The run beside it" },
+      el("div", { class: "app-beside-head" }, this.verdict,
+        el("button", { type: "button", class: "app-button", onclick: alone }, "Open alone"),
+        el("button", { type: "button", class: "app-button app-beside-close", onclick: close }, "Close")), place);
+    stage.append(this.node);
+    stage.classList.add("app-two");
+    this.player = new Player(place, { source: source(() => this.facts.run), led: true });
+    this.player.root.addEventListener("keydown", (event) => this.pass(event));
+    this.take = growing((tail) => this.feed(tail));
+  }
+
+  /**
+   * Its keys are the first player's.
+   * @param {KeyboardEvent} event
+   */
+  pass(event) {
+    const { key, shiftKey, ctrlKey, metaKey, altKey } = event;
+    const again = new KeyboardEvent("keydown", { key, shiftKey, ctrlKey, metaKey, altKey, cancelable: true, bubbles: true });
+    if (!this.lead.root.dispatchEvent(again)) event.preventDefault();
+  }
+
+  /** @param {string} text */
+  feed(text) {
+    const [facts, rest] = split(text);
+    Object.assign(this.facts, facts);
+    this.player.feed(rest);
+    this.judge();
+    if (!this.player.record.live) this.follow();
+  }
+
+  // Where as much of the text stands as in the first; and at the end where that is at its own.
+  follow() {
+    const { record, state } = this.lead;
+    const { player } = this;
+    const step = record.steps[state.step];
+    if (!step || player.record.last < 0) return;
+    const written = state.phase === "commit" ? step.emitted.length - 1 : 0;
+    const ended = state.step === record.last && state.phase === "commit" && !record.live;
+    if (ended) player.seek(player.record.last);
+    else player.seekToken(step.start - record.head.header.prompt_length + written, state.phase);
+    if (state.view !== this.view) {
+      this.view = state.view;
+      player.goto({ view: state.view });
+    }
+  }
+
+  judge() {
+    write(this.verdict, verdict(this.lead.record, this.player.record));
+  }
+
+  destroy() {
+    this.player.destroy();
+    this.node.remove();
+    this.stage.classList.remove("app-two");
+  }
+}
+
+/**
+ * What differs between two runs, and what came of it.
+ * @param {RunRecord} one
+ * @param {RunRecord} other
+ */
+const verdict = (one, other) => {
+  if (!one.play || !other.play) return "";
+  const changed = changes(one.head.header, other.head.header).join(", ") || "The same settings";
+  if (!one.end || !other.end) return changed;
+  const [before, after] = [one, other].map(({ steps }) => steps.length);
+  const first = firstDifference(written(one), written(other));
+  const text = first < 0 ? "the same text" : `another text from token ${first + 1} on`;
+  return `${changed}: ${after} steps instead of ${before}, ${text}.`;
+};
+
+/** @param {RunRecord} record */
+const written = (record) => record.steps.flatMap((step) => step.emitted);
+
+/**
+ * The first place where two texts differ; -1 where none is.
+ * @param {number[]} one
+ * @param {number[]} other
+ */
+const firstDifference = (one, other) => {
+  const length = Math.max(one.length, other.length);
+  for (let i = 0; i < length; i += 1) if (one[i] !== other[i]) return i;
+  return -1;
+};
+
+/**
+ * The settings that differ, as "W 4 → 7".
+ * @param {Header} one
+ * @param {Header} other
+ */
+const changes = (one, other) => {
+  /** @param {Header} header */
+  const settings = (header) => ({
+    model: header.model.name, "prompt tokens": header.prompt_length, length: header.max_new_tokens, ...header.sampling,
+    ...(one.method === other.method ? header.params : {}),
+  });
+  /** @type {[Record<string, unknown>, Record<string, unknown>]} */
+  const [before, after] = [settings(one), settings(other)];
+  const names = Object.keys({ ...before, ...after }).filter((name) => before[name] !== after[name]);
+  const found = names.map((name) => `${name} ${before[name]} → ${after[name]}`);
+  return one.method === other.method ? found : [`${one.label} → ${other.label}`, ...found];
+};
