@@ -12,6 +12,7 @@ from .browser import ROOT, browser, served
 from .film_strips import STRIPS, take_strip
 from .page import Page
 from .pictures import open_page, settle
+from .stage_pictures import STAGES, take_stage
 
 FOLDER = ROOT / "docs" / "screenshots"
 THEMES = ("light", "dark")
@@ -90,6 +91,9 @@ def main() -> None:
             for shot in SHOTS:
                 if given.only in shot.view:
                     take(chromium, server, shot, theme, given.out)
+            for method in STAGES:
+                if given.only in f"stage-{method}":
+                    take_stage(chromium, server, method, theme, given.out)
             for strip in STRIPS:
                 if given.only in f"film-{strip.name}":
                     take_strip(chromium, server, strip, theme, given.out)

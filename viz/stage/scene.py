@@ -47,6 +47,9 @@ NARROW = 8  # columns of a narrow one: of wider zones the right end is seen
 _TITLE = 0.9  # rows for a zone's title
 
 
+Spot = tuple[float, float]  # columns from the left and rows from the top
+
+
 class Zone(NamedTuple):
     """A grid of cells with a title."""
 
@@ -70,7 +73,7 @@ def stage(*rows: Sequence[Sequence[Zone]], **more: Any) -> Figure:
 
     Of a narrow stage the last stack of a row stands on the right, as on a wide one: guesses stay below the text.
     """
-    zones, wide, narrow = list[Zone](), list[tuple[float, float]](), list[tuple[float, float]]()
+    zones, wide, narrow = list[Zone](), list[Spot](), list[Spot]()
     top = below = 0.0
     for row in rows:
         left, deepest = 0.0, 0.0
@@ -83,12 +86,12 @@ def stage(*rows: Sequence[Sequence[Zone]], **more: Any) -> Figure:
             for zone in stack:
                 zones.append(zone)
                 wide.append((left, top + height))
-                narrow.append((NARROW - zone.columns if stack is row[-1] or zone.columns > NARROW else 0, below))
                 height += zone.rows + _TITLE
-                below += zone.rows + _TITLE
             left += _columns(stack) + gap
             deepest = max(deepest, height)
         top += deepest
+        above, below = _one_below_another(row, below)
+        narrow += above
     return {
         "zones": [zone._asdict() for zone in zones],
         "title": _TITLE,
@@ -96,6 +99,17 @@ def stage(*rows: Sequence[Sequence[Zone]], **more: Any) -> Figure:
         "narrow": {"columns": NARROW, "rows": below, "places": narrow},
         **more,
     }
+
+
+def _one_below_another(row: Sequence[Sequence[Zone]], top: float) -> tuple[list[Spot], float]:
+    """Places of a row's zones on a narrow stage, and where the next row begins: the guesses are next to the text."""
+    places = dict[int, list[Spot]]()
+    for number in (len(row) - 1, *range(len(row) - 1)):
+        for zone in row[number]:
+            left = NARROW - zone.columns if number == len(row) - 1 or zone.columns > NARROW else 0.0
+            places.setdefault(number, []).append((left, top))
+            top += zone.rows + _TITLE
+    return [spot for number in range(len(row)) for spot in places[number]], top
 
 
 def _columns(stack: Sequence[Zone]) -> float:

@@ -1,0 +1,65 @@
+"""The stage of every method as a class, a desk and a phone see it, each on the real model at a step that accepts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from PIL import Image
+
+from .browser import PLAYER
+from .page import Page
+from .pictures import open_page, save, settle
+
+PHASE = "accept"  # guesses are judged, and nothing has gone into the text yet
+
+
+@dataclass(frozen=True)
+class Screen:
+    """A screen that the page is looked at on."""
+
+    name: str
+    width: int
+    height: int
+    full: bool = False  # whether the player fills it
+
+
+SCREENS = (
+    Screen("projector", 1280, 720, full=True),
+    Screen("desk", 1440, 900),
+    Screen("large", 1920, 1080),
+    Screen("phone", 390, 844),
+)
+# Recordings, and a step of each that shows the method's idea.
+STAGES = {
+    "autoregressive": ("smollm2-rain-autoregressive", 10),
+    "jacobi": ("jacobi-defaults", 12),
+    "lookahead": ("smollm2-rain-lookahead", 70),
+    "draft_model": ("smollm2-spelling-draft_model", 5),
+    "prompt_lookup": ("smollm2-spelling-prompt_lookup", 4),
+    "ngrammys": ("smollm2-prime-ngrammys", 20),
+    "medusa": ("smollm2-prime-medusa", 2),
+    "kangaroo": ("kangaroo-defaults", 4),
+    "ouroboros": ("smollm2-prime-ouroboros", 14),
+    "rest": ("smollm2-rain-rest", 10),
+}
+
+
+def take_stage(chromium: Any, server: Page, method: str, theme: str, folder: Path) -> None:
+    """A method's stage on every screen."""
+    run, step = STAGES[method]
+    query = urlencode({"run": run, "step": step, "__theme": theme})
+    for screen in SCREENS:
+        page = open_page(chromium, f"{server.address}?{query}", screen.width, screen.height)
+        settle(page)
+        if screen.full:
+            page.keyboard.press("f")
+            page.wait_for_function(f"{PLAYER}.state.full")
+        page.evaluate(f"{PLAYER}.seek({step}, '{PHASE}', false)")
+        settle(page)
+        picture = Image.open(BytesIO(page.screenshot()))
+        save(picture, folder / f"stage-{method}-{screen.name}-{theme}.png")
+        page.context.close()
