@@ -131,7 +131,7 @@ def test_the_pane_is_shown_for_what_is_pinned_and_for_the_facts_of_a_step(show: 
     assert not shown.page.is_visible(".ss-detail")
     shown.press("i")
     shown.page.wait_for_selector(".ss-detail")
-    assert "Rows read" in shown.text(".ss-facts") and not shown.page.is_visible(".ss-chip")
+    assert "Guesses" in shown.text(".ss-facts") and not shown.page.is_visible(".ss-chip")
     shown.press("n")
     shown.page.wait_for_selector(".ss-chip")
     assert "Esc" in shown.text(".ss-chip") and "Token id" in shown.text(".ss-facts")

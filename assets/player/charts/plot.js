@@ -139,6 +139,11 @@ export class Plot {
    * @param {Layout} layout
    */
   show(data, layout) {
+    // A chart keeps the margins that its legend needed when it was narrower: of another width, it is made anew.
+    if (this.gd.layout && this.gd.layout.width !== layout.width) {
+      library().newPlot(this.gd, data.map(unlessEmpty), layout, CONFIG);
+      return;
+    }
     // Given the same settings again, plotly would compare them all, and look in the whole page for a <base>.
     library().react(this.gd, data.map(unlessEmpty), layout, ...(this.gd._context ? [] : [CONFIG]));
   }

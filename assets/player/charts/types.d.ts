@@ -178,6 +178,7 @@ export interface PlotEvent {
 
 export interface PlotlyLibrary {
   react(element: HTMLElement, data: PlotTrace[], layout: Layout, config?: object): Promise<void>;
+  newPlot(element: HTMLElement, data: PlotTrace[], layout: Layout, config?: object): Promise<void>;
   purge(element: HTMLElement): void;
   toImage(figure: { data: PlotTrace[]; layout: Layout; config: object }, options: object): Promise<string>;
 }

@@ -11,7 +11,7 @@ import { sceneAt } from "./scene.js";
 /** @import { Scene, SceneColumns, SceneFrame, SceneLink, SceneWord, StageBase, View } from "../types.d.ts" */
 
 const LARGEST = 26; // pixels of a letter, on however wide a page
-const SMALLEST = 16; // and on however low a page, if it is wide enough
+const SMALLEST = 14; // and on however low a page, if it is wide enough
 const BELOW = 40; // pixels of the window that are left for the legend
 const TEXT_LINES = 2; // that the text has at least beside the stage, on the full screen
 const GLIDE_SHARE = 0.7; // of a phase's time that movements take

@@ -21,9 +21,10 @@ STEP = 15
 def chart(page: Any, view: str) -> bytes:
     """The pixels of a view's chart, with the pointer nowhere."""
     page.mouse.move(0, 0)
-    page.locator(f".ss-card[data-view={view}]").scroll_into_view_if_needed()  # it is drawn where it is in sight
-    drawn = f"{PLAYER}.root.querySelector('[data-view={view}] .ss-plot .main-svg')"
-    page.wait_for_function(f"{PLAYER}.request === undefined && !{PLAYER}.cards.waiting && {drawn}")
+    page.locator(f".ss-card[data-view={view}]").scroll_into_view_if_needed()  # out of sight it keeps its old size
+    plot = f"{PLAYER}.cards.cards.get('{view}').content"
+    fits = f"{plot}.drawn && {plot}.width === {plot}.box.clientWidth"
+    page.wait_for_function(f"{PLAYER}.request === undefined && {fits}")
     return bytes(page.locator(f".ss-card[data-view={view}] .ss-figure").screenshot())
 
 
