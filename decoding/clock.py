@@ -15,7 +15,8 @@ class Clock:
     """The clock of one step. Use `with clock.phase("draft"): ...`; times of the same phase are added."""
 
     def __init__(self, device: torch.device) -> None:
-        self._cuda = device.type == "cuda"
+        # Events on another device's stream would pass before the work begins.
+        self._stream = torch.cuda.current_stream(device) if device.type == "cuda" else None
         self._start = time.perf_counter()
         self._spent = {"draft": 0.0, "forward": 0.0, "accept": 0.0, "commit": 0.0}
         self._events: list[torch.cuda.Event] = []
@@ -30,15 +31,15 @@ class Clock:
     @contextmanager
     def forward(self) -> Iterator[None]:
         """Time the target's pass. On CUDA it only marks the stream: the block returns before the work is done."""
-        if not self._cuda:
+        if self._stream is None:
             with self.phase("forward"):
                 yield
             return
         self._events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]  # type: ignore[no-untyped-call]
         begin = time.perf_counter()
-        self._events[0].record()
+        self._events[0].record(self._stream)
         yield
-        self._events[1].record()
+        self._events[1].record(self._stream)
         self._spent["forward"] += time.perf_counter() - begin
 
     def stop(self) -> Timing:
