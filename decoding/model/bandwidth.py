@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 
 import torch
+
+from .memory import release_memory
 
 _WIDTH = 1024
 # Far above what is nearest to the arithmetic, and read in a few milliseconds. Large caches that many cores share may
@@ -18,14 +21,19 @@ _READS = 3
 @cache
 def read_bandwidth(device: torch.device) -> float | None:
     """Bytes per second, measured once a process by the product that decoding spends its time in; None: no room."""
-    try:
-        with torch.inference_mode():
-            block = torch.ones(_BYTES[device.type] // (4 * _WIDTH), _WIDTH, device=device)
-            row = torch.ones(_WIDTH, device=device)
-            best = min(_seconds(device, lambda: torch.mv(block, row)) for _ in range(_READS))
-    except RuntimeError:
-        return None
-    return round(block.nbytes / best, 0)
+    size, best = _BYTES[device.type], None
+    with suppress(RuntimeError):  # no room
+        best = _fastest_read(device, size)
+    release_memory()  # half a gigabyte, that a model may need, or another process
+    return None if best is None else round(size / best, 0)
+
+
+@torch.inference_mode()
+def _fastest_read(device: torch.device, size: int) -> float:
+    """Seconds that reading `size` bytes takes."""
+    block = torch.ones(size // (4 * _WIDTH), _WIDTH, device=device)
+    row = torch.ones(_WIDTH, device=device)
+    return min(_seconds(device, lambda: torch.mv(block, row)) for _ in range(_READS))
 
 
 def _seconds(device: torch.device, work: Callable[[], object]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 
 import pytest
 import torch
@@ -38,6 +39,29 @@ def test_without_room_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """A measurement must never cost a run."""
     monkeypatch.setitem(bandwidth._BYTES, "cpu", 2**62)
     assert bandwidth.read_bandwidth.__wrapped__(CPU) is None
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_memory_of_a_measurement_is_released(monkeypatch: pytest.MonkeyPatch, fails: bool) -> None:
+    """On CUDA torch would keep half a gigabyte that a model may need, also after a measurement that failed."""
+    blocks, alive = list[weakref.ref[torch.Tensor]](), list[bool]()
+    ones, mv = torch.ones, torch.mv
+
+    def make(*size: int, device: torch.device) -> torch.Tensor:
+        made = ones(*size, device=device)
+        blocks.append(weakref.ref(made))
+        return made
+
+    def multiply(block: torch.Tensor, row: torch.Tensor) -> torch.Tensor:
+        if fails:
+            raise RuntimeError("out of memory")
+        return mv(block, row)
+
+    monkeypatch.setattr(torch, "ones", make)
+    monkeypatch.setattr(torch, "mv", multiply)
+    monkeypatch.setattr(bandwidth, "release_memory", lambda: alive.extend(block() is not None for block in blocks))
+    assert (bandwidth.read_bandwidth.__wrapped__(CPU) is None) == fails
+    assert alive == [False, False]
 
 
 @pytest.mark.parametrize("name", FAMILIES)
