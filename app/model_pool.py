@@ -43,7 +43,10 @@ class Loading:
         return self._done.is_set() and self._error is not None
 
     def _load(self) -> None:
+        from decoding.model.memory import release_memory  # brings torch, which serving recordings does without
+
         try:
+            release_memory()  # of engines that were evicted, or of runs that were the last to use one
             engine = self._engine or self._entry.load(self._report)
             if self._method is not None:
                 engine.prepare(self._method, self._report)
@@ -91,12 +94,16 @@ class ModelPool:
         with self._lock:
             loading = self._engines.get(entry.name)
             if loading is None or loading.failed:
+                self._engines.pop(entry.name, None)
+                self._evict(self._capacity - 1)  # before anything is loaded, which may need the memory
                 loading = self._engines[entry.name] = Loading(entry)
             self._engines.move_to_end(entry.name)
-            while len(self._engines) > self._capacity:
-                evicted, _ = self._engines.popitem(last=False)
-                self._parts = {key: value for key, value in self._parts.items() if key[0] != evicted}
             return loading
+
+    def _evict(self, most: int) -> None:
+        while len(self._engines) > most:
+            evicted, _ = self._engines.popitem(last=False)
+            self._parts = {key: value for key, value in self._parts.items() if key[0] != evicted}
 
     def prepare(self, entry: Entry, engine: Engine, method: str) -> Loading:
         """Load the parts that a method needs beside the weights, unless they are loaded or loading already."""

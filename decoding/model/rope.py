@@ -12,7 +12,7 @@ are for, it reads all of it anew with the long ones. `seam` is that length; the 
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import torch
@@ -32,7 +32,7 @@ class Rope:
     """Makes and caches the tables of a model's rotary embedding."""
 
     def __init__(self, config: Any, shape: Shape, device: torch.device, dtype: torch.dtype) -> None:
-        self._config, self._shape, self._device, self._dtype = config, shape, device, dtype
+        self._shape, self._device, self._dtype = shape, device, dtype
         self._known: dict[int, Tables] = {}
         self._limit: int | None = None  # texts of up to this length are rotated alike
         if shape.rope == "dynamic":
@@ -41,7 +41,8 @@ class Rope:
             self._limit = config.rope_parameters["original_max_position_embeddings"]
         self.seam = self._limit if shape.rope == "longrope" else None
         # A text that grows by one token a step asks for a new length each time, and for the old ones in the next run.
-        self._frequencies = lru_cache(maxsize=4096)(self._compute)
+        # A method of this object would keep it, and its tables, until the collector comes by.
+        self._frequencies = lru_cache(maxsize=4096)(partial(_frequencies, config, shape))
         self._frequencies(0)  # settings that cannot work are refused now and not in the first run
 
     def tables(self, prompt_length: int, size: int) -> Tables:
@@ -76,22 +77,23 @@ class Rope:
         both = torch.stack((torch.cat((cos, cos), -1), torch.cat((-sin, sin), -1)))[:, :, None]
         return Tables(*both.to(self._device, self._dtype).unbind(0))
 
-    def _compute(self, length: int) -> tuple[torch.Tensor, float]:  # (rotary / 2,) and the scale of cos and sin
-        """Inverse frequencies for a text of that length; 0 means a short one."""
-        from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
-        kind, rotary = self._shape.rope, self._shape.rotary
-        try:
-            if kind == "default":  # transformers keeps this one in its model files
-                exponents = torch.arange(0, rotary, 2, dtype=torch.float32) / rotary
-                inverse, scale = 1.0 / (self._config.rope_parameters["rope_theta"] ** exponents), 1.0
-            else:
-                inverse, scale = ROPE_INIT_FUNCTIONS[kind](self._config, torch.device("cpu"), seq_len=length or None)
-        except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
-            inverse, scale = torch.empty(0), 1.0
-        if inverse.shape != (rotary // 2,) or not inverse.isfinite().all():
-            raise ModelError(f"the settings of the {kind} rotary embedding do not fit the model; check config.json")
-        return inverse, float(scale)
+def _frequencies(config: Any, shape: Shape, length: int) -> tuple[torch.Tensor, float]:
+    """Inverse frequencies (rotary / 2,) for a text of that length, and the scale of cos and sin; 0: a short text."""
+    from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
+    kind, rotary = shape.rope, shape.rotary
+    try:
+        if kind == "default":  # transformers keeps this one in its model files
+            exponents = torch.arange(0, rotary, 2, dtype=torch.float32) / rotary
+            inverse, scale = 1.0 / (config.rope_parameters["rope_theta"] ** exponents), 1.0
+        else:
+            inverse, scale = ROPE_INIT_FUNCTIONS[kind](config, torch.device("cpu"), seq_len=length or None)
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError):
+        inverse, scale = torch.empty(0), 1.0
+    if inverse.shape != (rotary // 2,) or not inverse.isfinite().all():
+        raise ModelError(f"the settings of the {kind} rotary embedding do not fit the model; check config.json")
+    return inverse, float(scale)
 
 
 def halves(shape: Shape) -> list[int]:
