@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decoding.accept import greedy, walk
-from decoding.model import forward_inputs
+from decoding.model.attention import Attention
+from decoding.model.kernels import choose
 from decoding.tree import Builder, after_chain, check, closure, depths, is_chain, path_to, paths
 from decoding.types import Role
 from tests.toys import noise
@@ -82,10 +83,12 @@ def test_the_cached_mask_cannot_be_changed() -> None:
 @pytest.mark.parametrize("kind", ["chain", "star"])
 def test_only_small_masks_are_kept(kind: str) -> None:
     """Sixty-four masks of thousands of nodes, a new shape in every step, would fill the memory of a long session."""
+    cpu = torch.device("cpu")
+    attention = Attention(choose(cpu, torch.float32, 8, (None,)), 1, cpu, torch.float32)
     for nodes in (512, 513):
         parents = tuple(range(-1, nodes - 1)) if kind == "chain" else (-1, *[0] * (nodes - 1))
         one, two = (closure(parents) for _ in range(2))
-        three, four = (forward_inputs._block(parents, torch.float32, torch.device("cpu")) for _ in range(2))
+        three, four = (attention.block(parents) for _ in range(2))
         assert (one is two, three is four) == (nodes == 512,) * 2
         assert np.array_equal(one, two) and torch.equal(three, four) and not one.flags.writeable
 

@@ -1,24 +1,164 @@
-"""Attention of a step's rows to the keys and values in the cache."""
+"""Attention of a step's rows to the keys and values in the cache.
+
+On CUDA it is taken in two parts. All rows of a step see the text up to a multiple of `BLOCK`: that prefix needs no
+mask, and its kernel may split over the keys. The rest, fewer than `BLOCK` tokens and the step's own rows, stands in a
+tail of a fixed number of slots, with a mask. So kernels meet few shapes: one for each number of rows and of blocks.
+"""
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Protocol
+
 import torch
-from torch.nn.functional import scaled_dot_product_attention
+
+from ..tree import closure, depths, remembered
+from .cache import Cache, Views
+from .kernels import Kernels, Mixed
+from .upload import upload
+
+BLOCK = 256  # slots: prefixes are multiples of it
 
 
-def attend(
-    query: torch.Tensor,  # (T, repeats * kv_heads, D), kv heads innermost
-    key: torch.Tensor,  # (1, kv_heads, P, D)
-    value: torch.Tensor,  # (1, kv_heads, P, D)
-    bias: torch.Tensor | None,  # (T * repeats, P) in the query's dtype, row by row; None where all is visible
-) -> torch.Tensor:  # (T, repeats * kv_heads * D)
-    """Softmax attention. The query heads that share a key/value head go in as further queries of that head.
+class Span(Protocol):
+    """What the rows of a step see through one kind of window."""
 
-    So keys and values are never repeated, and with the kv heads innermost neither going in nor coming out needs a
-    copy: (T, repeats, kv_heads, D) is (T * repeats, kv_heads, D) as it lies in memory.
+    def attend(self, layer: int, query: torch.Tensor) -> torch.Tensor:  # (T, repeats * kv_heads, D), kv heads innermost
+        """The mixed values of the rows, (T, repeats * kv_heads * D)."""
+        ...
+
+
+def pack(query: torch.Tensor, kv_heads: int) -> torch.Tensor:  # (T, repeats * kv_heads, D), contiguous
+    """The query heads that share a key/value head as further queries of that head: (1, kv_heads, T * repeats, D).
+
+    So keys and values are never repeated, and with the kv heads innermost the queries need no copy:
+    (T, repeats, kv_heads, D) is (T * repeats, kv_heads, D) as it lies in memory.
     """
-    rows = query.shape[0]
-    _, kv_heads, _, size = key.shape
-    packed = query.reshape(1, -1, kv_heads, size).transpose(1, 2)  # (1, kv_heads, T * repeats, D)
-    mixed = scaled_dot_product_attention(packed, key, value, attn_mask=bias)
-    return mixed.transpose(1, 2).reshape(rows, -1)
+    return query.view(1, -1, kv_heads, query.shape[-1]).transpose(1, 2)
+
+
+def unpack(mixed: torch.Tensor, query: torch.Tensor) -> torch.Tensor:  # (1, kv_heads, T * repeats, D)
+    """The rows' values side by side, (T, repeats * kv_heads * D); no copy where a kernel writes them in that order."""
+    return mixed.to(query.dtype).transpose(1, 2).reshape(query.shape[0], -1)
+
+
+def merge(one: Mixed, other: Mixed) -> torch.Tensor:
+    """Attention to two parts of a text, as if it had been one."""
+    (values, total), (others, other_total) = one, other
+    share = torch.sigmoid(total - other_total)[..., None]
+    return torch.lerp(others.to(share.dtype), values.to(share.dtype), share)
+
+
+class Attention:
+    """The attention of one model: its kernels, and the masks of the trees that it has met."""
+
+    def __init__(self, kernels: Kernels, repeats: int, device: torch.device, dtype: torch.dtype) -> None:
+        """`repeats`: the query heads that share a key/value head."""
+        self.kernels, self._repeats, self._device, self._dtype = kernels, repeats, device, dtype
+        # Masks belong to the model: on a device, those of a model that is gone would fill the memory.
+        self.block = remembered(partial(_block, device, dtype))
+
+    @property
+    def spare(self) -> int:
+        """Slots behind the largest step that a tail may reach into."""
+        return 0 if self.kernels.prefix is None else BLOCK
+
+    def span(self, cache: Cache, first: int, parents: tuple[int, ...], window: int | None) -> Span:
+        """What a tree of rows sees whose root stands at place `first`."""
+        if window is None and self.kernels.prefix is not None:
+            return self._in_parts(cache, first, parents)
+        return self.masked(cache, first, parents, window)
+
+    def masked(self, cache: Cache, first: int, parents: tuple[int, ...], window: int | None) -> MaskedSpan:
+        """All of the text and the rows, or what the first row's window reaches: no row reaches further."""
+        rows = len(parents)
+        start = 0 if window is None else max(0, first - window + 1)
+        deepest = 0 if rows == 1 else max(depths(parents))
+        clipped = window is not None and first + deepest - window >= start  # some row's window ends inside the span
+        if rows == 1 and not clipped:
+            return MaskedSpan(self.kernels, cache, start, first + rows, None)
+        bias = self._bias(first - start + rows, first - start, parents)
+        if clipped:
+            assert window is not None
+            depth = upload(torch.tensor(depths(parents)), self._device)
+            place = torch.cat((torch.arange(start - first, 0, device=self._device), depth))  # as seen from the root
+            hidden = place <= depth[:, None] - window
+            bias.masked_fill_(hidden[:, None].expand(-1, self._repeats, -1).reshape(bias.shape), -torch.inf)
+        return MaskedSpan(self.kernels, cache, start, first + rows, bias)
+
+    def _in_parts(self, cache: Cache, first: int, parents: tuple[int, ...]) -> SplitSpan:
+        cut = first - first % BLOCK
+        bias = self._bias(BLOCK + len(parents), first - cut, parents)
+        return SplitSpan(self.kernels, cache, cut, bias)
+
+    def _bias(self, width: int, before: int, parents: tuple[int, ...]) -> torch.Tensor:  # (T * repeats, width)
+        """`before` keys that all rows see, then the rows themselves, then keys that none sees."""
+        rows, block = len(parents), self.block(parents)
+        whole = -(-width // self.kernels.alignment) * self.kernels.alignment
+        bias = block.new_zeros(rows, self._repeats, whole)
+        bias[..., before : before + rows] = block[:, None]
+        bias[..., before + rows :] = -torch.inf
+        return bias.view(-1, whole)[:, :width]
+
+
+def _block(device: torch.device, dtype: torch.dtype, parents: tuple[int, ...]) -> torch.Tensor:  # (T, T)
+    """What the rows of a step see of each other: 0 for ancestors and themselves, -inf elsewhere."""
+    unseen = upload(torch.from_numpy(~closure(parents)), device)
+    return torch.zeros(unseen.shape, dtype=dtype, device=device).masked_fill_(unseen, -torch.inf)
+
+
+class MaskedSpan:
+    """All that some row sees, in one call."""
+
+    __slots__ = ("_cache", "_kernels", "_places", "_views", "bias")
+
+    def __init__(self, kernels: Kernels, cache: Cache, start: int, stop: int, bias: torch.Tensor | None) -> None:
+        places = cache.places(start, stop)
+        self._kernels, self._cache = kernels, cache
+        self.bias = bias  # (T * repeats, P), row by row; None where all is visible
+        self._places: torch.Tensor | None = None
+        self._views: Views = ()
+        if isinstance(places, slice):
+            self._views = cache.views(places)
+        else:
+            self._places = places
+
+    def attend(self, layer: int, query: torch.Tensor) -> torch.Tensor:
+        """The mixed values of the rows."""
+        key, value = self._read(layer)
+        return unpack(self._kernels.masked(pack(query, key.shape[1]), key, value, self.bias), query)
+
+    def _read(self, layer: int) -> Views:
+        """Keys and values of one layer, the step's own included: (1, kv_heads, P, D) each."""
+        if self._places is None:
+            return self._views[2 * layer : 2 * layer + 2]
+        return self._cache.gather(layer, self._places)
+
+
+class SplitSpan:
+    """A prefix that all rows see, and a tail with a mask."""
+
+    __slots__ = ("_bias", "_kernels", "_length", "_prefix", "_tail")
+
+    def __init__(self, kernels: Kernels, cache: Cache, cut: int, bias: torch.Tensor) -> None:
+        """`cut`: the length of the prefix; `bias` (T * repeats, tail)."""
+        assert kernels.prefix is not None
+        self._kernels, self._bias = kernels, bias
+        self._tail = cache.views(slice(cut, cut + bias.shape[1]))
+        self._prefix: Views = ()  # an empty one is left out: kernels return +inf for its logarithm
+        self._length = torch.empty(0)
+        if cut:
+            self._prefix = cache.views(slice(0, cache.slots if kernels.prefix.whole else cut))
+            self._length = torch.full((1,), cut, dtype=torch.int32, device=bias.device)
+
+    def attend(self, layer: int, query: torch.Tensor) -> torch.Tensor:
+        """The mixed values of the rows."""
+        kernels, part = self._kernels, slice(2 * layer, 2 * layer + 2)
+        key, value = self._tail[part]
+        packed = pack(query, key.shape[1])
+        tail = kernels.tail(packed, key, value, self._bias)
+        if not self._prefix:
+            return unpack(tail[0], query)
+        assert kernels.prefix is not None
+        key, value = self._prefix[part]
+        return unpack(merge(kernels.prefix.attend(packed, key, value, self._length), tail), query)

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 import torch
 
 from ..errors import ModelError
+from .upload import upload
 
 Views = tuple[torch.Tensor, ...]  # key and value of layer 0, key and value of layer 1, ...: (1, kv_heads, P, D) each
 
@@ -34,10 +35,11 @@ class Cache:
         window: int | None,
         device: torch.device,
         dtype: torch.dtype,
+        spare: int = 0,
     ) -> None:
-        """`window` is the sliding window that all layers have, or None."""
+        """`window` is the sliding window that all layers have, or None; `spare` slots are never written, only read."""
         self.capacity, self.largest_step = capacity, largest_step
-        self.slots = capacity + largest_step
+        self.slots, self._spare = capacity + largest_step + spare, spare
         if window is not None:
             self.slots = min(self.slots, window + 2 * largest_step)
         self.length = 0
@@ -88,7 +90,7 @@ class Cache:
         if kept < len(rows):
             old = [(self.length + row) % self.slots for row in rows[kept:]]
             new = [(self.length + row) % self.slots for row in range(kept, len(rows))]
-            source, target = torch.tensor([old, new], device=self.data.device).unbind(0)
+            source, target = upload(torch.tensor([old, new]), self.data.device).unbind(0)
             with torch.inference_mode():
                 self._flat.index_copy_(1, target, self._flat.index_select(1, source))
         self.length += len(rows)
@@ -107,3 +109,5 @@ class Cache:
     def reset(self) -> None:
         """Forget the text."""
         self.length = self._longest = 0
+        if self._spare:  # slots behind the text are read: a mask hides any number, but not what is none
+            self.data.zero_()

@@ -9,14 +9,16 @@ import torch
 from torch.nn.functional import silu
 
 from ..types import ModelCard
-from .attention import attend
+from .attention import Attention
 from .cache import Cache
 from .config import Shape
 from .forward_inputs import ForwardInputs
+from .kernels import choose
 from .native_layers import NativeInputs, NativeLayers, suits
 from .norm import norm
-from .rope import Rope
+from .rope import Rope, Tables
 from .session import Reading
+from .upload import upload
 from .weights import Weights
 
 
@@ -31,10 +33,10 @@ class Decoder:
         self._weights = weights
         self._norm = norm(shape.eps, self.device, self.dtype)
         self._native = NativeLayers(shape, weights.layers, weights.norm) if suits(shape, weights.layers) else None
-        self.inputs: type[ForwardInputs] | type[NativeInputs] = NativeInputs if self._native else ForwardInputs
-        self.attention = "torch scaled_dot_product_attention, query heads packed"
-        if self._native:
-            self.attention = "compiled attention, in the order of the text"
+        self.compiled = self._native is not None
+        kernels = choose(self.device, self.dtype, shape.head_dim, shape.windows)
+        self._attention = Attention(kernels, shape.repeats, self.device, self.dtype)
+        self.attention = "compiled attention, in the order of the text" if self.compiled else kernels.name
 
     @classmethod
     def from_transformers(cls, model: Any, dtype: str | torch.dtype | None = None) -> Decoder:
@@ -47,29 +49,41 @@ class Decoder:
         """A session for texts of up to `capacity` tokens."""
         return DecoderSession(self, capacity, largest_step)
 
+    def cache(self, capacity: int, largest_step: int) -> Cache:
+        """Room for the keys and values of a text of up to `capacity` tokens."""
+        shape, spare = self.shape, 0 if self.compiled else self._attention.spare
+        sizes = (shape.layers, shape.kv_heads, shape.head_dim, capacity, largest_step)
+        return Cache(*sizes, self.rolling, self.device, self.dtype, spare)
+
+    def inputs(
+        self, tokens: Sequence[int], parents: tuple[int, ...], cache: Cache, tables: Tables, ahead: int = 0
+    ) -> ForwardInputs | NativeInputs:
+        """A tree behind a cached text, for `forward`; `ahead` rows of a chain stand in between."""
+        if self.compiled:
+            return NativeInputs(tokens, parents, cache, tables, self.shape, ahead)
+        return ForwardInputs(tokens, parents, cache, tables, self.shape, self._attention, ahead)
+
     def forward(
         self, x: torch.Tensor, step: ForwardInputs | NativeInputs, start: int = 0, stop: int | None = None
     ) -> torch.Tensor:  # (T,) ids or (T, H) -> (T, H)
         """Run the layers from `start` to `stop`; ids are embedded first. Keys and values go into the step's cache."""
         shape, weights = self.shape, self._weights
-        heads, size, half = shape.heads, shape.head_dim, shape.head_dim // 2
+        heads, size = shape.heads, shape.head_dim
         stop = shape.layers if stop is None else stop
         if x.dim() == 1:
             x = weights.embedding.index_select(0, x)
         if isinstance(step, NativeInputs):  # the same in compiled code
             assert self._native is not None
             return self._native.forward(x, step, start, stop)
-        normal, cos, sin = self._norm, step.cos, step.sin
+        normal = self._norm
         for index in range(start, stop):
-            layer, span = weights.layers[index], step.spans[index]
+            layer = weights.layers[index]
             qkv = layer.qkv(normal(x) * layer.attention_norm).view(-1, heads + 2 * shape.kv_heads, size)
             if layer.qk_norm is not None:
                 qk, value = qkv.tensor_split((heads + shape.kv_heads,), 1)
                 qkv = torch.cat((normal(qk.reshape(-1, size)).view_as(qk) * layer.qk_norm, value), 1)
-            qkv = torch.addcmul(qkv * cos, qkv.roll(half, -1), sin)
-            step.write(index, qkv[:, heads:])
-            key, value = span.read(index)
-            x = x + layer.out(attend(qkv[:, :heads], key, value, span.bias))
+            query = step.store(index, qkv)
+            x = x + layer.out(step.spans[index].attend(index, query))
             gate, up = layer.gate_up(normal(x) * layer.mlp_norm).chunk(2, -1)
             x = x + layer.down(silu(gate).mul_(up))
         return x
@@ -95,12 +109,9 @@ class DecoderSession:
     """One text under a decoder."""
 
     def __init__(self, model: Decoder, capacity: int, largest_step: int) -> None:
-        shape, rolling = model.shape, model.rolling
         self.capacity, self.largest_step, self.seam = capacity, largest_step, model.rope.seam
         self._model = model
-        self.cache = Cache(
-            shape.layers, shape.kv_heads, shape.head_dim, capacity, largest_step, rolling, model.device, model.dtype
-        )
+        self.cache = model.cache(capacity, largest_step)
         self._tap: int | None = None
         self._tapped: list[torch.Tensor] = []
         self._entering = torch.empty(0, 0)  # what the last reading's rows had in front of the tapped layer
@@ -148,7 +159,7 @@ class DecoderSession:
     ) -> tuple[torch.Tensor, ForwardInputs | NativeInputs]:
         """Ids and step for `Decoder.forward`; raises ModelError, with nothing written, where the rows do not fit."""
         self.cache.check(ahead + len(tokens))
-        step = self._model.inputs(tokens, parents, self.cache, self._tables, self._model.shape, ahead)
+        step = self._model.inputs(tokens, parents, self.cache, self._tables, ahead)
         return step.ids, step
 
     def _answer(self, x: torch.Tensor, skip: int) -> Reading:  # (T, H)
@@ -162,7 +173,8 @@ class DecoderSession:
         """Store the rows of the last reading that form a path from its root; the others are forgotten."""
         self.cache.commit(rows)
         if self._tap is not None:
-            self._tapped.append(self._entering[list(rows)])
+            taken = upload(torch.tensor(rows, dtype=torch.long), self._model.device)
+            self._tapped.append(self._entering.index_select(0, taken))
 
     def rewind(self, length: int) -> None:
         """Forget stored tokens behind `length`: at most `largest_step` of them."""

@@ -28,7 +28,7 @@ class Texts:
     @staticmethod
     def suit(model: Decoder, length: int) -> bool:
         """Whether such texts can be written: in compiled code, and rotated alike whatever their prompt."""
-        return model.inputs is NativeInputs and model.rope.rotated_as(length) == 0
+        return model.compiled and model.rope.rotated_as(length) == 0
 
     def clear(self, place: int) -> None:
         """Make room for another text."""

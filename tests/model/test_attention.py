@@ -1,14 +1,28 @@
-"""Attention against its definition in float64."""
+"""Attention against its definition in float64: every kernel's arithmetic, and what surrounds kernels of CUDA."""
 
 from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 
-from decoding.model.attention import attend
+from decoding.errors import ModelError
+from decoding.model import kernels
+from decoding.model.attention import BLOCK, Attention, merge, pack
+from decoding.model.cache import Cache
+from decoding.model.kernels import PREFIXES, Kernels, choose, plain
 from tests.model.texts import random_tree
 
-KV_HEADS, SIZE = 2, 8
+KV_HEADS, SIZE = 2, 16
+CPU, CUDA = torch.device("cpu"), torch.device("cuda", 0)
+# Largest errors, in shares of one more than the true value: what float64 makes of the same rounded numbers.
+BOUNDS = {torch.float32: 1.4e-6, torch.bfloat16: 3.3e-3, torch.float64: 1e-12}
+ON_CPU = ("plain", "sdpa", "flex")
+ON_CUDA = ("flash-attn-3", "flash-attn", "torch-flash", "sdpa", "plain")
 
 
 def defined(
@@ -23,9 +37,9 @@ def defined(
     return out
 
 
-def visible_rows(rows: int, prefix: int, window: int | None) -> torch.Tensor:  # (T, P + T)
+def visible_rows(parents: tuple[int, ...], prefix: int, window: int | None) -> torch.Tensor:  # (T, P + T)
     """Ancestors and prefix; with a window only what lies less than that far behind the row."""
-    parents, depth = random_tree(rows, rows + prefix), list[int]()
+    rows, depth = len(parents), list[int]()
     visible = torch.zeros(rows, prefix + rows, dtype=torch.bool)
     visible[:, :prefix] = True
     for row, parent in enumerate(parents):
@@ -39,22 +53,193 @@ def visible_rows(rows: int, prefix: int, window: int | None) -> torch.Tensor:  #
     return visible
 
 
+@torch.inference_mode()
+def differs(
+    made: Kernels, rows: int, prefix: int, repeats: int, dtype: torch.dtype, window: int | None = None
+) -> float:
+    """The largest error of a tree's attention behind a text, in a cache whose other slots hold large numbers."""
+    torch.manual_seed(rows + prefix)
+    parents = random_tree(rows, rows + prefix)
+    attention = Attention(made, repeats, CPU, dtype)
+    cache = Cache(1, KV_HEADS, SIZE, prefix + 3, rows + 2, None, CPU, dtype, attention.spare)
+    cache.data.copy_(1e3 * torch.randn(cache.data.shape))
+    cache.length = prefix
+    cache.data[0, :, : prefix + rows] = torch.randn(2, prefix + rows, KV_HEADS, SIZE).to(dtype)
+    query = torch.randn(rows, repeats * KV_HEADS, SIZE).to(dtype)
+    mixed = attention.span(cache, prefix, parents, window).attend(0, query)
+    assert mixed.shape == (rows, repeats * KV_HEADS * SIZE) and mixed.dtype == dtype
+    key, value = cache.data[0, :, : prefix + rows].double()
+    wanted = defined(query.double(), key, value, visible_rows(parents, prefix, window)).flatten(1)
+    return float(((mixed.double() - wanted) / (1.0 + wanted.abs())).abs().max())
+
+
 @pytest.mark.parametrize("rows", [1, 2, 7, 64])
 @pytest.mark.parametrize("prefix", [0, 1, 17, 300])
 @pytest.mark.parametrize("repeats", [1, 2, 4])
 @pytest.mark.parametrize("window", [None, 5])
-def test_against_the_definition(rows: int, prefix: int, repeats: int, window: int | None) -> None:
+def test_one_call_against_the_definition(rows: int, prefix: int, repeats: int, window: int | None) -> None:
     """Heads packed in the wrong order, or a bias row that belongs to another query, change every number."""
-    torch.manual_seed(rows + prefix)
-    query = torch.randn(rows, repeats * KV_HEADS, SIZE, dtype=torch.float64)
-    key, value = torch.randn(2, prefix + rows, KV_HEADS, SIZE, dtype=torch.float64)
-    visible = visible_rows(rows, prefix, window)
-    bias = torch.zeros(visible.shape).masked_fill(~visible, -torch.inf).repeat_interleave(repeats, 0)
-    views = [part.float().transpose(0, 1)[None] for part in (key, value)]
-    mixed = attend(query.float(), views[0], views[1], None if visible.all() else bias)
-    assert mixed.shape == (rows, repeats * KV_HEADS * SIZE)
-    wanted = defined(query, key, value, visible).flatten(1)
-    torch.testing.assert_close(mixed.double(), wanted, rtol=0.0, atol=2e-6)
+    made = choose(CPU, torch.float32, SIZE, (window,))
+    assert made.prefix is None and differs(made, rows, prefix, repeats, torch.float32, window) < 1.4e-6
+
+
+@pytest.mark.parametrize("dtype", BOUNDS, ids=str)
+@pytest.mark.parametrize("repeats", [1, 4, 7])
+@pytest.mark.parametrize("name", ON_CPU)
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")  # which lacks logarithms on a CPU
+def test_two_parts_against_the_definition(
+    name: str, repeats: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cut in the wrong place counts a key twice or not at all; a logarithm to another base weighs the parts wrong."""
+    monkeypatch.setenv(kernels.VARIABLE, name)
+    made = choose(CPU, dtype, SIZE, (None,))
+    assert made.prefix is not None and made.prefix.name in made.name
+    for prefix in (0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 1000, 5000):
+        for rows in (1, 2, 7, 128):
+            assert differs(made, rows, prefix, repeats, dtype) < BOUNDS[dtype], (prefix, rows)
+
+
+class OnCuda:
+    """What CUDA's kernels take and give, in plain arithmetic: shapes, orders, paddings and what they refuse."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def flash(self, query: Any, key: Any, value: Any, *rest: Any, **options: Any) -> tuple[Any, ...]:
+        """Torch's own flash kernel: half precision, no bias, and no sensible answer without keys."""
+        self.calls.append("torch-flash")
+        assert query.dtype in (torch.bfloat16, torch.float16) and key.shape[2] > 0 and not rest and not options
+        assert query.stride(-1) == key.stride(-1) == 1 and query.shape[1] == key.shape[1]
+        mixed, total = plain(query, key, value, None)
+        nothing = torch.empty(0)
+        return mixed.to(query.dtype), total, nothing, nothing, 0, 0, nothing, nothing, nothing
+
+    def efficient(self, query: Any, key: Any, value: Any, bias: Any, logarithms: bool, *rest: Any) -> tuple[Any, ...]:
+        """Torch's memory-efficient kernel: a bias of four dimensions with aligned rows, logarithms padded to 32."""
+        self.calls.append("efficient")
+        assert logarithms and not any(rest) and query.dtype != torch.float64 and key.shape[2] > 0
+        if bias is not None:
+            assert bias.shape == (*query.shape[:3], key.shape[2]) and bias.dtype == query.dtype
+            assert bias.stride(-1) == 1 and all(stride % 16 == 0 for stride in bias.stride()[:3])
+            bias = bias[0, 0]
+        mixed, total = plain(query, key, value, bias)
+        padded = torch.nn.functional.pad(total, (0, -total.shape[2] % 32), value=torch.inf)
+        return mixed.to(query.dtype), padded, torch.empty(0), torch.empty(0)
+
+    def with_cache(
+        self, q: Any, k_cache: Any, v_cache: Any, *, cache_seqlens: Any, return_softmax_lse: bool
+    ) -> tuple[Any, Any]:
+        """The flash-attn package: sequences before heads, and the number of keys from the device."""
+        self.calls.append("flash-attn")
+        assert return_softmax_lse and cache_seqlens.dtype == torch.int32 and cache_seqlens.shape == (1,)
+        count = int(cache_seqlens)
+        assert q.dtype in (torch.bfloat16, torch.float16) and 0 < count <= k_cache.shape[1]
+        assert q.shape[0] == k_cache.shape[0] == 1 and q.shape[2:] == k_cache.shape[2:] == v_cache.shape[2:]
+        q, k, v = (part.transpose(1, 2) for part in (q, k_cache[:, :count], v_cache[:, :count]))
+        mixed, total = plain(q, k, v, None)
+        return mixed.transpose(1, 2).to(q.dtype), total
+
+
+@pytest.fixture
+def on_cuda(monkeypatch: pytest.MonkeyPatch) -> Iterator[OnCuda]:
+    """A device like an H100 to choose kernels for, with all packages there are."""
+    made, library = OnCuda(), torch.library.Library("aten", "IMPL")
+    library.impl("_scaled_dot_product_flash_attention", made.flash, "CPU")
+    library.impl("_scaled_dot_product_efficient_attention", made.efficient, "CPU")
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
+    monkeypatch.setattr(torch.backends.cuda, "is_flash_attention_available", lambda: True)
+    monkeypatch.setattr(kernels, "version", lambda package: "2.8.3")
+    package = SimpleNamespace(flash_attn_with_kvcache=made.with_cache)
+    for module in ("flash_attn", "flash_attn_interface"):
+        monkeypatch.setitem(sys.modules, module, package)
+    yield made
+    library._destroy()
+
+
+@pytest.mark.parametrize("dtype", BOUNDS, ids=str)
+@pytest.mark.parametrize("repeats", [1, 4, 7])
+@pytest.mark.parametrize("name", ON_CUDA)
+def test_kernels_of_cuda_are_fed_and_read_rightly(
+    name: str, repeats: int, dtype: torch.dtype, on_cuda: OnCuda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a device it would be wrong text or an error that a machine without one never shows."""
+    monkeypatch.setenv(kernels.VARIABLE, name)
+    if dtype != torch.bfloat16 and (("flash" in name) or (name == "sdpa" and dtype == torch.float64)):
+        with pytest.raises(ModelError, match=f"{name} cannot run"):
+            choose(CUDA, dtype, SIZE, (None,))
+        return
+    made = choose(CUDA, dtype, SIZE, (None,))
+    for prefix in (0, 3, BLOCK, 700):
+        for rows in (1, 5, 33):
+            assert differs(made, rows, prefix, repeats, dtype) < BOUNDS[dtype], (prefix, rows)
+    assert {call for call in on_cuda.calls if call != "efficient"} <= {name.removesuffix("-3")}
+
+
+@pytest.mark.parametrize("dtype", BOUNDS, ids=str)
+def test_windows_on_cuda(dtype: torch.dtype, on_cuda: OnCuda) -> None:
+    """A rolling cache has no prefix that stays: one call with a mask, and never the one that torch would choose."""
+    made = choose(CUDA, dtype, SIZE, (9,))
+    assert made.prefix is None and "scaled_dot_product" not in made.name
+    assert all(differs(made, rows, 40, 2, dtype, 9) < BOUNDS[dtype] for rows in (1, 6))
+
+
+def test_the_first_kernel_that_runs_is_chosen(on_cuda: OnCuda, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a header names must be what runs; a device that is too old, or lacks a package, gets the next best."""
+
+    def chosen(dtype: torch.dtype = torch.bfloat16, head_dim: int = 128) -> str:
+        return choose(CUDA, dtype, head_dim, (None, 16)).name.split(" on the prefix")[0]
+
+    assert chosen() == "flash-attn 3"
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (8, 0))
+    assert chosen() == "flash-attn 2.8.3"
+    assert chosen(torch.float32) == chosen(head_dim=264) == "torch memory-efficient attention"
+    assert chosen(torch.float64) == chosen(head_dim=20) == "matrix products"
+    monkeypatch.setitem(sys.modules, "flash_attn", None)
+    assert chosen() == "torch flash attention"
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
+    assert chosen() == "torch memory-efficient attention"
+
+
+def test_an_unknown_kernel_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name with a slip in it would be measured as another kernel."""
+    monkeypatch.setenv(kernels.VARIABLE, "flash")
+    with pytest.raises(ModelError, match="SPECSCOPE_ATTENTION must be one of"):
+        choose(CPU, torch.float32, SIZE, (None,))
+    monkeypatch.setenv(kernels.VARIABLE, "masked")
+    assert choose(CPU, torch.float32, SIZE, (None,)).prefix is None
+
+
+def test_shapes_change_with_the_block_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel that meets a new shape at every step plans anew, and a captured step could never be replayed."""
+    monkeypatch.setenv(kernels.VARIABLE, "plain")
+    made, shapes = choose(CPU, torch.float32, SIZE, (None,)), list[tuple[int, ...]]()
+    assert made.prefix is not None
+
+    def tail(query: Any, key: Any, value: Any, bias: Any) -> kernels.Mixed:
+        shapes.append((*query.shape, *key.shape, *bias.shape))
+        return plain(query, key, value, bias)
+
+    watched = Kernels(made.name, made.masked, tail, made.prefix, made.alignment)
+    for prefix in (BLOCK, BLOCK + 1, 2 * BLOCK - 1, 2 * BLOCK):
+        differs(watched, 6, prefix, 2, torch.float32)
+    assert len(shapes) == 4 and len(set(shapes)) == 1
+
+
+def test_packing_copies_nothing() -> None:
+    """A copy of the queries in every layer would cost a launch each, and go unseen."""
+    query = torch.randn(5, 6, SIZE)
+    packed = pack(query, KV_HEADS)
+    assert packed.shape == (1, KV_HEADS, 15, SIZE) and packed.data_ptr() == query.data_ptr()
+    with pytest.raises(RuntimeError, match="view"):
+        pack(torch.randn(5, 8, SIZE)[:, :6], KV_HEADS)
+
+
+def test_parts_of_very_different_weight_are_merged() -> None:
+    """A difference of exponentials would be 0 / 0 here; a part that weighs nothing must add nothing."""
+    one, other = torch.full((1, 1, 3, 2), 1.0), torch.full((1, 1, 3, 2), 3.0)
+    totals = torch.tensor([[[500.0, -500.0, 0.0]]])
+    merged = merge((one, totals), (other, torch.zeros(1, 1, 3)))
+    assert merged[0, 0, :, 0].tolist() == [1.0, 3.0, 2.0]
 
 
 def test_a_row_that_sees_nothing_of_the_first_thousand_keys() -> None:
@@ -66,5 +251,11 @@ def test_a_row_that_sees_nothing_of_the_first_thousand_keys() -> None:
     visible[1, :1499] = False
     bias = torch.zeros(2, 1500).masked_fill(~visible, -torch.inf)
     views = [part.float().transpose(0, 1)[None] for part in (key, value)]
-    mixed = attend(query.float(), views[0], views[1], bias)
-    torch.testing.assert_close(mixed.double(), defined(query, key, value, visible).flatten(1), rtol=0.0, atol=2e-6)
+    masked = choose(CPU, torch.float32, SIZE, (None,)).masked
+    mixed = masked(pack(query.float(), KV_HEADS), *views, bias).transpose(1, 2)[0]
+    torch.testing.assert_close(mixed.double(), defined(query, key, value, visible), rtol=0.0, atol=2e-6)
+
+
+def test_every_kernel_is_tested() -> None:
+    """One that stands in no test has been compared with nothing."""
+    assert {*ON_CPU, *ON_CUDA} == {*PREFIXES}

@@ -15,7 +15,6 @@ import pytest
 import torch
 
 from decoding.model.decoder import Decoder
-from decoding.model.native_layers import NativeInputs
 from decoding.native import build, products, summaries
 from decoding.tree import path_to
 from tests.families import ALL, needs_compiler, tiny
@@ -39,8 +38,8 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
 @pytest.mark.parametrize("name", ALL)
 def test_models_whose_sizes_are_whole_vectors_are_run_by_it(name: str) -> None:
     """Were none of them suited, all tests here would be of torch."""
-    assert (Decoder.from_transformers(tiny(name)).inputs is NativeInputs) == (name != "llama-wide-heads")
-    assert Decoder.from_transformers(tiny(name), torch.float64).inputs is not NativeInputs
+    assert Decoder.from_transformers(tiny(name)).compiled == (name != "llama-wide-heads")
+    assert not Decoder.from_transformers(tiny(name), torch.float64).compiled
 
 
 @needs_compiler
@@ -152,7 +151,7 @@ def test_a_compiler_that_fails_leaves_torch(fresh: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv("CXX", compiler(fresh / "c++", script))
     assert build.library() is None
     decoder = Decoder.from_transformers(tiny("llama"))
-    assert decoder.inputs is not NativeInputs
+    assert not decoder.compiled
     assert decoder.open(64, 32).read(text(20), chain(20)).logits.isfinite().all()
 
 

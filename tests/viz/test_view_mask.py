@@ -11,8 +11,9 @@ import pytest
 import torch
 
 from decoding import tree
+from decoding.model.attention import Attention
 from decoding.model.cache import Cache
-from decoding.model.forward_inputs import _span
+from decoding.model.kernels import choose
 from decoding.trace.cache_slots import chunks
 from decoding.types import Header, Role, Step
 from tests.viz.engines import RUNS, drawn, plain, run_state
@@ -30,10 +31,12 @@ Seen = npt.NDArray[np.bool_]
 def engine_mask(header: Header, step: Step) -> Seen:
     """Row by row what the engine's own builder lets every unread token and every node see: places, then nodes."""
     length, parents = step.start - 1 - step.pending, tree.after_chain(step.pending, step.parents)
-    cache = Cache(1, 1, 2, 4096, len(parents), None, torch.device("cpu"), torch.float32)
+    cpu, dtype = torch.device("cpu"), torch.float32
+    cache = Cache(1, 1, 2, 4096, len(parents), None, cpu, dtype)
     cache.length = length
     first = 0 if header.window is None else max(0, length - header.window + 1)
-    bias = _span(cache, length, parents, header.window, 1).bias
+    attention = Attention(choose(cpu, dtype, 2, (header.window,)), 1, cpu, dtype)
+    bias = attention.masked(cache, length, parents, header.window).bias
     shape = (len(parents), length - first + len(parents))
     seen = np.ones(shape, dtype=np.bool_) if bias is None else bias.numpy() == 0
     return np.concatenate((np.zeros((len(parents), first), dtype=np.bool_), seen), axis=1)

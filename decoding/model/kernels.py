@@ -1,0 +1,196 @@
+"""Attention kernels, chosen by name once for a model.
+
+Torch's own choice is never asked on CUDA: it begins with cuDNN on some devices, which plans anew for every new length.
+Most kernels here return, beside the mixed values, the logarithm of the sum that their softmax divides by. With it,
+parts of a text that were attended to one by one are put together.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any
+
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+
+from ..errors import ModelError
+
+# Queries (1, kv_heads, N, D), keys and values (1, kv_heads, P, D), and a bias (N, P) in the query's dtype or None; the
+# mixed values (1, kv_heads, N, D) come back in that dtype or a wider one.
+Masked = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None], torch.Tensor]
+Mixed = tuple[
+    torch.Tensor, torch.Tensor
+]  # mixed values, and the logarithms (1, kv_heads, N): natural, float32 or wider
+Tail = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None], Mixed]
+# Without a bias; the last argument is the number of keys, (1,) int32 on the device.
+Attend = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], Mixed]
+
+VARIABLE = "SPECSCOPE_ATTENTION"  # names the prefix's kernel, one of `PREFIXES`, or "masked" for none
+_HALF = (torch.bfloat16, torch.float16)
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """The kernel for the part of a text that all rows of a step see."""
+
+    name: str
+    attend: Attend
+    whole: bool = False  # whether it takes every slot of the cache, and reads the number of keys on the device
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """The kernels of one model."""
+
+    name: str  # in words, shown to the user
+    masked: Masked  # for all that a step sees
+    tail: Tail  # for the end of it
+    prefix: Prefix | None  # for what stands in front of that end; None: all goes through `masked`
+    alignment: int  # numbers: rows of a bias begin at multiples of it
+
+
+def choose(device: torch.device, dtype: torch.dtype, head_dim: int, windows: tuple[int | None, ...]) -> Kernels:
+    """The kernels for layers with these windows; ModelError if the environment names one that cannot run here."""
+    asked = os.environ.get(VARIABLE, "")
+    if asked not in ("", "masked", *PREFIXES):
+        raise ModelError(f"{VARIABLE} must be one of {', '.join(PREFIXES)} and masked, not {asked[:40]!r}")
+    masked, tail, name = _bases(device, dtype, head_dim)
+    alignment = 1 if tail is plain else 16
+    # A rolling cache has no prefix that stays, and on a CPU one call is as fast.
+    if None not in windows or asked == "masked" or (device.type == "cpu" and not asked):
+        return Kernels(f"{name}, query heads packed", masked, tail, None, alignment)
+    for prefix in (PREFIXES[each](device, dtype, head_dim) for each in ([asked] if asked else PREFERRED)):
+        if prefix is not None:
+            name = f"{prefix.name} on the prefix, {name} on the rest"
+            return Kernels(f"{name}, query heads packed", masked, tail, prefix, alignment)
+    raise ModelError(f"{asked} cannot run {dtype} with heads of {head_dim} on {device} here: leave {VARIABLE} out")
+
+
+def _bases(device: torch.device, dtype: torch.dtype, head_dim: int) -> tuple[Masked, Tail, str]:
+    if device.type == "cpu":
+        return _by_torch, plain, "torch scaled_dot_product_attention"
+    if efficient_runs(dtype, head_dim):
+        return lambda *inputs: efficient(*inputs)[0], efficient, "torch memory-efficient attention"
+    return lambda *inputs: plain(*inputs)[0], plain, "matrix products"
+
+
+def _by_torch(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    return scaled_dot_product_attention(query, key, value, attn_mask=bias)
+
+
+def plain(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: torch.Tensor | None) -> Mixed:
+    """The definition, in float32, or float64 for float64."""
+    wide = torch.float64 if query.dtype == torch.float64 else torch.float32
+    scores = torch.matmul(query.to(wide), key.to(wide).mT) * query.shape[-1] ** -0.5
+    if bias is not None:
+        scores = scores + bias
+    total = scores.logsumexp(-1)
+    return torch.matmul((scores - total[..., None]).exp(), value.to(wide)), total
+
+
+def efficient_runs(dtype: torch.dtype, head_dim: int) -> bool:
+    """Whether torch's memory-efficient kernel takes such queries."""
+    return dtype in (*_HALF, torch.float32) and head_dim * dtype.itemsize % 16 == 0
+
+
+def efficient(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: torch.Tensor | None) -> Mixed:
+    """Torch's memory-efficient kernel for CUDA: takes a bias and float32, does not split over the keys."""
+    _, heads, rows, _ = query.shape
+    shared = None if bias is None else bias.expand(1, heads, rows, -1)
+    mixed, total, *_ = torch.ops.aten._scaled_dot_product_efficient_attention(query, key, value, shared, True)
+    return mixed, total[..., :rows]  # the kernel pads them to a multiple of 32
+
+
+def _plain(device: torch.device, dtype: torch.dtype, head_dim: int) -> Prefix:
+    return Prefix("matrix products", lambda query, key, value, length: plain(query, key, value, None))
+
+
+def _sdpa(device: torch.device, dtype: torch.dtype, head_dim: int) -> Prefix | None:
+    if device.type == "cpu":
+        flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+        return Prefix("torch flash attention for CPUs", lambda query, key, value, length: flash(query, key, value))
+    if not efficient_runs(dtype, head_dim):
+        return None
+    return Prefix(
+        "torch memory-efficient attention", lambda query, key, value, length: efficient(query, key, value, None)
+    )
+
+
+def _flash_runs(device: torch.device, dtype: torch.dtype, head_dim: int) -> bool:
+    """Whether a device and the sizes are such that flash kernels can run, in whichever package they come."""
+    if device.type != "cuda" or dtype not in _HALF or head_dim % 8 or head_dim > 256:
+        return False
+    return torch.cuda.get_device_capability(device) >= (8, 0)
+
+
+def _torch_flash(device: torch.device, dtype: torch.dtype, head_dim: int) -> Prefix | None:
+    if not _flash_runs(device, dtype, head_dim) or not torch.backends.cuda.is_flash_attention_available():
+        return None
+
+    def attend(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, length: torch.Tensor) -> Mixed:
+        mixed, total, *_ = torch.ops.aten._scaled_dot_product_flash_attention(query, key, value)
+        return mixed, total
+
+    return Prefix("torch flash attention", attend)
+
+
+def _flash_attn(device: torch.device, dtype: torch.dtype, head_dim: int) -> Prefix | None:
+    found = _imported("flash_attn") if _flash_runs(device, dtype, head_dim) else None
+    return None if found is None else Prefix(f"flash-attn {version('flash-attn')}", _with_cache(found), whole=True)
+
+
+def _flash_attn_3(device: torch.device, dtype: torch.dtype, head_dim: int) -> Prefix | None:
+    if not _flash_runs(device, dtype, head_dim) or torch.cuda.get_device_capability(device)[0] != 9:
+        return None
+    found = _imported("flash_attn_interface")
+    return None if found is None else Prefix("flash-attn 3", _with_cache(found), whole=True)
+
+
+def _imported(module: str) -> Any:
+    try:
+        return import_module(module)
+    except (ImportError, OSError, RuntimeError):  # not installed, or built for another torch
+        return None
+
+
+def _with_cache(module: Any) -> Attend:
+    """The function of both flash-attn packages that splits over the keys, and reads their number on the device."""
+
+    def attend(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, length: torch.Tensor) -> Mixed:
+        query, key, value = query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
+        found = module.flash_attn_with_kvcache(query, key, value, cache_seqlens=length, return_softmax_lse=True)
+        return found[0].transpose(1, 2), found[1]
+
+    return attend
+
+
+def _flex(device: torch.device, dtype: torch.dtype, head_dim: int) -> Prefix | None:
+    try:
+        from torch.nn.attention.flex_attention import AuxRequest, flex_attention
+    except ImportError:  # a torch that has no such request yet
+        return None
+    if dtype == torch.float64 and device.type != "cpu":
+        return None
+    # What is compiled for a CPU returns no logarithms.
+    run: Any = flex_attention if device.type == "cpu" else torch.compile(flex_attention)
+
+    def attend(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, length: torch.Tensor) -> Mixed:
+        mixed, more = run(query, key, value, return_aux=AuxRequest(lse=True))
+        return mixed, more.lse
+
+    return Prefix("torch FlexAttention", attend)
+
+
+PREFIXES: dict[str, Callable[[torch.device, torch.dtype, int], Prefix | None]] = {
+    "flash-attn-3": _flash_attn_3,
+    "flash-attn": _flash_attn,
+    "torch-flash": _torch_flash,
+    "flex": _flex,
+    "sdpa": _sdpa,
+    "plain": _plain,
+}
+PREFERRED = ("flash-attn-3", "flash-attn", "torch-flash", "sdpa", "plain")  # the first that runs is taken
