@@ -19,8 +19,9 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from .sampling import Draws, draw
-from .tree import path_to
+from .model.upload import upload
+from .sampling import Draws, draw, draw_rows
+from .tree import depths, path_to
 from .types import Draft, Role
 
 Choose = Callable[[int, int, Sequence[int]], int]  # (node, its depth, its children) -> the token that follows
@@ -60,10 +61,43 @@ def sampled(draft: Draft, probabilities: Callable[[int], torch.Tensor], draws: D
             token = draft.tokens[child]
             if draws.fresh() * float(q[token]) < float(p[token]):
                 return token
-            p = residual(p, q)
+            p = residual(p, q.to(p.device))  # a drafter may work on a device of its own
         return draw(p, draws.at(position + depth))
 
     return choose
+
+
+def sampled_at_once(draft: Draft, p: torch.Tensor, draws: Draws, position: int) -> Choose:  # (T, V)
+    """The same choices, all prepared at once: a device is waited for twice, and once more where a guess is rejected."""
+    drawn = draw_rows(p, [draws.at(position + depth) for depth in depths(draft.parents)])
+    shares = _shares(draft, p)
+
+    def choose(node: int, depth: int, children: Sequence[int]) -> int:
+        left: torch.Tensor | None = None  # of p, once a guess was rejected
+        for child in children:
+            q = draft.q[child] if draft.q is not None else None
+            if q is None:
+                continue
+            token, q = draft.tokens[child], q.to(p.device)
+            ours, theirs = shares[child] if left is None else torch.stack((left[token], q[token])).tolist()
+            if draws.fresh() * theirs < ours:
+                return token
+            left = residual(p[node] if left is None else left, q)
+        return drawn[node] if left is None else draw(left, draws.at(position + depth))
+
+    return choose
+
+
+def _shares(draft: Draft, p: torch.Tensor) -> dict[int, tuple[float, float]]:  # (T, V)
+    """p and q of the token of every node that was sampled."""
+    sampled = {node: q for node, q in enumerate(draft.q or ()) if q is not None}
+    if not sampled:
+        return {}
+    tokens = [draft.tokens[node] for node in sampled]
+    theirs = torch.stack([q[token] for q, token in zip(sampled.values(), tokens, strict=True)]).to(p.device)
+    nodes = upload(torch.tensor([[draft.parents[node] for node in sampled], tokens]), p.device)
+    pairs = torch.stack((p[nodes[0], nodes[1]], theirs), 1).tolist()
+    return {node: (ours, other) for node, (ours, other) in zip(sampled, pairs, strict=True)}
 
 
 def typical(
@@ -87,8 +121,9 @@ def typical(
         p = probabilities(inner)
         least = (delta * torch.exp(-torch.special.entr(p).sum(-1))).clamp_max(epsilon)
         place = {node: row for row, node in enumerate(inner)}
-        rows = [place[draft.parents[node]] for node in guesses]
-        shares = p[rows, [draft.tokens[node] for node in guesses]]
+        above_and_tokens = [[place[draft.parents[node]], draft.tokens[node]] for node in guesses]
+        rows, tokens = upload(torch.tensor(above_and_tokens).T.contiguous(), p.device)
+        shares = p[rows, tokens]
         passes = (shares > least[rows]).to(shares)
         # One wait for the device, whatever is accepted.
         for node, share, passed in zip(guesses, *torch.stack((shares, passes)).tolist(), strict=True):
@@ -105,4 +140,4 @@ def residual(p: torch.Tensor, q: torch.Tensor) -> torch.Tensor:  # (V,), (V,) ->
     """The distribution of the next try after a guess from q was rejected; p itself where rounding leaves no mass."""
     left = (p / p.sum() - q).clamp_min(0.0)
     mass = left.sum()
-    return left / mass if float(mass) > 0.0 else p
+    return torch.where(mass > 0.0, left / mass, p)

@@ -20,6 +20,7 @@ from .methods import Context
 from .model.seam import Seam
 from .model.session import ExitSession, Model, Session
 from .model.tree_reader import TreeReader
+from .model.upload import upload
 from .request import Request
 from .sampling import Sampler, likeliest
 from .stops import Stops
@@ -101,15 +102,21 @@ class Loop:
         sampler, argmax = self._sampler, likeliest(logits)
         position, thresholds = len(self._text) - len(self._request.prompt), self._request.params.typical
 
-        def p(nodes: Any) -> torch.Tensor:  # of one node or several
-            return sampler.probabilities(logits[nodes])
+        def p(node: int) -> torch.Tensor:  # (V,)
+            return sampler.probabilities(logits[node])
+
+        def p_of(nodes: list[int]) -> torch.Tensor:  # (n, V)
+            return sampler.probabilities(logits.index_select(0, upload(torch.tensor(nodes), logits.device)))
 
         if sampler.sampling.greedy:
             path, emitted = accept.walk(draft, accept.greedy(argmax))
         elif thresholds is not None:
-            path, emitted = accept.typical(draft, p, sampler.draws, position, *thresholds)
-        else:
+            path, emitted = accept.typical(draft, p_of, sampler.draws, position, *thresholds)
+        elif self._device.type == "cpu":
             path, emitted = accept.walk(draft, accept.sampled(draft, p, sampler.draws, position))
+        else:
+            every = sampler.probabilities(logits)
+            path, emitted = accept.walk(draft, accept.sampled_at_once(draft, every, sampler.draws, position))
         return Verdict(path, emitted, tuple(argmax), hidden[path[-1]] if "hidden" in self._method.needs else None)
 
     def _columns(self, draft: Draft, verdict: Verdict, logits: torch.Tensor) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from .errors import ModelError
+from .model.upload import upload
 from .native.summaries import PIECE, summarize, summarizes
 from .params import Params, param
 from .tree import paths
@@ -87,17 +88,18 @@ class Sampler:
     def extend(self, tokens: Iterable[int]) -> None:
         """Note committed tokens, which the repetition penalty counts."""
         if self._penalised:
-            self._seen[list(tokens)] = True
+            places = upload(torch.tensor(list(tokens), dtype=torch.long), self._seen.device)
+            self._seen.index_fill_(0, places, True)
 
     def penalise(self, logits: torch.Tensor, paths: Sequence[Sequence[int]]) -> torch.Tensor:  # (T, V)
         """Apply the repetition penalty; `paths[i]` holds the tokens behind the text on row i's own path."""
         if not self._penalised:
             return logits
-        seen = self._seen.expand(logits.shape[0], -1)
+        seen = self._seen.to(logits.device).expand(logits.shape[0], -1)  # a drafter's device may be another one
         if any(paths):
-            seen = seen.clone()
-            for row, path in enumerate(paths):
-                seen[row, list(path)] = True
+            seen, width = seen.clone(memory_format=torch.contiguous_format), seen.shape[1]
+            places = torch.tensor([row * width + token for row, path in enumerate(paths) for token in path])
+            seen.view(-1).index_fill_(0, upload(places, seen.device), True)
         penalty = self.sampling.repetition_penalty
         return torch.where(seen, torch.where(logits < 0, logits * penalty, logits / penalty), logits)
 
@@ -166,7 +168,8 @@ class Outlook:
         self.best, self._largest, self._totals = _summarized(scores, count, self._scale)
 
     def at(self, nodes: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:  # of one shape, which the result has
-        """The probabilities of tokens at nodes."""
+        """The probabilities of tokens at nodes; a drafter's tokens may come from a device of its own."""
+        nodes, tokens = nodes.to(self._scores.device), tokens.to(self._scores.device)
         wide = self._scores[nodes, tokens].to(self._largest.dtype)
         return ((wide - self._largest[nodes]) * self._scale).exp() / self._totals[nodes]
 
@@ -222,6 +225,8 @@ def ranked(rows: torch.Tensor, count: int) -> torch.Tensor:  # (R, V) -> (R, cou
     if summarizes(rows) and (read := summarize(rows, count)) is not None:
         return read[0]
     rows = rows.float()
+    if rows.device.type != "cpu":
+        return _ranked_ties(rows, count)  # whether there are ties, the host would have to wait for
     values, ids = rows.topk(min(count + _SPARE, rows.shape[-1]))
     tied = (values[:, 1:] == values[:, :-1])[:, :count].any(-1).nonzero()[:, 0]
     if len(tied):
@@ -237,7 +242,7 @@ def ranked(rows: torch.Tensor, count: int) -> torch.Tensor:  # (R, V) -> (R, cou
 
 
 def _ranked_ties(rows: torch.Tensor, count: int) -> torch.Tensor:
-    """The same for all rows, at ten times the cost."""
+    """The same for all rows, on a CPU at ten times the cost."""
     size = rows.shape[-1]
     bits = (rows + 0.0).view(torch.int32)  # adding zero makes minus zero equal to it
     # The bits of floats are ordered as they are, those of negative ones backwards; an id makes every key different.
@@ -248,6 +253,8 @@ def _ranked_ties(rows: torch.Tensor, count: int) -> torch.Tensor:
 
 def draw(probabilities: torch.Tensor, uniform: float) -> int:  # (V,), need not sum to one
     """The token at which the running sum passes `uniform` of the total: never one of probability zero."""
+    if probabilities.device.type != "cpu":
+        return draw_rows(probabilities[None], [uniform])[0]
     running = probabilities.cumsum(0, dtype=torch.float64)
     total = float(running[-1])
     if not 0.0 < total < float("inf"):
@@ -257,3 +264,16 @@ def draw(probabilities: torch.Tensor, uniform: float) -> int:  # (V,), need not 
     if token < len(probabilities):
         return token
     return int(probabilities.nonzero()[-1])  # rounding put the goal at the very end
+
+
+def draw_rows(probabilities: torch.Tensor, uniforms: Sequence[float]) -> list[int]:  # (R, V)
+    """A token of every row, with one wait for the device, where `draw` would look at numbers one by one."""
+    running = probabilities.cumsum(-1, dtype=torch.float64)
+    totals = running[:, -1:].contiguous()
+    goals = totals * upload(torch.tensor(uniforms, dtype=torch.float64)[:, None], totals.device)
+    # Rounding may put a goal at the very end, behind every token: then it is the last one that adds to the sum.
+    tokens = torch.minimum(torch.searchsorted(running, goals, right=True), torch.searchsorted(running, totals))
+    drawn, sums = torch.cat((tokens.double(), totals), 1).T.tolist()
+    if not all(0.0 < total < float("inf") for total in sums):
+        raise ModelError(_NOT_A_NUMBER)
+    return [int(token) for token in drawn]

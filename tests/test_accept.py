@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decoding.accept import greedy, residual, sampled, typical, walk
+from decoding.accept import greedy, residual, sampled, sampled_at_once, typical, walk
 from decoding.sampling import Draws
-from decoding.tree import Builder, check, depths, path_to
+from decoding.tree import Builder, check, depths, path_to, paths
 from decoding.types import Draft, Role
 
 WORDS = 4
@@ -30,6 +32,11 @@ def drafts(draw: st.DrawFn, explore: bool = True) -> Draft:
 
 
 answers = st.lists(st.integers(0, WORDS - 1), min_size=21, max_size=21)
+
+
+def noise(seed: int, way: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """Numbers that depend on the way to a node."""
+    return np.random.default_rng([seed, len(way), *way]).normal(size=WORDS)
 
 
 def by_depth(wishes: Sequence[int]) -> Any:
@@ -60,6 +67,21 @@ def test_the_order_of_siblings_does_not_matter(draft: Draft, wishes: list[int], 
     for node in order:
         moved.add(draft.tokens[node], place[draft.parents[node]], "toy", draft.roles[node])
     assert walk(moved.draft(), by_depth(wishes))[1] == walk(draft, by_depth(wishes))[1]
+
+
+@given(drafts(), st.integers(0, 2**32), st.sets(st.integers(0, 20)))
+def test_choices_prepared_at_once_are_those_made_one_by_one(draft: Draft, seed: int, guessed: set[int]) -> None:
+    """On a device a method would write another text than on a CPU, or another distribution."""
+    source = torch.Generator().manual_seed(seed)
+    size = len(draft.tokens)
+    q = torch.softmax(2.0 * torch.randn(size, WORDS, generator=source), -1)
+    ways = [tuple(way) for way in paths(draft.parents, draft.tokens)]  # equal ones lead to one place in the text
+    p = torch.stack([torch.softmax(2.0 * torch.from_numpy(noise(seed, way)), -1).float() for way in ways])
+    draft = replace(draft, q=tuple(q[node] if node in guessed else None for node in range(size)))
+    one, other = Draws(seed), Draws(seed)
+    expected = walk(draft, sampled(draft, lambda node: p[node], one, 3))
+    assert walk(draft, sampled_at_once(draft, p, other, 3)) == expected
+    assert one.fresh() == other.fresh(), "the same numbers were used up"
 
 
 @given(drafts(explore=False), drafts(), answers)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decoding.errors import ModelError, ParamError
-from decoding.sampling import Draws, Sampler, Sampling, draw, largest_probability, likeliest, ranked
+from decoding.sampling import Draws, Sampler, Sampling, draw, draw_rows, largest_probability, likeliest, ranked
 
 CPU = torch.device("cpu")
 WORDS, ROWS = 29, 40
@@ -138,8 +138,11 @@ def test_a_draw_is_never_impossible(values: list[float], uniform: float, single:
     if not p.sum() > 0:
         with pytest.raises(ModelError, match="not a number"):
             draw(p, uniform)
+        with pytest.raises(ModelError, match="not a number"):
+            draw_rows(p[None], [uniform])
         return
     assert p[draw(p, uniform)] > 0
+    assert draw_rows(torch.stack((p, p)), [uniform, 0.5]) == [draw(p, uniform), draw(p, 0.5)]
 
 
 def test_draws_invert_the_running_sum() -> None:
