@@ -1,0 +1,126 @@
+"""CUDA devices that are pretended: tensors have shapes, dtypes and devices, and no numbers.
+
+Torch's fake tensors refuse what mixes devices or does not fit in shape. `Pretended` stands above them, answers what the
+host asks for with numbers of its own, and counts how often it asks: every time, a real host would wait for the device.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import random
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+_aten = torch.ops.aten
+_COPIES = (_aten._to_copy.default, _aten.copy_.default)
+_INDEXED = (_aten.index.Tensor, _aten.index_put_.default)
+_CUDA, _META = 1, 14  # c10::DeviceType
+
+
+class Pretended(TorchDispatchMode):
+    """Counts the host's waits, and answers them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits, self._random = 0, random.Random(0)
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run one operation on fake tensors."""
+        kwargs = kwargs or {}
+        if function.namespace == "aten" and function._can_decompose():
+            with self:  # inference mode leaves them whole
+                return function.decompose(*args, **kwargs)
+        if function is _aten._local_scalar_dense.default:
+            return self.number(args[0]) if args[0].constant is None else args[0].constant.item()
+        if function is _aten._pin_memory.default:
+            pinned = args[0].clone()
+            pinned.is_in_pinned_memory = True
+            return pinned
+        if function in _INDEXED:
+            at = [index.device for index in args[1] if index is not None]
+            self.waits += args[0].device.type == "cuda" and any(each.type == "cpu" for each in at)
+        found = function(*args, **kwargs)
+        if function in _COPIES:
+            source = args[1] if function is _aten.copy_.default else args[0]
+            self._copied(source, found, kwargs.get("non_blocking") or args[2:3] == (True,))
+        return found
+
+    def _copied(self, source: torch.Tensor, target: torch.Tensor, queued: bool) -> None:
+        """Between host and device only copies out of pinned memory are queued, and then only where it is asked for."""
+        between = {source.device.type, target.device.type} == {"cpu", "cuda"}
+        pinned = getattr(source, "is_in_pinned_memory", False)
+        self.waits += between and not (queued and pinned)
+
+    def number(self, of: torch.Tensor) -> float | int | bool:
+        """What a tensor of one number holds."""
+        self.waits += of.device.type == "cuda"
+        return self._made(of.dtype)
+
+    def numbers(self, of: torch.Tensor) -> Any:
+        """What a tensor holds, as lists. Whole numbers in two rows are choices, and flags that nothing is wrong."""
+        self.waits += of.device.type == "cuda"
+        if of.dim() == 2 and len(of) == 2 and of.dtype == torch.long:
+            return [[self._made(of.dtype) for _ in range(of.shape[1])], [0] * of.shape[1]]
+
+        def lists(shape: tuple[int, ...]) -> Any:
+            return [lists(shape[1:]) for _ in range(shape[0])] if shape else self._made(of.dtype)
+
+        return lists(tuple(of.shape))
+
+    def _made(self, dtype: torch.dtype) -> float | int | bool:
+        """Few tokens, so that guesses are right now and then; shares that accept and that reject."""
+        if dtype.is_floating_point:
+            return self._random.choice((0.1, 0.5, 0.9))
+        return False if dtype == torch.bool else self._random.randrange(2)
+
+
+class _Event:
+    """An event that passes at once."""
+
+    def __init__(self, *, enable_timing: bool) -> None: ...
+
+    def record(self, stream: Any) -> None:
+        """Do nothing."""
+
+    def elapsed_time(self, end: Any) -> float:
+        """Milliseconds."""
+        return 0.5
+
+
+@contextmanager
+def pretended(monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int] = (9, 0)) -> Iterator[Pretended]:
+    """Devices of that compute capability, as many as are named."""
+    monkeypatch.setattr(torch.cuda, "Event", _Event)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: None)
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    monkeypatch.setattr(torch.backends.cuda, "is_flash_attention_available", lambda: True)
+    with ExitStack() as stack:
+        stack.enter_context(_device_guard())
+        stack.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
+        device = stack.enter_context(Pretended())
+        monkeypatch.setattr(
+            FakeTensor,
+            "tolist",
+            lambda tensor: device.numbers(tensor) if tensor.constant is None else tensor.constant.tolist(),
+        )
+        yield device
+
+
+@contextmanager
+def _device_guard() -> Iterator[None]:
+    """Let a build of torch without CUDA index such tensors: the guard of meta tensors, which does nothing, is lent."""
+    library = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libc10.so"))
+    guards = (ctypes.c_void_p * (_META + 1)).in_dll(library, "_ZN3c104impl26device_guard_impl_registryE")
+    own = guards[_CUDA]
+    guards[_CUDA] = own or guards[_META]
+    try:
+        yield
+    finally:
+        guards[_CUDA] = own

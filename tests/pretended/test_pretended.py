@@ -1,0 +1,184 @@
+"""Steps of every method on pretended CUDA devices: `pytest -m pretended`.
+
+A tensor on the wrong device, a shape that does not fit, or an operation whose result's size only the device knows
+raises here as it would there. How often the host waits in a step is held to what it is at present.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+
+from decoding.codec import Codec
+from decoding.engine import Engine
+from decoding.methods import METHODS
+from decoding.model.decoder import Decoder
+from decoding.model.rope import Rope
+from decoding.model.weights import assemble
+from decoding.parts import Parts
+from decoding.parts.adapter import Adapter, AdapterConfig
+from decoding.parts.heads import Heads, HeadWeights
+from tests.families import machine, tiny
+from tests.pretended.device import Pretended, pretended
+
+pytestmark = pytest.mark.pretended
+PARAMS: dict[str, dict[str, Any]] = {
+    "lookahead": {"W": 5, "N": 4, "G": 5},
+    "draft_model": {"gamma": 3},
+    "kangaroo": {"gamma": 3, "eta": 0.0},
+}
+PROMPT = [1, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0]
+GREEDY, SAMPLED = {"temperature": 0.0}, {"temperature": 1.0, "seed": 1}
+# Host waits of a step behind the prompt, at most: greedy, and sampling. One for the target's choices, and one for what
+# it draws; then one for every token that a drafter writes, or for the heads' guesses. The goal is one for each method.
+WAITS = {
+    "autoregressive": (1, 2),
+    "jacobi": (1, 2),
+    "lookahead": (1, 2),
+    "draft_model": (4, 8),  # where guesses were sampled, one for their shares, and one for each rejection
+    "prompt_lookup": (1, 2),
+    "ngrammys": (1, 2),
+    "medusa": (2, 3),
+    "kangaroo": (4, 8),
+    "ouroboros": (4, 16),
+    "rest": (1, 2),
+}
+
+
+class Made:
+    """Everything that is made of real numbers, before devices are pretended."""
+
+    def __init__(self, family: str, dtype: torch.dtype) -> None:
+        self.model, self.dtype = tiny(family), dtype
+        real = machine(family)
+        assert isinstance(real.model, Decoder)
+        self.shape, self.card = real.model.shape, replace(real.model.card, pass_bytes=None)
+        self.parts = {name: real.part(name) for name in ("tables", "datastore")}
+        self._ropes = {at: Rope(self.model.config, self.shape, torch.device("cuda", at), dtype) for at in (0, 1)}
+
+    def decoder(self, at: int) -> Decoder:
+        """A decoder on the device of that number, its weights pretended."""
+        shape, sizes = self.shape, dict(self.shape.tensors(tied=False))
+        weights = assemble(shape, lambda name: self.empty(*sizes[name], at=at), False, lambda share: None)
+        return Decoder(shape, weights, self._ropes[at], self.card)
+
+    def empty(self, *size: int, at: int = 0) -> torch.Tensor:
+        """A tensor without numbers."""
+        return torch.empty(size, device=torch.device("cuda", at), dtype=self.dtype)
+
+    def engine(self, drafter_at: int = 0) -> Engine:
+        """An engine with everything that a method may need."""
+        target, hidden, vocabulary = self.decoder(0), self.shape.hidden, self.shape.vocabulary
+        heads = HeadWeights(
+            self.empty(1, 3, hidden, hidden), self.empty(1, 3, hidden), self.empty(1, vocabulary, hidden), (1,)
+        )
+        config = AdapterConfig.fit(self.shape, 1)
+        weights = {name: self.empty(*size) for name, size in config.tensors(hidden, vocabulary).items()}
+        parts = {
+            **{name: lambda progress, part=part: part for name, part in self.parts.items()},
+            "medusa": lambda progress: Heads(heads, target.head, "pretended"),
+            "kangaroo": lambda progress: Adapter(config, weights, target),
+        }
+        return Engine(target, Codec(), self.decoder(drafter_at), Parts(parts))
+
+
+def waits(device: Pretended, engine: Engine, method: str, sampling: dict[str, Any], **options: Any) -> int:
+    """The most waits of a step behind the prompt."""
+    counts, options = [], {"max_new_tokens": 24, "end_tokens": (), "prefill_chunk": 4, **options}
+    before = device.waits
+    for step in engine.decode(PROMPT, method, PARAMS.get(method), sampling, **options):
+        if step.pending == 0 and step.index > 0:
+            counts.append(device.waits - before)
+        before = device.waits
+    assert len(counts) > 1
+    return max(counts)
+
+
+@pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampling"])
+@pytest.mark.parametrize("method", METHODS)
+def test_steps_wait_no_more_often_than_they_did(
+    method: str, sampling: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every wait leaves the device idle until the host has launched what comes behind it."""
+    made = Made("mistral-full", torch.bfloat16)
+    with pretended(monkeypatch) as device:
+        engine = made.engine()
+        assert engine.model.attention.startswith("torch flash attention on the prefix")
+        assert waits(device, engine, method, sampling) <= WAITS[method][sampling is SAMPLED]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("family", ["mistral", "qwen2-mixed", "qwen3", "llama-wide-heads"])
+def test_a_tree_behind_a_rolling_window(family: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slots that go round the end, some layers with a window, norms of queries and keys, one key for all heads."""
+    made = Made(family, dtype)
+    with pretended(monkeypatch) as device:
+        assert waits(device, made.engine(), "lookahead", GREEDY, max_new_tokens=60) <= 1
+
+
+@pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampling"])
+def test_a_repetition_penalty_adds_no_wait(sampling: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """It marks tokens, node by node."""
+    made = Made("mistral-full", torch.bfloat16)
+    with pretended(monkeypatch) as device:
+        found = waits(device, made.engine(), "lookahead", {**sampling, "repetition_penalty": 1.2})
+    assert found <= WAITS["lookahead"][sampling is SAMPLED]
+
+
+@pytest.mark.parametrize("penalty", [1.0, 1.2])
+@pytest.mark.parametrize("method", ["draft_model", "ouroboros"])
+def test_a_drafter_on_another_device(method: str, penalty: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its distributions meet the target's where a guess is rejected, where tokens are penalised, and in the record."""
+    made = Made("mistral-full", torch.bfloat16)
+    with pretended(monkeypatch) as device:
+        engine, sampling = made.engine(drafter_at=1), {**SAMPLED, "repetition_penalty": penalty}
+        assert str(engine.draft.device) == "cuda:1"  # type: ignore[union-attr]
+        waits(device, engine, method, sampling, record="full")
+
+
+def test_typical_acceptance(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It looks at all guesses together."""
+    made = Made("mistral-full", torch.bfloat16)
+    monkeypatch.setitem(PARAMS, "medusa", {"acceptance": "typical"})
+    with pretended(monkeypatch) as device:
+        assert waits(device, made.engine(), "medusa", SAMPLED) <= 4
+
+
+def test_what_a_device_would_refuse_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pretended device that lets mistakes pass proves nothing."""
+    with pretended(monkeypatch):
+        one, other = (torch.empty(4, device=f"cuda:{at}") for at in (0, 1))
+        with pytest.raises(RuntimeError, match="same device"):
+            one + other
+        with pytest.raises(RuntimeError, match="same device"):
+            one + torch.ones(4)
+        with pytest.raises(RuntimeError, match="size|dimension"):
+            one + torch.empty(5, device="cuda:0")
+        with pytest.raises(RuntimeError, match="nonzero"):  # how many there are, only the device knows
+            one.nonzero()
+
+
+def test_waits_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is not seen would make every bound hold."""
+    queued = {
+        "arithmetic": lambda x: x[1:] * 2.0 + x.new_zeros(3),
+        "out of pinned memory": lambda x: torch.ones(4).pin_memory().to(x.device, non_blocking=True),
+        "to another device": lambda x: x.to("cuda:1"),
+    }
+    waiting = {
+        "item": lambda x: x[0].item(),
+        "list": lambda x: x.tolist(),
+        "condition": lambda x: bool(x[0] > 0.0),
+        "copy to the host": lambda x: x.cpu(),
+        "copy of the host's memory": lambda x: torch.ones(4).to(x.device),
+        "made of a list": lambda x: torch.tensor([1, 2], device=x.device),
+        "index of the host": lambda x: x[torch.tensor([0, 1])],
+    }
+    with pretended(monkeypatch) as device, torch.inference_mode():
+        for name, act in {**queued, **waiting}.items():
+            before = device.waits
+            act(torch.empty(4, device="cuda"))
+            assert device.waits - before == (name in waiting), name
