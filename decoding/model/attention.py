@@ -94,7 +94,7 @@ class Attention:
     def _bias(self, width: int, before: int, parents: tuple[int, ...]) -> torch.Tensor:  # (T * repeats, width)
         """`before` keys that all rows see, then the rows themselves, then keys that none sees."""
         rows, block = len(parents), self.block(parents)
-        whole = -(-width // self.kernels.alignment) * self.kernels.alignment
+        whole = self.kernels.aligned(width)
         bias = block.new_zeros(rows, self._repeats, whole)
         bias[..., before : before + rows] = block[:, None]
         bias[..., before + rows :] = -torch.inf

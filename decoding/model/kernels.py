@@ -52,6 +52,21 @@ class Kernels:
     prefix: Prefix | None  # for what stands in front of that end; None: all goes through `masked`
     alignment: int  # numbers: rows of a bias begin at multiples of it
 
+    def aligned(self, width: int) -> int:
+        """The numbers that a row of a bias takes, with those that fill it up."""
+        return -(-width // self.alignment) * self.alignment
+
+    def attend(
+        self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, visible: torch.Tensor | None
+    ) -> torch.Tensor:
+        """`masked`, for what is visible as (..., N, P) of one matrix; None: everything."""
+        bias = None
+        if visible is not None:
+            hidden = ~visible.view(visible.shape[-2:])
+            whole = query.new_zeros(len(hidden), self.aligned(hidden.shape[1]))
+            bias = whole[:, : hidden.shape[1]].masked_fill_(hidden, -torch.inf)
+        return self.masked(query, key, value, bias)
+
 
 def choose(device: torch.device, dtype: torch.dtype, head_dim: int, windows: tuple[int | None, ...]) -> Kernels:
     """The kernels for layers with these windows; ModelError if the environment names one that cannot run here."""
@@ -72,13 +87,14 @@ def choose(device: torch.device, dtype: torch.dtype, head_dim: int, windows: tup
 
 def _bases(device: torch.device, dtype: torch.dtype, head_dim: int) -> tuple[Masked, Tail, str]:
     if device.type == "cpu":
-        return _by_torch, plain, "torch scaled_dot_product_attention"
+        return by_torch, plain, "torch scaled_dot_product_attention"
     if efficient_runs(dtype, head_dim):
         return lambda *inputs: efficient(*inputs)[0], efficient, "torch memory-efficient attention"
     return lambda *inputs: plain(*inputs)[0], plain, "matrix products"
 
 
-def _by_torch(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+def by_torch(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    """Torch's function, which chooses a kernel itself; gradients pass."""
     return scaled_dot_product_attention(query, key, value, attn_mask=bias)
 
 

@@ -16,13 +16,14 @@ from typing import Self
 
 import torch
 from torch.nn.functional import linear as multiply
-from torch.nn.functional import scaled_dot_product_attention, silu
+from torch.nn.functional import silu
 
 from ..errors import ModelError, ParamError
 from ..model.cache import Cache
 from ..model.config import Shape
 from ..model.decoder import Decoder
 from ..model.files import read_json
+from ..model.kernels import Masked, by_torch, choose
 from ..model.linear import Linear, linear
 from ..model.rope import Tables
 from ..params import Params, param, shown
@@ -154,14 +155,14 @@ def forward_rows(
 
 
 def _attend(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None, kernel: Masked = by_torch
 ) -> torch.Tensor:  # (B, T, heads, D), (B, P, kv_heads, D) twice, (T, P) or (B, T, P) -> (B, T, heads * D)
     """Attention; the query heads that share a key/value head go in as further queries of that head."""
     (batch, rows, heads, size), (_, places, kv_heads, _) = query.shape, key.shape
     packed = query.reshape(batch, rows, kv_heads, -1, size).transpose(1, 2).flatten(2, 3)  # (B, kv_heads, T * R, D)
     if mask is not None:
         mask = mask.repeat_interleave(heads // kv_heads, -2).view(-1, 1, packed.shape[2], places)
-    mixed = scaled_dot_product_attention(packed, key.transpose(1, 2), value.transpose(1, 2), attn_mask=mask)
+    mixed = kernel(packed, key.transpose(1, 2), value.transpose(1, 2), mask)
     return mixed.reshape(batch, kv_heads, rows, -1, size).transpose(1, 2).flatten(2)
 
 
@@ -178,6 +179,8 @@ class Adapter:
     ) -> None:
         self.config, self.layer, self.about = config, config.exit_layer, about
         self.device, self.dtype = model.device, model.dtype
+        cuda = self.device.type == "cuda"
+        self.kernel = choose(self.device, self.dtype, config.head_dim, ()).attend if cuda else by_torch
         with torch.inference_mode():
             own = {name: w.detach().to(self.device, self.dtype, copy=True) for name, w in weights.items()}
             self.native = native_adapter(config, own, model.shape)
@@ -248,7 +251,7 @@ class AdapterSession:
         keys, values = cache.data[0][:, None, cache.places(start, stop)]
         places = torch.arange(start, stop, device=query.device)
         mask = visible(places[first - start :], places, window) if len(query) > 1 else None  # one row sees them all
-        return _attend(query[None], keys, values, mask)[0]
+        return _attend(query[None], keys, values, mask, self._adapter.kernel)[0]
 
 
 def save_adapter(folder: str | Path, config: AdapterConfig, weights: Weights) -> None:

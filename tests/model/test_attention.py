@@ -32,7 +32,7 @@ def defined(
     out = torch.empty_like(query)
     for head in range(query.shape[1]):
         k, v = key[:, head % KV_HEADS], value[:, head % KV_HEADS]
-        scores = query[:, head] @ k.T / SIZE**0.5
+        scores = query[:, head] @ k.T / query.shape[2] ** 0.5
         out[:, head] = torch.softmax(scores.masked_fill(~visible, -torch.inf), -1) @ v
     return out
 
@@ -55,22 +55,29 @@ def visible_rows(parents: tuple[int, ...], prefix: int, window: int | None) -> t
 
 @torch.inference_mode()
 def differs(
-    made: Kernels, rows: int, prefix: int, repeats: int, dtype: torch.dtype, window: int | None = None
+    made: Kernels,
+    rows: int,
+    prefix: int,
+    repeats: int,
+    dtype: torch.dtype,
+    window: int | None = None,
+    device: torch.device = CPU,
+    size: int = SIZE,
 ) -> float:
     """The largest error of a tree's attention behind a text, in a cache whose other slots hold large numbers."""
     torch.manual_seed(rows + prefix)
     parents = random_tree(rows, rows + prefix)
-    attention = Attention(made, repeats, CPU, dtype)
-    cache = Cache(1, KV_HEADS, SIZE, prefix + 3, rows + 2, None, CPU, dtype, attention.spare)
+    attention = Attention(made, repeats, device, dtype)
+    cache = Cache(1, KV_HEADS, size, prefix + 3, rows + 2, None, device, dtype, attention.spare)
     cache.data.copy_(1e3 * torch.randn(cache.data.shape))
     cache.length = prefix
-    cache.data[0, :, : prefix + rows] = torch.randn(2, prefix + rows, KV_HEADS, SIZE).to(dtype)
-    query = torch.randn(rows, repeats * KV_HEADS, SIZE).to(dtype)
+    cache.data[0, :, : prefix + rows] = torch.randn(2, prefix + rows, KV_HEADS, size).to(device, dtype)
+    query = torch.randn(rows, repeats * KV_HEADS, size).to(device, dtype)
     mixed = attention.span(cache, prefix, parents, window).attend(0, query)
-    assert mixed.shape == (rows, repeats * KV_HEADS * SIZE) and mixed.dtype == dtype
-    key, value = cache.data[0, :, : prefix + rows].double()
-    wanted = defined(query.double(), key, value, visible_rows(parents, prefix, window)).flatten(1)
-    return float(((mixed.double() - wanted) / (1.0 + wanted.abs())).abs().max())
+    assert mixed.shape == (rows, repeats * KV_HEADS * size) and mixed.dtype == dtype
+    key, value = cache.data[0, :, : prefix + rows].double().cpu()
+    wanted = defined(query.double().cpu(), key, value, visible_rows(parents, prefix, window)).flatten(1)
+    return float(((mixed.double().cpu() - wanted) / (1.0 + wanted.abs())).abs().max())
 
 
 @pytest.mark.parametrize("rows", [1, 2, 7, 64])

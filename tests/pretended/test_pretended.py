@@ -15,6 +15,7 @@ import torch
 from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.methods import METHODS
+from decoding.model import kernels
 from decoding.model.decoder import Decoder
 from decoding.model.rope import Rope
 from decoding.model.weights import assemble
@@ -137,6 +138,20 @@ def test_a_drafter_on_another_device(method: str, penalty: float, monkeypatch: p
         engine, sampling = made.engine(drafter_at=1), {**SAMPLED, "repetition_penalty": penalty}
         assert str(engine.draft.device) == "cuda:1"  # type: ignore[union-attr]
         waits(device, engine, method, sampling, record="full")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_torch_chooses_no_kernel(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On some devices its first choice is cuDNN's attention, which takes long for every new length."""
+
+    def refuse(*arguments: Any, **options: Any) -> torch.Tensor:
+        raise AssertionError("torch was asked")
+
+    made = Made("mistral", torch.bfloat16)
+    monkeypatch.setattr(kernels, "scaled_dot_product_attention", refuse)
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", refuse)
+    with pretended(monkeypatch) as device:
+        waits(device, made.engine(), method, GREEDY)
 
 
 def test_typical_acceptance(monkeypatch: pytest.MonkeyPatch) -> None:
