@@ -1,4 +1,4 @@
-"""Returns memory that nothing uses any longer to CUDA devices; torch keeps it for tensors to come."""
+"""Returns memory to CUDA devices that torch has in its own cache, for tensors to come."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 
 def release_memory() -> None:
-    """Free what only cycles of objects hold, then what torch keeps on the devices; without CUDA nothing is done."""
+    """Free what only cycles of objects hold, then torch's own cache on the devices; without CUDA nothing is done."""
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         gc.collect()
         torch.cuda.empty_cache()
