@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from tests.browser.conftest import Shown
 from tests.viz.records import record, timed
 
@@ -26,12 +28,21 @@ def test_the_time_of_every_step_is_drawn_equally_wide(show: Show) -> None:
     assert shown.run(EDGES) == [k + 0.5 for k in range(len(trace.steps))]
 
 
-def test_pressing_a_step_leads_to_it(show: Show) -> None:
-    """The point of a step's time stands where the next step begins: on either side of it is another step."""
+@pytest.mark.parametrize("resized", [False, True])
+def test_pressing_a_step_leads_to_it(show: Show, resized: bool) -> None:
+    """The point of a step's time stands where the next step begins: on either side of it is another step.
+
+    Once a chart's width had changed, it heard no press any more.
+    """
     trace = timed(record("lookahead"))
     shown = show(trace, height=2400)
     shown.do("player.cards.goto('timeline')")
     shown.wait("player.cards.cards.get('timeline').content.drawn !== null")
+    if resized:
+        width = "player.cards.cards.get('timeline').content.gd._fullLayout.width"
+        before = shown.run(width)
+        shown.page.set_viewport_size({"width": 1500, "height": 2400})
+        shown.wait(f"{width} > {before}")
     height = trace.steps[5].timing.forward_ms
     for step, share in ((5, 0.4), (6, -0.4)):
         place = shown.run(

@@ -142,6 +142,7 @@ export class Plot {
     // A chart keeps the margins that its legend needed when it was narrower: of another width, it is made anew.
     if (this.gd.layout && this.gd.layout.width !== layout.width) {
       library().newPlot(this.gd, data.map(unlessEmpty), layout, CONFIG);
+      this.listen(); // a new one has forgotten who listened
       return;
     }
     // Given the same settings again, plotly would compare them all, and look in the whole page for a <base>.
