@@ -13,6 +13,7 @@ export class Fold {
   constructor(root, button) {
     this.root = root;
     this.button = button;
+    /** @type {HTMLElement | null} */
     this.page = root.closest(".app-page");
     button.hidden = !this.page;
     button.setAttribute("aria-controls", "run-form");
@@ -49,6 +50,10 @@ export class Fold {
   set(folded) {
     this.folded = folded;
     const { top } = this.root.getBoundingClientRect();
+    if (this.page) { // it stays long enough to be scrolled as far as it is
+      const needed = innerHeight - this.page.getBoundingClientRect().top;
+      this.page.style.minHeight = folded && scrollY ? `${needed}px` : "";
+    }
     this.page?.classList.toggle("app-folded", folded);
     this.button.setAttribute("aria-expanded", String(!folded));
     const moved = this.root.getBoundingClientRect().top - top;
