@@ -30,7 +30,8 @@ class Served:
             landing = self.app_state.recordings.landing
             assert landing is not None
             query = f"{query or '?'}&run={landing.id}"
-        self.land(page, query)
+        with page.expect_response(lambda response: "/run/predict" in response.url):  # which fills the form
+            self.land(page, query)
         if form:
             page.evaluate("SpecscopeApp.viewers.fold.set(false)")
         return page

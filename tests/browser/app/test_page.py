@@ -71,7 +71,7 @@ def test_a_phone_needs_no_sideways_scrolling(new_page: NewPage, served: Served, 
 
 
 def test_a_live_run_is_seen_proven_and_found_again_by_its_address(new_page: NewPage, served: Served) -> None:
-    page = served.open(new_page())
+    page = served.open(new_page(), "?method=lookahead")
     page.fill("#run-prompt textarea", "Monday: high <tide> & `low`")
     page.fill("#run-length input", "24")
     run_to_the_end(page)
