@@ -68,6 +68,7 @@ def test_a_file_replays_without_a_network(browser: Browser, tmp_path: Path, meth
 def test_a_file_brings_its_tables_along(browser: Browser, tmp_path: Path) -> None:
     """Packed, since they say much again and again: a file that can ask nobody has them all the same."""
     seen = opened(browser, record("lookahead"), tmp_path / "run.html", 6)
+    seen.page.keyboard.press("3")
     seen.page.get_by_role("button", name="N-gram pool as a table").click()
     table = seen.page.locator("dialog[open] table")
     table.get_by_text("held for the key").first.wait_for()
