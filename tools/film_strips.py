@@ -16,7 +16,8 @@ from .pictures import open_page, save, settle
 PHASES = ("propose", "verify", "accept", "commit")
 _CAPTION, _GAP, _ACROSS = 30, 12, 2  # pixels above each picture and between them; pictures side by side
 
-# Of two steps the pieces that the first accepted guess of the second was copied from, itself included: their ids.
+# Of an accepted guess of the second step the pieces that it was copied from, itself the first: their ids. Of several
+# guesses the one that has come the farthest.
 _FOLLOWED = f"""(first) => {{
   const player = {PLAYER}, {{ stage }} = player, origins = new Map();
   for (const step of [first, first + 1]) for (const phase of {list(PHASES)}) {{
@@ -24,13 +25,13 @@ _FOLLOWED = f"""(first) => {{
     player.flush();
     for (const piece of stage.pieces.shown.values()) if (piece.origin !== null) origins.set(piece.id, piece.origin);
   }}
-  const guess = [...stage.pieces.shown.values()].find(({{ fate }}) => fate === 2);
-  const followed = [guess.id];
-  while (origins.has(followed.at(-1)) && !followed.includes(origins.get(followed.at(-1)))) {{
-    followed.push(origins.get(followed.at(-1)));
-  }}
-  const token = guess.text;
-  return followed.filter((id, i) => i === 0 || id !== guess.id);
+  const way = (id) => {{
+    const ids = [id];
+    while (origins.has(ids.at(-1)) && !ids.includes(origins.get(ids.at(-1)))) ids.push(origins.get(ids.at(-1)));
+    return ids;
+  }};
+  const accepted = [...stage.pieces.shown.values()].filter(({{ fate }}) => fate === 2);
+  return accepted.map(({{ id }}) => way(id)).reduce((one, other) => (other.length > one.length ? other : one));
 }}"""
 _SHOW = f"""([step, phase, followed]) => {{
   const player = {PLAYER};
@@ -57,7 +58,7 @@ class Strip:
 STRIPS = (
     Strip("lookahead", "smollm2-rain-lookahead", 69),
     Strip("medusa", "smollm2-rain-medusa", 2),
-    Strip("ouroboros", "smollm2-rain-ouroboros", 6),
+    Strip("ouroboros", "smollm2-rain-ouroboros", 33),
 )
 
 

@@ -90,7 +90,7 @@ def stage(*rows: Sequence[Sequence[Zone]], **more: Any) -> Figure:
             left += _columns(stack) + gap
             deepest = max(deepest, height)
         top += deepest
-        above, below = _one_below_another(row, below)
+        above, below = _one_below_another(row, below, last_first=len(rows) == 2 and row is rows[1])
         narrow += above
     return {
         "zones": [zone._asdict() for zone in zones],
@@ -101,10 +101,13 @@ def stage(*rows: Sequence[Sequence[Zone]], **more: Any) -> Figure:
     }
 
 
-def _one_below_another(row: Sequence[Sequence[Zone]], top: float) -> tuple[list[Spot], float]:
-    """Places of a row's zones on a narrow stage, and where the next row begins: the guesses are next to the text."""
-    places = dict[int, list[Spot]]()
-    for number in (len(row) - 1, *range(len(row) - 1)):
+def _one_below_another(row: Sequence[Sequence[Zone]], top: float, *, last_first: bool) -> tuple[list[Spot], float]:
+    """Places of a row's zones on a narrow stage, and where the next row begins.
+
+    Where one row is all that stands below the text, its guesses, which are last, are next to the text.
+    """
+    places, order = dict[int, list[Spot]](), [*range(len(row))]
+    for number in [order[-1], *order[:-1]] if last_first else order:
         for zone in row[number]:
             left = NARROW - zone.columns if number == len(row) - 1 or zone.columns > NARROW else 0.0
             places.setdefault(number, []).append((left, top))
