@@ -19,15 +19,20 @@ _CAPTION, _GAP, _ACROSS = 30, 12, 2  # pixels above each picture and between the
 # Of an accepted guess of the second step the pieces that it was copied from, itself the first: their ids. Of several
 # guesses the one that has come the farthest.
 _FOLLOWED = f"""(first) => {{
-  const player = {PLAYER}, {{ stage }} = player, origins = new Map();
+  const player = {PLAYER}, {{ stage }} = player, origins = new Map(), texts = new Map();
   for (const step of [first, first + 1]) for (const phase of {list(PHASES)}) {{
     player.seek(step, phase, false);
     player.flush();
-    for (const piece of stage.pieces.shown.values()) if (piece.origin !== null) origins.set(piece.id, piece.origin);
+    for (const {{ id, text, origin }} of stage.pieces.shown.values()) {{
+      texts.set(id, text);
+      if (origin !== null) origins.set(id, origin);
+    }}
   }}
   const way = (id) => {{
     const ids = [id];
-    while (origins.has(ids.at(-1)) && !ids.includes(origins.get(ids.at(-1)))) ids.push(origins.get(ids.at(-1)));
+    for (let at = origins.get(id); texts.get(at) === texts.get(id) && !ids.includes(at); at = origins.get(at)) {{
+      ids.push(at);
+    }}
     return ids;
   }};
   const accepted = [...stage.pieces.shown.values()].filter(({{ fate }}) => fate === 2);
@@ -37,11 +42,8 @@ _SHOW = f"""([step, phase, followed]) => {{
   const player = {PLAYER};
   player.seek(step, phase, false);
   player.flush();
-  const {{ shown, elements }} = player.stage.pieces, [guess] = followed;
-  // The guess's own name tells which of the copies is the same token: the text that it hangs off has another one.
-  const token = globalThis.followedText ??= shown.get(guess)?.text;
-  for (const [id, element] of elements) {{
-    element.style.outline = followed.includes(id) && shown.get(id).text === token ? ".2em solid currentColor" : "";
+  for (const [id, element] of player.stage.pieces.elements) {{
+    element.style.outline = followed.includes(id) ? ".2em solid currentColor" : "";
   }}
 }}"""
 
@@ -69,8 +71,8 @@ def take_strip(chromium: Any, server: Page, strip: Strip, theme: str, folder: Pa
     settle(page)
     followed = page.evaluate(_FOLLOWED, strip.step)
     pictures = []
-    for step in (strip.step + 1, strip.step):  # the text of the followed token is known from the later one
-        for phase in reversed(PHASES):
+    for step in (strip.step, strip.step + 1):
+        for phase in PHASES:
             page.evaluate(_SHOW, [step, phase, followed])
             settle(page)
             file = folder / "strip-part.png"
@@ -78,7 +80,7 @@ def take_strip(chromium: Any, server: Page, strip: Strip, theme: str, folder: Pa
             pictures.append((f"step {step}: {phase}", Image.open(file).convert("RGB")))
             file.unlink()
     page.context.close()
-    save(_joined(pictures[::-1], dark=theme == "dark"), folder / f"film-{strip.name}-{theme}.png")
+    save(_joined(pictures, dark=theme == "dark"), folder / f"film-{strip.name}-{theme}.png")
 
 
 def _joined(pictures: list[tuple[str, Image.Image]], *, dark: bool) -> Image.Image:
