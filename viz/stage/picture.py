@@ -79,10 +79,10 @@ class _Drawing:
     def figure(self) -> Figure:
         """All of it, with what became of every token for the pointer."""
         pieces = self._scene.get("pieces", {})
-        told = [f"{pieces['text'][number]}: {MEANINGS[pieces['fate'][number]].label}" for number in self._places]
+        labels = [f"{pieces['text'][number]}: {MEANINGS[pieces['fate'][number]].label}" for number in self._places]
         hover = {"type": "scatter", "mode": "markers", "marker": {"size": 24, "opacity": 0}, "showlegend": False}
         hover |= {"x": [x + 0.46 for x, _ in self._places.values()], "y": [y + 0.5 for _, y in self._places.values()]}
-        hover |= {"text": told, "hovertemplate": "%{text}<extra></extra>"}
+        hover |= {"text": labels, "hovertemplate": "%{text}<extra></extra>"}
         wide, bare = self._base["wide"], {"visible": False, "fixedrange": True}
         layout: dict[str, Any] = {"shapes": self._shapes, "annotations": self._notes}
         layout |= {"margin": {"l": 8, "r": 8, "t": 8, "b": 8}}

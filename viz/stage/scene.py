@@ -10,7 +10,7 @@ A scene is a dictionary of columns, in the encodings of `stream/encode.py`:
 "pieces"  "id", a number of the piece's name; "text", empty where there is no token; "x", "y"; "when"; "fate", a code
           that is judged from the phase "accept" on; "nodes" of the step that they show, -1 for none; and where any has
           one, "origin", a piece's number in this scene and one, 0 for none
-"some"    what few pieces have, each as their numbers and its values: "wide" in columns, "share" of a bar below the word
+"some"    what few pieces have, each as their numbers and its values: "wide" in columns, "share" of a bar above the word
           from 0 to 1, "note", which stands small behind it, "faint", "copied", and "slot": the phases in which its key
           and value are in the cache, as in "when"; "judged", the fate of a token that an earlier step judged;
           "turn", how many others come before it, of new pieces that come one by one

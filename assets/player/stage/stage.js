@@ -1,7 +1,7 @@
 // The stage: the scene of a step and phase, in which tokens move from where they were to where they are.
 import { button } from "../dom/buttons.js";
 import { el, prefersCalm, show, svg, write } from "../dom/elements.js";
-import { PHASES } from "../stream/fates.js";
+import { PHASES, isJudged } from "../stream/fates.js";
 import { showTable } from "../tables/table.js";
 import { COLUMN, GUTTER, ROW, linkPath } from "./links.js";
 import { Pieces } from "./pieces.js";
@@ -159,8 +159,7 @@ export class Stage {
   /** @returns {Scene | null} */
   scene() {
     const { record, state, frames, theme } = this.player;
-    const judged = PHASES.indexOf(state.phase) >= PHASES.indexOf("accept");
-    const columns = this.view && frames.patch(this.view, state.step, judged, theme);
+    const columns = this.view && frames.patch(this.view, state.step, isJudged(state), theme);
     if (!columns || !record.steps[state.step].nodes) return null;
     return sceneAt(/** @type {SceneColumns} */ (/** @type {unknown} */ (columns)), this.base, state.phase, state.narrow);
   }
