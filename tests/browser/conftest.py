@@ -207,7 +207,8 @@ class Shown:
             self.page.keyboard.press(key)
 
     def text(self, selector: str) -> str:
-        """The text that is seen in an element."""
+        """The text that is seen in an element, once the page has drawn what was asked of it."""
+        self.do("")
         return str(self.page.inner_text(selector))
 
 
