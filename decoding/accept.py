@@ -15,13 +15,12 @@ Nodes with equal paths (disjoint entries of an n-gram pool) are walked together:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
-from .model.upload import upload
-from .sampling import Draws, draw, draw_rows
-from .tree import depths, path_to
+from .sampling import Draws, draw
+from .tree import path_to
 from .types import Draft, Role
 
 Choose = Callable[[int, int, Sequence[int]], int]  # (node, its depth, its children) -> the token that follows
@@ -29,10 +28,7 @@ Choose = Callable[[int, int, Sequence[int]], int]  # (node, its depth, its child
 
 def walk(draft: Draft, choose: Choose) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Follow the target's choices through the tree: the accepted path and the tokens to commit."""
-    children: dict[int, list[int]] = {}
-    for node, role in enumerate(draft.roles):
-        if role is Role.VERIFY:
-            children.setdefault(draft.parents[node], []).append(node)
+    children = guesses_below(draft)
     here, emitted = [0], list[int]()
     while True:
         below = [child for node in here for child in children.get(node, ())]
@@ -42,6 +38,15 @@ def walk(draft: Draft, choose: Choose) -> tuple[tuple[int, ...], tuple[int, ...]
         if not reached:
             return path_to(draft.parents, here[0]), tuple(emitted)
         here = reached
+
+
+def guesses_below(draft: Draft) -> dict[int, list[int]]:
+    """The guesses that hang off each node."""
+    children: dict[int, list[int]] = {}
+    for node, role in enumerate(draft.roles):
+        if role is Role.VERIFY:
+            children.setdefault(draft.parents[node], []).append(node)
+    return children
 
 
 def greedy(argmax: Sequence[int]) -> Choose:
@@ -67,39 +72,6 @@ def sampled(draft: Draft, probabilities: Callable[[int], torch.Tensor], draws: D
     return choose
 
 
-def sampled_at_once(draft: Draft, p: torch.Tensor, draws: Draws, position: int) -> Choose:  # (T, V)
-    """The same choices, all prepared at once: a device is waited for twice, and once more where a guess is rejected."""
-    drawn = draw_rows(p, [draws.at(position + depth) for depth in depths(draft.parents)])
-    shares = _shares(draft, p)
-
-    def choose(node: int, depth: int, children: Sequence[int]) -> int:
-        left: torch.Tensor | None = None  # of p, once a guess was rejected
-        for child in children:
-            q = draft.q[child] if draft.q is not None else None
-            if q is None:
-                continue
-            token, q = draft.tokens[child], q.to(p.device)
-            ours, theirs = shares[child] if left is None else torch.stack((left[token], q[token])).tolist()
-            if draws.fresh() * theirs < ours:
-                return token
-            left = residual(p[node] if left is None else left, q)
-        return drawn[node] if left is None else draw(left, draws.at(position + depth))
-
-    return choose
-
-
-def _shares(draft: Draft, p: torch.Tensor) -> dict[int, tuple[float, float]]:  # (T, V)
-    """p and q of the token of every node that was sampled."""
-    sampled = {node: q for node, q in enumerate(draft.q or ()) if q is not None}
-    if not sampled:
-        return {}
-    tokens = [draft.tokens[node] for node in sampled]
-    theirs = torch.stack([q[token] for q, token in zip(sampled.values(), tokens, strict=True)]).to(p.device)
-    nodes = upload(torch.tensor([[draft.parents[node] for node in sampled], tokens]), p.device)
-    pairs = torch.stack((p[nodes[0], nodes[1]], theirs), 1).tolist()
-    return {node: (ours, other) for node, (ours, other) in zip(sampled, pairs, strict=True)}
-
-
 def typical(
     draft: Draft,
     probabilities: Callable[[list[int]], torch.Tensor],
@@ -111,33 +83,44 @@ def typical(
     """Accept the longest path of typical tokens, and draw one more behind it: the path and the tokens to commit.
 
     A token is typical where p(token) > min(epsilon, delta * exp(-H(p))): where it is likely, or where so many tokens
-    may follow that none is. Of paths equally long the most probable counts, then the one whose last node is the
-    lowest. `probabilities` returns the target's p at some nodes, (n, V).
+    may follow that none is. `probabilities` returns the target's p at some nodes, (n, V).
     """
     guesses = [node for node, role in enumerate(draft.roles) if role is Role.VERIFY]
-    inner = list(dict.fromkeys(draft.parents[node] for node in guesses))
-    reached = {0: (0, 0.0)}  # node -> its depth, and the logarithm of its path's probability
+    path: tuple[int, ...] = (0,)
     if guesses:
-        p = probabilities(inner)
-        least = (delta * torch.exp(-torch.special.entr(p).sum(-1))).clamp_max(epsilon)
+        inner = list(dict.fromkeys(draft.parents[node] for node in guesses))
         place = {node: row for row, node in enumerate(inner)}
-        above_and_tokens = [[place[draft.parents[node]], draft.tokens[node]] for node in guesses]
-        rows, tokens = upload(torch.tensor(above_and_tokens).T.contiguous(), p.device)
-        shares = p[rows, tokens]
-        passes = (shares > least[rows]).to(shares)
-        # One wait for the device, whatever is accepted.
-        for node, share, passed in zip(guesses, *torch.stack((shares, passes)).tolist(), strict=True):
-            above = reached.get(draft.parents[node])
-            if passed and above is not None:
-                reached[node] = (above[0] + 1, above[1] + math.log(share))
-    last = max(reached, key=lambda node: (*reached[node], -node))
-    path = path_to(draft.parents, last)
-    token = draw(probabilities([last])[0], draws.at(position + len(path) - 1))
+        rows = torch.tensor([[place[draft.parents[node]], draft.tokens[node]] for node in guesses])
+        shares = typical_shares(probabilities(inner), rows[:, 0], rows[:, 1], epsilon, delta)
+        path = longest(draft, dict(zip(guesses, shares.tolist(), strict=True)))
+    token = draw(probabilities([path[-1]])[0], draws.at(position + len(path) - 1))
     return path, (*(draft.tokens[node] for node in path[1:]), token)
 
 
-def residual(p: torch.Tensor, q: torch.Tensor) -> torch.Tensor:  # (V,), (V,) -> (V,) summing to one
+def typical_shares(
+    p: torch.Tensor, rows: torch.Tensor, tokens: torch.Tensor, epsilon: float, delta: float
+) -> torch.Tensor:  # (R, V), (n,), (n,) -> (n,)
+    """The probabilities of guesses, each in a row of p, and 0 for those that are not typical there."""
+    least = (delta * torch.exp(-torch.special.entr(p).sum(-1))).clamp_max(epsilon)
+    shares = p[rows, tokens]
+    return torch.where(shares > least[rows], shares, 0.0)
+
+
+def longest(draft: Draft, shares: Mapping[int, float]) -> tuple[int, ...]:
+    """The longest path of guesses whose shares are positive.
+
+    Of paths equally long the most probable counts, then the one whose last node is the lowest.
+    """
+    reached = {0: (0, 0.0)}  # node -> its depth, and the logarithm of its path's probability
+    for node, share in shares.items():
+        above = reached.get(draft.parents[node])
+        if share > 0.0 and above is not None:
+            reached[node] = (above[0] + 1, above[1] + math.log(share))
+    return path_to(draft.parents, max(reached, key=lambda node: (*reached[node], -node)))
+
+
+def residual(p: torch.Tensor, q: torch.Tensor) -> torch.Tensor:  # (..., V), (..., V) -> (..., V) summing to one
     """The distribution of the next try after a guess from q was rejected; p itself where rounding leaves no mass."""
-    left = (p / p.sum() - q).clamp_min(0.0)
-    mass = left.sum()
+    left = (p / p.sum(-1, keepdim=True) - q).clamp_min(0.0)
+    mass = left.sum(-1, keepdim=True)
     return torch.where(mass > 0.0, left / mass, p)

@@ -1,10 +1,11 @@
-"""Measures the phases of a step; on CUDA it uses the device's clock for the forward pass, without synchronising."""
+"""Measures the phases of a step; on CUDA drafting and the target's pass by the device's clock, without waiting."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 
 import torch
 
@@ -19,7 +20,9 @@ class Clock:
         self._stream = torch.cuda.current_stream(device) if device.type == "cuda" else None
         self._start = time.perf_counter()
         self._spent = {"draft": 0.0, "forward": 0.0, "accept": 0.0, "commit": 0.0}
-        self._events: list[torch.cuda.Event] = []
+        self._events: list[torch.cuda.Event] = []  # at the start, in front of the target's pass, and behind it
+        self._drafting = 0.0  # what the host needed to queue the work between the first two
+        self._mark()
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -35,21 +38,29 @@ class Clock:
             with self.phase("forward"):
                 yield
             return
-        self._events = [torch.cuda.Event(enable_timing=True) for _ in range(2)]  # type: ignore[no-untyped-call]
+        self._drafting = self._spent["draft"]
         begin = time.perf_counter()
-        self._events[0].record(self._stream)
+        self._mark()
         yield
-        self._events[1].record(self._stream)
+        self._mark()
         self._spent["forward"] += time.perf_counter() - begin
+
+    def _mark(self) -> None:
+        if self._stream is not None:
+            event = torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
+            event.record(self._stream)
+            self._events.append(event)
 
     def stop(self) -> Timing:
         """The step's timing. Called after acceptance has brought tokens to the host, so the events have passed."""
         total = time.perf_counter() - self._start
         spent = self._spent
-        if self._events:
-            device = self._events[0].elapsed_time(self._events[1]) / 1000
-            waited = max(0.0, device - spent["forward"])  # the host waited for this inside the accept phase
-            spent["forward"], spent["accept"] = device, max(0.0, spent["accept"] - waited)
+        if len(self._events) == 3:
+            drafted, read = (a.elapsed_time(b) / 1000 for a, b in pairwise(self._events))
+            queued = self._drafting + spent["forward"]
+            spent["accept"] -= max(0.0, drafted + read - queued)  # the host waited for this inside the accept phase
+            spent["accept"], spent["forward"] = max(0.0, spent["accept"]), read
+            spent["draft"] += drafted - self._drafting
         return Timing(
             draft_ms=round(spent["draft"] * 1000, 4),
             forward_ms=round(spent["forward"] * 1000, 4),

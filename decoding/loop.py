@@ -5,22 +5,24 @@ from __future__ import annotations
 import random
 import threading
 import time
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import torch
 
-from . import accept
+from . import accept, accept_at_once
 from .clock import Clock
 from .codec import Codec
 from .drafting.drafter import Drafter
 from .drafting.early_exit import EarlyExit
 from .errors import ParamError
 from .methods import Context
+from .model.download import waits
 from .model.seam import Seam
 from .model.session import ExitSession, Model, Session
 from .model.tree_reader import TreeReader
-from .model.upload import upload
+from .queued import Proposal, QueuedDraft
 from .request import Request
 from .sampling import Sampler, likeliest
 from .stops import Stops
@@ -31,7 +33,15 @@ from .types import Draft, Role, Step, Verdict
 class Loop:
     """The state of a run between two steps."""
 
-    def __init__(self, request: Request, model: Model, session: Session, draft: Session | None, codec: Codec) -> None:
+    def __init__(
+        self,
+        request: Request,
+        model: Model,
+        session: Session,
+        draft: Session | None,
+        draft_device: torch.device,
+        codec: Codec,
+    ) -> None:
         self._request, self._device, self._session = request, model.device, session
         self._seam = Seam(session, len(request.prompt))
         self._chunk = min(request.prefill_chunk, request.largest_step)
@@ -56,10 +66,11 @@ class Loop:
             random=random.Random(request.sampling.seed),
             detailed=request.record == "full",
         )
-        self._context.draft = Drafter(draft, self._context) if draft is not None else None
+        self._context.draft = Drafter(draft, self._context, draft_device) if draft is not None else None
         if "early_exit" in request.method.needs and isinstance(session, ExitSession):
-            self._context.target = EarlyExit(session, self._context)
+            self._context.target = EarlyExit(session, self._context, model.device)
         self._method = request.method(self._context, request.params)
+        self._guesses = "hidden" in request.method.needs
 
     @torch.inference_mode()
     def turn(self, index: int) -> tuple[Step | None, str | None]:
@@ -68,56 +79,75 @@ class Loop:
             return None, reason
         clock, start = Clock(self._device), len(self._text)
         with clock.phase("draft"):
-            draft = self._seam.fit(self._method.propose(), start)
+            proposal = self._propose(start)
         with clock.forward():
-            missing, room = self._text[self._session.length : -1], self._room(draft)
-            reading = self._reader.read(missing, draft, room, self._context.interrupted)
+            missing, room = self._text[self._session.length : -1], self._room(proposal)
+            reading = self._reader.read(missing, proposal, room, self._context.interrupted)
         if reading is None:
             return None, self._interrupted()
         with clock.phase("accept"):
-            logits = self._sampler.penalise_tree(reading.logits, draft)
-            verdict = self._judge(draft, logits, reading.hidden)
+            logits = self._penalised(reading.logits, proposal)
+            draft, verdict = self._judge(proposal, logits, reading.hidden)
             emitted, finish = self._stops.cut(verdict.emitted)
-            verdict = Verdict(verdict.path[: len(emitted) + 1], emitted, verdict.argmax, verdict.hidden)
+            verdict = replace(verdict, path=verdict.path[: len(emitted) + 1], emitted=emitted)
         with clock.phase("commit"):
             self._reader.commit(verdict.path[: len(emitted)])  # all but the last token, which is the next root
             self._text.extend(emitted)
             self._sampler.extend(emitted)
         with clock.phase("draft"):
+            if self._guesses and not verdict.guesses and finish is None:
+                found = self._method.guess(reading.hidden[verdict.path[-1]])
+                verdict = replace(verdict, guesses=tuple(found.flatten().tolist()))
             self._method.observe(draft, verdict)
-        columns = self._columns(draft, verdict, logits)
+        columns = self._columns(draft, verdict, logits[: len(draft.tokens)])
         accepted, drafted = len(verdict.path) - 1, draft.roles.count(Role.VERIFY)
-        fed = len(missing) + len(draft.tokens)
+        fed = len(missing) + len(proposal.parents)
         return Step(index, start, len(missing), emitted, accepted, drafted, fed, clock.stop(), **columns), finish
 
-    def _room(self, draft: Draft) -> int:
+    def _propose(self, start: int) -> Proposal:
+        """The method's draft, for a text of `start` tokens."""
+        proposal, crossed = self._method.propose(), self._seam.crossed(start)
+        if crossed:
+            proposal = replace(proposal, entry=None)
+        return proposal.on(self._device) if isinstance(proposal, QueuedDraft) else self._seam.fit(proposal, start)
+
+    def _fit(self, draft: Draft) -> Draft:
+        return self._seam.fit(draft, len(self._text))
+
+    def _room(self, proposal: Proposal) -> int:
         """Rows that a step has left in front of a draft, for what the cache lacks of the text."""
-        nodes, largest = len(draft.tokens), self._request.largest_step
+        nodes, largest = len(proposal.parents), self._request.largest_step
         if nodes > largest:
             raise ParamError(f"a draft of {nodes} tokens exceeds the {largest} that a step holds: ask for fewer")
         return min(self._chunk, largest - nodes)
 
-    def _judge(self, draft: Draft, logits: torch.Tensor, hidden: torch.Tensor) -> Verdict:
+    def _penalised(self, logits: torch.Tensor, proposal: Proposal) -> torch.Tensor:  # (T, V)
+        if isinstance(proposal, QueuedDraft):
+            return self._sampler.penalise_chain(logits, proposal.ids)
+        return self._sampler.penalise_tree(logits, proposal)
+
+    def _judge(self, proposal: Proposal, logits: torch.Tensor, hidden: torch.Tensor) -> tuple[Draft, Verdict]:
         """Let the target decide."""
+        position, typical = len(self._text) - len(self._request.prompt), self._request.params.typical
+        if isinstance(proposal, QueuedDraft) or waits(self._device):
+            rule = accept_at_once.rule(proposal, logits, self._sampler, position, typical)
+            guess = self._method.guess if self._guesses else None
+            return accept_at_once.decide(proposal, logits, hidden, rule, guess, self._fit)
         sampler, argmax = self._sampler, likeliest(logits)
-        position, thresholds = len(self._text) - len(self._request.prompt), self._request.params.typical
 
         def p(node: int) -> torch.Tensor:  # (V,)
             return sampler.probabilities(logits[node])
 
         def p_of(nodes: list[int]) -> torch.Tensor:  # (n, V)
-            return sampler.probabilities(logits.index_select(0, upload(torch.tensor(nodes), logits.device)))
+            return sampler.probabilities(logits[nodes])
 
         if sampler.sampling.greedy:
-            path, emitted = accept.walk(draft, accept.greedy(argmax))
-        elif thresholds is not None:
-            path, emitted = accept.typical(draft, p_of, sampler.draws, position, *thresholds)
-        elif self._device.type == "cpu":
-            path, emitted = accept.walk(draft, accept.sampled(draft, p, sampler.draws, position))
+            path, emitted = accept.walk(proposal, accept.greedy(argmax))
+        elif typical is not None:
+            path, emitted = accept.typical(proposal, p_of, sampler.draws, position, *typical)
         else:
-            every = sampler.probabilities(logits)
-            path, emitted = accept.walk(draft, accept.sampled_at_once(draft, every, sampler.draws, position))
-        return Verdict(path, emitted, tuple(argmax), hidden[path[-1]] if "hidden" in self._method.needs else None)
+            path, emitted = accept.walk(proposal, accept.sampled(proposal, p, sampler.draws, position))
+        return proposal, Verdict(path, emitted, tuple(argmax))
 
     def _columns(self, draft: Draft, verdict: Verdict, logits: torch.Tensor) -> dict[str, Any]:
         """The record's columns over the nodes."""

@@ -111,7 +111,8 @@ def _steps(request: Request, engine: Engine, progress: _Progress) -> Generator[S
 
     try:
         drafter = acquire("draft", draft) if draft and "draft_model" in request.method.needs else None
-        loop = Loop(request, model, acquire("target", model), drafter, engine.codec)
+        where = draft.device if draft else model.device
+        loop = Loop(request, model, acquire("target", model), drafter, where, engine.codec)
         while progress.finish is None:
             step, progress.finish = loop.turn(len(progress.steps))
             if step is not None:

@@ -6,13 +6,16 @@ temperature or filters. The order is that of transformers: repetition penalty, t
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import torch
 
 from .errors import ModelError
+from .model.download import fetch
 from .model.upload import upload
 from .native.summaries import PIECE, summarize, summarizes
 from .params import Params, param
@@ -54,7 +57,8 @@ class Draws:
 
     `at(position)` is fixed by seed and position alone. The target's own choice at a position uses it, so every
     method whose drafts are point masses writes the very tokens that autoregressive sampling writes for that seed.
-    `fresh()` is a second, independent stream for acceptance tests and for drafters' own sampling.
+    `fresh()` is a second, independent stream for acceptance tests and for drafters' own sampling. Where a device draws
+    before the host knows how many draws count, it is given those `ahead`, and the host then has them `skip`ped.
     """
 
     _BLOCK = 64
@@ -63,6 +67,7 @@ class Draws:
         # Philox is a block cipher over a counter: different keys give independent streams.
         self._by_position, self._fresh = (np.random.Generator(np.random.Philox(key=[seed, s])) for s in (0, 1))
         self._drawn: list[float] = []
+        self._ahead = deque[float]()  # numbers of the second stream that are known but not used
 
     def at(self, position: int) -> float:
         """The number that belongs to the new token at `position`."""
@@ -72,7 +77,18 @@ class Draws:
 
     def fresh(self) -> float:
         """The next number of the second stream."""
-        return float(self._fresh.random())
+        return self._ahead.popleft() if self._ahead else float(self._fresh.random())
+
+    def ahead(self, count: int) -> list[float]:
+        """The next numbers of the second stream, which stay the next ones."""
+        while len(self._ahead) < count:
+            self._ahead.append(float(self._fresh.random()))
+        return [*islice(self._ahead, count)]
+
+    def skip(self, count: int) -> None:
+        """Pass over the next numbers of the second stream."""
+        for _ in range(count):
+            self.fresh()
 
 
 class Sampler:
@@ -95,11 +111,30 @@ class Sampler:
         """Apply the repetition penalty; `paths[i]` holds the tokens behind the text on row i's own path."""
         if not self._penalised:
             return logits
-        seen = self._seen.to(logits.device).expand(logits.shape[0], -1)  # a drafter's device may be another one
+        places, width = None, logits.shape[-1]
         if any(paths):
-            seen, width = seen.clone(memory_format=torch.contiguous_format), seen.shape[1]
-            places = torch.tensor([row * width + token for row, path in enumerate(paths) for token in path])
-            seen.view(-1).index_fill_(0, upload(places, seen.device), True)
+            host = torch.tensor([row * width + token for row, path in enumerate(paths) for token in path])
+            places = upload(host, logits.device)
+        return self._penalise_at(logits, places)
+
+    def penalise_chain(self, logits: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:  # (T, V), (T,)
+        """Apply the repetition penalty to a chain of which only the device knows the tokens; the first is the root."""
+        if not self._penalised:
+            return logits
+        rows, behind = torch.tril_indices(len(ids) - 1, len(ids) - 1)  # row r + 1 stands behind tokens 1 to r + 1
+        rows, behind = upload(torch.stack((rows, behind)) + 1, ids.device).unbind(0)
+        return self._penalise_at(logits, rows * logits.shape[-1] + ids.index_select(0, behind))
+
+    def penalise_behind(self, logits: torch.Tensor, ids: torch.Tensor | None) -> torch.Tensor:  # (1, V), (n,)
+        """Apply the repetition penalty behind tokens that only the device knows."""
+        return self._penalise_at(logits, ids) if self._penalised else logits
+
+    def _penalise_at(self, logits: torch.Tensor, places: torch.Tensor | None) -> torch.Tensor:
+        """`places`: in the flattened logits, those of tokens that are penalised beside the text's."""
+        seen = self._seen.to(logits.device).expand(logits.shape[0], -1)  # a drafter's device may be another one
+        if places is not None:
+            seen = seen.clone(memory_format=torch.contiguous_format)
+            seen.view(-1).index_fill_(0, places, True)
         penalty = self.sampling.repetition_penalty
         return torch.where(seen, torch.where(logits < 0, logits * penalty, logits / penalty), logits)
 
@@ -212,12 +247,20 @@ def likeliest(logits: torch.Tensor) -> list[int]:  # (T, V) -> T ids
             ids: list[int] = best.tolist()
             return ids
         logits = wide
+    return checked(*fetch(*likeliest_rows(logits)))
+
+
+def likeliest_rows(logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:  # (T, V) -> (T,) ids, (T,) faults
+    """The same where the logits are; `checked` takes both, once they are on the host."""
     found = logits.argmax(-1)
-    spoilt = logits.gather(-1, found[:, None])[:, 0].isnan()
-    ids, flags = torch.stack((found, spoilt.long())).tolist()  # one wait for the device
-    if any(flags):
+    return found, logits.gather(-1, found[:, None])[:, 0].isnan()
+
+
+def checked(ids: Sequence[float], faults: Sequence[float]) -> list[int]:
+    """Token ids that came from a device; ModelError where one has a fault: it was found among what is no number."""
+    if any(faults):
         raise ModelError(_NOT_A_NUMBER)
-    return ids
+    return [int(token) for token in ids]
 
 
 def ranked(rows: torch.Tensor, count: int) -> torch.Tensor:  # (R, V) -> (R, count) ids, or all where V is smaller
@@ -268,12 +311,18 @@ def draw(probabilities: torch.Tensor, uniform: float) -> int:  # (V,), need not 
 
 def draw_rows(probabilities: torch.Tensor, uniforms: Sequence[float]) -> list[int]:  # (R, V)
     """A token of every row, with one wait for the device, where `draw` would look at numbers one by one."""
+    goals = upload(torch.tensor(uniforms, dtype=torch.float64), probabilities.device)
+    return checked(*fetch(*drawn_rows(probabilities, goals)))
+
+
+def drawn_rows(
+    probabilities: torch.Tensor, uniforms: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:  # (R, V), (R,) -> (R,) ids, (R,) faults
+    """The same where the probabilities are; `checked` takes both, once they are on the host."""
     running = probabilities.cumsum(-1, dtype=torch.float64)
     totals = running[:, -1:].contiguous()
-    goals = totals * upload(torch.tensor(uniforms, dtype=torch.float64)[:, None], totals.device)
+    goals = totals * uniforms[:, None]
     # Rounding may put a goal at the very end, behind every token: then it is the last one that adds to the sum.
     tokens = torch.minimum(torch.searchsorted(running, goals, right=True), torch.searchsorted(running, totals))
-    drawn, sums = torch.cat((tokens.double(), totals), 1).T.tolist()
-    if not all(0.0 < total < float("inf") for total in sums):
-        raise ModelError(_NOT_A_NUMBER)
-    return [int(token) for token in drawn]
+    sound = (totals > 0.0) & (totals < torch.inf)
+    return tokens[:, 0], ~sound[:, 0]

@@ -59,7 +59,7 @@ class Verdict:
     path: tuple[int, ...]  # accepted nodes, root first, each a child of the one before
     emitted: tuple[int, ...]  # tokens committed: the accepted ones and one bonus or correction
     argmax: tuple[int, ...]  # the target's most likely next token at every node
-    hidden: torch.Tensor | None = None  # (H,) at the last accepted node, for methods that need it
+    guesses: tuple[int, ...] = ()  # the method's own, from the hidden state at the last accepted node: `Method.guess`
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ METHOD_IMPORTS = {
     "base",
     "errors",
     "params",
+    "queued",
     "tree",
     "types",
     "chain",

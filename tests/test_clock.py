@@ -33,13 +33,16 @@ def test_a_pass_is_timed_on_the_stream_of_its_own_device(monkeypatch: pytest.Mon
     Event.streams = []
     monkeypatch.setattr(torch.cuda, "Event", Event)
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: f"stream of {device}")
-    times = iter([0.0, 0.0, 0.001, 0.001, 0.025, 0.025])  # the host launches for 1 ms and waits for 24
+    # The host queues the draft for 2 ms and the pass for 1, waits for 37 and decides for 5.
+    times = iter([0.0, 0.0, 0.002, 0.002, 0.003, 0.003, 0.045, 0.045])
     monkeypatch.setattr(time, "perf_counter", lambda: next(times))
     clock = Clock(torch.device("cuda:1"))
+    with clock.phase("draft"):
+        pass
     with clock.forward():
         pass
     with clock.phase("accept"):
         pass
     timing = clock.stop()
-    assert Event.streams == ["stream of cuda:1"] * 2
-    assert (timing.forward_ms, timing.accept_ms, timing.total_ms) == (20.0, 5.0, 25.0)
+    assert Event.streams == ["stream of cuda:1"] * 3
+    assert (timing.draft_ms, timing.forward_ms, timing.accept_ms, timing.total_ms) == (20.0, 20.0, 5.0, 45.0)

@@ -28,6 +28,7 @@ import torch
 
 from decoding import accept, sampling
 from decoding.drafting import drafter as drafting
+from decoding.drafting import writer
 from decoding.methods import METHODS
 from decoding.methods.autoregressive import Autoregressive
 from decoding.model.table import TableModel
@@ -288,8 +289,8 @@ def two_likeliest(q: torch.Tensor, uniform: float) -> int:
 
 CONTROLS: Mapping[str, tuple[str, Any, str, Any]] = {
     # name: method, module, attribute, wrong piece
-    "argmax_draft_with_softmax_q": ("draft_model", drafting, "draw", lambda q, uniform: int(q.argmax())),
-    "draft_filtered_but_not_its_q": ("draft_model", drafting, "draw", two_likeliest),
+    "argmax_draft_with_softmax_q": ("draft_model", writer, "draw", lambda q, uniform: int(q.argmax())),
+    "draft_filtered_but_not_its_q": ("draft_model", writer, "draw", two_likeliest),
     "unchecked_first_token": ("prompt_lookup", accept, "sampled", unchecked_first(accept.sampled)),
     "argmax_draft_by_phrases_with_softmax_q": ("ouroboros", drafting, "draw", lambda q, uniform: int(q.argmax())),
     "biased_residual": ("draft_model", accept, "residual", lambda p, q: p),
@@ -320,7 +321,7 @@ class FewSeeds(sampling.Draws):
 
 
 SHORT_CONTROLS: Mapping[str, tuple[str, Any, str, Any]] = {
-    "argmax_draft_with_softmax_q": ("draft_model", drafting, "draw", lambda q, uniform: int(q.argmax())),
+    "argmax_draft_with_softmax_q": ("draft_model", writer, "draw", lambda q, uniform: int(q.argmax())),
     "biased_residual": ("kangaroo", accept, "residual", lambda p, q: p),
     "discarded_misses": ("prompt_lookup", accept, "sampled", discarded_misses),
     "every_tenth_seed_ten_times": ("jacobi", sampling, "Draws", FewSeeds),

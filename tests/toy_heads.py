@@ -29,10 +29,9 @@ class ToyHeads:
         """What every head says."""
         return self._said(tuple(int(token) for token in hidden.tolist() if token >= 0))
 
-    def top(self, hidden: torch.Tensor, ranks: int) -> list[list[int]]:
+    def top(self, hidden: torch.Tensor, ranks: int) -> torch.Tensor:  # (K, ranks)
         """Every head's likeliest tokens, the best first."""
-        ids: list[list[int]] = ranked(self.logits(hidden), ranks).tolist()
-        return ids
+        return ranked(self.logits(hidden), ranks)
 
     def _say(self, tail: tuple[int, ...]) -> torch.Tensor:
         text, rows = list(tail), list[torch.Tensor]()

@@ -23,6 +23,13 @@ class Chain:
     def __len__(self) -> int:
         return len(self.tokens)
 
+    def add(self, token: int, q: torch.Tensor | None, confidence: float | None = None) -> None:
+        """One token more."""
+        self.tokens.append(token)
+        self.q.append(q)
+        if confidence is not None:
+            self.confidence.append(round(confidence, 6))
+
     def tree(self, root: int, kind: str) -> Builder:
         """The chain behind a root: nodes 1, 2, ... with the sources "kind:1", "kind:2", ..."""
         tree = Builder(root)

@@ -14,35 +14,21 @@ from typing import TYPE_CHECKING
 import torch
 
 from .. import accept
+from ..model.download import fetch, waits
 from ..model.tree_reader import TreeReader
-from ..sampling import draw, largest_probability, likeliest
-from ..tree import Builder
+from ..model.upload import upload
+from ..sampling import checked, draw, drawn_rows, likeliest, likeliest_rows
+from ..tree import Builder, depths
 from ..types import Draft
 from .chain import Chain
 from .window import Window, before_end
+from .writer import CPU, Writer
 
 if TYPE_CHECKING:
     from ..methods.base import Context
-    from ..model.session import Reading, Session
+    from ..model.session import Reading, Session, Tokens
 
 Guesses = Callable[[int], Iterable[tuple[int, ...]]]  # a token -> what may follow it
-
-
-class Writer:
-    """What a drafter knows of its run, and how it chooses a token."""
-
-    def __init__(self, context: Context) -> None:
-        # Not the context itself, which knows the drafter: a ring would keep the caches when the run is dropped.
-        self.text, self.sampler, self.end_tokens = context.text, context.sampler, context.end_tokens
-        self.interrupted, self.detailed = context.interrupted, context.detailed
-
-    def choose(self, logits: torch.Tensor) -> tuple[int, torch.Tensor | None]:  # (1, V), penalised
-        """A draw from q or, when greedy, the likeliest token; and q, where anybody asks for it."""
-        greedy = self.sampler.sampling.greedy
-        if greedy and not self.detailed:
-            return likeliest(logits)[0], None
-        q = self.sampler.probabilities(logits[0])
-        return likeliest(logits)[0] if greedy else draw(q, self.sampler.draws.fresh()), q
 
 
 class Drafter(Writer):
@@ -51,28 +37,27 @@ class Drafter(Writer):
     While it writes, its session holds the text and what was written behind it, but for the last token.
     """
 
-    def __init__(self, session: Session, context: Context) -> None:
-        super().__init__(context)
+    kind = "draft"
+
+    def __init__(self, session: Session, context: Context, device: torch.device = CPU) -> None:
+        super().__init__(context, device)
         self.session = session
         self._reader = TreeReader(session, session.largest_step)
 
-    def extend(self, chain: Chain, *, confidence: bool) -> bool:
-        """Write one more token; False, with nothing written, if the run was interrupted.
-
-        `confidence` asks for the probability of the likeliest token, before temperature and filters.
-        """
-        missing, root = self._unread(chain.tokens)
-        reading = self._read(missing, Builder(root).draft(), self.session.largest_step // 2)
-        if reading is None:
-            return False
+    def next_logits(self, written: Tokens) -> torch.Tensor | None:
+        """Read what the session lacks: at least the newest token."""
+        if isinstance(written, torch.Tensor) and len(written):  # then it lacks no other
+            if self.interrupted():
+                return None
+            reading = self.session.read(written[-1:], (-1,))
+            self.session.commit([0])
+            return reading.logits
+        missing, root = self._unread([] if isinstance(written, torch.Tensor) else written)
+        found = self._read(missing, Builder(root).draft(), self.session.largest_step // 2)
+        if found is None:
+            return None
         self._reader.commit([0])
-        logits = self.sampler.penalise(reading.logits, [chain.tokens])
-        token, q = self.choose(logits)
-        chain.tokens.append(token)
-        chain.q.append(q)
-        if confidence:
-            chain.confidence.append(round(float(largest_probability(logits[0])), 6))
-        return True
+        return found.logits
 
     def write(
         self,
@@ -95,9 +80,8 @@ class Drafter(Writer):
             if reading is None:
                 break
             logits = self.sampler.penalise_tree(reading.logits, draft, chain.tokens)
-            # Draws ask for no likeliest token; a window does.
-            answers = likeliest(logits) if self.sampler.sampling.greedy or window else []
-            path, written = accept.walk(draft, self._choice(logits, answers, chain))
+            answers, choose = self._choices(draft, logits, window is not None, chain)
+            path, written = accept.walk(draft, choose)
             self._reader.commit(path)
             chain.tokens.extend(written)
             passes.append(len(written))
@@ -117,10 +101,10 @@ class Drafter(Writer):
         """Read a tree behind what the session lacks; None if the run was interrupted, even in front of the tree."""
         return None if self.interrupted() else self._reader.read(missing, draft, room, self.interrupted)
 
-    def _unread(self, written: list[int]) -> tuple[list[int], int]:
+    def _unread(self, written: Sequence[int]) -> tuple[list[int], int]:
         """What the session lacks of the text and of the tokens written behind it: all but the last of them, and it."""
         stored = self.session.length
-        *pending, root = self.text[stored:] + written[max(0, stored - len(self.text)) :]
+        *pending, root = *self.text[stored:], *written[max(0, stored - len(self.text)) :]
         return pending, root
 
     def _tree(self, root: int, window: Window | None, guesses: Iterable[tuple[int, ...]], room: int) -> Draft:
@@ -133,15 +117,34 @@ class Drafter(Writer):
             tree.chain(guess, ["pool"] * len(guess), merge=True)
         return tree.draft()
 
-    def _choice(self, logits: torch.Tensor, answers: list[int], chain: Chain) -> accept.Choose:
-        """The likeliest token at a node, or a draw from the q there, which joins the chain where it is asked for."""
-        greedy = self.sampler.sampling.greedy
+    def _choices(
+        self, draft: Draft, logits: torch.Tensor, windowed: bool, chain: Chain
+    ) -> tuple[list[int], accept.Choose]:
+        """The likeliest tokens, where they are asked for: draws do not, a window does; and what is chosen at a node.
+
+        That is the likeliest token or a draw from the q there, which joins the chain where it is asked for.
+        """
+        greedy, draws = self.sampler.sampling.greedy, self.sampler.draws
         if greedy and not self.detailed:
-            return accept.greedy(answers)
+            answers = likeliest(logits)
+            return answers, accept.greedy(answers)
+        drawn = list[int]()
+        if greedy or not waits(self._device):
+            answers = likeliest(logits) if greedy or windowed else []
+        else:
+            below = depths(draft.parents)
+            uniforms = draws.ahead(max(below) + 1)  # one for each token that a walk may choose
+            goals = upload(torch.tensor([uniforms[depth] for depth in below], dtype=torch.float64), logits.device)
+            rows = drawn_rows(self.sampler.probabilities(logits), goals)
+            tokens, faults, best, spoilt = fetch(*rows, *likeliest_rows(logits))
+            drawn, answers = checked(tokens, faults), checked(best, spoilt)
 
         def choose(node: int, depth: int, children: Sequence[int]) -> int:
             q = self.sampler.probabilities(logits[node])
             chain.q.append(q)
-            return answers[node] if greedy else draw(q, self.sampler.draws.fresh())
+            if greedy:
+                return answers[node]
+            uniform = draws.fresh()
+            return drawn[node] if drawn else draw(q, uniform)
 
-        return choose
+        return answers, choose

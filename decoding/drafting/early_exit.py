@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ..sampling import largest_probability
-from .chain import Chain
-from .drafter import Writer
+from .writer import CPU, Writer
 
 if TYPE_CHECKING:
     from ..methods.base import Context
-    from ..model.session import ExitSession
+    from ..model.session import ExitSession, Tokens
     from ..parts.adapter import Adapter, AdapterSession
 
 _CHUNK = 256  # rows that the adapter reads at once of a long prompt
@@ -28,8 +26,10 @@ class EarlyExit(Writer):
     layer: int
     adapter: AdapterSession
 
-    def __init__(self, session: ExitSession, context: Context) -> None:
-        super().__init__(context)
+    kind = "exit"
+
+    def __init__(self, session: ExitSession, context: Context, device: torch.device = CPU) -> None:
+        super().__init__(context, device)
         self.session = session
         self._stored = 0  # tokens that the target had stored after the last step
         self.unread = torch.empty(0)  # (n, H) hidden states of the last of them, which the adapter has not read
@@ -46,39 +46,32 @@ class EarlyExit(Writer):
         """Whether the target has read all of the text but the root."""
         return 0 < self.session.length == len(self.text) - 1
 
-    @property
-    def entry(self) -> tuple[int, torch.Tensor]:
-        """The layer, and the hidden states with which the root and the drafted tokens enter it: as in `Draft`."""
-        return self.layer, torch.cat(self._entries)
-
     def catch_up(self) -> bool:
         """Let the adapter read until one row at most is left, which it reads with the root; False if interrupted."""
         chunk = min(_CHUNK, self.adapter.largest_step)
         while len(self.unread) > 1 and not self.interrupted():
-            self.adapter.read(self.unread[:chunk])[-1, 0].item()  # waits, or no clock would see it
+            self.adapter.read(self.unread[:chunk])
             self.unread = self.unread[chunk:]
         return not self.interrupted()
 
-    def begin(self) -> None:
-        """Run the first layers on the root."""
-        self._entries = [self.session.enter(self.text[-1:], self.layer)]
-
-    def extend(self, chain: Chain, *, confidence: bool) -> None:
-        """Write one more token, and run the first layers on it.
-
-        `confidence` asks for the largest probability of the distribution before it is shaped.
-        """
-        rows = self._entries[-1]
+    def next_logits(self, written: Tokens) -> torch.Tensor | None:
+        """Run the first layers on the newest token, and let the adapter read what comes out."""
+        rows = self._enter(written)
         if len(self.unread):
             rows, self.unread = torch.cat((self.unread, rows)), self.unread[:0]
-        raw = self.adapter.logits(self.adapter.read(rows)[-1])  # (V,)
-        sure = largest_probability(raw) if confidence else None  # queued first: there when the token is
-        token, q = self.choose(self.sampler.penalise(raw[None], [chain.tokens]))
-        chain.tokens.append(token)
-        chain.q.append(q)
-        if sure is not None:
-            chain.confidence.append(round(float(sure), 6))
-        self._entries.append(self.session.enter([token], self.layer, len(chain)))
+        return self.adapter.logits(self.adapter.read(rows)[-1])[None]  # (1, V)
+
+    def entry(self, written: Tokens) -> tuple[int, torch.Tensor] | None:
+        """The layer, and the hidden states with which the root and the drafted tokens enter it: as in `Draft`."""
+        self._enter(written)
+        return self.layer, torch.cat(self._entries)
+
+    def _enter(self, written: Tokens) -> torch.Tensor:  # (1, H)
+        """Run the first layers on the newest token: of those that were written, or the root."""
+        newest = written[-1:] if len(written) else self.text[-1:]
+        row = self.session.enter(newest, self.layer, len(written))
+        self._entries = [*self._entries[: len(written)], row]
+        return row
 
     def forget(self) -> None:
         """Make the adapter's text the stored one, and note what of it the adapter has yet to read."""

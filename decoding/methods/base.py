@@ -9,9 +9,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 from .. import params
+from ..queued import Proposal
 from ..types import JSON, Draft, Verdict
 
 if TYPE_CHECKING:
+    import torch
+
     from ..drafting.drafter import Drafter
     from ..drafting.early_exit import EarlyExit
     from ..sampling import Sampler
@@ -75,12 +78,20 @@ class Method(ABC):
         """Start with a fresh context; `params` is an instance of this method's own Params."""
 
     @abstractmethod
-    def propose(self) -> Draft:
+    def propose(self) -> Proposal:
         """The tree to verify next; its root is the last token of the text."""
 
     @abstractmethod
     def observe(self, draft: Draft, verdict: Verdict) -> None:
         """Learn from what the target said. The text already holds the emitted tokens."""
+
+    def guess(self, hidden: torch.Tensor) -> torch.Tensor:  # (H,) -> (n,) or (K, n) ids
+        """What the next step will guess, from the target's hidden state at the last accepted node.
+
+        Methods that need "hidden" have this. It is called before the host knows which node that is, and must not ask
+        for a number: what comes out is in the verdict, flat.
+        """
+        raise NotImplementedError
 
     def panel(self) -> Mapping[str, JSON]:
         """What this step looked like from inside the method, as plain JSON for the record."""

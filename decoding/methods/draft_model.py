@@ -26,6 +26,7 @@ from typing import ClassVar, TypedDict
 
 from ..drafting.chain import Chain
 from ..params import Params, param
+from ..queued import Proposal
 from ..types import JSON, Draft, Verdict
 from .base import Context, Method
 
@@ -70,20 +71,20 @@ class DraftModel(Method):
         self._context, self._params, self._drafter = context, params, context.draft
         self._chain = Chain()
 
-    def propose(self) -> Draft:
+    def propose(self) -> Proposal:
         """The root and a chain written by the drafter."""
-        context, params = self._context, self._params
-        chain = self._chain = Chain()
-        count = min(params.gamma, context.room)
-        while len(chain) < count and self._drafter.extend(chain, confidence=params.threshold > 0.0):  # L1, L2
-            unsure = chain.confidence and chain.confidence[-1] < params.threshold  # L3
-            if unsure or chain.tokens[-1] in context.end_tokens:
-                break
-        return chain.draft(chain.tree(context.text[-1], "draft"))  # L4
+        self._chain, count = Chain(), min(self._params.gamma, self._context.room)
+        return self._drafter.draft(self._chain, count, self._stop, self._params.threshold > 0.0)  # L1, L2, L4
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
         """Make the drafter's cache hold the committed text and nothing else."""
         self._drafter.forget()  # L5
+
+    def _stop(self) -> bool:
+        """Whether to stop behind the last token."""
+        chain = self._chain
+        unsure = bool(chain.confidence) and chain.confidence[-1] < self._params.threshold  # L3
+        return unsure or chain.tokens[-1] in self._context.end_tokens
 
     def panel(self) -> DraftModelPanel:
         """How sure the drafter was of its likeliest token at every token it wrote, where a threshold asks for it."""

@@ -30,11 +30,13 @@ Differs from the paper
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal, TypedDict
 
 from ..drafting.chain import Chain
 from ..params import Params, param
+from ..queued import Proposal
+from ..tree import Builder
 from ..types import JSON, Draft, Verdict
 from .base import Context, Method
 
@@ -84,22 +86,17 @@ class Kangaroo(Method):
         self._context, self._params, self._drafter = context, params, context.target
         capacity = context.prompt_length + context.max_new_tokens
         self._drafter.attach(context.parts["kangaroo"], capacity, context.largest_step)
-        self._chain = Chain()
+        self._chain, self._count = Chain(), 0  # drafts, and how many there may be
         self._stopped: Stop = ""
 
-    def propose(self) -> Draft:
+    def propose(self) -> Proposal:
         """The root and a chain written by the first layers, with the hidden states behind them."""
-        context, drafter = self._context, self._drafter
-        chain = self._chain = Chain()
-        count = min(self._params.gamma, context.room)
-        self._stopped = self._hindrance(count)
-        if not self._stopped:
-            drafter.begin()  # L1
-        while not self._stopped:
-            drafter.extend(chain, confidence=self._params.eta > 0.0)  # L2, L3, L4
-            self._stopped = self._stop(chain, count)  # L5
-        draft = chain.draft(chain.tree(context.text[-1], "exit"))
-        return replace(draft, entry=drafter.entry) if len(chain) else draft  # L6
+        context = self._context
+        self._chain, self._count = Chain(), min(self._params.gamma, context.room)
+        self._stopped = self._hindrance()
+        if self._stopped:
+            return Builder(context.text[-1]).draft()
+        return self._drafter.draft(self._chain, self._count, self._stop, self._params.eta > 0.0)  # L1, L2, L3, L4, L6
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
         """Make the adapter's text the committed one."""
@@ -116,22 +113,25 @@ class Kangaroo(Method):
             "stopped": self._stopped,
         }
 
-    def _hindrance(self, count: int) -> Stop:
+    def _hindrance(self) -> Stop:
         """Why nothing can be drafted, if so."""
         if not self._drafter.ready:
             return "start"
-        if count < 1:
+        if self._count < 1:
             return "budget"
         return "" if self._drafter.catch_up() else "interrupted"
 
-    def _stop(self, chain: Chain, count: int) -> Stop:
-        """Why to stop behind these drafts, if so."""
+    def _stop(self) -> bool:
+        """Whether to stop behind the last draft; why, is noted."""
+        chain = self._chain  # L5
         if chain.tokens[-1] in self._context.end_tokens:
-            return "end"
-        if len(chain) == self._params.gamma:
-            return "gamma"
-        if len(chain) == count:
-            return "budget"
-        if chain.confidence and chain.confidence[-1] < self._params.eta:
-            return "unsure"
-        return "interrupted" if self._context.interrupted() else ""
+            self._stopped = "end"
+        elif len(chain) == self._params.gamma:
+            self._stopped = "gamma"
+        elif len(chain) == self._count:
+            self._stopped = "budget"
+        elif chain.confidence and chain.confidence[-1] < self._params.eta:
+            self._stopped = "unsure"
+        elif self._context.interrupted():
+            self._stopped = "interrupted"
+        return self._stopped != ""

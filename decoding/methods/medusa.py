@@ -133,7 +133,8 @@ class Medusa(Method):
         self._count = min(params.heads or heads.count, heads.count)
         sparse = params.tree == "sparse"
         self._tree = default(self._count, heads.accuracies, params.size) if sparse else params.written  # L1
-        self._hidden: torch.Tensor | None = None  # L2
+        self._ranks = max(self._tree.ranks, default=0) + 1
+        self._said: tuple[int, ...] = ()  # L2
         self._guesses: list[list[int]] = []  # of every head, the best first
         self._nodes: list[list[JSON]] = []  # head, rank and whether it was accepted, of every guess of the step
         self._hits: list[int | None] = []
@@ -144,9 +145,10 @@ class Medusa(Method):
         tree = Builder(context.text[-1])
         self._guesses, self._nodes, self._hits = [], [], []
         deepest = min(self._count, context.room)
-        if self._hidden is None or deepest < 1:
+        if not self._said or deepest < 1:
             return tree.draft()
-        self._guesses = self._heads.top(self._hidden, max(shape.ranks) + 1)[: self._count]  # L3
+        ranks = len(self._said) // self._heads.count  # a small vocabulary has fewer tokens than were asked for
+        self._guesses = [[*self._said[head * ranks : (head + 1) * ranks]] for head in range(self._count)]
         place = {0: 0}  # node of the shape -> node of the draft, where guesses may hang below it
         for node, (parent, head, rank) in enumerate(zip(shape.parents, shape.depths, shape.ranks, strict=True)):
             if parent not in place or head > deepest or len(tree) == context.largest_step:
@@ -160,12 +162,16 @@ class Medusa(Method):
         return tree.draft()  # L5
 
     def observe(self, draft: Draft, verdict: Verdict) -> None:
-        """Keep the hidden state, and note which guesses came true."""
-        self._hidden = verdict.hidden  # L6
+        """Keep the next guesses, and note which of the last ones came true."""
+        self._said = verdict.guesses  # L6
         for node in verdict.path[1:]:
             self._nodes[node - 1][2] = True
         pairs = zip(self._guesses, verdict.emitted, strict=False)
         self._hits = [guesses.index(token) if token in guesses else None for guesses, token in pairs]
+
+    def guess(self, hidden: torch.Tensor) -> torch.Tensor:  # (H,) -> (K, ranks)
+        """Every head's likeliest tokens."""
+        return self._heads.top(hidden, self._ranks)  # L3
 
     def panel(self) -> MedusaPanel:
         """Head, rank and fate of every guess; and for every token written the rank at which its head had it, if so."""

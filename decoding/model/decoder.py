@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.nn.functional import silu
@@ -20,6 +20,9 @@ from .rope import Rope, Tables
 from .session import Reading
 from .upload import upload
 from .weights import Weights
+
+if TYPE_CHECKING:
+    from .session import Tokens
 
 
 class Decoder:
@@ -56,7 +59,7 @@ class Decoder:
         return Cache(*sizes, self.rolling, self.device, self.dtype, spare)
 
     def inputs(
-        self, tokens: Sequence[int], parents: tuple[int, ...], cache: Cache, tables: Tables, ahead: int = 0
+        self, tokens: Tokens, parents: tuple[int, ...], cache: Cache, tables: Tables, ahead: int = 0
     ) -> ForwardInputs | NativeInputs:
         """A tree behind a cached text, for `forward`; `ahead` rows of a chain stand in between."""
         if self.compiled:
@@ -123,7 +126,7 @@ class DecoderSession:
         return self.cache.length
 
     @torch.inference_mode()
-    def read(self, tokens: Sequence[int], parents: tuple[int, ...], skip: int = 0) -> Reading:
+    def read(self, tokens: Tokens, parents: tuple[int, ...], skip: int = 0) -> Reading:
         """Feed a tree whose root stands right behind the stored tokens; answer for rows `skip` and later."""
         x, step = self.prepare(tokens, parents)
         if self._tap is None:
@@ -132,13 +135,13 @@ class DecoderSession:
         return self._answer(self._model.forward(self._entering, step, self._tap), skip)
 
     @torch.inference_mode()
-    def enter(self, tokens: Sequence[int], layer: int, ahead: int = 0) -> torch.Tensor:  # (n, H)
+    def enter(self, tokens: Tokens, layer: int, ahead: int = 0) -> torch.Tensor:  # (n, H)
         """Run a chain through the layers in front of `layer`; it stands `ahead` rows behind the stored tokens."""
         x, step = self.prepare(tokens, tuple(range(-1, len(tokens) - 1)), ahead)
         return self._model.forward(x, step, 0, layer)
 
     @torch.inference_mode()
-    def resume(self, tokens: Sequence[int], parents: tuple[int, ...], layer: int, hidden: torch.Tensor) -> Reading:
+    def resume(self, tokens: Tokens, parents: tuple[int, ...], layer: int, hidden: torch.Tensor) -> Reading:
         """Go on from `layer` with the hidden states of a tree that has entered it; answer for every row."""
         assert layer == self._tap or self._tap is None
         self._entering = hidden
@@ -155,7 +158,7 @@ class DecoderSession:
 
     @torch.inference_mode()
     def prepare(
-        self, tokens: Sequence[int], parents: tuple[int, ...], ahead: int = 0
+        self, tokens: Tokens, parents: tuple[int, ...], ahead: int = 0
     ) -> tuple[torch.Tensor, ForwardInputs | NativeInputs]:
         """Ids and step for `Decoder.forward`; raises ModelError, with nothing written, where the rows do not fit."""
         self.cache.check(ahead + len(tokens))

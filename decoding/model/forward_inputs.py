@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch.nn.functional import pad
@@ -12,7 +12,10 @@ from .attention import Attention
 from .cache import Cache
 from .config import Shape
 from .rope import Tables
-from .upload import upload
+from .upload import on_device, upload
+
+if TYPE_CHECKING:
+    from .session import Tokens
 
 
 class ForwardInputs:
@@ -22,7 +25,7 @@ class ForwardInputs:
 
     def __init__(
         self,
-        tokens: Sequence[int],
+        tokens: Tokens,
         parents: tuple[int, ...],
         cache: Cache,
         tables: Tables,
@@ -33,11 +36,11 @@ class ForwardInputs:
         """`ahead` rows of a chain stand between the stored tokens and this tree."""
         device, first, rows = cache.data.device, cache.length + ahead, len(tokens)
         if is_chain(parents):
-            self.ids = upload(torch.tensor(tokens), device)  # (T,)
+            self.ids = on_device(tokens, device)  # (T,)
             cos, sin = tables.cos[first : first + rows], tables.sin[first : first + rows]
         else:
-            places = [first + depth for depth in depths(parents)]
-            self.ids, positions = upload(torch.tensor([tokens, places]), device).unbind(0)
+            self.ids = on_device(tokens, device)
+            positions = upload(torch.tensor([first + depth for depth in depths(parents)]), device)
             cos, sin = tables.cos.index_select(0, positions), tables.sin.index_select(0, positions)
         # Values go through the rotation with queries and keys, turned by nothing: that saves a copy in every layer.
         turned, still = (-1, shape.heads + shape.kv_heads, -1), (0, 0, 0, shape.kv_heads)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import torch
@@ -16,6 +16,9 @@ from .cache import Cache
 from .config import Shape
 from .rope import Tables
 from .weights import Layer
+
+if TYPE_CHECKING:
+    from .session import Tokens
 
 _LANES = 16
 
@@ -55,7 +58,7 @@ class NativeInputs:
 
     def __init__(
         self,
-        tokens: Sequence[int],
+        tokens: Tokens,
         parents: tuple[int, ...],
         cache: Cache,
         tables: Tables,
@@ -68,7 +71,7 @@ class NativeInputs:
 
     @classmethod
     def of_texts(
-        cls, tokens: Sequence[int], places: np.ndarray, paths: np.ndarray, cache: Cache, tables: Tables, shape: Shape
+        cls, tokens: Tokens, places: np.ndarray, paths: np.ndarray, cache: Cache, tables: Tables, shape: Shape
     ) -> Self:
         """Rows of several texts: the place of each in its text, and a line for each with the slots of that text."""
         made = cls.__new__(cls)
@@ -77,7 +80,7 @@ class NativeInputs:
 
     def _fill(
         self,
-        tokens: Sequence[int],
+        tokens: Tokens,
         below: np.ndarray,
         paths: np.ndarray,
         first: int,
@@ -85,7 +88,7 @@ class NativeInputs:
         tables: Tables,
         shape: Shape,
     ) -> None:
-        self.ids, self.cache = torch.tensor(tokens), cache
+        self.ids, self.cache = torch.as_tensor(tokens), cache
         places = torch.from_numpy(below) + first
         cos, sin = tables.cos.index_select(0, places), tables.sin.index_select(0, places)
         self._keep = below, paths, cos, sin  # for as long as the structure names their addresses

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import torch
 from torch.nn.functional import pad
 
 from .session import Model, Reading, Session
+
+if TYPE_CHECKING:
+    from .session import Tokens
 
 
 class Resized:
@@ -40,9 +43,11 @@ class ResizedSession:
         """Tokens stored."""
         return self._session.length
 
-    def read(self, tokens: Sequence[int], parents: tuple[int, ...], skip: int = 0) -> Reading:
+    def read(self, tokens: Tokens, parents: tuple[int, ...], skip: int = 0) -> Reading:
         """The session's answer. A padding id that it has no row for is read as its last one."""
-        reading = self._session.read([min(token, self._own - 1) for token in tokens], parents, skip)
+        own = self._own - 1
+        known = tokens.clamp(max=own) if isinstance(tokens, torch.Tensor) else [min(token, own) for token in tokens]
+        reading = self._session.read(known, parents, skip)
         missing = max(0, self._wanted - self._own)
         logits = pad(reading.logits[..., : self._wanted], (0, missing), value=-torch.inf)
         return Reading(logits, reading.hidden)

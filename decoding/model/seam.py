@@ -17,14 +17,18 @@ class Seam:
         # Tokens up to which the text is read as it was begun; None once, or if, that does not matter.
         self._last = session.seam if session.seam is not None and prompt_length <= session.seam else None
 
+    def crossed(self, text_length: int) -> bool:
+        """Whether the text has just outgrown the seam. Then all of it is to be read anew."""
+        if self._last is None or text_length <= self._last:
+            return False
+        self._session.reset(text_length)
+        self._last = None
+        return True
+
     def fit(self, draft: Draft, text_length: int) -> Draft:
-        """Have a text that has outgrown the seam read anew; before that, let no guess from beyond be accepted."""
+        """Let no guess from beyond the seam be accepted."""
         if self._last is None:
             return draft
-        if text_length > self._last:
-            self._session.reset(text_length)
-            self._last = None
-            return replace(draft, entry=None)
         deepest = self._last - text_length
         nodes = zip(draft.roles, depths(draft.parents), strict=True)
         return replace(draft, roles=tuple(role if depth <= deepest else Role.EXPLORE for role, depth in nodes))

@@ -11,6 +11,8 @@ from ..types import ModelCard
 if TYPE_CHECKING:
     import torch
 
+    Tokens = Sequence[int] | torch.Tensor  # ids on the host, or (n,) ids that only the model's device knows
+
 ProgressCallback = Callable[[str, float], None]  # hears what is going on and which share of it is done
 
 
@@ -35,7 +37,7 @@ class Session(Protocol):
     seam: int | None
     largest_step: int  # rows that fit into one reading
 
-    def read(self, tokens: Sequence[int], parents: tuple[int, ...], skip: int = 0) -> Reading:
+    def read(self, tokens: Tokens, parents: tuple[int, ...], skip: int = 0) -> Reading:
         """Feed a tree whose root stands right behind the stored tokens; answer for rows `skip` and later.
 
         Raises ModelError before anything is written when the rows do not fit.
@@ -71,14 +73,14 @@ class ExitSession(Session, Protocol):
         """The hidden states recorded since the last call, of the last n stored tokens. A reset deletes them."""
         ...
 
-    def enter(self, tokens: Sequence[int], layer: int, ahead: int = 0) -> torch.Tensor:  # (n, H)
+    def enter(self, tokens: Tokens, layer: int, ahead: int = 0) -> torch.Tensor:  # (n, H)
         """Run a chain through the layers in front of `layer`; it stands `ahead` rows behind the stored tokens.
 
         The rows in between are those of earlier calls. Nothing is stored before `resume` and `commit`.
         """
         ...
 
-    def resume(self, tokens: Sequence[int], parents: tuple[int, ...], layer: int, hidden: torch.Tensor) -> Reading:
+    def resume(self, tokens: Tokens, parents: tuple[int, ...], layer: int, hidden: torch.Tensor) -> Reading:
         """Go on from `layer` with the hidden states of a tree that has entered it; answer for every row."""
         ...
 

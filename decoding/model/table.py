@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import torch
 
 from ..errors import ModelError
 from ..types import ModelCard
 from .session import Reading
+
+if TYPE_CHECKING:
+    from .session import Tokens
 
 Rule = Callable[[tuple[int, ...]], torch.Tensor]  # the last `order` tokens -> logits (V,)
 
@@ -66,25 +70,25 @@ class TableSession:
         """Tokens stored."""
         return len(self._text)
 
-    def read(self, tokens: Sequence[int], parents: tuple[int, ...], skip: int = 0) -> Reading:
+    def read(self, tokens: Tokens, parents: tuple[int, ...], skip: int = 0) -> Reading:
         """Answer for every row from its own root-to-row path."""
         if len(tokens) > self.largest_step or self.length + len(tokens) > self.capacity + self.largest_step:
             raise ModelError(f"{len(tokens)} tokens do not fit behind {self.length}; ask for fewer")
-        return self.resume(tokens, parents, 0, self._tails(self._text, tokens, parents), skip)
+        return self.resume(tokens, parents, 0, self._tails(self._text, [*map(int, tokens)], parents), skip)
 
     def resume(
-        self, tokens: Sequence[int], parents: tuple[int, ...], layer: int, hidden: torch.Tensor, skip: int = 0
+        self, tokens: Tokens, parents: tuple[int, ...], layer: int, hidden: torch.Tensor, skip: int = 0
     ) -> Reading:
         """Answer for every row from its hidden state, which is all that a table knows: the last few tokens."""
-        self._tokens, self._entering = tokens, hidden
+        self._tokens, self._entering = [*map(int, tokens)], hidden
         tails = [[int(token) for token in tail if token >= 0] for tail in hidden[skip:].tolist()]
         rows = [self._model.logits(tail) for tail in tails]
         return Reading(torch.stack(rows) if rows else torch.empty(0, self._model.card.vocabulary), hidden[skip:])
 
-    def enter(self, tokens: Sequence[int], layer: int, ahead: int = 0) -> torch.Tensor:  # (n, order)
+    def enter(self, tokens: Tokens, layer: int, ahead: int = 0) -> torch.Tensor:  # (n, order)
         """The hidden states of a chain; every layer of a table is the same."""
-        self._entered[ahead:] = tokens
-        return self._tails([*self._text, *self._entered[:ahead]], tokens, tuple(range(-1, len(tokens) - 1)))
+        self._entered[ahead:] = known = [*map(int, tokens)]
+        return self._tails([*self._text, *self._entered[:ahead]], known, tuple(range(-1, len(known) - 1)))
 
     def tap(self, layer: int | None) -> None:
         """From now on record the hidden states of stored tokens; None: stop."""

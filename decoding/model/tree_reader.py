@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
+import torch
+
+from ..queued import Proposal, QueuedDraft
 from ..tree import after_chain
-from ..types import Draft
 from .session import ExitSession, ProgressCallback, Reading, Session, catch_up
+from .upload import on_device
+
+if TYPE_CHECKING:
+    from .session import Tokens
 
 
 class TreeReader:
@@ -17,7 +23,9 @@ class TreeReader:
         self._session, self._chunk, self._progress = session, chunk, progress
         self._pending: Sequence[int] = ()
 
-    def read(self, missing: Sequence[int], draft: Draft, room: int, interrupted: Callable[[], bool]) -> Reading | None:
+    def read(
+        self, missing: Sequence[int], draft: Proposal, room: int, interrupted: Callable[[], bool]
+    ) -> Reading | None:
         """Read the tokens that are missing in front of a tree, then the tree; answer for its nodes.
 
         The tokens are read in chunks until `room` rows take the rest, which is read in one pass with the tree. None,
@@ -26,11 +34,17 @@ class TreeReader:
         pending = self._pending = catch_up(self._session, missing, room, self._chunk, interrupted, self._progress)
         if len(pending) > room or (len(pending) < len(missing) and interrupted()):
             return None
-        if draft.entry is not None and not pending:
-            # To look whether the session has all methods of the protocol would cost a tenth of a toy's step.
-            return cast("ExitSession", self._session).resume(draft.tokens, draft.parents, *draft.entry)
-        parents = after_chain(len(pending), draft.parents) if pending else draft.parents
-        return self._session.read([*pending, *draft.tokens], parents, skip=len(pending))
+        tokens: Tokens = draft.ids if isinstance(draft, QueuedDraft) else draft.tokens
+        if not pending:
+            if draft.entry is not None:
+                # To look whether the session has all methods of the protocol would cost a tenth of a toy's step.
+                return cast("ExitSession", self._session).resume(tokens, draft.parents, *draft.entry)
+            return self._session.read(tokens, draft.parents)
+        if isinstance(tokens, torch.Tensor):
+            together: Tokens = torch.cat((on_device(pending, tokens.device), tokens))
+        else:
+            together = [*pending, *tokens]
+        return self._session.read(together, after_chain(len(pending), draft.parents), skip=len(pending))
 
     def commit(self, nodes: Sequence[int]) -> None:
         """Store the tokens that were pending, and behind them these nodes of the tree: a path from its root."""

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import torch
+
+if TYPE_CHECKING:
+    from .session import Tokens
 
 
 def upload(numbers: torch.Tensor, device: torch.device) -> torch.Tensor:
@@ -10,3 +15,8 @@ def upload(numbers: torch.Tensor, device: torch.device) -> torch.Tensor:
     if device.type == "cpu":
         return numbers
     return numbers.pin_memory().to(device, non_blocking=True)
+
+
+def on_device(tokens: Tokens, device: torch.device) -> torch.Tensor:  # (n,)
+    """Tokens as a model reads them."""
+    return tokens if isinstance(tokens, torch.Tensor) else upload(torch.tensor(tokens), device)

@@ -53,7 +53,7 @@ class Guesser(Protocol):
     count: int
     accuracies: Accuracies | None  # how often each head's guesses are right, where it was measured
 
-    def top(self, hidden: torch.Tensor, ranks: int) -> list[list[int]]:
+    def top(self, hidden: torch.Tensor, ranks: int) -> torch.Tensor:  # (H,) -> (K, ranks) ids
         """Every head's likeliest tokens, the best first: as many as asked for, or the whole vocabulary."""
         ...
 
@@ -109,11 +109,10 @@ class Heads:
             x = x + silu(torch.cat([product(x[k : k + 1]) for k, product in enumerate(heads)]))
         return x
 
-    def top(self, hidden: torch.Tensor, ranks: int) -> list[list[int]]:
+    def top(self, hidden: torch.Tensor, ranks: int) -> torch.Tensor:  # (H,) -> (K, ranks) ids
         """Every head's likeliest tokens, the best first."""
         found = ranked(self._say(hidden), ranks)
-        ids: list[list[int]] = (found if self._vocabulary is None else self._vocabulary.ids[found]).tolist()
-        return ids
+        return found if self._vocabulary is None else self._vocabulary.ids[found]
 
     @torch.inference_mode()
     def _say(self, hidden: torch.Tensor) -> torch.Tensor:  # (H,) -> (K, tokens that may be drafted)

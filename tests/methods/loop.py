@@ -114,6 +114,7 @@ class Drive:
         if not context.sampler.sampling.greedy:
             distribution, draws = context.sampler.probabilities(logits), context.sampler.draws
             choose = accept.sampled(draft, distribution.__getitem__, draws, len(self.written))
+        assert isinstance(draft, Draft), "on a CPU nothing is queued"
         verdict = Verdict(*accept.walk(draft, choose), tuple(argmax))
         context.text.extend(verdict.emitted)
         self.method.observe(draft, verdict)

@@ -16,12 +16,11 @@ from scipy.stats import chi2
 
 from decoding import accept
 from decoding.codec import Codec
-from decoding.drafting.chain import Chain
 from decoding.drafting.early_exit import EarlyExit
 from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.methods.base import Context
-from decoding.methods.kangaroo import Kangaroo, KangarooParams, Stop
+from decoding.methods.kangaroo import Kangaroo, KangarooParams
 from decoding.model.decoder import Decoder, DecoderSession
 from decoding.model.table import TableModel
 from decoding.parts import Parts
@@ -314,10 +313,10 @@ def test_a_run_is_cancelled_between_two_drafts() -> None:
     cancel = threading.Event()
 
     class Slow(Watched):
-        def _stop(self, chain: Chain, count: int) -> Stop:
-            if len(chain) == 3:
+        def _stop(self) -> bool:
+            if len(self._chain) == 3:
                 cancel.set()
-            return super()._stop(chain, count)
+            return super()._stop()
 
     run = engine(TARGET, make(TARGET, 1.0)).decode(
         (1, 2), Slow, {"gamma": 64, "eta": 0.0}, max_new_tokens=99, cancel=cancel

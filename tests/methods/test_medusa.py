@@ -51,8 +51,11 @@ def proposal(guesser: ToyHeads, text: Sequence[int], remaining: int = 99, /, **s
     context = Context([*text], len(text), remaining, sampler, parts={"medusa": guesser}, **limits)
     method = Medusa(context, MedusaParams(**settings))
     tail = torch.tensor([*[-1] * 9, *text[:-1]][-2:], dtype=torch.float64)
-    method.observe(Draft((0,), (-1,), (Role.ROOT,), ("root",)), Verdict((0,), (text[-1],), (0,), tail))
-    return method.propose(), method
+    guesses = tuple(method.guess(tail).flatten().tolist())
+    method.observe(Draft((0,), (-1,), (Role.ROOT,), ("root",)), Verdict((0,), (text[-1],), (0,), guesses))
+    draft = method.propose()
+    assert isinstance(draft, Draft)
+    return draft, method
 
 
 def paths(draft: Draft) -> list[tuple[str, ...]]:
@@ -71,7 +74,7 @@ def test_a_node_holds_the_guess_that_its_path_names() -> None:
     """The token depends on depth and rank alone, not on what stands above: a Cartesian product of lists."""
     heads = make(hashed(order=2))
     draft, _ = proposal(heads, (4, 1, 3), tree="cartesian", sizes="2,3")
-    first, second = heads.top(torch.tensor([4.0, 1.0]), 3)[:2]
+    first, second = heads.top(torch.tensor([4.0, 1.0]), 3)[:2].tolist()
     assert draft.tokens == (3, *first[:2], *second, *second)
     assert draft.parents == (-1, 0, 0, 1, 1, 1, 2, 2, 2)
     below = ("medusa:2,0", "medusa:2,1", "medusa:2,2")
@@ -80,16 +83,15 @@ def test_a_node_holds_the_guess_that_its_path_names() -> None:
 
 
 class Watched(Medusa):
-    """Checks the hidden state before every draft: it must be that of the token in front of the root."""
+    """Checks the hidden state behind every step: it must be that of the token in front of the next root."""
 
     seen = 0
 
-    def propose(self) -> Draft:
+    def guess(self, hidden: torch.Tensor) -> torch.Tensor:
         """Heads that look from the root, or from a rejected node, would be one token or a branch off."""
-        if self._hidden is not None:
-            assert self._hidden.tolist() == [-1, -1, *self._context.text[:-1]][-2:]
-            type(self).seen += 1
-        return super().propose()
+        assert hidden.tolist() == [-1, -1, *self._context.text[:-1]][-2:]
+        type(self).seen += 1
+        return super().guess(hidden)
 
 
 @pytest.mark.parametrize("mix", [0.1, 0.6, 1.0])
@@ -248,7 +250,7 @@ def test_the_panel_tells_every_guess_and_where_each_token_stood() -> None:
             assert panel["hits"] == []
             continue
         text = [*result.trace.header.prompt, *result.ids][: step.start]
-        lists = heads.top(torch.tensor(text[-3:-1], dtype=torch.float64), wide)
+        lists = heads.top(torch.tensor(text[-3:-1], dtype=torch.float64), wide).tolist()
         hits = [row.index(token) if token in row else None for row, token in zip(lists, step.emitted, strict=False)]
         assert panel["hits"] == (hits if step.drafted else [])
         seen.update(panel["hits"])

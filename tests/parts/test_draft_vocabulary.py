@@ -55,9 +55,9 @@ def test_heads_rank_the_common_tokens_as_before(model: Decoder, own: tuple[int, 
     whole, narrow = both_heads(model, tmp_path, own)
     hidden = random(model.shape.hidden)
     ranks = model.shape.vocabulary
-    wanted = [[token for token in row if token in COMMON] for row in whole.top(hidden, ranks)]
-    assert narrow.top(hidden, ranks) == wanted
-    assert narrow.top(hidden, 4) == [row[:4] for row in wanted]
+    wanted = [[token for token in row if token in COMMON] for row in whole.top(hidden, ranks).tolist()]
+    assert narrow.top(hidden, ranks).tolist() == wanted
+    assert narrow.top(hidden, 4).tolist() == [row[:4] for row in wanted]
     said = narrow.logits(hidden)
     assert said.shape == (3, ranks) and torch.allclose(said[:, COMMON], whole.logits(hidden)[:, COMMON])
     assert int(said.isneginf().sum()) == 3 * (ranks - len(COMMON))

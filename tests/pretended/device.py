@@ -18,6 +18,8 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from decoding.model import download
+
 _aten = torch.ops.aten
 _COPIES = (_aten._to_copy.default, _aten.copy_.default)
 _INDEXED = (_aten.index.Tensor, _aten.index_put_.default)
@@ -46,16 +48,18 @@ class Pretended(TorchDispatchMode):
         if function in _INDEXED:
             at = [index.device for index in args[1] if index is not None]
             self.waits += args[0].device.type == "cuda" and any(each.type == "cpu" for each in at)
-        found = function(*args, **kwargs)
+        found = function(*args, **{**kwargs, "pin_memory": False} if kwargs.get("pin_memory") else kwargs)
+        if kwargs.get("pin_memory"):
+            found.is_in_pinned_memory = True
         if function in _COPIES:
             source = args[1] if function is _aten.copy_.default else args[0]
             self._copied(source, found, kwargs.get("non_blocking") or args[2:3] == (True,))
         return found
 
     def _copied(self, source: torch.Tensor, target: torch.Tensor, queued: bool) -> None:
-        """Between host and device only copies out of pinned memory are queued, and then only where it is asked for."""
+        """Between host and device only copies of pinned memory are queued, and then only where it is asked for."""
         between = {source.device.type, target.device.type} == {"cpu", "cuda"}
-        pinned = getattr(source, "is_in_pinned_memory", False)
+        pinned = any(getattr(each, "is_in_pinned_memory", False) for each in (source, target))
         self.waits += between and not (queued and pinned)
 
     def number(self, of: torch.Tensor) -> float | int | bool:
@@ -63,11 +67,13 @@ class Pretended(TorchDispatchMode):
         self.waits += of.device.type == "cuda"
         return self._made(of.dtype)
 
+    def made(self, of: torch.Tensor) -> list[float]:
+        """What a tensor holds that has been fetched."""
+        return [self._made(of.dtype) for _ in range(of.numel())]
+
     def numbers(self, of: torch.Tensor) -> Any:
-        """What a tensor holds, as lists. Whole numbers in two rows are choices, and flags that nothing is wrong."""
+        """What a tensor holds, as lists."""
         self.waits += of.device.type == "cuda"
-        if of.dim() == 2 and len(of) == 2 and of.dtype == torch.long:
-            return [[self._made(of.dtype) for _ in range(of.shape[1])], [0] * of.shape[1]]
 
         def lists(shape: tuple[int, ...]) -> Any:
             return [lists(shape[1:]) for _ in range(shape[0])] if shape else self._made(of.dtype)
@@ -84,27 +90,44 @@ class Pretended(TorchDispatchMode):
 class _Event:
     """An event that passes at once."""
 
-    def __init__(self, *, enable_timing: bool) -> None: ...
+    device: Pretended | None = None  # whose waits are counted
+
+    def __init__(self, *, enable_timing: bool = False) -> None: ...
 
     def record(self, stream: Any) -> None:
         """Do nothing."""
+
+    def synchronize(self) -> None:
+        """Have the host wait."""
+        assert self.device is not None
+        self.device.waits += 1
 
     def elapsed_time(self, end: Any) -> float:
         """Milliseconds."""
         return 0.5
 
 
+class _Stream:
+    """The one that a device works through."""
+
+    def record_event(self) -> _Event:
+        """An event behind everything that was queued."""
+        return _Event()
+
+
 @contextmanager
 def pretended(monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int] = (9, 0)) -> Iterator[Pretended]:
     """Devices of that compute capability, as many as are named."""
     monkeypatch.setattr(torch.cuda, "Event", _Event)
-    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: None)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: _Stream())
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
     monkeypatch.setattr(torch.backends.cuda, "is_flash_attention_available", lambda: True)
     with ExitStack() as stack:
         stack.enter_context(_device_guard())
         stack.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
         device = stack.enter_context(Pretended())
+        monkeypatch.setattr(_Event, "device", device)
+        monkeypatch.setattr(download, "_lists", lambda numbers, tensors: [*map(device.made, tensors)])
         monkeypatch.setattr(
             FakeTensor,
             "tolist",

@@ -33,20 +33,9 @@ PARAMS: dict[str, dict[str, Any]] = {
 }
 PROMPT = [1, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0]
 GREEDY, SAMPLED = {"temperature": 0.0}, {"temperature": 1.0, "seed": 1}
-# Host waits of a step behind the prompt, at most: greedy, and sampling. One for the target's choices, and one for what
-# it draws; then one for every token that a drafter writes, or for the heads' guesses. The goal is one for each method.
-WAITS = {
-    "autoregressive": (1, 2),
-    "jacobi": (1, 2),
-    "lookahead": (1, 2),
-    "draft_model": (4, 8),  # where guesses were sampled, one for their shares, and one for each rejection
-    "prompt_lookup": (1, 2),
-    "ngrammys": (1, 2),
-    "medusa": (2, 3),
-    "kangaroo": (4, 8),
-    "ouroboros": (4, 16),
-    "rest": (1, 2),
-}
+# Host waits of a step behind the prompt, at most: one, in which the host learns the draft and the target's choices.
+# Ouroboros looks its phrases up in a pool on the host, so each pass of its drafter has to be known before the next one.
+PASSES = {"ouroboros": 4}
 
 
 class Made:
@@ -100,15 +89,13 @@ def waits(device: Pretended, engine: Engine, method: str, sampling: dict[str, An
 
 @pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampling"])
 @pytest.mark.parametrize("method", METHODS)
-def test_steps_wait_no_more_often_than_they_did(
-    method: str, sampling: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_step_waits_once(method: str, sampling: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Every wait leaves the device idle until the host has launched what comes behind it."""
     made = Made("mistral-full", torch.bfloat16)
     with pretended(monkeypatch) as device:
         engine = made.engine()
         assert engine.model.attention.startswith("torch flash attention on the prefix")
-        assert waits(device, engine, method, sampling) <= WAITS[method][sampling is SAMPLED]
+        assert waits(device, engine, method, sampling) <= PASSES.get(method, 1)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
@@ -126,7 +113,7 @@ def test_a_repetition_penalty_adds_no_wait(sampling: dict[str, Any], monkeypatch
     made = Made("mistral-full", torch.bfloat16)
     with pretended(monkeypatch) as device:
         found = waits(device, made.engine(), "lookahead", {**sampling, "repetition_penalty": 1.2})
-    assert found <= WAITS["lookahead"][sampling is SAMPLED]
+    assert found == 1
 
 
 @pytest.mark.parametrize("penalty", [1.0, 1.2])
@@ -159,7 +146,7 @@ def test_typical_acceptance(monkeypatch: pytest.MonkeyPatch) -> None:
     made = Made("mistral-full", torch.bfloat16)
     monkeypatch.setitem(PARAMS, "medusa", {"acceptance": "typical"})
     with pretended(monkeypatch) as device:
-        assert waits(device, made.engine(), "medusa", SAMPLED) <= 4
+        assert waits(device, made.engine(), "medusa", SAMPLED) == 1
 
 
 def test_what_a_device_would_refuse_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,36 @@
+"""A draft that a device is still writing when the host has the target read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from .types import Draft
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedDraft:
+    """A chain whose tokens only the device knows; the host learns them together with the target's answers.
+
+    `finish` makes the draft of the numbers that have been fetched, once. It may be shorter than the chain: where a
+    drafter stops, the host finds out when the target has read on already.
+    """
+
+    ids: torch.Tensor  # (T,) the root and the chain
+    parents: tuple[int, ...]
+    q: tuple[torch.Tensor | None, ...]  # as in `Draft`
+    numbers: tuple[torch.Tensor, ...]  # what `finish` asks for
+    finish: Callable[[Sequence[Sequence[float]]], Draft]
+    entry: tuple[int, torch.Tensor] | None = None  # as in `Draft`
+
+    def on(self, device: torch.device) -> QueuedDraft:
+        """The same for a target on that device. From device to device numbers go without the host's waiting."""
+        numbers = tuple(each.to(device, non_blocking=True) for each in self.numbers)
+        return replace(self, ids=self.ids.to(device, non_blocking=True), numbers=numbers)
+
+
+Proposal = Draft | QueuedDraft

@@ -1,0 +1,78 @@
+"""A host that asks a device only once a step must decide what one decides that asks for every number.
+
+Nothing here needs a device: a CPU is taken for one whose numbers are far away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import torch
+
+from decoding import loop
+from decoding.drafting import drafter, writer
+from decoding.engine import Result
+from tests.families import machine
+from tests.test_lossless_models import prompt_for
+from tests.tiers import crossed
+from tests.toys import CASES, title
+
+Params = Mapping[str, Any]
+SETTINGS = (
+    {"temperature": 0.0, "repetition_penalty": 1.2},
+    {"temperature": 0.9, "top_p": 0.95, "seed": 3},
+    {"temperature": 1.0, "repetition_penalty": 1.2, "seed": 5},
+)
+
+
+@contextmanager
+def far_away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every number is on a device."""
+    with monkeypatch.context() as patch:
+        for module in (loop, drafter, writer):
+            patch.setattr(module, "waits", lambda device: True)
+        yield
+
+
+def said(result: Result) -> list[Any]:
+    """What a run decided, without how long it took and which rows it fed for nothing."""
+    steps = result.trace.steps
+    return [(step.emitted, step.path, step.tokens, step.sources, step.q, step.choices, step.panel) for step in steps]
+
+
+@pytest.mark.parametrize(("method", "params", "family"), crossed(CASES, ["llama", "mistral", "qwen3"]), ids=title)
+def test_what_is_decided_at_once_is_what_was_decided_one_by_one(
+    method: str, params: Params, family: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A draw made for the wrong node, a chain cut too late, a penalty that does not see what was drafted."""
+    ours = machine(family, torch.empty(0, dtype=torch.float64))
+    for seed, sampling in enumerate(SETTINGS):
+        options: dict[str, Any] = {"params": params, "sampling": sampling, "max_new_tokens": 24, "prefill_chunk": 5}
+        level = ("full", "light")[seed % 2]
+        expected = ours.generate(prompt_for(seed), method, record=level, memory={}, **options)
+        with far_away(monkeypatch):
+            got = ours.generate(prompt_for(seed), method, record=level, memory={}, **options)
+        assert said(got) == said(expected), sampling
+
+
+@pytest.mark.parametrize(
+    ("method", "params"), [("draft_model", {"gamma": 5, "threshold": 0.2}), ("kangaroo", {"eta": 0.03})]
+)
+def test_a_chain_ends_where_it_would_have_ended(method: str, params: Params, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Behind the first unsure token, and behind an end of text, although the device wrote on."""
+    ours = machine("llama", torch.empty(0, dtype=torch.float64))
+    end = ours.generate(prompt_for(2), max_new_tokens=30, end_tokens=()).ids[20]
+    lengths = set[int]()
+    for temperature in (0.0, 1.0):
+        options: dict[str, Any] = {"params": params, "end_tokens": (end,), "max_new_tokens": 60, "memory": {}}
+        options["sampling"] = {"temperature": temperature, "seed": 2}
+        expected = ours.generate(prompt_for(2), method, **options)
+        with far_away(monkeypatch):
+            got = ours.generate(prompt_for(2), method, **options)
+        assert said(got) == said(expected)
+        lengths |= {step.drafted for step in got.trace.steps}
+        assert all(step.fed > step.drafted for step in got.trace.steps)
+    assert len(lengths) > 2
