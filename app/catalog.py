@@ -6,7 +6,7 @@ model = "org/model"                    # a hub id, a folder, a GGUF file, or "sm
 revision = "0123...40 hex digits"      # of a hub id: if the weights changed, recorded runs would not match them
 draft = "org/small"                    # and draft_revision; optional, as all that follow
 medusa = "path"                        # also kangaroo and datastore
-device = "cuda"
+device = "cuda"                        # or several, "cuda:0,cuda:1"; and draft_device
 dtype = "bfloat16"
 """
 
@@ -50,6 +50,7 @@ class Entry:
     kangaroo: str | None = None
     datastore: str | None = None
     device: str | None = None
+    draft_device: str | None = None
     dtype: str | None = None
     download: bool = True  # whether the hub may be asked; a file's entries always may
 
@@ -86,6 +87,7 @@ class Entry:
             kangaroo=self.kangaroo,
             datastore=self.datastore,
             device=self.device,
+            draft_device=self.draft_device,
             dtype=self.dtype,
             download=self.download,
             progress=report,

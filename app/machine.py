@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from decoding.processor import processor_name
@@ -12,7 +13,7 @@ _GPU = Path("/dev/nvidiactl")
 
 def device_of(named: str | None) -> str:
     """The kind of device that a model will run on, without torch: the one named, else a GPU where there is one."""
-    return (named or ("cuda" if _GPU.exists() else "cpu")).partition(":")[0]
+    return re.split("[:,]", named or ("cuda" if _GPU.exists() else "cpu"))[0]
 
 
 def elsewhere(header: Header) -> str:

@@ -19,7 +19,7 @@ from .parts import Parts
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-    from .model.decoder import Decoder
+    from .model.split import AnyDecoder
 
 Progress = Callable[[str, float], None]  # hears what is going on and which share of it is done
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json", "vocab.txt")
@@ -33,6 +33,7 @@ def load(
     kangaroo: str | None = None,
     datastore: str | None = None,
     device: str | None = None,
+    draft_device: str | None = None,
     dtype: str | None = None,
     progress: Progress | None = None,
     download: bool = True,
@@ -41,13 +42,16 @@ def load(
 
     `draft` names a smaller model with the same tokenizer, `medusa` a folder of heads, `kangaroo` one of an adapter,
     `datastore` a file to retrieve from; pocket and smollm2 bring all of them, the toy a drafter.
-    The device is CUDA where there is one. The dtype is float32 for the embedded family; for others it is bfloat16
-    where the device computes with it, else float32. Without `download` the hub is asked for nothing.
+    The device is CUDA where there is one. "cuda" is the first CUDA device if the model fits into it, else all of them;
+    "cuda:0,cuda:1" splits the layers over these. The drafter is on `draft_device`, by default the last of the model's.
+    The dtype is float32 for the embedded family; for others it is bfloat16 where the device computes with it, else
+    float32. "int8" rounds the weights to eight bits, of the drafter too, and computes in that default; "int8+float32"
+    says in which dtype. Such a model writes a text of its own. Without `download` the hub is asked for nothing.
     """
     named = {"medusa": medusa, "kangaroo": kangaroo, "datastore": datastore}
     _check_names({"model": name, "draft": draft, **named})
     if name == "toy":
-        return _load_toy({"draft": draft, **named}, device, dtype)
+        return _load_toy({"draft": draft, **named}, device or draft_device, dtype)
     if draft == "toy":
         raise ModelError('the toy drafts for "toy" only: name a smaller model with the same tokenizer')
     draft = draft or drafter_of(name)
@@ -60,7 +64,7 @@ def load(
     parts = Parts(makers(name, target, codec, named))
     if draft is None:
         return Engine(target, codec, parts=parts)
-    drafter, draft_codec = _load_model(draft, where, dtype, progress, download)
+    drafter, draft_codec = _load_model(draft, draft_device or str(target.device), dtype, progress, download)
     return Engine(target, codec, match(target, codec, drafter, draft_codec), parts)
 
 
@@ -107,7 +111,7 @@ def _load_toy(parts: Mapping[str, str | None], device: str | None, dtype: str | 
 
 def _load_model(
     name: str, device: str, dtype: str | None, progress: Progress | None, download: bool
-) -> tuple[Decoder, Codec]:
+) -> tuple[AnyDecoder, Codec]:
     from .model.files import find_folder
     from .model.loading import load_decoder
 

@@ -147,8 +147,8 @@ def _header(request: Request, model: Model, draft: Model | None) -> Header:
         prefill_chunk=request.prefill_chunk,
         model=model.card,
         draft=draft.card if draft and "draft_model" in request.method.needs else None,
-        device=str(model.device),
-        dtype=str(model.dtype).removeprefix("torch."),
+        device=",".join(map(str, model.devices)),
+        dtype=model.precision,
         attention=model.attention,
         record=request.record,
         versions=_versions(),
@@ -156,10 +156,16 @@ def _header(request: Request, model: Model, draft: Model | None) -> Header:
         window=model.rolling,
         lossless=request.params.typical is None or request.sampling.greedy,
         slots=_slots(request, model.rolling),
-        bandwidth=read_bandwidth(model.device) if model.card.pass_bytes else None,
+        bandwidth=_bandwidth(model) if model.card.pass_bytes else None,
         processor=processor_name(),
         threads=torch.get_num_threads(),
     )
+
+
+def _bandwidth(model: Model) -> float | None:
+    """That of the slowest device: layers are read one after the other, wherever they are."""
+    found = [read_bandwidth(device) for device in set(model.devices)]
+    return min((each for each in found if each is not None), default=None)
 
 
 def _slots(request: Request, rolling: int | None) -> int:

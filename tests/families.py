@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ import torch
 from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.model.decoder import Decoder
+from decoding.model.loading import from_transformers
+from decoding.model.split import AnyDecoder
 from decoding.native.build import library
 from decoding.parts import Parts
 from decoding.parts.adapter import Adapter, AdapterConfig
@@ -109,14 +112,23 @@ def near(name: str, noise: float = 0.004, **changes: Any) -> Any:
     return model
 
 
-def machine(name: str, like: torch.Tensor | None = None, noise: float = 0.004, **changes: Any) -> Engine:
+def machine(
+    name: str,
+    like: torch.Tensor | None = None,
+    noise: float = 0.004,
+    *,
+    devices: Sequence[str | torch.device] = (),
+    precision: str | None = None,
+    **changes: Any,
+) -> Engine:
     """An engine with every part on the model of that name: a drafter a little off, and random heads and adapter.
 
-    All of it on the device and in the dtype of `like`.
+    All of it on the device and in the dtype of `like`, but for a target that is split over `devices`, or in another
+    `precision`.
     """
     like = torch.empty(0) if like is None else like
-    model, drafter = (make.to(like) for make in (tiny(name, **changes), near(name, noise, **changes)))
-    target = Decoder.from_transformers(model)
+    model, drafter = tiny(name, **changes).to(like), near(name, noise, **changes).to(like)
+    target = from_transformers(model, precision, [torch.device(device) for device in devices])
     parts = {
         "tables": lambda progress: build(target, top=8, length=8, progress=progress),
         "medusa": lambda progress: _heads(target),
@@ -126,26 +138,26 @@ def machine(name: str, like: torch.Tensor | None = None, noise: float = 0.004, *
     return Engine(target, Codec(), Decoder.from_transformers(drafter), Parts(parts))
 
 
-def _random(target: Decoder, *size: int) -> torch.Tensor:
+def _random(target: AnyDecoder, *size: int) -> torch.Tensor:
     source = torch.Generator().manual_seed(sum(size))
     return (0.2 * torch.randn(size, generator=source)).to(target.device, target.dtype)
 
 
-def _heads(target: Decoder) -> Heads:
+def _heads(target: AnyDecoder) -> Heads:
     hidden, vocabulary = target.shape.hidden, target.card.vocabulary
     blocks = _random(target, 1, 3, hidden, hidden), _random(target, 1, 3, hidden)
     weights = HeadWeights(*blocks, output=_random(target, 1, vocabulary, hidden), own=(1,))
     return Heads(weights, target.head, "random heads")
 
 
-def adapter(target: Decoder) -> tuple[AdapterConfig, dict[str, torch.Tensor]]:
+def adapter(target: AnyDecoder) -> tuple[AdapterConfig, dict[str, torch.Tensor]]:
     """What an adapter is made of, at random."""
     config = AdapterConfig.fit(target.shape, 1)
     sizes = config.tensors(target.shape.hidden, target.card.vocabulary)
     return config, {name: _random(target, *size) for name, size in sizes.items()}
 
 
-def _store(target: Decoder) -> Store:
+def _store(target: AnyDecoder) -> Store:
     source = random.Random(1)
     documents = [([source.randrange(target.card.vocabulary) for _ in range(400)], True) for _ in range(4)]
     return open_store(documents, target.card.vocabulary)

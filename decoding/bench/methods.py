@@ -172,8 +172,8 @@ def _report(
 ) -> dict[str, JSON]:
     base = rows[0]
     return {
-        "device": str(engine.model.device),
-        "dtype": str(engine.model.dtype).removeprefix("torch."),
+        "device": ",".join(map(str, engine.model.devices)),
+        "dtype": engine.model.precision,
         "attention": engine.model.attention,
         "threads": torch.get_num_threads(),
         "model": engine.model.card.name,

@@ -45,8 +45,16 @@ def add_model_flags(parser: argparse.ArgumentParser, model: str | None = TARGET)
     group.add_argument(
         "--datastore", metavar="PATH", help="a datastore to retrieve guesses from, built by `datastore build`"
     )
-    group.add_argument("--device", help="cpu or cuda (default: cuda where there is one)")
-    group.add_argument("--dtype", help="float32, bfloat16 or float16 (default: depends on the model and the device)")
+    group.add_argument(
+        "--device",
+        help="cpu, cuda, or several such as cuda:0,cuda:1 to split the layers over (default: cuda where there is one)",
+    )
+    group.add_argument(
+        "--draft-device", metavar="DEVICE", help="where the drafter runs (default: the model's last device)"
+    )
+    group.add_argument(
+        "--dtype", help="float32, bfloat16, float16, or int8 for the weights (default: depends on model and device)"
+    )
     group.add_argument("--threads", metavar="N", help="threads of the processor to use")
 
 
@@ -77,6 +85,7 @@ def load_engine(arguments: argparse.Namespace, model: str | None = None, *, down
             kangaroo=named(arguments.kangaroo),
             datastore=named(arguments.datastore),
             device=arguments.device,
+            draft_device=arguments.draft_device,
             dtype=arguments.dtype,
             progress=progress,
             download=download,

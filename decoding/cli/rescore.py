@@ -8,9 +8,11 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
+import torch
+
 from ..embedded import FOLDERS, SMOLLM2
 from ..errors import ModelError
-from ..model.loading import DTYPES
+from ..model.precision import find_precision
 from ..trace import read_trace
 from .arguments import add_json_flag, add_model_flags, load_engine
 from .paint import Paint
@@ -67,8 +69,12 @@ def main(arguments: argparse.Namespace) -> int:
 
 def _dtype(named: str) -> str:
     """The dtype of the run: with another one, near ties could be decided differently and would look like violations."""
-    if named not in DTYPES:
-        raise ModelError(f"the trace names the dtype {named[:40]!r}, which cannot be used: name one with --dtype")
+    try:
+        find_precision(named, torch.device("cpu"))
+    except ModelError:
+        raise ModelError(
+            f"the trace names the dtype {named[:40]!r}, which cannot be used: name one with --dtype"
+        ) from None
     return named
 
 

@@ -55,6 +55,16 @@ class Shape:
         """Query heads that share one key/value head."""
         return self.heads // self.kv_heads
 
+    @property
+    def window(self) -> int | None:
+        """The smallest sliding window among the layers."""
+        return min((window for window in self.windows if window is not None), default=None)
+
+    @property
+    def rolling(self) -> int | None:
+        """The largest, where every layer has one."""
+        return None if None in self.windows else max(window or 0 for window in self.windows)
+
     def tensors(self, tied: bool) -> Iterator[tuple[str, tuple[int, ...]]]:
         """Names and shapes of the weights, in the order in which transformers stores them."""
         yield "model.embed_tokens.weight", (self.vocabulary, self.hidden)

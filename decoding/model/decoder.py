@@ -30,9 +30,9 @@ class Decoder:
 
     def __init__(self, shape: Shape, weights: Weights, rope: Rope, card: ModelCard) -> None:
         self.shape, self.card, self.rope = shape, card, rope
-        self.device, self.dtype = weights.embedding.device, weights.embedding.dtype
-        self.window = min((window for window in shape.windows if window is not None), default=None)
-        self.rolling = None if None in shape.windows else max(window or 0 for window in shape.windows)
+        self.device, self.dtype, self.precision = weights.norm.device, weights.norm.dtype, weights.precision.name
+        self.devices: tuple[torch.device, ...] = (self.device,)
+        self.window, self.rolling = shape.window, shape.rolling
         self._weights = weights
         self._norm = norm(shape.eps, self.device, self.dtype)
         self._native = NativeLayers(shape, weights.layers, weights.norm) if suits(shape, weights.layers) else None
@@ -46,7 +46,9 @@ class Decoder:
         """The decoder for a transformers model that is in memory already, on the same device."""
         from .loading import from_transformers
 
-        return from_transformers(model, dtype)
+        made = from_transformers(model, dtype)
+        assert isinstance(made, cls)
+        return made
 
     def open(self, capacity: int, largest_step: int) -> DecoderSession:
         """A session for texts of up to `capacity` tokens."""
@@ -129,10 +131,7 @@ class DecoderSession:
     def read(self, tokens: Tokens, parents: tuple[int, ...], skip: int = 0) -> Reading:
         """Feed a tree whose root stands right behind the stored tokens; answer for rows `skip` and later."""
         x, step = self.prepare(tokens, parents)
-        if self._tap is None:
-            return self._answer(self._model.forward(x, step), skip)
-        self._entering = self._model.forward(x, step, 0, self._tap)
-        return self._answer(self._model.forward(self._entering, step, self._tap), skip)
+        return self.answer(self.run(x, step, 0, self._model.shape.layers), skip)
 
     @torch.inference_mode()
     def enter(self, tokens: Tokens, layer: int, ahead: int = 0) -> torch.Tensor:  # (n, H)
@@ -143,9 +142,15 @@ class DecoderSession:
     @torch.inference_mode()
     def resume(self, tokens: Tokens, parents: tuple[int, ...], layer: int, hidden: torch.Tensor) -> Reading:
         """Go on from `layer` with the hidden states of a tree that has entered it; answer for every row."""
-        assert layer == self._tap or self._tap is None
-        self._entering = hidden
-        return self._answer(self._model.forward(hidden, self.prepare(tokens, parents)[1], layer), 0)
+        step = self.prepare(tokens, parents)[1]
+        return self.answer(self.run(hidden, step, layer, self._model.shape.layers), 0)
+
+    def run(self, x: torch.Tensor, step: ForwardInputs | NativeInputs, start: int, stop: int) -> torch.Tensor:
+        """Run the layers from `start` to `stop`, and note what enters the tapped one."""
+        if self._tap is not None and start <= self._tap <= stop:
+            x = self._entering = self._model.forward(x, step, start, self._tap)
+            start = self._tap
+        return self._model.forward(x, step, start, stop)
 
     def tap(self, layer: int | None) -> None:
         """From now on record the hidden states with which each stored token enters `layer`; None: stop."""
@@ -165,7 +170,8 @@ class DecoderSession:
         step = self._model.inputs(tokens, parents, self.cache, self._tables, ahead)
         return step.ids, step
 
-    def _answer(self, x: torch.Tensor, skip: int) -> Reading:  # (T, H)
+    def answer(self, x: torch.Tensor, skip: int) -> Reading:  # (T, H) behind the last layer
+        """The reading of rows `skip` and later."""
         model = self._model
         hidden = model.final(x[skip:] if skip else x)
         if skip == len(x):

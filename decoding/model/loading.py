@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -16,16 +17,13 @@ from ..types import JSON, ModelCard
 from .config import Shape, read_shape
 from .decoder import Decoder
 from .files import TensorFiles, find_folder, public_name, read_config
+from .layout import Layout, Sizes, find_devices, lay_out
 from .linear import packs
+from .precision import Precision, find_precision
 from .rope import Rope
-from .weights import assemble
+from .split import AnyDecoder, SplitDecoder
+from .weights import Weights, assemble
 
-DTYPES = {
-    "float32": torch.float32,
-    "bfloat16": torch.bfloat16,
-    "float16": torch.float16,
-    "float64": torch.float64,
-}
 _EDGE = 4096  # bytes of each end of a tensor that go into a model's hash
 
 
@@ -36,15 +34,17 @@ def load_decoder(
     progress: Callable[[str, float], None] | None = None,
     *,
     download: bool = True,
-) -> Decoder:
+) -> AnyDecoder:
     """Load a model by its name, from a folder, a GGUF file or the hub.
 
-    `progress` hears what is going on and how much of it is done.
+    `device` may be several with commas between them, over which the layers are split. `progress` hears what is going on
+    and how much of it is done.
     """
     report = progress or (lambda what, share: None)
-    where, kind = find_device(device), find_dtype(dtype, find_device(device))
-    folder = find_folder(name, report, kind, download=download)
-    if where.type == "cpu" and must_compile():
+    devices = find_devices(device)
+    precision = find_precision(dtype, devices[-1])
+    folder = find_folder(name, report, precision.dtype, download=download)
+    if any(each.type == "cpu" for each in devices) and must_compile():
         report("compiling for this processor, once", 0.0)
         library()
     raw, config = read_config(folder)
@@ -52,24 +52,29 @@ def load_decoder(
     with TensorFiles(folder) as files:
         tied = shape.tied and "lm_head.weight" not in files.shapes
         check_tensors(shape, tied, files.shapes)
-        digest = Digest(raw)
+        digest, layout = Digest(raw), lay_out(shape, precision, devices)
 
         def get(weight: str) -> torch.Tensor:
             tensor = files.get(weight)
             digest.add(weight, tensor)
-            return tensor.to(where, kind)
+            return tensor.to(layout.place(weight), precision.dtype)
 
         with torch.inference_mode():
-            weights = assemble(shape, get, tied, lambda share: report("reading weights", share))
-    rope = Rope(config, shape, where, kind)
-    return Decoder(shape, weights, rope, _card(public_name(name), shape, tied, digest.hex, where, kind))
+            said = partial(report, "reading weights")
+            weights = assemble(shape, get, tied, said, int8=precision.int8)
+    card = _card(public_name(name), shape, tied, digest.hex, layout, precision)
+    return _decoder(config, shape, weights, card, layout)
 
 
-def from_transformers(model: Any, dtype: str | torch.dtype | None = None) -> Decoder:
-    """The decoder for a transformers model that is in memory already, on the same device."""
+def from_transformers(
+    model: Any, dtype: str | torch.dtype | None = None, devices: Sequence[torch.device] = ()
+) -> AnyDecoder:
+    """The decoder for a transformers model that is in memory already, on the same device or split over others."""
     shape, state = read_shape(model.config), model.state_dict()
-    where = state["model.embed_tokens.weight"].device
-    kind = find_dtype(dtype or state["model.embed_tokens.weight"].dtype, where)
+    first = state["model.embed_tokens.weight"]
+    devices = devices or (first.device,)
+    precision = find_precision(dtype or first.dtype, devices[-1])
+    layout = lay_out(shape, precision, devices)
     if shape.tied:
         state.pop("lm_head.weight", None)
     check_tensors(shape, shape.tied, {name: tuple(tensor.shape) for name, tensor in state.items()})
@@ -78,45 +83,20 @@ def from_transformers(model: Any, dtype: str | torch.dtype | None = None) -> Dec
     def get(name: str) -> torch.Tensor:
         digest.add(name, state[name])
         weight: torch.Tensor = state[name].detach()
-        return weight.to(where, kind, copy=True)  # the model's own weights may change later
+        return weight.to(layout.place(name), precision.dtype, copy=True)  # the model's own weights may change later
 
     with torch.inference_mode():
-        weights = assemble(shape, get, shape.tied, lambda share: None)
+        weights = assemble(shape, get, shape.tied, lambda share: None, int8=precision.int8)
     name = model.config.name_or_path or f"{shape.family} in memory"
-    card = _card(name, shape, shape.tied, digest.hex, where, kind)
-    return Decoder(shape, weights, Rope(model.config, shape, where, kind), card)
+    card = _card(name, shape, shape.tied, digest.hex, layout, precision)
+    return _decoder(model.config, shape, weights, card, layout)
 
 
-def find_device(device: str | torch.device) -> torch.device:
-    """The device, or ModelError where it does not exist."""
-    try:
-        found = torch.device(device)
-    except RuntimeError:
-        raise ModelError(f"there is no device {str(device)[:40]!r}; use cpu or cuda") from None
-    if found.type == "cuda" and (found.index or 0) >= torch.cuda.device_count():
-        raise ModelError(f"there is no device {str(found)!r} on this machine; use cpu")
-    if found.type not in ("cpu", "cuda"):
-        raise ModelError(f"the device {str(found)!r} cannot run models here; use cpu or cuda")
-    return found
-
-
-def find_dtype(dtype: str | torch.dtype | None, device: torch.device) -> torch.dtype:
-    """The dtype of that name; by default bfloat16 where the device computes with it, else float32."""
-    if dtype is None:
-        return torch.bfloat16 if device.type == "cuda" or _processor_has_bfloat16() else torch.float32
-    found = DTYPES.get(dtype) if isinstance(dtype, str) else dtype
-    if found is None or found not in DTYPES.values():
-        raise ModelError(f"the dtype {str(dtype)[:40]!r} cannot be used; choose one of {', '.join(DTYPES)}")
-    return found
-
-
-def _processor_has_bfloat16() -> bool:
-    """Whether the processor multiplies bfloat16 itself; torch offers these questions under private names only."""
-    for question in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
-        ask = getattr(torch.cpu, question, None)
-        if ask is not None and ask():
-            return True
-    return False
+def _decoder(config: Any, shape: Shape, weights: Weights, card: ModelCard, layout: Layout) -> AnyDecoder:
+    ropes = [Rope(config, shape, device, weights.precision.dtype) for device in layout.devices]
+    if len(ropes) > 1:
+        return SplitDecoder(shape, weights, ropes, card, layout)
+    return Decoder(shape, weights, ropes[0], card)
 
 
 def check_tensors(shape: Shape, tied: bool, found: dict[str, tuple[int, ...]]) -> None:
@@ -131,22 +111,22 @@ def check_tensors(shape: Shape, tied: bool, found: dict[str, tuple[int, ...]]) -
             )
 
 
-def _card(name: str, shape: Shape, tied: bool, digest: str, device: torch.device, dtype: torch.dtype) -> ModelCard:
-    def count(tied: bool) -> int:
-        return sum(prod(size) for _, size in shape.tensors(tied))
-
-    embedding, cached = shape.vocabulary * shape.hidden, 2 * shape.layers * shape.kv_heads * shape.head_dim
+def _card(name: str, shape: Shape, tied: bool, digest: str, layout: Layout, precision: Precision) -> ModelCard:
+    sizes, dtype = Sizes.of(shape, precision), precision.dtype
+    # A head that is quantised, packed or on another device than the embedding is a copy of it.
+    copied = precision.int8 or len(layout.devices) > 1 or packs(layout.devices[-1], dtype)
+    cached = 2 * shape.layers * shape.kv_heads * shape.head_dim
     return ModelCard(
         name,
         shape.family,
         digest,
-        count(tied),
+        sum(prod(size) for _, size in shape.tensors(tied)),
         shape.vocabulary,
         shape.reach,
-        weight_bytes=count(tied and not packs(device, dtype)) * dtype.itemsize,  # a packed head is a copy
+        weight_bytes=sizes.total - (sizes.head if tied and not copied else 0),
         # The head is read whole, of the embedding a few rows. Layers that see different parts of the text read
         # different numbers of keys, which one number for each token cannot express.
-        pass_bytes=(count(False) - embedding) * dtype.itemsize if len(set(shape.windows)) == 1 else None,
+        pass_bytes=sizes.total - sizes.embedding if len(set(shape.windows)) == 1 else None,
         token_bytes=cached * dtype.itemsize,
     )
 

@@ -19,7 +19,8 @@ class Resized:
 
     def __init__(self, model: Model, vocabulary: int) -> None:
         self.card = replace(model.card, vocabulary=vocabulary)
-        self.device, self.dtype, self.attention = model.device, model.dtype, model.attention
+        self.device, self.devices, self.attention = model.device, model.devices, model.attention
+        self.dtype, self.precision = model.dtype, model.precision
         self.window, self.rolling = model.window, model.rolling
         self._model = model
 

@@ -86,11 +86,13 @@ class ExitSession(Session, Protocol):
 
 
 class Model(Protocol):
-    """Weights on a device."""
+    """Weights on a device, or on several."""
 
     card: ModelCard
-    device: torch.device
-    dtype: torch.dtype
+    device: torch.device  # where logits and hidden states come out: what works on them belongs there
+    devices: tuple[torch.device, ...]  # of the layers, in their order; the last is `device`
+    dtype: torch.dtype  # of logits and hidden states
+    precision: str  # how numbers are held, as `load` takes it: "bfloat16", "int8+bfloat16"
     attention: str  # the backend in words, shown to the user
     window: int | None  # the smallest sliding window among the layers
     rolling: int | None  # the largest, where every layer has one: its cache rolls

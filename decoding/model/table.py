@@ -30,6 +30,8 @@ class TableModel:
     def __init__(self, rule: Rule, order: int, vocabulary: int, name: str = "table", context: int = 4096) -> None:
         self.card = ModelCard(name, "table", "0" * 64, 0, vocabulary, context)
         self.device, self.dtype, self.attention = torch.device("cpu"), torch.float64, "table"
+        self.devices: tuple[torch.device, ...] = (self.device,)
+        self.precision = "float64"
         self.window: int | None = None
         self.rolling: int | None = None
         self.order = order

@@ -9,9 +9,12 @@ import torch
 
 from .config import Shape
 from .linear import Linear, linear
+from .precision import Precision
+from .quantised import quantised
 from .rope import halves
 
 Get = Callable[[str], torch.Tensor]  # a weight by its transformers name
+Multiply = Callable[[torch.Tensor, torch.Tensor | None], Linear]  # what multiplies by a weight, and adds a bias
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +38,23 @@ class Weights:
     layers: tuple[Layer, ...]
     norm: torch.Tensor  # (H,)
     head: Linear
+    precision: Precision
 
 
-def assemble(shape: Shape, get: Get, tied: bool, progress: Callable[[float], None]) -> Weights:
-    """Put a model together from its named weights, which are asked for one by one."""
+def assemble(shape: Shape, get: Get, tied: bool, progress: Callable[[float], None], *, int8: bool = False) -> Weights:
+    """Put a model together from its named weights, which are asked for one by one; `int8` quantises its matrices."""
+    multiply = quantised if int8 else linear
     embedding = get("model.embed_tokens.weight")
     layers = []
     for index in range(shape.layers):
-        layers.append(read_layer(shape, get, f"model.layers.{index}."))
+        layers.append(read_layer(shape, get, f"model.layers.{index}.", multiply))
         progress((index + 1) / shape.layers)
-    head = linear(embedding if tied else get("lm_head.weight"), None)
-    return Weights(embedding, tuple(layers), get("model.norm.weight"), head)
+    last, norm = embedding if tied else get("lm_head.weight"), get("model.norm.weight")
+    head = multiply(last.to(norm.device), None)
+    return Weights(embedding, tuple(layers), norm, head, Precision(norm.dtype, int8))
 
 
-def read_layer(shape: Shape, get: Get, at: str) -> Layer:
+def read_layer(shape: Shape, get: Get, at: str, multiply: Multiply = linear) -> Layer:
     """The layer whose weights' names begin with `at`."""
     fused = shape.family == "phi3"
     swap, order = _query_order(shape), halves(shape)
@@ -57,7 +63,7 @@ def read_layer(shape: Shape, get: Get, at: str) -> Layer:
         return torch.cat([get(f"{at}{name}.{kind}") for name in names])
 
     def product(names: list[str], bias: bool, arrange: Callable[[torch.Tensor], torch.Tensor]) -> Linear:
-        return linear(arrange(stacked(names, "weight")), arrange(stacked(names, "bias")) if bias else None)
+        return multiply(arrange(stacked(names, "weight")), arrange(stacked(names, "bias")) if bias else None)
 
     def arrange_qkv(stack: torch.Tensor) -> torch.Tensor:  # (heads + 2 kv_heads) * D rows
         heads = stack.reshape(-1, shape.head_dim, *stack.shape[1:])
@@ -75,7 +81,7 @@ def read_layer(shape: Shape, get: Get, at: str) -> Layer:
         attention_norm=get(f"{at}input_layernorm.weight"),
         qkv=product([f"self_attn.{name}" for name in attention], shape.qkv_bias, arrange_qkv),
         qk_norm=qk_norm,
-        out=linear(out, get(f"{at}self_attn.o_proj.bias") if shape.out_bias else None),
+        out=multiply(out, get(f"{at}self_attn.o_proj.bias") if shape.out_bias else None),
         mlp_norm=get(f"{at}post_attention_layernorm.weight"),
         gate_up=product([f"mlp.{name}" for name in mlp], shape.mlp_bias, lambda stack: stack),
         down=product(["mlp.down_proj"], shape.mlp_bias, lambda stack: stack),

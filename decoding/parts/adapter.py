@@ -21,11 +21,11 @@ from torch.nn.functional import silu
 from ..errors import ModelError, ParamError
 from ..model.cache import Cache
 from ..model.config import Shape
-from ..model.decoder import Decoder
 from ..model.files import read_json
 from ..model.kernels import Masked, by_torch, choose
 from ..model.linear import Linear, linear
 from ..model.rope import Tables
+from ..model.split import AnyDecoder
 from ..params import Params, param, shown
 from .draft_vocabulary import DraftVocabulary, read_vocabulary
 from .native_adapter import native_adapter
@@ -173,7 +173,7 @@ class Adapter:
         self,
         config: AdapterConfig,
         weights: Weights,
-        model: Decoder,
+        model: AnyDecoder,
         about: str = "in memory",
         vocabulary: DraftVocabulary | None = None,
     ) -> None:
@@ -267,7 +267,7 @@ def save_adapter(folder: str | Path, config: AdapterConfig, weights: Weights) ->
         (where / f"{name}.new").replace(where / name)
 
 
-def load_adapter(folder: str, model: Decoder) -> Adapter:
+def load_adapter(folder: str, model: AnyDecoder) -> Adapter:
     """Read an adapter that was made for this model; ModelError where it was not, or is damaged."""
     where, shape = Path(folder), model.shape
     config = _read_config(where)

@@ -15,8 +15,8 @@ from pathlib import Path
 import torch
 
 from ..errors import ModelError
-from ..model.decoder import Decoder
 from ..model.linear import Linear, linear
+from ..model.split import AnyDecoder
 from ..native.summaries import PIECE
 
 VOCABULARY_FILE = "vocabulary.safetensors"
@@ -33,7 +33,7 @@ class DraftVocabulary:
         """The rows of an output layer that belong to these tokens."""
         return weight.index_select(-2, self.ids)
 
-    def head(self, model: Decoder) -> Linear:
+    def head(self, model: AnyDecoder) -> Linear:
         """The model's output layer, with these rows only."""
         return linear(self.rows(model.embeddings()[1]), None)
 
@@ -45,7 +45,7 @@ class DraftVocabulary:
         return wide.index_copy_(-1, self.ids, logits)
 
 
-def read_vocabulary(folder: Path, model: Decoder) -> DraftVocabulary | None:
+def read_vocabulary(folder: Path, model: AnyDecoder) -> DraftVocabulary | None:
     """The tokens of a drafter's folder; None where it drafts all of them."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file

@@ -21,8 +21,8 @@ from tempfile import TemporaryDirectory
 import torch
 
 from ..errors import ModelError
-from ..model.decoder import Decoder
 from ..model.session import Model, ProgressCallback
+from ..model.split import AnyDecoder
 from ..sampling import Outlook
 from ..user_cache import user_cache
 from .rankings import RANKINGS
@@ -161,8 +161,8 @@ class _Unigram:
     """
 
     def __init__(self, model: Model) -> None:
-        self._asks = not isinstance(model, Decoder)
-        if isinstance(model, Decoder):
+        self._asks = not isinstance(model, AnyDecoder)
+        if isinstance(model, AnyDecoder):
             self._sums = _distances_and_products(*model.embeddings())
         else:
             self._sums = torch.zeros(len(RANKINGS), model.card.vocabulary, dtype=torch.float64, device=model.device)
@@ -225,22 +225,18 @@ def _place(model: Model, folder: Path | None, head: Sequence[int]) -> Path | Non
     folder = folder or user_cache()
     if folder is None:
         return None
-    return folder / f"tables-v{_FORMAT}-{name}-{_dtype(model)}-{_spelt(head)}.safetensors"
+    return folder / f"tables-v{_FORMAT}-{name}-{model.precision}-{_spelt(head)}.safetensors"
 
 
 def _facts(model: Model, head: Sequence[int]) -> dict[str, str]:
     """What a cache file must say of itself to be this model's."""
     card = model.card
-    facts = {"format": _FORMAT, "model": card.hash, "dtype": _dtype(model), "head": _spelt(head), "top": TOP}
+    facts = {"format": _FORMAT, "model": card.hash, "dtype": model.precision, "head": _spelt(head), "top": TOP}
     return {name: str(value) for name, value in facts.items()}
 
 
 def _spelt(head: Sequence[int]) -> str:
     return ".".join(map(str, head))
-
-
-def _dtype(model: Model) -> str:
-    return str(model.dtype).removeprefix("torch.")
 
 
 def _read(path: Path, vocabulary: int, facts: dict[str, str], head: Sequence[int]) -> Tables | None:

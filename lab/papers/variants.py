@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.loader import Progress, load
-from decoding.model.decoder import Decoder
+from decoding.model.split import AnyDecoder
 from decoding.parts import Part, Parts
 
 from .experiment import Variant
@@ -22,7 +22,7 @@ def load_adapters(engine: Engine, folder: Path) -> dict[str, Variant]:
     from decoding.parts.adapter import load_adapter
 
     model = engine.model
-    if not isinstance(model, Decoder):
+    if not isinstance(model, AnyDecoder):
         raise ParamError(f"{model.card.name} is a table, which has no place for adapters: leave them out")
     if not folder.is_dir():
         raise ParamError(f"--kangaroo-variants must name a folder of folders, not {str(folder)[:200]!r}")
@@ -41,7 +41,7 @@ def load_medusa_2(engine: Engine, folder: Path, progress: Progress) -> dict[str,
     """Medusa-2: the model that learnt together with its heads, and those; computed like the engine's model."""
     if not (folder / "backbone").is_dir():
         raise ParamError(f"--medusa-2 must name what `train medusa` made with the model, not {str(folder)[:200]!r}")
-    device, dtype = str(engine.model.device), str(engine.model.dtype).removeprefix("torch.")
+    device, dtype = ",".join(map(str, engine.model.devices)), engine.model.precision
     both = load(str(folder / "backbone"), medusa=str(folder), device=device, dtype=dtype, progress=progress)
     return {"medusa-2": Variant("medusa-2", both, {})}
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from decoding.loader import Progress
-from decoding.model.loading import find_device
+from decoding.model.layout import find_device
 from decoding.types import JSON
 
 from ..training.checkpoint import LOG, damaged, read_log

@@ -21,7 +21,9 @@ from decoding.errors import ModelError
 from decoding.loader import Progress, load_codec
 from decoding.model.config import Shape, read_shape
 from decoding.model.files import TensorFiles, find_folder, read_config
-from decoding.model.loading import Digest, check_tensors, find_device, find_dtype
+from decoding.model.layout import find_device
+from decoding.model.loading import Digest, check_tensors
+from decoding.model.precision import find_dtype
 from decoding.model.weights import assemble
 from decoding.types import JSON
 

@@ -69,3 +69,4 @@ def test_a_model_runs_on_the_device_named_or_on_a_gpu(monkeypatch: pytest.Monkey
     assert [device_of(name) for name in (None, "cpu", "cuda:1")] == ["cuda", "cpu", "cuda"]
     monkeypatch.setattr("app.machine._GPU", tmp_path / "none")
     assert [device_of(name) for name in (None, "cpu", "cuda")] == ["cpu", "cpu", "cuda"]
+    assert [device_of(name) for name in ("cpu,cpu", "cuda:0,cuda:1")] == ["cpu", "cuda"]

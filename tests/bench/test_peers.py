@@ -37,6 +37,13 @@ def test_assisted_modes_write_the_same_text(tmp_path: Path) -> None:
         assert peer["precision"] == "float32" and peer["same_texts"] == 1.0 and peer["tokens_per_second"] > 0
 
 
+def test_transformers_is_not_measured_against_several_devices(tmp_path: Path) -> None:
+    """It would be put on the last of them, where it may not fit."""
+    folder = save(tmp_path)
+    with pytest.raises(ParamError, match="one device only"):
+        find_peers(("transformers",), load(folder, device="cpu,cpu", dtype="float32"), folder, None)
+
+
 def test_a_step_of_many_tokens_counts_all_of_them() -> None:
     """Assisted modes hand over what a step wrote; its first one is the prompt's."""
     watch = Stopwatch()

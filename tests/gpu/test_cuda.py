@@ -11,6 +11,7 @@ from decoding.engine import Engine
 from decoding.errors import ModelError
 from decoding.methods import METHODS
 from decoding.model import kernels
+from decoding.model.quantised import FEW, quantised, rounded
 from decoding.sampling import likeliest
 from tests import families
 from tests.model.test_attention import BOUNDS, differs
@@ -126,6 +127,44 @@ def test_steps_wait_only_where_they_fetch(method: str, sampling: dict[str, float
             next(run, None)
         finally:
             torch.cuda.set_sync_debug_mode("default")
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("devices", [("cuda:0", "cuda:0"), ("cuda:0", "cuda:1")], ids=["one device", "two devices"])
+def test_a_split_model_writes_the_same(method: str, devices: tuple[str, str]) -> None:
+    """Streams of two devices must wait for each other's hidden states, and only for them."""
+    if len(set(devices)) > torch.cuda.device_count():
+        pytest.skip("one CUDA device only")
+    like, options = torch.empty(0, device="cuda"), {"max_new_tokens": 60, "end_tokens": (), "record": "full"}
+    whole = families.machine("qwen2-mixed", like, noise=0.01)
+    split = families.machine("qwen2-mixed", like, noise=0.01, devices=devices)
+    assert tuple(map(str, split.model.devices)) == devices
+    for seed in range(3):
+        prompt = torch.randint(0, 60, (20,), generator=torch.Generator().manual_seed(seed)).tolist()
+        found = split.generate(prompt, method, params=PARAMS.get(method), **options)
+        assert found.ids == whole.generate(prompt, **options).ids
+        assert split.rescore(found.trace).violations == 0
+
+
+@pytest.mark.parametrize("rows", [1, FEW, FEW + 1, 128])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16], ids=str)
+def test_products_with_weights_of_eight_bits(dtype: torch.dtype, rows: int) -> None:
+    """Which kernel torch has for them depends on its version."""
+    weight, x = (torch.randn(size, 512, device="cuda", dtype=dtype) for size in (300, rows))
+    codes, scales = (part.double() for part in rounded(weight))
+    expected = x.double() @ (codes * scales[:, None]).T
+    found = quantised(weight, None)(x)
+    assert found.dtype == dtype
+    assert (found - expected).abs().max() <= max(1e-5, 4 * torch.finfo(dtype).eps) * expected.abs().max()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_writes_the_quantised_models_text(method: str) -> None:
+    """Few rows and many go through different kernels: in float32 the tokens must still be the same."""
+    ours = families.machine("llama", torch.empty(0, device="cuda"), noise=0.01, precision="int8+float32")
+    options = {"max_new_tokens": 60, "end_tokens": ()}
+    found = ours.generate(list(range(20)), method, params=PARAMS.get(method), **options)
+    assert found.ids == ours.generate(list(range(20)), **options).ids
 
 
 def test_steps_are_timed_by_the_device() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from decoding.model.decoder import Decoder
+from decoding.model.loading import from_transformers
 from decoding.model.session import ExitSession
 from tests.families import tiny
 from tests.toys import hashed
@@ -16,7 +16,8 @@ PROMPT = (3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4)  # longer 
 def session(family: str) -> ExitSession:
     if family == "table":
         return hashed(vocabulary=67, order=3).open(64, 16)
-    return Decoder.from_transformers(tiny(family), torch.float64).open(64, 16)
+    name, _, split = family.partition(" ")
+    return from_transformers(tiny(name), torch.float64, [torch.device("cpu")] * (2 if split else 1)).open(64, 16)
 
 
 def store(one: ExitSession, tokens: tuple[int, ...]) -> None:
@@ -26,8 +27,8 @@ def store(one: ExitSession, tokens: tuple[int, ...]) -> None:
         one.commit(range(len(part)))
 
 
-@pytest.mark.parametrize("family", ["llama", "mistral", "qwen2-mixed", "table"])
-@pytest.mark.parametrize("layer", [1, 2])
+@pytest.mark.parametrize("family", ["llama", "mistral", "qwen2-mixed", "table", "llama split", "qwen2-mixed split"])
+@pytest.mark.parametrize("layer", [1, 2, 3])  # the second section begins with layer 2
 def test_a_chain_that_enters_token_by_token_and_goes_on_is_read_as_a_whole(family: str, layer: int) -> None:
     whole, parts = session(family), session(family)
     chain = (7, 11, 13, 17)
@@ -44,21 +45,21 @@ def test_a_chain_that_enters_token_by_token_and_goes_on_is_read_as_a_whole(famil
     assert whole.length == parts.length == len(PROMPT) + 7
 
 
-@pytest.mark.parametrize("family", ["mistral", "table"])
-def test_a_tap_keeps_what_every_stored_token_had_at_the_exit(family: str) -> None:
+@pytest.mark.parametrize("layer", [1, 2, 3])
+@pytest.mark.parametrize("family", ["mistral", "table", "mistral split"])
+def test_a_tap_keeps_what_every_stored_token_had_at_the_exit(family: str, layer: int) -> None:
     one, plain = session(family), session(family)
-    one.tap(2)
+    one.tap(layer)
     store(one, PROMPT)
-    wanted = torch.cat([plain.enter(PROMPT[:16], 2), plain.enter(PROMPT[16:], 2, 16)]) if family == "table" else None
     first = one.tapped()
     assert len(first) == len(PROMPT) and len(one.tapped()) == 0
-    if wanted is not None:
-        assert torch.equal(first, wanted)
+    if family == "table":
+        assert torch.equal(first, torch.cat([plain.enter(PROMPT[:16], layer), plain.enter(PROMPT[16:], layer, 16)]))
     one.read((7, 11, 13, 17), (-1, 0, 0, 2))
     one.commit((0, 2, 3))
     branch = one.tapped()
     store(plain, PROMPT)
-    assert torch.allclose(branch, plain.enter((7, 13, 17), 2), atol=1e-9, rtol=0)
+    assert torch.allclose(branch, plain.enter((7, 13, 17), layer), atol=1e-9, rtol=0)
     one.reset(1)
     store(one, (5,))
     assert len(one.tapped()) == 1, "a new text begins anew"

@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from decoding.errors import ModelError
-from decoding.model import loading
+from decoding.model import precision
 from decoding.model.decoder import Decoder
 from decoding.model.loading import load_decoder
 from tests.families import FAMILIES, ROPES, tiny
@@ -81,10 +81,10 @@ def test_progress_is_told(folder: Path) -> None:
 
 def test_dtypes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """bfloat16 on a processor without it is slow, float32 on one with it half as fast."""
-    for name, dtype in loading.DTYPES.items():
+    for name, dtype in precision.DTYPES.items():
         assert load_decoder(str(folder), dtype=name).dtype == dtype
     for has, dtype in ((True, torch.bfloat16), (False, torch.float32)):
-        monkeypatch.setattr(loading, "_processor_has_bfloat16", lambda has=has: has)
+        monkeypatch.setattr(precision, "_processor_has_bfloat16", lambda has=has: has)
         assert load_decoder(str(folder)).dtype == dtype
 
 
@@ -297,7 +297,7 @@ def test_devices_that_are_not_there(device: str, folder: Path) -> None:
         load_decoder(str(folder), device=device)
 
 
-@pytest.mark.parametrize("dtype", ["float8", "int8", "", torch.int8])
+@pytest.mark.parametrize("dtype", ["float8", "int8+int4", "int4", "", torch.int8])
 def test_dtypes_that_cannot_be_used(dtype: str | torch.dtype, folder: Path) -> None:
     """Integer weights would load and compute nonsense."""
     with pytest.raises(ModelError, match="choose one of float32"):

@@ -17,7 +17,10 @@ from decoding.engine import Engine
 from decoding.methods import METHODS
 from decoding.model import kernels
 from decoding.model.decoder import Decoder
+from decoding.model.layout import Layout, Sizes, share_out
+from decoding.model.precision import Precision
 from decoding.model.rope import Rope
+from decoding.model.split import AnyDecoder, SplitDecoder
 from decoding.model.weights import assemble
 from decoding.parts import Parts
 from decoding.parts.adapter import Adapter, AdapterConfig
@@ -47,26 +50,34 @@ class Made:
         assert isinstance(real.model, Decoder)
         self.shape, self.card = real.model.shape, replace(real.model.card, pass_bytes=None)
         self.parts = {name: real.part(name) for name in ("tables", "datastore")}
-        self._ropes = {at: Rope(self.model.config, self.shape, torch.device("cuda", at), dtype) for at in (0, 1)}
+        self._ropes = {at: Rope(self.model.config, self.shape, torch.device("cuda", at), dtype) for at in (0, 1, 2)}
 
-    def decoder(self, at: int) -> Decoder:
-        """A decoder on the device of that number, its weights pretended."""
+    def decoder(self, *at: int, int8: bool = False) -> AnyDecoder:
+        """A decoder on the device of that number, or split over several, its weights pretended."""
         shape, sizes = self.shape, dict(self.shape.tensors(tied=False))
-        weights = assemble(shape, lambda name: self.empty(*sizes[name], at=at), False, lambda share: None)
-        return Decoder(shape, weights, self._ropes[at], self.card)
+        devices = tuple(torch.device("cuda", number) for number in at)
+        # The sizes of cards of equal memory, of which there are none here.
+        layers = share_out(Sizes.of(shape, Precision(self.dtype, int8)), [1.0] * len(at))
+        layout = Layout(devices, layers)
 
-    def empty(self, *size: int, at: int = 0) -> torch.Tensor:
-        """A tensor without numbers."""
-        return torch.empty(size, device=torch.device("cuda", at), dtype=self.dtype)
+        def get(name: str) -> torch.Tensor:
+            return torch.empty(sizes[name], device=layout.place(name), dtype=self.dtype)
 
-    def engine(self, drafter_at: int = 0) -> Engine:
+        weights, ropes = assemble(shape, get, False, lambda share: None, int8=int8), [self._ropes[each] for each in at]
+        if len(at) > 1:
+            return SplitDecoder(shape, weights, ropes, self.card, layout)
+        return Decoder(shape, weights, *ropes, self.card)
+
+    def engine(self, *at: int, drafter_at: int = 0, int8: bool = False) -> Engine:
         """An engine with everything that a method may need."""
-        target, hidden, vocabulary = self.decoder(0), self.shape.hidden, self.shape.vocabulary
-        heads = HeadWeights(
-            self.empty(1, 3, hidden, hidden), self.empty(1, 3, hidden), self.empty(1, vocabulary, hidden), (1,)
-        )
+        target, hidden, vocabulary = self.decoder(*at or (0,), int8=int8), self.shape.hidden, self.shape.vocabulary
+
+        def empty(*size: int) -> torch.Tensor:
+            return torch.empty(size, device=target.device, dtype=self.dtype)
+
+        heads = HeadWeights(empty(1, 3, hidden, hidden), empty(1, 3, hidden), empty(1, vocabulary, hidden), (1,))
         config = AdapterConfig.fit(self.shape, 1)
-        weights = {name: self.empty(*size) for name, size in config.tensors(hidden, vocabulary).items()}
+        weights = {name: empty(*size) for name, size in config.tensors(hidden, vocabulary).items()}
         parts = {
             **{name: lambda progress, part=part: part for name, part in self.parts.items()},
             "medusa": lambda progress: Heads(heads, target.head, "pretended"),
@@ -125,6 +136,38 @@ def test_a_drafter_on_another_device(method: str, penalty: float, monkeypatch: p
         engine, sampling = made.engine(drafter_at=1), {**SAMPLED, "repetition_penalty": penalty}
         assert str(engine.draft.device) == "cuda:1"  # type: ignore[union-attr]
         waits(device, engine, method, sampling, record="full")
+
+
+@pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampling"])
+@pytest.mark.parametrize("method", METHODS)
+def test_a_model_over_two_devices_and_a_drafter_on_a_third(
+    method: str, sampling: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Moving from device to device is queued: the host waits as often as for one of them."""
+    made = Made("mistral-full", torch.bfloat16)
+    with pretended(monkeypatch) as device:
+        engine = made.engine(0, 1, drafter_at=2)
+        assert [len(layers) for layers in engine.model.layers] == [2, 1]  # type: ignore[attr-defined]
+        assert waits(device, engine, method, sampling) <= WAITS[method][sampling is SAMPLED]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_full_record_of_a_split_model(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first layers see all of the text, the last device's only a window; tokens are penalised."""
+    made = Made("qwen2-mixed", torch.bfloat16)
+    with pretended(monkeypatch) as device:
+        engine, sampling = made.engine(0, 1, drafter_at=2), {**SAMPLED, "repetition_penalty": 1.2}
+        waits(device, engine, method, sampling, record="full")
+        assert engine.decode(PROMPT, method, PARAMS.get(method), sampling).header.device == "cuda:0,cuda:1"
+
+
+@pytest.mark.parametrize("at", [(0,), (0, 1)], ids=["one device", "split"])
+@pytest.mark.parametrize("method", METHODS)
+def test_weights_of_eight_bits(method: str, at: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few rows go through one kernel, many through another."""
+    made = Made("mistral-full", torch.bfloat16)
+    with pretended(monkeypatch) as device:
+        assert waits(device, made.engine(*at, int8=True), method, GREEDY) <= WAITS[method][0]
 
 
 @pytest.mark.parametrize("method", METHODS)

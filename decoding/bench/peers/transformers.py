@@ -40,6 +40,8 @@ def _load(name: str, engine: Engine) -> Any:
 
     from ...model.files import find_folder
 
+    if len(engine.model.devices) > 1:
+        raise ParamError("transformers is measured on one device only: name one, or leave it out of the peers")
     folder: Path = find_folder(name, lambda what, share: None, engine.model.dtype)
     try:
         model: Any = AutoModelForCausalLM.from_pretrained(

@@ -1,0 +1,151 @@
+"""A model that is too large for one device: its layers follow one another over several devices of one process.
+
+Every section is a decoder of some layers, with a cache, tables and masks of its own. Hidden states move from device to
+device, and a step's work is queued on all of them without the host waiting in between.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+
+from ..types import ModelCard
+from .config import Shape
+from .decoder import Decoder, DecoderSession
+from .forward_inputs import ForwardInputs
+from .layout import Layout
+from .native_layers import NativeInputs
+from .rope import Rope
+from .session import Reading
+from .weights import Weights
+
+Inputs = ForwardInputs | NativeInputs
+
+
+class Section(Decoder):
+    """Some layers of a model on one device. The first section embeds ids, the last has the final norm and the head."""
+
+    def __init__(
+        self, whole: Shape, weights: Weights, layers: range, device: torch.device, rope: Rope, card: ModelCard
+    ) -> None:
+        own = replace(whole, layers=len(layers), windows=whole.windows[layers.start : layers.stop])
+        # The norm comes along because a decoder is where its norm is.
+        held = replace(weights, layers=weights.layers[layers.start : layers.stop], norm=weights.norm.to(device))
+        super().__init__(own, held, rope, card)
+        self.rolling = whole.rolling  # all caches forget alike, even where only one section's layers have windows
+
+
+class SplitDecoder:
+    """A decoder over several devices. What its sessions answer is on `device`, the last of them."""
+
+    def __init__(self, shape: Shape, weights: Weights, ropes: Sequence[Rope], card: ModelCard, layout: Layout) -> None:
+        """`ropes`: one for each device."""
+        self.shape, self.card, self.devices, self.layers = shape, card, layout.devices, layout.layers
+        self.sections = [
+            Section(shape, weights, layers, device, rope, card)
+            for layers, device, rope in zip(layout.layers, layout.devices, ropes, strict=True)
+        ]
+        last = self.sections[-1]
+        self.device, self.dtype, self.precision = last.device, last.dtype, last.precision
+        self.window, self.rolling = shape.window, shape.rolling
+        self.attention = "; ".join(dict.fromkeys(section.attention for section in self.sections))
+
+    def open(self, capacity: int, largest_step: int) -> SplitSession:
+        """A session for texts of up to `capacity` tokens."""
+        return SplitSession(self, capacity, largest_step)
+
+    def head(self, x: torch.Tensor) -> torch.Tensor:  # (R, H) after the final norm -> (R, V)
+        """The logits."""
+        return self.sections[-1].head(x)
+
+    def embeddings(self) -> tuple[torch.Tensor, torch.Tensor]:  # (V, H), (V, H)
+        """The input embeddings, and those of the output layer, both on the last device."""
+        entrance, output = self.sections[-1].embeddings()
+        return entrance.to(self.device), output
+
+
+AnyDecoder = Decoder | SplitDecoder
+
+
+class SplitSession:
+    """One text under a split decoder: a session for each of its sections, all with the same tokens stored."""
+
+    def __init__(self, model: SplitDecoder, capacity: int, largest_step: int) -> None:
+        self.capacity, self.largest_step = capacity, largest_step
+        self._model = model
+        self._sessions = [DecoderSession(section, capacity, largest_step) for section in model.sections]
+        self._first, self._last = self._sessions[0], self._sessions[-1]
+        self.seam = self._first.seam
+        self._tapping = self._first  # the section whose hidden states are recorded, if any are
+
+    @property
+    def length(self) -> int:
+        """Tokens stored."""
+        return self._first.length
+
+    @torch.inference_mode()
+    def read(self, tokens: Sequence[int], parents: tuple[int, ...], skip: int = 0) -> Reading:
+        """Feed a tree whose root stands right behind the stored tokens; answer for rows `skip` and later."""
+        inputs = self._prepare(tokens, parents)
+        return self._last.answer(self._run(inputs[0].ids, inputs, 0, self._model.shape.layers), skip)
+
+    @torch.inference_mode()
+    def enter(self, tokens: Sequence[int], layer: int, ahead: int = 0) -> torch.Tensor:  # (n, H)
+        """Run a chain through the layers in front of `layer`; it stands `ahead` rows behind the stored tokens."""
+        inputs = self._prepare(tokens, tuple(range(-1, len(tokens) - 1)), ahead)
+        return self._run(inputs[0].ids, inputs, 0, layer)
+
+    @torch.inference_mode()
+    def resume(self, tokens: Sequence[int], parents: tuple[int, ...], layer: int, hidden: torch.Tensor) -> Reading:
+        """Go on from `layer` with the hidden states of a tree that has entered it; answer for every row."""
+        inputs = self._prepare(tokens, parents)
+        return self._last.answer(self._run(hidden, inputs, layer, self._model.shape.layers), 0)
+
+    def tap(self, layer: int | None) -> None:
+        """From now on record the hidden states with which each stored token enters `layer`; None: stop."""
+        for session in self._sessions:
+            session.tap(None)
+        if layer is not None:
+            starts = [layers.start for layers in self._model.layers]
+            at = bisect_right(starts, layer) - 1  # behind the last layer, it is the last section
+            self._tapping = self._sessions[at]
+            self._tapping.tap(layer - starts[at])
+
+    def tapped(self) -> torch.Tensor:  # (n, H)
+        """The hidden states recorded since the last call, of the last n stored tokens. A reset deletes them."""
+        return self._tapping.tapped().to(self._model.device)
+
+    def commit(self, rows: Sequence[int]) -> None:
+        """Store the rows of the last reading that form a path from its root; the others are forgotten."""
+        for session in self._sessions:
+            session.commit(rows)
+
+    def rewind(self, length: int) -> None:
+        """Forget stored tokens behind `length`: at most `largest_step` of them."""
+        for session in self._sessions:
+            session.rewind(length)
+
+    def keep(self, length: int, prompt_length: int) -> bool:
+        """Start a text whose first `length` tokens are those stored; all sections can, or none."""
+        return all(session.keep(length, prompt_length) for session in self._sessions)
+
+    def reset(self, prompt_length: int) -> None:
+        """Start a new text."""
+        for session in self._sessions:
+            session.reset(prompt_length)
+
+    def _prepare(self, tokens: Sequence[int], parents: tuple[int, ...], ahead: int = 0) -> list[Inputs]:
+        return [session.prepare(tokens, parents, ahead)[1] for session in self._sessions]
+
+    def _run(self, x: torch.Tensor, inputs: Sequence[Inputs], start: int, stop: int) -> torch.Tensor:
+        """Run the layers from `start` to `stop`, each where it lies; what comes out is on the last device."""
+        model = self._model
+        for session, device, layers, step in zip(self._sessions, model.devices, model.layers, inputs, strict=True):
+            first, behind = max(start, layers.start), min(stop, layers.stop)
+            # Behind the last layer nothing is left to run, but what enters there may have to be recorded.
+            if first < behind or start == stop == layers.stop:
+                x = session.run(x.to(device), step, first - layers.start, behind - layers.start)
+        return x.to(model.device)
