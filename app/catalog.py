@@ -24,6 +24,7 @@ from decoding import smollm2
 from decoding.embedded import FOLDERS, MEDUSA_2, PARTS, TARGET, drafter_of
 from decoding.errors import ModelError, ModelMissingError, ParamError
 from decoding.hub import fetch, fetched
+from decoding.parts import CAPABILITIES
 
 if TYPE_CHECKING:
     from decoding.engine import Engine
@@ -60,7 +61,7 @@ class Entry:
         named = {part for part in _PARTS if getattr(self, part) is not None}
         embedded = {part for part, path in PARTS.get(self.model, {}).items() if path.exists()}
         drafter = {"draft_model"} if self.draft or drafter_of(self.model) else set()
-        return frozenset({"tables", "hidden", "early_exit"} | named | embedded | drafter)
+        return frozenset({"tables"} | CAPABILITIES | named | embedded | drafter)
 
     @property
     def at_hand(self) -> bool:

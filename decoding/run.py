@@ -13,7 +13,8 @@ import torch
 
 from .loop import Loop
 from .model.bandwidth import read_bandwidth
-from .model.session import ExitSession, Model, Session
+from .model.session import Model, Session, TapSession
+from .parts.base import TAPPING
 from .processor import processor_name
 from .request import Request
 from .stops import trim
@@ -96,8 +97,8 @@ def _steps(request: Request, engine: Engine, progress: _Progress) -> Generator[S
         return
     model, draft, session_pool = engine.model, engine.draft, engine.session_pool
     held = list[tuple[str, Model, Session]]()
-    early_exit = "early_exit" in request.method.needs
-    chat = None if early_exit else request.chat  # what reads along in front of a layer must see the whole text
+    tapping = bool(request.method.needs & TAPPING)
+    chat = None if tapping else request.chat  # what reads along in front of a layer must see the whole text
 
     def acquire(use: str, owner: Model) -> Session:
         prompt, room = request.prompt, len(request.prompt) + request.max_new_tokens
@@ -125,8 +126,8 @@ def _steps(request: Request, engine: Engine, progress: _Progress) -> Generator[S
         progress.finish = progress.finish or "cancelled"
         text = [*request.prompt, *(token for step in progress.steps for token in step.emitted)]
         for use, owner, session in held:
-            if early_exit and isinstance(session, ExitSession):
-                session.tap(None)
+            if tapping and isinstance(session, TapSession):
+                session.tap()
             # A run that was cut off may have left a drafter in the middle of a guess.
             if chat is not None and progress.finish in ("length", "end_of_text", "stop"):
                 chat.release(use, owner, session, text[: session.length])

@@ -117,9 +117,9 @@ class DecoderSession:
         self.capacity, self.largest_step, self.seam = capacity, largest_step, model.rope.seam
         self._model = model
         self.cache = model.cache(capacity, largest_step)
-        self._tap: int | None = None
+        self._taps: tuple[int, ...] = ()
         self._tapped: list[torch.Tensor] = []
-        self._entering = torch.empty(0, 0)  # what the last reading's rows had in front of the tapped layer
+        self._entering = torch.empty(0, 0)  # what the last reading's rows had in front of the tapped layers
         self.reset(0)
 
     @property
@@ -146,17 +146,21 @@ class DecoderSession:
         return self.answer(self.run(hidden, step, layer, self._model.shape.layers), 0)
 
     def run(self, x: torch.Tensor, step: ForwardInputs | NativeInputs, start: int, stop: int) -> torch.Tensor:
-        """Run the layers from `start` to `stop`, and note what enters the tapped one."""
-        if self._tap is not None and start <= self._tap <= stop:
-            x = self._entering = self._model.forward(x, step, start, self._tap)
-            start = self._tap
+        """Run the layers from `start` to `stop`, and note what enters the tapped ones."""
+        states = list[torch.Tensor]()
+        for layer in self._taps:
+            if start <= layer <= stop:
+                states.append(x := self._model.forward(x, step, start, layer))
+                start = layer
+        if states:
+            self._entering = torch.cat(states, 1) if len(states) > 1 else x
         return self._model.forward(x, step, start, stop)
 
-    def tap(self, layer: int | None) -> None:
-        """From now on record the hidden states with which each stored token enters `layer`; None: stop."""
-        self._tap, self._tapped = layer, []
+    def tap(self, *layers: int) -> None:
+        """From now on record the hidden states with which each stored token enters these layers; none: stop."""
+        self._taps, self._tapped = layers, []
 
-    def tapped(self) -> torch.Tensor:  # (n, H)
+    def tapped(self) -> torch.Tensor:  # (n, layers * H)
         """The hidden states recorded since the last call, of the last n stored tokens. A reset deletes them."""
         kept, self._tapped = self._tapped, []
         return torch.cat(kept) if kept else self._entering[:0]
@@ -181,7 +185,7 @@ class DecoderSession:
     def commit(self, rows: Sequence[int]) -> None:
         """Store the rows of the last reading that form a path from its root; the others are forgotten."""
         self.cache.commit(rows)
-        if self._tap is not None:
+        if self._taps:
             taken = upload(torch.tensor(rows, dtype=torch.long), self._model.device)
             self._tapped.append(self._entering.index_select(0, taken))
 

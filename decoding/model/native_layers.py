@@ -133,6 +133,8 @@ class NativeLayers:
 
     def forward(self, x: torch.Tensor, step: NativeInputs, start: int, stop: int) -> torch.Tensor:  # (T, H) -> (T, H)
         """Run the layers from `start` to `stop`. Keys and values go into the step's cache."""
+        if start == stop:
+            return x
         x = x.clone(memory_format=torch.contiguous_format)
         part = ctypes.byref(self._structs, start * ctypes.sizeof(LayerStruct))
         if self._forward(ctypes.byref(step.struct), part, stop - start, x.data_ptr()):

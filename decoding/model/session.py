@@ -62,16 +62,24 @@ class Session(Protocol):
 
 
 @runtime_checkable
-class ExitSession(Session, Protocol):
-    """A session whose layers can be run in two parts: an early exit reads what stands between them."""
+class TapSession(Session, Protocol):
+    """A session that records what stands between its layers, for a drafter that reads it."""
 
-    def tap(self, layer: int | None) -> None:
-        """From now on record the hidden states with which each stored token enters `layer`; None: stop."""
+    def tap(self, *layers: int) -> None:
+        """From now on record the hidden states with which each stored token enters these layers; none: stop.
+
+        They ascend, and may end with the number of layers: what leaves the last.
+        """
         ...
 
-    def tapped(self) -> torch.Tensor:  # (n, H)
+    def tapped(self) -> torch.Tensor:  # (n, layers * H)
         """The hidden states recorded since the last call, of the last n stored tokens. A reset deletes them."""
         ...
+
+
+@runtime_checkable
+class ExitSession(TapSession, Protocol):
+    """A session whose layers can be run in two parts: an early exit reads what stands between them."""
 
     def enter(self, tokens: Tokens, layer: int, ahead: int = 0) -> torch.Tensor:  # (n, H)
         """Run a chain through the layers in front of `layer`; it stands `ahead` rows behind the stored tokens.

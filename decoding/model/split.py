@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -21,6 +22,9 @@ from .native_layers import NativeInputs
 from .rope import Rope
 from .session import Reading
 from .weights import Weights
+
+if TYPE_CHECKING:
+    from .session import Tokens
 
 Inputs = ForwardInputs | NativeInputs
 
@@ -79,7 +83,7 @@ class SplitSession:
         self._sessions = [DecoderSession(section, capacity, largest_step) for section in model.sections]
         self._first, self._last = self._sessions[0], self._sessions[-1]
         self.seam = self._first.seam
-        self._tapping = self._first  # the section whose hidden states are recorded, if any are
+        self._tapping = [self._first]  # those whose sections have layers that are tapped
 
     @property
     def length(self) -> int:
@@ -87,36 +91,35 @@ class SplitSession:
         return self._first.length
 
     @torch.inference_mode()
-    def read(self, tokens: Sequence[int], parents: tuple[int, ...], skip: int = 0) -> Reading:
+    def read(self, tokens: Tokens, parents: tuple[int, ...], skip: int = 0) -> Reading:
         """Feed a tree whose root stands right behind the stored tokens; answer for rows `skip` and later."""
         inputs = self._prepare(tokens, parents)
         return self._last.answer(self._run(inputs[0].ids, inputs, 0, self._model.shape.layers), skip)
 
     @torch.inference_mode()
-    def enter(self, tokens: Sequence[int], layer: int, ahead: int = 0) -> torch.Tensor:  # (n, H)
+    def enter(self, tokens: Tokens, layer: int, ahead: int = 0) -> torch.Tensor:  # (n, H)
         """Run a chain through the layers in front of `layer`; it stands `ahead` rows behind the stored tokens."""
         inputs = self._prepare(tokens, tuple(range(-1, len(tokens) - 1)), ahead)
         return self._run(inputs[0].ids, inputs, 0, layer)
 
     @torch.inference_mode()
-    def resume(self, tokens: Sequence[int], parents: tuple[int, ...], layer: int, hidden: torch.Tensor) -> Reading:
+    def resume(self, tokens: Tokens, parents: tuple[int, ...], layer: int, hidden: torch.Tensor) -> Reading:
         """Go on from `layer` with the hidden states of a tree that has entered it; answer for every row."""
         inputs = self._prepare(tokens, parents)
         return self._last.answer(self._run(hidden, inputs, layer, self._model.shape.layers), 0)
 
-    def tap(self, layer: int | None) -> None:
-        """From now on record the hidden states with which each stored token enters `layer`; None: stop."""
-        for session in self._sessions:
-            session.tap(None)
-        if layer is not None:
-            starts = [layers.start for layers in self._model.layers]
-            at = bisect_right(starts, layer) - 1  # behind the last layer, it is the last section
-            self._tapping = self._sessions[at]
-            self._tapping.tap(layer - starts[at])
+    def tap(self, *layers: int) -> None:
+        """From now on record the hidden states with which each stored token enters these layers; none: stop."""
+        starts = [section.start for section in self._model.layers]
+        places = [(bisect_right(starts, layer) - 1, layer) for layer in layers]  # behind all, it is the last section
+        for at, session in enumerate(self._sessions):
+            session.tap(*(layer - starts[at] for place, layer in places if place == at))
+        self._tapping = [self._sessions[at] for at in dict.fromkeys(place for place, _ in places)] or [self._first]
 
-    def tapped(self) -> torch.Tensor:  # (n, H)
+    def tapped(self) -> torch.Tensor:  # (n, layers * H)
         """The hidden states recorded since the last call, of the last n stored tokens. A reset deletes them."""
-        return self._tapping.tapped().to(self._model.device)
+        parts = [session.tapped().to(self._model.device) for session in self._tapping]
+        return torch.cat(parts, 1) if len(parts) > 1 else parts[0]
 
     def commit(self, rows: Sequence[int]) -> None:
         """Store the rows of the last reading that form a path from its root; the others are forgotten."""
@@ -137,7 +140,7 @@ class SplitSession:
         for session in self._sessions:
             session.reset(prompt_length)
 
-    def _prepare(self, tokens: Sequence[int], parents: tuple[int, ...], ahead: int = 0) -> list[Inputs]:
+    def _prepare(self, tokens: Tokens, parents: tuple[int, ...], ahead: int = 0) -> list[Inputs]:
         return [session.prepare(tokens, parents, ahead)[1] for session in self._sessions]
 
     def _run(self, x: torch.Tensor, inputs: Sequence[Inputs], start: int, stop: int) -> torch.Tensor:
@@ -145,7 +148,8 @@ class SplitSession:
         model = self._model
         for session, device, layers, step in zip(self._sessions, model.devices, model.layers, inputs, strict=True):
             first, behind = max(start, layers.start), min(stop, layers.stop)
-            # Behind the last layer nothing is left to run, but what enters there may have to be recorded.
-            if first < behind or start == stop == layers.stop:
+            # Ids are embedded even if no layer is run. Behind the last layer nothing is left to run, but what enters
+            # there may have to be recorded.
+            if first < behind or x.dim() == 1 or start == stop == layers.stop:
                 x = session.run(x.to(device), step, first - layers.start, behind - layers.start)
         return x.to(model.device)

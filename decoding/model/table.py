@@ -63,7 +63,7 @@ class TableSession:
         self._text: list[int] = []
         self._tokens: Sequence[int] = ()
         self._entered: list[int] = []  # behind the text, by `enter`
-        self._tapping = False
+        self._taps = 0
         self._tapped: list[torch.Tensor] = []
         self._entering = torch.empty(0, model.order)
 
@@ -92,14 +92,14 @@ class TableSession:
         self._entered[ahead:] = known = [*map(int, tokens)]
         return self._tails([*self._text, *self._entered[:ahead]], known, tuple(range(-1, len(known) - 1)))
 
-    def tap(self, layer: int | None) -> None:
-        """From now on record the hidden states of stored tokens; None: stop."""
-        self._tapping, self._tapped = layer is not None, []
+    def tap(self, *layers: int) -> None:
+        """From now on record the hidden states of stored tokens, once for each of these layers; none: stop."""
+        self._taps, self._tapped = len(layers), []
 
-    def tapped(self) -> torch.Tensor:  # (n, order)
+    def tapped(self) -> torch.Tensor:  # (n, layers * order)
         """The hidden states recorded since the last call."""
         kept, self._tapped = self._tapped, []
-        return torch.cat([self._entering[:0], *kept])
+        return torch.cat(kept) if kept else self._entering[:0]
 
     def _tails(self, text: list[int], tokens: Sequence[int], parents: tuple[int, ...]) -> torch.Tensor:  # (n, order)
         """The last few tokens up to every row of a tree behind a text, -1 where there are fewer."""
@@ -112,8 +112,8 @@ class TableSession:
     def commit(self, rows: Sequence[int]) -> None:
         """Keep the tokens of `rows`."""
         self._text.extend(self._tokens[row] for row in rows)
-        if self._tapping:
-            self._tapped.append(self._entering[list(rows)])
+        if self._taps:
+            self._tapped.append(self._entering[list(rows)].repeat(1, self._taps))
 
     def rewind(self, length: int) -> None:
         """Forget the tokens behind `length`."""

@@ -19,4 +19,6 @@ def upload(numbers: torch.Tensor, device: torch.device) -> torch.Tensor:
 
 def on_device(tokens: Tokens, device: torch.device) -> torch.Tensor:  # (n,)
     """Tokens as a model reads them."""
-    return tokens if isinstance(tokens, torch.Tensor) else upload(torch.tensor(tokens), device)
+    if isinstance(tokens, torch.Tensor):
+        return tokens.to(device, non_blocking=True)
+    return upload(torch.tensor(tokens), device)

@@ -8,7 +8,8 @@ from typing import Protocol
 
 from ..model.session import ProgressCallback
 
-CAPABILITIES = frozenset({"hidden", "early_exit"})  # what every model of ours can do
+TAPPING = frozenset({"early_exit", "features"})  # what reads along between the target's layers
+CAPABILITIES = TAPPING | {"hidden"}  # what every model of ours can do
 
 # What to do about a part that is missing, as the end of a sentence.
 _ADVICE = {

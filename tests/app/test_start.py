@@ -15,6 +15,7 @@ from app.__main__ import main
 from app.catalog import Entry, read_catalog
 from app.server import check_free
 from decoding.errors import ParamError
+from decoding.parts import CAPABILITIES
 from tests.space import first_page, front_matter
 
 ROOT = Path(__file__).parents[2]
@@ -85,7 +86,7 @@ def test_a_catalog_names_models_and_their_parts(tmp_path: Path) -> None:
     )
     catalog = read_catalog(path)
     assert catalog["small"] == Entry("small", "org/model", "0123456789" * 4, dtype="bfloat16")
-    assert catalog["small"].parts == {"tables", "hidden", "early_exit"}
+    assert catalog["small"].parts == {"tables", *CAPABILITIES}
     assert catalog["own"].parts >= {"medusa", "draft_model", "datastore"}
 
 

@@ -63,7 +63,7 @@ def test_a_tap_keeps_what_every_stored_token_had_at_the_exit(family: str, layer:
     one.reset(1)
     store(one, (5,))
     assert len(one.tapped()) == 1, "a new text begins anew"
-    one.tap(None)
+    one.tap()
     store(one, (5,))
     assert len(one.tapped()) == 0
 
@@ -75,3 +75,21 @@ def test_rows_that_do_not_fit_are_refused_before_anything_is_written() -> None:
     store(one, PROMPT)
     with pytest.raises(ModelError):
         one.enter((1,) * 3, 1, ahead=14)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])  # compiled layers, where there is a compiler, and torch
+@pytest.mark.parametrize("sections", [1, 2])
+@pytest.mark.parametrize("taps", [(0, 2), (1, 2, 3), (3,)])
+def test_several_layers_are_tapped_at_once(dtype: torch.dtype, taps: tuple[int, ...], sections: int) -> None:
+    """Layer 0 is entered by the embeddings; what would enter a layer behind the last leaves that one."""
+    model = from_transformers(tiny("mistral"), dtype, [torch.device("cpu")] * sections)
+    one, plain = model.open(64, 16), model.open(64, 16)
+    one.tap(*taps)
+    store(one, PROMPT)
+    store(plain, PROMPT)
+    assert one.tapped().shape == (len(PROMPT), len(taps) * model.shape.hidden)
+    tree = (7, 11, 13, 17), (-1, 0, 0, 2)
+    assert torch.equal(one.read(*tree).logits, plain.read(*tree).logits)
+    one.commit((0, 2, 3))
+    wanted = torch.cat([plain.enter((7, 13, 17), layer) for layer in taps], 1)
+    assert torch.allclose(one.tapped(), wanted, atol=1e-5, rtol=0)
