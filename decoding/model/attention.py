@@ -65,9 +65,17 @@ class Attention:
 
     def span(self, cache: Cache, first: int, parents: tuple[int, ...], window: int | None) -> Span:
         """What a tree of rows sees whose root stands at place `first`."""
-        if window is None and self.kernels.prefix is not None:
+        if self.splits(cache, first, parents, window):
             return self._in_parts(cache, first, parents)
         return self.masked(cache, first, parents, window)
+
+    def splits(self, cache: Cache, first: int, parents: tuple[int, ...], window: int | None) -> bool:
+        """Whether a tree's rows see all of the text, however far a window reaches, and its tail lies in one piece."""
+        if self.kernels.prefix is None:
+            return False
+        if window is not None and first + max(depths(parents)) >= window:
+            return False
+        return first - first % BLOCK + BLOCK + len(parents) <= cache.slots
 
     def masked(self, cache: Cache, first: int, parents: tuple[int, ...], window: int | None) -> MaskedSpan:
         """All of the text and the rows, or what the first row's window reaches: no row reaches further."""
@@ -90,6 +98,21 @@ class Attention:
         cut = first - first % BLOCK
         bias = self._bias(BLOCK + len(parents), first - cut, parents)
         return SplitSpan(self.kernels, cache, cut, bias)
+
+    def buffered(self, cache: Cache, cut: int, before: torch.Tensor, seen: torch.Tensor) -> SplitSpan:  # (1,), (T, T)
+        """The same where only the device knows how many keys of the tail all rows see, and what they see of each other.
+
+        Nothing of it is on the host, so it can be recorded once for many steps.
+        """
+        rows = len(seen)
+        width = BLOCK + rows
+        size = rows, self._repeats, self.kernels.aligned(width)
+        whole = torch.full(size, -torch.inf, device=seen.device, dtype=self._dtype)
+        place = torch.arange(width, device=seen.device) - before  # as seen from the root
+        among = seen.index_select(1, place.clamp(0, rows - 1)) & (place >= 0) & (place < rows)
+        visible = (among | (place < 0))[:, None].expand(-1, self._repeats, -1)
+        whole[..., :width].masked_fill_(visible, 0.0)
+        return SplitSpan(self.kernels, cache, cut, whole.view(rows * self._repeats, -1)[:, :width])
 
     def _bias(self, width: int, before: int, parents: tuple[int, ...]) -> torch.Tensor:  # (T * repeats, width)
         """`before` keys that all rows see, then the rows themselves, then keys that none sees."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from torch.nn.functional import silu
 from ..types import ModelCard
 from .attention import Attention
 from .cache import Cache
+from .captured import VARIABLE, Captured, Outputs, Part, Recorder
 from .config import Shape
 from .forward_inputs import ForwardInputs
 from .kernels import choose
@@ -22,6 +24,7 @@ from .upload import upload
 from .weights import Weights
 
 if TYPE_CHECKING:
+    from .captured import StepBuffer
     from .session import Tokens
 
 
@@ -37,9 +40,13 @@ class Decoder:
         self._norm = norm(shape.eps, self.device, self.dtype)
         self._native = NativeLayers(shape, weights.layers, weights.norm) if suits(shape, weights.layers) else None
         self.compiled = self._native is not None
-        kernels = choose(self.device, self.dtype, shape.head_dim, shape.windows)
+        kernels = choose(self.device, self.dtype, shape.head_dim)
         self._attention = Attention(kernels, shape.repeats, self.device, self.dtype)
         self.attention = "compiled attention, in the order of the text" if self.compiled else kernels.name
+        self.recorder: Recorder | None = None
+        if self.device.type == "cuda" and os.environ.get(VARIABLE, "") != "off":
+            self.recorder = Recorder(self.device)
+            self.attention += ", steps captured in CUDA graphs"
 
     @classmethod
     def from_transformers(cls, model: Any, dtype: str | torch.dtype | None = None) -> Decoder:
@@ -59,6 +66,25 @@ class Decoder:
         shape, spare = self.shape, 0 if self.compiled else self._attention.spare
         sizes = (shape.layers, shape.kv_heads, shape.head_dim, capacity, largest_step)
         return Cache(*sizes, self.rolling, self.device, self.dtype, spare)
+
+    def splits(self, cache: Cache, first: int, parents: tuple[int, ...]) -> bool:
+        """Whether no layer's window hides anything from a tree whose root stands at place `first`."""
+        return all(self._attention.splits(cache, first, parents, window) for window in set(self.shape.windows))
+
+    def buffered(
+        self, buffer: StepBuffer, hidden: torch.Tensor | None, cache: Cache, tables: Tables, cut: int, part: Part
+    ) -> Outputs:
+        """A pass over a step that stands in a buffer: what enters the tapped layers, what comes out, and the answer."""
+        step = ForwardInputs.buffered(buffer, cut, cache, tables, self.shape, self._attention)
+        x, states, start = step.ids if hidden is None else hidden, list[torch.Tensor](), part.start
+        for layer in part.taps:
+            states.append(x := self.forward(x, step, start, layer))
+            start = layer
+        x = self.forward(x, step, start, part.stop)
+        if not part.answers:
+            return *states, x
+        final = self.final(x)
+        return *states, final, self.head(final)
 
     def inputs(
         self, tokens: Tokens, parents: tuple[int, ...], cache: Cache, tables: Tables, ahead: int = 0
@@ -120,6 +146,7 @@ class DecoderSession:
         self._taps: tuple[int, ...] = ()
         self._tapped: list[torch.Tensor] = []
         self._entering = torch.empty(0, 0)  # what the last reading's rows had in front of the tapped layers
+        self._captured = Captured(model.buffered, model.recorder, self.cache) if model.recorder else None
         self.reset(0)
 
     @property
@@ -130,18 +157,31 @@ class DecoderSession:
     @torch.inference_mode()
     def read(self, tokens: Tokens, parents: tuple[int, ...], skip: int = 0) -> Reading:
         """Feed a tree whose root stands right behind the stored tokens; answer for rows `skip` and later."""
+        part = Part(0, self._model.shape.layers, self._taps)
+        if skip < len(parents) and (found := self._replayed(part, tokens, parents)):
+            *states, hidden, logits = found
+            self._note(states)
+            return Reading(logits[skip:], hidden[skip:])
         x, step = self.prepare(tokens, parents)
         return self.answer(self.run(x, step, 0, self._model.shape.layers), skip)
 
     @torch.inference_mode()
     def enter(self, tokens: Tokens, layer: int, ahead: int = 0) -> torch.Tensor:  # (n, H)
         """Run a chain through the layers in front of `layer`; it stands `ahead` rows behind the stored tokens."""
-        x, step = self.prepare(tokens, tuple(range(-1, len(tokens) - 1)), ahead)
+        parents = tuple(range(-1, len(tokens) - 1))
+        if found := self._replayed(Part(0, layer, answers=False), tokens, parents, ahead):
+            return found[0]
+        x, step = self.prepare(tokens, parents, ahead)
         return self._model.forward(x, step, 0, layer)
 
     @torch.inference_mode()
     def resume(self, tokens: Tokens, parents: tuple[int, ...], layer: int, hidden: torch.Tensor) -> Reading:
         """Go on from `layer` with the hidden states of a tree that has entered it; answer for every row."""
+        part = Part(layer, self._model.shape.layers, tuple(tap for tap in self._taps if tap >= layer))
+        if found := self._replayed(part, tokens, parents, hidden=hidden):
+            *states, final, logits = found
+            self._note(states)
+            return Reading(logits, final)
         step = self.prepare(tokens, parents)[1]
         return self.answer(self.run(hidden, step, layer, self._model.shape.layers), 0)
 
@@ -152,9 +192,28 @@ class DecoderSession:
             if start <= layer <= stop:
                 states.append(x := self._model.forward(x, step, start, layer))
                 start = layer
-        if states:
-            self._entering = torch.cat(states, 1) if len(states) > 1 else x
+        self._note(states)
         return self._model.forward(x, step, start, stop)
+
+    def _note(self, states: list[torch.Tensor]) -> None:
+        """Note what entered the tapped layers."""
+        if states:
+            self._entering = torch.cat(states, 1) if len(states) > 1 else states[0]
+
+    def _replayed(
+        self,
+        part: Part,
+        tokens: Tokens,
+        parents: tuple[int, ...],
+        ahead: int = 0,
+        hidden: torch.Tensor | None = None,
+    ) -> Outputs | None:
+        """What comes out of a pass that was captured; None where there is none, and nothing is done."""
+        first = self.cache.length + ahead
+        if self._captured is None or not self._model.splits(self.cache, first, parents):
+            return None
+        self.cache.check(ahead + len(parents))
+        return self._captured.replay(part, tokens, parents, first, hidden, self._tables)
 
     def tap(self, *layers: int) -> None:
         """From now on record the hidden states with which each stored token enters these layers; none: stop."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import torch
 from torch.nn.functional import pad
@@ -15,6 +15,7 @@ from .rope import Tables
 from .upload import on_device, upload
 
 if TYPE_CHECKING:
+    from .captured import StepBuffer
     from .session import Tokens
 
 
@@ -34,23 +35,40 @@ class ForwardInputs:
         ahead: int = 0,
     ) -> None:
         """`ahead` rows of a chain stand between the stored tokens and this tree."""
-        device, first, rows = cache.data.device, cache.length + ahead, len(tokens)
+        device, first, rows = cache.data.device, cache.length + ahead, len(parents)
+        self.ids = on_device(tokens, device)  # (T,)
         if is_chain(parents):
-            self.ids = on_device(tokens, device)  # (T,)
             cos, sin = tables.cos[first : first + rows], tables.sin[first : first + rows]
         else:
-            self.ids = on_device(tokens, device)
             positions = upload(torch.tensor([first + depth for depth in depths(parents)]), device)
             cos, sin = tables.cos.index_select(0, positions), tables.sin.index_select(0, positions)
+        self._rotate(cos, sin, shape)
+        self._cache, self._places = cache, cache.places(first, first + rows)
+        self._views = cache.data[:, :, self._places].unbind(0) if isinstance(self._places, slice) else ()
+        kinds = {window: attention.span(cache, first, parents, window) for window in set(shape.windows)}
+        self.spans = [kinds[window] for window in shape.windows]  # one per layer
+
+    @classmethod
+    def buffered(
+        cls, buffer: StepBuffer, cut: int, cache: Cache, tables: Tables, shape: Shape, attention: Attention
+    ) -> Self:
+        """The inputs of a pass that is recorded: all that differs from step to step stands in a buffer.
+
+        The first `cut` slots are the prefix that all rows see.
+        """
+        made = cls.__new__(cls)
+        made.ids, made._cache, made._places, made._views = buffer.ids, cache, buffer.slots, ()
+        cos, sin = (table.index_select(0, buffer.positions) for table in tables)
+        made._rotate(cos, sin, shape)
+        made.spans = [attention.buffered(cache, cut, buffer.before, buffer.seen)] * shape.layers
+        return made
+
+    def _rotate(self, cos: torch.Tensor, sin: torch.Tensor, shape: Shape) -> None:  # (T, 1, D) each
         # Values go through the rotation with queries and keys, turned by nothing: that saves a copy in every layer.
         turned, still = (-1, shape.heads + shape.kv_heads, -1), (0, 0, 0, shape.kv_heads)
         self._cos = pad(cos.expand(turned), still, value=1.0)  # (T, heads + 2 kv_heads, D)
         self._sin = pad(sin.expand(turned), still)
-        self._cache, self._heads = cache, shape.heads
-        self._places = cache.places(first, first + rows)
-        self._views = cache.data[:, :, self._places].unbind(0) if isinstance(self._places, slice) else ()
-        kinds = {window: attention.span(cache, first, parents, window) for window in set(shape.windows)}
-        self.spans = [kinds[window] for window in shape.windows]  # one per layer
+        self._heads = shape.heads
 
     def store(self, layer: int, qkv: torch.Tensor) -> torch.Tensor:  # (T, heads + 2 kv_heads, D) -> (T, heads, D)
         """Rotate a layer's rows; keys and values go behind the text, the queries come back, contiguous."""

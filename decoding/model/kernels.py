@@ -68,15 +68,15 @@ class Kernels:
         return self.masked(query, key, value, bias)
 
 
-def choose(device: torch.device, dtype: torch.dtype, head_dim: int, windows: tuple[int | None, ...]) -> Kernels:
-    """The kernels for layers with these windows; ModelError if the environment names one that cannot run here."""
+def choose(device: torch.device, dtype: torch.dtype, head_dim: int) -> Kernels:
+    """The kernels of a model; ModelError if the environment names one that cannot run here."""
     asked = os.environ.get(VARIABLE, "")
     if asked not in ("", "masked", *PREFIXES):
         raise ModelError(f"{VARIABLE} must be one of {', '.join(PREFIXES)} and masked, not {asked[:40]!r}")
     masked, tail, name = _bases(device, dtype, head_dim)
     alignment = 1 if tail is plain else 16
-    # A rolling cache has no prefix that stays, and on a CPU one call is as fast.
-    if None not in windows or asked == "masked" or (device.type == "cpu" and not asked):
+    # On a CPU one call is as fast.
+    if asked == "masked" or (device.type == "cpu" and not asked):
         return Kernels(f"{name}, query heads packed", masked, tail, None, alignment)
     for prefix in (PREFIXES[each](device, dtype, head_dim) for each in ([asked] if asked else PREFERRED)):
         if prefix is not None:

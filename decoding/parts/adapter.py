@@ -180,7 +180,7 @@ class Adapter:
         self.config, self.layer, self.about = config, config.exit_layer, about
         self.device, self.dtype = model.device, model.dtype
         cuda = self.device.type == "cuda"
-        self.kernel = choose(self.device, self.dtype, config.head_dim, ()).attend if cuda else by_torch
+        self.kernel = choose(self.device, self.dtype, config.head_dim).attend if cuda else by_torch
         with torch.inference_mode():
             own = {name: w.detach().to(self.device, self.dtype, copy=True) for name, w in weights.items()}
             self.native = native_adapter(config, own, model.shape)

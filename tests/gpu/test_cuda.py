@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import random
+import threading
 
 import pytest
 import torch
@@ -11,6 +13,8 @@ from decoding.engine import Engine
 from decoding.errors import ModelError
 from decoding.methods import METHODS
 from decoding.model import kernels
+from decoding.model.captured import Part, StepBuffer
+from decoding.model.decoder import Decoder
 from decoding.model.quantised import FEW, quantised, rounded
 from decoding.sampling import likeliest
 from tests import families
@@ -104,7 +108,7 @@ def test_every_kernel_against_the_definition(name: str, dtype: torch.dtype, monk
     monkeypatch.setenv(kernels.VARIABLE, name)
     cuda = torch.device("cuda", 0)
     try:
-        made = kernels.choose(cuda, dtype, 64, (None,))
+        made = kernels.choose(cuda, dtype, 64)
     except ModelError as error:
         pytest.skip(str(error))
     for prefix in (0, 1, 255, 256, 257, 5000):
@@ -165,6 +169,51 @@ def test_every_method_writes_the_quantised_models_text(method: str) -> None:
     options = {"max_new_tokens": 60, "end_tokens": ()}
     found = ours.generate(list(range(20)), method, params=PARAMS.get(method), **options)
     assert found.ids == ours.generate(list(range(20)), **options).ids
+
+
+def test_a_replay_is_bit_by_bit_what_was_recorded() -> None:
+    """The same kernels on the same shapes; a graph that reads another address would show here."""
+    model = engine("mistral-full", torch.bfloat16)[0].model
+    assert isinstance(model, Decoder) and model.recorder is not None
+    session = model.open(1024, 64)
+    session.reset(1)
+    text = torch.randint(3, 67, (300,), generator=torch.Generator().manual_seed(0)).tolist()
+    for start in range(0, 300, 60):
+        session.read(text[start : start + 60], tuple(range(-1, 59)), skip=60)
+        session.commit(range(60))
+    parents = (-1, 0, 0, 1, 2)
+    buffer, part = StepBuffer(8, model.device), Part(0, model.shape.layers)
+    for turn in range(4):
+        tokens = text[turn : turn + 5]
+        got = session.read(tokens, parents)
+        with torch.inference_mode():
+            buffer.fill(tokens, parents, session.length)
+            expected = model.buffered(buffer, None, session.cache, session._tables, 256, part)
+        if turn > 0:
+            assert torch.equal(got.logits, expected[-1][:5]) and torch.equal(got.hidden, expected[-2][:5])
+        session.commit([0, 1])
+    assert model.recorder.failed is None
+
+
+def test_another_thread_may_allocate_while_a_step_is_captured() -> None:
+    """A page has a thread for every visitor."""
+    ours, _ = engine("llama", torch.bfloat16)
+    done = threading.Event()
+
+    def allocate() -> None:
+        while not done.is_set():
+            torch.empty(random.randrange(1, 2**24), device="cuda").normal_()
+            torch.cuda.empty_cache()
+
+    thread = threading.Thread(target=allocate)
+    thread.start()
+    try:
+        for method in ("autoregressive", "lookahead", "medusa", "prompt_lookup"):
+            ours.generate(list(range(20)), method, params=PARAMS.get(method), max_new_tokens=60, end_tokens=())
+    finally:
+        done.set()
+        thread.join()
+    assert isinstance(ours.model, Decoder) and ours.model.recorder is not None and ours.model.recorder.failed is None
 
 
 def test_steps_are_timed_by_the_device() -> None:

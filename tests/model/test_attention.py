@@ -86,7 +86,7 @@ def differs(
 @pytest.mark.parametrize("window", [None, 5])
 def test_one_call_against_the_definition(rows: int, prefix: int, repeats: int, window: int | None) -> None:
     """Heads packed in the wrong order, or a bias row that belongs to another query, change every number."""
-    made = choose(CPU, torch.float32, SIZE, (window,))
+    made = choose(CPU, torch.float32, SIZE)
     assert made.prefix is None and differs(made, rows, prefix, repeats, torch.float32, window) < 1.4e-6
 
 
@@ -99,7 +99,7 @@ def test_two_parts_against_the_definition(
 ) -> None:
     """A cut in the wrong place counts a key twice or not at all; a logarithm to another base weighs the parts wrong."""
     monkeypatch.setenv(kernels.VARIABLE, name)
-    made = choose(CPU, dtype, SIZE, (None,))
+    made = choose(CPU, dtype, SIZE)
     assert made.prefix is not None and made.prefix.name in made.name
     for prefix in (0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 1000, 5000):
         for rows in (1, 2, 7, 128):
@@ -173,9 +173,9 @@ def test_kernels_of_cuda_are_fed_and_read_rightly(
     monkeypatch.setenv(kernels.VARIABLE, name)
     if dtype != torch.bfloat16 and (("flash" in name) or (name == "sdpa" and dtype == torch.float64)):
         with pytest.raises(ModelError, match=f"{name} cannot run"):
-            choose(CUDA, dtype, SIZE, (None,))
+            choose(CUDA, dtype, SIZE)
         return
-    made = choose(CUDA, dtype, SIZE, (None,))
+    made = choose(CUDA, dtype, SIZE)
     for prefix in (0, 3, BLOCK, 700):
         for rows in (1, 5, 33):
             assert differs(made, rows, prefix, repeats, dtype) < BOUNDS[dtype], (prefix, rows)
@@ -184,17 +184,21 @@ def test_kernels_of_cuda_are_fed_and_read_rightly(
 
 @pytest.mark.parametrize("dtype", BOUNDS, ids=str)
 def test_windows_on_cuda(dtype: torch.dtype, on_cuda: OnCuda) -> None:
-    """A rolling cache has no prefix that stays: one call with a mask, and never the one that torch would choose."""
-    made = choose(CUDA, dtype, SIZE, (9,))
-    assert made.prefix is None and "scaled_dot_product" not in made.name
-    assert all(differs(made, rows, 40, 2, dtype, 9) < BOUNDS[dtype] for rows in (1, 6))
+    """Where a window hides some of the text, one call with a mask, and never the one that torch would choose."""
+    made = choose(CUDA, dtype, SIZE)
+    assert "scaled_dot_product" not in made.name
+    attention = Attention(made, 2, CPU, dtype)
+    for window, prefix, split in ((9, 40, False), (600, 500, True), (506, 500, True), (505, 500, False)):
+        cache, parents = Cache(1, KV_HEADS, SIZE, prefix, 8, None, CPU, dtype, attention.spare), (-1, 0, 1, 2, 3, 4)
+        assert attention.splits(cache, prefix, parents, window) is split
+        assert all(differs(made, rows, prefix, 2, dtype, window) < BOUNDS[dtype] for rows in (1, 6))
 
 
 def test_the_first_kernel_that_runs_is_chosen(on_cuda: OnCuda, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a header names must be what runs; a device that is too old, or lacks a package, gets the next best."""
 
     def chosen(dtype: torch.dtype = torch.bfloat16, head_dim: int = 128) -> str:
-        return choose(CUDA, dtype, head_dim, (None, 16)).name.split(" on the prefix")[0]
+        return choose(CUDA, dtype, head_dim).name.split(" on the prefix")[0]
 
     assert chosen() == "flash-attn 3"
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (8, 0))
@@ -211,15 +215,15 @@ def test_an_unknown_kernel_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A name with a slip in it would be measured as another kernel."""
     monkeypatch.setenv(kernels.VARIABLE, "flash")
     with pytest.raises(ModelError, match="SPECSCOPE_ATTENTION must be one of"):
-        choose(CPU, torch.float32, SIZE, (None,))
+        choose(CPU, torch.float32, SIZE)
     monkeypatch.setenv(kernels.VARIABLE, "masked")
-    assert choose(CPU, torch.float32, SIZE, (None,)).prefix is None
+    assert choose(CPU, torch.float32, SIZE).prefix is None
 
 
 def test_shapes_change_with_the_block_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """A kernel that meets a new shape at every step plans anew, and a captured step could never be replayed."""
     monkeypatch.setenv(kernels.VARIABLE, "plain")
-    made, shapes = choose(CPU, torch.float32, SIZE, (None,)), list[tuple[int, ...]]()
+    made, shapes = choose(CPU, torch.float32, SIZE), list[tuple[int, ...]]()
     assert made.prefix is not None
 
     def tail(query: Any, key: Any, value: Any, bias: Any) -> kernels.Mixed:
@@ -258,7 +262,7 @@ def test_a_row_that_sees_nothing_of_the_first_thousand_keys() -> None:
     visible[1, :1499] = False
     bias = torch.zeros(2, 1500).masked_fill(~visible, -torch.inf)
     views = [part.float().transpose(0, 1)[None] for part in (key, value)]
-    masked = choose(CPU, torch.float32, SIZE, (None,)).masked
+    masked = choose(CPU, torch.float32, SIZE).masked
     mixed = masked(pack(query.float(), KV_HEADS), *views, bias).transpose(1, 2)[0]
     torch.testing.assert_close(mixed.double(), defined(query, key, value, visible), rtol=0.0, atol=2e-6)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from decoding.model import download
+from decoding.model import captured, download
 
 _aten = torch.ops.aten
 _COPIES = (_aten._to_copy.default, _aten.copy_.default)
@@ -107,6 +107,14 @@ class _Event:
         return 0.5
 
 
+class _Again:
+    """A pass that is done again where a graph would be replayed."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self.replay = work
+        work()
+
+
 class _Stream:
     """The one that a device works through."""
 
@@ -126,6 +134,7 @@ def pretended(monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int] = (9,
         stack.enter_context(_device_guard())
         stack.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
         device = stack.enter_context(Pretended())
+        monkeypatch.setattr(captured.Recorder, "record", lambda recorder, work: _Again(work))
         monkeypatch.setattr(_Event, "device", device)
         monkeypatch.setattr(download, "_lists", lambda numbers, tensors: [*map(device.made, tensors)])
         monkeypatch.setattr(

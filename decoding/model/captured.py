@@ -1,0 +1,207 @@
+"""Passes that a CUDA device replays as one graph, where the host would have to launch each of their kernels.
+
+A graph has fixed shapes and addresses. So a step's rows are filled up to one of a few numbers, and all that differs
+from one step to the next stands in a buffer that is written in one copy. A pass is captured when its shape is met for
+the second time. Wherever that cannot be, the pass is run as usual.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import torch
+
+from ..tree import closure, depths
+from .attention import BLOCK
+from .cache import Cache
+from .upload import upload
+
+if TYPE_CHECKING:
+    from .rope import Tables
+    from .session import Tokens
+
+VARIABLE = "SPECSCOPE_GRAPHS"  # "off": nothing is captured
+ROWS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128)  # what a step's rows are filled up to
+MOST = 8  # graphs of a session: the one that was not used for the longest time goes first
+_REMEMBERED = 64  # shapes that were met and have no graph yet
+
+
+def filled(rows: int) -> int:
+    """The rows of the graph for a step of so many; 0 where there is none."""
+    return next((each for each in ROWS if each >= rows), 0)
+
+
+class Recording(Protocol):
+    """Work that was recorded on a device."""
+
+    def replay(self) -> None:
+        """Have the device do it again, on the same addresses."""
+        ...
+
+
+class Recorder:
+    """Records the passes of one model as CUDA graphs, which share a pool of memory.
+
+    Other threads may go on using the device meanwhile, and may allocate memory there.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self.failed: str | None = None  # why nothing can be recorded any more
+        # What comes out of a graph stands in the shared memory: before it is copied, no other may be queued.
+        self.lock = threading.RLock()
+        self._device = device
+
+    @cached_property
+    def _pool(self) -> Any:
+        return torch.cuda.graph_pool_handle()
+
+    @cached_property
+    def _stream(self) -> torch.cuda.Stream:
+        return torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
+
+    def record(self, work: Callable[[], None]) -> Recording:
+        """Do some work, and record what the device does for it."""
+        graph, stream = torch.cuda.CUDAGraph(), self._stream
+        with torch.cuda.device(self._device):
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):
+                work()  # kernels prepare things in their first call that no graph may hold
+            with torch.cuda.graph(graph, pool=self._pool, stream=stream, capture_error_mode="thread_local"):
+                work()
+            torch.cuda.current_stream().wait_stream(stream)
+        return graph
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Which layers a pass runs, and what comes out of it."""
+
+    start: int
+    stop: int
+    taps: tuple[int, ...] = ()  # layers whose entering states are asked for
+    answers: bool = True  # whether the final norm and the head follow
+
+
+Outputs = tuple[torch.Tensor, ...]  # those of a part, (B, ...) each
+
+
+class StepBuffer:
+    """What differs between two steps of the same shape, in one block of the device's memory.
+
+    Rows that only fill up see nothing but themselves and what all rows see; they are written behind the step's own.
+    """
+
+    def __init__(self, rows: int, device: torch.device) -> None:
+        self.rows, self._device = rows, device
+        numbers = 8 * (3 * rows + 1)
+        self._bytes = torch.zeros(numbers + rows * rows, dtype=torch.uint8, device=device)
+        whole = self._bytes[:numbers].view(torch.long)
+        self.ids, self.positions, self.slots = whole[: 3 * rows].view(3, rows).unbind(0)
+        self.before = whole[3 * rows :]  # (1,) keys of the tail that every row sees
+        self.seen = self._bytes[numbers:].view(torch.bool).view(rows, rows)
+
+    def fill(self, tokens: Tokens, parents: tuple[int, ...], first: int) -> None:
+        """Write a tree whose root stands at place `first`."""
+        rows, nodes = self.rows, len(parents)
+        numbers, seen = np.zeros(3 * rows + 1, np.int64), np.eye(rows, dtype=np.bool_)
+        if not isinstance(tokens, torch.Tensor):
+            numbers[:nodes] = tokens
+        numbers[rows : 2 * rows] = first
+        numbers[rows : rows + nodes] += depths(parents)
+        numbers[2 * rows : 3 * rows] = first + np.arange(rows)
+        numbers[3 * rows] = first % BLOCK
+        seen[:nodes, :nodes] = closure(parents)
+        together = np.concatenate((numbers.view(np.uint8), seen.reshape(-1).view(np.uint8)))
+        self._bytes.copy_(upload(torch.from_numpy(together), self._device))
+        if isinstance(tokens, torch.Tensor):
+            self.ids[:nodes].copy_(tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A pass on fixed addresses."""
+
+    buffer: StepBuffer
+    hidden: torch.Tensor | None  # (B, H) what enters the first layer, where that is not the embeddings
+    outputs: Outputs
+    recording: Recording
+    tables: Tables  # whose addresses were recorded
+
+
+# A pass over what stands in a buffer, behind a prefix of so many slots.
+Run = Callable[[StepBuffer, torch.Tensor | None, Cache, "Tables", int, Part], Outputs]
+
+
+class Captured:
+    """The recorded passes of one session, whose cache they write to and read."""
+
+    def __init__(self, run: Run, recorder: Recorder, cache: Cache) -> None:
+        self._run, self._recorder, self._cache = run, recorder, cache
+        self._passes = OrderedDict[tuple[object, ...], Pass]()
+        self._met = OrderedDict[tuple[object, ...], None]()  # shapes that have not been recorded
+
+    def replay(
+        self,
+        part: Part,
+        tokens: Tokens,
+        parents: tuple[int, ...],
+        first: int,
+        hidden: torch.Tensor | None,
+        tables: Tables,
+    ) -> Outputs | None:
+        """What comes out of a pass for a tree whose root stands at place `first`; None where it is to be run as usual.
+
+        `hidden`: (T, H) what enters the first layer, where that is not the embeddings.
+        """
+        rows, cut = filled(len(parents)), first - first % BLOCK
+        if self._recorder.failed or not rows or cut + BLOCK + rows > self._cache.slots:
+            return None
+        key = (id(tables.cos), rows, cut, part)
+        if key not in self._passes and key not in self._met:
+            self._met[key] = None
+            if len(self._met) > _REMEMBERED:
+                self._met.popitem(last=False)
+            return None
+        with self._recorder.lock:
+            found = self._passes.get(key)
+            if found is None:
+                if len(self._passes) == MOST:
+                    self._passes.popitem(last=False)
+                buffer = StepBuffer(rows, self._cache.data.device)
+                entering = None if hidden is None else hidden.new_zeros(rows, hidden.shape[1])
+            else:
+                self._passes.move_to_end(key)
+                buffer, entering = found.buffer, found.hidden
+            buffer.fill(tokens, parents, first)
+            if hidden is not None and entering is not None:
+                entering[: len(parents)].copy_(hidden)
+            if found is None:
+                found = self._new(buffer, entering, tables, cut, part)
+                if found is None:
+                    return None
+                self._passes[key] = found
+            found.recording.replay()
+            return tuple(output[: len(parents)].clone() for output in found.outputs)
+
+    def _new(
+        self, buffer: StepBuffer, hidden: torch.Tensor | None, tables: Tables, cut: int, part: Part
+    ) -> Pass | None:
+        """Record a pass. It does what the step that asks for it does, so that nothing else is written to the cache."""
+        outputs: Outputs = ()
+
+        def work() -> None:
+            nonlocal outputs
+            outputs = self._run(buffer, hidden, self._cache, tables, cut, part)
+
+        try:
+            recording = self._recorder.record(work)
+        except RuntimeError as error:
+            self._recorder.failed = str(error)
+            return None
+        return Pass(buffer, hidden, outputs, recording, tables)

@@ -1,0 +1,190 @@
+"""Passes that are replayed, with a recorder in the place of CUDA graphs.
+
+It notes every operation with its tensors, and does them again on the same memory. What a step has put into an operation
+as a number of the host, a replay repeats: there it must differ from the eager pass, as it would on a device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from decoding.engine import Engine
+from decoding.model import captured, kernels
+from decoding.model.captured import StepBuffer, filled
+from decoding.model.decoder import Decoder
+from tests.families import machine
+from tests.tiers import crossed
+from tests.toys import CASES, title
+
+FAMILIES = ("llama", "mistral", "qwen2-mixed", "qwen3")
+WINDOWS = {"mistral": 300, "qwen2-mixed": 280}  # they begin to hide something while the text is written
+OPTIONS: dict[str, Any] = {"max_new_tokens": 48, "end_tokens": ()}
+
+
+class Tape(TorchDispatchMode):
+    """The operations that were done under it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.done: list[tuple[Any, Any, Any, Any]] = []
+        self.replays = 0
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Do an operation, and note it."""
+        found = function(*args, **(kwargs or {}))
+        self.done.append((function, args, kwargs or {}, found))
+        return found
+
+    def replay(self) -> None:
+        """Do all of them again."""
+        self.replays += 1
+        for function, args, kwargs, found in self.done:
+            known = {each.untyped_storage().data_ptr() for each in tensors((args, kwargs))}
+            fresh = function(*args, **kwargs)
+            for old, new in zip(tensors(found), tensors(fresh), strict=True):
+                if old.untyped_storage().data_ptr() not in known:  # else it is a view, or was written to
+                    old.copy_(new)
+
+
+class Recorder:
+    """Notes operations where there is no device that could."""
+
+    def __init__(self) -> None:
+        self.failed: str | None = None
+        self.lock = captured.Recorder(torch.device("cpu")).lock
+        self.tapes: list[Tape] = []
+
+    def record(self, work: Callable[[], None]) -> Tape:
+        """Do some work, and note it."""
+        with Tape() as tape:
+            work()
+        self.tapes.append(tape)
+        return tape
+
+
+def tensors(of: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in tree_leaves(of) if isinstance(leaf, torch.Tensor)]
+
+
+def recording(ours: Engine) -> Iterator[Recorder]:
+    for model in (ours.model, ours.draft):
+        assert isinstance(model, Decoder)
+        recorder = Recorder()
+        model.recorder = recorder  # type: ignore[assignment]
+        yield recorder
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Engine]:
+    """Makes engines whose attention is in two parts, as it is on a device."""
+    monkeypatch.setenv(kernels.VARIABLE, "plain")
+
+    def make(family: str) -> Engine:
+        changes = {"sliding_window": WINDOWS[family]} if family in WINDOWS else {}
+        like = torch.empty(0, dtype=torch.float64)
+        return machine(family, like, noise=0.01, max_position_embeddings=512, **changes)
+
+    return make
+
+
+def words(length: int) -> list[int]:
+    ids = torch.randint(3, 67, (length,), generator=torch.Generator().manual_seed(length)).tolist()
+    return ids[: length - length // 3] + ids[: length // 3]
+
+
+@pytest.mark.parametrize(("method", "params", "family"), crossed(CASES, FAMILIES), ids=title)
+def test_what_is_replayed_is_what_was_written(
+    method: str, params: Any, family: str, made: Callable[[str], Engine]
+) -> None:
+    """Over the edge of a prefix, with rows that only fill up, early exits, heads and drafters."""
+    plain, ours = made(family), made(family)
+    recorders = [*recording(ours)]
+    for length, sampling in ((225, {}), (40, {"temperature": 0.8, "seed": 1})):
+        options = {**OPTIONS, "params": params, "sampling": sampling}
+        expected = plain.generate(words(length), method, memory={}, **options)
+        got = ours.generate(words(length), method, memory={}, **options)
+        assert got.ids == expected.ids
+        assert [step.path for step in got.trace.steps] == [step.path for step in expected.trace.steps]
+    tapes = recorders[0].tapes
+    assert sum(tape.replays for tape in tapes) > len(tapes) > 0
+    assert recorders[1].tapes or method not in ("draft_model", "ouroboros")
+
+
+@pytest.mark.parametrize("family", ["llama", "qwen3", "phi3-partial"])
+def test_rows_that_fill_up_change_nothing(family: str, made: Callable[[str], Engine]) -> None:
+    """They see nothing of the step, no row sees them, and their keys stand where the next step writes."""
+    plain, ours = made(family).model, made(family).model
+    assert isinstance(ours, Decoder)
+    ours.recorder = recorder = Recorder()  # type: ignore[assignment]
+    one, other = plain.open(512, 64), ours.open(512, 64)
+    for session in (one, other):
+        session.reset(1)
+        for start in range(0, 240, 60):
+            session.read(words(240)[start : start + 60], tuple(range(-1, 59)))
+            session.commit(range(60))
+    trees = [(-1, 0, 0, 1, 2), (-1, 0, 1, 2, 3, 4, 4), (-1, 0, 0, 0, 0, 0), (-1, 0, 1, 1, 3)] * 4
+    for turn, parents in enumerate(trees):
+        tokens = words(len(parents) + 10 * turn)[-len(parents) :]
+        expected, got = one.read(tokens, parents), other.read(tokens, parents)
+        torch.testing.assert_close(got.logits, expected.logits, atol=1e-9, rtol=0)
+        torch.testing.assert_close(got.hidden, expected.hidden, atol=1e-9, rtol=0)
+        for session in (one, other):
+            session.commit([0, 1, 3] if parents[3] == 1 else [0, 1])
+    assert one.length > 256, "the prefix has grown"
+    assert [tape.replays for tape in recorder.tapes] and sum(tape.replays for tape in recorder.tapes) >= 10
+
+
+def test_a_number_of_the_host_would_be_seen(made: Callable[[str], Engine], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The negative control: a buffer that is not written again makes every replay repeat the first step."""
+    plain, ours = made("llama"), made("llama")
+    fill, met = StepBuffer.fill, set[int]()
+
+    def once(buffer: StepBuffer, *arguments: Any) -> None:
+        if id(buffer) not in met:
+            met.add(id(buffer))
+            fill(buffer, *arguments)
+
+    monkeypatch.setattr(StepBuffer, "fill", once)
+    assert len([*recording(ours)]) == 2
+    assert ours.generate(words(40), **OPTIONS).ids != plain.generate(words(40), **OPTIONS).ids
+
+
+def test_a_session_has_few_graphs(made: Callable[[str], Engine]) -> None:
+    """Each holds its intermediate results; and shapes that come once are not worth one."""
+    ours = made("llama").model
+    assert isinstance(ours, Decoder)
+    ours.recorder = recorder = Recorder()  # type: ignore[assignment]
+    session = ours.open(512, 128)
+    session.reset(1)
+    sizes = [rows for rows in captured.ROWS for _ in range(3)]
+    for rows in sizes:
+        session.read([5] * rows, tuple(range(-1, rows - 1)))
+    assert len(recorder.tapes) == len(captured.ROWS)
+    assert all(tape.replays == 2 for tape in recorder.tapes), "the first of three was read as usual"
+    session.read([5] * captured.ROWS[-1], tuple(range(-1, captured.ROWS[-1] - 1)))
+    assert len(recorder.tapes) == len(captured.ROWS), "the last ones are known"
+    session.read([5], (-1,))
+    assert len(recorder.tapes) == len(captured.ROWS) + 1, "the first ones were dropped"
+
+
+def test_where_nothing_can_be_recorded_passes_are_run(made: Callable[[str], Engine]) -> None:
+    """Out of memory, or a kernel that no graph may hold: the text is written all the same."""
+    plain, ours = made("llama"), made("llama")
+    recorder = next(recording(ours))
+
+    def fail(work: Callable[[], None]) -> Tape:
+        raise RuntimeError("operation not permitted when stream is capturing")
+
+    recorder.record = fail  # type: ignore[method-assign]
+    assert ours.generate(words(40), **OPTIONS).ids == plain.generate(words(40), **OPTIONS).ids
+    assert recorder.failed is not None and "not permitted" in recorder.failed
+
+
+def test_rows_are_filled_up_to_the_next_number() -> None:
+    assert [filled(rows) for rows in (1, 2, 3, 5, 9, 33, 121, 128, 129)] == [1, 2, 4, 8, 16, 48, 128, 128, 0]
