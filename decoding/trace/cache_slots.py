@@ -74,7 +74,7 @@ def cache_state(header: Header, steps: Sequence[Step], index: int) -> CacheState
     step = steps[index]
     root = step.start - 1
     stored = root - step.pending
-    end, kept = _end(step), root + min(step.accepted + 1, len(step.emitted))
+    end, kept = _end(step), root + min(step.accepted + 1, len(step.emitted)) - _unread(step)
     before = max(stored, _furthest(header, steps, index))
     highest = max(before, end)
     slots = header.slots or highest
@@ -91,6 +91,11 @@ def cache_state(header: Header, steps: Sequence[Step], index: int) -> CacheState
         highest=highest,
         lost=lost,
     )
+
+
+def _unread(step: Step) -> int:
+    """Accepted tokens that other ranks have read, and not the first, whose cache this is."""
+    return sum(0 not in step.ranks[node] for node in step.path[: len(step.emitted)]) if step.ranks else 0
 
 
 def _furthest(header: Header, steps: Sequence[Step], index: int) -> int:
