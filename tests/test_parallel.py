@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from decoding.trace.cache_slots import cache_state
 from decoding.trace.file import read_trace
 from decoding.types import Role, Step, Timing, Trace
 from tests.cli.conftest import Command, command
@@ -119,6 +120,9 @@ def test_accepted_tokens_that_a_rank_lacks_become_pending(world: World) -> None:
                 stored = sum(rank in step.ranks[node] for node in step.path[: len(step.emitted)])
                 assert after.pending == len(step.emitted) - stored
                 met |= after.pending > 0
+            if rank == 0:  # whose cache the record shows
+                caches = [cache_state(trace.header, trace.steps, k) for k in range(len(trace.steps))]
+                assert [cache.kept for cache in caches[:-1]] == [cache.stored for cache in caches[1:]]
     assert met
 
 

@@ -74,7 +74,7 @@ def cache_state(header: Header, steps: Sequence[Step], index: int) -> CacheState
     step = steps[index]
     root = step.start - 1
     stored = root - step.pending
-    end, kept = _end(step), root + min(step.accepted + 1, len(step.emitted)) - _unread(step)
+    end, kept = _end(step), root + min(step.accepted + 1, len(step.emitted)) - _elsewhere(step)
     before = max(stored, _furthest(header, steps, index))
     highest = max(before, end)
     slots = header.slots or highest
@@ -93,9 +93,16 @@ def cache_state(header: Header, steps: Sequence[Step], index: int) -> CacheState
     )
 
 
-def _unread(step: Step) -> int:
-    """Accepted tokens that other ranks have read, and not the first, whose cache this is."""
-    return sum(0 not in step.ranks[node] for node in step.path[: len(step.emitted)]) if step.ranks else 0
+def fed_nodes(step: Step) -> Sequence[int]:
+    """The nodes that went through this cache, row by row: of several ranks it is the first one's."""
+    if not step.ranks:
+        return range(len(step.tokens))
+    return [node for node, readers in enumerate(step.ranks) if 0 in readers]
+
+
+def _elsewhere(step: Step) -> int:
+    """Accepted nodes that other ranks alone have read."""
+    return len({*step.path[: len(step.emitted)]}.difference(fed_nodes(step)))
 
 
 def _furthest(header: Header, steps: Sequence[Step], index: int) -> int:
