@@ -7,4 +7,5 @@ import torch
 from tests.rank_worker import machine
 
 torch.set_num_threads(1)  # a pool of threads would not survive the fork
-machine("llama")
+machine("float32")
+machine("bfloat16")

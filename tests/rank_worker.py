@@ -63,7 +63,8 @@ ON_TOYS = [
 ]
 # One setting of a method each, whose trees branch: the numbers of a real forward pass depend on what is read together.
 ON_DECODERS = [
-    case._replace(model="llama")
+    case._replace(model=model)
+    for model in ("float32", "bfloat16")
     for case in {(case.method, bool(case.sampling)): case for case in ON_TOYS}.values()
     if case.method in ("lookahead", "ngrammys", "ouroboros", "rest")
 ]
@@ -76,7 +77,7 @@ def machine(model: str) -> Engine:
         return engine(counted_text())
     from tests.families import machine as with_parts
 
-    return with_parts(model)
+    return with_parts("llama", torch.empty(0, dtype=getattr(torch, model)))
 
 
 class Counted(Ranks):

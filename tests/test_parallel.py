@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from decoding.native.build import library
 from decoding.trace.cache_slots import cache_state
 from decoding.trace.file import read_trace
 from decoding.types import Role, Step, Timing, Trace
@@ -89,7 +90,9 @@ def test_ranks_write_what_one_process_writes(world: World) -> None:
         whole = alone(number)
         for trace in world.traces[number]:
             assert trace.ids == whole.ids, case
-            if case.model == "toy":  # what real passes say where nobody walks may differ with what is read together
+            # Compiled code gives a row the same numbers whatever is read with it; torch's kernels may differ in the
+            # last bits, and so may choices where nobody walks.
+            if case.model == "toy" or library() is not None:
                 assert common(trace.steps) == common(whole.steps), case
             assert trace.summary and whole.summary and trace.summary.finish == whole.summary.finish
 
