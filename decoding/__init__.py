@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .errors import ModelError, OptionError, ParamError, SpecscopeError, TraceError
+from .errors import ModelError, OptionError, ParamError, RankError, SpecscopeError, TraceError
 
 if TYPE_CHECKING:
     from .chat import Chat
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .loader import load
     from .methods import METHODS, Context, Method
     from .params import Params, param
+    from .ranks import Ranks
     from .request import DecodeOptions
     from .run import Run
     from .sampling import Sampling
@@ -41,6 +42,8 @@ __all__ = [
     "OptionError",
     "ParamError",
     "Params",
+    "RankError",
+    "Ranks",
     "Rescore",
     "Result",
     "Role",
@@ -65,6 +68,7 @@ _LATER = {
     ".loader": ("load",),
     ".methods": ("METHODS", "Context", "Method"),
     ".params": ("Params", "param"),
+    ".ranks": ("Ranks",),
     ".request": ("DecodeOptions",),
     ".run": ("Run",),
     ".sampling": ("Sampling",),

@@ -10,6 +10,7 @@ SpecscopeError (a ValueError)
 │   ├── CutOffError       it ends in the middle of a line                    decoding/trace/lines.py
 │   ├── MisfitError       it holds other than what the views read            viz
 │   └── TooLongError      it makes a larger HTML page than was asked for     viz
+├── RankError             another process of a run cannot be reached, or does something else
 ├── UnmeasuredError       a paper's finding cannot be measured here          lab/papers/claims.py
 ├── FullError             too many runs wait for the engine already          app/run_queue.py
 └── RequestError          the server refuses an HTTP request, with a status  app/middleware/errors.py
@@ -34,6 +35,10 @@ class ModelError(SpecscopeError):
 
 class ModelMissingError(ModelError):
     """A model is not on this machine. Its sentence names no folder, so that visitors of a page may read it."""
+
+
+class RankError(SpecscopeError):
+    """Another process of the same run has ended, cannot be reached, or does something else."""
 
 
 class TraceError(SpecscopeError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -47,7 +48,7 @@ class Loop:
         self._chunk = min(request.prefill_chunk, request.largest_step)
         self._reader = TreeReader(session, self._chunk, request.progress)
         # It must not know this object: a method that asks it would keep the caches from being freed with the run.
-        interrupted = self._interrupted = partial(_interruption, request.cancel, time.monotonic() + request.time_budget)
+        interrupted = self._interrupted = self._watch(request)
         written = partial(codec.continuation, request.prompt)  # a first token's leading space counts too
         self._stops = Stops(request.max_new_tokens, request.end_tokens, request.stop, written)
         self._sampler = Sampler(request.sampling, model.card.vocabulary, model.device, request.prompt)
@@ -103,6 +104,10 @@ class Loop:
         accepted, drafted = len(verdict.path) - 1, draft.roles.count(Role.VERIFY)
         fed = len(missing) + len(proposal.parents)
         return Step(index, start, len(missing), emitted, accepted, drafted, fed, clock.stop(), **columns), finish
+
+    def _watch(self, request: Request) -> Callable[[], str | None]:
+        """What says, whenever it is asked, why the run must end before it is done."""
+        return partial(_interruption, request.cancel, time.monotonic() + request.time_budget)
 
     def _propose(self, start: int) -> Proposal:
         """The method's draft, for a text of `start` tokens."""

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from .chat import Chat
 from .codec import Message
 from .errors import OptionError, ParamError
+from .exchange import hindrance
 from .methods import METHODS, Method
 from .model.session import ProgressCallback
 from .params import Params, shown
 from .parts import Part, Parts
+from .ranks import Ranks
 from .sampling import Sampling
 from .trace.columns import LEVELS
 from .types import JSON
@@ -53,6 +55,7 @@ class Request:
     cancel: threading.Event  # ends the run once it is set
     progress: ProgressCallback | None
     chat: Chat | None
+    ranks: Ranks | None
 
 
 class DecodeOptions(TypedDict, total=False):
@@ -70,6 +73,7 @@ class DecodeOptions(TypedDict, total=False):
     # A dict of yours that keeps what methods learn for later runs of this engine; without it the chat does, or the
     # engine itself: a server gives every user another one.
     memory: dict[str, Any] | None
+    ranks: Ranks | None  # the processes that read each step's tree together, of which this is one: Ranks.join()
 
 
 class _StoppedError(Exception):
@@ -92,13 +96,13 @@ def build_request(
         raise ParamError(f"{kind.name} needs {missing}")
     card, reference, chat = engine.model.card, options.get("reference"), options.get("chat")
     ids = engine.encode(prompt)
-    setting = kind.Params.parse({} if params is None else params)
+    setting, drawing = kind.Params.parse({} if params is None else params), find_sampling(sampling)
     chunk = check_chunk(options.get("prefill_chunk"), engine.model.window)
     cancel, progress = check_event(options.get("cancel")), options.get("progress")
     return Request(
         method=kind,
         params=setting,
-        sampling=find_sampling(sampling),
+        sampling=drawing,
         prompt=tuple(ids),
         max_new_tokens=check_room(len(ids), max_new_tokens, card.context),
         stop=check_stops(options.get("stop", ())),
@@ -113,6 +117,7 @@ def build_request(
         cancel=cancel,
         progress=progress,
         chat=chat,
+        ranks=check_ranks(options.get("ranks"), kind, setting, drawing, options.get("record")),
     )
 
 
@@ -239,6 +244,21 @@ def check_record(level: object) -> str:
     if level not in LEVELS:
         raise ParamError(f"record must be one of {', '.join(LEVELS)}, not {shown(level)}")
     return str(level)
+
+
+def check_ranks(
+    ranks: object, method: type[Method], params: Params, sampling: Sampling, record: object
+) -> Ranks | None:
+    """The processes of a run, if they can read the method's trees together."""
+    if ranks is None:
+        return None
+    if not isinstance(ranks, Ranks):
+        raise ParamError("ranks must be what Ranks.join() returns, in processes that torchrun has started")
+    if why := hindrance(method, params, sampling):
+        raise ParamError(f"{method.name} does not split over ranks: {why}")
+    if record == "full":
+        raise ParamError("no rank has the probabilities of all guesses: choose record light where several ranks read")
+    return ranks
 
 
 def check_seconds(value: object) -> float:

@@ -14,6 +14,7 @@ import torch
 from .loop import Loop
 from .model.bandwidth import read_bandwidth
 from .model.session import Model, Session, TapSession
+from .parallel import ParallelLoop
 from .parts.base import TAPPING
 from .processor import processor_name
 from .request import Request
@@ -113,7 +114,8 @@ def _steps(request: Request, engine: Engine, progress: _Progress) -> Generator[S
     try:
         drafter = acquire("draft", draft) if draft and "draft_model" in request.method.needs else None
         where = draft.device if draft else model.device
-        loop = Loop(request, model, acquire("target", model), drafter, where, engine.codec)
+        make = Loop if request.ranks is None else ParallelLoop
+        loop = make(request, model, acquire("target", model), drafter, where, engine.codec)
         while progress.finish is None:
             step, progress.finish = loop.turn(len(progress.steps))
             if step is not None:
@@ -160,6 +162,7 @@ def _header(request: Request, model: Model, draft: Model | None) -> Header:
         bandwidth=_bandwidth(model) if model.card.pass_bytes else None,
         processor=processor_name(),
         threads=torch.get_num_threads(),
+        ranks=1 if request.ranks is None else request.ranks.count,
     )
 
 

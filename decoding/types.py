@@ -118,6 +118,9 @@ class Step:
     panel: Mapping[str, JSON] = field(default_factory=dict)  # the method's own view: window, pool changes, ...
     # The drafter's best (token, its own probability, the target's) at every node; empty where it had no distribution.
     draft_top: tuple[tuple[tuple[int, float, float], ...], ...] = field(default=(), metadata=LATER)
+    # The ranks that read every node, where there are several; `pending` and `fed` are then those of rank 0.
+    ranks: tuple[tuple[int, ...], ...] = field(default=(), metadata=LATER)
+    exchanged: int = field(default=0, metadata=LATER)  # bytes that the exchange of choices brought every rank
 
     @property
     def alternatives(self) -> set[int]:
@@ -196,6 +199,7 @@ class Header:
     bandwidth: float | None = field(default=None, metadata=LATER)  # bytes per second that the device was seen to read
     processor: str | None = field(default=None, metadata=LATER)  # the CPU's name, of the machine that has the device
     threads: int | None = field(default=None, metadata=LATER)  # that torch computed with on the CPU
+    ranks: int = field(default=1, metadata=LATER)  # processes that read every step's tree together
     schema: int = SCHEMA
 
 

@@ -33,11 +33,12 @@ MAKE_TARGETS = sorted({*re.findall(r"`make ([a-z-]+)", README), *(c.split()[1] f
 def test_the_commands_run_one_after_the_other(tmp_path: Path) -> None:
     """A newcomer types what stands there; a renamed flag must not survive in the text."""
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    typed = [command for command in COMMANDS if command.startswith("python -m decoding")]
-    assert len(typed) >= 5
-    assert all(command.startswith(("python -m decoding", "make ")) for command in COMMANDS)
-    for command in typed:
-        words = [sys.executable, *shlex.split(command)[1:]]
+    starts = {"python": [], "torchrun": ["-m", "torch.distributed.run"]}
+    typed = [shlex.split(command) for command in COMMANDS if not command.startswith("make ")]
+    assert len(typed) >= 6 and {program for program, *_ in typed} == starts.keys()
+    for program, *command in typed:
+        assert "-m decoding" in " ".join(command)
+        words = [sys.executable, *starts[program], *command]
         done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, f"{command}\n{done.stderr}"
         assert done.stdout.strip(), command

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decoding.types import Role, Step
 
+from . import ranks
 from .fates import siblings
 from .methods import screen_of
 from .run_state import RunState
@@ -13,12 +14,13 @@ _ROOM = 256  # rows that every pass has room for
 
 
 def say(run: RunState, k: int) -> str:
-    """One to four short sentences about step k."""
+    """One to five short sentences about step k."""
     step = run.steps[k]
     sentences = [
         _read(run, step),
         _outcome(run, step),
         _wrote(run, step),
+        ranks.say(run.header, step),
         screen_of(run.header).learned(run, step),
         _ended(run, step),
     ]

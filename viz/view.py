@@ -16,6 +16,9 @@ Figure = dict[str, Any]
 Patch = dict[str, Any]  # {"data": [{attribute: value} per part], "layout": {...}}: only what changes
 
 
+OF_A_RUN = ("label", "look_for", "columns", "nodes", "phases")  # what a run's figure may have otherwise than its view
+
+
 class StagePicture(NamedTuple):
     """What one method draws on the stage."""
 
@@ -53,6 +56,7 @@ class View:
     look_for: str  # one line: what to look for
     # Once: layout, axes, parts without their points. "draws" may hold fates that it draws though no node has them, for
     # the legend, and "key" what it draws that is no fate: a colour, hatch and ink, a symbol or a sample, with words.
+    # What it holds by a name of `OF_A_RUN` takes the place of the view's own.
     base: Callable[[RunState], Figure]
     frame: Callable[[RunState, int], Patch]  # step k: what changes
     shows: Callable[[Header], bool] = always  # whether a run has it

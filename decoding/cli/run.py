@@ -12,6 +12,7 @@ from .. import embedded, toy
 from ..engine import Engine
 from ..errors import ParamError
 from ..methods import METHODS
+from ..ranks import START, Ranks
 from ..request import LARGEST_STEP, Prompt
 from ..run import Run
 from ..trace import TraceWriter
@@ -60,6 +61,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     sampling = parser.add_argument_group("sampling")
     for name in _SAMPLING:
         sampling.add_argument(f"--{name.replace('_', '-')}", metavar="X" if name != "seed" else "N")
+    parser.add_argument("--parallel", action="store_true", help=f"read every tree with several ranks: {START} ...")
     record = parser.add_argument_group("record")
     record.add_argument("--trace", metavar="FILE", help="write every step to FILE; compressed if its name ends in .gz")
     record.add_argument("--force", action="store_true", help="replace FILE where it exists")
@@ -69,7 +71,21 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """Run and report."""
+    """Run and report, as one of several ranks where that is asked for."""
+    if not arguments.parallel:
+        return _run(arguments, None)
+    ranks = Ranks.join(arguments.device)
+    arguments.device = ranks.device
+    try:
+        return _run(arguments, ranks)
+    finally:
+        ranks.leave()
+
+
+def _run(arguments: argparse.Namespace, ranks: Ranks | None) -> int:
+    silent = ranks is not None and ranks.rank > 0
+    if silent:
+        arguments.trace = None
     if arguments.trace is not None:
         check_place("--trace", arguments.trace)
         if Path(arguments.trace).exists() and not arguments.force:
@@ -81,13 +97,13 @@ def main(arguments: argparse.Namespace) -> int:
         prompt = engine.as_turn(prompt)
     with ExitStack() as stack:
         progress = stack.enter_context(Progress())
-        run = _start(engine, arguments, prompt, progress)
+        run = _start(engine, arguments, prompt, progress, ranks)
         # Only now, with every argument checked: opening it empties a file that --force may replace.
         writer = stack.enter_context(TraceWriter(arguments.trace)) if arguments.trace is not None else None
         if writer:
             writer.header(run.header)
             writer.texts(_texts(engine, set(run.header.prompt)))
-        show, written = None if arguments.json else _Screen(paint, engine, run, progress), 0
+        show, written = None if arguments.json or silent else _Screen(paint, engine, run, progress), 0
         progress("reading the prompt", 0.0)
         for step in run:
             if writer:
@@ -100,6 +116,8 @@ def main(arguments: argparse.Namespace) -> int:
                 progress("writing", written / run.request.max_new_tokens)
         if writer:
             writer.summary(run.summary)
+    if silent:
+        return 0
     if show:
         show.end_text()
     with Progress() as progress:
@@ -152,6 +170,8 @@ def contract(run: Run, engine: Engine, verdict: Rescore) -> dict[str, JSON]:
         "attention": header.attention,
         "model": header.model.name,
         "draft": header.draft.name if header.draft else None,
+        "ranks": header.ranks,
+        "bytes_per_step": sum(step.exchanged for step in run.steps) / max(1, len(run.steps)),
     }
 
 
@@ -174,7 +194,9 @@ def _prompt(arguments: argparse.Namespace) -> Prompt:
     return [{"role": "user", "content": text}] if arguments.chat else text
 
 
-def _start(engine: Engine, arguments: argparse.Namespace, prompt: Prompt, progress: Progress) -> Run:
+def _start(
+    engine: Engine, arguments: argparse.Namespace, prompt: Prompt, progress: Progress, ranks: Ranks | None
+) -> Run:
     chunk = arguments.prefill_chunk
     given = {name: getattr(arguments, name) for name in _SAMPLING if getattr(arguments, name) is not None}
     return engine.decode(
@@ -188,6 +210,7 @@ def _start(engine: Engine, arguments: argparse.Namespace, prompt: Prompt, progre
         record=clean(arguments.record),
         prefill_chunk=None if chunk is None else whole("--prefill-chunk", chunk, 1, LARGEST_STEP),
         progress=progress,
+        ranks=ranks,
     )
 
 

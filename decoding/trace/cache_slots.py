@@ -74,7 +74,7 @@ def cache_state(header: Header, steps: Sequence[Step], index: int) -> CacheState
     step = steps[index]
     root = step.start - 1
     stored = root - step.pending
-    end, kept = _end(step), root + min(step.accepted + 1, len(step.emitted))
+    end, kept = _end(step), root + min(step.accepted + 1, len(step.emitted)) - _elsewhere(step)
     before = max(stored, _furthest(header, steps, index))
     highest = max(before, end)
     slots = header.slots or highest
@@ -91,6 +91,18 @@ def cache_state(header: Header, steps: Sequence[Step], index: int) -> CacheState
         highest=highest,
         lost=lost,
     )
+
+
+def fed_nodes(step: Step) -> Sequence[int]:
+    """The nodes that went through this cache, row by row: of several ranks it is the first one's."""
+    if not step.ranks:
+        return range(len(step.tokens))
+    return [node for node, readers in enumerate(step.ranks) if 0 in readers]
+
+
+def _elsewhere(step: Step) -> int:
+    """Accepted nodes that other ranks alone have read."""
+    return len({*step.path[: len(step.emitted)]}.difference(fed_nodes(step)))
 
 
 def _furthest(header: Header, steps: Sequence[Step], index: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 
 from .. import tree
 from ..errors import TraceError
@@ -11,6 +12,7 @@ from ..processor import LONGEST
 from ..types import Header, Role, Step, Summary
 
 _MOST_THREADS = 2**16
+_MOST_RANKS = 2**10
 _LARGEST = 1e18  # of a count, an amount or a time: sums of it stay finite
 
 
@@ -22,6 +24,8 @@ class TraceChecker:
         _check(bool(header.prompt), f"{where}.prompt must hold at least one token")
         _check_ids(header.prompt, f"{where}.prompt")
         _check_machine(header, where)
+        _check(1 <= header.ranks <= _MOST_RANKS, f"{where}.ranks must be from 1 to {_MOST_RANKS}, not {header.ranks}")
+        self._ranks = header.ranks
         self._committed = len(header.prompt)
         self._prompt_length = self._committed
         self._last = header.prompt[-1]
@@ -47,6 +51,7 @@ class TraceChecker:
             _check(step.tokens[0] == self._last, f"{where}.tokens[0] must be {self._last}, the last committed token")
             _check_tree(step, where)
             _check_path(step, where)
+            _check_ranks(step, self._ranks, where)
         self._steps += 1
         self._committed += len(step.emitted)
         self._last = step.emitted[-1]
@@ -119,9 +124,9 @@ def _check_outcome(step: Step, where: str) -> None:
 
 def _check_columns(step: Step, where: str) -> None:
     nodes = len(step.tokens)
-    for name in ("parents", "roles", "sources", "choices", "p", "q", "top", "draft_top"):
+    for name in ("parents", "roles", "sources", "choices", "p", "q", "top", "draft_top", "ranks"):
         length = len(getattr(step, name))
-        optional = length == 0 and name in ("choices", "p", "q", "top", "draft_top")
+        optional = length == 0 and name in ("choices", "p", "q", "top", "draft_top", "ranks")
         _check(length == nodes or optional, f"{where}.{name} has {length} entries for {nodes} nodes")
     _check(bool(step.path) == bool(nodes), f"{where}.path must begin at node 0 and be empty where there are no nodes")
     _check_ids(step.tokens, f"{where}.tokens")
@@ -157,3 +162,12 @@ def _check_path(step: Step, where: str) -> None:
     _check(step.accepted == guesses, f"{where}.accepted must be {guesses} by its path, not {step.accepted}")
     agree = step.emitted[:guesses] == tuple(step.tokens[node] for node in step.path[1:])
     _check(agree, f"{where}.emitted must begin with the tokens of the accepted path")
+
+
+def _check_ranks(step: Step, ranks: int, where: str) -> None:
+    """Check that every node was read by somebody, and by nobody who had not read what stands above it."""
+    for node, readers in enumerate(step.ranks):
+        fine = bool(readers) and all(low < high for low, high in pairwise((-1, *readers, ranks)))
+        _check(fine, f"{where}.ranks[{node}] must hold different ranks below {ranks} in order, and one at least")
+        above = step.ranks[max(0, step.parents[node])]
+        _check(set(readers) <= set(above), f"{where}.ranks[{node}] must be among the ranks that read its parent")

@@ -67,6 +67,10 @@ def put(line: int, key: str, value: Any) -> Callable[[list[Any]], None]:
     return lambda lines: lines[line].__setitem__(key, value)
 
 
+def both(*changes: Callable[[list[Any]], None]) -> Callable[[list[Any]], None]:
+    return lambda lines: [change(lines) for change in changes] and None
+
+
 def put_timing(line: int, value: float) -> Callable[[list[Any]], None]:
     return put(line, "timing", {**TIMING, "accept_ms": value})
 
@@ -137,6 +141,15 @@ DAMAGE: list[tuple[Callable[[list[Any]], None], str]] = [
     (put(2, "draft_top", [[[3, 0.5, 0.1]], [], []]), r"line 3: step\.draft_top has 3 entries for 4 nodes"),
     (put(2, "draft_top", [[[3, 0.5]], [], [], []]), r"line 3: step\.draft_top\[0\]\[0\] must be a list of 3 values"),
     (put(2, "draft_top", None), r"line 3: step\.draft_top must be a list"),
+    (put(2, "ranks", [[0], [0], [0]]), r"line 3: step\.ranks has 3 entries for 4 nodes"),
+    (put(2, "ranks", [[0], [0], [0], []]), r"line 3: step\.ranks\[3\] must hold different ranks below 1"),
+    (put(2, "ranks", [[0], [0], [0, 0], [0]]), r"line 3: step\.ranks\[2\] must hold different ranks below 1"),
+    (put(2, "ranks", [[0], [0], [0], [1]]), r"line 3: step\.ranks\[3\] must hold different ranks below 1"),
+    (put(2, "ranks", [[-1], [0], [0], [0]]), r"line 3: step\.ranks\[0\] must hold different ranks below 1"),
+    (both(put(0, "ranks", 2), put(2, "ranks", [[0], [0], [0, 1], [0]])), r"step\.ranks\[2\] must be among the ranks"),
+    (put(0, "ranks", 0), r"line 1: header\.ranks must be from 1 to 1024, not 0"),
+    (put(0, "ranks", 5000), r"line 1: header\.ranks must be from 1 to 1024, not 5000"),
+    (put(2, "exchanged", -1), r"line 3: step\.exchanged must not be negative"),
     (put_timing(2, -0.1), r"line 3: step\.timing\.accept_ms must not be negative"),
     (put_timing(4, -0.1), r"line 5: summary\.timing\.accept_ms must not be negative"),
     (put(4, "steps", 3), r"line 5: summary\.steps must be 2, not 3"),

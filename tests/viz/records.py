@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from decoding.shares import cut
 from decoding.trace.file import read_trace
 from decoding.trace.metrics import summarise
 from decoding.types import Step, Timing, Trace
@@ -50,6 +51,14 @@ HOSTILE = (
 def record(method: str) -> Trace:
     """A short recorded run."""
     return read_trace(Path(__file__).parent.parent / "golden" / f"{method}.jsonl")
+
+
+def divided(trace: Trace, ranks: int) -> Trace:
+    """The same run as if several processes had read its trees."""
+    steps = tuple(
+        replace(step, ranks=cut(step.parents, ranks).readers, exchanged=40 + step.index) for step in trace.steps
+    )
+    return replace(trace, header=replace(trace.header, ranks=ranks), steps=steps)
 
 
 def timed(trace: Trace) -> Trace:

@@ -47,7 +47,7 @@ def of_nodes(steps: int = 2_048, count: int = 700) -> str:
             "fed": count + pending,
             "panel": {},
         }
-        step |= {name: [] for name in ("choices", "p", "q", "top", "draft_top") if name in first}
+        step |= {name: [] for name in ("choices", "p", "q", "top", "draft_top", "ranks") if name in first}
         lines.append(json.dumps(step))
     return base64.b64encode(gzip.compress("\n".join(lines).encode() + b"\n", 9)).decode()
 

@@ -26,13 +26,13 @@ from typing import Any
 from decoding.errors import TraceError
 from decoding.types import Header, ModelCard, Step, Summary, Trace
 
-from .. import narration, sources
+from .. import narration, ranks, sources
 from ..fates import emitted_fates, is_branching, node_fates
 from ..methods import inspired_nodes, label_of, screen_of
 from ..palette import MEANINGS, THEMES
 from ..run_state import RunState
 from ..tables import as_json
-from ..view import View
+from ..view import OF_A_RUN, View
 from ..views import VIEWS, WORDS, counters
 from ..views.check import Rescored
 from ..views.check import outcome as check_outcome
@@ -151,14 +151,15 @@ class Play:
         return line("rows", k=k, views=views)
 
     def _view(self, view: View) -> dict[str, Any]:
-        """A view's line; its base may know a better label for this method."""
+        """A view's line; its base may know better words for this method, and of what the figure is made here."""
         with _refusing_misfits("header", view.name):
             base = dict(view.base(self.run))
-        names = {"name": view.name, "label": view.label, "kind": view.kind, "look_for": view.look_for}
-        names |= {name: base.pop(name) for name in ("label", "look_for") if name in base}
+        names: dict[str, Any] = {"name": view.name, "label": view.label, "kind": view.kind}
+        names |= {"look_for": view.look_for, "columns": view.columns}
         facts = {"grows": view.grows, "nodes": view.nodes, "phases": view.phases}
         facts |= {"rows": view.rows is not None}
-        return names | facts | {"columns": view.columns, "base": self._strings.replace(base)}
+        better = {name: base.pop(name) for name in OF_A_RUN if name in base}
+        return names | facts | better | {"base": self._strings.replace(base)}
 
     def _whole_step(self, k: int) -> dict[str, Any]:
         """Step k as its line holds it, where that is not thin."""
@@ -244,7 +245,7 @@ def _refusing_misfits(where: str, what: str) -> Iterator[None]:
 
 def _header(header: Header) -> dict[str, Any]:
     names = ("method", "device", "dtype", "attention", "record", "lossless", "window", "max_new_tokens", "slots")
-    more = ("prefill_chunk", "processor", "threads")
+    more = ("prefill_chunk", "processor", "threads", "ranks")
     fields = scalars({name: getattr(header, name) for name in (*names, *more)})
     fields |= {name: scalars(getattr(header, name)) for name in ("params", "sampling", "versions", "parts")}
     fields |= {"label": label_of(header)[:200], "prompt_length": len(header.prompt)}
@@ -269,6 +270,8 @@ def _nodes(step: Step, strings: Strings, sampled: bool) -> dict[str, Any]:
     }
     if step.choices:
         columns["choice"] = encode.ids(step.choices)
+    if step.ranks:
+        columns["readers"] = strings.numbers(map(ranks.words, step.ranks))
     for name in ("p", "q") if sampled else ("p",):
         values = getattr(step, name)
         if any(value is not None for value in values):

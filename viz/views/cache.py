@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import Any
 
-from decoding.trace.cache_slots import CacheState, Use, cache_state, chunks
+from decoding.trace.cache_slots import CacheState, Use, cache_state, chunks, fed_nodes
 from decoding.types import Header, Role, Step
 
+from .. import ranks
 from ..cells import axis, labels, layout, points
 from ..palette import MEANINGS, Fate
 from ..run_state import RunState
@@ -77,7 +78,8 @@ def base(run: RunState) -> Figure:
     y |= {"tickmode": "array", "tickvals": [*range(lines)], "ticktext": names}
     margin = {"l": 48, "r": 12, "t": 8, "b": 24}
     figure = layout(70 + 28 * lines, x, y, margin=margin, barmode="overlay")
-    return {"data": data, "layout": figure, "key": _KEY}
+    named = {"label": f"{VIEW.label} of rank 0"} if ranks.shared(run.header) else {}
+    return {"data": data, "layout": figure, "key": _KEY} | named
 
 
 def frame(run: RunState, k: int) -> Patch:
@@ -184,7 +186,8 @@ def left(step: Step, cache: CacheState) -> list[Run]:
 def moved(step: Step, cache: CacheState) -> list[range]:
     """Where accepted guesses stood before they moved down to the text."""
     runs = list[range]()
-    for place in (step.start - 1 + node for node in step.path):
+    row = {node: row for row, node in enumerate(fed_nodes(step))}
+    for place in (step.start - 1 + row[node] for node in step.path if node in row):
         if runs and place == runs[-1].stop:
             runs[-1] = range(runs[-1].start, place + 1)
         elif place >= cache.kept:
@@ -195,7 +198,7 @@ def moved(step: Step, cache: CacheState) -> list[range]:
 def _rows(step: Step, cache: CacheState, begin: int, guess: Fate) -> list[Run]:
     """The rows from a place on, neighbours of one kind together."""
     root = step.start - 1
-    roles = step.roles[begin - root :] or [Role.VERIFY] * (cache.end - begin)
+    roles = [step.roles[node] for node in fed_nodes(step)[begin - root :]] or [Role.VERIFY] * (cache.end - begin)
     runs, at = list[Run](), begin
     for role, group in groupby(roles):
         stop = at + sum(1 for _ in group)

@@ -14,6 +14,7 @@ from decoding.types import Header, Step
 
 from ..fates import siblings_of
 from ..methods import screen_of
+from ..ranks import shared
 from ..run_state import RunState
 from ..view import Figure, Patch, View
 
@@ -123,21 +124,28 @@ _COMMON = (
         unit="×",
     ),
 )
+_EXCHANGED = Row(
+    "exchanged",
+    "Exchanged per step",
+    "Bytes of chosen tokens that every rank was brought by the others and itself, divided by the number of steps.",
+    " bytes",
+    0,
+)
 _OF_GUESSES = ("survival", "histogram", "speedup", "ctar")
 
 
 def rows(header: Header) -> tuple[Row, ...]:
     """The numbers that make sense for a run: where guesses branch, most must be wrong, so no rate is shown."""
-    screen = screen_of(header)
+    screen, exchanged = screen_of(header), (_EXCHANGED,) if shared(header) else ()
     if not screen.guesses:
-        return (_SPEED, _MEAN, *(row for row in _COMMON if row.key not in _OF_GUESSES))
-    return (_SPEED, _MEAN, *((_RATE,) if screen.chain else (_VERIFIED, _HIT)), *_COMMON)
+        return (_SPEED, _MEAN, *(row for row in _COMMON if row.key not in _OF_GUESSES), *exchanged)
+    return (_SPEED, _MEAN, *((_RATE,) if screen.chain else (_VERIFIED, _HIT)), *exchanged, *_COMMON)
 
 
 class Totals(NamedTuple):
     """Sums up to a step, so that no step is counted twice in a long run."""
 
-    counts: tuple[int, ...]  # new, drafted, accepted, fed, hits, sum of their ranks
+    counts: tuple[int, ...]  # new, drafted, accepted, fed, hits, sum of their ranks, bytes exchanged
     accepted: Counter[int]  # steps by accepted guesses
     written: Counter[int]  # and by tokens written
     times: tuple[float, ...]  # of `PHASES`, and the total; the first step, which reads the prompt, is left out
@@ -148,7 +156,7 @@ class Totals(NamedTuple):
     def of(cls, header: Header, step: Step) -> Totals:
         """Those of one step."""
         ranks, written, cache = hit_ranks(step), metrics.written([step]), cache_state(header, [step], 0)
-        counts = (len(step.emitted), step.drafted, step.accepted, step.fed, len(ranks), sum(ranks))
+        counts = (len(step.emitted), step.drafted, step.accepted, step.fed, len(ranks), sum(ranks), step.exchanged)
         times = (*(getattr(step.timing, f"{phase}_ms") for phase in PHASES), step.timing.total_ms)
         later = bool(step.index)
         times, seen = tuple(time * later for time in times), (cache.end - cache.seen) * later
@@ -165,7 +173,9 @@ class Totals(NamedTuple):
 def numbers(run: RunState, k: int) -> dict[str, Any]:
     """The value of every number after step k; None where nothing was measured."""
     totals = _totals(run, k)
-    (new, drafted, accepted, fed, hits, ranks), by_accepted, by_written, (*phases, total), seen, cached = totals
+    (new, drafted, accepted, fed, hits, ranks, exchanged), by_accepted, by_written, (*phases, total), seen, cached = (
+        totals
+    )
     first = run.steps[0]
     histogram = [by_accepted[guesses] for guesses in range(max(by_accepted) + 1)]
     return {
@@ -184,6 +194,7 @@ def numbers(run: RunState, k: int) -> dict[str, Any]:
         "bandwidth": _bandwidth(run.header, k, seen, phases[PHASES.index("forward")]),
         "memory": _memory(run.header, cached),
         "new_tokens": new,
+        "exchanged": exchanged / (k + 1),
     }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from decoding import tree
 from decoding.trace.cache_slots import chunks
 from decoding.types import Header, Step
 
-from .. import token_text
+from .. import ranks, token_text
 from ..cells import axis, layout
 from ..palette import FATE_COUNT, MEANINGS, Fate
 from ..run_state import RunState
@@ -69,12 +70,16 @@ def base(run: RunState) -> Figure:
     key = [{"colour": "$line", "words": "text that the row sees"}]
     if run.header.window is not None:
         key.append({"colour": "$panel", "hatch": "x", "ink": "$line", "words": "out of the sliding window"})
-    return {
+    figure: Figure = {
         "data": [look | {"hoverinfo": "none"}, look | {"hoverinfo": "skip"}, hidden],
         "layout": layout(400, x, y, margin=margin, plot_bgcolor="$panel", barmode="overlay"),
         "table": {"kind": "queries", "most": MOST},
         "key": key,
     }
+    if ranks.shared(run.header):
+        key.extend(ranks.KEY)
+        return ranks.extended(VIEW, figure, ranks.strip())
+    return figure
 
 
 def frame(run: RunState, k: int) -> Patch:
@@ -96,7 +101,11 @@ def frame(run: RunState, k: int) -> Patch:
         data[2] = {"x": [behind / 2 - 0.5], "width": [behind], "y": [rows]}
     for part in (data[: 1 + bool(unread)]) if rows <= _NAMED else ():
         part |= {"xgap": 1, "ygap": 1}
-    across = {"range": [-0.5, max(_LEAST, len(limits) + rows) - 0.5]} | _above(run, step, left, rows)
+    strip = ranks.strip_of(step, rows, len(limits) + rows) if step.ranks else None
+    beyond: list[tuple[float, str]] = [(strip.middle, strip.label)] if strip else []
+    wide = max(_LEAST, strip.end if strip else len(limits) + rows)
+    data += [strip.patch] if strip else []
+    across = {"range": [-0.5, wide - 0.5]} | _above(run, step, left, rows, beyond)
     down = {"range": [max(_LEAST - len(unread), rows) - 0.5, -len(unread) - 0.5]} | _beside(run, step, rows, unread)
     room = {"margin": {"t": 64}} if "tickangle" in across else {}  # for slanting texts
     return {"data": data, "layout": {"xaxis": across, "yaxis": down} | room}
@@ -155,8 +164,10 @@ def _unread_cells(rows: Sequence[range], left: Sequence[Column], window: int | N
     return np.where(whole, _PROMPT, np.where(some, READ, 0))
 
 
-def _above(run: RunState, step: Step, left: Sequence[Column], rows: int) -> dict[str, Any]:
-    """Labels of columns: places of the text, and nodes or groups of them."""
+def _above(
+    run: RunState, step: Step, left: Sequence[Column], rows: int, beyond: Sequence[tuple[float, str]]
+) -> dict[str, Any]:
+    """Labels of columns: places of the text, nodes or groups of them, and what stands `beyond` them."""
     labels, at, unread = list[tuple[float, str]](), 0, step.start - 1 - step.pending
     starts = {part.start for part in chunks(run.header, step)} if step.pending > FEW else set()
     for column in left:
@@ -170,11 +181,13 @@ def _above(run: RunState, step: Step, left: Sequence[Column], rows: int) -> dict
     start = at + bool(at)
     if rows <= _LABELS:
         tokens = [(float(start + node), _token(run, token)) for node, token in enumerate(step.tokens[:rows])]
-        return _ticks(labels + tokens, 0) | {"tickangle": -50}
+        return _ticks([*labels, *tokens, *beyond], 0) | {"tickangle": -50}
     groups = _groups(run, step, rows)
     stops = [*(node for node, _ in groups[1:]), rows]
     middles = [(start + (node + stop - 1) / 2, name) for (node, name), stop in zip(groups, stops, strict=True)]
-    return _ticks(labels + middles, (start + rows) / 11)
+    apart = (start + rows) / 11
+    last = min((place for place, _ in beyond), default=inf)
+    return _ticks([*labels, *(each for each in middles if last - each[0] >= apart), *beyond], apart)
 
 
 def _beside(run: RunState, step: Step, rows: int, unread: Sequence[range]) -> dict[str, Any]:

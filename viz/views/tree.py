@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from decoding import tree
 from decoding.types import Header, Step
 
+from .. import ranks
 from ..cells import axis, labels, layout, line, packed, points
 from ..fates import emitted_fates, node_fates
 from ..methods import inspired_nodes, screen_of
@@ -73,6 +74,8 @@ def base(run: RunState) -> Figure:
     key = [{"sample": "word", "words": "what the target would have written instead of a wrong guess"}]
     figure: Figure = {"least": least, "data": data, "layout": drawn, "table": {"kind": "branches"}}
     figure |= {"draws": [] if screen.inspired is None else [Fate.INSPIRED], "key": key}
+    if ranks.shared(run.header):
+        figure = ranks.extended(VIEW, figure, ranks.bands(), ranks.names())
     return figure | ({"look_for": f"{_LOOK_FOR} {screen.weights_are_ranks}"} if screen.weights_are_ranks else {})
 
 
@@ -107,7 +110,10 @@ def frame(run: RunState, k: int) -> Patch:
         _answers(step, guesses) if len(guesses) <= _ANSWERED else {},
         _notes(run, step, guesses),
     ]
-    return {"data": data if guesses else [{}] * 4 + data[4:6] + [{}] * 5, "layout": changed}
+    data = data if guesses else [{}] * 4 + data[4:6] + [{}] * 5
+    if step.ranks:
+        data += ranks.bands_of(step, known, max(depth, _deepest(run.header)) + 1.5)
+    return {"data": data, "layout": changed}
 
 
 def _guesses(first: int, stop: int | None, count: int) -> dict[str, Any]:

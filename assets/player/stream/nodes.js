@@ -21,6 +21,8 @@ export const nodeColumns = (step, record) => {
   const numbers = (encoded) => /** @type {Numbers} */ (resolve(encoded, RAW));
   /** @param {unknown} encoded */
   const known = (encoded) => (encoded ? numbers(encoded) : null);
+  /** @param {unknown} encoded */
+  const strings = (encoded) => Array.from(known(encoded) ?? [], (number) => record.string(number));
   const [token, parent, fate] = [numbers(columns.token), numbers(columns.parent), numbers(columns.fate)];
   const count = token.length;
   const depth = new Int16Array(count);
@@ -36,7 +38,7 @@ export const nodeColumns = (step, record) => {
   return {
     token, parent, fate, count, depth, children, path,
     choice: known(columns.choice), p: known(columns.p), q: known(columns.q),
-    source: Array.from(known(columns.source) ?? [], (number) => record.string(number)),
+    source: strings(columns.source), readers: strings(columns.readers),
     inspired: new Set(known(columns.inspired) ?? []),
     place: places(token, parent),
   };

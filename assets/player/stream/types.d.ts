@@ -45,6 +45,7 @@ export interface Header {
   slots?: number | null;
   processor?: string | null;
   threads?: number | null;
+  ranks?: number;
 }
 
 export interface FateMeaning {
@@ -96,6 +97,7 @@ export interface NodeColumns {
   p?: Value;
   q?: Value;
   inspired?: Value;
+  readers?: Value;
 }
 
 export interface StepLine {
@@ -193,6 +195,7 @@ export interface Nodes {
   p: Numbers | null;
   q: Numbers | null;
   source: string[];
+  readers: string[]; // the ranks that read each node; empty where there was one process
   inspired: Set<number>;
   count: number;
   depth: Int16Array;

@@ -26,6 +26,7 @@ const NODES = {
   fate: ({ player, nodes, judged }, node) => player.fate(seenFate(nodes.fate[node], judged)).label,
   q: ({ nodes }, node) => nodes.q?.[node],
   choice: ({ record, nodes, judged }, node) => (judged && nodes.choice ? record.visible(nodes.choice[node]) : null),
+  readers: ({ nodes }, node) => nodes.readers[node],
   sees: ({ record, k }, node) => sees(record, k, node).join(". "),
 };
 

@@ -154,6 +154,7 @@ export class Detail {
     rows.push(["Position", String(step.start - 1 + nodes.depth[node])]);
     if (!whole) return rows;
     rows.push(["Depth", String(nodes.depth[node])]);
+    if (nodes.readers[node]) rows.push(["Read by", readers(nodes.readers[node])]);
     if (judged && nodes.choice) {
       rows.push([drawn ? "Likeliest next" : "Target goes on with", record.visible(nodes.choice[node])]);
     }
@@ -214,6 +215,15 @@ export class Detail {
     if (next) this.player.pin(k, next.node, next.own);
   }
 }
+
+/**
+ * The processes that read a node; the choice of the first counts.
+ * @param {string} ranks
+ */
+const readers = (ranks) => {
+  const several = ranks.split(", ");
+  return several.length > 1 ? `ranks ${ranks}; the choice of ${several[0]} counts` : `rank ${ranks}`;
+};
 
 /**
  * What a step did, and how long it took; nothing of the verdict before it has fallen.

@@ -157,10 +157,11 @@ export const footer = (headers) => {
   /** @param {Header} header */
   const versions = ({ versions: all }) =>
     Object.entries(all ?? {}).map(([name, number]) => `${name} ${number}`).join(", ");
-  /** @type {((header: Header) => string | number | null | undefined)[]} */
+  /** @type {((header: Header) => string | number | boolean | null | undefined)[]} */
   const parts = [(header) => card(header.model), (header) => header.draft && `drafter ${card(header.draft)}`,
     (header) => header.device, (header) => header.processor,
     (header) => header.threads && plural(header.threads, "thread"),
+    (header) => (header.ranks ?? 1) > 1 && plural(header.ranks ?? 1, "rank"),
     (header) => header.dtype, (header) => header.attention, versions];
   return [...new Set(parts.flatMap((part) => headers.map(part)).filter(Boolean))].join(" · ");
 };

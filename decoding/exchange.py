@@ -1,0 +1,111 @@
+"""The exchange between the ranks of a run, once a step: their choices, and whether the run must end.
+
+A rank sends, 4 bytes a number:
+
+    state   whether the run must end, for what reason, and whether this rank has read its share at all
+    draft   a checksum of the tree: ranks whose trees differ must not go on
+    argmax  the likeliest token at every node of which the rank's choice counts: it is the lowest that reads the node
+    drawn   when sampling, the token drawn at those of these nodes that the walk can reach; -1 where none was drawn
+
+Methods learn from the likeliest tokens when sampling too, hence both. All ranks send as much as the one with the most
+nodes, so that one all_gather takes it all.
+
+A method splits if all that is asked of a node is a token. These do not, and are refused:
+
+    a drafter that samples (draft_model and ouroboros when sampling): judging a guess takes all of p and q
+    the target's hidden state (medusa), which the rank alone has that read the last accepted node
+    hidden states between the target's layers (kangaroo): an early exit goes on from those of the whole text
+    typical acceptance, which takes all of p at every guess
+"""
+
+from __future__ import annotations
+
+import operator
+import zlib
+from array import array
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from .errors import ParamError, RankError
+from .methods import Method
+from .params import Params
+from .parts.base import TAPPING
+from .ranks import Ranks
+from .sampling import Sampling
+from .shares import Shares
+from .types import Draft, Role
+
+_REASONS = (None, "cancelled", "time")  # why a run must end, by number
+_UNREAD = len(_REASONS)  # added to it by a rank that was interrupted before it had read its share
+
+
+def hindrance(method: type[Method], params: Params, sampling: Sampling) -> str | None:
+    """Why the trees of a method cannot be read by several ranks, if so."""
+    if method.needs & TAPPING:
+        return "it reads hidden states of the whole text, of which no rank has all in time"
+    if "hidden" in method.needs:
+        return "its guesses come from a hidden state, which one rank alone has"
+    if params.typical is not None and not sampling.greedy:
+        return "typical acceptance looks at whole distributions"
+    if "draft_model" in method.needs and not sampling.greedy:
+        return "sampled guesses are judged by whole distributions; it does at temperature 0"
+    return None
+
+
+class Choices(NamedTuple):
+    """The tokens chosen at every node."""
+
+    argmax: list[int]
+    drawn: list[int]  # -1 where none was drawn; empty unless sampling
+
+
+class Exchange:
+    """The exchange of one run, and what it has come to."""
+
+    def __init__(self, ranks: Ranks, interruption: Callable[[], str | None], *, sampling: bool) -> None:
+        """`interruption` says why this rank must end, if it must."""
+        self.ranks, self._interruption, self._sampling = ranks, interruption, sampling
+        self._reason: str | None = None
+
+    def agreed(self) -> str | None:
+        """Why the run must end, if it must: the same on all ranks, since all of them have heard it in one step."""
+        return self._reason
+
+    def interrupted(self) -> bool:
+        """Whether this rank must end, which the others do not know before the next exchange."""
+        return self._interruption() is not None
+
+    def choices(
+        self, draft: Draft, shares: Shares, argmax: Mapping[int, int] | None, drawn: Mapping[int, int]
+    ) -> Choices | None:
+        """Exchange the choices at nodes; None if a rank was interrupted before it had any, as `argmax` None says."""
+        nodes = [[node for node, by in enumerate(shares.readers) if by[0] == rank] for rank in range(self.ranks.count)]
+        walked = [[node for node in of if self._sampling and draft.roles[node] is not Role.EXPLORE] for of in nodes]
+        width = max(map(len, map(operator.add, nodes, walked)))
+        row = [_REASONS.index(self._interruption()) + _UNREAD * (argmax is None), _checksum(draft)]
+        me = self.ranks.rank
+        if argmax is not None:
+            row += [*(argmax[node] for node in nodes[me]), *(drawn.get(node, -1) for node in walked[me])]
+        rows = self.ranks.gather(row + [-1] * (2 + width - len(row)))
+        if any(check != row[1] for _, check, *_ in rows):
+            raise RankError("the ranks of this run drafted different guesses: give them devices of one kind")
+        self._reason = _REASONS[max(state % _UNREAD for state, *_ in rows)]
+        if any(state >= _UNREAD for state, *_ in rows):
+            return None
+        found = Choices([-1] * len(draft.tokens), [-1] * (self._sampling * len(draft.tokens)))
+        for (_, _, *sent), by_argmax, by_draw in zip(rows, nodes, walked, strict=True):
+            for node, token in zip(by_argmax, sent, strict=False):
+                found.argmax[node] = token
+            for node, token in zip(by_draw, sent[len(by_argmax) :], strict=False):
+                found.drawn[node] = token
+        return found
+
+
+def refuse_distributions(draft: Draft) -> None:
+    """Raise ParamError for a draft that tokens alone cannot judge, of a method that `hindrance` does not know."""
+    if draft.entry is not None or any(q is not None for q in draft.q or ()):
+        raise ParamError("guesses with a distribution or hidden states are not split over ranks: decode without ranks")
+
+
+def _checksum(draft: Draft) -> int:
+    return zlib.crc32(array("q", (*draft.tokens, *draft.parents, *draft.roles)).tobytes()) & 0x7FFFFFFF

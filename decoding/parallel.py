@@ -1,0 +1,192 @@
+"""Lookahead Parallelism (Fu et al., arXiv 2402.02057, section 3.4), for the tree of any method.
+
+Every rank runs the whole method with the same seed, on its own copy of the model. Of a step's tree it reads its share
+alone (`shares.py`); then all ranks exchange the tokens that they chose (`exchange.py`), and walk the whole tree alike.
+Nothing else of a pass travels: a rank lacks the accepted tokens that only others have read, and reads them as pending
+ones in its next step.
+
+A chain of guesses has one leaf, so one rank reads all of it: it gains nothing, and costs no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from hashlib import sha256
+
+import torch
+
+from . import accept
+from .codec import Codec
+from .errors import RankError
+from .exchange import Exchange, refuse_distributions
+from .loop import Loop
+from .model.download import fetch, waits
+from .model.session import Model, Reading, Session
+from .model.tree_reader import TreeReader
+from .model.upload import upload
+from .processor import processor_name
+from .queued import Proposal, QueuedDraft
+from .ranks import Ranks
+from .request import Request
+from .sampling import checked, drawn_rows, likeliest, likeliest_rows
+from .shares import Shares, cut
+from .tree import depths
+from .types import Draft, Role, Step, Verdict
+
+
+class _InterruptedError(Exception):
+    """Some rank was interrupted before it had read its share, so there is no step."""
+
+
+class ParallelLoop(Loop):
+    """The loop of one rank."""
+
+    def __init__(
+        self,
+        request: Request,
+        model: Model,
+        session: Session,
+        draft: Session | None,
+        draft_device: torch.device,
+        codec: Codec,
+    ) -> None:
+        assert request.ranks is not None
+        self._exchange = Exchange(request.ranks, super()._watch(request), sampling=not request.sampling.greedy)
+        super().__init__(request, model, session, draft, draft_device, codec)
+        self._reader = self._share = _ShareReader(session, self._chunk, request, self._exchange)
+        _check_same_run(request.ranks, request, model)
+
+    def turn(self, index: int) -> tuple[Step | None, str | None]:
+        """One step, and why the run ends with it if it does: the same on every rank."""
+        before = self._exchange.ranks.received
+        try:
+            step, finish = super().turn(index)
+        except _InterruptedError:
+            return None, self._exchange.agreed()
+        if step is not None:
+            readers = self._share.shares.readers if step.tokens else ()
+            fed, exchanged = step.pending + len(self._share.nodes), self._exchange.ranks.received - before
+            step = replace(step, fed=fed, ranks=readers, exchanged=exchanged)
+        return step, finish
+
+    def _watch(self, request: Request) -> Callable[[], str | None]:
+        """What all ranks know: what this one alone knows would have it leave the others behind."""
+        return self._exchange.agreed
+
+    def _propose(self, start: int) -> Proposal:
+        """A draft that the host knows: without its tokens there is nothing to share out."""
+        proposal = super()._propose(start)
+        if isinstance(proposal, QueuedDraft):
+            return self._fit(proposal.finish(fetch(*proposal.numbers)))
+        return proposal
+
+    def _penalised(self, logits: torch.Tensor, proposal: Proposal) -> torch.Tensor:
+        return super()._penalised(logits, self._share.draft)
+
+    def _judge(self, proposal: Proposal, logits: torch.Tensor, hidden: torch.Tensor) -> tuple[Draft, Verdict]:
+        """Choose at the nodes of the share, and let the choices of all ranks decide."""
+        assert isinstance(proposal, Draft)
+        share, greedy = self._share, self._sampler.sampling.greedy
+        argmax, drawn = self._choose(logits)
+        chosen = self._exchange.choices(
+            proposal,
+            share.shares,
+            dict(zip(share.nodes, argmax, strict=True)),
+            {share.nodes[row]: token for row, token in drawn.items()},
+        )
+        if chosen is None:
+            raise _InterruptedError
+        walked = proposal
+        if not greedy:
+            # A rank draws where its own walk leads. Should rounding part the walks of two ranks, the path ends there.
+            known = zip(proposal.roles, chosen.drawn, strict=True)
+            walked = replace(proposal, roles=tuple(role if token >= 0 else Role.EXPLORE for role, token in known))
+        path, emitted = accept.walk(walked, accept.greedy(chosen.argmax if greedy else chosen.drawn))
+        return proposal, Verdict(path, emitted, tuple(chosen.argmax))
+
+    def _choose(self, logits: torch.Tensor) -> tuple[list[int], dict[int, int]]:
+        """The likeliest token at every row of the share and, when sampling, what was drawn at rows.
+
+        A CPU draws token by token, so only where a walk leads; from another device all is fetched at once.
+        """
+        part, sampler, draws = self._share.draft, self._sampler, self._sampler.draws
+        position = len(self._text) - len(self._request.prompt)
+        if sampler.sampling.greedy:
+            return likeliest(logits), {}
+        if waits(self._device):
+            uniforms = [draws.at(position + depth) for depth in depths(part.parents)]
+            goals = upload(torch.tensor(uniforms, dtype=torch.float64), logits.device)
+            queued = *likeliest_rows(logits), *drawn_rows(sampler.probabilities(logits), goals)
+            argmax, faults, tokens, more = fetch(*queued)
+            return checked(argmax, faults), dict(enumerate(checked(tokens, more)))
+        _, emitted = accept.walk(
+            part, accept.sampled(part, lambda row: sampler.probabilities(logits[row]), draws, position)
+        )
+        drawn = {0: emitted[0]}
+        for row, depth in enumerate(depths(part.parents)):  # all rows that the walk went through, equal paths too
+            if part.roles[row] is Role.VERIFY and drawn.get(part.parents[row]) == part.tokens[row]:
+                drawn[row] = emitted[depth]
+        return likeliest(logits), drawn
+
+
+class _ShareReader(TreeReader):
+    """Reads a rank's share of a tree, and stores what of it is accepted."""
+
+    shares: Shares
+    nodes: tuple[int, ...]  # of the share; row i of a reading answers for the i-th of them
+    draft: Draft  # the share as a tree of its own
+
+    def __init__(self, session: Session, chunk: int, request: Request, exchange: Exchange) -> None:
+        super().__init__(session, chunk, request.progress)
+        self._exchange = exchange
+
+    def read(
+        self, missing: Sequence[int], draft: Proposal, room: int, interrupted: Callable[[], bool]
+    ) -> Reading | None:
+        """Read the tokens that are missing, then the share; None, once all ranks know, if this one was interrupted."""
+        assert isinstance(draft, Draft)
+        refuse_distributions(draft)
+        ranks = self._exchange.ranks
+        self.shares = cut(draft.parents, ranks.count)
+        self.nodes = self.shares.nodes[ranks.rank]
+        self.draft = part_of(draft, self.nodes)
+        reading = super().read(missing, self.draft, room, self._exchange.interrupted)
+        if reading is None:
+            self._exchange.choices(draft, self.shares, None, {})
+        return reading
+
+    def commit(self, nodes: Sequence[int]) -> None:
+        """Store the nodes of an accepted path that this rank has read: they are its first ones."""
+        rows = {node: row for row, node in enumerate(self.nodes)}
+        super().commit([rows[node] for node in nodes if node in rows])
+
+
+def part_of(draft: Draft, nodes: Sequence[int]) -> Draft:
+    """Some nodes of a draft, with every node its ancestors, as a draft."""
+    place = {node: row for row, node in enumerate(nodes)} | {-1: -1}
+    return Draft(
+        tuple(draft.tokens[node] for node in nodes),
+        tuple(place[draft.parents[node]] for node in nodes),
+        tuple(draft.roles[node] for node in nodes),
+        tuple(draft.sources[node] for node in nodes),
+    )
+
+
+def _check_same_run(ranks: Ranks, request: Request, model: Model) -> None:
+    """Raise RankError unless all ranks decode the same; with a drafter or other parts, on the same kind of machine.
+
+    What a part guesses may depend on rounding, and then the ranks' trees would differ.
+    """
+    settings = (request.method.name, request.params, request.sampling, request.prompt, request.max_new_tokens)
+    more = (request.stop, sorted(request.end_tokens), request.reference, request.prefill_chunk, request.record)
+    machine = (processor_name(), torch.get_num_threads(), _device_name(model.device)) if request.method.needs else ()
+    weights = (model.card, model.precision, torch.__version__)
+    digest = sha256(repr((settings, more, machine, weights)).encode()).digest()
+    numbers = [int.from_bytes(digest[at : at + 4], signed=True) for at in range(0, 16, 4)]
+    if any(other != numbers for other in ranks.gather(numbers)):
+        raise RankError("the ranks differ in their arguments, models or machines: give all of them the same")
+
+
+def _device_name(device: torch.device) -> str:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else device.type

@@ -1,0 +1,75 @@
+"""Cuts a tree of guesses into shares: for every rank some leaves, and all nodes above them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+from .tree import path_to
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Who reads what of a tree; everybody reads its root."""
+
+    nodes: tuple[tuple[int, ...], ...]  # of every rank, in the tree's order: the ancestor closure of its leaves
+    readers: tuple[tuple[int, ...], ...]  # of every node: the ranks that read it; the first one's choice counts
+
+
+@lru_cache(maxsize=64)
+def cut(parents: tuple[int, ...], ranks: int) -> Shares:
+    """Give every rank neighbouring leaves in depth-first order, so that the largest share has the fewest nodes.
+
+    Neighbours have most ancestors in common. Where there are fewer leaves than ranks, the last ranks have the root
+    alone.
+    """
+    leaves = _leaves(parents)
+    paths = [path_to(parents, leaf) for leaf in leaves]
+    # In depth-first order what a leaf has in common with all leaves before it, it has in common with the last of them.
+    added = [len(paths[0]), *(_new(before, path) for before, path in pairwise(paths))]
+    low, high = max(map(len, paths)), len(parents)
+    while low < high:
+        most = (low + high) // 2
+        if len(_begins(paths, added, most)) <= ranks:
+            high = most
+        else:
+            low = most + 1
+    begins = _begins(paths, added, low)
+    bounds = [*begins, *[len(leaves)] * (ranks + 1 - len(begins))]
+    nodes = tuple(tuple(sorted({0}.union(*paths[begin:stop]))) for begin, stop in pairwise(bounds))
+    readers: list[list[int]] = [[] for _ in parents]
+    for rank, share in enumerate(nodes):
+        for node in share:
+            readers[node].append(rank)
+    return Shares(nodes, tuple(map(tuple, readers)))
+
+
+def _leaves(parents: tuple[int, ...]) -> list[int]:
+    """The leaves in depth-first order; children come in the tree's order."""
+    below: list[list[int]] = [[] for _ in parents]
+    for node, parent in enumerate(parents[1:], start=1):
+        below[parent].append(node)
+    found, waiting = list[int](), [0]
+    while waiting:
+        node = waiting.pop()
+        if not below[node]:
+            found.append(node)
+        waiting.extend(reversed(below[node]))
+    return found
+
+
+def _new(before: tuple[int, ...], path: tuple[int, ...]) -> int:
+    """Nodes of a path that are not on the one before."""
+    return len(path) - sum(here == there for here, there in zip(before, path, strict=False))
+
+
+def _begins(paths: list[tuple[int, ...]], added: list[int], most: int) -> list[int]:
+    """The first leaves of as few shares as hold at most so many nodes each."""
+    begins, size = [0], 0
+    for leaf, path in enumerate(paths):
+        size += added[leaf]
+        if size > most:
+            begins.append(leaf)
+            size = len(path)
+    return begins
