@@ -45,7 +45,8 @@ class Loop:
     ) -> None:
         self._request, self._device, self._session = request, model.device, session
         self._seam = Seam(session, len(request.prompt))
-        self._chunk = min(request.prefill_chunk, request.largest_step)
+        self._largest = min(request.largest_step, model.step_rows or request.largest_step)
+        self._chunk = min(request.prefill_chunk, self._largest)
         self._reader = TreeReader(session, self._chunk, request.progress)
         # It must not know this object: a method that asks it would keep the caches from being freed with the run.
         interrupted = self._interrupted = self._watch(request)
@@ -59,7 +60,7 @@ class Loop:
             max_new_tokens=request.max_new_tokens,
             sampler=self._sampler,
             end_tokens=request.end_tokens,
-            largest_step=request.largest_step,
+            largest_step=self._largest,
             parts=request.parts,
             memory=request.memory,
             reference=request.reference,
@@ -121,7 +122,7 @@ class Loop:
 
     def _room(self, proposal: Proposal) -> int:
         """Rows that a step has left in front of a draft, for what the cache lacks of the text."""
-        nodes, largest = len(proposal.parents), self._request.largest_step
+        nodes, largest = len(proposal.parents), self._largest
         if nodes > largest:
             raise ParamError(f"a draft of {nodes} tokens exceeds the {largest} that a step holds: ask for fewer")
         return min(self._chunk, largest - nodes)

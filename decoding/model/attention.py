@@ -52,26 +52,28 @@ def merge(one: Mixed, other: Mixed) -> torch.Tensor:
 class Attention:
     """The attention of one model: its kernels, and the masks of the trees that it has met."""
 
-    def __init__(self, kernels: Kernels, repeats: int, device: torch.device, dtype: torch.dtype) -> None:
-        """`repeats`: the query heads that share a key/value head."""
-        self.kernels, self._repeats, self._device, self._dtype = kernels, repeats, device, dtype
+    def __init__(
+        self, kernels: Kernels, repeats: int, device: torch.device, dtype: torch.dtype, whole: bool = False
+    ) -> None:
+        """`repeats`: the query heads that share a key/value head. `whole`: a tail begins with the text."""
+        self.kernels, self._repeats, self._device, self._dtype, self._whole = kernels, repeats, device, dtype, whole
         # Masks belong to the model: on a device, those of a model that is gone would fill the memory.
         self.block = remembered(partial(_block, device, dtype))
 
     @property
     def spare(self) -> int:
         """Slots behind the largest step that a tail may reach into."""
-        return 0 if self.kernels.prefix is None else BLOCK
+        return BLOCK if self.kernels.prefix is not None or self._whole else 0
 
     def span(self, cache: Cache, first: int, parents: tuple[int, ...], window: int | None) -> Span:
         """What a tree of rows sees whose root stands at place `first`."""
-        if self.splits(cache, first, parents, window):
+        if self.kernels.prefix is not None and self.splits(cache, first, parents, window):
             return self._in_parts(cache, first, parents)
         return self.masked(cache, first, parents, window)
 
     def splits(self, cache: Cache, first: int, parents: tuple[int, ...], window: int | None) -> bool:
         """Whether a tree's rows see all of the text, however far a window reaches, and its tail lies in one piece."""
-        if self.kernels.prefix is None:
+        if self.kernels.prefix is None and not self._whole:
             return False
         if window is not None and first + max(depths(parents)) >= window:
             return False
@@ -105,7 +107,10 @@ class Attention:
         Nothing of it is on the host, so it can be recorded once for many steps.
         """
         rows = len(seen)
-        width = BLOCK + rows
+        if self._whole:
+            before, cut, width = before + cut, 0, cut + BLOCK + rows
+        else:
+            width = BLOCK + rows
         size = rows, self._repeats, self.kernels.aligned(width)
         whole = torch.full(size, -torch.inf, device=seen.device, dtype=self._dtype)
         place = torch.arange(width, device=seen.device) - before  # as seen from the root
@@ -165,12 +170,12 @@ class SplitSpan:
 
     def __init__(self, kernels: Kernels, cache: Cache, cut: int, bias: torch.Tensor) -> None:
         """`cut`: the length of the prefix; `bias` (T * repeats, tail)."""
-        assert kernels.prefix is not None
         self._kernels, self._bias = kernels, bias
         self._tail = cache.views(slice(cut, cut + bias.shape[1]))
         self._prefix: Views = ()  # an empty one is left out: kernels return +inf for its logarithm
         self._length = torch.empty(0)
         if cut:
+            assert kernels.prefix is not None
             self._prefix = cache.views(slice(0, cache.slots if kernels.prefix.whole else cut))
             self._length = torch.full((1,), cut, dtype=torch.int32, device=bias.device)
 

@@ -7,6 +7,7 @@ the second time. Wherever that cannot be, the pass is run as usual.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import torch
 
+from ..errors import ModelError
 from ..tree import closure, depths
 from .attention import BLOCK
 from .cache import Cache
@@ -27,9 +29,22 @@ if TYPE_CHECKING:
     from .session import Tokens
 
 VARIABLE = "SPECSCOPE_GRAPHS"  # "off": nothing is captured
+# The rows that every pass shall have. Products of one shape give a row the same numbers whatever the others are, so
+# that bfloat16 writes one text, by every method.
+SAME_ROWS = "SPECSCOPE_STEP_ROWS"
 ROWS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128)  # what a step's rows are filled up to
 MOST = 8  # graphs of a session: the one that was not used for the longest time goes first
 _REMEMBERED = 64  # shapes that were met and have no graph yet
+
+
+def step_rows() -> int | None:
+    """The rows that every pass of a model shall have, if the environment says so; ModelError if it says it wrong."""
+    said = os.environ.get(SAME_ROWS, "")
+    if not said:
+        return None
+    if not (said.isascii() and said.isdigit() and 1 <= int(said[:5]) <= ROWS[-1]):
+        raise ModelError(f"{SAME_ROWS} must be a whole number from 1 to {ROWS[-1]}, not {said[:20]!r}")
+    return int(said)
 
 
 def filled(rows: int) -> int:
@@ -154,12 +169,16 @@ class Captured:
         first: int,
         hidden: torch.Tensor | None,
         tables: Tables,
+        same_rows: int | None = None,
     ) -> Outputs | None:
         """What comes out of a pass for a tree whose root stands at place `first`; None where it is to be run as usual.
 
-        `hidden`: (T, H) what enters the first layer, where that is not the embeddings.
+        `hidden`: (T, H) what enters the first layer, where that is not the embeddings. `same_rows`: what rows are
+        filled up to, however few they are.
         """
         rows, cut = filled(len(parents)), first - first % BLOCK
+        if same_rows is not None:
+            rows = same_rows if len(parents) <= same_rows else 0
         if self._recorder.failed or not rows or cut + BLOCK + rows > self._cache.slots:
             return None
         key = (id(tables.cos), rows, cut, part)

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn.functional import silu
 
+from ..errors import ModelError
 from ..types import ModelCard
-from .attention import Attention
+from .attention import BLOCK, Attention
 from .cache import Cache
-from .captured import VARIABLE, Captured, Outputs, Part, Recorder
+from .captured import SAME_ROWS, VARIABLE, Captured, Outputs, Part, Recorder, StepBuffer, step_rows
 from .config import Shape
 from .forward_inputs import ForwardInputs
-from .kernels import choose
+from .kernels import choose, widest
 from .native_layers import NativeInputs, NativeLayers, suits
 from .norm import norm
 from .rope import Rope, Tables
@@ -24,7 +25,6 @@ from .upload import upload
 from .weights import Weights
 
 if TYPE_CHECKING:
-    from .captured import StepBuffer
     from .session import Tokens
 
 
@@ -40,9 +40,13 @@ class Decoder:
         self._norm = norm(shape.eps, self.device, self.dtype)
         self._native = NativeLayers(shape, weights.layers, weights.norm) if suits(shape, weights.layers) else None
         self.compiled = self._native is not None
-        kernels = choose(self.device, self.dtype, shape.head_dim)
-        self._attention = Attention(kernels, shape.repeats, self.device, self.dtype)
+        self.step_rows = None if self.compiled else step_rows()
+        kernels = choose(self.device, self.dtype, shape.head_dim) if self.step_rows is None else widest()
+        whole = self.step_rows is not None
+        self._attention = Attention(kernels, shape.repeats, self.device, self.dtype, whole)
         self.attention = "compiled attention, in the order of the text" if self.compiled else kernels.name
+        if self.step_rows is not None:
+            self.attention += f", every pass of {self.step_rows} rows"
         self.recorder: Recorder | None = None
         if self.device.type == "cuda" and os.environ.get(VARIABLE, "") != "off":
             self.recorder = Recorder(self.device)
@@ -59,6 +63,11 @@ class Decoder:
 
     def open(self, capacity: int, largest_step: int) -> DecoderSession:
         """A session for texts of up to `capacity` tokens."""
+        if self.step_rows is not None and self.window is not None and self.window < capacity:
+            raise ModelError(
+                f"a window of {self.window} tokens hides some of a text of {capacity}, which {SAME_ROWS} cannot do: "
+                "leave it out, or ask for fewer tokens"
+            )
         return DecoderSession(self, capacity, largest_step)
 
     def cache(self, capacity: int, largest_step: int) -> Cache:
@@ -158,7 +167,8 @@ class DecoderSession:
     def read(self, tokens: Tokens, parents: tuple[int, ...], skip: int = 0) -> Reading:
         """Feed a tree whose root stands right behind the stored tokens; answer for rows `skip` and later."""
         part = Part(0, self._model.shape.layers, self._taps)
-        if skip < len(parents) and (found := self._replayed(part, tokens, parents)):
+        answers = skip < len(parents)
+        if (answers or self._model.step_rows) and (found := self._replayed(part, tokens, parents)):
             *states, hidden, logits = found
             self._note(states)
             return Reading(logits[skip:], hidden[skip:])
@@ -209,11 +219,33 @@ class DecoderSession:
         hidden: torch.Tensor | None = None,
     ) -> Outputs | None:
         """What comes out of a pass that was captured; None where there is none, and nothing is done."""
-        first = self.cache.length + ahead
-        if self._captured is None or not self._model.splits(self.cache, first, parents):
+        first, rows = self.cache.length + ahead, self._model.step_rows
+        if (self._captured is None and rows is None) or not self._model.splits(self.cache, first, parents):
             return None
         self.cache.check(ahead + len(parents))
-        return self._captured.replay(part, tokens, parents, first, hidden, self._tables)
+        found = None
+        if self._captured is not None:
+            found = self._captured.replay(part, tokens, parents, first, hidden, self._tables, rows)
+        if found is None and rows is not None and len(parents) <= rows:
+            return self._filled_up(part, tokens, parents, first, hidden, rows)
+        return found
+
+    def _filled_up(
+        self,
+        part: Part,
+        tokens: Tokens,
+        parents: tuple[int, ...],
+        first: int,
+        hidden: torch.Tensor | None,
+        rows: int,
+    ) -> Outputs:
+        """The same pass without a graph."""
+        buffer, nodes = StepBuffer(rows, self._model.device), len(parents)
+        buffer.fill(tokens, parents, first)
+        if hidden is not None:
+            hidden = torch.cat((hidden, hidden.new_zeros(rows - nodes, hidden.shape[1])))
+        outputs = self._model.buffered(buffer, hidden, self.cache, self._tables, first - first % BLOCK, part)
+        return tuple(output[:nodes] for output in outputs)
 
     def tap(self, *layers: int) -> None:
         """From now on record the hidden states with which each stored token enters these layers; none: stop."""

@@ -21,7 +21,7 @@ class Resized:
         self.card = replace(model.card, vocabulary=vocabulary)
         self.device, self.devices, self.attention = model.device, model.devices, model.attention
         self.dtype, self.precision = model.dtype, model.precision
-        self.window, self.rolling = model.window, model.rolling
+        self.window, self.rolling, self.step_rows = model.window, model.rolling, model.step_rows
         self._model = model
 
     def open(self, capacity: int, largest_step: int) -> ResizedSession:

@@ -101,6 +101,7 @@ class Model(Protocol):
     devices: tuple[torch.device, ...]  # of the layers, in their order; the last is `device`
     dtype: torch.dtype  # of logits and hidden states
     precision: str  # how numbers are held, as `load` takes it: "bfloat16", "int8+bfloat16"
+    step_rows: int | None  # what the rows of every pass are filled up to, if to anything: no step may have more
     attention: str  # the backend in words, shown to the user
     window: int | None  # the smallest sliding window among the layers
     rolling: int | None  # the largest, where every layer has one: its cache rolls

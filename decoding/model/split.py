@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from ..errors import ModelError
 from ..types import ModelCard
+from .captured import SAME_ROWS
 from .config import Shape
 from .decoder import Decoder, DecoderSession
 from .forward_inputs import ForwardInputs
@@ -55,6 +57,9 @@ class SplitDecoder:
         last = self.sections[-1]
         self.device, self.dtype, self.precision = last.device, last.dtype, last.precision
         self.window, self.rolling = shape.window, shape.rolling
+        self.step_rows: int | None = None
+        if last.step_rows is not None:
+            raise ModelError(f"{SAME_ROWS} is for models on one device: leave it out, or name one device")
         self.attention = "; ".join(dict.fromkeys(section.attention for section in self.sections))
 
     def open(self, capacity: int, largest_step: int) -> SplitSession:

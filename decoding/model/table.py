@@ -34,6 +34,7 @@ class TableModel:
         self.precision = "float64"
         self.window: int | None = None
         self.rolling: int | None = None
+        self.step_rows: int | None = None
         self.order = order
         self._rule = rule
         self._cached: dict[tuple[int, ...], torch.Tensor] = {}
