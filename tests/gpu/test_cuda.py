@@ -13,7 +13,7 @@ from decoding.engine import Engine
 from decoding.errors import ModelError
 from decoding.methods import METHODS
 from decoding.model import kernels
-from decoding.model.captured import Part, StepBuffer
+from decoding.model.captured import SAME_ROWS, Part, StepBuffer
 from decoding.model.decoder import Decoder
 from decoding.model.quantised import FEW, quantised, rounded
 from decoding.sampling import likeliest
@@ -169,6 +169,30 @@ def test_every_method_writes_the_quantised_models_text(method: str) -> None:
     options = {"max_new_tokens": 60, "end_tokens": ()}
     found = ours.generate(list(range(20)), method, params=PARAMS.get(method), **options)
     assert found.ids == ours.generate(list(range(20)), **options).ids
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_as_many_tokens_a_step_as_on_a_cpu(method: str) -> None:
+    """A graph that reads stale keys for guesses alone writes the right text, more slowly."""
+    ours, _ = engine("llama", torch.float32)
+    there = families.machine("llama", torch.empty(0), noise=0.01)
+    for seed in range(3):
+        prompt = torch.randint(0, 60, (20,), generator=torch.Generator().manual_seed(seed)).tolist()
+        options = {"params": PARAMS.get(method), "max_new_tokens": 60, "end_tokens": (), "memory": {}}
+        got, expected = (each.generate(prompt, method, **options).trace for each in (ours, there))
+        assert [step.path for step in got.steps] == [step.path for step in expected.steps]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_equal_rows_write_one_text_in_bf16(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products of one shape give a row the same numbers, whatever the other rows are."""
+    monkeypatch.setenv(SAME_ROWS, "64")
+    ours, _ = engine("llama", torch.bfloat16)
+    for seed in range(5):
+        prompt = torch.randint(0, 60, (20,), generator=torch.Generator().manual_seed(seed)).tolist()
+        options = {"max_new_tokens": 60, "end_tokens": ()}
+        expected = ours.generate(prompt, **options).ids
+        assert ours.generate(prompt, method, params=PARAMS.get(method), **options).ids == expected
 
 
 def test_a_replay_is_bit_by_bit_what_was_recorded() -> None:
