@@ -34,9 +34,21 @@ CANDIDATES: Mapping[str, Sequence[Settings]] = {
         *({"gamma": gamma, "threshold": limit} for gamma in (2, 4, 6) for limit in (0.3, 0.5)),
     ],
     "prompt_lookup": [{"K": K, "max_ngram": n} for K in (3, 5, 7, 10) for n in (3, 5)],
+    "suffix": [
+        {"alpha": alpha, "c": c, "epsilon": epsilon}
+        for alpha, c, epsilon in (
+            (2.0, 5, 0.1),
+            (5.0, 5, 0.1),
+            (5.0, 5, 0.3),
+            (5.0, 8, 0.3),
+            (8.0, 8, 0.5),
+            (8.0, 16, 0.3),
+        )
+    ],
     "ngrammys": [
         {"k": k, "w": w, "layout": "trie"} for k, w in ((2, 2), (3, 1), (3, 2), (3, 3), (4, 2), (5, 4), (8, 4))
     ],
+    "token_recycling": [{"tree": "grown", "size": size, "warm_start": "across"} for size in (2, 3, 4, 5, 7, 10, 15)],
     "medusa": [{"size": size} for size in (3, 4, 5, 6, 7, 10, 15)],
     "kangaroo": [
         *({"gamma": gamma, "eta": 0.0} for gamma in (1, 2, 3)),

@@ -16,7 +16,7 @@ from . import accept
 from .model.download import fetch
 from .model.upload import upload
 from .queued import Proposal, QueuedDraft
-from .sampling import Draws, Sampler, checked, drawn_rows, likeliest_rows
+from .sampling import Draws, Sampler, checked, drawn_rows, likeliest_rows, ranked
 from .tree import closure, depths
 from .types import Draft, Role, Verdict
 
@@ -46,23 +46,27 @@ def decide(
     rule: Rule,
     guess: Guess | None,
     fit: Callable[[Draft], Draft],
+    count: int = 0,
 ) -> tuple[Draft, Verdict]:
     """Have a draft judged, and the next guesses made of the hidden state where it ends; wait once.
 
-    `fit` says of a draft that has just become known which of its nodes may be accepted.
+    `fit` says of a draft that has just become known which of its nodes may be accepted; `count`, how many of the
+    likeliest tokens at every node the method is to see.
     """
     guesses: tuple[torch.Tensor, ...] = ()
     if guess is not None:
         assert isinstance(proposal, Draft)
         guesses = (guess(hidden.index_select(0, rule.last(proposal))[0]),)
     drafted = proposal.numbers if isinstance(proposal, QueuedDraft) else ()
-    found = fetch(*likeliest_rows(logits), *rule.numbers, *guesses, *drafted)
+    best = (*ranked(logits, count).unbind(),) if count else ()
+    found = fetch(*likeliest_rows(logits), *rule.numbers, *best, *guesses, *drafted)
     argmax, rest = checked(found[0], found[1]), found[2:]
     judged, rest = rest[: len(rule.numbers)], rest[len(rule.numbers) :]
+    rows, rest = [[int(token) for token in row] for row in rest[: len(best)]], rest[len(best) :]
     draft = fit(proposal.finish(rest)) if isinstance(proposal, QueuedDraft) else proposal
     path, emitted = rule.walk(draft, argmax, judged)
     said = tuple(map(int, rest[0])) if guesses else ()
-    return draft, Verdict(path, emitted, tuple(argmax[: len(draft.tokens)]), said)
+    return draft, Verdict(path, emitted, tuple(argmax[: len(draft.tokens)]), said, rows)
 
 
 class Greedy:

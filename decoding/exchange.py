@@ -45,6 +45,8 @@ def hindrance(method: type[Method], params: Params, sampling: Sampling) -> str |
         return "it reads hidden states of the whole text, of which no rank has all in time"
     if "hidden" in method.needs:
         return "its guesses come from a hidden state, which one rank alone has"
+    if params.ranked:
+        return "it learns from the likeliest tokens at every node, of which a rank sees its own share alone"
     if params.typical is not None and not sampling.greedy:
         return "typical acceptance looks at whole distributions"
     if "draft_model" in method.needs and not sampling.greedy:

@@ -25,7 +25,7 @@ from .model.session import ExitSession, Model, Session
 from .model.tree_reader import TreeReader
 from .queued import Proposal, QueuedDraft
 from .request import Request
-from .sampling import Sampler, likeliest
+from .sampling import Sampler, likeliest, ranked
 from .stops import Stops
 from .trace import columns as record
 from .types import Draft, Role, Step, Verdict
@@ -138,7 +138,7 @@ class Loop:
         if isinstance(proposal, QueuedDraft) or waits(self._device):
             rule = accept_at_once.rule(proposal, logits, self._sampler, position, typical)
             guess = self._method.guess if self._guesses else None
-            return accept_at_once.decide(proposal, logits, hidden, rule, guess, self._fit)
+            return accept_at_once.decide(proposal, logits, hidden, rule, guess, self._fit, self._request.params.ranked)
         sampler, argmax = self._sampler, likeliest(logits)
 
         def p(node: int) -> torch.Tensor:  # (V,)
@@ -153,7 +153,9 @@ class Loop:
             path, emitted = accept.typical(proposal, p_of, sampler.draws, position, *typical)
         else:
             path, emitted = accept.walk(proposal, accept.sampled(proposal, p, sampler.draws, position))
-        return proposal, Verdict(path, emitted, tuple(argmax))
+        count = self._request.params.ranked
+        best = ranked(logits, count).tolist() if count else ()
+        return proposal, Verdict(path, emitted, tuple(argmax), ranked=best)
 
     def _columns(self, draft: Draft, verdict: Verdict, logits: torch.Tensor) -> dict[str, Any]:
         """The record's columns over the nodes."""

@@ -49,6 +49,11 @@ class Params:
         return 0
 
     @property
+    def ranked(self) -> int:
+        """How many of the target's likeliest tokens at every node the method is to see; 0 where one is enough."""
+        return 0
+
+    @property
     def typical(self) -> tuple[float, float] | None:
         """epsilon and delta where the target's typical tokens are accepted, which is not lossless; else None."""
         return None

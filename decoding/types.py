@@ -6,7 +6,7 @@ interface between the engine and any screen, test, file or script.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -38,7 +38,8 @@ class Draft:
     "root", "draft:3" (third token of the draft model), "jacobi:4", "window:2,5" (row, column),
     "pool:1,3" (entry, token), "prompt:17", "output:40", "reference:9" (position copied from),
     "bigram:0", "chain:1", "unigram:2" (rank, link and rank in the model's own n-grams), "medusa:2,0" (head, rank),
-    "exit:1" (first token of the early exit), "datastore:12" (places where it came next).
+    "exit:1" (first token of the early exit), "datastore:12" (places where it came next), "local:3" and "global:3" (the
+    same in this text and in earlier answers), "recycled:2" (entry of the row of the token before it).
     """
 
     tokens: tuple[int, ...]
@@ -60,6 +61,7 @@ class Verdict:
     emitted: tuple[int, ...]  # tokens committed: the accepted ones and one bonus or correction
     argmax: tuple[int, ...]  # the target's most likely next token at every node
     guesses: tuple[int, ...] = ()  # the method's own, from the hidden state at the last accepted node: `Method.guess`
+    ranked: Sequence[Sequence[int]] = ()  # the likeliest tokens at every node, best first, as many as `Params.ranked`
 
 
 @dataclass(frozen=True, slots=True)

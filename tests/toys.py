@@ -32,11 +32,24 @@ SETTINGS: Mapping[str, Sequence[Mapping[str, Any]]] = {
         {"max_ngram": 2, "min_ngram": 1, "K": 4, "tie": "earliest", "tail": "short"},
         {"max_ngram": 5, "min_ngram": 2, "K": 3},
     ],
+    "suffix": [
+        {"alpha": 4.0},
+        {},
+        {"alpha": 8.0, "epsilon": 0.0, "depth": 4, "look_in": "local"},
+        {"alpha": 3.0, "shape": "chain", "count_end": True, "c": 3, "depth": 9},
+        {"alpha": 2.5, "answers": 2, "depth": 16},
+    ],
     "ngrammys": [
         {},
         {"k": 4, "w": 3, "layout": "trie", "q": 2, "tail": "full"},
         {"k": 4, "strategy": "unigram", "ranking": "product"},
         {"k": 4, "w": 5, "strategy": "extended", "layout": "trie"},
+    ],
+    "token_recycling": [
+        {"k": 4, "tree": "grown", "size": 12},
+        {},
+        {"k": 3, "tree": "grown", "size": 6, "warm_start": "across"},
+        {"k": 2, "tree": "given", "paths": "0;1;0,0;0,1;1,0;0,0,0;5"},
     ],
     "medusa": [
         {},

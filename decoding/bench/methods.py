@@ -17,7 +17,7 @@ from ..engine import Engine
 from ..errors import ParamError
 from ..methods import METHODS
 from ..prompts.tasks import Task
-from ..request import Prompt, check_count, find_method
+from ..request import DecodeOptions, Prompt, check_count, find_method
 from ..types import JSON
 from .disturbance import Disturbance
 from .measured import Measured, Peer, Runner
@@ -34,6 +34,7 @@ class BenchEntry:
     params: Mapping[str, JSON]
     runner: Runner
     process: int | None = None  # the one it runs in, if that is not this one
+    memory: dict[str, Any] = field(default_factory=dict)  # what the method keeps from run to run: no other entry's
     runs: list[Measured] = field(default_factory=list)
     disturbed: int = 0  # runs in which other processes held the cores
 
@@ -112,6 +113,7 @@ def measure(
                     if entry.name in METHODS:
                         engine.prepare(entry.name, announce)
                     entry.runner(ids, min(_WARM_UP, budget), ends)
+                    entry.memory.clear()  # of the beginning of an answer that is still to be measured
             for index, entry in enumerate(entries):
                 turns = turn - 1 + index / len(entries)
                 announce(f"measuring {entry.name}", (number + turns / len(task.turns)) / len(tasks))
@@ -133,7 +135,8 @@ def base_entry(engine: Engine) -> BenchEntry:
 def method_entry(engine: Engine, name: str, params: Mapping[str, JSON]) -> BenchEntry:
     """A method with its settings checked."""
     settings = find_method(name).Params.parse(params).to_json()
-    return BenchEntry(name, settings, _runner(engine, name, settings))
+    memory = dict[str, Any]()
+    return BenchEntry(name, settings, _runner(engine, name, settings, memory), memory=memory)
 
 
 def _entries(engine: Engine, names: Sequence[str], params: Mapping[str, Mapping[str, JSON]]) -> list[BenchEntry]:
@@ -145,10 +148,11 @@ def _entries(engine: Engine, names: Sequence[str], params: Mapping[str, Mapping[
     return [method_entry(engine, name, params.get(name, {})) for name in dict.fromkeys(names)]
 
 
-def _runner(engine: Engine, method: str, params: Mapping[str, JSON]) -> Runner:
+def _runner(engine: Engine, method: str, params: Mapping[str, JSON], memory: dict[str, Any]) -> Runner:
     def run(ids: Sequence[int], budget: int, ends: frozenset[int]) -> Measured:
         begin = time.perf_counter()
-        running = engine.decode(ids, method, params, None, budget, end_tokens=sorted(ends), record="off")
+        options: DecodeOptions = {"end_tokens": sorted(ends), "record": "off", "memory": memory}
+        running = engine.decode(ids, method, params, None, budget, **options)
         first = next(running)
         middle = time.perf_counter()
         later = list(running)

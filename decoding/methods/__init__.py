@@ -11,6 +11,8 @@ from .ngrammys import NGrammys
 from .ouroboros import Ouroboros
 from .prompt_lookup import PromptLookup
 from .rest import Rest
+from .suffix import Suffix
+from .token_recycling import TokenRecycling
 
 METHODS: dict[str, type[Method]] = {
     "autoregressive": Autoregressive,
@@ -18,7 +20,9 @@ METHODS: dict[str, type[Method]] = {
     "lookahead": Lookahead,
     "draft_model": DraftModel,
     "prompt_lookup": PromptLookup,
+    "suffix": Suffix,
     "ngrammys": NGrammys,
+    "token_recycling": TokenRecycling,
     "medusa": Medusa,
     "kangaroo": Kangaroo,
     "ouroboros": Ouroboros,

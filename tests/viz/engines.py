@@ -19,7 +19,9 @@ PARAMS: dict[str, dict[str, Any]] = {
     "lookahead": {"W": 6, "N": 4, "G": 6},
     "draft_model": {"gamma": 4},
     "prompt_lookup": {},
+    "suffix": {"alpha": 4.0},
     "ngrammys": {"k": 4, "w": 4},
+    "token_recycling": {"k": 4, "tree": "grown", "size": 12},
     "medusa": {},
     "kangaroo": {"eta": 0.0, "gamma": 20},  # deeper than the window
     "ouroboros": {"W": 4, "G": 4},

@@ -23,7 +23,7 @@ from .drawings import cells, drawn, fates
 from .records import METHODS, changed, record
 
 GUESSES, SIGNS, KNOWN, LEARNED, LABELS, OUTCOMES, MARKS, BARS, LINE, RIGHT, SPARK, NOW = range(12)
-POOLED = ("lookahead", "draft_model", "prompt_lookup", "ngrammys", "medusa", "kangaroo", "ouroboros", "rest")
+POOLED = tuple(method for method in METHODS if method not in ("autoregressive", "jacobi"))
 
 
 def run(method: str, params: dict[str, Any], **options: Any) -> Trace:

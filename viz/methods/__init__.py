@@ -20,6 +20,8 @@ from . import (
     ouroboros,
     prompt_lookup,
     rest,
+    suffix,
+    token_recycling,
 )
 from .base import Screen
 
@@ -29,7 +31,9 @@ SCREENS: dict[str, Screen] = {
     "lookahead": lookahead.SCREEN,
     "draft_model": draft_model.SCREEN,
     "prompt_lookup": prompt_lookup.SCREEN,
+    "suffix": suffix.SCREEN,
     "ngrammys": ngrammys.SCREEN,
+    "token_recycling": token_recycling.SCREEN,
     "medusa": medusa.SCREEN,
     "kangaroo": kangaroo.SCREEN,
     "ouroboros": ouroboros.SCREEN,

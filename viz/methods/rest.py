@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from decoding.methods.rest import RestPanel, RestParams
 from decoding.types import Header, Step
 
-from ..boards import board
+from ..boards import board, counted
 from ..boards.board import Board, alone
-from ..boards.nodes import Nodes
 from ..palette import Fate
 from ..panels import read_panel
 from ..params import read_params
 from ..run_state import RunState
 from ..sources import parse
-from ..tables import Row, Table, fates_of, outcome_of, texts_of
+from ..tables import Row, Table, fates_of, texts_of
 from ..view import Figure, Patch, Picture
 from ..wording import count, quote
 from .base import Screen
@@ -53,17 +52,7 @@ def frame(run: RunState, k: int) -> Patch:
     elif step.tokens:
         board.context(step.tokens[0], 0, 0, Fate.ROOT, 0)
         board.alone(SCREEN.why_no_guess(run, step), 0.7)
-    leaves, accepted = _leaves(step), frozenset(step.path)
-    for y, branch in enumerate(leaves[:_BRANCHES], start=1):
-        depth = {node: x for x, node in branch}
-        board.label(f"{_hits(step, branch[0][1]):,} ×", min(depth.values()) - 0.6, y)
-        for x, node in branch:
-            if x <= deep:
-                board.guess(node, x, y)
-        if right := sum(node in accepted for node in depth):
-            board.outcome(f"{right} accepted", min(deep, branch[-1][0]) + 0.7, y)
-    if len(leaves) > _BRANCHES:
-        board.label(f"and {len(leaves) - _BRANCHES} more branches", 3.4, _BRANCHES + 1)
+    counted.draw(board, step, deep, _BRANCHES)
     return {"data": board.patch(step)}
 
 
@@ -75,12 +64,7 @@ def rows(run: RunState, k: int) -> Table:
     what = _found(_panel(step)) if ending else alone(SCREEN.why_no_guess(run, step))
     cells = (texts_of(run, first), None, None, fates_of(step, range(len(step.tokens[:1])), len(first) - 1), what)
     found = [Row(cells, 0)] if step.tokens else []
-    accepted = frozenset(step.path)
-    for branch in _leaves(step):
-        nodes = [node for _, node in branch]
-        words = texts_of(run, (step.tokens[node] for node in nodes))
-        right = outcome_of(len(accepted.intersection(nodes)))
-        found.append(Row((words, f"{_hits(step, nodes[0]):,} ×", branch[0][0], fates_of(step, nodes), right), nodes[0]))
+    found += counted.rows(run, step)
     return Table(("Tokens", "Found", "From depth", "Fates", "What became of it"), found)
 
 
@@ -92,30 +76,6 @@ def _found(panel: RestPanel) -> str:
 
 def _many(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else noun + 's'}"
-
-
-def _leaves(step: Step) -> list[list[tuple[int, int]]]:
-    """Rows of (depth, node): depth first, the commonest child first, every node in the row that it is met in first."""
-    below = Nodes(step).below
-    rows: list[list[tuple[int, int]]] = []
-    stack = [(1, node, True) for node in reversed(_commonest(step, below.get(0, [])))]
-    while stack:
-        depth, node, begins = stack.pop()
-        rows += [[]] if begins else []
-        rows[-1].append((depth, node))
-        children = _commonest(step, below.get(node, []))
-        stack += [(depth + 1, child, place > 0) for place, child in reversed([*enumerate(children)])]
-    return rows
-
-
-def _commonest(step: Step, nodes: list[int]) -> list[int]:
-    return sorted(nodes, key=lambda node: -_hits(step, node))
-
-
-def _hits(step: Step, node: int) -> int:
-    """At how many places the text up to a node was found."""
-    numbers = parse(step.sources[node])[1]
-    return numbers[0] if numbers else 0
 
 
 def _origin(run: RunState, step: Step) -> str:
@@ -136,14 +96,7 @@ def _no_guess(run: RunState, step: Step) -> str:
 
 def _weights(step: Step, guesses: Sequence[int]) -> dict[int, float]:
     """The share of the places behind the node above that go on with a guess."""
-    found: dict[int, float] = {}
-    for node in guesses:
-        kind, numbers = parse(step.sources[node])
-        if kind == "datastore" and numbers:
-            above = parse(step.sources[step.parents[node]])[1]
-            places = above[0] if above else _panel(step).get("read", 0)
-            found[node] = numbers[0] / places if places else 0.0
-    return found
+    return counted.weights(step, guesses, ("datastore",), _panel(step).get("read", 0))
 
 
 def _row_name(step: Step, node: int) -> str:

@@ -1,0 +1,61 @@
+"""The table of Token Recycling: what the target last found likely behind each token."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping
+from threading import Lock
+from typing import Any, Literal, NamedTuple
+
+Behind = Literal["accepted", "rejected"]
+
+
+class Row(NamedTuple):
+    """The likeliest tokens behind a token, the best first."""
+
+    entries: tuple[int, ...]
+    step: int  # of the run that gave it
+    behind: Behind  # what became of the node at which the target was asked
+
+
+class CandidateTable:
+    """A row for every token that was read, of at most `largest` tokens: those longest without a new row make room.
+
+    Runs that go on at the same time can share a table.
+    """
+
+    def __init__(self, largest: int = 32_768) -> None:
+        self._rows = dict[int, Row]()  # the row that was given first comes first
+        self._largest, self._lock = largest, Lock()
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def row(self, token: int) -> Row | None:
+        """The row of a token; None before it was read."""
+        return self._rows.get(token)
+
+    def put(self, token: int, row: Row) -> tuple[int, ...]:
+        """Give a token another row; returns the entries of the one that it had."""
+        with self._lock:
+            old = self._rows.pop(token, None)
+            self._rows[token] = row
+            if len(self._rows) > self._largest:
+                del self._rows[next(iter(self._rows))]
+        return old.entries if old else ()
+
+    def finish(self) -> None:
+        """Forget which steps gave the rows: they were those of a run that is over."""
+        with self._lock:
+            for token, row in self._rows.items():
+                self._rows[token] = row._replace(step=-1)
+
+
+def remembered(memory: MutableMapping[str, Any], k: int) -> CandidateTable:
+    """The table that earlier runs with rows of the same length left in `memory`; one of another length gives way."""
+    name = f"table k={k}"
+    table: CandidateTable | None = memory.get(name)
+    if table is None:
+        memory.clear()
+        table = memory[name] = CandidateTable()
+    table.finish()
+    return table

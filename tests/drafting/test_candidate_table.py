@@ -1,0 +1,41 @@
+"""Token Recycling's table: one row a token, the rows longest without a change make room."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from decoding.drafting.candidate_table import CandidateTable, Row, remembered
+
+
+def row(*entries: int, step: int = 0) -> Row:
+    return Row(entries, step, "accepted")
+
+
+def test_a_row_takes_the_place_of_the_one_before() -> None:
+    table = CandidateTable()
+    assert table.row(3) is None and table.put(3, row(1, 2)) == ()
+    assert table.put(3, row(2, 4, step=1)) == (1, 2)
+    assert table.row(3) == row(2, 4, step=1) and len(table) == 1
+
+
+def test_the_row_longest_without_a_change_makes_room() -> None:
+    """No run, however long or hostile, may fill the memory."""
+    table = CandidateTable(largest=3)
+    for token in (1, 2, 3):
+        table.put(token, row(token))
+    table.put(1, row(9))
+    table.put(4, row(4))
+    assert [token for token in range(5) if table.row(token)] == [1, 3, 4]
+    for token in range(100):
+        table.put(token, row(token))
+    assert len(table) == 3
+
+
+def test_a_memory_keeps_rows_of_one_length() -> None:
+    """Rows that a later run finds are of no step of its own."""
+    memory = dict[str, Any]()
+    table = remembered(memory, 4)
+    table.put(1, row(2, 3, step=7))
+    again = remembered(memory, 4)
+    assert again is table and again.row(1) == row(2, 3, step=-1)
+    assert len(remembered(memory, 5)) == 0 and len(memory) == 1

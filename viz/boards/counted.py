@@ -1,0 +1,75 @@
+"""Trees whose sources count: "kind:12" is a guess that came next at 12 places. A row for every branch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from decoding.types import Step
+
+from ..run_state import RunState
+from ..sources import parse
+from ..tables import Row, fates_of, outcome_of, texts_of
+from .board import Board
+from .nodes import Nodes
+
+
+def draw(board: Board, step: Step, deep: int, most: int) -> None:
+    """At most `most` branches of at most `deep` guesses from row 1 on, each with how often it came."""
+    branches, accepted = branches_of(step), frozenset(step.path)
+    for y, branch in enumerate(branches[:most], start=1):
+        depth = {node: x for x, node in branch}
+        board.label(f"{hits(step, branch[0][1]):,} ×", min(depth.values()) - 0.6, y)
+        for x, node in branch:
+            if x <= deep:
+                board.guess(node, x, y)
+        if right := sum(node in accepted for node in depth):
+            board.outcome(f"{right} accepted", min(deep, branch[-1][0]) + 0.7, y)
+    if len(branches) > most:
+        board.label(f"and {len(branches) - most} more branches", 3.4, most + 1)
+
+
+def rows(run: RunState, step: Step) -> list[Row]:
+    """The branches as rows of a table: tokens, how often they came, the first one's depth, fates, what was accepted."""
+    found, accepted = list[Row](), frozenset(step.path)
+    for branch in branches_of(step):
+        nodes = [node for _, node in branch]
+        words = texts_of(run, (step.tokens[node] for node in nodes))
+        right = outcome_of(len(accepted.intersection(nodes)))
+        found.append(Row((words, f"{hits(step, nodes[0]):,} ×", branch[0][0], fates_of(step, nodes), right), nodes[0]))
+    return found
+
+
+def branches_of(step: Step) -> list[list[tuple[int, int]]]:
+    """Rows of (depth, node): depth first, the commonest child first, every node in the row that it is met in first."""
+    below = Nodes(step).below
+    rows: list[list[tuple[int, int]]] = []
+    stack = [(1, node, True) for node in reversed(_commonest(step, below.get(0, [])))]
+    while stack:
+        depth, node, begins = stack.pop()
+        rows += [[]] if begins else []
+        rows[-1].append((depth, node))
+        children = _commonest(step, below.get(node, []))
+        stack += [(depth + 1, child, place > 0) for place, child in reversed([*enumerate(children)])]
+    return rows
+
+
+def _commonest(step: Step, nodes: list[int]) -> list[int]:
+    return sorted(nodes, key=lambda node: -hits(step, node))
+
+
+def hits(step: Step, node: int) -> int:
+    """At how many places the text up to a node was found."""
+    numbers = parse(step.sources[node])[1]
+    return numbers[0] if numbers else 0
+
+
+def weights(step: Step, guesses: Sequence[int], kinds: Sequence[str], places: int) -> dict[int, float]:
+    """The share of the places behind the node above that go on with a guess; `places` behind the root were read."""
+    found: dict[int, float] = {}
+    for node in guesses:
+        kind, numbers = parse(step.sources[node])
+        if kind in kinds and numbers:
+            above = parse(step.sources[step.parents[node]])[1]
+            behind = above[0] if above else places
+            found[node] = min(1.0, numbers[0] / behind) if behind else 0.0
+    return found

@@ -1,0 +1,173 @@
+"""Token Recycling on the stage: rows of the table give the guesses, and the target's answers give rows anew.
+
+A row holds what the target found likely behind a token when it last read it. What it passed over then, or what stands
+in a row that it gave behind a rejected guess, is recycled: it is said where such a token is accepted later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from decoding.methods.token_recycling import RecycledRow, TokenRecyclingPanel, TokenRecyclingParams
+from decoding.types import Header, Step
+
+from ...palette import Fate
+from ...panels import read_panel
+from ...params import read_params
+from ...run_state import RunState
+from ...sources import parse
+from ...stage.parts import Room, draw_guesses, draw_no_guess, draw_text, position_name, text_zone
+from ...stage.scene import Place, Scene, Zone, stage
+from ...view import Figure, Patch, StagePicture
+from ...wording import count, quote
+
+TABLE = "table"
+_DEEPEST, _ROWS = 4, 6  # guesses in a row, and rows of them as of the table
+_ENTRIES = 4  # of a row that are seen
+_KEY = 1.2  # columns of a row's token and the gap behind it
+_COLUMNS = _KEY + _ENTRIES + 1.9  # with words on where a row comes from
+_FOOT = 1.5  # rows for words below the table
+_PAID = 1  # tokens that paid off, of which it is said
+
+Changed = tuple[int, Sequence[int], Sequence[int], Literal["accepted", "rejected"]]
+
+
+def _panel(step: Step) -> TokenRecyclingPanel:
+    return read_panel(TokenRecyclingPanel, step.panel)
+
+
+def _room(header: Header) -> Room:
+    shape = read_params(TokenRecyclingParams, header).shape
+    return Room(min(max(shape.depths), _DEEPEST), min(max(2, len(shape.parents) - 1), _ROWS))
+
+
+def rows_read(step: Step) -> list[tuple[RecycledRow, int]]:
+    """The rows that guesses were read from, each with the first node of its token that has guesses below it."""
+    complete = [row for row in _panel(step).get("rows", []) if {*RecycledRow.__annotations__} <= row.keys()]
+    above = {step.tokens[parent]: parent for parent in reversed(step.parents) if 0 <= parent < len(step.tokens)}
+    return [(row, above[row["token"]]) for row in complete if row["token"] in above]
+
+
+def entry_nodes(step: Step, row: RecycledRow) -> dict[int, int]:
+    """The guesses that were read from a row, by their tokens; of several the accepted one, else the first."""
+    found = dict[int, int]()
+    for node, parent in enumerate(step.parents):
+        if node and step.tokens[parent] == row["token"] and (step.tokens[node] not in found or node in step.path):
+            found[step.tokens[node]] = node
+    return found
+
+
+def since(k: int, row: RecycledRow) -> str:
+    """When a row was given, and by what kind of node."""
+    if row["step"] < 0:
+        return "earlier run"
+    mark = ", rejected" if row["behind"] == "rejected" else ""
+    return f"{count(max(1, k - row['step']), 'step')} ago{mark}"
+
+
+def paid_off(run: RunState, step: Step, *, short: bool = False) -> list[str]:
+    """What is to be said of accepted tokens that the target had passed over, or had named behind a rejected guess."""
+    rows, said = {row["token"]: row for row, _ in rows_read(step)}, list[str]()
+    for node in step.path[1:]:
+        row, rank = rows.get(step.tokens[step.parents[node]]), parse(step.sources[node])[1][:1]
+        if row is None or not rank:
+            continue
+        token, when = quote(run, [step.tokens[node]]), "in an earlier run"
+        if row["step"] >= 0:
+            when = f"{count(max(1, step.index - row['step']), 'step')} ago"
+        if rank[0] and row["entries"]:
+            said.append(f"{token} paid off: {when} {quote(run, row['entries'][:1])} was likelier")
+        elif row["behind"] == "rejected":
+            said.append(f"{token} paid off: it stood behind a rejected guess {when}")
+    return said
+
+
+def base(run: RunState) -> Figure:
+    """The stage without a step."""
+    room = _room(run.header)
+    table = Zone(TABLE, "Table: what was likeliest behind each token", _COLUMNS, _ROWS + _FOOT)
+    return stage([[text_zone()]], [[table], [room.zone()._replace(rows=_ROWS + _FOOT)]])
+
+
+def frame(run: RunState, k: int) -> Patch:
+    """The scene of step k."""
+    room, step, scene = _room(run.header), run.steps[k], Scene.of(base(run))
+    draw_text(scene, run, k, room)
+    changed: Mapping[int, Changed] = {entry[0]: entry for entry in _panel(step).get("changed", [])}
+    shown = _chosen(step)
+    origins = dict[int, str]()
+    for y, (row, above) in enumerate(shown):
+        origins |= _draw_row(scene, step, k, y, row, above, changed.get(row["token"]))
+    names = draw_guesses(scene, run, k, room, origin=lambda node: origins.get(node, ""))
+    for node, name in names.items():
+        if node and (step.parents[node] == 0 or node in step.path):
+            scene.link(origins.get(node, ""), name, "flow", until="verify")
+    if len(names) == 1:
+        draw_no_guess(scene, run, step, "the last token has no row yet")
+    seen = {row["token"] for row, _ in shown}
+    fresh = [entry for token, entry in changed.items() if token not in seen]
+    fresh.sort(key=lambda entry: entry[3] == "rejected")
+    for y, entry in enumerate(fresh[: _ROWS - len(shown)], start=len(shown)):
+        _draw_new(scene, step, names, y, entry)
+    _draw_foot(scene, run, step, len(changed))
+    return scene.patch()
+
+
+def _chosen(step: Step) -> list[tuple[RecycledRow, int]]:
+    """The rows that are seen: the last token's, those that gave accepted guesses, then the first ones."""
+    rows = rows_read(step)
+    order = sorted(range(len(rows)), key=lambda i: (rows[i][1] not in step.path, i))
+    return [rows[i] for i in sorted(order[: _ROWS - 2])]
+
+
+def _draw_row(
+    scene: Scene, step: Step, k: int, y: int, row: RecycledRow, above: int, changed: Changed | None
+) -> dict[int, str]:
+    """A row that guesses were read from, and what the step makes of it; returns the pieces of its guesses."""
+    key, below, origins = row["token"], entry_nodes(step, row), dict[int, str]()
+    origin = position_name(step.start - 1) if above == 0 else ""
+    scene.piece(f"k{key}", key, Place(TABLE, 0, y), Fate.PROMPT if above else Fate.ROOT, above, origin=origin)
+    now = list(changed[2][:_ENTRIES]) if changed else None
+    for rank, token in enumerate(row["entries"][:_ENTRIES]):
+        leaves = now is not None and token not in now
+        name = scene.piece(f"m{key}.{token}", token, _entry(rank, y), Fate.EXPLORED, until="commit" if leaves else None)
+        if now is not None and token in now and now.index(token) != rank:
+            scene.move(name, "commit", _entry(now.index(token), y))
+        if token in below:
+            origins[below[token]] = name
+    for rank, token in enumerate(now or ()):
+        if token not in row["entries"][:_ENTRIES]:
+            scene.piece(f"m{key}.{token}", token, _entry(rank, y), Fate.EXPLORED, since="commit", origin=f"k{key}")
+    word = Place(TABLE, _KEY + _ENTRIES + 0.1, y)
+    scene.word(since(k, row), word, until="commit")
+    scene.word(f"changed: {changed[3]}" if changed else "", word, loud=True, since="commit")
+    return origins
+
+
+def _draw_new(scene: Scene, step: Step, names: Mapping[int, str], y: int, changed: Changed) -> None:
+    """A row that no guess was read from, as the step leaves it."""
+    key, before, after, behind = changed
+    nodes = [node for node, token in enumerate(step.tokens) if token == key]
+    node = next((node for node in nodes if node in step.path), nodes[0] if nodes else -1)
+    place = Place(TABLE, 0, y)
+    scene.piece(f"k{key}", key, place, Fate.PROMPT, since="commit", origin=names.get(node, ""))
+    for rank, token in enumerate(after[:_ENTRIES]):
+        scene.piece(f"m{key}.{token}", token, _entry(rank, y), Fate.EXPLORED, since="commit", origin=f"k{key}")
+    words = f"{'changed' if before else 'new'}: {behind}"
+    scene.word(words, Place(TABLE, _KEY + _ENTRIES + 0.1, y), loud=True, since="commit")
+
+
+def _entry(rank: int, y: int) -> Place:
+    return Place(TABLE, _KEY + rank, y)
+
+
+def _draw_foot(scene: Scene, run: RunState, step: Step, changed: int) -> None:
+    """Which recycled tokens paid off, and how the table grew."""
+    for words in paid_off(run, step)[:_PAID]:
+        scene.word(words, Place(TABLE, 0, _ROWS), loud=True, since="accept")
+    known = count(_panel(step).get("known", 0), "row")
+    scene.word(f"{count(changed, 'row')} given anew; {known} in all", Place(TABLE, 0, _ROWS + 0.7), since="commit")
+
+
+STAGE = StagePicture(base, frame)
