@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from . import jacobi, kangaroo, lookahead, medusa, ngrammys, ouroboros, rest, speculative
+from . import jacobi, kangaroo, lookahead, medusa, ngrammys, ouroboros, rest, speculative, suffix, token_recycling
 from .claims import Paper
 
 PAPERS: Mapping[str, Paper] = {
@@ -14,6 +14,8 @@ PAPERS: Mapping[str, Paper] = {
     "kangaroo": kangaroo.PAPER,
     "ouroboros": ouroboros.PAPER,
     "rest": rest.PAPER,
+    "token_recycling": token_recycling.PAPER,
+    "suffix": suffix.PAPER,
 }
 
 __all__ = ["PAPERS"]

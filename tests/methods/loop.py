@@ -11,7 +11,7 @@ import torch
 from decoding import accept
 from decoding.methods.base import Context, Method
 from decoding.model.table import TableModel
-from decoding.sampling import Sampler, Sampling, likeliest
+from decoding.sampling import Sampler, Sampling, likeliest, ranked
 from decoding.tree import path_to
 from decoding.types import JSON, Draft, Verdict
 
@@ -87,7 +87,8 @@ class Drive:
     ) -> None:
         sampling, vocabulary = sampling or Sampling(), model.card.vocabulary
         self.context = new_context(prompt, sampling, vocabulary=vocabulary, end_tokens=end_tokens)
-        self.method = kind(self.context, kind.Params(**params))
+        self.params = kind.Params(**params)
+        self.method = kind(self.context, self.params)
         self.turns: list[Turn] = []
         self._model = model
 
@@ -115,7 +116,8 @@ class Drive:
             distribution, draws = context.sampler.probabilities(logits), context.sampler.draws
             choose = accept.sampled(draft, distribution.__getitem__, draws, len(self.written))
         assert isinstance(draft, Draft), "on a CPU nothing is queued"
-        verdict = Verdict(*accept.walk(draft, choose), tuple(argmax))
+        best = ranked(logits, self.params.ranked).tolist() if self.params.ranked else ()
+        verdict = Verdict(*accept.walk(draft, choose), tuple(argmax), ranked=best)
         context.text.extend(verdict.emitted)
         self.method.observe(draft, verdict)
         self.turns.append(Turn(before, draft, verdict, self.method.panel()))

@@ -250,6 +250,28 @@ CASES: dict[tuple[str, str], tuple[Table, Table]] = {
         table({"REST": (2.0, 2.3, 1.7)}, (MEAN, "code", "chat")),
         table({"REST": (2.0, 1.3, 1.7)}, (MEAN, "code", "chat")),
     ),
+    ("token_recycling", "it guesses where nothing matches"): (
+        table(
+            {"Token Recycling": (2.2, 2.0, 1.9, 2.5), "prompt lookup": (1.6, 1.3, 2.9, 1.2)},
+            (MEAN, "qa", "rag", "chat"),
+        ),
+        table(
+            {"Token Recycling": (1.2, 1.2, 1.9, 1.1), "prompt lookup": (1.6, 1.3, 1.2, 1.2)},
+            (MEAN, "qa", "rag", "chat"),
+        ),
+    ),
+    ("token_recycling", "what earlier answers left is of use"): (
+        table({"empty for every answer": 1.8, "kept from answer to answer": 2.2}),
+        table({"empty for every answer": 2.2, "kept from answer to answer": 2.2}),
+    ),
+    ("suffix", "it grows with repetition"): (
+        table({"1": 1.9, "2": 2.9, "4": 4.1}),
+        table({"1": 1.9, "2": 1.8, "4": 1.9}),
+    ),
+    ("suffix", "both trees together are best"): (
+        table({"this text": 1.3, "earlier answers": 1.8, "both": 1.95}),
+        table({"this text": 1.3, "earlier answers": 1.95, "both": 1.29}),
+    ),
 }
 
 

@@ -1,0 +1,70 @@
+"""SuffixDecoding: Oliaro et al., 2024, arXiv 2411.04975."""
+
+from __future__ import annotations
+
+from .claims import Claim, Judgement, Paper, Table, UnmeasuredError, combine, more, rises
+from .experiment import TOKENS, Experiment, compare_tokens, using
+
+_TIMES = (1, 2, 4)
+_LOCAL, _GLOBAL, _BOTH = "this text", "earlier answers", "both"
+
+
+def _orders(questions: int) -> dict[str, list[int]]:
+    """As many answers each: to all questions once, to half of them twice, ..."""
+    return {str(times): [number // times * times for number in range(questions)] for times in _TIMES}
+
+
+def _repetition(experiment: Experiment) -> Table:
+    if len(experiment.questions) < 2 * _TIMES[-1]:
+        raise UnmeasuredError(f"there are fewer than {2 * _TIMES[-1]} questions")
+    orders = _orders(len(experiment.questions))
+    settings = {times: using("suffix", alone=True, order=order) for times, order in orders.items()}
+    return compare_tokens(experiment, "times asked", settings)
+
+
+def judge_repetition(table: Table) -> Judgement:
+    """The more of the answers were written before, the more is guessed right."""
+    return combine(rises(f"each question {', '.join(table.names)} times,", table.column(TOKENS)))
+
+
+def _trees(experiment: Experiment) -> Table:
+    settings = {
+        _LOCAL: using("suffix", look_in="local"),
+        _GLOBAL: using("suffix", alone=True, look_in="global"),
+        _BOTH: using("suffix", alone=True),
+    }
+    return compare_tokens(experiment, "suffix trees", settings)
+
+
+def judge_trees(table: Table) -> Judgement:
+    """Both trees give more than either."""
+    value = {name: table.number(name, TOKENS) for name in table.names}
+    return combine(*(more("both trees", value[_BOTH], f"{name} alone", value[name]) for name in (_LOCAL, _GLOBAL)))
+
+
+PAPER = Paper(
+    "suffix",
+    "SuffixDecoding",
+    "Oliaro et al. 2024, arXiv 2411.04975",
+    (
+        Claim(
+            "Section 1",
+            "it grows with repetition",
+            "The more often the same is asked for, as by agents, the longer are the guesses that come true.",
+            f"SuffixDecoding on as many answers each time: all questions once, or fewer of them {_TIMES[1]} and "
+            f"{_TIMES[2]} times in a row.",
+            "Tokens per step rise with how often each question is asked.",
+            _repetition,
+            judge_repetition,
+        ),
+        Claim(
+            "ablation of the trees",
+            "both trees together are best",
+            "A tree over this text and one over earlier answers find different repetitions.",
+            "SuffixDecoding with either tree and with both.",
+            "Both trees give more tokens per step than each alone.",
+            _trees,
+            judge_trees,
+        ),
+    ),
+)
