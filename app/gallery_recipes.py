@@ -38,6 +38,7 @@ class Recipe:
     params: Mapping[str, JSON]
     length: int
     sampling: Mapping[str, JSON] = field(default_factory=dict)
+    before: str | Messages = ""  # a prompt that was answered before, for a method that remembers answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,7 @@ class SharedPrompt:
     label: str
     text: str  # a turn of a chat
     about: str
+    before: str  # another one, whose answer has phrases in common with this one's
 
 
 SHARED_PROMPTS = (
@@ -57,18 +59,21 @@ SHARED_PROMPTS = (
         "Correct the spelling mistakes in this text: My sister has lived by the sea for ten years, and she still goes "
         "swiming in the cold water every morning before she goes to work.",
         "The answer repeats the prompt but for one word: methods that copy from it guess nearly all of it.",
+        "Correct the spelling mistakes in this text: My brother goes swiming in the cold water every morning.",
     ),
     SharedPrompt(
         "prime",
         "a Python function",
         "Write a Python function is_prime(n) that tests whether a number is prime. Only the code.",
         "Code repeats its own phrases: methods that copy from the text can guess some of it.",
+        "Write a Python function is_square(n) that tests whether a number is a square. Only the code.",
     ),
     SharedPrompt(
         "rain",
         "a plain question",
         "Please describe in a few sentences how water becomes clouds and rain.",
         "Prose hardly repeats itself: guesses have to come from elsewhere.",
+        "Please explain in a few sentences what clouds are made of.",
     ),
 )
 FEW_ROWS: Mapping[str, Mapping[str, JSON]] = {  # settings whose steps cost little on a CPU, and can be read at a glance
@@ -77,12 +82,15 @@ FEW_ROWS: Mapping[str, Mapping[str, JSON]] = {  # settings whose steps cost litt
     "lookahead": {"W": 4, "N": 3, "G": 4, "layout": "merged", "prompt_as_reference": True},
     "draft_model": {"gamma": 4, "threshold": 0.3},
     "prompt_lookup": {"K": 5},
+    "suffix": {"alpha": 3.0, "c": 8},
     "ngrammys": {"k": 3, "w": 2, "layout": "trie"},
+    "token_recycling": {"tree": "grown", "size": 10},
     "medusa": {"size": 6},
     "kangaroo": {"gamma": 3},
     "ouroboros": {"gamma": 2, "N": 3, "W": 3, "G": 3, "K": 2},
     "rest": {"c": 4, "length": 6, "shortest": 1},
 }
+_REMEMBERING = ("suffix",)  # methods that guess from earlier answers
 _FEW = "few rows"  # what these settings are called
 _ENOUGH = 128  # new tokens: answers to the shared prompts end before
 
@@ -105,7 +113,7 @@ RACES = (  # the page shows the first of which it has two lanes
         _PRIME.text,
         tuple(
             f"{smollm2.NAME}-{_PRIME.id}-{method}"
-            for method in ("autoregressive", "lookahead", "prompt_lookup", "medusa", "draft_model", "ngrammys")
+            for method in ("autoregressive", "lookahead", "prompt_lookup", "suffix", "token_recycling", "medusa")
         ),
     ),
     RecordedRace(
@@ -122,6 +130,7 @@ _TYPICAL: Mapping[str, JSON] = {"temperature": 0.7, "seed": 1}  # greedy typical
 _BEST = {  # the example that suits a method best; for all others, the sum
     "draft_model": "chat",
     "prompt_lookup": "summary",
+    "suffix": "summary",
     "ouroboros": "chat",
     "rest": "function",
 }
@@ -131,7 +140,9 @@ _SHOWS = {
     "lookahead": "A window of Jacobi lines feeds a pool of n-grams, and the pool guesses.",
     "draft_model": "A small model drafts, and the target keeps what it would have written itself.",
     "prompt_lookup": "What followed the same words in the prompt is guessed again.",
+    "suffix": "What followed the text's ending, here or in an earlier answer, is guessed by how often it did.",
     "ngrammys": "Every pass checks many short rows of guesses, from the text and from the model's own bigrams.",
+    "token_recycling": "Tokens that the target found likely but passed over are guessed when their turn comes again.",
     "medusa": "Heads on the last hidden state guess several tokens ahead, combined as a tree.",
     "kangaroo": "The target's own first layers draft, and stop where they are unsure.",
     "ouroboros": "A small model drafts phrase by phrase, and rejected drafts become phrases for later steps.",
@@ -159,6 +170,7 @@ def _shared() -> list[Recipe]:
             prompt=({"role": "user", "content": prompt.text},),
             params=settings,
             length=_ENOUGH,
+            before=({"role": "user", "content": prompt.before},) if name in _REMEMBERING else "",
         )
         for prompt in SHARED_PROMPTS
         for name, settings in FEW_ROWS.items()

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from decoding import smollm2
 from decoding.errors import ParamError, SpecscopeError
@@ -60,9 +60,15 @@ def record(engine: Engine, recipe: Recipe) -> tuple[Recording, Trace]:
 
 
 def _run(engine: Engine, recipe: Recipe, method: str = "") -> Result:
-    """The recipe's run with a full record, or the plain one to compare it with; nothing of earlier runs is known."""
+    """The recipe's run with a full record, or the plain one to compare it with.
+
+    Of earlier runs nothing is known but the one that the recipe names.
+    """
     named, params, record = (method, recipe.params, "full") if method else ("autoregressive", None, "off")
-    return engine.generate(recipe.prompt, named, params, recipe.sampling, recipe.length, record=record, memory={})
+    memory, settings = dict[str, Any](), (recipe.sampling, recipe.length)
+    if method and recipe.before:
+        engine.generate(recipe.before, named, params, *settings, record="off", memory=memory)
+    return engine.generate(recipe.prompt, named, params, *settings, record=record, memory=memory)
 
 
 def _speed(result: Result) -> float:

@@ -71,6 +71,8 @@ class SuffixParams(Params):
     presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
         "As in the reference code": {"shape": "chain", "count_end": True},
         "As in vLLM": {"shape": "chain", "count_end": True, "depth": 24, "c": 24},
+        "SmolLM2 on a CPU": {"alpha": 3.0, "c": 8},
+        "pocket on a CPU": {"alpha": 3.0, "c": 8},
     }
 
 

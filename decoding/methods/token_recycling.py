@@ -67,7 +67,10 @@ class TokenRecyclingParams(Params):
         choices=("off", "across"),
     )
 
-    presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {"paper": {"warm_start": "across"}}
+    presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
+        "SmolLM2 on a CPU": {"tree": "grown", "size": 4, "warm_start": "across"},
+        "pocket on a CPU": {"tree": "grown", "size": 4, "warm_start": "across"},
+    }
 
     @property
     def nodes(self) -> int:

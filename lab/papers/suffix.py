@@ -15,8 +15,8 @@ def _orders(questions: int) -> dict[str, list[int]]:
 
 
 def _repetition(experiment: Experiment) -> Table:
-    if len(experiment.questions) < 2 * _TIMES[-1]:
-        raise UnmeasuredError(f"there are fewer than {2 * _TIMES[-1]} questions")
+    if len(experiment.questions) < _TIMES[1]:
+        raise UnmeasuredError("there is only one question")
     orders = _orders(len(experiment.questions))
     settings = {times: using("suffix", alone=True, order=order) for times, order in orders.items()}
     return compare_tokens(experiment, "times asked", settings)

@@ -73,7 +73,7 @@ def base(run: RunState) -> Figure:
     plan = _Plan.of(run.header)
     places = Zone(PLACES, "Where the text's ending stands as well", plan.columns, _ROWS)
     scores = Zone(SCORES, "Accepted tokens that each suffix tree expects", plan.columns, 2)
-    return stage([[text_zone()]], [[places, scores], [plan.room.zone()]])
+    return stage([[text_zone()]], [[places, scores], [plan.room.zone()._replace(rows=_ROWS + 0.5)]])
 
 
 def frame(run: RunState, k: int) -> Patch:
@@ -114,7 +114,7 @@ def _draw_places(scene: Scene, step: Step, panel: SuffixPanel, plan: _Plan) -> d
             node = nodes[behind] if behind >= 0 else -1
             name = scene.piece(f"s{answer}.{i}", token, at, fate, node, origin=origin)
             if behind == -1:
-                scene.link(position_name(step.start - 1), name, "match", until="accept")
+                scene.link(position_name(step.start - 1), name, "match", until="verify")
             if node > 0:
                 origins.setdefault(node, name)
         scene.frame(Place(PLACES, left, row), len(ending), 1)
@@ -161,7 +161,10 @@ def _draw_scores(scene: Scene, run: RunState, panel: SuffixPanel) -> None:
     """What both suffix trees expect, as bars and in words."""
     look_in = read_params(SuffixParams, run.header).look_in
     answers = panel.get("answers", 0)
-    sides = {"local": ("this text", panel.get("local")), "global": (count(answers, "answer"), panel.get("earlier"))}
+    sides = {
+        "local": ("this text", panel.get("local")),
+        "global": (count(answers, "earlier answer"), panel.get("earlier")),
+    }
     most = max((side.get("score", 0.0) for _, side in sides.values() if side), default=0.0)
     for row, (tree, (where, side)) in enumerate(sides.items()):
         chosen = panel.get("chosen") == tree

@@ -140,22 +140,26 @@ def _draw_row(
         if token not in row["entries"][:_ENTRIES]:
             scene.piece(f"m{key}.{token}", token, _entry(rank, y), Fate.EXPLORED, since="commit", origin=f"k{key}")
     word = Place(TABLE, _KEY + _ENTRIES + 0.1, y)
-    scene.word(since(k, row), word, until="commit")
-    scene.word(f"changed: {changed[3]}" if changed else "", word, loud=True, since="commit")
+    scene.word(since(k, row), word, since="verify", until="commit")  # before, lines go over that place
+    scene.word(_given(changed) if changed else "", word, loud=True, since="commit")
     return origins
 
 
 def _draw_new(scene: Scene, step: Step, names: Mapping[int, str], y: int, changed: Changed) -> None:
     """A row that no guess was read from, as the step leaves it."""
-    key, before, after, behind = changed
+    key, _, after, _ = changed
     nodes = [node for node, token in enumerate(step.tokens) if token == key]
     node = next((node for node in nodes if node in step.path), nodes[0] if nodes else -1)
     place = Place(TABLE, 0, y)
     scene.piece(f"k{key}", key, place, Fate.PROMPT, since="commit", origin=names.get(node, ""))
     for rank, token in enumerate(after[:_ENTRIES]):
         scene.piece(f"m{key}.{token}", token, _entry(rank, y), Fate.EXPLORED, since="commit", origin=f"k{key}")
-    words = f"{'changed' if before else 'new'}: {behind}"
-    scene.word(words, Place(TABLE, _KEY + _ENTRIES + 0.1, y), loud=True, since="commit")
+    scene.word(_given(changed), Place(TABLE, _KEY + _ENTRIES + 0.1, y), loud=True, since="commit")
+
+
+def _given(changed: Changed) -> str:
+    """That a row is new, and by what kind of node it was given."""
+    return "now, rejected" if changed[3] == "rejected" else "now"
 
 
 def _entry(rank: int, y: int) -> Place:
