@@ -84,13 +84,13 @@ FEW_ROWS: Mapping[str, Mapping[str, JSON]] = {  # settings whose steps cost litt
     "prompt_lookup": {"K": 5},
     "suffix": {"alpha": 3.0, "c": 8},
     "ngrammys": {"k": 3, "w": 2, "layout": "trie"},
-    "token_recycling": {"tree": "grown", "size": 10},
+    "token_recycling": {"tree": "grown", "size": 7, "warm_start": "across"},
     "medusa": {"size": 6},
     "kangaroo": {"gamma": 3},
     "ouroboros": {"gamma": 2, "N": 3, "W": 3, "G": 3, "K": 2},
     "rest": {"c": 4, "length": 6, "shortest": 1},
 }
-_REMEMBERING = ("suffix",)  # methods that guess from earlier answers
+_REMEMBERING = ("suffix", "token_recycling")  # methods that guess from earlier answers, with these settings
 _FEW = "few rows"  # what these settings are called
 _ENOUGH = 128  # new tokens: answers to the shared prompts end before
 

@@ -32,7 +32,7 @@ def _starts(experiment: Experiment) -> Table:
 
 
 def judge_starts(table: Table) -> Judgement:
-    """A table that is kept gives more."""
+    """A table that stays gives more."""
     cold, warm = table.column("tokens/step")
     return combine(more(f"a table {_WARM}", warm, f"one {_COLD}", cold))
 

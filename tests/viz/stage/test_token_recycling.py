@@ -67,9 +67,10 @@ def test_in_the_end_rows_are_those_that_the_target_gave(name: str) -> None:
     """What was read gives way to what the answers say; before the last phase nothing of them is seen."""
     known, turned = dict[int, list[int]](), 0
     for _, step, scene in steps(name):
-        k = 4 if name == "golden" else 8
         now = {token: list(after) for token, _, after, _ in step.panel["changed"]}
-        assert all(before == known.get(token, [])[:k] for token, before, _, _ in step.panel["changed"])
+        known |= {row["token"]: list(row["entries"]) for row in step.panel["rows"] if row["step"] < 0}
+        for token, before, _, _ in step.panel["changed"]:
+            assert list(before) == known.get(token, []) or (token not in known and name != "golden")
         known |= now
         rows = table(scene, "commit")
         for token, entries in rows.items():
@@ -108,10 +109,11 @@ def test_what_paid_off_was_passed_over_before() -> None:
         expected = 0
         for node in step.path[1:]:
             row, rank = rows[step.tokens[step.parents[node]]], int(step.sources[node].split(":")[1])
-            given = run.steps[row["step"]]
-            nodes = [i for i, token in enumerate(given.tokens) if token == row["token"]]
-            assert (row["behind"] == "accepted") == any(i in given.path for i in nodes)
-            assert row["entries"][0] in {given.choices[i] for i in nodes} and row["step"] < k
+            if row["step"] >= 0:  # else an earlier run gave it
+                given = run.steps[row["step"]]
+                nodes = [i for i, token in enumerate(given.tokens) if token == row["token"]]
+                assert (row["behind"] == "accepted") == any(i in given.path for i in nodes)
+                assert row["entries"][0] in {given.choices[i] for i in nodes} and row["step"] < k
             likelier += rank > 0
             rejected += rank == 0 and row["behind"] == "rejected"
             expected += rank > 0 or row["behind"] == "rejected"
