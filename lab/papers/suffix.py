@@ -24,7 +24,7 @@ def _repetition(experiment: Experiment) -> Table:
 
 def judge_repetition(table: Table) -> Judgement:
     """The more of the answers were written before, the more is guessed right."""
-    return combine(rises(f"each question {', '.join(table.names)} times,", table.column(TOKENS)))
+    return combine(rises(f"a step, with each question {', '.join(table.names)} times,", table.column(TOKENS)))
 
 
 def _trees(experiment: Experiment) -> Table:
@@ -39,7 +39,9 @@ def _trees(experiment: Experiment) -> Table:
 def judge_trees(table: Table) -> Judgement:
     """Both trees give more than either."""
     value = {name: table.number(name, TOKENS) for name in table.names}
-    return combine(*(more("both trees", value[_BOTH], f"{name} alone", value[name]) for name in (_LOCAL, _GLOBAL)))
+    return combine(
+        *(more("the better of both trees", value[_BOTH], f"{name} alone", value[name]) for name in (_LOCAL, _GLOBAL))
+    )
 
 
 PAPER = Paper(
@@ -48,7 +50,7 @@ PAPER = Paper(
     "Oliaro et al. 2024, arXiv 2411.04975",
     (
         Claim(
-            "Section 1",
+            "agentic workloads",
             "it grows with repetition",
             "The more often the same is asked for, as by agents, the longer are the guesses that come true.",
             f"SuffixDecoding on as many answers each time: all questions once, or fewer of them {_TIMES[1]} and "

@@ -22,7 +22,7 @@ def judge_without_match(table: Table) -> Judgement:
     """More than prompt lookup on every kind whose answers do not copy."""
     kinds = [head for head in table.heads[2:] if head not in COPYING]
     return combine(
-        *(more(f"{kind}:", table.number(_OURS, kind), _COPIES, table.number(_COPIES, kind)) for kind in kinds)
+        *(more(f"on {kind} it", table.number(_OURS, kind), _COPIES, table.number(_COPIES, kind)) for kind in kinds)
     )
 
 
@@ -43,7 +43,7 @@ PAPER = Paper(
     "Luo et al. 2024, arXiv 2408.08696",
     (
         Claim(
-            "Table 1",
+            "main results",
             "it guesses where nothing matches",
             "Rows of likely tokens guess in every step, prompt lookup only where the text's ending stood before: where "
             "answers do not copy from their prompts, recycling gives more.",
@@ -53,7 +53,7 @@ PAPER = Paper(
             judge_without_match,
         ),
         Claim(
-            "Section 3.1",
+            "hot start",
             "what earlier answers left is of use",
             "The table is kept from one text to the next, so that guessing need not begin anew.",
             "Token Recycling with the paper's tree, its table emptied before every answer or not.",
