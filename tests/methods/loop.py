@@ -76,6 +76,8 @@ class Turn:
 class Drive:
     """A method at work."""
 
+    ranks = 0  # likeliest tokens that it sees at every node
+
     def __init__(
         self,
         kind: type[Method],
@@ -87,8 +89,8 @@ class Drive:
     ) -> None:
         sampling, vocabulary = sampling or Sampling(), model.card.vocabulary
         self.context = new_context(prompt, sampling, vocabulary=vocabulary, end_tokens=end_tokens)
-        self.params = kind.Params(**params)
-        self.method = kind(self.context, self.params)
+        setting = kind.Params(**params)
+        self.method, self.ranks = kind(self.context, setting), setting.ranked
         self.turns: list[Turn] = []
         self._model = model
 
@@ -116,7 +118,7 @@ class Drive:
             distribution, draws = context.sampler.probabilities(logits), context.sampler.draws
             choose = accept.sampled(draft, distribution.__getitem__, draws, len(self.written))
         assert isinstance(draft, Draft), "on a CPU nothing is queued"
-        best = ranked(logits, self.params.ranked).tolist() if self.params.ranked else ()
+        best = ranked(logits, self.ranks).tolist() if self.ranks else ()
         verdict = Verdict(*accept.walk(draft, choose), tuple(argmax), ranked=best)
         context.text.extend(verdict.emitted)
         self.method.observe(draft, verdict)
