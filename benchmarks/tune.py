@@ -36,14 +36,8 @@ CANDIDATES: Mapping[str, Sequence[Settings]] = {
     "prompt_lookup": [{"K": K, "max_ngram": n} for K in (3, 5, 7, 10) for n in (3, 5)],
     "suffix": [
         {"alpha": alpha, "c": c, "epsilon": epsilon}
-        for alpha, c, epsilon in (
-            (2.0, 5, 0.1),
-            (5.0, 5, 0.1),
-            (5.0, 5, 0.3),
-            (5.0, 8, 0.3),
-            (8.0, 8, 0.5),
-            (8.0, 16, 0.3),
-        )
+        for alpha, c in ((2.0, 5), (3.0, 8), (5.0, 5), (5.0, 8))
+        for epsilon in (0.1, 0.3)
     ],
     "ngrammys": [
         {"k": k, "w": w, "layout": "trie"} for k, w in ((2, 2), (3, 1), (3, 2), (3, 3), (4, 2), (5, 4), (8, 4))

@@ -68,7 +68,7 @@ class TokenRecyclingParams(Params):
     )
 
     presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
-        "SmolLM2 on a CPU": {"tree": "grown", "size": 4, "warm_start": "across"},
+        "SmolLM2 on a CPU": {"tree": "grown", "size": 7, "warm_start": "across"},
         "pocket on a CPU": {"tree": "grown", "size": 5, "warm_start": "across"},
     }
 
