@@ -99,7 +99,7 @@ class RecycledRow(TypedDict):
 
     token: int
     entries: list[int]
-    step: int  # which gave it; -1: of an earlier run
+    ago: int  # steps since it was given; 0: by an earlier run
     behind: Behind  # what became of the node that gave it
 
 
@@ -145,7 +145,12 @@ class TokenRecycling(Method):
             tokens[node] = row.entries[rank]  # L2
             nodes[node] = tree.add(tokens[node], nodes[parent], f"recycled:{rank}")
         rows: list[RecycledRow] = [
-            {"token": token, "entries": [*row.entries], "step": row.step, "behind": row.behind}
+            {
+                "token": token,
+                "entries": [*row.entries],
+                "ago": self._step - row.step if row.step >= 0 else 0,
+                "behind": row.behind,
+            }
             for token, row in read.items()
         ]
         self._panel = {"rows": rows}

@@ -132,7 +132,7 @@ def test_a_cold_table_guesses_nothing_and_a_warm_one_at_once() -> None:
     assert cold.ids == warm.ids == stranger.ids
     assert not cold.trace.steps[0].drafted and not stranger.trace.steps[0].drafted and warm.trace.steps[0].drafted
     assert warm.summary.steps < cold.summary.steps == stranger.summary.steps
-    assert {row["step"] for row in warm.trace.steps[0].panel["rows"]} == {-1}
+    assert {row["ago"] for row in warm.trace.steps[0].panel["rows"]} == {0}
     again = machine.generate((1, 2, 3), "token_recycling", params={}, max_new_tokens=40, memory=mine)
     assert not again.trace.steps[0].drafted  # its setting asks for a cold start
 
@@ -152,4 +152,4 @@ def test_a_passed_over_token_is_guessed_when_its_row_comes_again() -> None:
     turn = next(turn for turn in drive.turns if turn.before[-1] == 1 and turn.before[-2] == 5)
     assert turn.draft.tokens == (1, 2, 3) and turn.verdict.path == (0, 2)
     assert turn.draft.sources[2] == "recycled:1"
-    assert [row for row in turn.panel["rows"] if row["token"] == 1][0]["step"] == 0
+    assert [row for row in turn.panel["rows"] if row["token"] == 1][0]["ago"] == 3

@@ -64,7 +64,7 @@ def frame(run: RunState, k: int) -> Patch:
                 board.guess(node, x, y)
             else:
                 board.context(token, x, y, Fate.EXPLORED)
-        board.outcome(on_stage.since(k, row), min(wide, len(row["entries"])) + 0.7, y)
+        board.outcome(on_stage.since(row), min(wide, len(row["entries"])) + 0.7, y)
     changed = _panel(step).get("changed", [])
     board.outcome(f"{count(len(changed), 'row')} changed", right + 0.7, 0)
     for y, (token, before, after, _) in enumerate(changed[:_ROWS], start=1):
@@ -84,7 +84,7 @@ def rows(run: RunState, k: int) -> Table:
     for row, above in on_stage.rows_read(step):
         below = on_stage.entry_nodes(step, row)
         guessed = [below[token] for token in row["entries"] if token in below]
-        cells = (text_of(run, row["token"]), texts_of(run, row["entries"]), on_stage.since(k, row))
+        cells = (text_of(run, row["token"]), texts_of(run, row["entries"]), on_stage.since(row))
         found.append(Row((*cells, fates_of(step, guessed), outcome_of(nodes.accepted(guessed))), above))
     for token, before, after, behind in _panel(step).get("changed", []):
         was = f"was {texts_of(run, before)}" if before else "new"
@@ -105,7 +105,7 @@ def _origin(run: RunState, step: Step) -> str:
 
 
 def _agreed(run: RunState, step: Step) -> str:
-    return "; ".join(on_stage.paid_off(run, step, short=True)[:1])
+    return "; ".join(on_stage.paid_off(run, step)[:1])
 
 
 def _learned(run: RunState, step: Step) -> str:

@@ -68,7 +68,7 @@ def test_in_the_end_rows_are_those_that_the_target_gave(name: str) -> None:
     known, turned = dict[int, list[int]](), 0
     for _, step, scene in steps(name):
         now = {token: list(after) for token, _, after, _ in step.panel["changed"]}
-        known |= {row["token"]: list(row["entries"]) for row in step.panel["rows"] if row["step"] < 0}
+        known |= {row["token"]: list(row["entries"]) for row in step.panel["rows"] if not row["ago"]}
         for token, before, _, _ in step.panel["changed"]:
             assert list(before) == known.get(token, []) or (token not in known and name != "golden")
         known |= now
@@ -109,11 +109,11 @@ def test_what_paid_off_was_passed_over_before() -> None:
         expected = 0
         for node in step.path[1:]:
             row, rank = rows[step.tokens[step.parents[node]]], int(step.sources[node].split(":")[1])
-            if row["step"] >= 0:  # else an earlier run gave it
-                given = run.steps[row["step"]]
+            if row["ago"]:  # else an earlier run gave it
+                given = run.steps[k - row["ago"]]
                 nodes = [i for i, token in enumerate(given.tokens) if token == row["token"]]
                 assert (row["behind"] == "accepted") == any(i in given.path for i in nodes)
-                assert row["entries"][0] in {given.choices[i] for i in nodes} and row["step"] < k
+                assert row["entries"][0] in {given.choices[i] for i in nodes}
             likelier += rank > 0
             rejected += rank == 0 and row["behind"] == "rejected"
             expected += rank > 0 or row["behind"] == "rejected"
@@ -129,13 +129,13 @@ def test_a_panel_of_another_making_is_drawn_as_far_as_it_can_be_read() -> None:
     trace = record("token_recycling")
     k = next(k for k, step in enumerate(trace.steps) if step.accepted)
     root = trace.steps[k].tokens[0]
-    row = {"token": root, "entries": [1] * 500, "step": -(10**9), "behind": "accepted"}
+    row = {"token": root, "entries": [1] * 500, "ago": -(10**9), "behind": "accepted"}
     for panel in (
         {},
         {
             "rows": [{"token": root}, {**row}, {**row, "entries": []}],
             "changed": [[root, [], [2, 2, 2], "rejected"]] * 600,
         },
-        {"rows": [{**row, "step": 10**9, "behind": "else"}], "changed": [[root]], "known": -1},
+        {"rows": [{**row, "ago": 10**9, "behind": "else"}], "changed": [[root]], "known": -1},
     ):
         assert Scene(RunState.of(changed(trace, k, panel=panel)), k).pieces("commit")

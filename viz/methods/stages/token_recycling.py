@@ -58,15 +58,15 @@ def entry_nodes(step: Step, row: RecycledRow) -> dict[int, int]:
     return found
 
 
-def since(k: int, row: RecycledRow) -> str:
+def since(row: RecycledRow) -> str:
     """When a row was given, and by what kind of node."""
-    if row["step"] < 0:
+    if not row["ago"]:
         return "earlier run"
     mark = ", rejected" if row["behind"] == "rejected" else ""
-    return f"{count(max(1, k - row['step']), 'step')} ago{mark}"
+    return f"{count(row['ago'], 'step')} ago{mark}"
 
 
-def paid_off(run: RunState, step: Step, *, short: bool = False) -> list[str]:
+def paid_off(run: RunState, step: Step) -> list[str]:
     """What is to be said of accepted tokens that the target had passed over, or had named behind a rejected guess."""
     rows, said = {row["token"]: row for row, _ in rows_read(step)}, list[str]()
     for node in step.path[1:]:
@@ -74,8 +74,8 @@ def paid_off(run: RunState, step: Step, *, short: bool = False) -> list[str]:
         if row is None or not rank:
             continue
         token, when = quote(run, [step.tokens[node]]), "in an earlier run"
-        if row["step"] >= 0:
-            when = f"{count(max(1, step.index - row['step']), 'step')} ago"
+        if row["ago"]:
+            when = f"{count(row['ago'], 'step')} ago"
         if rank[0] and row["entries"]:
             said.append(f"{token} paid off: {when} {quote(run, row['entries'][:1])} was likelier")
         elif row["behind"] == "rejected":
@@ -98,7 +98,7 @@ def frame(run: RunState, k: int) -> Patch:
     shown = _chosen(step)
     origins = dict[int, str]()
     for y, (row, above) in enumerate(shown):
-        origins |= _draw_row(scene, step, k, y, row, above, changed.get(row["token"]))
+        origins |= _draw_row(scene, step, y, row, above, changed.get(row["token"]))
     names = draw_guesses(scene, run, k, room, origin=lambda node: origins.get(node, ""))
     for node, name in names.items():
         if node and (step.parents[node] == 0 or node in step.path):
@@ -122,7 +122,7 @@ def _chosen(step: Step) -> list[tuple[RecycledRow, int]]:
 
 
 def _draw_row(
-    scene: Scene, step: Step, k: int, y: int, row: RecycledRow, above: int, changed: Changed | None
+    scene: Scene, step: Step, y: int, row: RecycledRow, above: int, changed: Changed | None
 ) -> dict[int, str]:
     """A row that guesses were read from, and what the step makes of it; returns the pieces of its guesses."""
     key, below, origins = row["token"], entry_nodes(step, row), dict[int, str]()
@@ -140,7 +140,7 @@ def _draw_row(
         if token not in row["entries"][:_ENTRIES]:
             scene.piece(f"m{key}.{token}", token, _entry(rank, y), Fate.EXPLORED, since="commit", origin=f"k{key}")
     word = Place(TABLE, _KEY + _ENTRIES + 0.1, y)
-    scene.word(since(k, row), word, since="verify", until="commit")  # before, lines go over that place
+    scene.word(since(row), word, since="verify", until="commit")  # before, lines go over that place
     scene.word(_given(changed) if changed else "", word, loud=True, since="commit")
     return origins
 
