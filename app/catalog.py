@@ -5,7 +5,7 @@ name = "smol"                          # the page and its addresses use this nam
 model = "org/model"                    # a hub id, a folder, a GGUF file, or "smollm2"
 revision = "0123...40 hex digits"      # of a hub id: if the weights changed, recorded runs would not match them
 draft = "org/small"                    # and draft_revision; optional, as all that follow
-medusa = "path"                        # also kangaroo and datastore
+medusa = "path"                        # also kangaroo, eagle and datastore: folders and files
 device = "cuda"                        # or several, "cuda:0,cuda:1"; and draft_device
 dtype = "bfloat16"
 """
@@ -34,7 +34,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._ -]{0,63}")
 _HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 _REVISION = re.compile(r"[0-9a-f]{40}")
 _LARGEST_FILE = 2**20
-_PARTS = ("medusa", "kangaroo", "datastore")
+_PARTS = ("medusa", "kangaroo", "eagle", "datastore")
 _SHIPPED = {*FOLDERS, smollm2.NAME, "toy"}  # names that the engine knows itself
 
 
@@ -49,6 +49,7 @@ class Entry:
     draft_revision: str | None = None
     medusa: str | None = None
     kangaroo: str | None = None
+    eagle: str | None = None
     datastore: str | None = None
     device: str | None = None
     draft_device: str | None = None
@@ -86,6 +87,7 @@ class Entry:
             draft=draft,
             medusa=self.medusa,
             kangaroo=self.kangaroo,
+            eagle=self.eagle,
             datastore=self.datastore,
             device=self.device,
             draft_device=self.draft_device,

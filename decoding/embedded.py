@@ -20,11 +20,17 @@ FOLDERS = {  # names that stand for folders everywhere
 DTYPE = "float32"  # unless another is named: equal texts are worth more than speed where people learn
 _STORE = _HOME / "datastore.safetensors"
 PARTS = {  # what methods need beside a model
-    TARGET: {"medusa": _HOME / "medusa", "kangaroo": _HOME / "kangaroo", "datastore": _STORE},
+    TARGET: {
+        "medusa": _HOME / "medusa",
+        "kangaroo": _HOME / "kangaroo",
+        "eagle": _HOME / "eagle",
+        "datastore": _STORE,
+    },
     MEDUSA_2: {"medusa": _HOME / "medusa-2", "datastore": _STORE},
     SMOLLM2: {
         "medusa": _REAL / "medusa",
         "kangaroo": _REAL / "kangaroo",
+        "eagle": _REAL / "eagle",
         "datastore": _REAL / "datastore.safetensors",
         "tables": _REAL / "tables.safetensors.gz",
     },

@@ -31,6 +31,7 @@ def load(
     draft: str | None = None,
     medusa: str | None = None,
     kangaroo: str | None = None,
+    eagle: str | None = None,
     datastore: str | None = None,
     device: str | None = None,
     draft_device: str | None = None,
@@ -41,14 +42,15 @@ def load(
     """An engine on "pocket", "pocket-medusa-2", "smollm2", a model folder, a GGUF file, a hub id or "toy".
 
     `draft` names a smaller model with the same tokenizer, `medusa` a folder of heads, `kangaroo` one of an adapter,
-    `datastore` a file to retrieve from; pocket and smollm2 bring all of them, the toy a drafter.
+    `eagle` one of an EAGLE-3 drafter or its hub id, `datastore` a file to retrieve from; pocket and smollm2 bring all
+    of them, the toy a drafter.
     The device is CUDA where there is one. "cuda" is the first CUDA device if the model fits into it, else all of them;
     "cuda:0,cuda:1" splits the layers over these. The drafter is on `draft_device`, by default the last of the model's.
     The dtype is float32 for the embedded family; for others it is bfloat16 where the device computes with it, else
     float32. "int8" rounds the weights to eight bits, of the drafter too, and computes in that default; "int8+float32"
     says in which dtype. Such a model writes a text of its own. Without `download` the hub is asked for nothing.
     """
-    named = {"medusa": medusa, "kangaroo": kangaroo, "datastore": datastore}
+    named = {"medusa": medusa, "kangaroo": kangaroo, "eagle": eagle, "datastore": datastore}
     _check_names({"model": name, "draft": draft, **named})
     if name == "toy":
         return _load_toy({"draft": draft, **named}, device or draft_device, dtype)
@@ -58,8 +60,11 @@ def load(
     if name in FOLDERS:
         dtype = dtype or DTYPE
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    from .parts.eagle_files import find_eagle
     from .parts.makers import makers
 
+    if eagle is not None:
+        named["eagle"] = str(find_eagle(eagle, progress or (lambda what, share: None), download=download))
     target, codec = _load_model(name, where, dtype, progress, download)
     parts = Parts(makers(name, target, codec, named))
     if draft is None:
@@ -73,7 +78,7 @@ def _check_names(names: Mapping[str, object]) -> None:
         if value is not None and (not isinstance(value, str) or not value.strip() or "\0" in value):
             if what in ("model", "draft"):
                 raise ModelError('name a model: "pocket", a model folder, or a hub id such as org/model')
-            raise ModelError(f"{what} must be the path of a folder or file")
+            raise ModelError(f"{what} must be the path of a folder or file{' or a hub id' if what == 'eagle' else ''}")
 
 
 def match(target: Model, codec: Codec, draft: Model, draft_codec: Codec) -> Model:

@@ -42,6 +42,7 @@ def add_model_flags(parser: argparse.ArgumentParser, model: str | None = TARGET)
     )
     group.add_argument("--medusa", metavar="FOLDER", help="heads that were trained for the model")
     group.add_argument("--kangaroo", metavar="FOLDER", help="an adapter that was trained for the model")
+    group.add_argument("--eagle", metavar="FOLDER_OR_ID", help="an EAGLE-3 drafter that was trained for the model")
     group.add_argument(
         "--datastore", metavar="PATH", help="a datastore to retrieve guesses from, built by `datastore build`"
     )
@@ -83,6 +84,7 @@ def load_engine(arguments: argparse.Namespace, model: str | None = None, *, down
             draft=named(arguments.draft),
             medusa=named(arguments.medusa),
             kangaroo=named(arguments.kangaroo),
+            eagle=named(arguments.eagle),
             datastore=named(arguments.datastore),
             device=arguments.device,
             draft_device=arguments.draft_device,

@@ -26,7 +26,7 @@ HELP = "put the papers' central tables and figures to the test, and write down w
 EXAMPLE = "python -m decoding paper-checks --only lookahead,medusa --out checks.md"
 DEFAULT_OUT = "docs/paper_checks.md"
 _REPORTED = (
-    *("model", "draft", "medusa", "kangaroo", "datastore", "device", "draft_device", "dtype", "threads"),
+    *("model", "draft", "medusa", "kangaroo", "eagle", "datastore", "device", "draft_device", "dtype", "threads"),
     *("only", "tasks", "limit", "max_new_tokens", "kangaroo_variants", "medusa_2"),
 )
 _MT_BENCH = {"writing", "roleplay", "reasoning", "math", "coding", "extraction", "stem", "humanities"}

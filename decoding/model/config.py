@@ -69,13 +69,14 @@ class Shape:
         """Names and shapes of the weights, in the order in which transformers stores them."""
         yield "model.embed_tokens.weight", (self.vocabulary, self.hidden)
         for index in range(self.layers):
-            for name, shape in self._layer():
+            for name, shape in self.layer_tensors():
                 yield f"model.layers.{index}.{name}", shape
         yield "model.norm.weight", (self.hidden,)
         if not tied:
             yield "lm_head.weight", (self.vocabulary, self.hidden)
 
-    def _layer(self) -> Iterator[tuple[str, tuple[int, ...]]]:
+    def layer_tensors(self) -> Iterator[tuple[str, tuple[int, ...]]]:
+        """Names and shapes of one layer's weights."""
         query, key, wide = self.heads * self.head_dim, self.kv_heads * self.head_dim, self.intermediate
         fused = self.family == "phi3"
         inner = {"qkv": query + 2 * key} if fused else {"q": query, "k": key, "v": key}

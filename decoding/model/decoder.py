@@ -111,7 +111,7 @@ class Decoder:
         heads, size = shape.heads, shape.head_dim
         stop = shape.layers if stop is None else stop
         if x.dim() == 1:
-            x = weights.embedding.index_select(0, x)
+            x = self.embed(x)
         if isinstance(step, NativeInputs):  # the same in compiled code
             assert self._native is not None
             return self._native.forward(x, step, start, stop)
@@ -127,6 +127,10 @@ class Decoder:
             gate, up = layer.gate_up(normal(x) * layer.mlp_norm).chunk(2, -1)
             x = x + layer.down(silu(gate).mul_(up))
         return x
+
+    def embed(self, ids: torch.Tensor) -> torch.Tensor:  # (T,) -> (T, H)
+        """The input embeddings of tokens."""
+        return self._weights.embedding.index_select(0, ids)
 
     def final(self, x: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, H)
         """The final norm."""

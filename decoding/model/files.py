@@ -147,9 +147,14 @@ class TensorFiles:
         except (OSError, SafetensorError):
             raise ModelError(f"{path.name} is damaged or cut short; fetch the model again") from None
 
-    def get(self, name: str) -> torch.Tensor:
-        """Read one tensor."""
+    def get_raw(self, name: str) -> torch.Tensor:
+        """Read one tensor of any dtype."""
         tensor: torch.Tensor = self._files[name].get_tensor(name)
+        return tensor
+
+    def get(self, name: str) -> torch.Tensor:
+        """Read one tensor of a model's weights."""
+        tensor = self.get_raw(name)
         if tensor.dtype not in (torch.float32, torch.bfloat16, torch.float16, torch.float64):
             raise ModelError(f"the weight {name} is stored as {tensor.dtype}; quantised weights cannot be run")
         return tensor

@@ -47,7 +47,7 @@ class StepStruct(ctypes.Structure):
         *((name, ctypes.c_int32) for name in ("slots", "length", "threads")),
         ("eps", ctypes.c_float),
         ("width", ctypes.c_int32),
-        *((name, ctypes.c_void_p) for name in ("depths", "paths", "cos", "sin", "cache")),
+        *((name, ctypes.c_void_p) for name in ("depths", "paths", "cos", "sin", "cache", "beside")),
     ]
 
 
@@ -65,8 +65,11 @@ class NativeInputs:
         shape: Shape,
         ahead: int = 0,
     ) -> None:
-        """`ahead` rows of a chain stand between the stored tokens and this tree."""
-        below, paths = _paths(parents)
+        """`ahead` rows of a chain stand between the stored tokens and this tree.
+
+        Fewer tokens than parents are those of the tree's last rows: the others have been read before.
+        """
+        below, paths = (each[len(parents) - len(tokens) :] for each in _paths(parents))
         self._fill(tokens, below, paths, cache.length + ahead, cache, tables, shape)
 
     @classmethod
@@ -126,15 +129,25 @@ def _paths(parents: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
 class NativeLayers:
     """The layers of one model."""
 
-    def __init__(self, shape: Shape, layers: Sequence[Layer], norm: torch.Tensor) -> None:  # (H,), the final one
+    def __init__(self, shape: Shape, layers: Sequence[Layer], norm: torch.Tensor, *, normed: bool = False) -> None:
+        """`norm` (H,) is the final one; with `normed`, what enters a layer has been normed already."""
         self._layers, self._last, self._shape = layers, norm.contiguous(), shape
         self._forward, self._norm = function("forward", norm.dtype), function("norm", norm.dtype)
         self._structs = (LayerStruct * shape.layers)(*map(_struct, layers, shape.windows, range(shape.layers)))
+        if normed:
+            for struct in self._structs:
+                struct.attention_norm = None
 
-    def forward(self, x: torch.Tensor, step: NativeInputs, start: int, stop: int) -> torch.Tensor:  # (T, H) -> (T, H)
-        """Run the layers from `start` to `stop`. Keys and values go into the step's cache."""
+    def forward(
+        self, x: torch.Tensor, step: NativeInputs, start: int, stop: int, beside: torch.Tensor | None = None
+    ) -> torch.Tensor:  # (T, H) -> (T, H)
+        """Run the layers from `start` to `stop`. Keys and values go into the step's cache.
+
+        Attention reads `beside`, (T, H), in front of its normed input, where its weights are made for both.
+        """
         if start == stop:
             return x
+        step.struct.beside = None if beside is None else beside.data_ptr()
         x = x.clone(memory_format=torch.contiguous_format)
         part = ctypes.byref(self._structs, start * ctypes.sizeof(LayerStruct))
         if self._forward(ctypes.byref(step.struct), part, stop - start, x.data_ptr()):

@@ -66,6 +66,11 @@ class SplitDecoder:
         """A session for texts of up to `capacity` tokens."""
         return SplitSession(self, capacity, largest_step)
 
+    def embed(self, ids: torch.Tensor) -> torch.Tensor:  # (T,) -> (T, H)
+        """The input embeddings of tokens, on the last device."""
+        first = self.sections[0]
+        return first.embed(ids.to(first.device)).to(self.device)
+
     def head(self, x: torch.Tensor) -> torch.Tensor:  # (R, H) after the final norm -> (R, V)
         """The logits."""
         return self.sections[-1].head(x)

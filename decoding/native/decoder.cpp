@@ -25,7 +25,7 @@ struct Product {  // outputs in blocks: the first inputs of all of them, then th
   int32_t outputs, inputs;
 };
 struct Layer {
-  const void *attention_norm, *qk_norm, *mlp_norm;  // qk_norm may be null
+  const void *attention_norm, *qk_norm, *mlp_norm;  // the first null: the input is normed already; the second: no such norm
   Product qkv, out, gate_up, down;
   int32_t window;  // tokens that a row sees, itself included; 0 for all
   int32_t number;  // of the layer in the model
@@ -37,6 +37,7 @@ struct Step {
   const int32_t *depths, *paths;  // (rows), and (rows, width): the rows from the root to each row
   const void *cos, *sin;  // (rows, head_dim)
   void* cache;            // (layers, 2, slots, kv_heads, head_dim): keys, then values
+  const void* beside;     // (rows, hidden) that attention reads in front of the normed input, or null
 };
 
 // ---- products ----
@@ -371,16 +372,22 @@ template <class T> struct Forward {
   const int each = std::min(48, (queries + wanted - 1) / wanted);
 
   void allocate(int inner) {
-    own.normed.resize((size_t)rows * hidden);
+    own.normed.resize((size_t)rows * hidden * 2);
     own.qkv.resize((size_t)rows * width);
     own.attended.resize((size_t)rows * step.heads * step.head_dim);
     own.inner.resize((size_t)rows * 2 * inner);
     own.scores.resize(step.threads * Attention<T>{step, {}, nullptr, nullptr}.memory_for(each));
   }
 
-  void norm_rows(const void* weight) {
+  // What a product reads: the normed rows, behind what stands beside them.
+  void norm_rows(const void* weight, const T* beside = nullptr) {
+    const size_t row_width = (size_t)hidden * (beside ? 2 : 1);
     team.share(rows, [&](int r) {
-      norm(x + (size_t)r * hidden, (const T*)weight, own.normed.data() + (size_t)r * hidden, hidden, step.eps);
+      const T* row = x + (size_t)r * hidden;
+      T* place = own.normed.data() + r * row_width;
+      if (beside) place = std::copy_n(beside + (size_t)r * hidden, hidden, place);
+      if (weight) norm(row, (const T*)weight, place, hidden, step.eps);
+      else std::copy_n(row, hidden, place);
     });
   }
 
@@ -393,8 +400,8 @@ template <class T> struct Forward {
   }
 
   void attend(const Layer& layer, int member) {
-    norm_rows(layer.attention_norm);
-    shared_product(team, own.normed.data(), hidden, rows, layer.qkv, [&](int row, int output, Vector sum) {
+    norm_rows(layer.attention_norm, (const T*)step.beside);
+    shared_product(team, own.normed.data(), layer.qkv.inputs, rows, layer.qkv, [&](int row, int output, Vector sum) {
       if (output < width) store(own.qkv.data() + (size_t)row * width + output, with_bias<T>(sum, layer.qkv, output));
     });
     team.share(rows, [&](int r) { rotate_and_write(step, layer, own.qkv.data() + (size_t)r * width, r); });

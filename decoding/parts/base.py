@@ -16,6 +16,7 @@ _ADVICE = {
     "draft_model": "a drafter: load the engine with draft= (--draft), a model with the same tokenizer",
     "medusa": "Medusa heads: load the engine with medusa= (--medusa), a folder of heads trained for this model",
     "kangaroo": "an adapter: load the engine with kangaroo= (--kangaroo), a folder trained for this model",
+    "eagle": "an EAGLE-3 drafter: load the engine with eagle= (--eagle), a folder or hub id trained for this model",
     "datastore": "a datastore: load the engine with datastore= (--datastore), a file made by `datastore build`",
     "tables": "n-gram tables: load the engine with load(), which can build them for a network",
 }

@@ -71,6 +71,12 @@ def _adapter(path: str, target: AnyDecoder, codec: Codec) -> Part:
     return load_adapter(path, target)
 
 
+def _eagle(path: str, target: AnyDecoder, codec: Codec) -> Part:
+    from .eagle_files import load_eagle
+
+    return load_eagle(path, target)
+
+
 def _store(path: str, target: AnyDecoder, codec: Codec) -> Part:
     from .datastore import fingerprint, load_store
 
@@ -80,6 +86,7 @@ def _store(path: str, target: AnyDecoder, codec: Codec) -> Part:
 _READERS: Mapping[str, Reader] = {
     "medusa": _heads,
     "kangaroo": _adapter,
+    "eagle": _eagle,
     "datastore": _store,
     "tables": _shipped_tables,
 }

@@ -77,9 +77,7 @@ def test_rows_that_do_not_fit_are_refused_before_anything_is_written() -> None:
         one.enter((1,) * 3, 1, ahead=14)
 
 
-@pytest.mark.parametrize(
-    "dtype", [torch.float32, torch.float64]
-)  # compiled layers, where there is a compiler, and torch
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])  # in compiled code, where it is there, and in torch
 @pytest.mark.parametrize("sections", [1, 2])
 @pytest.mark.parametrize("taps", [(0, 2), (1, 2, 3), (3,)])
 def test_several_layers_are_tapped_at_once(dtype: torch.dtype, taps: tuple[int, ...], sections: int) -> None:

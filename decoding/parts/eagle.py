@@ -1,0 +1,268 @@
+"""EAGLE-3's drafter: one layer that reads the target's features and writes on by its own.
+
+Row i of a text stands for token i + 1 and for what the target made of token i: the states of the tapped layers, put
+together by `fuse`, are its feature. The layer's output is the feature of the next row where the target has not read
+that far, and behind a norm and an output layer of few tokens it says what follows. The arithmetic stands here once:
+`Block` runs it over whole rows, with gradients, for training; a session runs it along a text and over trees, in
+compiled code where there is any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import torch
+from torch.nn.functional import silu
+
+from ..model.cache import Cache
+from ..model.kernels import by_torch, choose
+from ..model.linear import Linear, linear
+from ..model.native_layers import NativeInputs, NativeLayers, suits
+from ..model.norm import norm
+from ..model.rope import Tables
+from ..model.split import AnyDecoder
+from ..model.upload import upload
+from ..model.weights import read_layer
+from ..tree import closure, depths
+from .draft_vocabulary import DraftVocabulary
+from .eagle_config import EagleConfig
+
+Weights = Mapping[str, torch.Tensor]
+Attend = Callable[[torch.Tensor], torch.Tensor]  # (..., T, (heads + 2 kv_heads) * D) -> (..., T, heads * D)
+
+_AT = "layers.0."
+_PRODUCTS = {
+    "qkv": ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+    "out": ("self_attn.o_proj",),
+    "gate_up": ("mlp.gate_proj", "mlp.up_proj"),
+    "down": ("mlp.down_proj",),
+}
+
+
+class Block:
+    """The arithmetic, for rows of any number of leading dimensions; `product` makes of weight and bias a product."""
+
+    def __init__(
+        self, config: EagleConfig, weights: Weights, product: Callable[[torch.Tensor, torch.Tensor | None], Linear]
+    ) -> None:
+        self._config, self._weights = config, weights
+        self._products = {
+            name: product(torch.cat(_each(weights, stems, "weight")), _joined(_each(weights, stems, "bias")))
+            for name, stems in _PRODUCTS.items()
+        }
+        self._products["fc"] = product(weights["fc.weight"], None)
+
+    def fuse(self, states: torch.Tensor) -> torch.Tensor:  # (..., taps * H of the target) -> (..., H)
+        """The feature that tapped states make."""
+        if self._config.norm_before_fc:
+            states = self._norm(states, "input_norm")
+        if self._config.fc_norm:
+            parts = torch.split(states, self._config.target_hidden, -1)
+            states = torch.cat([self._norm(part, f"fc_norm.{tap}") for tap, part in enumerate(parts)], -1)
+        return self._products["fc"](states)
+
+    def forward(self, embedded: torch.Tensor, feature: torch.Tensor, attend: Attend) -> torch.Tensor:
+        """The layer's output over rows, (..., T, H) as its inputs."""
+        products = self._products
+        beside, normed = self._norm(embedded, f"{_AT}input_layernorm"), self._norm(feature, f"{_AT}hidden_norm")
+        x = normed if self._config.norm_before_residual else feature
+        x = x + products["out"](attend(products["qkv"](torch.cat((beside, normed), -1))))
+        gate, up = products["gate_up"](self._norm(x, f"{_AT}post_attention_layernorm")).chunk(2, -1)
+        return x + products["down"](silu(gate) * up)
+
+    def leave(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:  # (..., H)
+        """Of the layer's output, what goes into the output layer, and the next feature."""
+        normed = self._norm(x, "norm")
+        return normed, normed if self._config.norm_output else x
+
+    def split(self, qkv: torch.Tensor, turn: Tables) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Queries, keys and values (..., T, heads, D) of rows, normed where the layer does that, and rotated."""
+        shape, (cos, sin) = self._config.shape, turn
+        heads = qkv.view(*qkv.shape[:-1], -1, shape.head_dim)
+        query, key, value = heads.tensor_split((shape.heads, shape.heads + shape.kv_heads), -2)
+        if shape.qk_norm:
+            query, key = self._norm(query, f"{_AT}self_attn.q_norm"), self._norm(key, f"{_AT}self_attn.k_norm")
+        half = shape.head_dim // 2
+        query, key = ((x * cos + x.roll(half, -1) * sin).to(value.dtype) for x in (query, key))
+        return query, key, value
+
+    def _norm(self, x: torch.Tensor, name: str) -> torch.Tensor:
+        wide = x if x.dtype == torch.float64 else x.float()
+        scale = torch.rsqrt(wide.square().mean(-1, keepdim=True) + self._config.shape.eps)
+        return (wide * scale).to(x.dtype) * self._weights[f"{name}.weight"]
+
+
+def _each(weights: Weights, stems: Sequence[str], kind: str) -> list[torch.Tensor]:
+    return [weights[name] for stem in stems if (name := f"{_AT}{stem}.{kind}") in weights]
+
+
+def _joined(parts: Sequence[torch.Tensor]) -> torch.Tensor | None:
+    return torch.cat([*parts]) if parts else None
+
+
+class Eagle:
+    """A drafter at work beside its target."""
+
+    def __init__(
+        self, config: EagleConfig, taps: tuple[int, ...], weights: Weights, model: AnyDecoder, about: str = "in memory"
+    ) -> None:
+        """`weights` may hold ids of the draft vocabulary, `ids`; without an embedding or output layer of its own, the
+        target's serve.
+        """
+        self.config, self.layers, self.about = config, taps, about
+        self.device, self.dtype = model.device, model.dtype
+        ids = weights.get("ids")
+        self.vocabulary = None if ids is None else DraftVocabulary(ids.long().to(self.device), model.shape.vocabulary)
+        with torch.inference_mode():
+            own = {
+                name: weight.detach().to(self.device, self.dtype, copy=True)
+                for name, weight in weights.items()
+                if name != "ids"
+            }
+            embedding, output = own.pop("embed_tokens.weight", None), own.pop("lm_head.weight", None)
+            self._embed = model.embed if embedding is None else lambda ids: embedding.index_select(0, ids)
+            if output is not None:
+                self._head = linear(output, None)
+            else:
+                self._head = model.head if self.vocabulary is None else self.vocabulary.head(model)
+            self.block = Block(config, own, linear)
+            self.native = _native(config, own)
+        self._scales = [own[f"{_AT}{name}.weight"] for name in ("input_layernorm", "hidden_norm")]
+        self._norm = norm(config.shape.eps, self.device, self.dtype)
+        cuda = self.device.type == "cuda"
+        self.kernel = choose(self.device, self.dtype, config.shape.head_dim, ()).attend if cuda else by_torch
+        self.rope = config.rope(self.device, self.dtype)
+
+    def open(self, capacity: int, largest_step: int) -> EagleSession:
+        """A session for texts of up to `capacity` tokens, and for trees of up to `largest_step` behind them."""
+        return EagleSession(self, capacity, largest_step)
+
+    def normed(self, ids: torch.Tensor, feature: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """For compiled code: what its attention reads in front of the residual, and the residual, (T, H) each."""
+        beside = self._norm(self._embed(ids)) * self._scales[0]
+        return beside, self._norm(feature) * self._scales[1] if self.config.norm_before_residual else feature
+
+    def embed(self, ids: torch.Tensor) -> torch.Tensor:  # (T,) -> (T, H)
+        """The embeddings of tokens."""
+        return self._embed(ids)
+
+    def logits(self, rows: torch.Tensor) -> torch.Tensor:  # (R, H) of a session's answers -> (R, draft vocabulary)
+        """What follows each row, over the tokens that may be drafted."""
+        return self._head(rows)
+
+
+class EagleSession:
+    """One text under a drafter: the keys and values of `length` rows, and of a tree of guesses behind them."""
+
+    def __init__(self, eagle: Eagle, capacity: int, largest_step: int) -> None:
+        shape = eagle.config.shape
+        self.largest_step = largest_step
+        self._eagle = eagle
+        sizes = (1, shape.kv_heads, shape.head_dim, capacity, largest_step)
+        self._cache = Cache(*sizes, eagle.config.window or None, eagle.device, eagle.dtype)
+        # A row's place is that of its token, one behind the place of its feature.
+        self._tables = Tables(*(table[1:] for table in eagle.rope.tables(1, capacity + largest_step + 1)))
+        self._parents: list[int] = []  # of the tree's rows so far
+
+    @property
+    def length(self) -> int:
+        """Rows of the text read."""
+        return self._cache.length
+
+    @torch.inference_mode()
+    def read(self, tokens: Sequence[int], states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Read the text on: each next token, and the tapped states (n, taps * H) of the one in front of it.
+
+        Of every row, what `logits` takes, and the feature of a guess behind it.
+        """
+        self.forget()
+        found = self._run(tokens, self._eagle.block.fuse(states), range(-1, len(tokens) - 1))
+        self._cache.commit(range(len(tokens)))
+        self.forget()
+        return found
+
+    @torch.inference_mode()
+    def grow(
+        self, tokens: Sequence[int], features: torch.Tensor, parents: Sequence[int]
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Read more rows of a tree behind the text; a parent is an earlier row of the tree, or -1 for the text."""
+        return self._run(tokens, features, parents)
+
+    def forget(self) -> None:
+        """Forget the tree."""
+        self._parents = []
+
+    def rewind(self, length: int) -> None:
+        """Forget what stands behind `length`: at most `largest_step` rows, or all of them."""
+        self.forget()
+        if length:
+            self._cache.rewind(length)
+        else:
+            self._cache.reset()
+
+    def features(self, states: torch.Tensor) -> torch.Tensor:  # (n, taps * H) -> (n, H)
+        """The features that tapped states make."""
+        return self._eagle.block.fuse(states)
+
+    def logits(self, rows: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, draft vocabulary)
+        """What follows each row, over the tokens that may be drafted."""
+        return self._eagle.logits(rows)
+
+    def _run(
+        self, tokens: Sequence[int], feature: torch.Tensor, parents: Sequence[int]
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        eagle, cache = self._eagle, self._cache
+        self._parents.extend(parents)
+        cache.check(len(self._parents))
+        tree = tuple(self._parents)
+        if eagle.native is not None:
+            step = NativeInputs(tokens, tree, cache, self._tables, eagle.config.shape)
+            beside, x = eagle.normed(step.ids, feature)
+            x = eagle.native.forward(x, step, 0, 1, beside)
+            final = eagle.native.final(x)
+            return final, final if eagle.config.norm_output else x
+        ids, places = upload(torch.tensor([[*tokens], depths(tree)[-len(tokens) :]]), eagle.device).unbind(0)
+        places = places + cache.length
+        turn = Tables(*(table.index_select(0, places) for table in self._tables))
+        x = eagle.block.forward(eagle.embed(ids), feature, lambda qkv: self._attend(qkv, turn, places, tree))
+        return eagle.block.leave(x)
+
+    def _attend(self, qkv: torch.Tensor, turn: Tables, places: torch.Tensor, tree: tuple[int, ...]) -> torch.Tensor:
+        """Store the rows' keys and values, and attend to all that they see: the text, and their own way."""
+        cache, window = self._cache, self._eagle.config.window
+        query, key, value = self._eagle.block.split(qkv, turn)
+        rows, stop = len(query), cache.length + len(tree)
+        cache.data[0][:, cache.places(stop - rows, stop)] = torch.stack((key, value))  # (2, slots, kv_heads, D)
+        start = max(0, cache.length - window + 1) if window else 0
+        keys, values = cache.data[0][:, cache.places(start, stop)]  # (P, kv_heads, D) each
+        way = upload(torch.from_numpy(closure(tree)[-rows:].copy()), query.device)
+        before = torch.arange(start, cache.length, device=query.device)
+        seen = torch.cat((way.new_ones(rows, len(before)), way), 1)
+        if window:
+            depth = upload(torch.tensor(depths(tree)), query.device) + cache.length
+            seen &= torch.cat((before, depth)) > places[:, None] - window
+        return attend(query[None], keys[None], values[None], seen[None], self._eagle.kernel)[0]
+
+
+def attend(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, seen: torch.Tensor, kernel: Callable[..., torch.Tensor]
+) -> torch.Tensor:  # (B, T, heads, D), (B, P, kv_heads, D) twice, (B, T, P) -> (B, T, heads * D)
+    """Attention; the query heads that share a key/value head go in as further queries of that head."""
+    (batch, rows, heads, size), (_, places, kv_heads, _) = query.shape, key.shape
+    packed = query.reshape(batch, rows, kv_heads, -1, size).transpose(1, 2).flatten(2, 3)  # (B, kv_heads, T * R, D)
+    mask = seen.repeat_interleave(heads // kv_heads, -2).view(-1, 1, packed.shape[2], places)
+    mixed = kernel(packed, key.transpose(1, 2), value.transpose(1, 2), mask)
+    return mixed.reshape(batch, kv_heads, rows, -1, size).transpose(1, 2).flatten(2)
+
+
+def _native(config: EagleConfig, weights: Weights) -> NativeLayers | None:
+    """The layer and its final norm in compiled code; None where it cannot be run so."""
+
+    def get(name: str) -> torch.Tensor:
+        # What the compiled layer norms is the feature; the embedding is normed beside it.
+        return weights[_AT + ("hidden_norm.weight" if name == "input_layernorm.weight" else name)]
+
+    layer = read_layer(config.shape, get, "")
+    if not suits(config.shape, (layer,)):
+        return None
+    return NativeLayers(config.shape, (layer,), weights["norm.weight"], normed=config.norm_before_residual)

@@ -1,0 +1,182 @@
+"""What an EAGLE-3 drafter is: its configuration, read from the folders in which such drafters are published.
+
+There are two forms of config.json. The format of the library speculators has `speculators_model_type` "eagle3" and the
+sizes of the layer below `transformer_layer_config`. The form that EAGLE's authors and SpecForge write is flat, with the
+architecture LlamaForCausalLMEagle3; it numbers the tapped layers by the layer that a state leaves, one fewer than ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from ..errors import ModelError
+from ..model.config import Shape, read_shape
+from ..model.rope import Rope
+from ..params import shown
+from ..types import JSON
+
+LAYERS = ("llama", "qwen3")  # kinds of layers that a drafter may have
+FLAGS = ("norm_before_residual", "norm_before_fc", "fc_norm", "norm_output")
+_MOST = 2**24  # of any size in a configuration
+# Other drafters, by words in their configurations: what each does, which cannot be run here yet.
+_OTHERS = {
+    "peagle": "a P-EAGLE drafter, which guesses all tokens of a step at once behind mask tokens",
+    "dflash": "a DFlash drafter, which fills a block of mask tokens at once",
+    "dspark": "a DSpark drafter, which fills a block of mask tokens and chains its guesses",
+    "xpress": "an Xpress drafter, which fills a block of mask tokens at once",
+    "mtp": "a drafter of multi-token prediction, which is a layer of the model that it came with",
+    "nextn": "a drafter of multi-token prediction, which is a layer of the model that it came with",
+    "medusa": "Medusa heads: name them with medusa= (--medusa)",
+    "eagle": "a drafter of EAGLE or EAGLE-2, which reads one layer of the target",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EagleConfig:
+    """Sizes and switches of a drafter, and the model that it was trained for."""
+
+    shape: Shape  # of its one layer; the vocabulary is the target's
+    layer: Mapping[str, JSON]  # the same in transformers' names
+    draft_vocabulary: int
+    target_hidden: int
+    taps: tuple[int, ...] | None  # the layers whose inputs it reads; None leaves them to `usual_taps`
+    norm_before_residual: bool = False  # the layer's residual is the normed feature
+    norm_before_fc: bool = False  # one norm over all tapped states
+    fc_norm: bool = False  # a norm for each of them
+    norm_output: bool = False  # the next feature is the layer's output behind the final norm
+    verifier: str = ""  # the model's name
+
+    @property
+    def window(self) -> int:
+        """Tokens that the layer sees, itself included; 0: all."""
+        return self.shape.windows[0] or 0
+
+    def tensors(self, taps: int) -> dict[str, tuple[int, ...]]:
+        """Names and shapes of the weights that must be there, with so many tapped layers."""
+        shape, states = self.shape, taps * self.target_hidden
+        found: dict[str, tuple[int, ...]] = {"fc.weight": (shape.hidden, states)}
+        if self.norm_before_fc:
+            found["input_norm.weight"] = (states,)
+        if self.fc_norm:
+            found |= {f"fc_norm.{tap}.weight": (self.target_hidden,) for tap in range(taps)}
+        for name, size in shape.layer_tensors():
+            inputs = name in {f"self_attn.{kind}_proj.weight" for kind in "qkv"}
+            found[f"layers.0.{name}"] = (size[0], 2 * size[1]) if inputs else size
+        return found | {"layers.0.hidden_norm.weight": (shape.hidden,), "norm.weight": (shape.hidden,)}
+
+    def rope(self, device: torch.device, dtype: torch.dtype) -> Rope:
+        """The rotary embedding of the layer."""
+        return Rope(_transformers_config(self.layer), self.shape, device, dtype)
+
+
+def usual_taps(layers: int) -> tuple[int, ...]:
+    """A low, a middle and a high layer: those that other programs take where a configuration names none."""
+    taps = (2, layers // 2, layers - 3)
+    return taps if taps[0] < taps[1] < taps[2] else tuple(sorted({1, max(1, layers // 2), max(1, layers - 1)}))
+
+
+def read_config(raw: Mapping[str, JSON]) -> EagleConfig:
+    """The configuration in config.json, in either form; ModelError says what it is if it is no EAGLE-3 drafter's."""
+    _check_kind(raw)
+    published = "speculators_model_type" in raw
+    layer = raw.get("transformer_layer_config") if published else raw
+    if not isinstance(layer, dict):
+        raise ModelError("the drafter's config.json has no transformer_layer_config: fetch it again")
+    family = layer.get("model_type", "qwen3" if published else "llama")
+    if family not in LAYERS:
+        raise ModelError(f"drafters with a layer of type {shown(family)} cannot be run; supported are llama and qwen3")
+    if layer.get("num_hidden_layers", 1) != 1:
+        raise ModelError(f"drafters of {shown(layer['num_hidden_layers'])} layers cannot be run: name one of one layer")
+    layer = {**layer, "model_type": family, "num_hidden_layers": 1}
+    shape = _shape(layer)
+    flags = {name: _flag(raw, name) for name in FLAGS}
+    if flags["norm_before_fc"] and flags["fc_norm"]:
+        raise ModelError("norm_before_fc and fc_norm exclude each other: the drafter's config.json has both")
+    draft, hidden = raw.get("draft_vocab_size"), raw.get("target_hidden_size")
+    return EagleConfig(
+        shape,
+        layer,
+        shape.vocabulary if draft is None else _size("draft_vocab_size", draft),
+        shape.hidden if hidden is None else _size("target_hidden_size", hidden),
+        _taps(raw),
+        **flags,
+        verifier=_verifier(raw),
+    )
+
+
+def _check_kind(raw: Mapping[str, JSON]) -> None:
+    named = raw.get("speculators_model_type")
+    architectures = raw.get("architectures")
+    words = " ".join(map(str, architectures)) if isinstance(architectures, list) else ""
+    if named == "eagle3" or (named is None and "eagle3" in words.lower() and "peagle" not in words.lower()):
+        return
+    if named is None and "num_nextn_predict_layers" in raw:
+        words += " mtp"
+    kind = str(named or words).lower().replace("-", "").replace("_", "")
+    for word, what in _OTHERS.items():
+        if word in kind:
+            advice = "" if word == "medusa" else "; only EAGLE-3 drafters can be run so far"
+            raise ModelError(f"this is {what}{advice}")
+    raise ModelError(f"this is no drafter, but {shown(kind or 'something else')}: name a folder of an EAGLE-3 drafter")
+
+
+def _shape(layer: Mapping[str, JSON]) -> Shape:
+    for name in ("hidden_size", "intermediate_size", "vocab_size", "num_attention_heads", "num_key_value_heads"):
+        _size(name, layer.get(name))
+    shape = read_shape(_transformers_config(layer))
+    window = layer.get("sliding_window")
+    sliding = layer.get("layer_types") == ["sliding_attention"]
+    return replace(shape, windows=(_size("sliding_window", window) if sliding else None,))
+
+
+def _transformers_config(layer: Mapping[str, JSON]) -> Any:
+    from transformers import AutoConfig
+
+    try:
+        return AutoConfig.for_model(**dict(layer))
+    except Exception as error:  # validation in transformers raises errors of many kinds
+        reason = " ".join(str(error).split())[:200]
+        raise ModelError(f"the drafter's config.json cannot be used: {reason}") from None
+
+
+def _size(name: str, value: object) -> int:
+    if type(value) is not int or not 1 <= value <= _MOST:
+        raise ModelError(
+            f"{name} in the drafter's config.json must be a whole number from 1 to {_MOST}, not {shown(value)}"
+        )
+    return value
+
+
+def _flag(raw: Mapping[str, JSON], name: str) -> bool:
+    value = raw.get(name)
+    if value is not None and type(value) is not bool:
+        raise ModelError(f"{name} in the drafter's config.json must be true or false, not {shown(value)}")
+    return bool(value)
+
+
+def _taps(raw: Mapping[str, JSON]) -> tuple[int, ...] | None:
+    """The tapped layers by the number of layers in front of each."""
+    name, nested = "eagle_aux_hidden_state_layer_ids", raw.get("eagle_config")
+    ids, shift = raw.get(name), 0
+    if ids is None and isinstance(nested, dict):
+        ids, shift = nested.get(name), 1
+    if ids is None:
+        return None
+    if not isinstance(ids, list) or not 0 < len(ids) <= 64 or not all(type(each) is int for each in ids):
+        raise ModelError(f"{name} in the drafter's config.json must be a list of layers, not {shown(ids)}")
+    taps = tuple(each + shift for each in ids)
+    if taps[0] < 0 or any(one >= other for one, other in zip(taps, taps[1:], strict=False)):
+        raise ModelError(f"{name} in the drafter's config.json must be layers in rising order, not {shown(ids)}")
+    return taps
+
+
+def _verifier(raw: Mapping[str, JSON]) -> str:
+    """The name of the model that the drafter was trained for, as far as it is given."""
+    settings = raw.get("speculators_config")
+    verifier = settings.get("verifier") if isinstance(settings, dict) else None
+    name = verifier.get("name_or_path") if isinstance(verifier, dict) else None
+    return name if isinstance(name, str) else ""

@@ -1,0 +1,228 @@
+"""Folders of EAGLE-3 drafters: found, checked against the model before any weight is read, and written.
+
+Only safetensors are read: pickled weights can run code. What is written is the format of the library speculators.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import torch
+
+from .. import smollm2
+from ..errors import ModelError, ModelMissingError
+from ..hub import fetch, fetched
+from ..model.files import TensorFiles, read_json
+from ..model.session import ProgressCallback
+from ..model.split import AnyDecoder
+from ..params import shown
+from ..types import JSON
+from .eagle import Eagle, Weights
+from .eagle_config import FLAGS, EagleConfig, read_config, usual_taps
+
+FORMAT = "0.9.0"  # of the library whose format is written
+_OPTIONAL = ("lm_head.weight", "embed_tokens.weight", "d2t", "t2d")
+_LAYER = {"midlayer.": "layers.0."}  # of the authors' form, and in ours
+_PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
+
+
+def find_eagle(name: str, progress: ProgressCallback, *, download: bool = True) -> Path:
+    """The folder itself, or the one that the hub's drafter of that id is put into."""
+    place = Path(name)
+    try:
+        if place.is_dir():
+            return place
+        exists = place.exists()
+    except OSError:  # a name too long for the file system
+        exists = True
+    if exists or not re.fullmatch(r"[\w.-]+/[\w.-]+", name):
+        raise ModelError(
+            f"{name[:200]!r} is no folder: name one of an EAGLE-3 drafter, or a hub id such as org/drafter"
+        )
+    if download:
+        return fetch(name, progress)
+    if (found := fetched(name)) is None:
+        raise ModelMissingError(f"the drafter {name[:200]!r} is not on this machine: name a folder")
+    return found
+
+
+def load_eagle(folder: str, model: AnyDecoder) -> Eagle:
+    """Read a drafter that was made for this model; ModelError where it was not, or is damaged."""
+    place = Path(folder)
+    if not (place / "config.json").is_file():
+        raise ModelError(f"{folder[:200]!r} is no drafter's folder: it has no config.json")
+    if not list(place.glob("*.safetensors")) and (pickles := [p for kind in _PICKLES for p in place.glob(kind)]):
+        raise ModelError(
+            f"{folder[:200]!r} holds pickled weights only ({pickles[0].name[:80]}), and those can run code: load them "
+            "where you trust them, and save them with safetensors.torch.save_file as model.safetensors"
+        )
+    raw = read_json(place / "config.json")
+    config = read_config(raw)
+    taps = usual_taps(model.shape.layers) if config.taps is None else config.taps
+    _check_target(config, taps, model)
+    with TensorFiles(place) as files:
+        names = _names(files.shapes)
+        _check_tensors(config, taps, {name: files.shapes[stored] for name, stored in names.items()}, model)
+        weights = {name: files.get(stored) for name, stored in names.items() if name not in ("d2t", "t2d")}
+        mapping: dict[str, torch.Tensor] = {
+            each: files.get_raw(names[each]) for each in ("d2t", "t2d") if each in names
+        }
+    if broken := [name for name, weight in weights.items() if not weight.isfinite().all()]:
+        raise ModelError(f"the drafter's {broken[0]} holds what is no number: train it anew or fetch it again")
+    if (ids := _ids(config, mapping)) is not None:
+        weights["ids"] = ids
+    return Eagle(config, taps, weights, model, f"{place.resolve().name} {_digest(raw, weights)[:12]}")
+
+
+def save_eagle(folder: Path, config: EagleConfig, weights: Weights, ids: torch.Tensor | None, steps: int) -> None:
+    """Write a drafter; `steps` are the guesses, one behind the other, that it was trained to write."""
+    from safetensors.torch import save_file
+
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors = {name: weight.detach().to("cpu", copy=True).contiguous() for name, weight in weights.items()}
+    if ids is not None:
+        known = torch.zeros(config.shape.vocabulary, dtype=torch.bool)
+        known[ids] = True
+        tensors |= {"d2t": ids.long() - torch.arange(len(ids)), "t2d": known}
+    text = json.dumps(_config_json(config, steps), indent=2) + "\n"
+    save_file(tensors, folder / "model.safetensors.new", {"format": "pt"})
+    (folder / "config.json.new").write_text(text, encoding="utf-8")
+    for name in ("model.safetensors", "config.json"):  # a kill before leaves the older drafter as it is
+        (folder / f"{name}.new").replace(folder / name)
+
+
+def _config_json(config: EagleConfig, steps: int) -> dict[str, JSON]:
+    proposal = {
+        "proposal_type": "greedy",
+        "speculative_tokens": steps,
+        "verifier_accept_k": 1,
+        "accept_tolerance": 0.0,
+    }
+    return {
+        "architectures": ["Eagle3Speculator"],
+        "speculators_model_type": "eagle3",
+        "speculators_version": FORMAT,
+        "transformer_layer_config": dict(config.layer),
+        "draft_vocab_size": config.draft_vocabulary,
+        "target_hidden_size": config.target_hidden,
+        "eagle_aux_hidden_state_layer_ids": list(config.taps or ()),
+        **{name: getattr(config, name) for name in FLAGS},
+        "embed_requires_grad": False,
+        "tie_word_embeddings": False,
+        "speculators_config": {
+            "algorithm": "eagle3",
+            "default_proposal_method": "greedy",
+            "proposal_methods": [proposal],
+            "verifier": {"name_or_path": config.verifier, "architectures": []},
+        },
+    }
+
+
+def _check_target(config: EagleConfig, taps: Sequence[int], model: AnyDecoder) -> None:
+    """Refuse a drafter of another model by what its configuration says."""
+    name, shape = shown(model.card.name), model.shape
+    if config.verifier and not same_model(config.verifier, model.card.name):
+        raise ModelError(
+            f"the drafter is for {shown(config.verifier)}, not for {name}: name one made for this model, or empty "
+            "name_or_path in its config.json if only the names differ"
+        )
+    for what, own, theirs in (
+        ("a vocabulary of {} tokens", config.shape.vocabulary, shape.vocabulary),
+        ("hidden states of size {}", config.target_hidden, shape.hidden),
+    ):
+        if own != theirs:
+            raise ModelError(
+                f"the drafter was made for a model with {what.format(own)}, but {name} has {theirs}: "
+                "name one made for this model"
+            )
+    if taps[-1] > shape.layers:
+        raise ModelError(
+            f"the drafter reads layer {taps[-1]} of {name}, which has {shape.layers}: name one made for it"
+        )
+    if config.draft_vocabulary > shape.vocabulary:
+        raise ModelError(
+            f"the drafter drafts {config.draft_vocabulary} tokens, but the model has {shape.vocabulary}: "
+            "fetch its config.json again"
+        )
+
+
+def same_model(named: str, name: str) -> bool:
+    """Whether a drafter's model may be the one at hand: folders and hub ids are told by their last part."""
+
+    def end(name: str) -> str:
+        return re.split(r"[/\\]", name.rstrip("/\\"))[-1].lower()
+
+    aliases = {end(smollm2.HUB_ID): smollm2.NAME}
+    return aliases.get(end(named), end(named)) == aliases.get(end(name), end(name))
+
+
+def _names(stored: Mapping[str, tuple[int, ...]]) -> dict[str, str]:
+    """The stored names of the weights by ours."""
+    names = dict[str, str]()
+    for name in stored:
+        short = name.removeprefix("model.")
+        for old, new in _LAYER.items():
+            short = short.replace(old, new, 1) if short.startswith(old) else short
+        names[short] = name
+    return names
+
+
+def _check_tensors(
+    config: EagleConfig, taps: Sequence[int], found: Mapping[str, tuple[int, ...]], model: AnyDecoder
+) -> None:
+    """Raise ModelError unless all weights are there in their sizes, and none too many."""
+    hidden, draft, vocabulary = config.shape.hidden, config.draft_vocabulary, model.shape.vocabulary
+    wanted = config.tensors(len(taps))
+    sizes = ((draft, hidden), (vocabulary, hidden), (draft,), (vocabulary,))
+    for name, size in zip(_OPTIONAL, sizes, strict=True):
+        if name in found:
+            wanted[name] = size
+    for name in sorted(found.keys() ^ wanted.keys()):
+        state = "missing" if name in wanted else "one too many"
+        raise ModelError(
+            f"the drafter's weight {name[:80]} is {state}: its files and config.json do not belong together"
+        )
+    for name, size in wanted.items():
+        if found[name] != size:
+            raise ModelError(
+                f"the drafter's {name} has shape {list(found[name])[:8]}, not {list(size)}: name another one"
+            )
+    if "embed_tokens.weight" not in found and hidden != model.shape.hidden:
+        raise ModelError("the drafter brings no embeddings, and the target's are of another size: fetch it again")
+    if "lm_head.weight" not in found and hidden != model.shape.hidden:
+        raise ModelError("the drafter brings no output layer, and the target's is of another size: fetch it again")
+    if draft != vocabulary and not found.keys() & {"d2t", "t2d"}:
+        raise ModelError(f"the drafter drafts {draft} of {vocabulary} tokens, but no d2t says which: fetch it again")
+
+
+def _ids(config: EagleConfig, mapping: Mapping[str, torch.Tensor]) -> torch.Tensor | None:
+    """The target's ids of the tokens that may be drafted; None: all."""
+    draft, vocabulary = config.draft_vocabulary, config.shape.vocabulary
+    offsets, known = mapping.get("d2t"), mapping.get("t2d")
+    if offsets is not None and offsets.dtype not in (torch.int64, torch.int32):
+        raise ModelError(f"the drafter's d2t is stored as {offsets.dtype}, not as whole numbers: fetch it again")
+    if known is not None and known.dtype != torch.bool:
+        raise ModelError(f"the drafter's t2d is stored as {known.dtype}, not as true and false: fetch it again")
+    if draft == vocabulary:
+        return None
+    listed = None if known is None else known.nonzero().flatten()
+    ids = listed if offsets is None else offsets.long() + torch.arange(draft)
+    assert ids is not None
+    fine = len(ids) == draft and int(ids.min()) >= 0 and int(ids.max()) < vocabulary and len(set(ids.tolist())) == draft
+    if not fine or (listed is not None and not torch.equal(ids.sort().values, listed)):
+        raise ModelError(
+            f"d2t and t2d of the drafter must name the same {draft} of the model's {vocabulary} tokens, each once: "
+            "make the mapping again"
+        )
+    return ids
+
+
+def _digest(raw: Mapping[str, JSON], weights: Weights) -> str:
+    digest = hashlib.sha256(json.dumps(raw, sort_keys=True, default=str).encode())
+    for name in sorted(weights):
+        digest.update(weights[name].contiguous().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
