@@ -17,15 +17,19 @@ from .arguments import add_json_flag, clean, whole
 from .progress import Progress
 from .train_parts import (
     EXAMPLE_DRAFTER,
+    EXAMPLE_EAGLE3,
     EXAMPLE_KANGAROO,
     EXAMPLE_MEDUSA,
     HELP_DRAFTER,
+    HELP_EAGLE3,
     HELP_KANGAROO,
     HELP_MEDUSA,
     add_drafter_flags,
+    add_eagle3_flags,
     add_kangaroo_flags,
     add_medusa_flags,
     train_drafter,
+    train_eagle3,
     train_kangaroo,
     train_medusa,
 )
@@ -46,6 +50,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         ("smollm2", _SMOLLM2, _EXAMPLE_SMOLLM2, _add_smollm2_flags, _train_smollm2),
         ("medusa", HELP_MEDUSA, EXAMPLE_MEDUSA, add_medusa_flags, train_medusa),
         ("kangaroo", HELP_KANGAROO, EXAMPLE_KANGAROO, add_kangaroo_flags, train_kangaroo),
+        ("eagle3", HELP_EAGLE3, EXAMPLE_EAGLE3, add_eagle3_flags, train_eagle3),
         ("drafter", HELP_DRAFTER, EXAMPLE_DRAFTER, add_drafter_flags, train_drafter),
     ):
         sub = trained.add_parser(

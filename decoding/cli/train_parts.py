@@ -1,4 +1,4 @@
-"""`train medusa`, `kangaroo` and `drafter`: what methods need beside a model, for any model of the Llama family."""
+"""`train medusa`, `kangaroo`, `eagle3`, `drafter`: what methods need beside a model, for any of the Llama family."""
 
 from __future__ import annotations
 
@@ -23,15 +23,32 @@ if TYPE_CHECKING:
 
 HELP_MEDUSA = "train Medusa heads: behind a frozen model, or together with it"
 HELP_KANGAROO = "train a Kangaroo adapter behind the first layers of a frozen model"
+HELP_EAGLE3 = "train an EAGLE-3 drafter beside a frozen model, and write it in the format of speculators"
 HELP_DRAFTER = "train a small model to draft for a large one, from what that one says"
 EXAMPLE_MEDUSA = "python -m decoding train medusa --model org/model --data chats.jsonl --out heads"
 EXAMPLE_KANGAROO = "python -m decoding train kangaroo --model org/model --data chats.jsonl --out adapter"
+EXAMPLE_EAGLE3 = "python -m decoding train eagle3 --model org/model --data chats.jsonl --out eagle"
 EXAMPLE_DRAFTER = "python -m decoding train drafter --model org/model --data chats.jsonl --out drafter"
 
+_NORMS = "of residual, fc or states, and output; none (default: residual)"
 _FORMS = 'JSON lines with "messages", "conversations", "turns", "prompt" (and "answer" or "output") or "text"'
 # Where the embedded family's language is learnt, its short rows and small layers ask for other numbers.
-_USUAL = {"lines": "8", "length": "2048", "rate-medusa": "1e-3", "rate-kangaroo": "3e-4", "rate-drafter": "2e-3"}
-_FOR_LANGUAGE = {"lines": "16", "length": "256", "rate-medusa": "5e-3", "rate-kangaroo": "3e-3", "rate-drafter": "5e-3"}
+_USUAL = {
+    "lines": "8",
+    "length": "2048",
+    "rate-medusa": "1e-3",
+    "rate-kangaroo": "3e-4",
+    "rate-eagle3": "1e-3",
+    "rate-drafter": "2e-3",
+}
+_FOR_LANGUAGE = {
+    "lines": "16",
+    "length": "256",
+    "rate-medusa": "5e-3",
+    "rate-kangaroo": "3e-3",
+    "rate-eagle3": "3e-3",
+    "rate-drafter": "5e-3",
+}
 
 
 def add_medusa_flags(parser: argparse.ArgumentParser) -> None:
@@ -62,6 +79,19 @@ def add_kangaroo_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("adapter")
     group.add_argument("--exit-layer", metavar="L", help="layers in front of it (default: one in fourteen)")
     group.add_argument("--architecture", default="kangaroo", metavar="NAME", help="a row of the paper's Table 2")
+    _add_vocabulary_flag(group)
+
+
+def add_eagle3_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags of `train eagle3`."""
+    _add_common_flags(parser)
+    group = parser.add_argument_group("drafter")
+    group.add_argument(
+        "--taps", metavar="L,M,H", help="layers whose inputs it reads (default: a low, middle, high one)"
+    )
+    group.add_argument("--test-time-steps", default="3", metavar="N", help="guesses it learns to write (default: 3)")
+    group.add_argument("--intermediate", metavar="N", help="width of its feed-forward part (default: the model's)")
+    group.add_argument("--norms", default="residual", metavar="A,B", help=_NORMS)
     _add_vocabulary_flag(group)
 
 
@@ -117,6 +147,35 @@ def train_kangaroo(arguments: argparse.Namespace) -> int:
     layer = None if arguments.exit_layer is None else whole("--exit-layer", arguments.exit_layer, 1, 4096)
     job, rate = _job(arguments), _rate(arguments, "kangaroo")
     return _run(arguments, lambda progress: runs.train_kangaroo(job, layer, architecture, rate, progress))
+
+
+def train_eagle3(arguments: argparse.Namespace) -> int:
+    """Train a drafter with a progress bar, from the last checkpoint if there is one."""
+    from lab.training import runs
+    from lab.training.eagle3 import EagleSettings
+
+    norms = [name for name in clean(arguments.norms).split(",") if name not in ("", "none")]
+    for name in norms:
+        _choice("--norms", name, ("none", "residual", "fc", "states", "output"))
+    if {"fc", "states"} <= set(norms):
+        raise ParamError("--norms takes fc, one norm over all tapped states, or states, one for each: not both")
+    width = arguments.intermediate
+    settings = EagleSettings(
+        taps=None if arguments.taps is None else _layers(arguments.taps),
+        steps=whole("--test-time-steps", arguments.test_time_steps, 1, 16),
+        intermediate=None if width is None else whole("--intermediate", width, 1, 2**20),
+        norm_before_residual="residual" in norms,
+        norm_before_fc="fc" in norms,
+        fc_norm="states" in norms,
+        norm_output="output" in norms,
+        rate=_rate(arguments, "eagle3"),
+    )
+    job = _job(arguments)
+    return _run(arguments, lambda progress: runs.train_eagle3(job, settings, progress))
+
+
+def _layers(text: str) -> tuple[int, ...]:
+    return tuple(whole("--taps", part, 0, 4096) for part in clean(text).split(","))
 
 
 def train_drafter(arguments: argparse.Namespace) -> int:

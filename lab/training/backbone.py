@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib import import_module
@@ -52,7 +52,8 @@ class HiddenStates(NamedTuple):
     """What the model made of a batch."""
 
     final: Tensor  # (lines, length, H) behind the final norm
-    entering: Tensor | None  # of the same shape: what entered the layer that was asked about, not normed
+    # What entered the layers that were asked about, side by side and not normed: (lines, length, layers * H).
+    entering: Tensor | None
 
 
 class Backbone:
@@ -68,23 +69,21 @@ class Backbone:
         self.hash = _fingerprint(model)
         self._lora: Any = None
 
-    def read(self, batch: Batch, *, learning: bool = False, layer: int | None = None) -> HiddenStates:
+    def read(self, batch: Batch, *, learning: bool = False, layers: Sequence[int] = ()) -> HiddenStates:
         """Run the model; gradients reach the adapter where it is learning."""
         entering: list[Tensor] = []
         inner = self.model.model
-        hook: Any = None
-        if layer is not None:
-            place = inner.layers[layer] if layer < len(inner.layers) else inner.norm
-            hook = place.register_forward_pre_hook(lambda module, inputs: entering.append(inputs[0]))
+        places = [inner.layers[layer] if layer < len(inner.layers) else inner.norm for layer in layers]
+        hooks = [place.register_forward_pre_hook(lambda module, inputs: entering.append(inputs[0])) for place in places]
         self.model.train(learning)
         try:
             with torch.set_grad_enabled(learning), self.cast():
                 # Without a mask, transformers keeps the rows of a line apart by their positions.
                 found = inner(input_ids=batch.ids, position_ids=batch.positions, use_cache=False)
         finally:
-            if hook is not None:
+            for hook in hooks:
                 hook.remove()
-        return HiddenStates(found.last_hidden_state, entering[0] if entering else None)
+        return HiddenStates(found.last_hidden_state, torch.cat(entering, -1) if entering else None)
 
     def logits(self, hidden: Tensor) -> Tensor:  # (..., H) behind the final norm -> (..., V) in float32
         """The model's output layer."""

@@ -104,7 +104,7 @@ class Kangaroo:
     def _read(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:  # (N, H), (N, H), (N,)
         """What adapter and model have at the places whose next token is learnt, and that token."""
         places, labels = batch.labels(1)
-        final, entering = self.backbone.read(batch, layer=self.config.exit_layer)
+        final, entering = self.backbone.read(batch, layers=(self.config.exit_layer,))
         assert entering is not None
         with self.backbone.cast():
             mask = batch.visible(self.config.window)

@@ -22,6 +22,7 @@ Log = Sequence[Mapping[str, Any]]
 _KINDS = {
     "medusa": ("Medusa heads", "--medusa", "medusa", "https://arxiv.org/abs/2401.10774"),
     "kangaroo": ("A Kangaroo adapter", "--kangaroo", "kangaroo", "https://arxiv.org/abs/2404.18911"),
+    "eagle3": ("An EAGLE-3 drafter", "--eagle", "eagle3", "https://arxiv.org/abs/2503.01840"),
     "drafter": ("A drafter", "--draft", "draft_model", "https://arxiv.org/abs/2211.17192"),
 }
 
@@ -71,7 +72,9 @@ def _log_as_text_and_plot(settings: Mapping[str, JSON], path: Path, device: torc
 
 def charts(log: Log) -> Iterator[Chart]:
     """The training loss, and on held-out rows every head's loss, expected acceptance and top-1 to top-5 accuracy."""
-    losses = {name for entry in log for name in entry if name in ("loss", "model") or name.startswith("head ")}
+    losses = {
+        name for entry in log for name in entry if name in ("loss", "model") or name.startswith(("head ", "guess "))
+    }
     yield Chart(
         "loss on what is learnt, nats",
         {name: [(e["tokens"], e[name]) for e in log if name in e] for name in sorted(losses - {"loss"}) or ["loss"]},
@@ -117,7 +120,7 @@ def _heads_table(kind: str, final: Mapping[str, Any]) -> str:
     ]
     for number, head in enumerate(final["heads"], start=1):
         shares = " | ".join(f"{share:.1%}" for share in (*head["top"], head["acceptance"]))
-        name = f"head {number}" if kind == "medusa" else kind.replace("kangaroo", "adapter")
+        name = {"medusa": f"head {number}", "eagle3": f"guess {number}", "kangaroo": "adapter"}.get(kind, kind)
         lines.append(f"| {name} | {head['loss']:.3f} | {shares} |")
     if kind == "medusa":
         accuracies = final["accuracies"]

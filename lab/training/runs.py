@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from decoding.codec import Codec
 from decoding.embedded import TARGET
 from decoding.errors import ParamError
@@ -23,6 +25,7 @@ from .checkpoint import LOG
 from .conversations import read_conversations
 from .distill import Answering, write_answers
 from .drafter import Drafter, DrafterSettings, parameters
+from .eagle3 import Eagle3, EagleSettings
 from .encoding import ChatEncoder
 from .kangaroo import AdapterSettings, Kangaroo, usual_exit
 from .loop import Budget, Loop
@@ -107,6 +110,22 @@ def train_kangaroo(job: Job, layer: int | None, architecture: str, rate: float, 
     return {**final}
 
 
+def train_eagle3(job: Job, settings: EagleSettings, progress: Progress) -> dict[str, JSON]:
+    """An EAGLE-3 drafter; what it is like."""
+    backbone, codec = _open(job, progress)
+    source = _source(job, backbone, codec, progress)
+    ids = _common(job, source, backbone.shape.vocabulary)
+    learner = Eagle3(backbone, settings, ids, job.seed)
+    used = _learn(job, learner, source, progress)
+    progress("measuring", 1.0)
+    final = learner.measure(_held_out(job, source))
+    learner.save(job.out)
+    if ids is not None:
+        used = {**used, "held-out tokens in its vocabulary": f"{coverage(source.held_out, ids):.1%}"}
+    write_report(job.out, job.model, used, job.work / LOG, final, backbone.device)
+    return {**final}
+
+
 def train_drafter(job: Job, settings: DrafterSettings, progress: Progress) -> dict[str, JSON]:
     """A small model that drafts for the job's; what it is like."""
     backbone, codec = _open(job, progress)
@@ -156,7 +175,9 @@ def _source(job: Job, backbone: Backbone, codec: Codec, progress: Progress) -> S
     )
 
 
-def _learn(job: Job, learner: Medusa | Kangaroo | Drafter, source: Source, progress: Progress) -> Mapping[str, JSON]:
+def _learn(
+    job: Job, learner: Medusa | Kangaroo | Eagle3 | Drafter, source: Source, progress: Progress
+) -> Mapping[str, JSON]:
     """Train to the end; every setting that had a part in it."""
     steps = job.steps or (source.steps(job.epochs) if isinstance(source, FileSource) else 800)
     budget, optimizer = Budget(steps, job.lines, job.length), GroupedAdamW(learner.groups, job.warm_up)
@@ -168,12 +189,19 @@ def _learn(job: Job, learner: Medusa | Kangaroo | Drafter, source: Source, progr
 def _narrow(job: Job, source: Source, vocabulary: int) -> Mapping[str, JSON]:
     """Write the tokens that may be drafted, if not all may; what the card says of it."""
     (job.out / VOCABULARY_FILE).unlink(missing_ok=True)  # of an earlier training
-    if not job.draft_vocabulary:
+    ids = _common(job, source, vocabulary)
+    if ids is None:
         return {}
-    steps = source.steps(1.0) if isinstance(source, FileSource) else _VOCABULARY_STEPS
-    ids = common_tokens((source.draw(step) for step in range(steps)), job.draft_vocabulary, vocabulary)
     write_vocabulary(job.out, ids.tolist())
     return {"draft vocabulary": len(ids), "held-out tokens in it": f"{coverage(source.held_out, ids):.1%}"}
+
+
+def _common(job: Job, source: Source, vocabulary: int) -> Tensor | None:
+    """The tokens that may be drafted; None: all."""
+    if not job.draft_vocabulary:
+        return None
+    steps = source.steps(1.0) if isinstance(source, FileSource) else _VOCABULARY_STEPS
+    return common_tokens((source.draw(step) for step in range(steps)), job.draft_vocabulary, vocabulary)
 
 
 def _held_out(job: Job, source: Source) -> list[Batch]:

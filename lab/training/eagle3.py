@@ -1,0 +1,282 @@
+"""An EAGLE-3 drafter as it learns beside a frozen model, by training-time test (Li et al., 2025, arXiv 2503.01840).
+
+At place t the drafter has the model's states of token t and token t + 1 itself; it learns what the model says at place
+t + 1. Then it goes on as it will when it drafts: its own output takes the place of the model's states, the next token
+of the text that of a guess, for `steps` guesses in all. Losses are soft cross-entropies against the model's
+distribution over the tokens that may be drafted. The output layer is the model's own, frozen, cut to those tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from decoding import smollm2
+from decoding.errors import ParamError
+from decoding.model.rope import Tables
+from decoding.parts.eagle import Block, attend
+from decoding.parts.eagle_config import FLAGS, EagleConfig, read_config, usual_taps
+from decoding.parts.eagle_files import save_eagle
+from decoding.types import JSON
+
+from .backbone import Backbone
+from .batches import IGNORED, Batch
+from .measures import rank_of
+from .optimizers import Group
+from .seeding import seeded
+
+_LOGITS = 2**22  # in memory at a time
+_SPREAD = 0.02  # of fresh weights
+_RANKS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class EagleSettings:
+    """What the drafter is, and how it learns."""
+
+    taps: tuple[int, ...] | None = None  # the model's layers whose inputs it reads; None: `usual_taps`
+    steps: int = 3  # of training-time test
+    intermediate: int | None = None  # width of its feed-forward part; None: the model's
+    norm_before_residual: bool = True
+    norm_before_fc: bool = False
+    fc_norm: bool = False
+    norm_output: bool = False
+    rate: float = 1e-3
+
+
+class Eagle3:
+    """A drafter beside a backbone, as the loop's learner."""
+
+    def __init__(self, backbone: Backbone, settings: EagleSettings, ids: Tensor | None, seed: int) -> None:
+        """`ids` are the tokens that it may draft; None: all."""
+        self.backbone, self.settings, self.device = backbone, settings, backbone.device
+        self.distances = settings.steps + 1
+        self.config = _config(backbone, settings, ids)
+        self._ids = None if ids is None else ids.to(self.device)
+        output: Tensor = backbone.model.get_output_embeddings().weight.detach()
+        self._head = output if self._ids is None else output.index_select(0, self._ids)
+        self._weights = self._fresh(seed)
+        self._rope = self.config.rope(self.device, torch.float32)
+        self.groups: Mapping[str, Group] = {"drafter": Group(self._weights, settings.rate)}
+        drafted = {"drafted": self.config.draft_vocabulary, "taps": list(self._taps)}
+        self.about: Mapping[str, JSON] = {"kind": "eagle3", "model": backbone.hash, **asdict(settings), **drafted}
+
+    @property
+    def _taps(self) -> tuple[int, ...]:
+        assert self.config.taps is not None
+        return self.config.taps
+
+    def _fresh(self, seed: int) -> dict[str, nn.Parameter]:
+        """Weights to start from: the feature is the highest tapped state, and the layer adds nothing to it yet."""
+        model, hidden, weights = self.backbone.model, self.config.shape.hidden, dict[str, nn.Parameter]()
+        with seeded(f"{seed}/eagle3", self.device):
+            for name, size in self.config.tensors(len(self._taps)).items():
+                if name == "norm.weight":
+                    start = model.model.norm.weight
+                elif name.endswith("norm.weight") or "fc_norm" in name:
+                    start = torch.ones(size)
+                elif name == "fc.weight":
+                    start = torch.randn(size) * _SPREAD
+                    start[:, -hidden:] += torch.eye(hidden)
+                elif name in ("layers.0.self_attn.o_proj.weight", "layers.0.mlp.down_proj.weight"):
+                    start = torch.zeros(size)
+                else:
+                    start = torch.randn(size) * _SPREAD
+                weights[name] = nn.Parameter(start.detach().to(self.device, torch.float32, copy=True))
+        return weights
+
+    def learn(self, batch: Batch, counts: Tensor, share: float) -> dict[str, float]:
+        """Leave the gradients of a batch."""
+        places, labels = batch.labels(self.distances)
+        made, final = self._read(batch)
+        if not len(places):
+            return {"loss": 0.0, **{f"guess {step}": 0.0 for step in range(1, len(made) + 1)}}
+        wanted = self._targets(final)
+        reached, losses = list[Tensor](), dict[str, float]()
+        for step, rows in enumerate(made, start=1):
+            at = places[labels[:, step] != IGNORED]
+            loss, gradient = self._pull(rows.detach().flatten(0, 1), at, at + step, wanted, counts[step] * len(made))
+            reached.append(gradient.view_as(rows))
+            losses[f"guess {step}"] = loss * len(made)
+        torch.autograd.backward(made, reached)
+        return {"loss": sum(losses.values()) / len(made), **losses}
+
+    def _pull(
+        self, rows: Tensor, at: Tensor, where: Tensor, wanted: Callable[[Tensor], Tensor], count: Tensor
+    ) -> tuple[float, Tensor]:
+        """The loss of the rows `at`, which should say what the model says `where`; and its gradient by all rows."""
+        total, gradient = 0.0, torch.zeros_like(rows)
+        for begin in range(0, len(at), self._rows):
+            piece = slice(begin, begin + self._rows)
+            hidden = rows[at[piece]].requires_grad_()  # a leaf: only one piece's logits are ever in memory
+            with torch.no_grad():
+                p = wanted(where[piece]).softmax(-1)
+            loss = functional.cross_entropy(self._logits(hidden), p, reduction="sum") / count.clamp(min=1)
+            loss.backward()  # type: ignore[no-untyped-call]
+            assert hidden.grad is not None
+            gradient[at[piece]] = hidden.grad
+            total += float(loss.detach())
+        return total, gradient
+
+    @property
+    def _rows(self) -> int:
+        return max(1, _LOGITS // self.config.draft_vocabulary)
+
+    def _targets(self, final: Tensor) -> Callable[[Tensor], Tensor]:
+        """The model's logits over the tokens that may be drafted, at flat places."""
+        flat = final.flatten(0, 1)
+        return lambda places: self._logits(flat[places])
+
+    def _logits(self, rows: Tensor) -> Tensor:  # (N, H) behind a final norm -> (N, draft vocabulary)
+        """The model's output layer over the tokens that may be drafted."""
+        with self.backbone.cast():
+            return functional.linear(rows, self._head).float()
+
+    def _read(self, batch: Batch) -> tuple[list[Tensor], Tensor]:
+        """What goes into the output layer at every step, (lines, length, H) each; and the model's final states."""
+        final, states = self.backbone.read(batch, layers=self._taps)
+        assert states is not None
+        block = Block(self.config, self._weights, _product)
+        seen, length = batch.visible(self.config.window), batch.ids.shape[1]
+        keys, values, made = list[Tensor](), list[Tensor](), list[Tensor]()
+        tables = self._rope.tables(1, length + self.settings.steps + 1)
+        with self.backbone.cast():
+            feature = block.fuse(states.float())
+            for step in range(self.settings.steps):
+                ids = functional.pad(batch.ids[:, 1 + step :], (0, 1 + step))
+                turn = Tables(*(table[batch.positions + 1 + step] for table in tables))
+                look = partial(_look, block, turn, keys, values, seen)
+                x = block.forward(self._embed(ids), feature, look)
+                leaving, feature = block.leave(x)
+                made.append(leaving)
+        return made, final
+
+    def _embed(self, ids: Tensor) -> Tensor:
+        embedded: Tensor = self.backbone.model.get_input_embeddings()(ids).detach().float()
+        return embedded
+
+    @torch.no_grad()
+    def measure(self, batches: Sequence[Batch]) -> dict[str, JSON]:
+        """For every guess, one behind the other, with the text's own tokens: the loss over the tokens that may be
+        drafted; how often the one to five likeliest hold the model's greedy choice, which may be none of them; and how
+        likely a token drawn from its distribution would be accepted, the sum of min(p, q).
+        """
+        steps = self.settings.steps
+        loss, accepted, found = torch.zeros(steps), torch.zeros(steps), torch.zeros(steps)
+        ranks = torch.zeros(steps, _RANKS)
+        for batch in batches:
+            place = batch.to(self.device)
+            places, labels = place.labels(self.distances)
+            made, final = self._read(place)
+            flat = final.flatten(0, 1)
+            for step, rows in enumerate(made):
+                at = places[labels[:, step + 1] != IGNORED]
+                size = max(1, _LOGITS // self.backbone.shape.vocabulary)
+                for piece in torch.split(at, size):
+                    logits, whole = (
+                        self._logits(rows.flatten(0, 1)[piece]),
+                        self.backbone.logits(flat[piece + step + 1]),
+                    )
+                    p, choice = whole.softmax(-1), whole.argmax(-1)
+                    narrow = whole if self._ids is None else whole.index_select(-1, self._ids)
+                    loss[step] += float(functional.cross_entropy(logits, narrow.softmax(-1), reduction="sum"))
+                    drafted = p if self._ids is None else p.index_select(-1, self._ids)
+                    accepted[step] += float(torch.minimum(logits.softmax(-1), drafted).sum())
+                    ranks[step] += self._ranks(logits, choice)
+                    found[step] += len(piece)
+        found = found.clamp(min=1)
+        top = (ranks.cumsum(1) / found[:, None]).tolist()
+        return {
+            "heads": [
+                {"loss": float(loss[k] / found[k]), "top": top[k], "acceptance": float(accepted[k] / found[k])}
+                for k in range(steps)
+            ]
+        }
+
+    def _ranks(self, logits: Tensor, choice: Tensor) -> Tensor:
+        """How often the model's choice has each of the first ranks."""
+        if self._ids is not None:
+            where = torch.searchsorted(self._ids, choice).clamp(max=len(self._ids) - 1)
+            known = self._ids[where] == choice
+            logits, choice = logits[known], where[known]
+        return torch.bincount(rank_of(logits, choice).clamp(max=_RANKS), minlength=_RANKS + 1)[:_RANKS].cpu()
+
+    def save(self, folder: Path) -> None:
+        """Write the drafter in the model's dtype, with the model's output layer for the tokens that it drafts."""
+        dtype = self.backbone.dtype
+        weights = {name: weight.detach().to(dtype) for name, weight in self._weights.items()}
+        weights["lm_head.weight"] = self._head.to(dtype)
+        save_eagle(folder, self.config, weights, self._ids, self.settings.steps)
+
+
+def _product(weight: Tensor, bias: Tensor | None) -> Callable[[Tensor], Tensor]:
+    return lambda rows: functional.linear(rows, weight, bias)
+
+
+def _look(
+    block: Block, turn: Tables, keys: list[Tensor], values: list[Tensor], seen: Tensor, qkv: Tensor
+) -> Tensor:  # (B, T, (heads + 2 kv_heads) * D) -> (B, T, heads * D)
+    """Attention of a step: every row sees the text up to itself as the first step read it, and its own later guesses.
+
+    The lists grow by the keys and values of this step.
+    """
+    query, key, value = block.split(qkv, turn)
+    keys.append(key)
+    values.append(value)
+    if len(keys) == 1:
+        return attend(query, key, value, seen, functional.scaled_dot_product_attention)
+    (batch, rows, heads, size), kv_heads = query.shape, key.shape[2]
+    packed = query.view(batch, rows, kv_heads, -1, size)
+    scores = torch.einsum("btkrd,bpkd->btkrp", packed, keys[0]).masked_fill(~seen[:, :, None, None], -torch.inf)
+    own = torch.stack([(packed * each[:, :, :, None]).sum(-1) for each in keys[1:]], -1)
+    weights = (torch.cat((scores, own), -1).float() * size**-0.5).softmax(-1).to(value.dtype)
+    mixed = torch.einsum("btkrp,bpkd->btkrd", weights[..., :rows], values[0])
+    for step, each in enumerate(values[1:]):
+        mixed = mixed + weights[..., rows + step, None] * each[:, :, :, None]
+    return mixed.reshape(batch, rows, heads * size)
+
+
+def _config(backbone: Backbone, settings: EagleSettings, ids: Tensor | None) -> EagleConfig:
+    """A drafter of the model's sizes. It sees as far as the layers do: beyond their windows all is new to it."""
+    shape, source = backbone.shape, backbone.model.config
+    taps = usual_taps(shape.layers) if settings.taps is None else settings.taps
+    if not 0 <= taps[0] <= taps[-1] <= shape.layers or any(one >= other for one, other in pairwise(taps)):
+        raise ParamError(f"--taps must be layers in rising order, from 0 to the model's {shape.layers}")
+    window = 0 if None in shape.windows else max(window or 0 for window in shape.windows)
+    sliding = {"layer_types": ["sliding_attention"], "sliding_window": window} if window else {}
+    layer: dict[str, Any] = {
+        "model_type": "llama",
+        "vocab_size": shape.vocabulary,
+        "hidden_size": shape.hidden,
+        "intermediate_size": settings.intermediate or shape.intermediate,
+        "num_hidden_layers": 1,
+        "num_attention_heads": shape.heads,
+        "num_key_value_heads": shape.kv_heads,
+        "head_dim": shape.head_dim,
+        "hidden_act": "silu",
+        "rms_norm_eps": shape.eps,
+        "max_position_embeddings": shape.context,
+        "rope_parameters": {"rope_type": "default", "rope_theta": _base(source)},
+        "attention_bias": False,
+        "mlp_bias": False,
+        "tie_word_embeddings": False,
+        **sliding,
+    }
+    draft = {} if ids is None else {"draft_vocab_size": len(ids)}
+    flags = {name: getattr(settings, name) for name in FLAGS}
+    raw = {"speculators_model_type": "eagle3", "transformer_layer_config": layer, **draft, **flags}
+    name = smollm2.HUB_ID if backbone.name == smollm2.NAME else backbone.name
+    return replace(read_config(raw), taps=tuple(taps), verifier=name)
+
+
+def _base(config: Any) -> float:
+    """The base of the model's rotary embedding."""
+    return float((getattr(config, "rope_parameters", None) or {}).get("rope_theta", 1e4))
