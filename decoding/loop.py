@@ -16,12 +16,13 @@ from . import accept, accept_at_once
 from .clock import Clock
 from .codec import Codec
 from .drafting.drafter import Drafter
+from .drafting.eagle import FeatureDrafter
 from .drafting.early_exit import EarlyExit
 from .errors import ParamError
 from .methods import Context
 from .model.download import waits
 from .model.seam import Seam
-from .model.session import ExitSession, Model, Session
+from .model.session import ExitSession, Model, Session, TapSession
 from .model.tree_reader import TreeReader
 from .queued import Proposal, QueuedDraft
 from .request import Request
@@ -71,6 +72,8 @@ class Loop:
         self._context.draft = Drafter(draft, self._context, draft_device) if draft is not None else None
         if "early_exit" in request.method.needs and isinstance(session, ExitSession):
             self._context.target = EarlyExit(session, self._context, model.device)
+        if "features" in request.method.needs and isinstance(session, TapSession):
+            self._context.features = FeatureDrafter(session, self._context, model.device)
         self._method = request.method(self._context, request.params)
         self._guesses = "hidden" in request.method.needs
 

@@ -18,6 +18,8 @@ from decoding.native.build import library
 from decoding.parts import Parts
 from decoding.parts.adapter import Adapter, AdapterConfig
 from decoding.parts.datastore import Store
+from decoding.parts.eagle import Eagle
+from decoding.parts.eagle_config import read_config
 from decoding.parts.heads import Heads, HeadWeights
 from decoding.parts.tables import build
 from tests.toy_store import open_store
@@ -133,6 +135,7 @@ def machine(
         "tables": lambda progress: build(target, top=8, length=8, progress=progress),
         "medusa": lambda progress: _heads(target),
         "kangaroo": lambda progress: Adapter(*adapter(target), target),
+        "eagle": lambda progress: eagle(target),
         "datastore": lambda progress: _store(target),
     }
     return Engine(target, Codec(), Decoder.from_transformers(drafter), Parts(parts))
@@ -155,6 +158,28 @@ def adapter(target: AnyDecoder) -> tuple[AdapterConfig, dict[str, torch.Tensor]]
     config = AdapterConfig.fit(target.shape, 1)
     sizes = config.tensors(target.shape.hidden, target.card.vocabulary)
     return config, {name: _random(target, *size) for name, size in sizes.items()}
+
+
+def eagle(target: AnyDecoder) -> Eagle:
+    """A random EAGLE-3 drafter that reads three layers and cannot say every third token."""
+    shape, window = target.shape, target.shape.windows[0]
+    layer = {
+        "model_type": "llama",
+        "hidden_size": shape.hidden,
+        "intermediate_size": 32,
+        "vocab_size": shape.vocabulary,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "head_dim": 16,
+        "max_position_embeddings": 256,
+        "rms_norm_eps": 1e-2,
+        **({"layer_types": ["sliding_attention"], "sliding_window": window} if window else {}),
+    }
+    ids = torch.tensor([token for token in range(shape.vocabulary) if token % 3])
+    raw = {"speculators_model_type": "eagle3", "transformer_layer_config": layer, "draft_vocab_size": len(ids)}
+    config, taps = read_config(raw), (0, 1, shape.layers)
+    weights = {name: _random(target, *size) for name, size in config.tensors(len(taps)).items()}
+    return Eagle(config, taps, weights | {"ids": ids}, target, "random drafter of features")
 
 
 def _store(target: AnyDecoder) -> Store:

@@ -171,6 +171,9 @@ CONFIGURATIONS: Sequence[tuple[str, Params, Params, TableModel, float]] = [
     ("medusa", {"tree": "given", "paths": "0;1;0,0;1,0;0,0,0"}, FILTERED, CLOSE, 0.5),
     ("kangaroo", {"gamma": 3}, WARM, CLOSE, 0.5),
     ("kangaroo", {"gamma": 2, "eta": 0.0}, FILTERED, CLOSE, 0.5),
+    ("eagle3", {"m": 9, "k": 3, "depth": 3}, WARM, CLOSE, 0.5),
+    ("eagle3", {"form": "chain", "gamma": 3}, FILTERED, CLOSE, 0.5),
+    ("eagle3", {"form": "chain", "gamma": 3, "threshold": 0.3}, WARM, CLOSE, 0.5),
     ("ouroboros", PHRASES, WARM, CLOSE, 1.0),
     ("rest", {"c": 12, "longest": 3, "shortest": 1, "length": 3}, WARM, CLOSE, 1.0),
     ("ouroboros", {**PHRASES, "drafting": "phrases", "warm_start": "across"}, FILTERED, CLOSE, 1.0),
@@ -211,6 +214,7 @@ SHORT_RUNS: Mapping[str, tuple[Params, Params]] = {
     "token_recycling": ({"k": 2, "tree": "grown", "size": 4, "warm_start": "across"}, WARM),
     "medusa": ({"tree": "cartesian", "sizes": "3,2"}, FILTERED),
     "kangaroo": ({"gamma": 2}, WARM),
+    "eagle3": ({"form": "chain", "gamma": 2}, WARM),
     "ouroboros": (PHRASES, WARM),
     "rest": ({"c": 5, "longest": 3, "shortest": 1, "length": 2}, FILTERED),
 }

@@ -57,6 +57,13 @@ SETTINGS: Mapping[str, Sequence[Mapping[str, Any]]] = {
         {"tree": "given", "paths": "0;1;0,0;0,1;1,0;0,0,0;5"},
     ],
     "kangaroo": [{}, {"gamma": 1}, {"gamma": 4, "eta": 0.0}, {"gamma": 3, "eta": 1.0}],
+    "eagle3": [
+        {},
+        {"m": 7, "k": 2, "depth": 4},
+        {"m": 30, "k": 5, "depth": 3, "threshold": 0.02},
+        {"form": "chain", "gamma": 4},
+        {"form": "chain", "gamma": 3, "threshold": 0.5},
+    ],
     "ouroboros": [
         {"gamma": 4, "N": 4, "W": 4, "G": 4, "K": 2},
         {"gamma": 6, "N": 3, "W": 2, "G": 5, "K": 3, "drafting": "phrases", "warm_start": "prompt", "shortest": 1},
@@ -69,7 +76,11 @@ SETTINGS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     ],
 }
 CASES = [(name, params) for name in METHODS for params in SETTINGS.get(name, ())]
-COPYING = [case for case in CASES if not METHODS[case[0]].needs & {"draft_model", "kangaroo"}]  # point masses alone
+COPYING = [  # point masses alone
+    (name, params)
+    for name, params in CASES
+    if not METHODS[name].needs & {"draft_model", "kangaroo"} and params.get("form") != "chain"
+]
 
 
 def title(case: object) -> str:
@@ -129,13 +140,14 @@ def engine(model: TableModel, drafter: TableModel | None = None) -> Engine:
 
 def parts_of(model: TableModel) -> Parts:
     """Small parts of every kind for a model."""
-    from tests import toy_adapter, toy_heads, toy_store, toy_tables  # they build on the toys
+    from tests import toy_adapter, toy_eagle, toy_heads, toy_store, toy_tables  # they build on the toys
 
     return Parts(
         {
             "tables": lambda progress: toy_tables.make(model),
             "medusa": lambda progress: toy_heads.make(model),
             "kangaroo": lambda progress: toy_adapter.make(model),
+            "eagle": lambda progress: toy_eagle.make(model),
             "datastore": lambda progress: toy_store.make(model),
         }
     )

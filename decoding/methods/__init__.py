@@ -3,6 +3,7 @@
 from .autoregressive import Autoregressive
 from .base import Context, Method
 from .draft_model import DraftModel
+from .eagle3 import Eagle3
 from .jacobi import Jacobi
 from .kangaroo import Kangaroo
 from .lookahead import Lookahead
@@ -25,6 +26,7 @@ METHODS: dict[str, type[Method]] = {
     "token_recycling": TokenRecycling,
     "medusa": Medusa,
     "kangaroo": Kangaroo,
+    "eagle3": Eagle3,
     "ouroboros": Ouroboros,
     "rest": Rest,
 }

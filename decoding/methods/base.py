@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import torch
 
     from ..drafting.drafter import Drafter
+    from ..drafting.eagle import FeatureDrafter
     from ..drafting.early_exit import EarlyExit
     from ..sampling import Sampler
 
@@ -32,6 +33,7 @@ class Context:
     largest_step: int = 128  # nodes that fit into one step
     draft: Drafter | None = None  # the draft model, for methods that need "draft_model"
     target: EarlyExit | None = None  # the target's first layers, for methods that need "early_exit"
+    features: FeatureDrafter | None = None  # a drafter on the target's features, for methods that need "features"
     parts: Mapping[str, Any] = field(default_factory=dict)  # what else the method needs, by the names in `needs`
     reference: Sequence[int] = ()  # a document to copy from beside the text
     interrupted: Callable[[], bool] = lambda: False  # asked inside long drafting loops
@@ -69,7 +71,8 @@ class Method(ABC):
     # A TypedDict of what `panel` returns, total=False, since a step need not fill every key. All of it is JSON, so what
     # is declared as a tuple is a list when the program runs, as it is in a file.
     Panel: ClassVar[type] = EmptyPanel
-    # Capabilities of the engine ("hidden", "early_exit") and parts it must have been loaded with ("draft_model", ...).
+    # Capabilities of the engine ("hidden", "early_exit", "features") and parts that it must have been loaded with
+    # ("draft_model", ...).
     needs: ClassVar[frozenset[str]] = frozenset()
     takes_reference: ClassVar[bool] = False  # whether it can copy from a document beside the text
 

@@ -10,6 +10,7 @@ compiled code where there is any.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch.nn.functional import silu
@@ -21,11 +22,14 @@ from ..model.native_layers import NativeInputs, NativeLayers, suits
 from ..model.norm import norm
 from ..model.rope import Tables
 from ..model.split import AnyDecoder
-from ..model.upload import upload
+from ..model.upload import on_device, upload
 from ..model.weights import read_layer
 from ..tree import closure, depths
 from .draft_vocabulary import DraftVocabulary
 from .eagle_config import EagleConfig
+
+if TYPE_CHECKING:
+    from ..model.session import Tokens
 
 Weights = Mapping[str, torch.Tensor]
 Attend = Callable[[torch.Tensor], torch.Tensor]  # (..., T, (heads + 2 kv_heads) * D) -> (..., T, heads * D)
@@ -182,9 +186,7 @@ class EagleSession:
         return found
 
     @torch.inference_mode()
-    def grow(
-        self, tokens: Sequence[int], features: torch.Tensor, parents: Sequence[int]
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def grow(self, tokens: Tokens, features: torch.Tensor, parents: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
         """Read more rows of a tree behind the text; a parent is an earlier row of the tree, or -1 for the text."""
         return self._run(tokens, features, parents)
 
@@ -208,9 +210,7 @@ class EagleSession:
         """What follows each row, over the tokens that may be drafted."""
         return self._eagle.logits(rows)
 
-    def _run(
-        self, tokens: Sequence[int], feature: torch.Tensor, parents: Sequence[int]
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    def _run(self, tokens: Tokens, feature: torch.Tensor, parents: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
         eagle, cache = self._eagle, self._cache
         self._parents.extend(parents)
         cache.check(len(self._parents))
@@ -221,8 +221,8 @@ class EagleSession:
             x = eagle.native.forward(x, step, 0, 1, beside)
             final = eagle.native.final(x)
             return final, final if eagle.config.norm_output else x
-        ids, places = upload(torch.tensor([[*tokens], depths(tree)[-len(tokens) :]]), eagle.device).unbind(0)
-        places = places + cache.length
+        ids, below = on_device(tokens, eagle.device), torch.tensor(depths(tree)[-len(tokens) :])
+        places = upload(below + cache.length, eagle.device)
         turn = Tables(*(table.index_select(0, places) for table in self._tables))
         x = eagle.block.forward(eagle.embed(ids), feature, lambda qkv: self._attend(qkv, turn, places, tree))
         return eagle.block.leave(x)
