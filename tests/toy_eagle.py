@@ -15,7 +15,7 @@ from decoding.parts.draft_vocabulary import DraftVocabulary
 class ToyEagle:
     """Agrees with the target to the degree of `mix`; cannot say every fifth token."""
 
-    layers, about = (0, 1, 1), "toy drafter of features"
+    layers, about = (0, 1, 2), "toy drafter of features"
 
     def __init__(self, target: TableModel, mix: float, order: int, seed: int) -> None:
         self.target_order, vocabulary = target.order, target.card.vocabulary

@@ -24,6 +24,7 @@ PARAMS: dict[str, dict[str, Any]] = {
     "token_recycling": {"k": 4, "tree": "grown", "size": 12},
     "medusa": {},
     "kangaroo": {"eta": 0.0, "gamma": 20},  # deeper than the window
+    "eagle3": {"m": 12, "k": 4, "depth": 4},
     "ouroboros": {"W": 4, "G": 4},
     "rest": {},
 }

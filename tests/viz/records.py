@@ -25,6 +25,7 @@ METHODS = (
     "token_recycling",
     "medusa",
     "kangaroo",
+    "eagle3",
     "ouroboros",
     "rest",
 )

@@ -12,6 +12,7 @@ from ..view import Picture
 from . import (
     autoregressive,
     draft_model,
+    eagle3,
     jacobi,
     kangaroo,
     lookahead,
@@ -36,6 +37,7 @@ SCREENS: dict[str, Screen] = {
     "token_recycling": token_recycling.SCREEN,
     "medusa": medusa.SCREEN,
     "kangaroo": kangaroo.SCREEN,
+    "eagle3": eagle3.SCREEN,
     "ouroboros": ouroboros.SCREEN,
     "rest": rest.SCREEN,
 }

@@ -1,0 +1,212 @@
+"""EAGLE-3 on the stage: three layers of the target feed one drafter, whose guesses weigh what their products weigh.
+
+On the left stands the last word that the target has read, once for every layer that is tapped: its states become one
+feature, and the drafter reads it with the word behind it, the root. On the right are the likeliest guesses, each with
+the product of the probabilities on the way to it. Once the step is written, the target's own features take the place
+of the drafter's; how far those had drifted from them is a gauge for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from decoding.methods.eagle3 import Eagle3Panel, Eagle3Params
+from decoding.types import Header, Step
+
+from ...palette import Fate
+from ...panels import read_panel
+from ...params import read_params
+from ...run_state import RunState
+from ...stage.parts import (
+    GUESSES,
+    Room,
+    depths_of,
+    draw_guesses,
+    draw_no_guess,
+    draw_text,
+    node_name,
+    position_name,
+    rows_of,
+    text_zone,
+)
+from ...stage.scene import COLUMNS, Place, Scene, Zone, stage
+from ...view import Figure, Patch, StagePicture
+from ...wording import count, quote
+from ...wording import share as share_of
+
+FEATURES = "features"
+_DEEPEST, _ROWS = 5, 7  # guesses in a row, and rows of them
+_LAYERS = 3  # tapped layers that are seen
+_HIGH = 1.54  # rows of a box, and
+_INSIDE = 0.53  # from its edge to the word in it
+_FUSED, _READ = 2.2, 4.4  # columns where the boxes of the feature and of the drafter begin
+_GAUGE, _WIDE = 5.5, 1.15  # the row of the gauges, and columns of each
+_HEIGHT = _ROWS + 0.7  # rows of both zones, with words below
+_GAP = 0.25  # columns between the boxes and the tree
+# Why nothing was drafted, by the word in the panel.
+_STOPPED = {
+    "start": "the prompt has to be read first",
+    "budget": "no more tokens are asked for",
+    "interrupted": "the run was interrupted",
+}
+
+
+def _panel(step: Step) -> Eagle3Panel:
+    return read_panel(Eagle3Panel, step.panel)
+
+
+def _room(header: Header) -> Room:
+    params = read_params(Eagle3Params, header)
+    return Room(min(params.depth if params.form == "tree" else params.gamma, _DEEPEST), _ROWS)
+
+
+def base(run: RunState) -> Figure:
+    """The stage without a step."""
+    room = _room(run.header)
+    features = Zone(FEATURES, "Features of the target, and its drafter", COLUMNS - _DEEPEST - 1 - _GAP, _HEIGHT)
+    guesses = room.zone("Guesses, with the product of each branch")._replace(rows=_HEIGHT)
+    return stage([[text_zone()]], [[features], [guesses]])
+
+
+def frame(run: RunState, k: int) -> Patch:
+    """The scene of step k."""
+    step, room, scene = run.steps[k], _room(run.header), Scene.of(base(run))
+    products = products_of(step)
+    draw_text(scene, run, k, room)
+    root = _draw_drafter(scene, run, step)
+    shown = _shown(step, products, room)
+    names = {node: node_name(step, node, depths_of(step.parents)) for node in shown}
+    origins = {node: names.get(step.parents[node], root) for node in shown}
+    draw_guesses(scene, run, k, room, origin=lambda node: origins[node], share=products, shown=shown, one_by_one=True)
+    _draw_products(scene, step, room, shown, products)
+    if len(step.tokens) < 2:
+        draw_no_guess(scene, run, step, why_nothing(step))
+    _draw_drift(scene, step)
+    if words := unsayable_words(run, step):
+        scene.word(words, Place(FEATURES, 0, _ROWS - 0.1), loud=True, since="accept")
+    return scene.patch()
+
+
+def products_of(step: Step) -> dict[int, float]:
+    """The product of the probabilities on the way to every guess, by its node; none where one is no probability."""
+    found = _panel(step).get("products", [])
+    if not all(0 <= product <= 1 for product in found):
+        return {}
+    return dict(zip(range(1, len(step.tokens)), found, strict=False))
+
+
+def why_nothing(step: Step) -> str:
+    """Why a step has no guess, as far as it is recorded."""
+    return _STOPPED.get(_panel(step).get("stopped", ""), "")
+
+
+def unsayable(step: Step) -> list[int]:
+    """The places of the written tokens that the drafter cannot say, counted from 0."""
+    foreign = {*_panel(step).get("unsayable", [])}
+    return [place for place, token in enumerate(step.emitted) if token in foreign]
+
+
+def unsayable_words(run: RunState, step: Step) -> str:
+    """What the step wrote that the drafter cannot say."""
+    tokens, known = [step.emitted[place] for place in unsayable(step)], _panel(step).get("vocabulary")
+    if not tokens:
+        return ""
+    among = f" among its {count(known, 'word')}" if known else ""
+    return f"The drafter has no {quote(run, tokens[:1])}{among}"
+
+
+# What feeds the drafter
+
+
+def _draw_drafter(scene: Scene, run: RunState, step: Step) -> str:
+    """The tapped layers, the feature that they make, and the root that is read with it; the name of what drafts."""
+    layers = _panel(step).get("layers", [])
+    shown = layers[:_LAYERS]
+    middle = _HIGH * (len(shown) - 1) / 2
+    last = step.start - 1
+    fed = bool(step.index and last and shown)
+    for row, layer in enumerate(shown):
+        scene.frame(Place(FEATURES, 0, _HIGH * row), _FUSED - 0.3, _HIGH, _behind(layer), loud=True)
+    if len(layers) > len(shown):
+        scene.word(f"and {count(len(layers) - len(shown), 'more layer')}", Place(FEATURES, 0, _HIGH * len(shown)))
+    scene.frame(Place(FEATURES, _FUSED, middle), _READ - _FUSED - 0.3, _HIGH, "one feature")
+    scene.frame(Place(FEATURES, _READ, middle), 2.0, _HIGH, "drafter reads", loud=True)
+    if not fed:
+        return ""
+    before = position_name(last - 1)
+    feature, root = f"f{last - 1}", f"e{last}"
+    for row, layer in enumerate(shown):
+        state, place = f"s{last - 1}.{layer}", Place(FEATURES, 0.4, _HIGH * row + _INSIDE)
+        scene.piece(state, run.ids[last - 1], place, Fate.PROMPT, origin=before, until="commit", faint=True)
+    at = Place(FEATURES, _FUSED + 0.4, middle + _INSIDE)
+    scene.piece(feature, run.ids[last - 1], at, Fate.PROMPT, origin=before, until="commit")
+    at = Place(FEATURES, _READ + 0.5, middle + _INSIDE)
+    scene.piece(root, run.ids[last], at, Fate.ROOT, 0, origin=position_name(last), until="commit")
+    for layer in shown:
+        scene.link(f"s{last - 1}.{layer}", feature, "flow", until="verify")
+    scene.link(feature, root, "flow", until="verify")
+    _draw_next(scene, run, step, shown, middle)
+    return root
+
+
+def _behind(layer: int) -> str:
+    """Where the state that enters a layer comes from."""
+    return f"after layer {layer}" if layer else "embedding"
+
+
+def _draw_next(scene: Scene, run: RunState, step: Step, shown: Sequence[int], middle: float) -> None:
+    """Once the step is written: the last word that the target has read, and the new root."""
+    if step.accepted >= len(step.emitted):
+        return
+    last = step.start - 1 + step.accepted
+    token = step.emitted[step.accepted - 1] if step.accepted else run.ids[last]
+    origin, root = position_name(last), position_name(last + 1)
+    for row, layer in enumerate(shown):
+        place = Place(FEATURES, 0.4, _HIGH * row + _INSIDE)
+        scene.piece(f"s{last}.{layer}", token, place, Fate.PROMPT, since="commit", origin=origin, faint=True)
+    at = Place(FEATURES, _FUSED + 0.4, middle + _INSIDE)
+    scene.piece(f"f{last}", token, at, Fate.PROMPT, since="commit", origin=origin)
+    at = Place(FEATURES, _READ + 0.5, middle + _INSIDE)
+    scene.piece(f"e{last + 1}", step.emitted[step.accepted], at, Fate.ROOT, since="commit", origin=root)
+
+
+def _draw_drift(scene: Scene, step: Step) -> None:
+    """How close the features that the drafter made itself came to those that the target now has in their place."""
+    cosines = _panel(step).get("agreement", [])[:_DEEPEST]
+    if not cosines:
+        return
+    place = Place(FEATURES, 0, _GAUGE - 0.8)
+    scene.word("its own features against the target's (cosine)", place, since="accept")
+    for x, cosine in enumerate(cosines):
+        left = x * _WIDE
+        scene.frame(Place(FEATURES, left, _GAUGE), 0.3, 1.1, since="accept", filled=min(1.0, max(0.0, cosine)))
+        name = "root" if not x else f"+{x}"
+        scene.word(f"{name} {cosine:.2f}", Place(FEATURES, left + 0.38, _GAUGE + 0.4), since="accept")
+
+
+# The tree
+
+
+def _draw_products(scene: Scene, step: Step, room: Room, shown: Sequence[int], products: Mapping[int, float]) -> None:
+    """Behind the last guess of every row its product; bars in the guesses show those of the others."""
+    depths, ends = depths_of(step.parents), dict[int, int]()
+    for node, row in rows_of(step, room, shown).items():
+        ends[row] = node
+    for row, node in ends.items():
+        place = Place(GUESSES, depths[node] + 0.02, row)
+        scene.word(share_of(products[node]), place, until="commit")
+
+
+def _shown(step: Step, products: Mapping[int, float], room: Room) -> list[int]:
+    """The guesses that there are rows for: the accepted ones, then those with the largest products."""
+    taken, ends, chosen = set(step.path), {0}, {0}
+    depths = depths_of(step.parents)
+    for node in sorted(products, key=lambda node: (node not in taken, -products[node], depths[node], node)):
+        above = step.parents[node]
+        if above in chosen and depths[node] <= room.depth and (above in ends or len(ends) < room.rows):
+            ends = (ends - {above}) | {node}
+            chosen.add(node)
+    return sorted(chosen - {0})
+
+
+STAGE = StagePicture(base, frame)
