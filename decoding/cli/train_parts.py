@@ -162,7 +162,7 @@ def train_eagle3(arguments: argparse.Namespace) -> int:
     width = arguments.intermediate
     settings = EagleSettings(
         taps=None if arguments.taps is None else _layers(arguments.taps),
-        steps=whole("--test-time-steps", arguments.test_time_steps, 1, 16),
+        guesses=whole("--test-time-steps", arguments.test_time_steps, 1, 16),
         intermediate=None if width is None else whole("--intermediate", width, 1, 2**20),
         norm_before_residual="residual" in norms,
         norm_before_fc="fc" in norms,

@@ -2,7 +2,7 @@
 
 At place t the drafter has the model's states of token t and token t + 1 itself; it learns what the model says at place
 t + 1. Then it goes on as it will when it drafts: its own output takes the place of the model's states, the next token
-of the text that of a guess, for `steps` guesses in all. Losses are soft cross-entropies against the model's
+of the text that of a guess, for `guesses` guesses in all. Losses are soft cross-entropies against the model's
 distribution over the tokens that may be drafted. The output layer is the model's own, frozen, cut to those tokens.
 """
 
@@ -43,7 +43,7 @@ class EagleSettings:
     """What the drafter is, and how it learns."""
 
     taps: tuple[int, ...] | None = None  # the model's layers whose inputs it reads; None: `usual_taps`
-    steps: int = 3  # of training-time test
+    guesses: int = 3  # one behind the other, of training-time test
     intermediate: int | None = None  # width of its feed-forward part; None: the model's
     norm_before_residual: bool = True
     norm_before_fc: bool = False
@@ -58,7 +58,7 @@ class Eagle3:
     def __init__(self, backbone: Backbone, settings: EagleSettings, ids: Tensor | None, seed: int) -> None:
         """`ids` are the tokens that it may draft; None: all."""
         self.backbone, self.settings, self.device = backbone, settings, backbone.device
-        self.distances = settings.steps + 1
+        self.distances = settings.guesses + 1
         self.config = _config(backbone, settings, ids)
         self._ids = None if ids is None else ids.to(self.device)
         output: Tensor = backbone.model.get_output_embeddings().weight.detach()
@@ -147,10 +147,10 @@ class Eagle3:
         block = Block(self.config, self._weights, _product)
         seen, length = batch.visible(self.config.window), batch.ids.shape[1]
         keys, values, made = list[Tensor](), list[Tensor](), list[Tensor]()
-        tables = self._rope.tables(1, length + self.settings.steps + 1)
+        tables = self._rope.tables(1, length + self.settings.guesses + 1)
         with self.backbone.cast():
             feature = block.fuse(states.float())
-            for step in range(self.settings.steps):
+            for step in range(self.settings.guesses):
                 ids = functional.pad(batch.ids[:, 1 + step :], (0, 1 + step))
                 turn = Tables(*(table[batch.positions + 1 + step] for table in tables))
                 look = partial(_look, block, turn, keys, values, seen)
@@ -169,7 +169,7 @@ class Eagle3:
         drafted; how often the one to five likeliest hold the model's greedy choice, which may be none of them; and how
         likely a token drawn from its distribution would be accepted, the sum of min(p, q).
         """
-        steps = self.settings.steps
+        steps = self.settings.guesses
         loss, accepted, found = torch.zeros(steps), torch.zeros(steps), torch.zeros(steps)
         ranks = torch.zeros(steps, _RANKS)
         for batch in batches:
@@ -214,7 +214,7 @@ class Eagle3:
         dtype = self.backbone.dtype
         weights = {name: weight.detach().to(dtype) for name, weight in self._weights.items()}
         weights["lm_head.weight"] = self._head.to(dtype)
-        save_eagle(folder, self.config, weights, self._ids, self.settings.steps)
+        save_eagle(folder, self.config, weights, self._ids, self.settings.guesses)
 
 
 def _product(weight: Tensor, bias: Tensor | None) -> Callable[[Tensor], Tensor]:
