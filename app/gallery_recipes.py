@@ -87,6 +87,7 @@ FEW_ROWS: Mapping[str, Mapping[str, JSON]] = {  # settings whose steps cost litt
     "token_recycling": {"tree": "grown", "size": 7, "warm_start": "across"},
     "medusa": {"size": 6},
     "kangaroo": {"gamma": 3},
+    "eagle3": {"m": 8, "k": 2, "depth": 4},
     "ouroboros": {"gamma": 2, "N": 3, "W": 3, "G": 3, "K": 2},
     "rest": {"c": 4, "length": 6, "shortest": 1},
 }
@@ -145,6 +146,7 @@ _SHOWS = {
     "token_recycling": "Tokens that the target found likely but passed over are guessed when their turn comes again.",
     "medusa": "Heads on the last hidden state guess several tokens ahead, combined as a tree.",
     "kangaroo": "The target's own first layers draft, and stop where they are unsure.",
+    "eagle3": "A drafter reads what three layers of the target made of the text, and grows a tree of its guesses.",
     "ouroboros": "A small model drafts phrase by phrase, and rejected drafts become phrases for later steps.",
     "rest": "What followed the same words in other texts is guessed again, as a tree.",
 }

@@ -48,6 +48,10 @@ CANDIDATES: Mapping[str, Sequence[Settings]] = {
         *({"gamma": gamma, "eta": 0.0} for gamma in (1, 2, 3)),
         *({"gamma": gamma, "eta": 0.6} for gamma in (2, 3, 4, 6)),
     ],
+    "eagle3": [
+        *({"form": "chain", "gamma": gamma, "threshold": limit} for gamma in (2, 4, 6, 8) for limit in (0.0, 0.3, 0.5)),
+        *({"m": m, "k": k, "depth": depth, "threshold": 0.05} for m, k, depth in ((6, 2, 5), (10, 2, 8), (16, 3, 8))),
+    ],
     "ouroboros": [
         {"drafting": "plain", "gamma": gamma, "K": K, "N": N, "W": 3, "G": 3, "warm_start": "prompt"}
         for gamma, K, N in ((1, 1, 3), (1, 2, 3), (2, 1, 3), (2, 2, 3), (3, 1, 3), (4, 2, 4), (6, 2, 4))

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from .errors import ParamError
 
-_ASSETS = Path(__file__).parents[1] / "assets"
+ROOT = Path(__file__).parents[1]
+_ASSETS = ROOT / "assets"
 _HOME, _REAL = _ASSETS / "pocket", _ASSETS / "smollm2"
 
 TARGET, DRAFTER, MEDUSA_2 = "pocket", "pocket-drafter", "pocket-medusa-2"

@@ -66,6 +66,7 @@ FASTER = {
     "token_recycling": (1.5, 4.0),
     "medusa": (1.9, 5.0),
     "kangaroo": (1.8, 5.0),
+    "eagle3": (4.0, 6.9),
     "ouroboros": (2.8, 9.0),
     "rest": (1.4, 4.0),
 }
@@ -75,7 +76,15 @@ def test_the_files_keep_their_sizes() -> None:
     home = TASKS.parent
     assert sum(path.stat().st_size for path in home.rglob("*") if path.is_file()) <= 48e6
     files = {"tasks.jsonl", "datastore.jsonl", "datastore.safetensors", "loss.svg"}
-    assert {path.name for path in home.iterdir()} == {"target", "drafter", "medusa", "medusa-2", "kangaroo", *files}
+    assert {path.name for path in home.iterdir()} == {
+        "target",
+        "drafter",
+        "medusa",
+        "medusa-2",
+        "kangaroo",
+        "eagle",
+        *files,
+    }
     assert STORE.stat().st_size < 2e6
 
 

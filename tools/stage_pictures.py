@@ -45,6 +45,7 @@ STAGES = {
     "token_recycling": ("smollm2-prime-token_recycling", 5),
     "medusa": ("smollm2-prime-medusa", 2),
     "kangaroo": ("kangaroo-defaults", 4),
+    "eagle3": ("eagle3-defaults", 3),
     "ouroboros": ("smollm2-prime-ouroboros", 14),
     "rest": ("smollm2-rain-rest", 10),
 }

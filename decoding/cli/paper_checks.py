@@ -27,7 +27,7 @@ EXAMPLE = "python -m decoding paper-checks --only lookahead,medusa --out checks.
 DEFAULT_OUT = "docs/paper_checks.md"
 _REPORTED = (
     *("model", "draft", "medusa", "kangaroo", "eagle", "datastore", "device", "draft_device", "dtype", "threads"),
-    *("only", "tasks", "limit", "max_new_tokens", "kangaroo_variants", "medusa_2"),
+    *("only", "tasks", "limit", "max_new_tokens", "kangaroo_variants", "eagle_variants", "medusa_2"),
 )
 _MT_BENCH = {"writing", "roleplay", "reasoning", "math", "coding", "extraction", "stem", "humanities"}
 
@@ -41,6 +41,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-new-tokens", default="256", metavar="N", help="per answer (default: 256)")
     parser.add_argument("--out", default=DEFAULT_OUT, metavar="FILE", help=f"for the page (default: {DEFAULT_OUT})")
     parser.add_argument("--kangaroo-variants", metavar="FOLDER", help="adapters for ablations, a folder each")
+    parser.add_argument("--eagle-variants", metavar="FOLDER", help="EAGLE-3 drafters for ablations, a folder each")
     parser.add_argument(
         "--medusa-2", metavar="FOLDER", help="heads with the model that learnt together with them (pocket has its own)"
     )
@@ -122,11 +123,13 @@ def _one_bench(tasks: list[Task]) -> list[Task]:
 
 def _variants(arguments: argparse.Namespace, engine: Engine, progress: Progress) -> dict[str, Variant]:
     """The engines that ablations need: those that the flags name, and stores of the embedded family's text."""
-    from lab.papers.variants import build_stores, load_adapters, load_medusa_2
+    from lab.papers.variants import build_stores, load_adapters, load_drafters, load_medusa_2
 
     found: dict[str, Variant] = {}
     if arguments.kangaroo_variants is not None:
         found |= load_adapters(engine, Path(clean(arguments.kangaroo_variants)))
+    if arguments.eagle_variants is not None:
+        found |= load_drafters(engine, Path(clean(arguments.eagle_variants)))
     if arguments.medusa_2 is not None:
         found |= load_medusa_2(engine, Path(clean(arguments.medusa_2)), progress)
     elif arguments.model == embedded.TARGET:

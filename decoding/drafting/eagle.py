@@ -57,7 +57,7 @@ class FeatureDrafter(Writer):
         """Draft with it on a text of up to `capacity` tokens, reading at most so many rows of a step's guesses."""
         self.drafter, self.layers = eagle.open(capacity, max(rows, _CHUNK)), eagle.layers
         self._vocabulary = eagle.vocabulary
-        self.known = None if eagle.vocabulary is None else frozenset(eagle.vocabulary.ids.tolist())
+        self.known = None if eagle.vocabulary is None else eagle.vocabulary.known
         self.session.tap(*self.layers)
 
     @property

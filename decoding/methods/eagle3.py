@@ -60,6 +60,8 @@ class Eagle3Params(Params):
     presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
         "paper": {},
         "chain": {"form": "chain"},
+        "SmolLM2 on a CPU": {"form": "chain", "gamma": 4, "threshold": 0.3},
+        "pocket on a CPU": {"form": "chain", "gamma": 6, "threshold": 0.3},
     }
 
     @property

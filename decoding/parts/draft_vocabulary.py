@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from ..errors import ModelError
@@ -25,9 +26,11 @@ VOCABULARY_FILE = "vocabulary.safetensors"
 class DraftVocabulary:
     """Some tokens of a vocabulary of `size`."""
 
-    def __init__(self, ids: torch.Tensor, size: int) -> None:  # (n,), ascending
-        self.ids, self.size = ids, size
-        self.about = f"{len(ids)} tokens {hashlib.sha256(ids.cpu().numpy().tobytes()).hexdigest()[:12]}"
+    def __init__(self, ids: torch.Tensor, size: int, device: torch.device | str = "cpu") -> None:  # (n,), of the host
+        listed: list[int] = ids.tolist()
+        self.ids, self.size, self.known = ids.to(device), size, frozenset(listed)
+        digest = hashlib.sha256(np.array(listed, np.int64).tobytes())
+        self.about = f"{len(listed)} tokens {digest.hexdigest()[:12]}"
 
     def rows(self, weight: torch.Tensor) -> torch.Tensor:  # (..., V, H) -> (..., n, H)
         """The rows of an output layer that belong to these tokens."""
@@ -64,7 +67,7 @@ def read_vocabulary(folder: Path, model: AnyDecoder) -> DraftVocabulary | None:
             f"{VOCABULARY_FILE} in {where!r} must hold ids of the model's {size} tokens, ascending: "
             "make it again, or delete it to draft from all tokens"
         )
-    return DraftVocabulary(ids.long().to(model.device), size)
+    return DraftVocabulary(ids.long(), size, model.device)
 
 
 def write_vocabulary(folder: Path, ids: Sequence[int]) -> None:

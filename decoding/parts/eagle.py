@@ -20,7 +20,7 @@ from ..model.kernels import by_torch, choose
 from ..model.linear import Linear, linear
 from ..model.native_layers import NativeInputs, NativeLayers, suits
 from ..model.norm import norm
-from ..model.rope import Tables
+from ..model.rope import Rope, Tables
 from ..model.split import AnyDecoder
 from ..model.upload import on_device, upload
 from ..model.weights import read_layer
@@ -108,7 +108,13 @@ class Eagle:
     """A drafter at work beside its target."""
 
     def __init__(
-        self, config: EagleConfig, taps: tuple[int, ...], weights: Weights, model: AnyDecoder, about: str = "in memory"
+        self,
+        config: EagleConfig,
+        taps: tuple[int, ...],
+        weights: Weights,
+        model: AnyDecoder,
+        about: str = "in memory",
+        rope: Rope | None = None,  # the configuration's
     ) -> None:
         """`weights` may hold ids of the draft vocabulary, `ids`; without an embedding or output layer of its own, the
         target's serve.
@@ -116,7 +122,7 @@ class Eagle:
         self.config, self.layers, self.about = config, taps, about
         self.device, self.dtype = model.device, model.dtype
         ids = weights.get("ids")
-        self.vocabulary = None if ids is None else DraftVocabulary(ids.long().to(self.device), model.shape.vocabulary)
+        self.vocabulary = None if ids is None else DraftVocabulary(ids.long(), model.shape.vocabulary, self.device)
         with torch.inference_mode():
             own = {
                 name: weight.detach().to(self.device, self.dtype, copy=True)
@@ -135,7 +141,7 @@ class Eagle:
         self._norm = norm(config.shape.eps, self.device, self.dtype)
         cuda = self.device.type == "cuda"
         self.kernel = choose(self.device, self.dtype, config.shape.head_dim, ()).attend if cuda else by_torch
-        self.rope = config.rope(self.device, self.dtype)
+        self.rope = rope or config.rope(self.device, self.dtype)
 
     def open(self, capacity: int, largest_step: int) -> EagleSession:
         """A session for texts of up to `capacity` tokens, and for trees of up to `largest_step` behind them."""

@@ -14,6 +14,7 @@ from pathlib import Path
 import torch
 
 from .. import smollm2
+from ..embedded import FOLDERS, ROOT
 from ..errors import ModelError, ModelMissingError
 from ..hub import fetch, fetched
 from ..model.files import TensorFiles, read_json
@@ -95,6 +96,15 @@ def save_eagle(folder: Path, config: EagleConfig, weights: Weights, ids: torch.T
         (folder / f"{name}.new").replace(folder / name)
 
 
+def learnt_guesses(folder: Path) -> int:
+    """How many guesses, one behind the other, a drafter's configuration says that it was trained to write; else 1."""
+    settings: JSON = read_json(folder / "config.json").get("speculators_config")
+    proposals = settings.get("proposal_methods") if isinstance(settings, dict) else None
+    first = proposals[0] if isinstance(proposals, list) and proposals else None
+    count = first.get("speculative_tokens") if isinstance(first, dict) else None
+    return count if type(count) is int and count > 0 else 1
+
+
 def _config_json(config: EagleConfig, steps: int) -> dict[str, JSON]:
     proposal = {
         "proposal_type": "greedy",
@@ -156,8 +166,14 @@ def same_model(named: str, name: str) -> bool:
     def end(name: str) -> str:
         return re.split(r"[/\\]", name.rstrip("/\\"))[-1].lower()
 
-    aliases = {end(smollm2.HUB_ID): smollm2.NAME}
-    return aliases.get(end(named), end(named)) == aliases.get(end(name), end(name))
+    return end(named) == end(name) or named == verifier_name(name)
+
+
+def verifier_name(name: str) -> str:
+    """By what other programs find a model: models with a name of their own here have a hub id or a folder elsewhere."""
+    if name == smollm2.NAME:
+        return smollm2.HUB_ID
+    return FOLDERS[name].relative_to(ROOT).as_posix() if name in FOLDERS else name
 
 
 def _names(stored: Mapping[str, tuple[int, ...]]) -> dict[str, str]:

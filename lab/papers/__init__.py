@@ -2,7 +2,19 @@
 
 from collections.abc import Mapping
 
-from . import jacobi, kangaroo, lookahead, medusa, ngrammys, ouroboros, rest, speculative, suffix, token_recycling
+from . import (
+    eagle3,
+    jacobi,
+    kangaroo,
+    lookahead,
+    medusa,
+    ngrammys,
+    ouroboros,
+    rest,
+    speculative,
+    suffix,
+    token_recycling,
+)
 from .claims import Paper
 
 PAPERS: Mapping[str, Paper] = {
@@ -12,6 +24,7 @@ PAPERS: Mapping[str, Paper] = {
     "ngrammys": ngrammys.PAPER,
     "medusa": medusa.PAPER,
     "kangaroo": kangaroo.PAPER,
+    "eagle3": eagle3.PAPER,
     "ouroboros": ouroboros.PAPER,
     "rest": rest.PAPER,
     "token_recycling": token_recycling.PAPER,

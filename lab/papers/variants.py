@@ -21,20 +21,39 @@ def load_adapters(engine: Engine, folder: Path) -> dict[str, Variant]:
     """A variant for every adapter in a folder of folders."""
     from decoding.parts.adapter import load_adapter
 
-    model = engine.model
-    if not isinstance(model, AnyDecoder):
-        raise ParamError(f"{model.card.name} is a table, which has no place for adapters: leave them out")
-    if not folder.is_dir():
-        raise ParamError(f"--kangaroo-variants must name a folder of folders, not {str(folder)[:200]!r}")
-    places = sorted(path.parent for path in folder.glob("*/config.json"))
-    if not 0 < len(places) <= _MOST:
-        raise ParamError(f"{str(folder)[:200]!r} holds {len(places)} adapters: --kangaroo-variants takes 1 to {_MOST}")
-    found = {}
-    for place in places:
+    model, found = _decoder(engine), dict[str, Variant]()
+    for place in _folders(folder, "--kangaroo-variants", "adapters"):
         adapter = load_adapter(str(place), model)
         facts = {"exit_layer": adapter.layer, "architecture": adapter.config.architecture}
         found[f"kangaroo {place.name}"] = Variant("kangaroo", _with(engine, "kangaroo", adapter), facts)
     return found
+
+
+def load_drafters(engine: Engine, folder: Path) -> dict[str, Variant]:
+    """A variant for every EAGLE-3 drafter in a folder of folders."""
+    from decoding.parts.eagle_files import learnt_guesses, load_eagle
+
+    model, found = _decoder(engine), dict[str, Variant]()
+    for place in _folders(folder, "--eagle-variants", "drafters"):
+        drafter = load_eagle(str(place), model)
+        facts = {"tapped layers": len(drafter.layers), "guesses learnt": learnt_guesses(place)}
+        found[f"eagle {place.name}"] = Variant("eagle", _with(engine, "eagle", drafter), facts)
+    return found
+
+
+def _decoder(engine: Engine) -> AnyDecoder:
+    if not isinstance(engine.model, AnyDecoder):
+        raise ParamError(f"{engine.model.card.name} is a table, which has no place for adapters: leave them out")
+    return engine.model
+
+
+def _folders(folder: Path, flag: str, what: str) -> list[Path]:
+    if not folder.is_dir():
+        raise ParamError(f"{flag} must name a folder of folders, not {str(folder)[:200]!r}")
+    places = sorted(path.parent for path in folder.glob("*/config.json"))
+    if not 0 < len(places) <= _MOST:
+        raise ParamError(f"{str(folder)[:200]!r} holds {len(places)} {what}: {flag} takes 1 to {_MOST}")
+    return places
 
 
 def load_medusa_2(engine: Engine, folder: Path, progress: Progress) -> dict[str, Variant]:

@@ -19,12 +19,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from decoding import smollm2
 from decoding.errors import ParamError
 from decoding.model.rope import Tables
 from decoding.parts.eagle import Block, attend
 from decoding.parts.eagle_config import FLAGS, EagleConfig, read_config, usual_taps
-from decoding.parts.eagle_files import save_eagle
+from decoding.parts.eagle_files import save_eagle, verifier_name
 from decoding.types import JSON
 
 from .backbone import Backbone
@@ -273,8 +272,7 @@ def _config(backbone: Backbone, settings: EagleSettings, ids: Tensor | None) -> 
     draft = {} if ids is None else {"draft_vocab_size": len(ids)}
     flags = {name: getattr(settings, name) for name in FLAGS}
     raw = {"speculators_model_type": "eagle3", "transformer_layer_config": layer, **draft, **flags}
-    name = smollm2.HUB_ID if backbone.name == smollm2.NAME else backbone.name
-    return replace(read_config(raw), taps=tuple(taps), verifier=name)
+    return replace(read_config(raw), taps=tuple(taps), verifier=verifier_name(backbone.name))
 
 
 def _base(config: Any) -> float:

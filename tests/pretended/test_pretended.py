@@ -24,6 +24,7 @@ from decoding.model.split import AnyDecoder, SplitDecoder
 from decoding.model.weights import assemble
 from decoding.parts import Parts
 from decoding.parts.adapter import Adapter, AdapterConfig
+from decoding.parts.eagle import Eagle
 from decoding.parts.heads import Heads, HeadWeights
 from tests.families import machine, tiny
 from tests.pretended.device import Pretended, pretended
@@ -33,12 +34,14 @@ PARAMS: dict[str, dict[str, Any]] = {
     "lookahead": {"W": 5, "N": 4, "G": 5},
     "draft_model": {"gamma": 3},
     "kangaroo": {"gamma": 3, "eta": 0.0},
+    "eagle3": {"m": 9, "k": 3, "depth": 3},
 }
 PROMPT = [1, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0]
 GREEDY, SAMPLED = {"temperature": 0.0}, {"temperature": 1.0, "seed": 1}
 # Host waits of a step behind the prompt, at most: one, in which the host learns the draft and the target's choices.
+# A tree of EAGLE-3 grows from what is likeliest on each of its levels, which the host has to know.
 # Ouroboros looks its phrases up in a pool on the host, so each pass of its drafter has to be known before the next one.
-PASSES = {"ouroboros": 4}
+PASSES = {"eagle3": 4, "ouroboros": 4}
 
 
 class Made:
@@ -50,6 +53,10 @@ class Made:
         assert isinstance(real.model, Decoder)
         self.shape, self.card = real.model.shape, replace(real.model.card, pass_bytes=None)
         self.parts = {name: real.part(name) for name in ("tables", "datastore")}
+        drafter = real.part("eagle")
+        self._eagle = drafter.config, drafter.layers, drafter.vocabulary.ids
+        places = [torch.device("cuda", at) for at in (0, 1, 2)]
+        self._eagle_ropes = {place: drafter.config.rope(place, dtype) for place in places}
         self._ropes = {at: Rope(self.model.config, self.shape, torch.device("cuda", at), dtype) for at in (0, 1, 2)}
 
     def decoder(self, *at: int, int8: bool = False) -> AnyDecoder:
@@ -68,6 +75,13 @@ class Made:
             return SplitDecoder(shape, weights, ropes, self.card, layout)
         return Decoder(shape, weights, *ropes, self.card)
 
+    def eagle(self, target: AnyDecoder) -> Eagle:
+        """A drafter of features; its ids are real, since a mapping of chance would lead nowhere."""
+        config, taps, ids = self._eagle
+        sizes = config.tensors(len(taps)).items()
+        weights = {name: torch.empty(size, device=target.device, dtype=self.dtype) for name, size in sizes}
+        return Eagle(config, taps, weights | {"ids": ids}, target, "pretended", self._eagle_ropes[target.device])
+
     def engine(self, *at: int, drafter_at: int = 0, int8: bool = False) -> Engine:
         """An engine with everything that a method may need."""
         target, hidden, vocabulary = self.decoder(*at or (0,), int8=int8), self.shape.hidden, self.shape.vocabulary
@@ -82,6 +96,7 @@ class Made:
             **{name: lambda progress, part=part: part for name, part in self.parts.items()},
             "medusa": lambda progress: Heads(heads, target.head, "pretended"),
             "kangaroo": lambda progress: Adapter(config, weights, target),
+            "eagle": lambda progress: self.eagle(target),
         }
         return Engine(target, Codec(), self.decoder(drafter_at), Parts(parts))
 

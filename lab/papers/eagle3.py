@@ -1,0 +1,120 @@
+"""EAGLE-3: Li et al., 2025, arXiv 2503.01840; its trees are those of EAGLE-2, arXiv 2406.16858."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .claims import Claim, Judgement, Paper, Table, UnmeasuredError, beats, combine, more, rises
+from .experiment import MEAN, TOKENS, Experiment, Setting, Variant, compare_by_kind, compare_tokens, using
+from .lookahead import BALANCED
+from .medusa import USUAL as HEADS
+
+USUAL = using("eagle3")
+_CHAIN = using("eagle3", form="chain", gamma=6)
+_SIZES = (6, 15, 30, 60)  # guesses of trees
+_OWN, _SMALL, _HEADS, _WINDOW = "EAGLE-3", "Draft model", "Medusa", "Lookahead"
+_RIVALS = {_SMALL: using("draft_model"), _HEADS: HEADS, _WINDOW: BALANCED}
+_TREE, _LINE = "tree", "chain"
+_MORE = "name a folder of trained drafters, one folder each, with --eagle-variants"
+_TRAINED = "each made by `train eagle3` with the same steps and its own --taps or --test-time-steps"
+
+
+def _rates(experiment: Experiment) -> Table:
+    rivals = {name: rival for name, rival in _RIVALS.items() if experiment.engine.lacks(rival.method) is None}
+    return compare_by_kind(experiment, "method", {_OWN: USUAL} | rivals)
+
+
+def judge_rates(table: Table) -> Judgement:
+    """EAGLE-3 writes more per step than every rival that could be run, in the mean of all kinds."""
+    return beats(table, MEAN)
+
+
+def _forms(experiment: Experiment) -> Table:
+    trees = {f"{_TREE}, {m}": using("eagle3", m=m) for m in _SIZES}
+    return compare_tokens(experiment, "form", {_LINE: _CHAIN} | trees)
+
+
+def judge_forms(table: Table) -> Judgement:
+    """Trees write more with more guesses, and the paper's writes more than a chain as deep."""
+    trees = [table.number(f"{_TREE}, {m}", TOKENS) for m in _SIZES]
+    return combine(
+        rises(f"trees of {_SIZES[0]} to {_SIZES[-1]} guesses", trees),
+        more(f"the tree of {_SIZES[-1]}", trees[-1], "the chain", table.number(_LINE, TOKENS)),
+    )
+
+
+def _ablation(experiment: Experiment, fact: str, other: str) -> Table:
+    """The drafters that differ in one fact alone, where the other is as high as it comes."""
+    found: dict[int, Setting] = {}
+    variants = {name: each for name, each in experiment.variants.items() if each.part == "eagle"}
+    highest = max((_number(each, other) for each in variants.values()), default=0)
+    for name, variant in variants.items():
+        if _number(variant, other) == highest:
+            found.setdefault(_number(variant, fact), using("eagle3", variant=name))
+    if len(found) < 2:
+        raise UnmeasuredError(f"this needs drafters with different {fact}: {_MORE}")
+    return compare_tokens(experiment, fact, {str(number): found[number] for number in sorted(found)})
+
+
+def _number(variant: Variant, fact: str) -> int:
+    return int(variant.facts[fact])
+
+
+def _ablate(fact: str, other: str) -> Callable[[Experiment], Table]:
+    def take(experiment: Experiment) -> Table:
+        return _ablation(experiment, fact, other)
+
+    return take
+
+
+def _rising(what: str) -> Callable[[Table], Judgement]:
+    def judge(table: Table) -> Judgement:
+        return combine(rises(f"{what} from {table.names[0]} to {table.names[-1]}", table.column(TOKENS)))
+
+    return judge
+
+
+def _claims() -> tuple[Claim, ...]:
+    grid = "A tree of 60 guesses, 10 behind a token, 6 deep"
+    return (
+        Claim(
+            "Table 1",
+            "one drafter on features writes more than its rivals",
+            "EAGLE-3 accepts more tokens per step than Medusa, Lookahead and plain speculative sampling.",
+            f"{grid}; a draft model with gamma 5; Medusa's sparse tree; Lookahead (5, 15, 15). Tokens per step by kind "
+            "of question; a rival whose part is missing is left out.",
+            "EAGLE-3's mean over the kinds is more than that of each rival.",
+            _rates,
+            judge_rates,
+        ),
+        Claim(
+            "Figure 6 of EAGLE-2",
+            "a dynamic tree accepts more than a chain",
+            "Trees that grow where the drafter is sure accept more than chains, and more with more guesses.",
+            f"Trees of {', '.join(map(str, _SIZES))} guesses, 10 behind a token, 6 deep, and a chain of 6.",
+            f"Tokens per step rise with the guesses, and the tree of {_SIZES[-1]} writes more than the chain.",
+            _forms,
+            judge_forms,
+        ),
+        Claim(
+            "Table 2",
+            "several tapped layers guess better than one",
+            "Features of a low, a middle and a high layer raise the accepted length above that of the top layer alone.",
+            f"Drafters that tap different numbers of layers, {_TRAINED}; {grid.lower()}.",
+            "Tokens per step rise with the tapped layers.",
+            _ablate("tapped layers", "guesses learnt"),
+            _rising("tapped layers"),
+        ),
+        Claim(
+            "Table 2",
+            "training-time test makes later guesses right",
+            "A drafter that has learnt on its own output accepts more than one that has learnt its first guess alone.",
+            f"Drafters that learnt different numbers of guesses, {_TRAINED}; {grid.lower()}.",
+            "Tokens per step rise with the guesses learnt.",
+            _ablate("guesses learnt", "tapped layers"),
+            _rising("guesses learnt"),
+        ),
+    )
+
+
+PAPER = Paper("eagle3", "EAGLE-3", "Li et al. 2025, arXiv 2503.01840", _claims())
