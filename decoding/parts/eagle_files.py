@@ -161,7 +161,7 @@ def _check_target(config: EagleConfig, taps: Sequence[int], model: AnyDecoder) -
 
 
 def same_model(named: str, name: str) -> bool:
-    """Whether a drafter's model may be the one at hand: folders and hub ids are told by their last part."""
+    """Whether a drafter's model may be the one at hand: the last part of a folder or hub id decides."""
 
     def end(name: str) -> str:
         return re.split(r"[/\\]", name.rstrip("/\\"))[-1].lower()
