@@ -38,8 +38,9 @@ class Draft:
     "root", "draft:3" (third token of the draft model), "jacobi:4", "window:2,5" (row, column),
     "pool:1,3" (entry, token), "prompt:17", "output:40", "reference:9" (position copied from),
     "bigram:0", "chain:1", "unigram:2" (rank, link and rank in the model's own n-grams), "medusa:2,0" (head, rank),
-    "exit:1" (first token of the early exit), "datastore:12" (places where it came next), "local:3" and "global:3" (the
-    same in this text and in earlier answers), "recycled:2" (entry of the row of the token before it).
+    "exit:1" (first token of the early exit), "eagle:1" (first token of a drafter on features), "branch:2,0" (depth and
+    rank in such a drafter's tree), "datastore:12" (places where it came next), "local:3" and "global:3" (the same in
+    this text and in earlier answers), "recycled:2" (entry of the row of the token before it).
     """
 
     tokens: tuple[int, ...]

@@ -132,7 +132,10 @@ def _weights(step: Step, guesses: Sequence[int]) -> dict[int, float]:
 
 
 SCREEN = Screen(
-    sources={"eagle": "guess {0} behind the root, rank {1} of the drafter"},
+    sources={
+        "eagle": "token {0} of the drafter",
+        "branch": "guess {0} behind the root, rank {1} of the drafter",
+    },
     origin=_origin,
     learned=_learned,
     no_guess=lambda run, step: on_stage.why_nothing(step),
