@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from decoding.parts import Parts
 from decoding.parts.adapter import Adapter, AdapterConfig
 from decoding.parts.datastore import Store
 from decoding.parts.eagle import Eagle
-from decoding.parts.eagle_config import read_config
+from decoding.parts.eagle_config import EagleConfig, read_config
 from decoding.parts.heads import Heads, HeadWeights
 from decoding.parts.tables import build
 from tests.toy_store import open_store
@@ -162,6 +163,13 @@ def adapter(target: AnyDecoder) -> tuple[AdapterConfig, dict[str, torch.Tensor]]
 
 def eagle(target: AnyDecoder) -> Eagle:
     """A random EAGLE-3 drafter that reads three layers and cannot say every third token."""
+    config, weights, ids = drafter(target)
+    assert config.taps is not None
+    return Eagle(config, config.taps, weights | {"ids": ids}, target, "random drafter of features")
+
+
+def drafter(target: AnyDecoder) -> tuple[EagleConfig, dict[str, torch.Tensor], torch.Tensor]:
+    """What it is made of."""
     shape, window = target.shape, target.shape.windows[0]
     layer = {
         "model_type": "llama",
@@ -177,9 +185,8 @@ def eagle(target: AnyDecoder) -> Eagle:
     }
     ids = torch.tensor([token for token in range(shape.vocabulary) if token % 3])
     raw = {"speculators_model_type": "eagle3", "transformer_layer_config": layer, "draft_vocab_size": len(ids)}
-    config, taps = read_config(raw), (0, 1, shape.layers)
-    weights = {name: _random(target, *size) for name, size in config.tensors(len(taps)).items()}
-    return Eagle(config, taps, weights | {"ids": ids}, target, "random drafter of features")
+    config = replace(read_config(raw), taps=(0, 1, shape.layers))
+    return config, {name: _random(target, *size) for name, size in config.tensors(3).items()}, ids
 
 
 def _store(target: AnyDecoder) -> Store:

@@ -19,6 +19,9 @@ class Plan:
     exit_steps: int  # of each of them
     adapter_epochs: float
     drafter_epochs: float
+    eagle_epochs: float
+    eagle_vocabulary: int  # tokens that the EAGLE-3 drafter may draft: it carries its output layer
+    eagle_width: int  # of its feed-forward part
 
 
 PLANS = {
@@ -33,6 +36,9 @@ PLANS = {
         exit_steps=60,
         adapter_epochs=2.0,
         drafter_epochs=6.0,
+        eagle_epochs=2.0,
+        eagle_vocabulary=2304,
+        eagle_width=384,
     ),
     "smoke": Plan(
         prompts=8,
@@ -45,5 +51,8 @@ PLANS = {
         exit_steps=1,
         adapter_epochs=0.5,
         drafter_epochs=0.5,
+        eagle_epochs=0.5,
+        eagle_vocabulary=512,
+        eagle_width=64,
     ),
 }

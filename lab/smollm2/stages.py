@@ -24,9 +24,10 @@ from ..training.backbone import Backbone, load_backbone
 from ..training.conversations import read_conversations
 from ..training.distill import Answering, write_answers
 from ..training.drafter import DrafterSettings
+from ..training.eagle3 import EagleSettings
 from ..training.medusa import HeadSettings
 from ..training.own_prompts import write_prompts
-from ..training.runs import Job, train_drafter, train_kangaroo, train_medusa
+from ..training.runs import Job, train_drafter, train_eagle3, train_kangaroo, train_medusa
 from .exits import best_exit
 from .plans import Plan
 
@@ -35,6 +36,7 @@ _DTYPE = "bfloat16"
 _TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "chat_template.jinja")
 _SIZES: dict[str, int] = {"hidden": 96, "layers": 4, "heads": 3, "intermediate": 256}  # of the drafter
 _RATE = 1e-3  # of the adapter
+_EAGLE_RATE = 1.5e-3
 _ARCHITECTURE = "transformer"  # learns more from few texts than attention alone
 
 
@@ -64,6 +66,7 @@ class Stages:
             "exit": self._exit,
             "adapter": self._adapter,
             "heads": self._heads,
+            "eagle": self._eagle,
         }
         found: dict[str, JSON] = json.loads(self._done.read_text()) if self._done.is_file() else {}
         for name, make in stages.items():
@@ -133,6 +136,14 @@ class Stages:
         settings = json.loads(config.read_text(encoding="utf-8")) | {"base_hash": ""}
         config.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
         return made["heads"]
+
+    def _eagle(self) -> JSON:
+        """An EAGLE-3 drafter, small enough for a clone to carry."""
+        plan = self._plan
+        job = replace(self._job("eagle", epochs=plan.eagle_epochs), draft_vocabulary=plan.eagle_vocabulary)
+        return train_eagle3(job, EagleSettings(intermediate=plan.eagle_width, rate=_EAGLE_RATE), self._progress)[
+            "heads"
+        ]
 
     def _drafter(self) -> JSON:
         """A model of five million parameters; its tokens are those of the model, whose tokenizer serves both."""

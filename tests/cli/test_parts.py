@@ -10,6 +10,7 @@ import pytest
 from decoding import load
 from decoding.model.decoder import Decoder
 from decoding.parts.adapter import save_adapter
+from decoding.parts.eagle_files import save_eagle
 from decoding.parts.heads import save_heads
 from tests import families
 from tests.test_load import save
@@ -29,6 +30,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert isinstance(target, Decoder)
     save_heads(home / "heads", heads.weights, "model", [[0.6, 0.2, 0.1], [0.4, 0.2], [0.2, 0.1]])
     save_adapter(home / "adapter", *families.adapter(target))
+    save_eagle(home / "eagle", *families.drafter(target), 3)
     (home / "corpus.txt").write_text(" ".join(f"w{3 + i * i % 7} w{i % 5}" for i in range(400)))
     return home
 
@@ -41,7 +43,12 @@ def plain(home: Path) -> list[int]:
 
 @pytest.mark.parametrize(
     ("method", "flags"),
-    [("medusa", ("--medusa", "heads")), ("kangaroo", ("--kangaroo", "adapter")), ("ngrammys", ())],
+    [
+        ("medusa", ("--medusa", "heads")),
+        ("kangaroo", ("--kangaroo", "adapter")),
+        ("eagle3", ("--eagle", "eagle")),
+        ("ngrammys", ()),
+    ],
 )
 def test_a_run_with_its_part_writes_the_models_text(
     command: Command, home: Path, plain: list[int], method: str, flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
@@ -95,6 +102,9 @@ def test_trees_are_grown_and_measured(command: Command, home: Path, monkeypatch:
         (["run", "--method", "medusa"], "medusa needs Medusa heads: load the engine with medusa= (--medusa)"),
         (["run", "--method", "rest", "--datastore", "nowhere"], "nowhere"),
         (["run", "--method", "kangaroo", "--kangaroo", "heads"], "heads"),
+        (["run", "--method", "eagle3"], "eagle3 needs an EAGLE-3 drafter: load the engine with eagle= (--eagle)"),
+        (["run", "--method", "eagle3", "--eagle", "heads"], "no drafter"),
+        (["run", "--method", "eagle3", "--eagle", "nowhere"], "nowhere"),
         (["run", "--method", "medusa", "--medusa", "corpus.txt"], "corpus.txt"),
         (["tree-search"], "tree-search needs Medusa heads"),
     ],

@@ -26,7 +26,7 @@ from .test_runs import chatty
 
 TINY = Plan(
     prompts=24, length=120, lines=2, draft_vocabulary=40, heads=2, heads_epochs=0.5, exits=(1, 2), exit_steps=2,
-    adapter_epochs=0.5, drafter_epochs=0.5,
+    adapter_epochs=0.5, drafter_epochs=0.5, eagle_epochs=0.5, eagle_vocabulary=40, eagle_width=32,
 )  # fmt: skip
 pytestmark = needs_compiler
 
@@ -77,13 +77,14 @@ def test_every_stage_is_made_once_and_the_parts_are_opened(
         draft=str(out / "drafter"),
         medusa=str(out / "medusa"),
         kangaroo=str(out / "kangaroo"),
+        eagle=str(out / "eagle"),
         datastore=str(out / "datastore.safetensors"),
         device="cpu",
         dtype="bfloat16",
     )
     options: dict[str, Any] = {"max_new_tokens": 24, "end_tokens": ()}
     plain = engine.generate((5, 6, 7, 8), **options).ids
-    for method in ("medusa", "kangaroo", "draft_model", "rest", "ouroboros"):
+    for method in ("medusa", "kangaroo", "eagle3", "draft_model", "rest", "ouroboros"):
         assert engine.generate((5, 6, 7, 8), method, **options).ids == plain, method
     before = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
     assert Stages(out, TINY, 1, "cpu", quiet, model).run() == found
