@@ -1,4 +1,4 @@
-"""`train medusa` and `train kangaroo` from files to files, and the answers that a model writes for itself."""
+"""`train medusa`, `kangaroo` and `eagle3` from files to files, and the answers that a model writes for itself."""
 
 from __future__ import annotations
 
@@ -12,11 +12,19 @@ import pytest
 import torch
 
 from decoding.cli.arguments import Parser
-from decoding.cli.train_parts import add_kangaroo_flags, add_medusa_flags, train_kangaroo, train_medusa
+from decoding.cli.train_parts import (
+    add_eagle3_flags,
+    add_kangaroo_flags,
+    add_medusa_flags,
+    train_eagle3,
+    train_kangaroo,
+    train_medusa,
+)
 from decoding.codec import Codec
 from decoding.errors import ModelError, ParamError, SpecscopeError
 from decoding.model.loading import load_decoder
 from decoding.parts.adapter import load_adapter
+from decoding.parts.eagle_files import load_eagle
 from decoding.parts.heads import load_heads
 from lab.pocket.quality import Quality
 from lab.pocket.suite import write_tasks
@@ -56,6 +64,12 @@ def kangaroo(*argv: str) -> int:
     parser = Parser()
     add_kangaroo_flags(parser)
     return train_kangaroo(parser.parse_args([*SMALL, *argv]))
+
+
+def eagle3(*argv: str) -> int:
+    parser = Parser()
+    add_eagle3_flags(parser)
+    return train_eagle3(parser.parse_args([*SMALL, *argv]))
 
 
 def given(home: Path, out: str = "out") -> list[str]:
@@ -109,6 +123,37 @@ def test_an_adapter_from_files_to_files(home: Path, capsys: pytest.CaptureFixtur
         kangaroo(*given(home), "--exit-layer", "2", "--architecture", "transformer")
 
 
+def test_a_drafter_of_features_from_files_to_files(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ("--taps", "0,2,3", "--test-time-steps", "2", "--norms", "residual,states", "--intermediate", "32")
+    assert eagle3(*given(home), *flags, "--draft-vocabulary", "40") == 0
+    assert "guess 2: top-1" in capsys.readouterr().out
+    drafter = load_eagle(str(home / "out"), load_decoder(str(home / "model"), "cpu", "float32"))
+    config = drafter.config
+    assert (drafter.layers, config.draft_vocabulary, config.shape.intermediate) == ((0, 2, 3), 40, 32)
+    assert config.fc_norm and config.norm_before_residual and not config.norm_output
+    card = (home / "out" / "README.md").read_text()
+    assert "| guess 2 |" in card and "--eagle" in card and "held-out tokens in its vocabulary" in card
+    weights = (home / "out" / "model.safetensors").read_bytes()
+    assert eagle3(*given(home), *flags, "--draft-vocabulary", "40") == 0  # it goes on from where it ended
+    assert (home / "out" / "model.safetensors").read_bytes() == weights
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        (["--taps", "0,9"], "from 0 to the model's 3"),
+        (["--taps", "low"], "--taps must be a whole number"),
+        (["--norms", "fc,states"], "not both"),
+        (["--norms", "all"], "--norms must be one of"),
+        (["--test-time-steps", "0"], "--test-time-steps must be from 1"),
+        (["--draft-vocabulary", "100000"], "--draft-vocabulary must be at most"),
+    ],
+)
+def test_settings_of_a_drafter_that_cannot_be_are_refused(home: Path, flags: list[str], says: str) -> None:
+    with pytest.raises(ParamError, match=says):
+        eagle3(*given(home), *flags)
+
+
 def test_an_adapter_knows_its_model(backbone: Callable[..., Backbone], codec: Codec, home: Path) -> None:
     """Trained from weights in one form and run in another, it fits; another model of equal sizes it does not."""
     assert kangaroo(*given(home)) == 0
@@ -120,7 +165,7 @@ def test_an_adapter_knows_its_model(backbone: Callable[..., Backbone], codec: Co
         load_adapter(str(home / "out"), load_decoder(str(home / "other"), "cpu", "float32"))
 
 
-@pytest.mark.parametrize("train", [medusa, kangaroo])
+@pytest.mark.parametrize("train", [medusa, kangaroo, eagle3])
 def test_no_more_lines_are_read_at_once_than_allowed(
     home: Path, monkeypatch: pytest.MonkeyPatch, train: Callable[..., int]
 ) -> None:
