@@ -140,7 +140,7 @@ class Eagle:
         self._scales = [own[f"{_AT}{name}.weight"] for name in ("input_layernorm", "hidden_norm")]
         self._norm = norm(config.shape.eps, self.device, self.dtype)
         cuda = self.device.type == "cuda"
-        self.kernel = choose(self.device, self.dtype, config.shape.head_dim, ()).attend if cuda else by_torch
+        self.kernel = choose(self.device, self.dtype, config.shape.head_dim).attend if cuda else by_torch
         self.rope = rope or config.rope(self.device, self.dtype)
 
     def open(self, capacity: int, largest_step: int) -> EagleSession:

@@ -172,6 +172,22 @@ CASES: dict[tuple[str, str], tuple[Table, Table]] = {
         table({"kangaroo": (1.5, 1.5), "transformer": (1.6, 1.37), "mlp_only": (1.2, 1.2)}, (TOKENS, SPEED)),
         table({"kangaroo": (1.5, 1.1), "transformer": (1.6, 1.37), "mlp_only": (1.2, 1.2)}, (TOKENS, SPEED)),
     ),
+    ("eagle3", "one drafter on features writes more than its rivals"): (
+        table({"EAGLE-3": (3.1, 3.0), "Draft model": (2.7, 3.2), "Medusa": (2.1, 2.0)}, (MEAN, "chat")),
+        table({"EAGLE-3": (2.0, 3.0), "Draft model": (2.7, 2.2), "Medusa": (2.1, 2.0)}, (MEAN, "chat")),
+    ),
+    ("eagle3", "a dynamic tree accepts more than a chain"): (
+        table({"chain": 2.5, "tree, 6": 2.4, "tree, 15": 2.8, "tree, 30": 3.0, "tree, 60": 3.1}),
+        table({"chain": 3.5, "tree, 6": 3.4, "tree, 15": 2.8, "tree, 30": 3.0, "tree, 60": 3.1}),
+    ),
+    ("eagle3", "several tapped layers guess better than one"): (
+        table({"1": 2.5, "3": 2.9}),
+        table({"1": 2.5, "3": 2.4}),
+    ),
+    ("eagle3", "training-time test makes later guesses right"): (
+        table({"1": 1.9, "2": 2.3, "4": 2.5}),
+        table({"1": 2.6, "2": 2.3, "4": 2.5}),
+    ),
     ("ngrammys", "the model's own n-grams are worth verifying many at once"): (
         ranks(1.2, [1.1, 1.2, 1.3], 1.5, 1.6),
         ranks(1.4, [1.5, 1.2, 1.3], 1.2, 1.5),

@@ -33,6 +33,8 @@ _NEED_MORE = {
     "a shallow exit is the best bargain",
     "attention alone, with the target's own head, is enough",
     "a larger datastore gives more",
+    "several tapped layers guess better than one",
+    "training-time test makes later guesses right",
 }
 
 
@@ -60,7 +62,7 @@ def test_the_page_tells_every_claim(findings: tuple[Experiment, list[Finding]]) 
     assert len(data["claims"]) == len(found)
     for finding in found:
         assert text.count(f"\n### {finding.claim.place}: {finding.claim.title}\n") == 1
-    assert text.count("**Not measured.**") == 5 and "3 prompts" in text
+    assert text.count("**Not measured.**") == 7 and "3 prompts" in text
     assert not [line for line in text.splitlines() if line.startswith(("- ", "+ ", "* ", "1. "))], "prose became a list"
 
 
