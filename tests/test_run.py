@@ -283,7 +283,7 @@ def test_two_hundred_runs_leave_nothing_behind(make: Callable[[], Engine], every
         return len(gc.get_objects())
 
     batch(runs)  # until the caches of trees and answers, which are bounded, are nearly full
-    first = batch(runs // 2)
+    first = batch(runs)
     assert batch(runs) <= first + runs * 3 // 4, "more than the small change of full caches: an object in every run"
 
 
