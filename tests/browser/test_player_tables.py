@@ -204,6 +204,25 @@ def found(of: Record, rows: list[Row], say: list[str]) -> None:
     assert accepted == of.step.accepted
 
 
+def recycled(of: Record, rows: list[Row], say: list[str]) -> None:
+    assert any(part.startswith(f"{of.panel['known']:,} row") for part in say)
+    changed = [(of.text(token), of.words(after)) for token, _, after, _ in of.panel["changed"]]
+    assert [(row["Token"], row["Likeliest behind it"]) for row in rows[len(rows) - len(changed) :]] == changed
+    read = {of.text(row["token"]): of.words(row["entries"]) for row in of.panel["rows"]}
+    guessed = [(row["Token"], row["Likeliest behind it"]) for row in rows[: len(rows) - len(changed)]]
+    assert all(read[token] == entries for token, entries in guessed)
+    assert bool(guessed) == (of.step.drafted > 0)
+
+
+def products(of: Record, rows: list[Row], say: list[str]) -> None:
+    written = [row["Token"] for row in rows if row["Probability"] == "written"]
+    assert written == [of.text(token) for token in of.step.emitted]
+    guesses = Counter((row["Token"], row["Depth"], row["Fate"]) for row in rows if row["Probability"] != "written")
+    nodes = range(1, len(of.step.tokens))
+    wanted = ((of.text(of.step.tokens[node]), f"depth {of.depths[node]}", of.fates[node]) for node in nodes)
+    assert guesses == Counter(wanted)
+
+
 POOLS = {
     "lookahead": ngrams,
     "ouroboros": ngrams,
@@ -213,6 +232,9 @@ POOLS = {
     "prompt_lookup": found,
     "ngrammys": found,
     "rest": found,
+    "suffix": found,
+    "token_recycling": recycled,
+    "eagle3": products,
 }
 
 
