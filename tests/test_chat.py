@@ -52,7 +52,7 @@ def test_a_kept_cache_changes_nothing(method: str, params: Mapping[str, Any]) ->
     """Neither the text nor, where nothing is remembered across, the steps: a drafter's cache is as right as ours."""
     alone, kept = turns(mistral(), method, params, None), turns(mistral(), method, params, Chat())
     assert [ids for ids, _, _ in kept] == [ids for ids, _, _ in alone]
-    if params.get("warm_start") != "across":
+    if params.get("warm_start") != "across" and method != "suffix":
         assert [steps for _, steps, _ in kept] == [steps for _, steps, _ in alone]
     assert [tokens for _, _, tokens in alone] == [0, 0, 0]
     # All but the last token of the turn before is stored; the third text shares nine tokens with the second.

@@ -63,7 +63,7 @@ FASTER = {
     "prompt_lookup": (1.2, 3.0),
     "suffix": (1.2, 3.0),
     "ngrammys": (1.7, 4.0),
-    "token_recycling": (1.5, 4.0),
+    "token_recycling": (1.4, 4.0),
     "medusa": (1.9, 5.0),
     "kangaroo": (1.8, 5.0),
     "eagle3": (4.0, 6.9),

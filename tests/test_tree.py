@@ -84,7 +84,7 @@ def test_the_cached_mask_cannot_be_changed() -> None:
 def test_only_small_masks_are_kept(kind: str) -> None:
     """Sixty-four masks of thousands of nodes, a new shape in every step, would fill the memory of a long session."""
     cpu = torch.device("cpu")
-    attention = Attention(choose(cpu, torch.float32, 8, (None,)), 1, cpu, torch.float32)
+    attention = Attention(choose(cpu, torch.float32, 8), 1, cpu, torch.float32)
     for nodes in (512, 513):
         parents = tuple(range(-1, nodes - 1)) if kind == "chain" else (-1, *[0] * (nodes - 1))
         one, two = (closure(parents) for _ in range(2))

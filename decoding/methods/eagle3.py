@@ -133,7 +133,9 @@ class Eagle3(Method):
             self._panel |= {"products": products, "chances": sure, "made": len(sure)}
         self._panel["unsayable"] = [] if known is None else sorted({*verdict.argmax, *verdict.emitted} - known)
         if self._context.detailed and len(draft.tokens) > 1:
-            self._panel["agreement"] = drafter.agreement([guesses[node - 1] for node in verdict.path[1:]])
+            # Of a chain a device has read the last guess too, which a CPU has not.
+            read = verdict.path[1:] if self._params.form == "tree" else verdict.path[1 : len(self._chain)]
+            self._panel["agreement"] = drafter.agreement([guesses[node - 1] for node in read])
         if self._context.remaining > 1:  # the time that a prompt takes belongs to the step that has read it
             drafter.catch_up()  # L2
 

@@ -257,7 +257,7 @@ def test_tables_are_made_once_per_model_and_setting(tmp_path: Path) -> None:
     assert one.about == two.about and one.chain(3, 40) == two.chain(3, 40)
     assert [one.bigrams(token) for token in range(13)] == [two.bigrams(token) for token in range(13)]
     half = named()
-    half.dtype = torch.float16
+    half.precision = "float16"
     others = ((named("b", seed=1), ()), (named(), (5,)), (named(), (5, 1)), (named(), (51 % 13,)), (half, ()))
     for model, head in others:
         assert [load(tmp_path, model, head)[1] for _ in range(2)] == [1, 0]

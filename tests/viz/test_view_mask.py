@@ -35,7 +35,7 @@ def engine_mask(header: Header, step: Step) -> Seen:
     cache = Cache(1, 1, 2, 4096, len(parents), None, cpu, dtype)
     cache.length = length
     first = 0 if header.window is None else max(0, length - header.window + 1)
-    attention = Attention(choose(cpu, dtype, 2, (header.window,)), 1, cpu, dtype)
+    attention = Attention(choose(cpu, dtype, 2), 1, cpu, dtype)
     bias = attention.masked(cache, length, parents, header.window).bias
     shape = (len(parents), length - first + len(parents))
     seen = np.ones(shape, dtype=np.bool_) if bias is None else bias.numpy() == 0
