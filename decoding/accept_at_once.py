@@ -30,8 +30,8 @@ class Rule(Protocol):
 
     numbers: Sequence[torch.Tensor]
 
-    def last(self, draft: Draft) -> torch.Tensor:  # (1,)
-        """The node at which the accepted path ends, on the device."""
+    def last(self, draft: Draft, likeliest: torch.Tensor) -> torch.Tensor:  # (T,) -> (1,)
+        """The node at which the accepted path ends, on the device; `likeliest` are the likeliest tokens."""
         ...
 
     def walk(self, draft: Draft, argmax: list[int], numbers: Sequence[Sequence[float]]) -> Walked:
@@ -53,13 +53,14 @@ def decide(
     `fit` says of a draft that has just become known which of its nodes may be accepted; `count`, how many of the
     likeliest tokens at every node the method is to see.
     """
+    likeliest, faults = likeliest_rows(logits)
     guesses: tuple[torch.Tensor, ...] = ()
     if guess is not None:
         assert isinstance(proposal, Draft)
-        guesses = (guess(hidden.index_select(0, rule.last(proposal))[0]),)
+        guesses = (guess(hidden.index_select(0, rule.last(proposal, likeliest))[0]),)
     drafted = proposal.numbers if isinstance(proposal, QueuedDraft) else ()
     best = (*ranked(logits, count).unbind(),) if count else ()
-    found = fetch(*likeliest_rows(logits), *rule.numbers, *best, *guesses, *drafted)
+    found = fetch(likeliest, faults, *rule.numbers, *best, *guesses, *drafted)
     argmax, rest = checked(found[0], found[1]), found[2:]
     judged, rest = rest[: len(rule.numbers)], rest[len(rule.numbers) :]
     rows, rest = [[int(token) for token in row] for row in rest[: len(best)]], rest[len(best) :]
@@ -74,12 +75,9 @@ class Greedy:
 
     numbers: Sequence[torch.Tensor] = ()
 
-    def __init__(self, logits: torch.Tensor) -> None:
-        self._logits = logits
-
-    def last(self, draft: Draft) -> torch.Tensor:
+    def last(self, draft: Draft, likeliest: torch.Tensor) -> torch.Tensor:
         """Where the likeliest tokens lead."""
-        return _followed(draft, likeliest_rows(self._logits)[0])
+        return _followed(draft, likeliest)
 
     def walk(self, draft: Draft, argmax: list[int], numbers: Sequence[Sequence[float]]) -> Walked:
         """Follow the likeliest tokens."""
@@ -110,7 +108,7 @@ class Sampled:
             numbers += [*pairs, redrawn, faults]
         self.numbers: Sequence[torch.Tensor] = numbers
 
-    def last(self, draft: Draft) -> torch.Tensor:
+    def last(self, draft: Draft, likeliest: torch.Tensor) -> torch.Tensor:
         """Where the draws lead, if no guess was sampled."""
         assert not self._tested
         return _followed(draft, self._drawn)
@@ -147,7 +145,7 @@ class Typical:
         self._shares = torch.where(tree[2] > 0, shares, 0.0)
         self.numbers: Sequence[torch.Tensor] = (self._shares, *drawn_rows(p, goals))
 
-    def last(self, draft: Draft) -> torch.Tensor:
+    def last(self, draft: Draft, likeliest: torch.Tensor) -> torch.Tensor:
         """The end of the longest path, of equally long ones the most probable."""
         seen = upload(torch.from_numpy(closure(draft.parents).copy()), self._shares.device)
         logs = self._shares.double().log()
@@ -168,7 +166,7 @@ def rule(
 ) -> Rule:
     """The rule that a run asks for; `position` is that of the first new token."""
     if sampler.sampling.greedy:
-        return Greedy(logits)
+        return Greedy()
     p = sampler.probabilities(logits)
     if typical is not None:
         assert isinstance(proposal, Draft)

@@ -128,19 +128,20 @@ class Drafter(Writer):
         if greedy and not self.detailed:
             answers = likeliest(logits)
             return answers, accept.greedy(answers)
-        drawn = list[int]()
+        drawn, shaped = list[int](), None
         if greedy or not waits(self._device):
             answers = likeliest(logits) if greedy or windowed else []
         else:
+            shaped = self.sampler.probabilities(logits)
             below = depths(draft.parents)
             uniforms = draws.ahead(max(below) + 1)  # one for each token that a walk may choose
             goals = upload(torch.tensor([uniforms[depth] for depth in below], dtype=torch.float64), logits.device)
-            rows = drawn_rows(self.sampler.probabilities(logits), goals)
+            rows = drawn_rows(shaped, goals)
             tokens, faults, best, spoilt = fetch(*rows, *likeliest_rows(logits))
             drawn, answers = checked(tokens, faults), checked(best, spoilt)
 
         def choose(node: int, depth: int, children: Sequence[int]) -> int:
-            q = self.sampler.probabilities(logits[node])
+            q = self.sampler.probabilities(logits[node]) if shaped is None else shaped[node]
             chain.q.append(q)
             if greedy:
                 return answers[node]

@@ -15,6 +15,7 @@ from torch.nn.functional import cosine_similarity
 
 from ..model.download import fetch
 from ..sampling import Outlook
+from .unread import Unread
 from .writer import CPU, Writer
 
 if TYPE_CHECKING:
@@ -47,8 +48,7 @@ class FeatureDrafter(Writer):
     def __init__(self, session: TapSession, context: Context, device: torch.device = CPU) -> None:
         super().__init__(context, device)
         self.session = session
-        self._stored = 0  # tokens that the target had stored after the last step
-        self._unread = torch.empty(0)  # (n, taps * H) states of the last of them, which the drafter has not read
+        self._unread = Unread()
         self._final = self._feature = torch.empty(0)  # (1, H): behind the text, for `logits` and for the next row
         self._made: dict[int, torch.Tensor] = {}  # features (1, H) of the drafter's own, by guess; -1: behind the root
         self._rows: dict[int, int] = {-1: -1}  # rows of the drafter's tree, by guess
@@ -69,7 +69,7 @@ class FeatureDrafter(Writer):
         """Read the target's features of the text, unless the run is interrupted."""
         while len(self._unread) and not self.interrupted():
             first = self.drafter.length + 1
-            states, self._unread = self._unread[:_CHUNK], self._unread[_CHUNK:]
+            states = self._unread.take(_CHUNK)
             final, feature = self.drafter.read(self.text[first : first + len(states)], states)
             self._final, self._feature = final[-1:], feature[-1:]
 
@@ -118,13 +118,7 @@ class FeatureDrafter(Writer):
 
     def forget(self) -> None:
         """Make the drafter's text the stored one, and note what of it is to be read."""
-        session, drafter = self.session, self.drafter
-        fresh = session.tapped()
-        anew = session.length - len(fresh) < self._stored  # the engine has read the text from its beginning again
-        drafter.rewind(0 if anew else min(drafter.length, session.length))
-        known = torch.cat((self._unread, fresh)) if len(self._unread) else fresh
-        self._unread = known[len(known) - (session.length - drafter.length) :]
-        self._stored = session.length
+        self._unread.follow(self.session, self.drafter)
 
     def agreement(self, path: Sequence[int]) -> list[float]:
         """How close the drafter's own features came to the target's, as cosines; to be asked behind `forget`.
@@ -132,8 +126,8 @@ class FeatureDrafter(Writer):
         The first is that of the root, then those of the accepted guesses on `path`, as far as it has read them.
         """
         own = [self._made[guess] for guess in (-1, *path) if guess in self._made]
-        states = self._unread[: len(own)]
-        if not len(states) or self.drafter.length + len(self._unread) != self._stored:
+        states = self._unread.states[: len(own)]
+        if not len(states) or self.drafter.length + len(self._unread) != self.session.length:
             return []
         theirs = self.drafter.features(states)
         [cosines] = fetch(cosine_similarity(torch.cat(own[: len(states)]).float(), theirs.float()))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from .unread import Unread
 from .writer import CPU, Writer
 
 if TYPE_CHECKING:
@@ -31,8 +32,7 @@ class EarlyExit(Writer):
     def __init__(self, session: ExitSession, context: Context, device: torch.device = CPU) -> None:
         super().__init__(context, device)
         self.session = session
-        self._stored = 0  # tokens that the target had stored after the last step
-        self.unread = torch.empty(0)  # (n, H) hidden states of the last of them, which the adapter has not read
+        self.unread = Unread()
         self._entries: list[torch.Tensor] = []  # (1, H) each: of the root and of every drafted token
 
     def attach(self, adapter: Adapter, capacity: int, largest_step: int) -> None:
@@ -50,15 +50,14 @@ class EarlyExit(Writer):
         """Let the adapter read until one row at most is left, which it reads with the root; False if interrupted."""
         chunk = min(_CHUNK, self.adapter.largest_step)
         while len(self.unread) > 1 and not self.interrupted():
-            self.adapter.read(self.unread[:chunk])
-            self.unread = self.unread[chunk:]
+            self.adapter.read(self.unread.take(chunk))
         return not self.interrupted()
 
     def next_logits(self, written: Tokens) -> torch.Tensor | None:
         """Run the first layers on the newest token, and let the adapter read what comes out."""
         rows = self._enter(written)
         if len(self.unread):
-            rows, self.unread = torch.cat((self.unread, rows)), self.unread[:0]
+            rows = torch.cat((self.unread.take(len(self.unread)), rows))
         return self.adapter.logits(self.adapter.read(rows)[-1])[None]  # (1, V)
 
     def entry(self, written: Tokens) -> tuple[int, torch.Tensor] | None:
@@ -75,10 +74,4 @@ class EarlyExit(Writer):
 
     def forget(self) -> None:
         """Make the adapter's text the stored one, and note what of it the adapter has yet to read."""
-        session, adapter = self.session, self.adapter
-        fresh = session.tapped()
-        anew = session.length - len(fresh) < self._stored  # the engine has read the text from its beginning again
-        adapter.rewind(0 if anew else min(adapter.length, session.length))
-        known = torch.cat((self.unread, fresh)) if len(self.unread) else fresh
-        self.unread = known[len(known) - (session.length - adapter.length) :]
-        self._stored = session.length
+        self.unread.follow(self.session, self.adapter)

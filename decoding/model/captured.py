@@ -37,6 +37,14 @@ MOST = 8  # graphs of a session: the one that was not used for the longest time 
 _REMEMBERED = 64  # shapes that were met and have no graph yet
 
 
+def captures() -> bool:
+    """Whether steps shall be captured; ModelError if the environment says it in another way than by "off"."""
+    said = os.environ.get(VARIABLE, "")
+    if said not in ("", "off"):
+        raise ModelError(f'{VARIABLE} must be "off" or left out, not {said[:20]!r}')
+    return not said
+
+
 def step_rows() -> int | None:
     """The rows that every pass of a model shall have, if the environment says so; ModelError if it says it wrong."""
     said = os.environ.get(SAME_ROWS, "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from ..errors import ModelError
 from ..types import ModelCard
 from .attention import BLOCK, Attention
 from .cache import Cache
-from .captured import SAME_ROWS, VARIABLE, Captured, Outputs, Part, Recorder, StepBuffer, step_rows
+from .captured import SAME_ROWS, Captured, Outputs, Part, Recorder, StepBuffer, captures, step_rows
 from .config import Shape
 from .forward_inputs import ForwardInputs
 from .kernels import choose, widest
@@ -40,7 +39,8 @@ class Decoder:
         self._norm = norm(shape.eps, self.device, self.dtype)
         self._native = NativeLayers(shape, weights.layers, weights.norm) if suits(shape, weights.layers) else None
         self.compiled = self._native is not None
-        self.step_rows = None if self.compiled else step_rows()
+        asked = step_rows()
+        self.step_rows = None if self.compiled else asked  # compiled rows are independent of each other anyway
         kernels = choose(self.device, self.dtype, shape.head_dim) if self.step_rows is None else widest()
         whole = self.step_rows is not None
         self._attention = Attention(kernels, shape.repeats, self.device, self.dtype, whole)
@@ -48,7 +48,7 @@ class Decoder:
         if self.step_rows is not None:
             self.attention += f", every pass of {self.step_rows} rows"
         self.recorder: Recorder | None = None
-        if self.device.type == "cuda" and os.environ.get(VARIABLE, "") != "off":
+        if captures() and self.device.type == "cuda":
             self.recorder = Recorder(self.device)
             self.attention += ", steps captured in CUDA graphs"
 

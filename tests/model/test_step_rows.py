@@ -70,9 +70,15 @@ def test_no_step_may_have_more_rows() -> None:
 
 @pytest.mark.parametrize("said", ["0", "129", "many", "-1", "٣"])
 def test_other_numbers_are_refused(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decoder, "suits", lambda shape, layers: False)
     monkeypatch.setenv(captured.SAME_ROWS, said)
     with pytest.raises(ModelError, match="SPECSCOPE_STEP_ROWS must be a whole number from 1 to 128"):
+        decoder.Decoder.from_transformers(tiny("llama"))
+
+
+def test_graphs_are_off_or_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who writes "0" or "false" would measure graphs, and believe to have measured none."""
+    monkeypatch.setenv(captured.VARIABLE, "0")
+    with pytest.raises(ModelError, match='SPECSCOPE_GRAPHS must be "off" or left out'):
         decoder.Decoder.from_transformers(tiny("llama"))
 
 

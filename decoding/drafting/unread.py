@@ -1,0 +1,48 @@
+"""Hidden states of the target that a drafter has yet to read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import torch
+
+if TYPE_CHECKING:
+    from ..model.session import TapSession
+
+
+class Reader(Protocol):
+    """What reads along: a text of its own, of the first `length` tokens."""
+
+    @property
+    def length(self) -> int:
+        """Tokens read."""
+        ...
+
+    def rewind(self, length: int) -> None:
+        """Forget what stands behind `length`."""
+        ...
+
+
+class Unread:
+    """The states (n, H) with which the last stored tokens entered the tapped layers."""
+
+    def __init__(self) -> None:
+        self.states = torch.empty(0)
+        self._stored = 0  # tokens that the target had stored after the last step
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def take(self, count: int) -> torch.Tensor:
+        """The next states, at most so many, which count as read from now on."""
+        taken, self.states = self.states[:count], self.states[count:]
+        return taken
+
+    def follow(self, session: TapSession, reader: Reader) -> None:
+        """Make a reader's text the stored one, and note what of it the reader has yet to read."""
+        fresh = session.tapped()
+        anew = session.length - len(fresh) < self._stored  # the engine has read the text from its beginning again
+        reader.rewind(0 if anew else min(reader.length, session.length))
+        known = torch.cat((self.states, fresh)) if len(self.states) else fresh
+        self.states = known[len(known) - (session.length - reader.length) :]
+        self._stored = session.length
