@@ -24,7 +24,7 @@ Differs from the paper
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import ClassVar, Literal, TypedDict
@@ -238,22 +238,22 @@ class Suffix(Method):
         texts = [self._context.text[: self._read]]
         if self._chosen == GLOBAL and self._earlier is not None:
             texts = [answer for answer in reversed(self._earlier.answers()) if answer is not self._answer]
-        places: list[SuffixPlace] = [
-            {"answer": number, "place": place, "follows": text[place : place + _FOLLOWS]}
-            for number, text in enumerate(texts, start=self._chosen == GLOBAL)
-            for place in places_behind(text, ending)
-        ]
-        latest = dict[int, SuffixPlace]()
-        for place in places:
-            latest.setdefault(place["follows"][0], place)
-        others = [place for place in places if place is not latest[place["follows"][0]]]
+        latest, others = dict[int, SuffixPlace](), list[SuffixPlace]()
+        for number, text in enumerate(texts, start=self._chosen == GLOBAL):
+            for place in places_behind(text, ending):
+                found: SuffixPlace = {"answer": number, "place": place, "follows": text[place : place + _FOLLOWS]}
+                if text[place] in latest:
+                    others.append(found)
+                else:
+                    latest[text[place]] = found
+                if len(latest) == _PLACES:  # earlier answers may be long, and no place further back is named
+                    return [*latest.values()]
         return [*latest.values(), *others][:_PLACES]
 
 
-def places_behind(text: Sequence[int], ending: Sequence[int]) -> list[int]:
+def places_behind(text: Sequence[int], ending: Sequence[int]) -> Iterator[int]:
     """The places right behind an ending in a text at which it goes on, the last one first."""
-    p, found = len(ending), list[int]()
+    p = len(ending)
     for place in range(len(text) - 1, p - 1, -1):
         if text[place - 1] == ending[-1] and [*text[place - p : place]] == [*ending]:
-            found.append(place)
-    return found
+            yield place
