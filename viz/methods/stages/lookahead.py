@@ -53,7 +53,9 @@ def base(run: RunState) -> Figure:
     pool = Zone(POOL, "Pool of n-grams", room.depth + 1, room.rows + _FOOT)
     guesses = room.zone("Guesses, read too")
     beside = columns + pool.columns + guesses.columns < COLUMNS
-    return stage([[text_zone()]], [[window], [pool], [guesses]] if beside else [[window], [guesses, pool]])
+    if beside:
+        return stage([[text_zone()]], [[window], [pool], [guesses]])
+    return stage([[text_zone()]], [[window], [guesses._replace(rows=room.rows + _FOOT), pool]])
 
 
 def frame(run: RunState, k: int) -> Patch:
