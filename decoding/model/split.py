@@ -17,7 +17,8 @@ from ..errors import ModelError
 from ..types import ModelCard
 from .captured import SAME_ROWS
 from .config import Shape
-from .decoder import Decoder, DecoderSession
+from .decoder import Decoder
+from .decoder_session import DecoderSession
 from .forward_inputs import ForwardInputs
 from .layout import Layout
 from .native_layers import NativeInputs

@@ -21,7 +21,8 @@ from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.methods.base import Context
 from decoding.methods.kangaroo import Kangaroo, KangarooParams
-from decoding.model.decoder import Decoder, DecoderSession
+from decoding.model.decoder import Decoder
+from decoding.model.decoder_session import DecoderSession
 from decoding.model.table import TableModel
 from decoding.parts import Parts
 from decoding.parts.adapter import ARCHITECTURES, Adapter, AdapterConfig, AdapterSession

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from decoding.errors import ModelError
-from decoding.model.decoder import Decoder, DecoderSession
+from decoding.model.decoder import Decoder
+from decoding.model.decoder_session import DecoderSession
 from tests.families import tiny
 from tests.model.texts import chain, feed, random_path, random_tree, text
 

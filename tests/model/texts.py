@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from decoding.model.decoder import DecoderSession
+from decoding.model.decoder_session import DecoderSession
 
 VOCABULARY = 67
 

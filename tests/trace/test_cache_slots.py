@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from decoding.codec import Codec
 from decoding.engine import Engine
-from decoding.model.decoder import Decoder, DecoderSession
+from decoding.model.decoder import Decoder
+from decoding.model.decoder_session import DecoderSession
 from decoding.trace.cache_slots import Use, cache_state, chunks
 from decoding.types import Header, Step, Timing
 from tests.families import tiny
