@@ -1,0 +1,1 @@
+"""Runs methods over whole prompt sets, and writes what happened as Parquet."""
