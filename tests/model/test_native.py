@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -20,12 +21,14 @@ from decoding.tree import path_to
 from tests.families import ALL, needs_compiler, tiny
 from tests.model.test_parity import BY_LENGTH
 from tests.model.texts import chain, feed, random_tree, text
+from tests.tiers import crossed
 
 SUITED = [name for name in ALL if name not in ("llama-wide-heads", *BY_LENGTH)]  # its heads have 24 numbers
 DTYPES = [torch.float32, torch.bfloat16]
+THREADS = [1, 2, 3]
 
 
-@pytest.fixture(params=[1, 2, 3])
+@pytest.fixture(params=THREADS)
 def threads(request: pytest.FixtureRequest) -> Iterator[int]:
     """How many threads share a step."""
     before = torch.get_num_threads()
@@ -43,8 +46,9 @@ def test_models_whose_sizes_are_whole_vectors_are_run_by_it(name: str) -> None:
 
 
 @needs_compiler
-@pytest.mark.parametrize("name", SUITED)
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize(
+    ("name", "dtype", "threads"), crossed(product(SUITED, DTYPES), THREADS), indirect=["threads"], ids=str
+)
 def test_a_row_is_the_same_bit_by_bit_however_it_is_fed(name: str, dtype: torch.dtype, threads: int) -> None:
     """One sum in another order, and bfloat16 texts part at near-ties from those of autoregressive decoding."""
     decoder, source = Decoder.from_transformers(tiny(name), dtype), random.Random(name)
