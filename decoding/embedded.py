@@ -31,6 +31,7 @@ PARTS = {  # what methods need beside a model
     SMOLLM2: {
         "medusa": _REAL / "medusa",
         "kangaroo": _REAL / "kangaroo",
+        "eagle": _REAL / "eagle",
         "datastore": _REAL / "datastore.safetensors",
         "tables": _REAL / "tables.safetensors.gz",
     },
