@@ -208,6 +208,6 @@ def _values(trace: Trace) -> int:
     values = sum(map(len, (header.prompt, header.reference, header.end_tokens))) + 3 * len(trace.texts)
     values += sum(values_in(part) for part in (header.params, header.sampling, header.versions, header.parts))
     for step in trace.steps:
-        values += 7 * len(step.tokens) + len(step.emitted) + 3 * sum(map(len, step.top))
+        values += 9 * len(step.tokens) + len(step.emitted) + 3 * sum(map(len, step.top))
         values += 4 * sum(map(len, step.draft_top)) + sum(map(len, step.ranks)) + values_in(step.panel)
     return values

@@ -26,6 +26,7 @@ _FEW = 2**20  # numbers below which numpy is the faster at finding the largest o
 _NOT_A_NUMBER = "the model's output is not a number here; try dtype float32 or another model"
 _SPARE = 32  # numbers looked at behind the largest: bfloat16 has many equal ones
 _TOP = 5  # tokens that an outlook lists at every node
+_FARTHEST = -1e4  # its power is 0, and so is 0 times it, unlike 0 times minus infinity
 _COLDEST = 1e-30  # float32 rounds a divisor much below this to zero
 
 
@@ -200,7 +201,7 @@ class Outlook:
     def __init__(self, scores: torch.Tensor, temperature: float = 1.0, count: int = _TOP) -> None:  # (T, V)
         """`count`: tokens that are listed at every node, the best first."""
         self._scores, self._scale = scores, 1.0 / max(temperature, _COLDEST)
-        self.best, self._largest, self._totals = _summarized(scores, count, self._scale)
+        self.best, self._largest, self._totals, self._moments = _summarized(scores, count, self._scale)
 
     def at(self, nodes: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:  # of one shape, which the result has
         """The probabilities of tokens at nodes; a drafter's tokens may come from a device of its own."""
@@ -208,18 +209,41 @@ class Outlook:
         wide = self._scores[nodes, tokens].to(self._largest.dtype)
         return ((wide - self._largest[nodes]) * self._scale).exp() / self._totals[nodes]
 
+    def entropy(self) -> torch.Tensor:  # (T,)
+        """In nats, at every node."""
+        return (self._totals.log() - self._moments / self._totals).clamp(min=0.0)  # rounding can go below
+
+    def overlap(self, node: int, q: torch.Tensor) -> float:  # (V,)
+        """The sum over all tokens of min(p, q) at a node: the chance that a token drawn from q is accepted there.
+
+        It is that of the same p and q as are recorded: at temperature 0, where nothing is drawn, of the models' own.
+        """
+        largest, total = self._largest[node], self._totals[node]
+        row, q = self._scores[node], q.to(self._scores.device)
+        if row.device.type != "cpu":
+            p = ((row.to(largest.dtype) - largest) * self._scale).exp() / total
+            return float(torch.minimum(p, q).sum())
+        wide = row.to(largest.dtype).numpy() - largest.item()  # numpy leaves torch's threads asleep
+        wide *= self._scale
+        np.exp(wide, out=wide)
+        wide /= total.item()
+        return float(np.minimum(wide, q.numpy(), out=wide).sum())
+
 
 def _summarized(
     scores: torch.Tensor, count: int, scale: float
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:  # (T, V) -> (T, count) ids, (T,) largest, (T,) totals
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Of every row (T, V) the ids of the largest scores, the largest, and the sums that `summarize` describes."""
     if summarizes(scores):
         if (found := summarize(scores, count, scale)) is None:
             raise ModelError(_NOT_A_NUMBER)
-        ids, values, totals = found
-        return ids, values[:, 0], totals
+        ids, values, *sums = found
+        return ids, values[:, 0], sums[0], sums[1]
     wide = scores if scores.dtype == torch.float64 else scores.float()
     largest = wide.amax(-1)
-    return ranked(scores, count), largest, ((wide - largest[:, None]) * scale).exp().sum(-1)
+    distances = ((wide - largest[:, None]) * scale).clamp(min=_FARTHEST)
+    powers = distances.exp()
+    return ranked(scores, count), largest, powers.sum(-1), (powers * distances).sum(-1)
 
 
 def largest_probability(logits: torch.Tensor) -> torch.Tensor:  # (V,) -> ()

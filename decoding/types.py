@@ -121,6 +121,9 @@ class Step:
     panel: Mapping[str, JSON] = field(default_factory=dict)  # the method's own view: window, pool changes, ...
     # The drafter's best (token, its own probability, the target's) at every node; empty where it had no distribution.
     draft_top: tuple[tuple[tuple[int, float, float], ...], ...] = field(default=(), metadata=LATER)
+    # What p and q were at every node, as far as one number says it; at temperature 0 of the models' own distributions.
+    entropy: tuple[float, ...] = field(default=(), metadata=LATER)  # the target's, in nats
+    overlap: tuple[float | None, ...] = field(default=(), metadata=LATER)  # sum of min(p, q), where q was sampled from
     # The ranks that read every node, where there are several; `pending` and `fed` are then those of rank 0.
     ranks: tuple[tuple[int, ...], ...] = field(default=(), metadata=LATER)
     exchanged: int = field(default=0, metadata=LATER)  # bytes that the exchange of choices brought every rank

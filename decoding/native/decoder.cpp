@@ -518,31 +518,46 @@ template <class T> static bool find_best(const T* x, int size, Best best) {
   return true;
 }
 
-// The sum of e to the power of each number's distance from the largest, times `scale`.
-template <class T> static float total_of(const T* x, int size, float largest, float scale) {
+struct Sums {
+  float total, moment;
+};
+
+// Of each number's distance from the largest, times `scale`: the sum of e to its power, and of that times the distance.
+template <class T> static Sums sums_of(const T* x, int size, float largest, float scale) {
   const int stretch = 64 * LANES;  // short sums of sums lose less
-  float total = 0.0f, lanes[LANES];
+  const float least = -104.0f;  // its power is 0, and so is 0 times it, unlike 0 times minus infinity
+  float lanes[LANES];
+  Sums found{0.0f, 0.0f};
   for (int from = 0; from < size; from += stretch) {
     const int until = std::min(size, from + stretch);
-    Vector sum = all(0.0f);
+    Vector sum = all(0.0f), moment = all(0.0f);
     int i = from;
-    for (; i + LANES <= until; i += LANES)
-      sum = add(sum, exponential(mul(sub(load(x + i), all(largest)), all(scale))));
+    for (; i + LANES <= until; i += LANES) {
+      const Vector distance = larger(mul(sub(load(x + i), all(largest)), all(scale)), all(least));
+      const Vector power = exponential(distance);
+      sum = add(sum, power);
+      moment = fma(power, distance, moment);
+    }
     if (i < until) {
-      for (int j = 0; j < LANES; j++) lanes[j] = i + j < until ? (number(x + i + j) - largest) * scale : -INFINITY;
+      for (int j = 0; j < LANES; j++)
+        lanes[j] = i + j < until ? std::max((number(x + i + j) - largest) * scale, least) : least;
       float powers[LANES];
       store(powers, exponential(load(lanes)));
-      for (int j = 0; j < until - i; j++) total += powers[j];
+      for (int j = 0; j < until - i; j++) {
+        found.total += powers[j];
+        found.moment += powers[j] * lanes[j];
+      }
     }
-    total += lane_sum(sum);
+    found.total += lane_sum(sum);
+    found.moment += lane_sum(moment);
   }
-  return total;
+  return found;
 }
 
 // 0, or 1 where a number is none. Without `totals` only the largest numbers are looked for.
 template <class T>
 static int summarize(const T* x, int rows, int size, int count, float scale, int32_t* ids, float* values,
-                     float* totals, int threads) {
+                     float* totals, float* moments, int threads) {
   std::lock_guard<std::mutex> lock(workers->one_at_a_time);
   Team& team = workers->team;
   std::atomic<int> spoilt{0};
@@ -550,8 +565,13 @@ static int summarize(const T* x, int rows, int size, int count, float scale, int
     team.share(rows, [&](int r) {
       const T* row = x + (size_t)r * size;
       Best best{count, 0, ids + (size_t)r * count, values + (size_t)r * count};
-      if (!find_best(row, size, best)) spoilt = 1;
-      else if (totals) totals[r] = total_of(row, size, best.values[0], scale);
+      if (!find_best(row, size, best)) {
+        spoilt = 1;
+      } else if (totals) {
+        const Sums sums = sums_of(row, size, best.values[0], scale);
+        totals[r] = sums.total;
+        moments[r] = sums.moment;
+      }
     });
   });
   return spoilt;
@@ -559,12 +579,12 @@ static int summarize(const T* x, int rows, int size, int count, float scale, int
 
 extern "C" {
 int summarize_bfloat16(const void* x, int rows, int size, int count, float scale, int32_t* ids, float* values,
-                       float* totals, int threads) {
-  return summarize((const bf16*)x, rows, size, count, scale, ids, values, totals, threads);
+                       float* totals, float* moments, int threads) {
+  return summarize((const bf16*)x, rows, size, count, scale, ids, values, totals, moments, threads);
 }
 int summarize_float32(const void* x, int rows, int size, int count, float scale, int32_t* ids, float* values,
-                      float* totals, int threads) {
-  return summarize((const float*)x, rows, size, count, scale, ids, values, totals, threads);
+                      float* totals, float* moments, int threads) {
+  return summarize((const float*)x, rows, size, count, scale, ids, values, totals, moments, threads);
 }
 int forward_bfloat16(const Step* s, const Layer* layers, int n, void* x) { return forward(*s, layers, n, (bf16*)x); }
 int forward_float32(const Step* s, const Layer* layers, int n, void* x) { return forward(*s, layers, n, (float*)x); }

@@ -71,6 +71,6 @@ _ADDRESS, _COUNT, _NUMBER = ctypes.c_void_p, ctypes.c_int, ctypes.c_float
 _ARGUMENTS = {
     "product": [_ADDRESS, _ADDRESS, _COUNT, _ADDRESS, _COUNT],
     "norm": [_ADDRESS, _ADDRESS, _ADDRESS, _COUNT, _COUNT, _NUMBER],
-    "summarize": [_ADDRESS, _COUNT, _COUNT, _COUNT, _NUMBER, _ADDRESS, _ADDRESS, _ADDRESS, _COUNT],
+    "summarize": [_ADDRESS, _COUNT, _COUNT, _COUNT, _NUMBER, *[_ADDRESS] * 4, _COUNT],
     "forward": [_ADDRESS, _ADDRESS, _COUNT, _ADDRESS],
 }

@@ -17,15 +17,16 @@ def summarizes(rows: torch.Tensor) -> bool:  # (R, V)
 
 def summarize(
     rows: torch.Tensor, count: int, scale: float | None = None
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor] | None:  # (R, V) -> (R, count), (R, count), (R,)
-    """The ids of every row's largest numbers, ties by the lowest id; those numbers; sum(exp((x - largest) * scale)).
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor] | None:
+    """Of every row (R, V) the ids of the largest numbers, ties by the lowest id; those numbers; and two sums.
 
-    None where a number is not a number. Without `scale` the sums are left out: they take most of the time.
+    With d = (x - largest) * scale they are the sums of exp(d) and of exp(d) * d over the row. Without `scale` they are
+    left out: they take most of the time. None where a number is not a number.
     """
     rows = rows.contiguous()
     count = min(count, rows.shape[1])
     ids = torch.empty(len(rows), count, dtype=torch.int32)
-    values, totals = torch.empty(len(rows), count), torch.empty(len(rows) if scale is not None else 0)
+    values, (totals, moments) = torch.empty(len(rows), count), torch.empty(2, len(rows) if scale is not None else 0)
     spoilt = function("summarize", rows.dtype)(
         rows.data_ptr(),
         *rows.shape,
@@ -34,6 +35,7 @@ def summarize(
         ids.data_ptr(),
         values.data_ptr(),
         totals.data_ptr() if scale is not None else None,
+        moments.data_ptr() if scale is not None else None,
         torch.get_num_threads(),
     )
-    return None if spoilt else (ids.long(), values, totals)
+    return None if spoilt else (ids.long(), values, totals, moments)

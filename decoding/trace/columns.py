@@ -27,7 +27,7 @@ def columns(draft: Draft, verdict: Verdict, panel: Mapping[str, JSON]) -> dict[s
 
 
 def detail(draft: Draft, outlook: Outlook) -> dict[str, Any]:
-    """The columns that a full record adds: p and q of every guess, and the best tokens at every node."""
+    """The columns that a full record adds: p and q of every guess, and how the distributions at every node look."""
     p = (
         outlook.at(torch.tensor(draft.parents[1:]), torch.tensor(draft.tokens[1:])).tolist()
         if draft.parents[1:]
@@ -35,17 +35,29 @@ def detail(draft: Draft, outlook: Outlook) -> dict[str, Any]:
     )
     q = draft.q or (None,) * len(draft.tokens)
     nodes, best = torch.arange(len(draft.tokens))[:, None], outlook.best
+    sampled = {draft.parents[node]: row for node, row in enumerate(q) if row is not None}
     return {
         "p": (None, *(round(value, 6) for value in p)),
         "q": tuple(None if row is None else round(float(row[draft.tokens[i]]), 6) for i, row in enumerate(q)),
         "top": tuple(_rows(best, outlook.at(nodes, best))),
-        "draft_top": _draft_top(draft, outlook),
+        "draft_top": _draft_top(draft, sampled, outlook),
+        "entropy": tuple(round(value, 6) for value in outlook.entropy().tolist()),
+        "overlap": _overlap(draft, sampled, outlook),
     }
 
 
-def _draft_top(draft: Draft, outlook: Outlook) -> tuple[tuple[tuple[int, float, float], ...], ...]:
+def _overlap(draft: Draft, sampled: Mapping[int, torch.Tensor], outlook: Outlook) -> tuple[float | None, ...]:
+    """How far p and q agree at every node whose children were sampled."""
+    if not sampled:
+        return ()
+    known = {node: min(1.0, round(outlook.overlap(node, q), 6)) for node, q in sampled.items()}
+    return tuple(known.get(node) for node in range(len(draft.tokens)))
+
+
+def _draft_top(
+    draft: Draft, distributions: Mapping[int, torch.Tensor], outlook: Outlook
+) -> tuple[tuple[tuple[int, float, float], ...], ...]:
     """The drafter's best tokens at every node whose children it sampled, without those of probability 0."""
-    distributions = {draft.parents[node]: row for node, row in enumerate(draft.q or ()) if row is not None}
     if not distributions:
         return ()
     listed = [ranked(q[None], outlook.best.shape[1])[0] for q in distributions.values()]

@@ -13,6 +13,8 @@ from ..types import Header, Role, Step, Summary
 
 _MOST_THREADS = 2**16
 _MOST_RANKS = 2**10
+_OPTIONAL = ("choices", "p", "q", "top", "draft_top", "entropy", "overlap", "ranks")
+_MOST_NATS = 64.0  # of an entropy: that of more tokens than 64 bits can number is smaller
 _LARGEST = 1e18  # of a count, an amount or a time: sums of it stay finite
 
 
@@ -124,9 +126,9 @@ def _check_outcome(step: Step, where: str) -> None:
 
 def _check_columns(step: Step, where: str) -> None:
     nodes = len(step.tokens)
-    for name in ("parents", "roles", "sources", "choices", "p", "q", "top", "draft_top", "ranks"):
+    for name in ("parents", "roles", "sources", *_OPTIONAL):
         length = len(getattr(step, name))
-        optional = length == 0 and name in ("choices", "p", "q", "top", "draft_top", "ranks")
+        optional = length == 0 and name in _OPTIONAL
         _check(length == nodes or optional, f"{where}.{name} has {length} entries for {nodes} nodes")
     _check(bool(step.path) == bool(nodes), f"{where}.path must begin at node 0 and be empty where there are no nodes")
     _check_ids(step.tokens, f"{where}.tokens")
@@ -135,6 +137,9 @@ def _check_columns(step: Step, where: str) -> None:
     _check_ids((token for best in step.draft_top for token, _, _ in best), f"{where}.draft_top")
     _check_shares(step.p, f"{where}.p")
     _check_shares(step.q, f"{where}.q")
+    _check_shares(step.overlap, f"{where}.overlap")
+    fine = all(0.0 <= nats <= _MOST_NATS for nats in step.entropy)
+    _check(fine, f"{where}.entropy must hold numbers from 0 to {_MOST_NATS:g}")
     _check_shares((share for best in step.top for _, share in best), f"{where}.top")
     _check_shares((share for best in step.draft_top for _, *both in best for share in both), f"{where}.draft_top")
 

@@ -182,14 +182,17 @@ def test_the_largest_numbers_of_rows_are_in_order_and_ties_by_id(
         rows[3, size // 2 :] = -torch.inf
         found = summaries.summarize(rows, count, 0.7)
         assert found is not None
-        ids, values, totals = found
+        ids, values, totals, moments = found
         order = rows.double().argsort(dim=-1, descending=True, stable=True)[:, :count]
         assert torch.equal(ids, order)
         assert torch.equal(values.double(), rows.double().gather(-1, order))
         usual = [0, 1, 3, 4, 5, 6]
         wide = rows[usual].double()
-        wanted = ((wide - wide.amax(-1, keepdim=True)) * 0.7).exp().sum(-1)
+        distances = ((wide - wide.amax(-1, keepdim=True)) * 0.7).clamp(min=-200.0)
+        wanted = distances.exp().sum(-1)
         torch.testing.assert_close(totals[usual].double(), wanted, rtol=2e-6, atol=0)
+        wanted = (distances.exp() * distances).sum(-1)
+        torch.testing.assert_close(moments[usual].double(), wanted, rtol=4e-6, atol=1e-6)
 
 
 @needs_compiler

@@ -47,10 +47,10 @@ def test_the_drafters_best_tokens_are_those_of_its_own_distribution(method: str,
     for step in trace.steps:
         drafted = {n: source.startswith(("draft:", "exit:")) for n, source in enumerate(step.sources)}
         behind = {step.parents[node] for node in drafted if drafted[node]}
-        assert bool(step.draft_top) == bool(behind)
+        assert bool(step.draft_top) == bool(step.overlap) == bool(behind)
         for node in range(len(step.tokens) if behind else 0):
             if node not in behind:
-                assert step.draft_top[node] == ()
+                assert step.draft_top[node] == () and step.overlap[node] is None
                 bare += 1
                 continue
             read = [*text, *(step.tokens[at] for at in path_to(step.parents, node)[1:])]
@@ -59,6 +59,7 @@ def test_the_drafters_best_tokens_are_those_of_its_own_distribution(method: str,
             assert [token for token, _, _ in step.draft_top[node]] == best
             for token, mine, theirs in step.draft_top[node]:
                 assert (mine, theirs) == (round(float(q[token]), 6), round(float(p[token]), 6))
+            assert step.overlap[node] == pytest.approx(float(torch.minimum(p, q).sum()), abs=2e-6)
             distributions += 1
             for child in (child for child in drafted if drafted[child] and step.parents[child] == node):
                 assert step.q[child] == round(float(q[step.tokens[child]]), 6)
@@ -70,6 +71,21 @@ def test_the_drafters_best_tokens_are_those_of_its_own_distribution(method: str,
 
 
 @pytest.mark.parametrize("sampling", SETTINGS, ids=["greedy", "penalised", "sampled", "filtered"])
+@pytest.mark.parametrize("method", ["autoregressive", "lookahead", "ouroboros"])
+def test_the_entropy_is_that_of_the_targets_distribution_at_every_node(method: str, sampling: dict[str, Any]) -> None:
+    """Of a filtered distribution too, in which most tokens have no probability at all."""
+    trace, text, seen = trace_of(method, sampling), [*PROMPT], set[float]()
+    for step in trace.steps:
+        for node in range(len(step.tokens)):
+            read = [*text, *(step.tokens[at] for at in path_to(step.parents, node)[1:])]
+            p = distribution(MODEL, read, sampling)
+            assert step.entropy[node] == pytest.approx(float(torch.special.entr(p).sum()), abs=2e-6)
+            seen.add(step.entropy[node])
+        text.extend(step.emitted)
+    assert len(seen) > 10
+
+
+@pytest.mark.parametrize("sampling", SETTINGS, ids=["greedy", "penalised", "sampled", "filtered"])
 @pytest.mark.parametrize("method", DRAFTERS)
 def test_what_is_recorded_changes_no_token(method: str, sampling: dict[str, Any]) -> None:
     """A distribution that a greedy draft carries must be tested by nobody and take no random number."""
@@ -78,7 +94,7 @@ def test_what_is_recorded_changes_no_token(method: str, sampling: dict[str, Any]
     assert [step.accepted for step in full.steps] == [step.accepted for step in off.steps]
     for one, other in zip(full.steps, light.steps, strict=True):
         assert (one.tokens, one.parents, one.path) == (other.tokens, other.parents, other.path)
-        assert other.draft_top == other.q == ()
+        assert other.draft_top == other.q == other.entropy == other.overlap == ()
     if not sampling.get("temperature"):
         assert full.ids == plain(MODEL, PROMPT, 40, sampling.get("repetition_penalty", 1.0))
 
@@ -102,4 +118,4 @@ def test_a_greedy_draft_asks_for_no_distribution_that_nobody_records(
 def test_guesses_without_a_distribution_have_none_in_the_record(method: str) -> None:
     """Copies and ranks are no distribution: an entry for them would be made up."""
     for step in trace_of(method, {"temperature": 1.0}).steps:
-        assert step.draft_top == () and set(step.q) == {None}
+        assert step.draft_top == step.overlap == () and set(step.q) == {None}

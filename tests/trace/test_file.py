@@ -79,6 +79,8 @@ def a_step(
         columns["draft_top"] = tuple(
             tuple((rng.randrange(50), share(), share()) for _ in distribution) for distribution in distributions
         )
+        columns["entropy"] = tuple(20 * share() for _ in range(size))
+        columns["overlap"] = tuple(rng.choice([None, share()]) for _ in range(size))
     timing = Timing(share(), rng.random() * 1e-300, 0.0, share(), 1e9)
     pending, drafted = (start - 1 if index == 0 else 0), roles.count(Role.VERIFY)
     return Step(index, start, pending, tuple(emitted), len(path) - 1, drafted, pending + size, timing, **columns)
@@ -152,9 +154,12 @@ def test_lines_come_in_order_and_are_plain_ascii() -> None:
 
 def test_a_trace_from_before_the_drafters_distributions_is_still_read() -> None:
     """Recordings outlive the columns that later ones have."""
-    older = [{name: value for name, value in line.items() if name != "draft_top"} for line in LINES]
+    later = ("draft_top", "entropy", "overlap")
+    older = [{name: value for name, value in line.items() if name not in later} for line in LINES]
     found = parse_trace(b"".join(json.dumps(line).encode() + b"\n" for line in older))
-    assert found.steps == tuple(replace(step, draft_top=()) for step in SMALL.steps) != SMALL.steps
+    assert (
+        found.steps == tuple(replace(step, draft_top=(), entropy=(), overlap=()) for step in SMALL.steps) != SMALL.steps
+    )
 
 
 def test_paths_are_packed_by_name_and_unpacked_by_content(tmp_path: Path) -> None:
