@@ -56,16 +56,16 @@ def main(arguments: argparse.Namespace) -> int:
     """Measure and report."""
     limit = None if arguments.limit is None else whole("--limit", arguments.limit, 1, 100_000)
     budget = whole("--max-new-tokens", arguments.max_new_tokens, 1, 1_000_000)
-    params = _params(arguments.param)
+    params = method_params(arguments.param)
     check_place("--out", arguments.out)
     tasks = read_questions(arguments.tasks, arguments.model, limit)
     engine = load_engine(arguments)
     runnable = [name for name in METHODS if engine.lacks(name) is None]
-    methods = runnable if arguments.methods is None else _names(arguments.methods)
+    methods = runnable if arguments.methods is None else names_in(arguments.methods)
     if arguments.tuned:
         params = tuned_params(engine, methods) | params
     with Progress() as progress:
-        rivals = _names(arguments.peers)
+        rivals = names_in(arguments.peers)
         if rivals:
             progress("loading the peers", 0.0)
         measured = bench(
@@ -115,13 +115,13 @@ def table(paint: Paint, document: dict[str, JSON]) -> str:
     if document["model"] == "toy":
         lines.append(paint.dim(f"toy: {NOTE}"))
     cells = [_HEADS, *(_cells(row) for row in document["rows"]), *(_cells(peer) for peer in document["peers"])]
-    lines += _columns(paint, cells)
+    lines += columns_of(paint, cells)
     lines.append(
         paint.dim("tokens/step counts the target's own token; prefill is measured separately; step cost is in steps")
     )
     lines.append(paint.dim("of autoregressive decoding: tokens/step divided by step cost is about the speedup"))
     if len(kinds := list(document["rows"][0]["by_category"])) > 1:
-        lines += _columns(
+        lines += columns_of(
             paint,
             [
                 ["tokens/step", *(one_line(clean(kind))[:16] for kind in kinds), "their mean"],
@@ -137,7 +137,7 @@ def table(paint: Paint, document: dict[str, JSON]) -> str:
     return paint.fit("\n".join(lines))
 
 
-def _columns(paint: Paint, cells: Sequence[Sequence[str]]) -> list[str]:
+def columns_of(paint: Paint, cells: Sequence[Sequence[str]]) -> list[str]:
     """Rows of cells under a bold head."""
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     rows = [
@@ -151,17 +151,17 @@ def _columns(paint: Paint, cells: Sequence[Sequence[str]]) -> list[str]:
 
 def _kinds(row: dict[str, JSON]) -> list[str]:
     found = list(row["by_category"].values())
-    return [row["method"], *(_number(value, ".2f") for value in [*found, sum(found) / len(found)])]
+    return [row["method"], *(number(value, ".2f") for value in [*found, sum(found) / len(found)])]
 
 
 def _cells(row: dict[str, JSON]) -> tuple[str, ...]:
     return (
         row["method"] if "method" in row else f"{row['name']} ({row['precision']})",
-        _number(row.get("mean_acceptance_length"), ".2f"),
-        _number(row["tokens_per_second"], ",.1f"),
-        _number(row["speedup_vs_autoregressive"], ".2f") + "×",
-        _number(row.get("step_cost"), ".2f"),
-        _number(1000 * row["prefill_seconds"], ".1f"),
+        number(row.get("mean_acceptance_length"), ".2f"),
+        number(row["tokens_per_second"], ",.1f"),
+        number(row["speedup_vs_autoregressive"], ".2f") + "×",
+        number(row.get("step_cost"), ".2f"),
+        number(1000 * row["prefill_seconds"], ".1f"),
         "yes" if row["identical_to_autoregressive"] else f"{row['same_texts']:.0%}",
     )
 
@@ -170,21 +170,22 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def _number(value: float | None, form: str) -> str:
+def number(value: float | None, form: str) -> str:
+    """A number for a table; a dash where there is none."""
     return "-" if value is None else format(value, form)
 
 
-def _names(text: str) -> list[str]:
+def names_in(text: str) -> list[str]:
     """Names with commas between them."""
     return [name.strip() for name in clean(text).split(",") if name.strip()]
 
 
-def _params(texts: list[str]) -> dict[str, dict[str, JSON]]:
+def method_params(texts: Sequence[str], flag: str = "--param") -> dict[str, dict[str, JSON]]:
     """METHOD.NAME=VALUE, several times, as settings by method."""
     params: dict[str, dict[str, JSON]] = {}
-    for name, value in pairs(texts).items():
+    for name, value in pairs(texts, flag).items():
         method, dot, setting = name.partition(".")
         if not dot:
-            raise ParamError(f"--param of bench must look like METHOD.NAME=VALUE, not {name[:40]!r}")
+            raise ParamError(f"{flag} must look like METHOD.NAME=VALUE, not {name[:40]!r}")
         params.setdefault(method, {})[setting] = value
     return params

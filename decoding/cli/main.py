@@ -9,13 +9,41 @@ import sys
 from collections.abc import Sequence
 
 from ..errors import SpecscopeError
-from . import bench, datastore, demo, methods, paper_checks, prepare, quality, rescore, run, trace, train, tree_search
+from . import (
+    bench,
+    datastore,
+    demo,
+    evaluate,
+    methods,
+    paper_checks,
+    prepare,
+    quality,
+    rescore,
+    run,
+    trace,
+    train,
+    tree_search,
+)
 from .arguments import Parser
 from .paint import one_line
 
 _INTERRUPTED, _PIPE_CLOSED, _USER_ERROR = 130, 141, 2  # what shells give for SIGINT and SIGPIPE; argparse's own
 
-_COMMANDS = (demo, run, methods, prepare, bench, rescore, trace, quality, datastore, tree_search, paper_checks, train)
+_COMMANDS = (
+    demo,
+    run,
+    methods,
+    prepare,
+    bench,
+    evaluate,
+    rescore,
+    trace,
+    quality,
+    datastore,
+    tree_search,
+    paper_checks,
+    train,
+)
 _EPILOG = """example:
   python -m decoding demo
   python -m decoding run --method lookahead --prompt "What is the dish of Ablow?"
@@ -38,6 +66,7 @@ def build_parser() -> Parser:
         methods,
         prepare,
         bench,
+        evaluate,
         rescore,
         trace,
         quality,

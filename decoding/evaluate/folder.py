@@ -32,7 +32,7 @@ from .schema import NODES, RUNS, SCHEMAS, STEPS, VERSION
 SUMMARY, PARTS, TRACES = "summary.json", "parts", "traces"
 _LIMITS = FolderLimits()
 _SUMMARY_DEPTH = 16
-_COMPRESSION = {"compression": "zstd", "compression_level": 6}
+COMPRESSION = {"compression": "zstd", "compression_level": 6}
 _THRIFT = {"thrift_string_size_limit": 2**26, "thrift_container_size_limit": 2**22}
 # What hostile Parquet makes pyarrow raise; none of it says more than that the file is damaged.
 _DAMAGE = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError, MemoryError)
@@ -106,7 +106,7 @@ def make_folder(path: Path) -> None:
 
 def write_table(path: Path, table: pa.Table) -> None:
     """Write a table, so that the file is there as a whole or not at all."""
-    with replacing(path) as draft, pq.ParquetWriter(draft, table.schema, **_COMPRESSION) as writer:
+    with replacing(path) as draft, pq.ParquetWriter(draft, table.schema, **COMPRESSION) as writer:
         writer.write_table(table)
 
 

@@ -1,4 +1,4 @@
-"""Prompt sets: Spec-Bench's question format, and plain JSON lines with a prompt or turns each."""
+"""Prompt sets: Spec-Bench's question format, plain JSON lines with a prompt or turns each, and folders of texts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,9 @@ def suite(name: str) -> Path:
 
 
 def read_tasks(path: str | Path, limit: int | None = None) -> tuple[Task, ...]:
-    """The tasks of a JSON-lines file, at most `limit` of them; every line that is read must be a task."""
+    """The tasks of a JSON-lines file or a folder of texts, at most `limit`; all that is read must be a task."""
+    if Path(path).is_dir():
+        return _read_texts(Path(path), limit)
     tasks: list[Task] = []
     for number, line in enumerate(_lines(Path(path)), start=1):
         if limit is not None and len(tasks) == limit:
@@ -55,6 +57,28 @@ def read_tasks(path: str | Path, limit: int | None = None) -> tuple[Task, ...]:
                 raise ParamError(f"{path}, line {number}: {error}") from None
     if not tasks:
         raise ParamError(f"{path} holds no tasks: write one JSON object a line, with a prompt or turns")
+    return tuple(tasks)
+
+
+def _read_texts(folder: Path, limit: int | None) -> tuple[Task, ...]:
+    """A task of every file that ends in .txt, by name."""
+    try:
+        files = sorted(path for path in folder.iterdir() if path.suffix == ".txt")
+    except OSError as error:
+        raise ParamError(f"cannot read {folder}: {error.strerror}") from None
+    if len(files) > _MOST_LINES:
+        raise ParamError(f"{folder}: more than {_MOST_LINES:,} texts: split the folder")
+    tasks = []
+    for path in files[:limit]:
+        try:
+            text = b"\n".join(_lines(path)).decode()
+        except UnicodeDecodeError:
+            raise ParamError(f"{path} is not a text: save it as UTF-8") from None
+        if not text.strip():
+            raise ParamError(f"{path} is empty: write something into it, or remove it")
+        tasks.append(Task(path.stem, "text", (text.strip(),)))
+    if not tasks:
+        raise ParamError(f"{folder} holds no file that ends in .txt")
     return tuple(tasks)
 
 
