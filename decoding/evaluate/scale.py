@@ -85,34 +85,29 @@ def _unpacked(row: Mapping[str, Any]) -> Answered:
     return Answered(tables, dict(zip(row["traces"], row["files"], strict=True)))
 
 
-def on_ray(cluster: Cluster, model: str, flags: Mapping[str, Any], worker: type[Worker] = Worker) -> Answers:
+def on_ray(cluster: Cluster, model: str, flags: Mapping[str, Any]) -> Answers:
     """Answers of workers, each on a model that it loads itself, as they come."""
     _import_ray()
 
     def answers(plan: Plan, numbers: Sequence[int]) -> Iterator[tuple[int, Answered]]:
-        for number, answered, _ in ray_answers(cluster, model, flags, plan, numbers, worker):
+        for number, answered, _ in ray_answers(cluster, model, flags, plan, numbers):
             yield number, answered
 
     return answers
 
 
 def ray_answers(
-    cluster: Cluster,
-    model: str,
-    flags: Mapping[str, Any],
-    plan: Plan,
-    numbers: Sequence[int],
-    worker: type[Worker] = Worker,
+    cluster: Cluster, model: str, flags: Mapping[str, Any], plan: Plan, numbers: Sequence[int]
 ) -> Iterator[tuple[int, Answered, int]]:
     """The same, each with the id of the process that gave it."""
     ray, data = _import_ray()
     begun = not ray.is_initialized()
     try:
         if begun:
-            _begin(ray, cluster)
+            start(cluster)
         questions = data.from_items([{"number": number} for number in numbers], override_num_blocks=len(numbers))
         answered = questions.map_batches(
-            worker,
+            Worker,
             fn_constructor_args=(model, dict(flags), cluster.threads, plan),
             batch_size=1,
             concurrency=min(cluster.workers, len(numbers)),
@@ -131,8 +126,9 @@ def ray_answers(
             ray.shutdown()
 
 
-def _begin(ray: Any, cluster: Cluster) -> None:
+def start(cluster: Cluster) -> None:
     """Start a cluster on this machine, without a dashboard, or join the one at the address."""
+    ray, _ = _import_ray()
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
     if cluster.address is None:
         gpus = -(-int(cluster.num_gpus * cluster.workers * 1000) // 1000) or None
