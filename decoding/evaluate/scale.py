@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from .tables import Tables, by_name, joined
 
 _LACKING = "Ray is not installed: pip install -r requirements-scale.txt"
 _NOTHING = Answered(joined([]), {})
+_PATIENCE = 5.0  # seconds for a cluster to answer
 _STAYS = "the finished questions stay: the same command goes on with the rest"
 
 
@@ -135,12 +137,27 @@ def start(cluster: Cluster) -> None:
         cpus = cluster.workers * cluster.threads
         ray.init(num_cpus=cpus, num_gpus=gpus, include_dashboard=False, **quiet)
     else:
+        _check_reachable(cluster.address)
         ray.init(address=cluster.address, **quiet)
+
+
+def _check_reachable(address: str) -> None:
+    """Raise ParamError if nobody listens there: Ray itself would go on trying for minutes."""
+    host, colon, port = address.rpartition("://")[2].rpartition(":")
+    if not colon or not port.isdecimal():
+        return  # "auto", which Ray answers at once
+    try:
+        socket.create_connection((host, int(port)), _PATIENCE).close()
+    except (OSError, OverflowError):
+        raise ParamError(
+            f"no Ray cluster answers at {address[:60]!r}: start one with `ray start --head`, or leave the address out"
+        ) from None
 
 
 def _import_ray() -> tuple[Any, Any]:
     """Ray and Ray Data, which report to nobody."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # it would write about every worker's start and end
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what Ray itself calls deprecated
         try:

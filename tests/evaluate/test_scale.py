@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from decoding.evaluate.evaluation import evaluate, in_this_process
 from decoding.evaluate.folder import read_folder
 from decoding.evaluate.plan import Plan, make_plan
 from decoding.evaluate.question import Answered
-from decoding.evaluate.scale import Cluster, on_ray, ray_answers
+from decoding.evaluate.scale import Cluster, on_ray, ray_answers, start
 from decoding.toy import TASKS, toy
 
 from .test_evaluation import ABOUT, without_times
@@ -27,8 +28,6 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of Ray's own, of which ther
 def cluster() -> Iterator[Cluster]:
     """Two workers for all tests of this file: a cluster takes seconds to start."""
     ray = pytest.importorskip("ray", reason="pip install -r requirements-scale.txt")
-    from decoding.evaluate.scale import start
-
     chosen = Cluster(workers=2)
     start(chosen)
     yield chosen
@@ -62,6 +61,16 @@ def test_what_a_worker_lacks_is_a_sentence_here(cluster: Cluster, tmp_path: Path
     plan = make_plan(TASKS[:2], ["medusa"], max_new_tokens=8)
     with pytest.raises(ParamError, match="medusa needs"):
         evaluate(plan, tmp_path / "lacking", on_ray(cluster, "toy", {}), ABOUT)
+
+
+def test_a_cluster_that_does_not_answer_is_a_sentence() -> None:
+    """Ray goes on trying for minutes, and writes a page of warnings."""
+    pytest.importorskip("ray", reason="pip install -r requirements-scale.txt")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+        with pytest.raises(ParamError, match="no Ray cluster answers"):
+            start(Cluster(address))
 
 
 def test_without_ray_a_sentence_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

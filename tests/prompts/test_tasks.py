@@ -118,8 +118,6 @@ def test_files_have_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(ParamError, match="holds no tasks"):
         read_tasks(put(tmp_path, "\n"))
     with pytest.raises(ParamError, match="cannot read"):
-        read_tasks(tmp_path)
-    with pytest.raises(ParamError, match="cannot read"):
         read_tasks(tmp_path / "missing")
 
 
@@ -130,3 +128,21 @@ def test_a_few_tasks_are_of_every_kind() -> None:
     chosen = {limit: [task.id for task in spread(tasks, limit)] for limit in (1, 3, 4, 5, 9, None)}
     every = [0, 1, 2, 3, 4, 5]
     assert chosen == {1: [0], 3: [0, 3, 5], 4: [0, 1, 3, 5], 5: [0, 1, 3, 4, 5], 9: every, None: every}
+
+
+def test_a_folder_of_texts_is_a_prompt_set(tmp_path: Path) -> None:
+    """Texts that somebody has lying around need no JSON around them; what is no text is named."""
+    (tmp_path / "b.txt").write_text("Second.\n", encoding="utf-8")
+    (tmp_path / "a.txt").write_text(" First,\nin two lines. ", encoding="utf-8")
+    (tmp_path / "notes.md").write_text("none", encoding="utf-8")
+    assert read_tasks(tmp_path) == (Task("a", "text", ("First,\nin two lines.",)), Task("b", "text", ("Second.",)))
+    assert [task.id for task in read_tasks(tmp_path, limit=1)] == ["a"]
+    (tmp_path / "c.txt").write_bytes(b"\xff")
+    with pytest.raises(ParamError, match=r"c\.txt is not a text"):
+        read_tasks(tmp_path)
+    (tmp_path / "c.txt").write_bytes(b" \n")
+    with pytest.raises(ParamError, match=r"c\.txt is empty"):
+        read_tasks(tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ParamError, match=r"no file that ends in \.txt"):
+        read_tasks(tmp_path / "empty")

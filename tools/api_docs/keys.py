@@ -37,6 +37,7 @@ def section(title: str) -> str:
             "methods": [],
             "run": ["--method", "draft_model", "--trace", trace, *toy],
             "bench": ["--limit", "1", "--methods", "autoregressive,jacobi", "--out", str(Path(folder, "b.json")), *toy],
+            "evaluate": ["--limit", "1", "--methods", "draft_model", "--out", str(Path(folder, "runs")), *toy],
             "rescore": [trace],
             "trace export": [trace, "--format", "csv", "--out", str(Path(folder, "steps.csv"))],
         }
