@@ -1,0 +1,7 @@
+"""The metrics of a run folder: pure functions over its three tables, listed once, in `METRICS`."""
+
+from .registry import METRICS, Metric, measure
+from .result import Condition, Result
+from .selection import Selection
+
+__all__ = ["METRICS", "Condition", "Metric", "Result", "Selection", "measure"]

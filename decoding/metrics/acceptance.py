@@ -1,0 +1,191 @@
+"""How many guesses come true: by step, by position and by draft length, in every convention that is in use."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..trace.metrics import compression_rate, consistent_acceptance
+from . import intervals
+from .columns import Array
+from .result import Result, UnknownError, result, share
+from .selection import Selection
+
+_LONGEST = 64  # positions that are listed
+
+
+def mean_acceptance_length(selection: Selection) -> Result:
+    """Tokens a step, the target's own one included, as several tools count them."""
+    steps = selection.steps
+    written, accepted = steps.number("written"), steps.number("accepted")
+    guessing = selection.guessing
+    ones = np.ones(len(steps))
+    sums = {
+        "tokens written per step (Spec-Bench, Kangaroo's CR)": (written, ones),
+        "1 + accepted per step with guesses (vLLM)": (np.where(guessing, accepted + 1, 0), guessing),
+        "accepted per step, the target's own token left out (gpt-fast)": (accepted, ones),
+    }
+    above = np.stack([selection.by_question(values) for values, _ in sums.values()], axis=1)
+    below = np.stack([selection.by_question(counts) for _, counts in sums.values()], axis=1)
+    value, low, high = intervals.ratio(above, below)
+    rows = [list(row) for row in zip(sums, value, low, high, strict=True)]
+    each = above[:, :1] / below[:, :1]  # REST's macro average: every question weighs the same
+    macro = [float(bound[0]) for bound in intervals.ratio(each, np.ones_like(each))]
+    rows.append(["tokens written per step, mean of the questions' means (REST, macro)", *macro])
+    questions = len(selection.questions)
+    sentence = f"A step writes {value[0]:.2f} tokens, the target's own one included"
+    if np.isfinite(low[0]):
+        sentence += f" ({low[0]:.2f} to {high[0]:.2f} over {questions} questions)"
+    interval = (float(low[0]), float(high[0]))
+    columns = ("counted as", "tokens", "low", "high")
+    return result(f"{sentence}.", value=value[0], interval=interval, unit="tokens", columns=columns, rows=rows)
+
+
+def draft_acceptance_rate(selection: Selection) -> Result:
+    """Accepted guesses over drafted ones."""
+    steps = selection.steps
+    drafted = np.nan_to_num(steps.number("drafted"))
+    above, below = selection.by_question(steps.number("accepted")), selection.by_question(drafted)
+    if not below.any():
+        raise UnknownError("no step of this selection had a guess")
+    value, low, high = (float(number) for number in intervals.ratio(above, below))
+    sentence = f"{above.sum():,.0f} of {below.sum():,.0f} guesses were accepted."
+    if _branches(selection):
+        sentence += " Trees offer several guesses for one place, of which one can be right: compare trees by length."
+    return result(sentence, value=value, interval=(low, high), unit="share")
+
+
+def survival(selection: Selection) -> Result:
+    """The share of steps with guesses that accepted at least so many: vLLM's rate by position."""
+    accepted, guessing = selection.steps.number("accepted"), selection.guessing
+    counts = _counts(accepted[guessing])
+    reached = counts[::-1].cumsum()[::-1][1:]
+    if not len(reached):
+        raise UnknownError("no guess of this selection was accepted")
+    low, high = intervals.wilson(reached, np.full(len(reached), counts.sum()))
+    rows = [
+        [position, hits, int(counts.sum()), hits / counts.sum(), *bound]
+        for position, hits, *bound in zip(range(1, _LONGEST + 1), reached.tolist(), low, high, strict=False)
+    ]
+    columns = ("position", "accepted", "steps", "share", "low", "high")
+    where = [[("steps", "accepted", ">=", row[0])] for row in rows]
+    half = next((row[0] for row in rows if row[3] < 0.5), None)
+    sentence = f"The first guess came true in {share(rows[0][3])} of {rows[0][2]:,} steps"
+    sentence += f"; from position {half} on fewer than half of the steps get that far." if half else "."
+    return result(sentence, columns=columns, rows=rows, where=where)
+
+
+def conditional_acceptance(selection: Selection) -> Result:
+    """Of the steps whose guesses were right up to a position, the share that was right there too."""
+    asked, right = positions(selection)
+    asked, right = asked.sum(0), right.sum(0)
+    low, high = intervals.wilson(right, asked)
+    rows = [
+        [place + 1, int(right[place]), int(asked[place]), right[place] / asked[place], low[place], high[place]]
+        for place in range(min(_LONGEST, len(asked)))
+        if asked[place]
+    ]
+    if not rows:
+        raise UnknownError("no guess of this selection was judged")
+    columns = ("position", "accepted", "judged", "share", "low", "high")
+    where = [[("steps", "accepted", ">=", row[0] - 1)] for row in rows]
+    first, last = rows[0], rows[-1]
+    sentence = f"Guess 1 is right in {share(first[3])} of {first[2]:,} steps"
+    if last is not first:
+        sentence += f", guess {last[0]} in {share(last[3])} of the {last[2]:,} in which all before it were"
+    return result(f"{sentence}.", columns=columns, rows=rows, where=where)
+
+
+def consistent_token_acceptance(selection: Selection) -> Result:
+    """CTAR(w) of the Kangaroo paper."""
+    written = _counts(selection.steps.number("written"))
+    passes = dict(enumerate(written.tolist()))
+    widest = min(_LONGEST, max(len(written) - 2, 1))
+    rows = [
+        [w, consistent_acceptance(passes, w), sum(n for tokens, n in passes.items() if tokens > w)]
+        for w in range(1, widest + 1)
+    ]
+    for row in rows:
+        row += [float(bound) for bound in intervals.wilson(np.array(row[2]), written.sum())]
+    where = [[("steps", "written", ">", row[0])] for row in rows]
+    sentence = f"{share(rows[0][1])} of all passes wrote more than one token; CR is {compression_rate(passes):.2f}."
+    return result(sentence, columns=("w", "share", "steps", "low", "high"), rows=rows, where=where)
+
+
+def acceptance_histogram(selection: Selection) -> Result:
+    """How many steps with guesses accepted exactly so many."""
+    guessing = selection.guessing
+    counts = _counts(selection.steps.number("accepted")[guessing])
+    rows = [[accepted, count, count / counts.sum()] for accepted, count in enumerate(counts.tolist())]
+    where = [[("steps", "accepted", "=", row[0]), ("steps", "drafted", ">", 0)] for row in rows]
+    without = int((~guessing).sum())
+    sentence = f"{share(rows[0][2]) if rows else '0%'} of the steps with guesses accepted none"
+    sentence += f"; {without:,} steps had no guess." if without else "."
+    return result(sentence, columns=("accepted", "steps", "share"), rows=rows, where=where)
+
+
+def histogram_by_draft_length(selection: Selection) -> Result:
+    """The acceptance histogram of each number of guesses apart."""
+    steps = selection.steps
+    drafted, accepted = steps.number("drafted"), steps.number("accepted")
+    some = drafted > 0
+    if not some.any():
+        raise UnknownError("no step of this selection had a guess")
+    pairs, counts = np.unique(np.stack([drafted[some], accepted[some]], axis=1).astype(int), axis=0, return_counts=True)
+    rows = [[*pair, count] for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True)]
+    where = [[("steps", "drafted", "=", row[0]), ("steps", "accepted", "=", row[1])] for row in rows]
+    lengths = len({row[0] for row in rows})
+    sentence = f"{lengths} draft lengths, of up to {rows[-1][0]} guesses."
+    return result(sentence, columns=("drafted", "accepted", "steps"), rows=rows, where=where)
+
+
+def fed_per_token(selection: Selection) -> Result:
+    """Rows that went through the target for each token that came out."""
+    steps = selection.steps
+    fed, written = steps.number("fed"), steps.number("written")
+    later = (steps.number("step") > 0) & ~np.isnan(fed)
+    if not written[later].any():
+        raise UnknownError("no step but the first of this selection says what the target read")
+    above, below = (selection.by_question(values[later], later) for values in (fed, written))
+    value, low, high = (float(number) for number in intervals.ratio(above, below))
+    sentence = f"The target reads {value:.2f} rows for each token; what it costs depends on how full its passes are."
+    return result(sentence, value=value, interval=(low, high), unit="rows per token")
+
+
+def positions(selection: Selection) -> tuple[Array, Array]:
+    """Of every question and position: in how many steps the target judged a guess there, and in how many it agreed.
+
+    Where the record has nodes, these say how deep a tree went on; else a draft is taken for a chain.
+    """
+    steps = selection.steps
+    accepted = steps.number("accepted").astype(np.int64)
+    deepest = np.where(selection.guessing, accepted, 0)
+    known = np.zeros(len(steps), bool)
+    if len(selection.nodes):
+        known[selection.step_of_node] = True
+        judged = np.flatnonzero(selection.guesses & (selection.nodes.number("judged") > 0))
+        np.maximum.at(deepest, selection.step_of_node[judged], selection.nodes.number("depth")[judged].astype(np.int64))
+    drafted = steps.maybe("drafted")
+    if np.isnan(drafted[~known]).any():
+        raise UnknownError("this record does not say how many guesses a step had")
+    chain = np.minimum(accepted + 1, np.nan_to_num(drafted).astype(np.int64))
+    deepest = np.minimum(np.where(known, deepest, np.maximum(chain, accepted)), _LONGEST)
+    accepted = np.minimum(accepted, _LONGEST)
+    most, questions = int(deepest.max(initial=0)), len(selection.questions)
+    place = selection.question_of_step
+    return _reached(place, deepest, questions, most), _reached(place, accepted, questions, most)
+
+
+def _reached(question: Array, depth: Array, questions: int, most: int) -> Array:
+    """By question and position from 1: how many steps went at least as deep."""
+    cells = np.bincount(question * (most + 1) + depth, minlength=questions * (most + 1))
+    cells = cells.reshape(questions, most + 1)
+    return np.asarray(cells[:, ::-1].cumsum(1)[:, ::-1][:, 1:])
+
+
+def _counts(values: Array) -> Array:
+    return np.bincount(values.astype(np.int64))
+
+
+def _branches(selection: Selection) -> bool:
+    """Whether some place had several guesses."""
+    return bool(len(selection.nodes) and np.nanmax(selection.nodes.maybe("sibling"), initial=0) > 0)

@@ -1,0 +1,124 @@
+"""One table of a run folder as numpy columns, read once and shared by all selections."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .result import UnknownError
+
+Array = np.ndarray[Any, Any]
+
+# What a reader is told where a column is null throughout.
+REASONS = {
+    "runs.prefill_seconds": "this record does not say how long the first step took",
+    "runs.decode_seconds": "this record does not say how long the later steps took",
+    "runs.new_tokens": "this record does not count the new tokens",
+    "runs.category": "the questions of this record have no categories",
+    "steps.start": "this record does not say how long the text was before each step",
+    "steps.drafted": "this record does not say how many guesses a step had",
+    "steps.fed": "this record does not say how many rows the target read",
+    "steps.entropy": "this record does not say how sure the target was",
+    "steps.total_ms": "this record does not say how long a step took",
+    "steps.draft_ms": "this record does not split a step's time into its phases",
+    "nodes.wanted": "this record does not say what the target chose in the place of a guess",
+    "nodes.confidence": "this record does not say how likely the drafter found its guesses",
+    "nodes.p": "this record does not say how likely the target found the guesses",
+    "nodes.rank": "this record does not say how high the drafter ranked the target's choice",
+    "nodes.overlap": "this record does not hold both distributions, the target's and the drafter's",
+    "nodes.sibling": "this record does not say which guesses stood beside each other",
+    "nodes.token": "this record does not hold the guesses' tokens",
+}
+EMPTY = {
+    "runs": "no run is chosen",
+    "steps": "no step is chosen",
+    "nodes": "this record does not hold its guesses one by one",
+}
+
+
+class Columns:
+    """The columns of one table."""
+
+    def __init__(self, name: str, table: pa.Table, missing: Mapping[str, str]) -> None:
+        self.name, self.table, self.reasons = name, table, missing
+        self._numbers: dict[str, Array] = {}
+        self._codes: dict[str, tuple[Array, list[str]]] = {}
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def number(self, column: str) -> Array:
+        """A column of numbers; NaN where it is null."""
+        if column not in self._numbers:
+            values = self.table[column].combine_chunks()
+            if pa.types.is_boolean(values.type):
+                values = values.cast(pa.uint8())
+            self._numbers[column] = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        return self._numbers[column]
+
+    def codes(self, column: str) -> tuple[Array, list[str]]:
+        """A column of texts as numbers, and the texts that these count; -1 where it is null."""
+        if column not in self._codes:
+            values = self.table[column].combine_chunks()
+            if not pa.types.is_dictionary(values.type):
+                values = pc.dictionary_encode(values)
+            codes = pc.fill_null(values.indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
+            self._codes[column] = codes, [text or "" for text in values.dictionary.to_pylist()]
+        return self._codes[column]
+
+    @cached_property
+    def unknown(self) -> dict[str, str]:
+        """The reasons by column, the record's own before ours."""
+        ours = {key.partition(".")[2]: text for key, text in REASONS.items() if key.startswith(f"{self.name}.")}
+        own = {key.removeprefix(f"{self.name}."): text for key, text in self.reasons.items()}
+        return ours | own
+
+
+class Chosen:
+    """Some rows of a table."""
+
+    def __init__(self, columns: Columns, rows: Array) -> None:
+        self.columns, self.rows = columns, rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def only(self, mask: Array) -> Chosen:
+        """The rows of a boolean mask."""
+        return Chosen(self.columns, self.rows[mask])
+
+    def maybe(self, column: str) -> Array:
+        """A column of numbers, which may be NaN throughout."""
+        return self.columns.number(column)[self.rows]
+
+    def number(self, column: str) -> Array:
+        """A column of numbers, NaN where it is null; UnknownError where it is null throughout."""
+        values = self.maybe(column)
+        if not len(values):
+            raise UnknownError(EMPTY[self.columns.name])
+        if np.isnan(values).all():
+            raise self._lacking(column)
+        return values
+
+    def codes(self, column: str) -> tuple[Array, list[str]]:
+        """A column of texts as numbers and texts; UnknownError where it is null throughout."""
+        codes, texts = self.columns.codes(column)
+        chosen = codes[self.rows]
+        if not len(chosen):
+            raise UnknownError(EMPTY[self.columns.name])
+        if (chosen < 0).all():
+            raise self._lacking(column)
+        return chosen, texts
+
+    def is_text(self, column: str, text: str) -> Array:
+        """Where a column of texts holds this one."""
+        codes, texts = self.columns.codes(column)
+        return np.equal(codes[self.rows], texts.index(text) if text in texts else -2)
+
+    def _lacking(self, column: str) -> UnknownError:
+        return UnknownError(self.columns.unknown.get(column, f"this record does not know the column {column}"))
