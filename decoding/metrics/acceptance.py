@@ -7,6 +7,7 @@ import numpy as np
 from ..trace.metrics import compression_rate, consistent_acceptance
 from . import intervals
 from .columns import Array
+from .guesses import branches
 from .result import Result, UnknownError, result, share
 from .selection import Selection
 
@@ -49,7 +50,7 @@ def draft_acceptance_rate(selection: Selection) -> Result:
         raise UnknownError("no step of this selection had a guess")
     value, low, high = (float(number) for number in intervals.ratio(above, below))
     sentence = f"{above.sum():,.0f} of {below.sum():,.0f} guesses were accepted."
-    if _branches(selection):
+    if branches(selection):
         sentence += " Trees offer several guesses for one place, of which one can be right: compare trees by length."
     return result(sentence, value=value, interval=(low, high), unit="share")
 
@@ -184,8 +185,3 @@ def _reached(question: Array, depth: Array, questions: int, most: int) -> Array:
 
 def _counts(values: Array) -> Array:
     return np.bincount(values.astype(np.int64))
-
-
-def _branches(selection: Selection) -> bool:
-    """Whether some place had several guesses."""
-    return bool(len(selection.nodes) and np.nanmax(selection.nodes.maybe("sibling"), initial=0) > 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from . import acceptance
+from . import acceptance, drafter, groups, guesses
 from .result import Result, UnknownError, unknown
 from .selection import Selection
 
@@ -108,5 +108,104 @@ METRICS = _listed(
         "The price of guessing in arithmetic: 1 is decoding one token at a time.",
         "number",
         acceptance.fed_per_token,
+    ),
+    Metric(
+        "by_category",
+        "By category",
+        "Where",
+        "tokens written / steps of the questions of a category",
+        "A drafter is as good as its training text: a category that it never saw stands out.",
+        "bars",
+        groups.by_category,
+    ),
+    Metric(
+        "by_context",
+        "By context length",
+        "Where",
+        "tokens written / steps that began behind so many tokens",
+        "A fall at one length is a window or a rotary embedding that the drafter has and the target has not.",
+        "bars",
+        groups.by_context,
+    ),
+    Metric(
+        "by_entropy",
+        "By the target's entropy",
+        "Where",
+        "tokens written / steps at whose root the target's distribution has such an entropy, in nats",
+        "Where the target is sure (near 0) guesses should come true; if they do not there, the drafter is at fault.",
+        "bars",
+        groups.by_entropy,
+    ),
+    Metric(
+        "reliability",
+        "Reliability diagram",
+        "Drafter",
+        "accepted / judged guesses by the drafter's confidence; ECE: |confidence - accepted| of bins, by their guesses",
+        "On the diagonal, a threshold on the confidence stops drafting at the right moment. Below it: too sure.",
+        "lines",
+        drafter.reliability,
+    ),
+    Metric(
+        "rank_histogram",
+        "Rank of the target's choice",
+        "Drafter",
+        "places where the target's choice was the drafter's r-th likeliest / places where the target decided",
+        "Much at ranks 1 to 3 means that a tree pays; much below the list, that the drafter does not know the text.",
+        "bars",
+        drafter.rank_histogram,
+    ),
+    Metric(
+        "p_against_q",
+        "p against q",
+        "Drafter",
+        "judged guesses by the drafter's probability q and the target's p",
+        "Mass at high q and low p is where the drafter is sure and wrong.",
+        "heat",
+        drafter.p_against_q,
+    ),
+    Metric(
+        "alpha",
+        "Alpha",
+        "Drafter",
+        "mean over places of the sum over all tokens of min(p, q)",
+        "The best that sampling from this q can reach. Fewer accepted than that: q is not what was drawn from.",
+        "lines",
+        drafter.alpha,
+    ),
+    Metric(
+        "confusion",
+        "Drafter said, target said",
+        "Guesses",
+        "judged and rejected guesses by their token and what the target chose in its place",
+        "Spaces, line ends and special tokens on top are a tokenizer or template that differs.",
+        "table",
+        guesses.confusion,
+    ),
+    Metric(
+        "hit_ranks",
+        "Hits by rank",
+        "Guesses",
+        "accepted / judged guesses by depth and rank among the guesses for the same place",
+        "Ranks that never hit are rows that the target reads for nothing.",
+        "heat",
+        guesses.hit_ranks,
+    ),
+    Metric(
+        "suggested_tree",
+        "Suggested tree",
+        "Guesses",
+        "the tree of n guesses that expects the most tokens: 1 + the sum of the products of accuracies along its paths",
+        "How little the last guesses gain: a tree is large enough where a guess gains less than its row costs.",
+        "table",
+        guesses.suggested_tree,
+    ),
+    Metric(
+        "by_source",
+        "By source",
+        "Guesses",
+        "proposed, judged and accepted guesses by the kind of their source",
+        "A source that proposes much and brings little costs rows.",
+        "bars",
+        guesses.by_source,
     ),
 )

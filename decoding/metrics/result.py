@@ -11,7 +11,7 @@ import numpy as np
 from ..types import JSON
 
 # Of a row: the steps or nodes behind it, as (table, column, sign, value), all of which hold. The signs are
-# "=", "!=", "<", "<=", ">", ">=" and "is" (with None).
+# "=", "<", "<=", ">", ">=", and of None "is" and "is not".
 Condition = tuple[str, str, str, JSON]
 
 

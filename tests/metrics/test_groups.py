@@ -1,0 +1,63 @@
+"""Acceptance by category, context and entropy, counted by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from decoding.metrics import measure
+
+from .tables import run, selection, step
+
+RUNS = [
+    run(0, "a", category="code"),
+    run(1, "b", category="chat"),
+    run(2, "c", category="chat"),
+    run(3, "d", category=None),
+]
+STEPS = [
+    step(1, 3, 4, start=100, entropy=0.05),
+    step(2, 1, 4, start=128, entropy=0.1),
+    step(1, 0, 4, of=1, start=127, entropy=2.5),
+    step(1, 2, 4, of=2, start=40_000, entropy=None),
+    step(2, 0, 0, of=2, start=40_001, entropy=9.0),
+    step(1, 1, 1, of=3, start=0, entropy=0.0),
+]
+ALL = selection(RUNS, STEPS)
+
+
+def rows(key: str) -> list[list]:
+    """Name, questions, steps, tokens per step, acceptance rate."""
+    return [row[:4] + row[6:] for row in measure(key, ALL)["rows"]]
+
+
+def test_by_category() -> None:
+    """Code: 4 + 2 tokens in 2 steps, 4 of 8 guesses. Chat: 1 + 3 + 1 in 3, 2 of 8. What has no category is left out."""
+    assert rows("by_category") == [["code", 1, 2, 3.0, 0.5], ["chat", 2, 3, pytest.approx(5 / 3), 0.25]]
+    found = measure("by_category", ALL)
+    assert found["where"] == [[("runs", "category", "=", "code")], [("runs", "category", "=", "chat")]]
+    assert "code (3.00)" in found["sentence"] and "chat (1.67)" in found["sentence"]
+
+
+def test_by_context() -> None:
+    """A bin takes its lower edge and not its upper one."""
+    assert rows("by_context") == [
+        ["0 to 128", 3, 3, pytest.approx((4 + 1 + 2) / 3), pytest.approx(4 / 9)],
+        ["128 to 256", 1, 1, 2.0, 0.25],
+        ["from 32768", 1, 2, 2.0, 0.5],
+    ]
+    assert measure("by_context", ALL)["where"][1] == [("steps", "start", ">=", 128), ("steps", "start", "<", 256)]
+
+
+def test_by_entropy() -> None:
+    """A step of unknown entropy is in no bin; a bin without a guess has no rate."""
+    assert rows("by_entropy") == [
+        ["0 to 0.1", 2, 2, 3.0, 0.8],
+        ["0.1 to 0.3", 1, 1, 2.0, 0.25],
+        ["2 to 3", 1, 1, 1.0, 0.0],
+        ["from 3", 1, 1, 1.0, None],
+    ]
+
+
+def test_without_categories_there_is_a_reason() -> None:
+    found = measure("by_category", selection([run(category=None)], [step(0, 0)]))
+    assert found["reason"] == "the questions of this record have no categories"

@@ -1,0 +1,105 @@
+"""Pairs, hits by rank, suggested trees and sources, counted by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from decoding.metrics import measure
+from decoding.parts.medusa_tree import given
+
+from .tables import guess, root, selection, step
+
+
+def said(at: int, token: int, wanted: int, **more: object) -> list[dict]:
+    texts = {1: " red", 2: " blue", 3: "<b>", 4: None}
+    words = {"token": token, "wanted": wanted, "text": texts[token], "wanted_text": texts[wanted]}
+    return [root(at), guess(1, 0, 1, at=at, **words, **more)]
+
+
+def test_confusion_counts_judged_rejected_guesses() -> None:
+    """Red for blue twice, <b> for red once. An accepted guess and one that nobody judged say nothing."""
+    nodes = [
+        *said(1, 1, 2),
+        *said(2, 1, 2),
+        *said(3, 3, 1),
+        *said(4, 1, 1, accepted=True),
+        *said(5, 3, 4, judged=False),
+    ]
+    found = measure("confusion", selection(steps=[step(n, int(n == 4), 1) for n in range(1, 6)], nodes=nodes))
+    third = pytest.approx(1 / 3)
+    assert found["rows"] == [[" red", " blue", 2, pytest.approx(2 / 3), 1, 2], ["<b>", " red", 1, third, 3, 1]]
+    assert ("nodes", "wanted", "=", 2) in found["where"][0]
+
+
+def test_texts_are_those_of_the_selection() -> None:
+    """The rows of a part are not those of the whole."""
+    nodes = [*said(1, 1, 2), *said(2, 3, 1), *said(3, 3, 4)]
+    whole = selection(steps=[step(n, 0, 1) for n in range(1, 4)], nodes=nodes)
+    part = whole.masked(whole.steps.maybe("step") > 1)
+    assert [row[:3] for row in measure("confusion", part)["rows"]] == [["<b>", " red", 1], ["<b>", None, 1]]
+
+
+def test_hits_by_rank() -> None:
+    """Depth 1: the first guess right in step 1, the second in step 2. Depth 2: judged once below each."""
+    nodes = [
+        *(root(1), guess(1, 0, 1, accepted=True), guess(2, 0, 1, sibling=1), guess(3, 1, 2, accepted=True)),
+        *(root(2), guess(1, 0, 1, at=2), guess(2, 0, 1, at=2, sibling=1, accepted=True), guess(3, 2, 2, at=2)),
+    ]
+    found = measure("hit_ranks", selection(steps=[step(1, 2, 3), step(2, 1, 3)], nodes=nodes))
+    assert [row[:5] for row in found["rows"]] == [[1, 0, 2, 1, 0.5], [1, 1, 2, 1, 0.5], [2, 0, 2, 1, 0.5]]
+    assert "33% of the accepted guesses were not the first" in found["sentence"]
+
+
+def ranked(ranks: list[int | None]) -> list[dict]:
+    return [
+        row
+        for at, rank in enumerate(ranks)
+        for row in (root(at), guess(1, 0, 1, at=at, rank=rank, confidence=0.5, accepted=rank == 0))
+    ]
+
+
+def test_the_tree_that_ranks_suggest() -> None:
+    """First in 10 of 20 places, second in 6, not listed in 4: one guess gains 0.5, two gain 0.8."""
+    ranks: list[int | None] = [0] * 10 + [1] * 6 + [None] * 4
+    found = measure(
+        "suggested_tree", selection(steps=[step(n, int(ranks[n] == 0), 1) for n in range(20)], nodes=ranked(ranks))
+    )
+    assert found["rows"] == [[1, 1.5, 0.5, "0"], [2, pytest.approx(1.8), pytest.approx(0.4), "0;1"]]
+    assert found["value"] == 1.5  # with as many guesses as now
+    assert given(found["rows"][1][3]).paths == [(0,), (1,)]
+
+
+def test_without_ranks_the_siblings_decide() -> None:
+    """The second guess is right in 12 of 20 places, the first in 4; below the root nothing is known."""
+    nodes = [
+        row
+        for at in range(20)
+        for row in (
+            root(at),
+            guess(1, 0, 1, at=at, accepted=at < 4),
+            guess(2, 0, 1, at=at, sibling=1, accepted=4 <= at < 16),
+        )
+    ]
+    found = measure("suggested_tree", selection(steps=[step(at, int(at < 16), 2) for at in range(20)], nodes=nodes))
+    assert [row[0] for row in found["rows"]] == [1, 2]
+    assert [row[3] for row in found["rows"]] == ["1", "1;0"]
+    assert found["rows"][1][1] == pytest.approx(1 + 0.6 + 0.2)
+
+
+def test_too_few_places_grow_no_tree() -> None:
+    found = measure("suggested_tree", selection(steps=[step(0, 1, 1)], nodes=ranked([0])))
+    assert found["reason"] and "too few" in found["reason"]
+
+
+def test_sources() -> None:
+    """A window cell is no guess; a guess below a rejected one was proposed and not judged."""
+    nodes = [
+        root(1),
+        guess(1, 0, 1, source="pool", accepted=True),
+        guess(2, 1, 2, source="pool"),
+        guess(3, 2, 3, source="pool", judged=False),
+        guess(4, 0, 1, source="prompt", sibling=1),
+        {**guess(5, 0, 1, source="window", judged=False), "role": "explore"},
+    ]
+    found = measure("by_source", selection(steps=[step(1, 1, 4)], nodes=nodes))
+    assert [row[:5] for row in found["rows"]] == [["pool", 3, 2, 1, 0.5], ["prompt", 1, 1, 0, 0.0]]
