@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from . import acceptance, drafter, groups, guesses
+from . import acceptance, cost, drafter, groups, guesses, times
 from .result import Result, UnknownError, unknown
 from .selection import Selection
 
@@ -207,5 +207,59 @@ METRICS = _listed(
         "A source that proposes much and brings little costs rows.",
         "bars",
         guesses.by_source,
+    ),
+    Metric(
+        "step_time",
+        "Step time",
+        "Time",
+        "milliseconds of a step behind the first one, and of its phases",
+        "The target's pass should be most of it.",
+        "bars",
+        times.step_time,
+    ),
+    Metric(
+        "throughput",
+        "Tokens a second",
+        "Time",
+        "tokens / seconds of the steps behind the first; Spec-Bench: mean over questions of all tokens / all seconds",
+        "Compare numbers of one machine and one convention only.",
+        "table",
+        times.throughput,
+    ),
+    Metric(
+        "latency",
+        "Latency",
+        "Time",
+        "percentiles; all tokens of a step arrive together: the first after the step's time, the others after none",
+        "Guessing makes the gaps longer and fewer: the median gap between tokens may be 0.",
+        "table",
+        times.latency,
+    ),
+    Metric(
+        "step_cost",
+        "Step cost",
+        "Time",
+        "milliseconds of a step / milliseconds of an autoregressive step of the same folder",
+        "Guessing pays where a step writes more tokens than it costs steps.",
+        "bars",
+        cost.step_cost,
+    ),
+    Metric(
+        "speedup",
+        "Expected and measured speed-up",
+        "Time",
+        "tokens per step / (1 + draft + verification + time outside of passes), each in autoregressive steps",
+        "The largest fall from one row to the next is what to mend.",
+        "bars",
+        cost.speedup,
+    ),
+    Metric(
+        "best_gamma",
+        "Best draft length",
+        "Time",
+        "(1 + a + ... + a^gamma) / (1 + c gamma): a = accepted / judged guesses, c = a guess's part of the step cost",
+        "A flat top means that the length hardly matters.",
+        "lines",
+        cost.best_gamma,
     ),
 )

@@ -1,0 +1,124 @@
+"""Times, latencies and costs on steps whose milliseconds are round numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from decoding.metrics import Selection, measure
+
+from .tables import Row, guess, root, run, selection, step
+
+
+def timed(number: int, accepted: int, drafted: int, draft: float, forward: float, rest: float, **more: int) -> Row:
+    """A step with the time of its phases; `rest` is in none of the passes."""
+    parts = {"draft_ms": draft, "forward_ms": forward, "accept_ms": rest, "commit_ms": 0.0, "other_ms": 0.0}
+    return step(number, accepted, drafted, **more) | parts | {"total_ms": draft + forward + rest}
+
+
+# One token at a time: 10 ms a step, of which 8 are the pass. Drafting: 4.2 + 9 + 3 = 16.2 ms, 16 rows.
+PLAIN = [timed(0, 0, 0, 0, 98, 2, of=1, fed=50), *(timed(n, 0, 0, 0, 8, 2, of=1, fed=1) for n in range(1, 5))]
+DRAFT = [timed(0, 0, 0, 0, 98, 2, fed=50), timed(1, 2, 2, 4.2, 9, 3, fed=16), timed(2, 0, 2, 4.2, 9, 3, fed=16)]
+RUNS = [run(0, "a", prefill_seconds=0.1), run(1, "a", method="autoregressive", prefill_seconds=0.1)]
+FOLDER = selection(RUNS, [*DRAFT, *PLAIN])
+DRAFTED, ALONE = FOLDER.where(method="draft_model"), FOLDER.where(method="autoregressive")
+
+
+def test_the_step_time_and_its_split() -> None:
+    rows = {row[0]: row[1:3] for row in measure("step_time", DRAFTED)["rows"]}
+    assert rows["all"] == [pytest.approx(16.2), 1.0]
+    assert rows["draft"] == [pytest.approx(4.2), pytest.approx(4.2 / 16.2)]
+    assert rows["forward"] == [9.0, pytest.approx(9 / 16.2)] and rows["accept"][0] == 3.0
+    assert "56% is the target's pass" in measure("step_time", DRAFTED)["sentence"]
+
+
+def test_the_cost_of_a_step() -> None:
+    """1.62 autoregressive steps: 0.42 to draft, 0.1 to verify, 0.1 outside, and the 1 that it replaces."""
+    found = measure("step_cost", DRAFTED)
+    assert found["value"] == pytest.approx(1.62)
+    assert [row[1] for row in found["rows"]] == pytest.approx([1.62, 1.0, 0.42, 0.1, 0.1])
+    assert measure("step_cost", ALONE)["value"] == 1.0
+
+
+def test_expected_and_measured_speed() -> None:
+    """Two tokens a step: 2 for nothing, 2/1.42 with the draft, 2/1.52 with its rows, 2/1.62 measured."""
+    found = measure("speedup", DRAFTED)
+    assert found["value"] == pytest.approx(2 / 1.62)
+    assert [row[1] for row in found["rows"][:4]] == pytest.approx([2, 2 / 1.42, 2 / 1.52, 2 / 1.62])
+    assert found["rows"][4][1] == pytest.approx((5 / 0.1324) / (5 / 0.14))  # 100 ms to read the prompt in both
+    assert "the draft costs 0.42 of a target step (at acceptance 0.67" in found["sentence"]
+    assert "verification of 16 rows costs 1.1 passes" in found["sentence"]
+    assert "the time outside of passes is 19%" in found["sentence"]
+
+
+def test_the_best_gamma() -> None:
+    """Two of three judged guesses came true; a guess costs (0.42 + 0.1) / 2 of a step.
+
+    Gamma 0 to 3: 1, 1.667 / 1.26 = 1.323, 2.111 / 1.52 = 1.389, 2.407 / 1.78 = 1.352.
+    """
+    found = measure("best_gamma", DRAFTED)
+    assert found["value"] == 2
+    assert [row[3] for row in found["rows"][:4]] == pytest.approx([1, 1.3228, 1.3889, 1.3525], abs=1e-4)
+    assert "now it is 2.0" in found["sentence"]
+
+
+def test_a_dear_draft_of_bad_guesses_does_not_pay() -> None:
+    steps = [timed(0, 0, 0, 0, 98, 2), timed(1, 1, 4, 40, 8, 2), timed(2, 0, 4, 40, 8, 2)]
+    found = measure("best_gamma", selection(RUNS, [*steps, *PLAIN]).where(method="draft_model"))
+    assert found["value"] == 0 and "guessing does not pay" in found["sentence"]
+
+
+def test_a_tree_has_no_gamma() -> None:
+    nodes = [root(), guess(1, 0, 1), guess(2, 0, 1, sibling=1)]
+    tree = selection(RUNS, [*DRAFT, *PLAIN], nodes).where(method="draft_model")
+    assert "trees" in (measure("best_gamma", tree)["reason"] or "")
+    assert "gamma" not in measure("speedup", tree)["sentence"]
+
+
+def test_a_free_drafter_that_is_never_right() -> None:
+    steps = [timed(0, 0, 0, 0, 98, 2), timed(1, 0, 4, 0, 8, 2), timed(2, 0, 4, 0, 8, 2)]
+    found = measure("speedup", selection(RUNS, [*steps, *PLAIN]).where(method="draft_model"))
+    assert found["value"] == 1.0 and "too few guesses come true" in found["sentence"]
+
+
+def test_without_a_baseline_there_is_a_reason() -> None:
+    for key in ("step_cost", "speedup", "best_gamma"):
+        assert "no autoregressive run" in (measure(key, selection([run()], DRAFT))["reason"] or "")
+
+
+def test_times_that_are_not_split_still_give_a_cost() -> None:
+    bare = [{**row, **dict.fromkeys(("draft_ms", "forward_ms", "accept_ms"))} for row in [*DRAFT, *PLAIN]]
+    part = selection(RUNS, bare).where(method="draft_model")
+    assert measure("step_cost", part)["value"] == pytest.approx(1.62)
+    assert measure("best_gamma", part)["reason"]
+    assert len(measure("speedup", part)["rows"]) == 3
+
+
+def test_tokens_of_one_step_arrive_together() -> None:
+    """Steps of 16.2 ms with 3 tokens and with 1: gaps of 16.2, 0, 0 and 16.2; 8.1 ms for each token of the run."""
+    rows = {row[0]: row[1:] for row in measure("latency", DRAFTED)["rows"]}
+    assert rows["to the first token"] == [1, 100.0, 100.0, 100.0]
+    assert rows["between steps"][:2] == [2, pytest.approx(16.2)]
+    assert rows["between tokens"][:2] == [4, pytest.approx(8.1)]  # halfway between 0 and 16.2
+    assert rows["for each token of a run (TPOT)"][:2] == [1, pytest.approx(8.1)]
+
+
+def test_throughput_of_several_tools() -> None:
+    """Later: 4 tokens in 32.4 ms. All: 5 tokens in 132.4 ms."""
+    rows = [row[1] for row in measure("throughput", DRAFTED)["rows"]]
+    assert rows == pytest.approx([4 / 0.0324, 5 / 0.1324, 5 / 0.1324])
+
+
+def test_spec_bench_takes_the_mean_of_rates() -> None:
+    """Question a: 2 tokens in 20 ms; b: 4 tokens in 80 ms. Not 6 in 100, but (100 + 50) / 2."""
+    runs = [run(0, "a"), run(1, "b")]
+    steps = [timed(0, 0, 0, 0, 10, 0), timed(1, 0, 0, 0, 10, 0)]
+    steps += [timed(0, 0, 0, 0, 20, 0, of=1), timed(1, 2, 2, 0, 60, 0, of=1)]
+    rows = measure("throughput", selection(runs, steps))["rows"]
+    assert [row[1] for row in rows[1:]] == pytest.approx([60, 75])
+
+
+def test_an_unfinished_step_has_no_say() -> None:
+    """A run of which a time is unknown has no wall time, and no other number changes."""
+    steps = [*DRAFT, step(0, 0, 0, of=1), timed(1, 0, 0, 0, 8, 2, of=1)]
+    whole: Selection = selection([run(0, "a"), run(1, "b")], steps)
+    assert measure("throughput", whole)["rows"][1][1] == pytest.approx(5 / 0.1324)
