@@ -12,6 +12,7 @@ from .result import Result, UnknownError, result, share
 from .selection import Selection
 
 _LONGEST = 64  # positions that are listed
+_MOST = 4096  # guesses of a step that are counted apart; no drafter makes more
 
 
 def mean_acceptance_length(selection: Selection) -> Result:
@@ -184,4 +185,4 @@ def _reached(question: Array, depth: Array, questions: int, most: int) -> Array:
 
 
 def _counts(values: Array) -> Array:
-    return np.bincount(values.astype(np.int64))
+    return np.bincount(np.minimum(values, _MOST).astype(np.int64))

@@ -14,6 +14,7 @@ from .selection import Selection
 _PAIRS = 50  # of the most frequent
 _DEEPEST = 64
 _FEWEST = 20  # places at a depth from which a tree's accuracies are taken
+_LARGEST = 512  # guesses of a tree that is suggested
 _SIZES = (1, 2, 4, 8, 16, 32, 63)
 
 
@@ -75,7 +76,7 @@ def suggested_tree(selection: Selection) -> Result:
     """Trees grown from how often each rank at each depth came true, as Medusa's are from its heads' accuracies."""
     accuracies = _accuracies(selection)
     drafted = selection.steps.maybe("drafted")[selection.guessing]
-    now = round(float(np.nanmean(drafted))) if not np.isnan(drafted).all() else 0
+    now = min(_LARGEST, round(float(np.nanmean(drafted)))) if not np.isnan(drafted).all() else 0
     trees: dict[int, Tree] = {}
     for size in sorted({*_SIZES, max(1, now)}):
         tree = grow(accuracies, size)

@@ -80,11 +80,10 @@ def latency(selection: Selection) -> Result:
         first = rows[0]
     steps, later = selection.steps, later_steps(selection)
     gaps = steps.number("total_ms")[later]
-    written = steps.number("written")[later].astype(np.int64)
+    written = steps.number("written")[later]
     some = written > 0
     rows.append(_row("between steps", gaps))
-    between = np.concatenate([gaps[some], np.zeros(int((written[some] - 1).sum()))])
-    rows.append(_row("between tokens", between))
+    rows.append(_row("between tokens", gaps[some], float((written[some] - 1).sum())))
     place = selection.run_of_step[later]
     size = len(selection.runs)
     sums, tokens = (np.bincount(place, weights=values, minlength=size) for values in (gaps, written))
@@ -149,7 +148,16 @@ def _numbers(rows: Chosen, column: str) -> Array:
     return np.asarray(values[~np.isnan(values)])
 
 
-def _row(name: str, values: Array) -> list[JSON]:
-    if not len(values):
+def _row(name: str, values: Array, zeros: float = 0) -> list[JSON]:
+    """Percentiles of values and of so many zeros, which are counted and never stored."""
+    count = len(values) + zeros
+    if not count:
         return [name, 0, None, None, None]
-    return [name, len(values), *np.percentile(values, _PERCENTILES)]
+    ordered = np.sort(values)
+    found = []
+    for percentile in _PERCENTILES:
+        place = percentile / 100 * (count - 1) - zeros  # among the values; zeros stand in front of them
+        low = int(np.floor(place))
+        below, above = (float(ordered[min(each, len(values) - 1)]) if each >= 0 else 0.0 for each in (low, low + 1))
+        found.append(below + (above - below) * (place - low))
+    return [name, int(count), *found]
