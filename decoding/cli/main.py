@@ -15,6 +15,7 @@ from . import (
     demo,
     evaluate,
     methods,
+    metrics,
     paper_checks,
     prepare,
     quality,
@@ -36,6 +37,7 @@ _COMMANDS = (
     prepare,
     bench,
     evaluate,
+    metrics,
     rescore,
     trace,
     quality,
@@ -60,22 +62,8 @@ def build_parser() -> Parser:
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    for command in (
-        demo,
-        run,
-        methods,
-        prepare,
-        bench,
-        evaluate,
-        rescore,
-        trace,
-        quality,
-        datastore,
-        tree_search,
-        paper_checks,
-        train,
-    ):
-        name = command.__name__.rpartition(".")[2].replace("_", "-")
+    for command in _COMMANDS:
+        name = command.__name__.rpartition(".")[2].strip("_").replace("_", "-")  # import_ is called import
         sub = commands.add_parser(
             name,
             help=command.HELP,

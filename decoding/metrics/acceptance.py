@@ -6,7 +6,7 @@ import numpy as np
 
 from ..trace.metrics import compression_rate, consistent_acceptance
 from . import intervals
-from .columns import Array
+from .columns import NO_GUESS, Array
 from .guesses import branches
 from .result import Result, UnknownError, result, share
 from .selection import Selection
@@ -48,7 +48,7 @@ def draft_acceptance_rate(selection: Selection) -> Result:
     drafted = np.nan_to_num(steps.number("drafted"))
     above, below = selection.by_question(steps.number("accepted")), selection.by_question(drafted)
     if not below.any():
-        raise UnknownError("no step of this selection had a guess")
+        raise UnknownError(NO_GUESS)
     value, low, high = (float(number) for number in intervals.ratio(above, below))
     sentence = f"{above.sum():,.0f} of {below.sum():,.0f} guesses were accepted."
     if branches(selection):
@@ -59,6 +59,8 @@ def draft_acceptance_rate(selection: Selection) -> Result:
 def survival(selection: Selection) -> Result:
     """The share of steps with guesses that accepted at least so many: vLLM's rate by position."""
     accepted, guessing = selection.steps.number("accepted"), selection.guessing
+    if not guessing.any():
+        raise UnknownError(NO_GUESS)
     counts = _counts(accepted[guessing])
     reached = counts[::-1].cumsum()[::-1][1:]
     if not len(reached):
@@ -117,10 +119,12 @@ def acceptance_histogram(selection: Selection) -> Result:
     """How many steps with guesses accepted exactly so many."""
     guessing = selection.guessing
     counts = _counts(selection.steps.number("accepted")[guessing])
+    if not len(counts):
+        raise UnknownError(NO_GUESS)
     rows = [[accepted, count, count / counts.sum()] for accepted, count in enumerate(counts.tolist())]
     where = [[("steps", "accepted", "=", row[0]), ("steps", "drafted", ">", 0)] for row in rows]
     without = int((~guessing).sum())
-    sentence = f"{share(rows[0][2]) if rows else '0%'} of the steps with guesses accepted none"
+    sentence = f"{share(rows[0][2])} of the steps with guesses accepted none"
     sentence += f"; {without:,} steps had no guess." if without else "."
     return result(sentence, columns=("accepted", "steps", "share"), rows=rows, where=where)
 
@@ -131,7 +135,7 @@ def histogram_by_draft_length(selection: Selection) -> Result:
     drafted, accepted = steps.number("drafted"), steps.number("accepted")
     some = drafted > 0
     if not some.any():
-        raise UnknownError("no step of this selection had a guess")
+        raise UnknownError(NO_GUESS)
     pairs, counts = np.unique(np.stack([drafted[some], accepted[some]], axis=1).astype(int), axis=0, return_counts=True)
     rows = [[*pair, count] for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True)]
     where = [[("steps", "drafted", "=", row[0]), ("steps", "accepted", "=", row[1])] for row in rows]

@@ -34,6 +34,7 @@ REASONS = {
     "nodes.sibling": "this record does not say which guesses stood beside each other",
     "nodes.token": "this record does not hold the guesses' tokens",
 }
+NO_GUESS = "no step of this selection had a guess"
 EMPTY = {
     "runs": "no run is chosen",
     "steps": "no step is chosen",
@@ -106,9 +107,10 @@ class Chosen:
         return values
 
     def codes(self, column: str) -> tuple[Array, list[str]]:
-        """A column of texts as numbers and texts; UnknownError where it is null throughout."""
+        """A column of texts as numbers and texts, -1 where null or empty; UnknownError where that is all."""
         codes, texts = self.columns.codes(column)
-        chosen = codes[self.rows]
+        empty = texts.index("") if "" in texts else -1
+        chosen = np.where(codes == empty, -1, codes)[self.rows]
         if not len(chosen):
             raise UnknownError(EMPTY[self.columns.name])
         if (chosen < 0).all():

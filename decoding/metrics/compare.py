@@ -16,7 +16,7 @@ from ..types import JSON
 from . import intervals
 from .acceptance import positions
 from .columns import Array
-from .result import Condition, Result, UnknownError, listed, result
+from .result import Condition, Result, UnknownError, listed, result, unknown
 from .selection import Selection
 from .times import later_steps
 
@@ -66,6 +66,14 @@ def compare(before: Selection, after: Selection) -> Result:
     return result(
         sentence, value=difference[0], interval=interval, unit="tokens", columns=columns, rows=rows, where=where
     )
+
+
+def compared(before: Selection, after: Selection) -> Result:
+    """`compare`, with a reason in the place of an error."""
+    try:
+        return compare(before, after)
+    except UnknownError as lacking:
+        return unknown(str(lacking))
 
 
 def noise(parts: Sequence[_Part]) -> list[float]:

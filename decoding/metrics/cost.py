@@ -74,7 +74,7 @@ def step_cost(selection: Selection) -> Result:
             ["verifying more rows than one", found.verification],
             ["more time outside of passes", found.outside],
         ]
-    sentence = f"A step costs {found.total:.2f} steps of one token at a time: it pays above so many tokens a step."
+    sentence = f"A step costs {found.total:.2f} steps of one token at a time and writes {found.tokens:.2f} tokens."
     columns = ("part", "autoregressive steps")
     return result(sentence, value=found.total, unit="autoregressive steps", columns=columns, rows=rows)
 
@@ -96,7 +96,7 @@ def speedup(selection: Selection) -> Result:
     sentence = f"{found.speed:.2f} times as fast as one token at a time; {found.tokens:.2f} tokens a step would give "
     sentence += f"{free:.2f} times if guesses cost nothing"
     reasons = _reasons(selection, found)
-    if not reasons and free < _FEW:
+    if not reasons and free < _FEW and np.nansum(selection.steps.maybe("drafted")) > 0:
         reasons = ["too few guesses come true"]
     sentence += f": {listed(reasons)}." if reasons else "."
     return result(sentence, value=found.speed, unit="times", columns=("speed-up", "times"), rows=rows)
@@ -113,7 +113,10 @@ def best_gamma(selection: Selection) -> Result:
     sentence = (
         f"A guess comes true with the chance {rate:.2f} and costs {cost:.2f} of a target step to draft and verify: "
     )
-    sentence += f"the best gamma is {best[0]}, {best[3]:.2f} times as fast" if best[0] else "guessing does not pay"
+    more = " or more" if best[0] == _LONGEST else ""
+    sentence += (
+        f"the best gamma is {best[0]}{more}, {best[3]:.2f} times as fast" if best[0] else "guessing does not pay"
+    )
     columns = ("gamma", "tokens per step", "step cost", "speed-up")
     return result(f"{sentence}; now it is {drafted:.1f}.", value=best[0], unit="guesses", columns=columns, rows=rows)
 

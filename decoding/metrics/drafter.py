@@ -108,7 +108,7 @@ def alpha(selection: Selection) -> Result:
     if not len(places):
         raise UnknownError("no judged guess of this selection has both distributions")
     depth = np.minimum(nodes.number("depth")[places].astype(np.int64), _RANKS)
-    sampled = ~np.isnan(nodes.maybe("q")[places])
+    sampled = ~np.isnan(nodes.maybe("q")[places]) & (selection.temperature_of_node[places] != 0)
     hit = nodes.number("accepted")[places]
     steps = selection.step_of_node[places]
     value, low, high = (

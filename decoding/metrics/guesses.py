@@ -7,7 +7,7 @@ import numpy as np
 from ..parts.medusa_tree import Tree, expected, grow
 from ..types import JSON
 from . import intervals
-from .columns import Array
+from .columns import NO_GUESS, Array
 from .result import Result, UnknownError, result, share
 from .selection import Selection
 
@@ -66,8 +66,8 @@ def hit_ranks(selection: Selection) -> Result:
         for row in rows
     ]
     others = int(hits[:, 1:].sum())
-    sentence = f"{share(others / hits.sum()) if hits.sum() else 'None'} of the accepted guesses were not the first "
-    sentence += "of their place."
+    sentence = f"{share(others / hits.sum())} of the accepted guesses" if others else "No accepted guess"
+    sentence += f" {'were' if others else 'was'} behind the first of the guesses for their place."
     columns = ("depth", "sibling", "judged", "accepted", "share", "low", "high")
     return result(sentence, columns=columns, rows=rows, where=where)
 
@@ -104,7 +104,7 @@ def by_source(selection: Selection) -> Result:
     codes, texts = nodes.codes("source")
     guesses = selection.guesses
     if not guesses.any():
-        raise UnknownError("no step of this selection had a guess")
+        raise UnknownError(NO_GUESS)
     judged, accepted = nodes.number("judged") > 0, nodes.number("accepted") > 0
     proposed, seen, hits = (
         np.bincount(codes[mask], minlength=len(texts)) for mask in (guesses, guesses & judged, guesses & accepted)
@@ -144,8 +144,13 @@ def _by_sibling(selection: Selection) -> tuple[Array, Array, Array, Array]:
 
 
 def _accuracies(selection: Selection) -> list[list[float]]:
-    """How often rank r at each depth is what the target chose: by the drafter's own ranks where these are known."""
+    """How often rank r at each depth is what the target chose.
+
+    By the drafter's own ranks where these are known; else, and where guesses are drawn and a guess of any rank may be
+    accepted, by what became of the siblings.
+    """
     nodes, places = selection.nodes, selection.places
+    places = places[~(selection.temperature_of_node[places] > 0)]
     rank = nodes.maybe("rank")[places]
     listed = ~np.isnan(rank)
     if listed.any():

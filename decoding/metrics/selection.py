@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
@@ -11,7 +13,7 @@ import pyarrow as pa
 
 from ..errors import TraceError
 from ..types import JSON
-from .columns import Array, Chosen, Columns
+from .columns import NO_GUESS, Array, Chosen, Columns
 from .result import UnknownError
 
 BASELINE = "autoregressive"
@@ -121,6 +123,17 @@ class Selection:
         return np.isnan(drafted) | (drafted > 0)
 
     @cached_property
+    def temperature(self) -> Array:
+        """Of every run; NaN where nobody says. A greedy run may record q, and draws nothing from it."""
+        codes, texts = self.runs.columns.codes("sampling")
+        return np.array([*map(_temperature, texts), np.nan])[codes[self.runs.rows]]
+
+    @property
+    def temperature_of_node(self) -> Array:
+        """Of every node's run; NaN where nobody says."""
+        return np.asarray(self.temperature[self.run_of_step[self.step_of_node]])
+
+    @cached_property
     def guesses(self) -> Array:
         """The nodes that might have been emitted: neither roots nor window cells."""
         return self.nodes.is_text("role", "verify")
@@ -130,7 +143,7 @@ class Selection:
         """The guesses that the target decided over; UnknownError where the record has no nodes."""
         found = self.guesses & (self.nodes.number("judged") > 0)
         if not found.any():
-            raise UnknownError("no guess of this selection was judged")
+            raise UnknownError("no guess of this selection was judged" if self.guessing.any() else NO_GUESS)
         return found
 
     @cached_property
@@ -173,6 +186,14 @@ class Selection:
         )
         part.whole = self.whole
         return part
+
+
+def _temperature(sampling: str) -> float:
+    try:
+        settings = json.loads(sampling)
+        return float(settings["temperature"])
+    except (ValueError, RecursionError, KeyError, TypeError, OverflowError):
+        return math.nan
 
 
 def _renumbered(mask: Array) -> Array:

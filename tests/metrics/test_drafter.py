@@ -7,7 +7,7 @@ import pytest
 
 from decoding.metrics import Selection, measure
 
-from .tables import guess, root, selection, step
+from .tables import guess, root, run, selection, step
 
 # Step 1, a chain of four: two accepted, the third rejected, the fourth never judged.
 # Step 2, a tree: two guesses for the first place, the second of them right; nothing below it.
@@ -103,6 +103,15 @@ def test_a_wrong_q_is_found() -> None:
     """The fault: q is recorded before the filters, or rounded otherwise than it was sampled."""
     assert "not drawn from the recorded distribution" in measure("alpha", drawn(0.5, 0.7))["sentence"]
     assert "as chance explains" in measure("alpha", drawn(0.7, 0.7))["sentence"]
+
+
+def test_greedy_guesses_are_not_drawn() -> None:
+    """A greedy record holds q as well; its guesses are first choices, and come true more or less often than alpha."""
+    greedy = selection([run(sampling='{"temperature": 0.0}')], STEPS, NODES)
+    assert [row[3] for row in measure("alpha", greedy)["rows"]] == [0, 0, 0]
+    assert "none of these guesses was drawn" in measure("alpha", greedy)["sentence"]
+    for text in ('{"temperature": 0.7}', "{}", "[", "[" * 5000, "7"):
+        assert measure("alpha", selection([run(sampling=text)], STEPS, NODES)) == measure("alpha", ALL)
 
 
 @pytest.mark.parametrize("key", ["reliability", "rank_histogram", "p_against_q", "alpha"])
