@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..trace.metrics import compression_rate, consistent_acceptance
+from ..trace.metrics import survival as rates_by_position
 from . import intervals
 from .columns import NO_GUESS, Array
 from .guesses import branches
-from .result import Result, UnknownError, result, share
+from .result import Condition, Result, UnknownError, result, share
 from .selection import Selection
 
 _LONGEST = 64  # positions that are listed
@@ -66,9 +67,10 @@ def survival(selection: Selection) -> Result:
     if not len(reached):
         raise UnknownError("no guess of this selection was accepted")
     low, high = intervals.wilson(reached, np.full(len(reached), counts.sum()))
+    shares = rates_by_position(counts.tolist())
     rows = [
-        [position, hits, int(counts.sum()), hits / counts.sum(), *bound]
-        for position, hits, *bound in zip(range(1, _LONGEST + 1), reached.tolist(), low, high, strict=False)
+        [place + 1, int(reached[place]), int(counts.sum()), shares[place], low[place], high[place]]
+        for place in range(min(_LONGEST, len(reached)))
     ]
     columns = ("position", "accepted", "steps", "share", "low", "high")
     where = [[("steps", "accepted", ">=", row[0])] for row in rows]
@@ -91,7 +93,7 @@ def conditional_acceptance(selection: Selection) -> Result:
     if not rows:
         raise UnknownError("no guess of this selection was judged")
     columns = ("position", "accepted", "judged", "share", "low", "high")
-    where = [[("steps", "accepted", ">=", row[0] - 1)] for row in rows]
+    where = [judged_at(selection, row[0]) for row in rows]
     first, last = rows[0], rows[-1]
     sentence = f"Guess 1 is right in {share(first[3])} of {first[2]:,} steps"
     if last is not first:
@@ -122,7 +124,9 @@ def acceptance_histogram(selection: Selection) -> Result:
     if not len(counts):
         raise UnknownError(NO_GUESS)
     rows = [[accepted, count, count / counts.sum()] for accepted, count in enumerate(counts.tolist())]
-    where = [[("steps", "accepted", "=", row[0]), ("steps", "drafted", ">", 0)] for row in rows]
+    counted = not np.isnan(selection.steps.maybe("drafted")).all()
+    some: list[Condition] = [("steps", "drafted", ">", 0)] if counted else []
+    where = [[("steps", "accepted", "=", row[0]), *some] for row in rows]
     without = int((~guessing).sum())
     sentence = f"{share(rows[0][2])} of the steps with guesses accepted none"
     sentence += f"; {without:,} steps had no guess." if without else "."
@@ -179,6 +183,13 @@ def positions(selection: Selection) -> tuple[Array, Array]:
     most, questions = int(deepest.max(initial=0)), len(selection.questions)
     place = selection.question_of_step
     return _reached(place, deepest, questions, most), _reached(place, accepted, questions, most)
+
+
+def judged_at(selection: Selection, position: int) -> list[Condition]:
+    """The conditions of a step in which the target judged a guess there."""
+    if len(selection.nodes):
+        return [("nodes", "role", "=", "verify"), ("nodes", "judged", "=", True), ("nodes", "depth", "=", position)]
+    return [("steps", "accepted", ">=", position - 1), ("steps", "drafted", ">=", position)]
 
 
 def _reached(question: Array, depth: Array, questions: int, most: int) -> Array:

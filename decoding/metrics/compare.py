@@ -14,7 +14,7 @@ import numpy as np
 
 from ..types import JSON
 from . import intervals
-from .acceptance import positions
+from .acceptance import judged_at, positions
 from .columns import Array
 from .result import Condition, Result, UnknownError, listed, result, unknown
 from .selection import Selection
@@ -44,6 +44,13 @@ class _Part:
 
 def compare(before: Selection, after: Selection) -> Result:
     """The paired differences of two selections, with intervals; the value is that of the mean acceptance length."""
+    try:
+        return _differences(before, after)
+    except UnknownError as lacking:
+        return unknown(str(lacking))
+
+
+def _differences(before: Selection, after: Selection) -> Result:
     places = {question: place for place, question in enumerate(after.questions)}
     common = [(place, places[name]) for place, name in enumerate(before.questions) if name in places]
     if not common:
@@ -66,14 +73,6 @@ def compare(before: Selection, after: Selection) -> Result:
     return result(
         sentence, value=difference[0], interval=interval, unit="tokens", columns=columns, rows=rows, where=where
     )
-
-
-def compared(before: Selection, after: Selection) -> Result:
-    """`compare`, with a reason in the place of an error."""
-    try:
-        return compare(before, after)
-    except UnknownError as lacking:
-        return unknown(str(lacking))
 
 
 def noise(parts: Sequence[_Part]) -> list[float]:
@@ -122,7 +121,7 @@ def _tested(before: Selection, after: Selection, chosen: Array) -> list[_Part]:
                 (right[places, depth], asked[places, depth])
                 for (asked, right), (_, places) in zip(reached, sides, strict=True)
             ]
-            part = _Part("position", str(depth + 1), both[0], both[1], [("steps", "accepted", ">=", depth)])
+            part = _Part("position", str(depth + 1), both[0], both[1], judged_at(after, depth + 1))
             parts += [part] if part.testable else []
     category = _categories(before, chosen[0])
     names = list(dict.fromkeys(name for name in category if name is not None))

@@ -128,7 +128,8 @@ def alpha(selection: Selection) -> Result:
         ]
         for place in np.flatnonzero(counts).tolist()
     ]
-    where = [[*_one_a_place(selection), ("nodes", "depth", "=", row[0])] for row in rows]
+    one = [*_one_a_place(selection), ("nodes", "overlap", "is not", None)]
+    where = [[*one, ("nodes", "depth", "=", row[0])] for row in rows]
     sentence = f"A guess that is drawn from the drafter's distribution is accepted with the chance {value:.2f}"
     sentence += _beside(overlap[sampled], hit[sampled])
     columns = ("position", "places", "alpha", "sampled", "accepted", "low", "high")
