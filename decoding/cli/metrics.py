@@ -29,9 +29,12 @@ Named = tuple[str, str]  # method and setting
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """The command's flags."""
-    parser.add_argument("folder", metavar="FOLDER", help="a run folder, as `evaluate` and `import` make them")
+    parser.add_argument(
+        "folder", nargs="?", metavar="FOLDER", help="a run folder, as `evaluate` and `import` make them"
+    )
+    parser.add_argument("--list", action="store_true", help="name every metric, its formula and what to look for")
     parser.add_argument("--against", metavar="FOLDER", help="an earlier run folder on the same questions")
-    parser.add_argument("--only", metavar="KEYS", help="these metrics, with all their rows; --only list names them")
+    parser.add_argument("--only", metavar="KEYS", help="these metrics, with their rows; --list names them")
     parser.add_argument("--method", metavar="NAME", help="runs of this method only")
     parser.add_argument("--setting", metavar="NAME", help="runs of this setting only")
     parser.add_argument("--category", metavar="NAME", help="questions of this category only")
@@ -43,13 +46,15 @@ def main(arguments: argparse.Namespace) -> int:
     from ..metrics import METRICS
 
     paint = Paint.for_stream(sys.stdout)
-    if arguments.only == "list":
+    if arguments.list:
         about = [
             {name: getattr(m, name) for name in ("key", "title", "group", "formula", "look_for")}
             for m in METRICS.values()
         ]
         print(json.dumps({"metrics": about}) if arguments.json else paint.fit(_listing(paint, about)))
         return 0
+    if arguments.folder is None:
+        raise ParamError("name a run folder, or add --list to see what is measured")
     keys = _keys(arguments.only, list(METRICS))
     chosen = _chosen(arguments, arguments.folder)
     pairs = _pairs(chosen, _chosen(arguments, arguments.against)) if arguments.against is not None else {}

@@ -79,11 +79,9 @@ def test_other_methods_are_compared_where_there_is_no_doubt(command: Command, tm
 
 def test_the_list_of_metrics(command: Command) -> None:
     """No folder is read for it."""
-    out = command("metrics", "nowhere", "--only", "list").out
+    out = command("metrics", "--list").out
     assert all(key in out and metric.formula in out for key, metric in METRICS.items())
-    assert [row["key"] for row in command("metrics", "nowhere", "--only", "list", "--json").json["metrics"]] == list(
-        METRICS
-    )
+    assert [row["key"] for row in command("metrics", "--list", "--json").json["metrics"]] == list(METRICS)
 
 
 @pytest.mark.parametrize(
@@ -102,5 +100,6 @@ def test_mistakes_end_in_one_line(command: Command, tmp_path: Path, flags: list[
 
 
 def test_no_folder_is_a_mistake(command: Command) -> None:
-    done = command("metrics", "/no/such/folder")
-    assert done.code == 2 and "no run folder" in done.err
+    for place, reason in ((["/no/such/folder"], "no run folder"), ([], "name a run folder")):
+        done = command("metrics", *place)
+        assert done.code == 2 and reason in done.err
