@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 HELP = "say what a run folder shows: acceptance, the drafter, its guesses, time, and what differs from another folder"
 EXAMPLE = "python -m decoding metrics runs --against runs-before"
+_MOST_METHODS = 200  # with settings, of one report
 _MOST_ROWS = 20  # printed of a metric
 _WIDEST = 64  # characters of a cell; the last one of a row may be longer
 _LONGEST = 4096
@@ -86,6 +87,10 @@ def _chosen(arguments: argparse.Namespace, path: str) -> dict[Named, Selection]:
     part = whole.where(method=method, setting=setting, category=category)
     if not len(part.runs):
         raise ParamError("the folder has no run that these flags choose: leave some out")
+    if len(part.methods) > _MOST_METHODS:
+        raise ParamError(
+            f"the folder has {len(part.methods):,} methods and settings: name one with --method or --setting"
+        )
     return {named: part.where(method=named[0], setting=named[1]) for named in part.methods}
 
 

@@ -13,6 +13,7 @@ from .result import Condition, Result, UnknownError, result, share
 from .selection import Selection
 
 _LONGEST = 64  # positions that are listed
+_PAIRS = 1000  # of a draft length and what came true of it
 _MOST = 4096  # guesses of a step that are counted apart; no drafter makes more
 
 
@@ -82,8 +83,8 @@ def survival(selection: Selection) -> Result:
 
 def conditional_acceptance(selection: Selection) -> Result:
     """Of the steps whose guesses were right up to a position, the share that was right there too."""
-    asked, right = positions(selection)
-    asked, right = asked.sum(0), right.sum(0)
+    asked, right = positions(selection, np.zeros(len(selection.steps), np.int64), 1)
+    asked, right = asked[0], right[0]
     low, high = intervals.wilson(right, asked)
     rows = [
         [place + 1, int(right[place]), int(asked[place]), right[place] / asked[place], low[place], high[place]]
@@ -104,7 +105,7 @@ def conditional_acceptance(selection: Selection) -> Result:
 def consistent_token_acceptance(selection: Selection) -> Result:
     """CTAR(w) of the Kangaroo paper."""
     written = _counts(selection.steps.number("written"))
-    passes = dict(enumerate(written.tolist()))
+    passes = {tokens: count for tokens, count in enumerate(written.tolist()) if count}
     widest = min(_LONGEST, max(len(written) - 2, 1))
     rows = [
         [w, consistent_acceptance(passes, w), sum(n for tokens, n in passes.items() if tokens > w)]
@@ -140,8 +141,13 @@ def histogram_by_draft_length(selection: Selection) -> Result:
     some = drafted > 0
     if not some.any():
         raise UnknownError(NO_GUESS)
-    pairs, counts = np.unique(np.stack([drafted[some], accepted[some]], axis=1).astype(int), axis=0, return_counts=True)
-    rows = [[*pair, count] for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True)]
+    pairs = np.minimum(np.stack([drafted[some], accepted[some]]), _MOST).astype(np.int64)
+    cells, counts = np.unique(pairs[0] * (_MOST + 1) + pairs[1], return_counts=True)
+    most = np.sort(np.argsort(-counts, kind="stable")[:_PAIRS])
+    rows = [
+        [cell // (_MOST + 1), cell % (_MOST + 1), count]
+        for cell, count in zip(cells[most].tolist(), counts[most].tolist(), strict=True)
+    ]
     where = [[("steps", "drafted", "=", row[0]), ("steps", "accepted", "=", row[1])] for row in rows]
     lengths = len({row[0] for row in rows})
     sentence = f"{lengths} draft lengths, of up to {rows[-1][0]} guesses."
@@ -161,28 +167,29 @@ def fed_per_token(selection: Selection) -> Result:
     return result(sentence, value=value, interval=(low, high), unit="rows per token")
 
 
-def positions(selection: Selection) -> tuple[Array, Array]:
-    """Of every question and position: in how many steps the target judged a guess there, and in how many it agreed.
+def positions(selection: Selection, place: Array, size: int) -> tuple[Array, Array]:
+    """By place and position: in how many steps the target judged a guess there, and in how many it agreed.
 
-    Where the record has nodes, these say how deep a tree went on; else a draft is taken for a chain.
+    `place` gives every step one of `size` places, or -1. Where the record has nodes, these say how deep a tree went on;
+    else a draft is taken for a chain.
     """
     steps = selection.steps
-    accepted = steps.number("accepted").astype(np.int64)
+    accepted = np.minimum(steps.number("accepted"), _LONGEST).astype(np.int64)
     deepest = np.where(selection.guessing, accepted, 0)
     known = np.zeros(len(steps), bool)
     if len(selection.nodes):
         known[selection.step_of_node] = True
         judged = np.flatnonzero(selection.guesses & (selection.nodes.number("judged") > 0))
-        np.maximum.at(deepest, selection.step_of_node[judged], selection.nodes.number("depth")[judged].astype(np.int64))
+        depth = np.minimum(selection.nodes.number("depth")[judged], _LONGEST).astype(np.int64)
+        np.maximum.at(deepest, selection.step_of_node[judged], depth)
     drafted = steps.maybe("drafted")
     if np.isnan(drafted[~known]).any():
         raise UnknownError("this record does not say how many guesses a step had")
-    chain = np.minimum(accepted + 1, np.nan_to_num(drafted).astype(np.int64))
-    deepest = np.minimum(np.where(known, deepest, np.maximum(chain, accepted)), _LONGEST)
-    accepted = np.minimum(accepted, _LONGEST)
-    most, questions = int(deepest.max(initial=0)), len(selection.questions)
-    place = selection.question_of_step
-    return _reached(place, deepest, questions, most), _reached(place, accepted, questions, most)
+    chain = np.minimum(accepted + 1, np.minimum(np.nan_to_num(drafted), _LONGEST).astype(np.int64))
+    deepest = np.where(known, deepest, np.maximum(chain, accepted))
+    most, some = int(deepest.max(initial=0)), place >= 0
+    place = place[some]
+    return _reached(place, deepest[some], size, most), _reached(place, accepted[some], size, most)
 
 
 def judged_at(selection: Selection, position: int) -> list[Condition]:
@@ -192,11 +199,10 @@ def judged_at(selection: Selection, position: int) -> list[Condition]:
     return [("steps", "accepted", ">=", position - 1), ("steps", "drafted", ">=", position)]
 
 
-def _reached(question: Array, depth: Array, questions: int, most: int) -> Array:
-    """By question and position from 1: how many steps went at least as deep."""
-    cells = np.bincount(question * (most + 1) + depth, minlength=questions * (most + 1))
-    cells = cells.reshape(questions, most + 1)
-    return np.asarray(cells[:, ::-1].cumsum(1)[:, ::-1][:, 1:])
+def _reached(place: Array, depth: Array, size: int, most: int) -> Array:
+    """By place and position from 1: how many steps went at least as deep."""
+    cells = np.bincount(place * (most + 1) + np.minimum(depth, most), minlength=size * (most + 1))
+    return np.asarray(cells.reshape(size, most + 1)[:, ::-1].cumsum(1)[:, ::-1][:, 1:])
 
 
 def _counts(values: Array) -> Array:

@@ -7,7 +7,9 @@ the two are the same is 5%, however many positions and categories there are.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,14 +18,15 @@ from ..types import JSON
 from . import intervals
 from .acceptance import judged_at, positions
 from .columns import Array
+from .groups import MOST_GROUPS
 from .result import Condition, Result, UnknownError, listed, result, unknown
 from .selection import Selection
 from .times import later_steps
 
+Sums = tuple[Array, Array]  # the numbers above and below the line, by question
+
 FEWEST_QUESTIONS = 6  # with fewer, no order of swaps is rarer than 5%
 _SWAPS = 2000
-_MOST_DRAWS = 4_000_000  # of swaps times questions: 32 MB
-_FEWEST_SWAPS = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +35,8 @@ class _Part:
 
     kind: str  # "all", "position" or "category"; anything else is shown and not tested
     name: str
-    before: tuple[Array, Array]  # the numbers above and below the line, by question
-    after: tuple[Array, Array]
+    before: Sums
+    after: Sums
     where: list[Condition]
 
     @property
@@ -42,10 +45,53 @@ class _Part:
         return min(int((side[1] > 0).sum()) for side in (self.before, self.after)) >= FEWEST_QUESTIONS
 
 
+class _Side:
+    """One selection, its sums by the questions that both have, in their common order."""
+
+    def __init__(self, selection: Selection, questions: Array) -> None:
+        self.selection, self._questions = selection, questions
+
+    @property
+    def clusters(self) -> int:
+        """How many clusters the common questions make."""
+        return min(len(self._questions), intervals.CLUSTERS)
+
+    @property
+    def cluster_of_step(self) -> Array:
+        """The cluster of every step, -1 where only one side has its question."""
+        places = np.full(len(self.selection.questions), -1)
+        places[self._questions] = np.arange(len(self._questions)) % intervals.CLUSTERS
+        return np.asarray(places[self.selection.question_of_step])
+
+    def sums(self, above: str, below: str | None) -> Sums:
+        """Two columns of steps, or one and the number of steps."""
+        selection, steps = self.selection, self.selection.steps
+        upper = selection.by_question(np.nan_to_num(steps.number(above)))
+        lower = selection.by_question(np.nan_to_num(steps.number(below)) if below else np.ones(len(steps)))
+        return upper[self._questions], lower[self._questions]
+
+    def speeds(self) -> Sums:
+        """Tokens and seconds of the later steps."""
+        selection, steps, later = self.selection, self.selection.steps, later_steps(self.selection)
+        tokens = selection.by_question(steps.number("written")[later], later)
+        seconds = selection.by_question(steps.number("total_ms")[later], later) / 1000
+        return tokens[self._questions], seconds[self._questions]
+
+    def categories(self) -> list[str | None]:
+        """The category of every question."""
+        found: list[str | None] = [None] * len(self.selection.questions)
+        with suppress(UnknownError):
+            codes, texts = self.selection.runs.codes("category")
+            for place, code in zip(self.selection.question_of_run.tolist(), codes.tolist(), strict=True):
+                found[place] = texts[code] if code >= 0 else found[place]
+        return [found[place] for place in self._questions.tolist()]
+
+
 def compare(before: Selection, after: Selection) -> Result:
     """The paired differences of two selections, with intervals; the value is that of the mean acceptance length."""
     try:
-        return _differences(before, after)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite becomes null
+            return _differences(before, after)
     except UnknownError as lacking:
         return unknown(str(lacking))
 
@@ -55,8 +101,8 @@ def _differences(before: Selection, after: Selection) -> Result:
     common = [(place, places[name]) for place, name in enumerate(before.questions) if name in places]
     if not common:
         raise UnknownError("the two have no question in common")
-    chosen = np.array(common).T
-    parts = [*_tested(before, after, chosen), *_shown(before, after, chosen)]
+    sides = [_Side(side, chosen) for side, chosen in zip((before, after), np.array(common).T, strict=True)]
+    parts = [*_tested(sides), *_shown(sides)]
     difference, low, high = _intervals(parts)
     tested = [place for place, part in enumerate(parts) if part.kind in ("all", "position", "category")]
     chance = dict(zip(tested, noise([parts[place] for place in tested]), strict=True))
@@ -86,10 +132,8 @@ def noise(parts: Sequence[_Part]) -> list[float]:
             [part.after[1] - part.before[1] for part in parts],
         )
     )
-    questions = len(above)
-    swaps = max(_FEWEST_SWAPS, min(_SWAPS, _MOST_DRAWS // questions))
     random = np.random.default_rng(0)
-    swapped = random.integers(0, 2, (swaps + 1, questions), np.int8).astype(float)
+    swapped = random.integers(0, 2, (_SWAPS + 1, len(above)), np.int8).astype(float)
     swapped[0] = 0  # as it was
     up, down = swapped @ extra_above, swapped @ extra_below
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -106,74 +150,40 @@ def noise(parts: Sequence[_Part]) -> list[float]:
     return [float(each) for each in found]
 
 
-def _tested(before: Selection, after: Selection, chosen: Array) -> list[_Part]:
+def _tested(sides: Sequence[_Side]) -> list[_Part]:
     """The whole, every position, and every category where there are several."""
-    sides = (before, chosen[0]), (after, chosen[1])
-    lengths = [_sums(side, places, "written", None) for side, places in sides]
-    parts = [_Part("all", "mean acceptance length", lengths[0], lengths[1], [])]
+    lengths = [side.sums("written", None) for side in sides]
+    parts = [_part("all", "mean acceptance length", lengths, [])]
     try:
-        reached = [positions(side) for side, _ in sides]
+        reached = [positions(side.selection, side.cluster_of_step, side.clusters) for side in sides]
     except UnknownError:
         reached = []
-    if reached:
-        for depth in range(min(asked.shape[1] for asked, _ in reached)):
-            both = [
-                (right[places, depth], asked[places, depth])
-                for (asked, right), (_, places) in zip(reached, sides, strict=True)
-            ]
-            part = _Part("position", str(depth + 1), both[0], both[1], judged_at(after, depth + 1))
-            parts += [part] if part.testable else []
-    category = _categories(before, chosen[0])
-    names = list(dict.fromkeys(name for name in category if name is not None))
-    for name in names if len(names) > 1 else ():
-        mask = np.array([each == name for each in category])
+    for depth in range(min((asked.shape[1] for asked, _ in reached), default=0)):
+        both = [(right[:, depth], asked[:, depth]) for asked, right in reached]
+        parts.append(_part("position", str(depth + 1), both, judged_at(sides[1].selection, depth + 1)))
+    categories = sides[0].categories()
+    most = [name for name, _ in Counter(name for name in categories if name is not None).most_common(MOST_GROUPS)]
+    for name in dict.fromkeys(name for name in categories if name in most) if len(most) > 1 else ():
+        mask = np.array([each == name for each in categories])
         both = [(above * mask, below * mask) for above, below in lengths]
-        part = _Part("category", name, both[0], both[1], [("runs", "category", "=", name)])
-        parts += [part] if part.testable else []
-    return parts
+        parts.append(_part("category", str(name), both, [("runs", "category", "=", name)]))
+    return [part for part in parts if part.kind == "all" or part.testable]
 
 
-def _shown(before: Selection, after: Selection, chosen: Array) -> list[_Part]:
+def _shown(sides: Sequence[_Side]) -> list[_Part]:
     """What stands beside: no sentence names it."""
     parts = []
-    sides = (before, chosen[0]), (after, chosen[1])
-    try:
-        rates = [_sums(side, places, "accepted", "drafted") for side, places in sides]
-        parts.append(_Part("beside", "draft acceptance rate", rates[0], rates[1], []))
-    except UnknownError:
-        pass
-    try:
-        speeds = [_speeds(side, places) for side, places in sides]
-        parts.append(_Part("beside", "tokens per second", speeds[0], speeds[1], []))
-    except UnknownError:
-        pass
+    with suppress(UnknownError):
+        rates = [side.sums("accepted", "drafted") for side in sides]
+        parts.append(_part("beside", "draft acceptance rate", rates, []))
+    with suppress(UnknownError):
+        parts.append(_part("beside", "tokens per second", [side.speeds() for side in sides], []))
     return parts
 
 
-def _sums(selection: Selection, places: Array, above: str, below: str | None) -> tuple[Array, Array]:
-    steps = selection.steps
-    upper = selection.by_question(np.nan_to_num(steps.number(above)))
-    lower = selection.by_question(np.nan_to_num(steps.number(below)) if below else np.ones(len(steps)))
-    return upper[places], lower[places]
-
-
-def _speeds(selection: Selection, places: Array) -> tuple[Array, Array]:
-    steps, later = selection.steps, later_steps(selection)
-    tokens = selection.by_question(steps.number("written")[later], later)
-    seconds = selection.by_question(steps.number("total_ms")[later], later) / 1000
-    return tokens[places], seconds[places]
-
-
-def _categories(selection: Selection, places: Array) -> list[str | None]:
-    """The category of every question of both."""
-    try:
-        codes, texts = selection.runs.codes("category")
-    except UnknownError:
-        return [None] * len(places)
-    found: list[str | None] = [None] * len(selection.questions)
-    for place, code in zip(selection.question_of_run.tolist(), codes.tolist(), strict=True):
-        found[place] = texts[code] if code >= 0 else found[place]
-    return [found[place] for place in places.tolist()]
+def _part(kind: str, name: str, both: Sequence[Sums], where: list[Condition]) -> _Part:
+    before, after = ((intervals.folded(above), intervals.folded(below)) for above, below in both)
+    return _Part(kind, name, before, after, where)
 
 
 def _intervals(parts: Sequence[_Part]) -> tuple[Array, Array, Array]:
@@ -195,7 +205,7 @@ def _intervals(parts: Sequence[_Part]) -> tuple[Array, Array, Array]:
     return difference, low, high
 
 
-def _over(side: tuple[Array, Array]) -> float:
+def _over(side: Sums) -> float:
     below = float(side[1].sum())
     return float(side[0].sum()) / below if below else float("nan")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -15,13 +16,15 @@ from .selection import Selection
 
 CONTEXTS = (0, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768)  # tokens: where a bin begins
 ENTROPIES = (0.0, 0.1, 0.3, 1.0, 2.0, 3.0)  # nats
+MOST_GROUPS = 100  # the largest ones, where a record has more categories
 _COLUMNS = ("questions", "steps", "tokens per step", "low", "high", "acceptance rate")
 
 
 def by_category(selection: Selection) -> Result:
     """Acceptance by the questions' category."""
     codes, texts = selection.runs.codes("category")
-    used = [code for code in dict.fromkeys(codes.tolist()) if code >= 0]
+    most = dict(Counter(code for code in codes.tolist() if code >= 0).most_common(MOST_GROUPS))
+    used = [code for code in dict.fromkeys(codes.tolist()) if code in most]
     groups = np.full(len(texts) + 1, -1)
     groups[used] = np.arange(len(used))
     names = [texts[code] for code in used]
@@ -54,12 +57,14 @@ def _grouped(
     selection: Selection, head: str, names: Sequence[str], groups: Array, where: Sequence[Sequence[Condition]]
 ) -> Result:
     """A row for each group that has a step; `groups` holds a group for every step, or -1."""
-    steps, width, questions = selection.steps, len(names), len(selection.questions)
+    steps, width, clusters = selection.steps, len(names), selection.clusters
     some = groups >= 0
-    cells = selection.question_of_step[some] * width + groups[some]
+    cells = selection.cluster_of_step[some] * width + groups[some]
+    seen = np.unique(selection.question_of_step[some] * width + groups[some]) % width
+    questions = np.bincount(seen, minlength=width)
 
     def sums(values: Array) -> Array:
-        return np.bincount(cells, weights=values[some], minlength=questions * width).reshape(questions, width)
+        return np.bincount(cells, weights=values[some], minlength=clusters * width).reshape(clusters, width)
 
     counts = sums(np.ones(len(steps)))
     value, low, high = intervals.ratio(sums(steps.number("written")), counts)
@@ -71,7 +76,7 @@ def _grouped(
     rows: list[list[JSON]] = [
         [
             names[place],
-            int((counts[:, place] > 0).sum()),
+            int(questions[place]),
             int(counts[:, place].sum()),
             *(column[place] for column in (value, low, high, rate)),
         ]

@@ -12,6 +12,7 @@ from .result import Result, UnknownError, result, share
 from .selection import Selection
 
 _PAIRS = 50  # of the most frequent
+_SOURCES = 100  # that brought most
 _DEEPEST = 64
 _FEWEST = 20  # places at a depth from which a tree's accuracies are taken
 _LARGEST = 512  # guesses of a tree that is suggested
@@ -102,7 +103,7 @@ def by_source(selection: Selection) -> Result:
     """What became of the guesses of each kind of source."""
     nodes = selection.nodes
     codes, texts = nodes.codes("source")
-    guesses = selection.guesses
+    guesses = selection.guesses & (codes >= 0)
     if not guesses.any():
         raise UnknownError(NO_GUESS)
     judged, accepted = nodes.number("judged") > 0, nodes.number("accepted") > 0
@@ -110,7 +111,7 @@ def by_source(selection: Selection) -> Result:
         np.bincount(codes[mask], minlength=len(texts)) for mask in (guesses, guesses & judged, guesses & accepted)
     )
     low, high = intervals.wilson(hits, seen)
-    used = sorted(np.flatnonzero(proposed).tolist(), key=lambda code: -hits[code])
+    used = sorted(np.flatnonzero(proposed).tolist(), key=lambda code: (-hits[code], -proposed[code]))[:_SOURCES]
     rows: list[list[JSON]] = [
         [
             *(texts[code], int(proposed[code]), int(seen[code]), int(hits[code])),

@@ -13,8 +13,7 @@ from .columns import Array
 LEVEL = 0.95
 _Z = NormalDist().inv_cdf((1 + LEVEL) / 2)
 _RESAMPLES = 1000
-_MOST_DRAWS = 8_000_000  # of resamples times questions: 32 MB of weights
-_FEWEST_RESAMPLES = 200
+CLUSTERS = 4096  # more questions than these are drawn in groups, which is as good and bounds the memory: 16 MB
 
 
 def wilson(hits: Array, cases: Array) -> tuple[Array, Array]:
@@ -30,12 +29,19 @@ def wilson(hits: Array, cases: Array) -> tuple[Array, Array]:
 @lru_cache(maxsize=2)
 def weights(questions: int) -> Array:
     """How often each resample holds each question; the same for every metric, so that all agree."""
-    resamples = max(_FEWEST_RESAMPLES, min(_RESAMPLES, _MOST_DRAWS // max(1, questions)))
     random = np.random.default_rng(0)
-    drawn = np.empty((resamples, questions), np.float32)
+    drawn = np.empty((_RESAMPLES, questions), np.float32)
     for row in drawn:
         row[:] = np.bincount(random.integers(0, questions, questions), minlength=questions)
     return drawn
+
+
+def folded(values: Array) -> Array:
+    """Sums by question (the first axis) as sums by cluster: no more than `CLUSTERS` of them."""
+    if len(values) <= CLUSTERS:
+        return values
+    padding = [(0, -len(values) % CLUSTERS), *[(0, 0)] * (values.ndim - 1)]
+    return np.asarray(np.pad(values, padding).reshape(-1, CLUSTERS, *values.shape[1:]).sum(0))
 
 
 def ratio(above: Array, below: Array) -> tuple[Array, Array, Array]:
@@ -44,7 +50,7 @@ def ratio(above: Array, below: Array) -> tuple[Array, Array, Array]:
     A question is drawn with all its steps, since these depend on each other. NaN stands for a ratio that there is
     not, and for an interval of fewer than two questions.
     """
-    above, below = np.asarray(above, float), np.asarray(below, float)
+    above, below = (folded(np.asarray(values, float)) for values in (above, below))
     with np.errstate(invalid="ignore", divide="ignore"):
         value = above.sum(0) / below.sum(0)
         if len(above) < 2:

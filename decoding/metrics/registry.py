@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from . import acceptance, cost, drafter, groups, guesses, times
 from .result import Result, UnknownError, unknown
 from .selection import Selection
@@ -27,7 +29,8 @@ def measure(key: str, selection: Selection) -> Result:
     """The result of a metric; where the record cannot answer, its reason says why."""
     whole = selection.steps.columns.reasons
     try:
-        return METRICS[key].function(selection)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite becomes null
+            return METRICS[key].function(selection)
     except UnknownError as lacking:
         return unknown(whole.get(key, str(lacking)))
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 from ..errors import TraceError
 from ..types import JSON
 from .columns import NO_GUESS, Array, Chosen, Columns
+from .intervals import CLUSTERS
 from .result import UnknownError
 
 BASELINE = "autoregressive"
@@ -115,6 +116,16 @@ class Selection:
     def question_of_step(self) -> Array:
         """Places in `questions`."""
         return self.question_of_run[self.run_of_step]
+
+    @property
+    def cluster_of_step(self) -> Array:
+        """Places among so many clusters of questions that a table of them by group is small."""
+        return self.question_of_step % CLUSTERS
+
+    @property
+    def clusters(self) -> int:
+        """How many clusters there are: one a question, up to a bound."""
+        return min(len(self.questions), CLUSTERS)
 
     @cached_property
     def guessing(self) -> Array:

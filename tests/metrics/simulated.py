@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -50,7 +51,7 @@ def chains(
     )
 
 
-def filled(columns: dict[str, np.ndarray], schema: pa.Schema) -> pa.Table:
+def filled(columns: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
     """A table of these columns, all others null."""
     size = len(next(iter(columns.values())))
     values = [
