@@ -46,9 +46,8 @@ def mean_acceptance_length(selection: Selection) -> Result:
 
 def draft_acceptance_rate(selection: Selection) -> Result:
     """Accepted guesses over drafted ones."""
-    steps = selection.steps
-    drafted = np.nan_to_num(steps.number("drafted"))
-    above, below = selection.by_question(steps.number("accepted")), selection.by_question(drafted)
+    accepted, drafted = counted(selection)
+    above, below = selection.runs_by_question(accepted), selection.runs_by_question(drafted)
     if not below.any():
         raise UnknownError(NO_GUESS)
     value, low, high = (float(number) for number in intervals.ratio(above, below))
@@ -56,6 +55,22 @@ def draft_acceptance_rate(selection: Selection) -> Result:
     if branches(selection):
         sentence += " Trees offer several guesses for one place, of which one can be right: compare trees by length."
     return result(sentence, value=value, interval=(low, high), unit="share")
+
+
+def counted(selection: Selection) -> tuple[Array, Array]:
+    """Accepted and drafted guesses by run, 0 where nobody counted; some records count them for whole runs alone."""
+    steps, runs = selection.steps, selection.runs
+    drafted, accepted = steps.maybe("drafted"), steps.number("accepted")
+    by_steps = selection.by_run(np.isnan(drafted)) == 0
+    by_runs = ~by_steps & selection.complete & ~np.isnan(runs.maybe("drafted")) & ~np.isnan(runs.maybe("accepted"))
+    if not (by_steps | by_runs).any():
+        raise steps.lacking("drafted")
+    found = (selection.by_run(np.nan_to_num(values)) for values in (accepted, drafted))
+    whole = (np.nan_to_num(runs.maybe(name)) for name in ("accepted", "drafted"))
+    one, other = (
+        np.where(by_steps, sums, np.where(by_runs, counts, 0)) for sums, counts in zip(found, whole, strict=True)
+    )
+    return one, other
 
 
 def survival(selection: Selection) -> Result:
@@ -140,7 +155,7 @@ def histogram_by_draft_length(selection: Selection) -> Result:
     drafted, accepted = steps.number("drafted"), steps.number("accepted")
     some = drafted > 0
     if not some.any():
-        raise UnknownError(NO_GUESS)
+        raise steps.lacking("drafted") if np.isnan(drafted).any() else UnknownError(NO_GUESS)
     pairs = np.minimum(np.stack([drafted[some], accepted[some]]), _MOST).astype(np.int64)
     cells, counts = np.unique(pairs[0] * (_MOST + 1) + pairs[1], return_counts=True)
     most = np.sort(np.argsort(-counts, kind="stable")[:_PAIRS])
@@ -150,7 +165,11 @@ def histogram_by_draft_length(selection: Selection) -> Result:
     ]
     where = [[("steps", "drafted", "=", row[0]), ("steps", "accepted", "=", row[1])] for row in rows]
     lengths = len({row[0] for row in rows})
-    sentence = f"{lengths} draft lengths, of up to {rows[-1][0]} guesses."
+    sentence = (
+        f"Drafts have {lengths} lengths, up to {rows[-1][0]}" if lengths > 1 else f"Drafts have {rows[0][0]} guesses"
+    )
+    unknown = int((np.isnan(drafted) & (accepted > 0)).sum())
+    sentence += f"; of {unknown:,} more steps nobody says." if unknown else "."
     return result(sentence, columns=("drafted", "accepted", "steps"), rows=rows, where=where)
 
 
@@ -184,7 +203,7 @@ def positions(selection: Selection, place: Array, size: int) -> tuple[Array, Arr
         np.maximum.at(deepest, selection.step_of_node[judged], depth)
     drafted = steps.maybe("drafted")
     if np.isnan(drafted[~known]).any():
-        raise UnknownError("this record does not say how many guesses a step had")
+        raise steps.lacking("drafted")
     chain = np.minimum(accepted + 1, np.minimum(np.nan_to_num(drafted), _LONGEST).astype(np.int64))
     deepest = np.where(known, deepest, np.maximum(chain, accepted))
     most, some = int(deepest.max(initial=0)), place >= 0

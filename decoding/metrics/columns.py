@@ -100,10 +100,8 @@ class Chosen:
     def number(self, column: str) -> Array:
         """A column of numbers, NaN where it is null; UnknownError where it is null throughout."""
         values = self.maybe(column)
-        if not len(values):
-            raise UnknownError(EMPTY[self.columns.name])
         if np.isnan(values).all():
-            raise self._lacking(column)
+            raise self.lacking(column)
         return values
 
     def codes(self, column: str) -> tuple[Array, list[str]]:
@@ -111,10 +109,8 @@ class Chosen:
         codes, texts = self.columns.codes(column)
         empty = texts.index("") if "" in texts else -1
         chosen = np.where(codes == empty, -1, codes)[self.rows]
-        if not len(chosen):
-            raise UnknownError(EMPTY[self.columns.name])
         if (chosen < 0).all():
-            raise self._lacking(column)
+            raise self.lacking(column)
         return chosen, texts
 
     def is_text(self, column: str, text: str) -> Array:
@@ -122,5 +118,9 @@ class Chosen:
         codes, texts = self.columns.codes(column)
         return np.equal(codes[self.rows], texts.index(text) if text in texts else -2)
 
-    def _lacking(self, column: str) -> UnknownError:
+    def lacking(self, column: str) -> UnknownError:
+        """Why a column says nothing; of an empty table the record itself may give the reason."""
+        if not len(self):
+            own = self.columns.reasons.get(f"{self.columns.name}.{column}") if not len(self.columns) else None
+            return UnknownError(own or EMPTY[self.columns.name])
         return UnknownError(self.columns.unknown.get(column, f"this record does not know the column {column}"))

@@ -16,12 +16,12 @@ import numpy as np
 
 from ..types import JSON
 from . import intervals
-from .acceptance import judged_at, positions
+from .acceptance import counted, judged_at, positions
 from .columns import Array
 from .groups import MOST_GROUPS
 from .result import Condition, Result, UnknownError, listed, result, unknown
 from .selection import Selection
-from .times import later_steps
+from .times import later_sums
 
 Sums = tuple[Array, Array]  # the numbers above and below the line, by question
 
@@ -63,18 +63,22 @@ class _Side:
         places[self._questions] = np.arange(len(self._questions)) % intervals.CLUSTERS
         return np.asarray(places[self.selection.question_of_step])
 
-    def sums(self, above: str, below: str | None) -> Sums:
-        """Two columns of steps, or one and the number of steps."""
-        selection, steps = self.selection, self.selection.steps
-        upper = selection.by_question(np.nan_to_num(steps.number(above)))
-        lower = selection.by_question(np.nan_to_num(steps.number(below)) if below else np.ones(len(steps)))
-        return upper[self._questions], lower[self._questions]
+    def lengths(self) -> Sums:
+        """Tokens written, and steps."""
+        selection = self.selection
+        written = selection.by_question(selection.steps.number("written"))
+        return written[self._questions], selection.by_question(np.ones(len(selection.steps)))[self._questions]
+
+    def rates(self) -> Sums:
+        """Accepted and drafted guesses."""
+        accepted, drafted = (self.selection.runs_by_question(each) for each in counted(self.selection))
+        return accepted[self._questions], drafted[self._questions]
 
     def speeds(self) -> Sums:
         """Tokens and seconds of the later steps."""
-        selection, steps, later = self.selection, self.selection.steps, later_steps(self.selection)
-        tokens = selection.by_question(steps.number("written")[later], later)
-        seconds = selection.by_question(steps.number("total_ms")[later], later) / 1000
+        tokens, seconds = later_sums(self.selection)
+        if not tokens.any():
+            raise self.selection.steps.lacking("total_ms")
         return tokens[self._questions], seconds[self._questions]
 
     def categories(self) -> list[str | None]:
@@ -152,7 +156,7 @@ def noise(parts: Sequence[_Part]) -> list[float]:
 
 def _tested(sides: Sequence[_Side]) -> list[_Part]:
     """The whole, every position, and every category where there are several."""
-    lengths = [side.sums("written", None) for side in sides]
+    lengths = [side.lengths() for side in sides]
     parts = [_part("all", "mean acceptance length", lengths, [])]
     try:
         reached = [positions(side.selection, side.cluster_of_step, side.clusters) for side in sides]
@@ -174,8 +178,7 @@ def _shown(sides: Sequence[_Side]) -> list[_Part]:
     """What stands beside: no sentence names it."""
     parts = []
     with suppress(UnknownError):
-        rates = [side.sums("accepted", "drafted") for side in sides]
-        parts.append(_part("beside", "draft acceptance rate", rates, []))
+        parts.append(_part("beside", "draft acceptance rate", [side.rates() for side in sides], []))
     with suppress(UnknownError):
         parts.append(_part("beside", "tokens per second", [side.speeds() for side in sides], []))
     return parts

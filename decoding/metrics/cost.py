@@ -133,7 +133,8 @@ def _of_a_guess(selection: Selection, found: Costs) -> tuple[float, float, float
     if branches(selection):
         raise UnknownError("these drafts are trees, which have no gamma: see the suggested tree")
     steps, later = selection.steps, later_steps(selection)
-    drafted, accepted = np.nan_to_num(steps.number("drafted")[later]), steps.number("accepted")[later]
+    later &= ~np.isnan(steps.number("drafted"))
+    drafted, accepted = steps.number("drafted")[later], steps.number("accepted")[later]
     judged = np.minimum(accepted + 1, drafted).sum()
     if not judged:
         raise UnknownError("no later step of this selection had a guess")

@@ -69,8 +69,9 @@ def _grouped(
     counts = sums(np.ones(len(steps)))
     value, low, high = intervals.ratio(sums(steps.number("written")), counts)
     with np.errstate(invalid="ignore", divide="ignore"):
-        drafted = sums(np.nan_to_num(steps.maybe("drafted"))).sum(0)
-        rate = sums(steps.number("accepted")).sum(0) / drafted
+        known = ~np.isnan(steps.maybe("drafted"))
+        drafted = sums(np.where(known, steps.maybe("drafted"), 0)).sum(0)
+        rate = sums(np.where(known, steps.number("accepted"), 0)).sum(0) / drafted
         rate[drafted == 0] = np.nan
     shown = [place for place in range(width) if counts[:, place].any()]
     rows: list[list[JSON]] = [

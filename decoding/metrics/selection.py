@@ -117,6 +117,23 @@ class Selection:
         """Places in `questions`."""
         return self.question_of_run[self.run_of_step]
 
+    @cached_property
+    def complete(self) -> Array:
+        """The runs of which all steps are chosen: what is known of a run as a whole is true of these."""
+        all_steps = np.bincount(self.whole.run_of_step, minlength=len(self.whole.runs))
+        place = np.full(len(self.runs.columns), -1)
+        place[self.whole.runs.rows] = np.arange(len(self.whole.runs))
+        return np.asarray(all_steps[place[self.runs.rows]] == self.by_run(np.ones(len(self.steps))))
+
+    def by_run(self, values: Array) -> Array:
+        """The sums of one value a step, by run."""
+        sums = np.bincount(self.run_of_step, weights=np.asarray(values, float), minlength=len(self.runs))
+        return np.asarray(sums)
+
+    def runs_by_question(self, values: Array) -> Array:
+        """The sums of one value a run, by question."""
+        return np.bincount(self.question_of_run, weights=np.asarray(values, float), minlength=len(self.questions))
+
     @property
     def cluster_of_step(self) -> Array:
         """Places among so many clusters of questions that a table of them by group is small."""

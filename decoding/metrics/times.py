@@ -6,7 +6,7 @@ import numpy as np
 
 from ..types import JSON
 from . import intervals
-from .columns import Array, Chosen
+from .columns import Array
 from .result import Result, UnknownError, result, share
 from .selection import Selection
 
@@ -71,55 +71,95 @@ def latency(selection: Selection) -> Result:
 
     All tokens of a step arrive together: the first of them after the step's time, the others after none.
     """
+    first, later = run_seconds(selection)
+    tokens = later_tokens(selection)
+    to_first = np.where(np.isnan(first), selection.runs.maybe("prefill_seconds"), first)
+    each = later[tokens > 0] / tokens[tokens > 0]
     rows: list[list[JSON]] = []
-    try:
-        rows.append(_row("to the first token", _first(selection)))
-    except UnknownError:
-        first = None
-    else:
-        first = rows[0]
-    steps, later = selection.steps, later_steps(selection)
-    gaps = steps.number("total_ms")[later]
-    written = steps.number("written")[later]
-    some = written > 0
-    rows.append(_row("between steps", gaps))
-    rows.append(_row("between tokens", gaps[some], float((written[some] - 1).sum())))
-    place = selection.run_of_step[later]
-    size = len(selection.runs)
-    sums, tokens = (np.bincount(place, weights=values, minlength=size) for values in (gaps, written))
-    rows.append(_row("for each token of a run (TPOT)", sums[tokens > 0] / tokens[tokens > 0]))
-    step, each = rows[-3], rows[-1]
-    sentence = f"The first token comes after {first[2]:.1f} ms; then" if first else "Behind the first token"
-    sentence += f" a step comes every {step[2]:.2f} ms (p95 {step[3]:.2f}), which is {each[2]:.2f} ms for each token."
+    sentences = []
+    if not np.isnan(to_first).all():
+        rows.append(_row("to the first token", 1000 * to_first[~np.isnan(to_first)]))
+        sentences.append(f"the first token comes after {rows[-1][2]:.1f} ms")
+    steps = selection.steps
+    timed = (steps.number("step") > 0) & ~np.isnan(steps.maybe("total_ms"))
+    if timed.any():
+        gaps, written = steps.number("total_ms")[timed], steps.number("written")[timed]
+        some = written > 0
+        rows.append(_row("between steps", gaps))
+        sentences.append(f"a step comes every {rows[-1][2]:.2f} ms (p95 {rows[-1][3]:.2f})")
+        rows.append(_row("between tokens", gaps[some], float((written[some] - 1).sum())))
+    if not np.isnan(each).all():
+        rows.append(_row("for each token of a run (TPOT)", 1000 * each[~np.isnan(each)]))
+        sentences.append(f"a token takes {rows[-1][2]:.2f} ms behind the first step")
+    if not rows:
+        raise steps.lacking("total_ms")
+    sentence = ", ".join(sentences)
     columns = ("time", "count", *(f"p{percentile}" for percentile in _PERCENTILES))
-    return result(sentence, value=each[2], unit="ms per token", columns=columns, rows=rows)
+    return result(f"In the median {sentence}.", value=rows[-1][2], unit="ms", columns=columns, rows=rows)
 
 
 def throughput(selection: Selection) -> Result:
     """Tokens a second in the conventions of several tools."""
-    steps, later = selection.steps, later_steps(selection)
-    written = selection.by_question(steps.number("written")[later], later)
-    seconds = selection.by_question(steps.number("total_ms")[later], later) / 1000
-    value, low, high = (float(number) for number in intervals.ratio(written, seconds))
-    rows: list[list[JSON]] = [["tokens of the later steps per second of these", value, low, high]]
-    tokens, whole = wall(selection)
+    rows: list[list[JSON]] = []
+    tokens, seconds = later_sums(selection)
     if tokens.any():
-        rows.append(["all tokens per second, reading the prompt included (vLLM)", *_ratio(tokens, whole)])
-        rate = spec_bench_rates(tokens, whole)
+        rows.append(["tokens of the later steps per second of these", *_ratio(tokens, seconds)])
+    tokens, seconds = wall(selection)
+    if tokens.any():
+        rows.append(["all tokens per second, reading the prompt included (vLLM)", *_ratio(tokens, seconds)])
+        rate = spec_bench_rates(tokens, seconds)
         rows.append(["mean of the questions' tokens per second (Spec-Bench)", *_ratio(rate, np.ones(len(rate)))])
-    sentence = f"{value:,.1f} tokens a second behind the first step."
+    if not rows:
+        raise selection.steps.lacking("total_ms")
+    name, value, *interval = rows[0]
+    sentence = f"{value:,.1f}: {name}."
     columns = ("counted as", "tokens per second", "low", "high")
-    return result(sentence, value=value, interval=(low, high), unit="tokens/s", columns=columns, rows=rows)
+    return result(sentence, value=value, interval=interval, unit="tokens/s", columns=columns, rows=rows)
+
+
+def run_seconds(selection: Selection) -> tuple[Array, Array]:
+    """Seconds of every run's first step and of its later ones; NaN where nobody says.
+
+    From the steps where all that are chosen have a time, else from what the record says of a run as a whole.
+    """
+    steps, runs = selection.steps, selection.runs
+    total, later = steps.maybe("total_ms"), steps.number("step") > 0
+    timed = (selection.by_run(np.isnan(total)) == 0) & (selection.by_run(np.ones(len(steps))) > 0)
+    begun = selection.by_run(~later) > 0
+    seconds = np.nan_to_num(total) / 1000
+    first = np.where(begun, selection.by_run(np.where(later, 0, seconds)), np.nan)
+    rest = selection.by_run(np.where(later, seconds, 0))
+    whole = [np.where(selection.complete, runs.maybe(name), np.nan) for name in ("prefill_seconds", "decode_seconds")]
+    return np.where(timed, first, whole[0]), np.where(timed, rest, whole[1])
+
+
+def later_tokens(selection: Selection) -> Array:
+    """Tokens of every run behind its first step."""
+    steps = selection.steps
+    return selection.by_run(np.where(steps.number("step") > 0, steps.number("written"), 0))
+
+
+def later_sums(selection: Selection) -> tuple[Array, Array]:
+    """Tokens and seconds by question behind the first step, of the runs whose time is known."""
+    seconds, tokens = run_seconds(selection)[1], later_tokens(selection)
+    return _known_sums(selection, tokens, seconds)
 
 
 def wall(selection: Selection) -> tuple[Array, Array]:
-    """Tokens and seconds by question, the first step included, of the runs whose every step has a time."""
-    steps = selection.steps
-    total, written = steps.number("total_ms"), steps.number("written")
-    lacking = np.bincount(selection.run_of_step[np.isnan(total)], minlength=len(selection.runs)) > 0
-    begun = np.bincount(selection.run_of_step[steps.number("step") == 0], minlength=len(selection.runs)) > 0
-    timed = (begun & ~lacking)[selection.run_of_step]
-    return selection.by_question(written[timed], timed), selection.by_question(total[timed], timed) / 1000
+    """Tokens and seconds by question, the first step included, of the runs whose whole time is known.
+
+    A record that does not split a run's time says how many tokens a second the whole run wrote.
+    """
+    first, later = run_seconds(selection)
+    runs, tokens = selection.runs, selection.by_run(selection.steps.number("written"))
+    seconds = first + later
+    with np.errstate(divide="ignore", invalid="ignore"):
+        unsplit = runs.maybe("new_tokens") / runs.maybe("tokens_per_second")
+    unsplit[~selection.complete | ~np.isnan(runs.maybe("decode_seconds"))] = np.nan
+    seconds = np.where(
+        np.isnan(seconds) & (selection.by_run(selection.steps.number("step") == 0) > 0), unsplit, seconds
+    )
+    return _known_sums(selection, tokens, seconds)
 
 
 def spec_bench_rates(tokens: Array, seconds: Array) -> Array:
@@ -127,25 +167,14 @@ def spec_bench_rates(tokens: Array, seconds: Array) -> Array:
     return np.asarray(tokens[seconds > 0] / seconds[seconds > 0])
 
 
+def _known_sums(selection: Selection, tokens: Array, seconds: Array) -> tuple[Array, Array]:
+    known = np.isfinite(seconds) & (seconds > 0)
+    one, other = (selection.runs_by_question(np.where(known, values, 0)) for values in (tokens, seconds))
+    return one, other
+
+
 def _ratio(above: Array, below: Array) -> list[JSON]:
     return [float(number) for number in intervals.ratio(above, below)]
-
-
-def _first(selection: Selection) -> Array:
-    """Milliseconds to the first token, of the runs or of their first steps."""
-    try:
-        return _numbers(selection.runs, "prefill_seconds") * 1000
-    except UnknownError:
-        first = selection.steps.number("step") == 0
-        values = selection.steps.number("total_ms")[first]
-        if not len(values) or np.isnan(values).all():
-            raise
-        return np.asarray(values[~np.isnan(values)])
-
-
-def _numbers(rows: Chosen, column: str) -> Array:
-    values = rows.number(column)
-    return np.asarray(values[~np.isnan(values)])
 
 
 def _row(name: str, values: Array, zeros: float = 0) -> list[JSON]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from decoding.metrics import measure
+from decoding.metrics import Selection, measure
 
-from .tables import guess, root, run, selection, step
+from .tables import guess, root, run, selection, step, tables_of
 
 # Question a: a first step that only reads the prompt, then 2 of 4, 0 of 4, 4 of 4 guesses. Question b: 1 of 2, none.
 RUNS = [run(0, "a", category="code"), run(1, "b")]
@@ -98,3 +98,25 @@ def test_nothing_chosen_is_no_fault() -> None:
     nothing = ALL.where(method="telepathy")
     assert len(nothing.steps) == 0
     assert measure("mean_acceptance_length", nothing)["reason"] == "no step is chosen"
+
+
+def test_some_records_count_guesses_by_run_alone() -> None:
+    """A summary with a histogram: 3 of 8 guesses, though only the first step's are known. Of a part nobody knows."""
+    runs = [run(0, "a", drafted=8, accepted=3), run(1, "b")]
+    steps = [step(0, 0, 0), step(1, 1), step(2, 2), step(0, 0, 0, of=1), step(1, 2, 4, of=1), step(2, 1, of=1)]
+    whole = selection(runs, steps)
+    assert measure("draft_acceptance_rate", whole.where(runs=[0]))["value"] == pytest.approx(3 / 8)
+    assert measure("draft_acceptance_rate", whole)["value"] == pytest.approx(3 / 8)  # of the second run it is not known
+    part = whole.masked(whole.steps.maybe("accepted") > 0).where(runs=[0])
+    assert measure("draft_acceptance_rate", part)["reason"] == "this record does not say how many guesses a step had"
+    lengths = measure("histogram_by_draft_length", whole)
+    assert lengths["rows"] == [[4, 2, 1]] and "of 3 more steps nobody says" in lengths["sentence"]
+    assert measure("by_category", whole)["rows"][0][6] == pytest.approx(2 / 4)
+
+
+def test_a_record_says_itself_why_it_has_no_guesses() -> None:
+    tables = tables_of([run()], [step(0, 0), step(1, 2)])
+    record = Selection.of(*tables.values(), {"nodes.rank": "no engine records them"})
+    assert measure("rank_histogram", record)["reason"] == "this record does not hold its guesses one by one"
+    record = Selection.of(*tables.values(), {"nodes.judged": "no engine records its rejected guesses"})
+    assert measure("rank_histogram", record)["reason"] == "no engine records its rejected guesses"

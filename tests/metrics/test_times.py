@@ -122,3 +122,18 @@ def test_an_unfinished_step_has_no_say() -> None:
     steps = [*DRAFT, step(0, 0, 0, of=1), timed(1, 0, 0, 0, 8, 2, of=1)]
     whole: Selection = selection([run(0, "a"), run(1, "b")], steps)
     assert measure("throughput", whole)["rows"][1][1] == pytest.approx(5 / 0.1324)
+
+
+def test_times_of_whole_runs() -> None:
+    """Without step times: 100 ms and 400 ms for 1 + 4 tokens of the one run, 4 tokens at 8 a second of the other."""
+    whole = {"prefill_seconds": 0.1, "decode_seconds": 0.4, "tokens_per_second": 10.0}
+    runs = [run(0, "a", new_tokens=5, **whole), run(1, "b", new_tokens=4, tokens_per_second=8.0)]
+    steps = [step(0, 0, 0), step(1, 3, 3), step(0, 0, 0, of=1), step(1, 2, 3, of=1)]
+    record = selection(runs, steps)
+    rows = [row[1] for row in measure("throughput", record)["rows"]]
+    assert rows == pytest.approx([4 / 0.4, (5 + 4) / (0.5 + 0.5), (10 + 8) / 2])
+    gaps = {row[0]: row[1:3] for row in measure("latency", record)["rows"]}
+    assert gaps == {"to the first token": [1, 100.0], "for each token of a run (TPOT)": [1, 100.0]}
+    part = record.masked(record.steps.maybe("step") > 0)  # the time of a run is not that of some of its steps
+    assert measure("throughput", part)["reason"] and len(measure("latency", part)["rows"]) == 1
+    assert measure("step_time", record)["reason"] == "this record does not say how long a step took"
