@@ -106,14 +106,14 @@ def _pairs(now: dict[Named, Selection], before: dict[Named, Selection]) -> dict[
 
 
 def _report(chosen: dict[Named, Selection], pairs: dict[Named, Selection], keys: Sequence[str]) -> dict[str, JSON]:
-    from ..metrics import compare, measure
+    from ..metrics import compared, measure
 
     found = []
     for (method, setting), selection in chosen.items():
         counts = {name: len(getattr(selection, name)) for name in ("runs", "steps", "nodes")}
         row: dict[str, JSON] = {"method": method, "setting": setting, "questions": len(selection.questions), **counts}
         row["metrics"] = {key: measure(key, selection) for key in keys}
-        row["against"] = compare(pairs[method, setting], selection) if (method, setting) in pairs else None
+        row["against"] = compared(pairs[method, setting], selection) if (method, setting) in pairs else None
         found.append(row)
     return {"selections": found}
 

@@ -1,8 +1,8 @@
 """The metrics of a run folder: pure functions over its three tables, listed once, in `METRICS`."""
 
-from .compare import compare
+from .compare import compared
 from .registry import METRICS, Metric, measure
 from .result import Condition, Result
 from .selection import Selection
 
-__all__ = ["METRICS", "Condition", "Metric", "Result", "Selection", "compare", "measure"]
+__all__ = ["METRICS", "Condition", "Metric", "Result", "Selection", "compared", "measure"]

@@ -91,7 +91,7 @@ class _Side:
         return [found[place] for place in self._questions.tolist()]
 
 
-def compare(before: Selection, after: Selection) -> Result:
+def compared(before: Selection, after: Selection) -> Result:
     """The paired differences of two selections, with intervals; the value is that of the mean acceptance length."""
     try:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what is not finite becomes null

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from decoding.metrics import compare
+from decoding.metrics import compared
 
 from .simulated import chains
 from .tables import run, selection, step
@@ -19,7 +19,7 @@ def test_differences_are_paired_by_question() -> None:
     after = selection(
         [run(0, "b"), run(1, "c"), run(2, "a")], [step(1, 4, 4), step(1, 9, 9, of=1), step(1, 2, 3, of=2)]
     )
-    found = compare(before, after)
+    found = compared(before, after)
     assert found["rows"][0][:5] == ["all", "mean acceptance length", 3.0, 4.0, 1.0]
     assert found["value"] == 1.0
     assert found["low"] == found["high"] == 1.0  # both questions gained one: no spread
@@ -29,26 +29,26 @@ def test_differences_are_paired_by_question() -> None:
 
 
 def test_no_common_question_is_an_answer() -> None:
-    found = compare(selection([run(0, "a")], [step(0, 0)]), selection([run(0, "b")], [step(0, 0)]))
+    found = compared(selection([run(0, "a")], [step(0, 0)]), selection([run(0, "b")], [step(0, 0)]))
     assert found["reason"] == "the two have no question in common"
 
 
 def test_equal_runs_are_no_difference() -> None:
-    found = compare(chains(1), chains(1))
+    found = compared(chains(1), chains(1))
     assert found["value"] == 0.0 and "no difference beyond noise" in found["sentence"]
     assert not any(row[8] for row in found["rows"])
 
 
 def test_a_cliff_is_named_where_it_is() -> None:
     """A window too short breaks position 3 and those behind it, everywhere."""
-    found = compare(chains(1), chains(2, rates=(0.8, 0.7, 0.2, 0.1)))
+    found = compared(chains(1), chains(2, rates=(0.8, 0.7, 0.2, 0.1)))
     assert found["sentence"].startswith("Acceptance fell from 3.")
     assert "at positions 3 and later" in found["sentence"]
     assert "position 1" not in found["sentence"] and found["low"] < found["high"] < 0
 
 
 def test_a_category_is_named_where_it_alone_has_changed() -> None:
-    found = compare(chains(1), chains(2, lost={"code": (0.4, 0.4, 0.4, 0.4)}))
+    found = compared(chains(1), chains(2, lost={"code": (0.4, 0.4, 0.4, 0.4)}))
     assert "fell" in found["sentence"] and "on code" in found["sentence"]
     assert "chat" not in found["sentence"] and "math" not in found["sentence"]
 
@@ -56,13 +56,13 @@ def test_a_category_is_named_where_it_alone_has_changed() -> None:
 def test_a_gain_in_one_place_may_hide_a_loss_in_another() -> None:
     """The mean alone would say that nothing happened."""
     lost = {"code": (0.5, 0.4, 0.4, 0.3), "chat": (0.99, 0.95, 0.9, 0.85)}
-    sentence = compare(chains(1), chains(2, lost=lost))["sentence"]
+    sentence = compared(chains(1), chains(2, lost=lost))["sentence"]
     assert "did not change beyond noise" in sentence
     assert "fell on code" in sentence and "rose on chat" in sentence
 
 
 def test_a_change_everywhere_is_said_so() -> None:
-    sentence = compare(chains(1), chains(2, rates=(0.5, 0.4, 0.4, 0.3), steps=200))["sentence"]
+    sentence = compared(chains(1), chains(2, rates=(0.5, 0.4, 0.4, 0.3), steps=200))["sentence"]
     assert "at every position, in every category" in sentence
 
 
@@ -70,7 +70,7 @@ def test_equal_distributions_rarely_alarm() -> None:
     """The negative control: 200 pairs of records of one distribution. 5% would be 10; 19 or more come once in 200."""
     alarms = 0
     for seed in range(200):
-        found = compare(chains(2 * seed, steps=12), chains(2 * seed + 1, steps=12))
+        found = compared(chains(2 * seed, steps=12), chains(2 * seed + 1, steps=12))
         alarms += any(row[8] for row in found["rows"])
         assert any(row[8] for row in found["rows"]) != ("no difference" in found["sentence"])
     assert alarms < 19
@@ -78,12 +78,12 @@ def test_equal_distributions_rarely_alarm() -> None:
 
 def test_intervals_of_differences_cover_the_truth() -> None:
     """Of 150 pairs with a known difference, 95% of the intervals should hold it; 12 questions are few."""
-    truth = compare(
+    truth = compared(
         chains(1, questions=12, steps=20_000), chains(2, questions=12, rates=(0.8, 0.6, 0.6, 0.5), steps=20_000)
     )
     held = 0
     for seed in range(150):
-        found = compare(
+        found = compared(
             chains(2 * seed, questions=12, steps=15),
             chains(2 * seed + 1, questions=12, rates=(0.8, 0.6, 0.6, 0.5), steps=15),
         )
@@ -95,6 +95,6 @@ def test_intervals_of_differences_cover_the_truth() -> None:
 def test_the_order_of_questions_does_not_matter() -> None:
     one = selection([run(n, f"q{n}") for n in range(8)], [step(1, n % 3, 3, of=n) for n in range(8)])
     other = selection([run(n, f"q{7 - n}") for n in range(8)], [step(1, (7 - n) % 3, 3, of=n) for n in range(8)])
-    found = compare(one, other)
+    found = compared(one, other)
     assert found["value"] == 0.0 and found["low"] == found["high"] == 0.0
     assert np.all([row[7] in (1.0, None) for row in found["rows"]])

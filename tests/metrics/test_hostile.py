@@ -10,7 +10,7 @@ import pytest
 
 from decoding.evaluate.checks import check_table, check_tables
 from decoding.evaluate.schema import NODES_SCHEMA, RUNS_SCHEMA, STEPS_SCHEMA
-from decoding.metrics import METRICS, Selection, compare, measure
+from decoding.metrics import METRICS, Selection, compared, measure
 
 from .simulated import chains, filled
 
@@ -70,7 +70,7 @@ def test_nonsense_is_answered(seed: int) -> None:
     for key in METRICS:
         found = measure(key, record)
         assert len(json.dumps(found, allow_nan=False)) < 2_000_000
-    json.dumps(compare(record, nonsense(seed + 1)), allow_nan=False)
+    json.dumps(compared(record, nonsense(seed + 1)), allow_nan=False)
 
 
 def test_many_questions_cost_no_more_memory_than_some() -> None:
@@ -81,7 +81,7 @@ def test_many_questions_cost_no_more_memory_than_some() -> None:
     widths = [each["high"] - each["low"] for each in (found, few)]  # type: ignore[operator]
     assert widths[0] == pytest.approx(widths[1] / np.sqrt(5), rel=0.1)
     assert [row[1] for row in measure("by_category", many)["rows"]] == [6667, 6667, 6666]
-    assert "no difference" in compare(many, chains(2, questions=20_000, steps=3))["sentence"]
+    assert "no difference" in compared(many, chains(2, questions=20_000, steps=3))["sentence"]
 
 
 def test_as_many_categories_as_questions_are_bounded() -> None:
@@ -94,5 +94,5 @@ def test_as_many_categories_as_questions_are_bounded() -> None:
     record = Selection.of(filled(runs, RUNS_SCHEMA), filled(steps, STEPS_SCHEMA), NODES_SCHEMA.empty_table())
     begun = time.perf_counter()
     assert len(measure("by_category", record)["rows"]) == 100
-    compare(record, record)
+    compared(record, record)
     assert time.perf_counter() - begun < 5  # quadratic, it would take minutes

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decoding.metrics import METRICS, compare, measure
+from decoding.metrics import METRICS, compared, measure
 
 from .tables import Row, guess, root, run, selection, step
 
@@ -79,7 +79,7 @@ def test_every_result_is_json_and_every_interval_holds_its_value(drawn: Drawn) -
         json.dumps(found, allow_nan=False)
         if found["low"] is not None and found["high"] is not None and found["value"] is not None:
             assert found["low"] - 1e-6 <= found["value"] <= found["high"] + 1e-6 or math.isclose(found["value"], 0)
-    assert "beyond noise" in compare(whole, whole)["sentence"] or "too few" in compare(whole, whole)["sentence"]
+    assert "beyond noise" in compared(whole, whole)["sentence"] or "too few" in compared(whole, whole)["sentence"]
 
 
 @settings(max_examples=20, deadline=None)
