@@ -72,6 +72,7 @@ def vllm(trace: Trace) -> dict[str, JSON]:
     """What vLLM answers to a request with per-request metrics on and their speculative part "detailed".
 
     As there, a step without a guess is no speculative step, and a tree's draft length is the number of its guesses.
+    Token ids stand where `return_token_ids` puts them; what vLLM has no field for is in `specscope`.
     """
     header, summary = trace.header, trace.summary or summarise(trace.steps, "cancelled", "")
     tokens, first, later = summary.new_tokens, summary.prefill_seconds, summary.decode_seconds
@@ -79,7 +80,15 @@ def vllm(trace: Trace) -> dict[str, JSON]:
     return {
         "object": "text_completion",
         "model": header.model.name,
-        "choices": [{"index": 0, "finish_reason": _finish(summary.finish), "text": summary.text}],
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": _finish(summary.finish),
+                "text": summary.text,
+                "prompt_token_ids": list(header.prompt),
+                "token_ids": list(trace.ids),
+            }
+        ],
         "usage": {
             "prompt_tokens": len(header.prompt),
             "completion_tokens": tokens,
@@ -92,6 +101,14 @@ def vllm(trace: Trace) -> dict[str, JSON]:
             "mean_itl_ms": _rounded(later * 1000 / gaps) if gaps > 0 else None,
             "tokens_per_second": _rounded(tokens / seconds) if seconds > 0 else None,
             "speculative_decoding": _speculative(trace.steps) if header.method != "autoregressive" else None,
+        },
+        "specscope": {
+            "method": header.method,
+            "params": dict(header.params),
+            "sampling": dict(header.sampling),
+            "draft": header.draft.name if header.draft else None,
+            "written": [len(step.emitted) for step in trace.steps],
+            "spec_steps": [step.index for step in trace.steps if step.drafted],
         },
     }
 

@@ -79,6 +79,9 @@ def test_vllms_metrics_keep_its_formulas(trace: Trace) -> None:
     got = vllm(trace)
     metrics, usage = got["metrics"], got["usage"]
     assert usage["prompt_tokens"] + usage["completion_tokens"] == usage["total_tokens"]
+    (choice,), ours = got["choices"], got["specscope"]
+    assert choice["prompt_token_ids"] == [*trace.header.prompt] and choice["token_ids"] == [*trace.ids]
+    assert ours["method"] == trace.header.method and ours["params"] == trace.header.params
     assert metrics["time_to_first_token_ms"] == 3.0 and metrics["queue_time_ms"] is None
     assert metrics["tokens_per_second"] == pytest.approx(len(trace.ids) / (0.003 * len(trace.steps)), rel=1e-3)
     assert metrics["mean_itl_ms"] == pytest.approx(3.0 * (len(trace.steps) - 1) / (len(trace.ids) - 1), rel=1e-3)

@@ -1,0 +1,119 @@
+"""What a record says of its steps with guesses: counts, a histogram, perhaps every step; and whether it adds up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from .fields import Fields
+
+_MOST_STEPS = 2_000_000  # of one record, before its steps are written one by one
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """The steps with guesses: what each accepted and drafted. Without `ordered`, their order is ours."""
+
+    accepted: tuple[int, ...]
+    drafted: tuple[int | None, ...]
+    ordered: bool
+    drafts: int | None = None  # guesses of all steps, where they are not known step by step
+
+
+def from_histogram(fields: Fields, name: str, counts: Sequence[int]) -> Acceptance:
+    """Steps from the fewest accepted guesses to the most."""
+    if sum(counts) > _MOST_STEPS:
+        fields.refuse(name, f"counts {sum(counts)} steps, more than the {_MOST_STEPS} that are read")
+    accepted = tuple(j for j, count in enumerate(counts) for _ in range(count))
+    return Acceptance(accepted, (None,) * len(accepted), ordered=False)
+
+
+def from_vllm(fields: Fields) -> Acceptance:
+    """What vLLM calls `speculative_decoding` and AIPerf `spec_decode_acceptance`: the same names and rules.
+
+    Names as in vLLM's docs/features/speculative_decoding/acceptance_metrics.md and AIPerf's
+    SpecDecodeAcceptanceRecord; AIPerf's histogram leaves out what was never counted.
+    """
+    counts = _trimmed(fields.histogram("acceptance_histogram"))
+    steps, accepted, drafts = (
+        fields.count(name) for name in ("num_spec_steps", "num_accepted_draft_tokens", "num_draft_tokens")
+    )
+    fields.agree("num_spec_steps", steps, "the counts of acceptance_histogram", sum(counts))
+    hits = sum(j * count for j, count in enumerate(counts))
+    fields.agree("num_accepted_draft_tokens", accepted, "the entries of acceptance_histogram", hits)
+    if accepted > drafts:
+        fields.refuse("num_accepted_draft_tokens", f"is {accepted}, but num_draft_tokens is {drafts}")
+    most = fields.maybe_count("num_spec_tokens")
+    if most is not None and len(counts) > most + 1:
+        fields.refuse(
+            "acceptance_histogram", f"has steps that accepted {len(counts) - 1}, but num_spec_tokens is {most}"
+        )
+    if steps:
+        fields.about("mean_acceptance_length", "accepted tokens and steps", 1 + accepted / steps)
+    if drafts:
+        fields.about("draft_acceptance_rate", "accepted and drafted tokens", accepted / drafts)
+    if "per_step_accepted" in fields:
+        return _every_step(fields, counts, drafts)
+    found = from_histogram(fields, "acceptance_histogram", counts)
+    if "acceptance_histogram_by_draft_length" in fields:
+        return _by_length(fields, counts, drafts)
+    if most and drafts == most * steps:
+        return replace(found, drafted=(most,) * steps)
+    return replace(found, drafts=drafts)
+
+
+def _every_step(fields: Fields, counts: Sequence[int], drafts: int) -> Acceptance:
+    accepted, drafted = fields.counts("per_step_accepted"), None
+    if _trimmed(histogram(accepted)) != list(counts):
+        fields.refuse(
+            "per_step_accepted",
+            f"has {len(accepted)} steps that accepted {sum(accepted)}, but acceptance_histogram "
+            f"counts {sum(counts)} that accepted {sum(j * count for j, count in enumerate(counts))}, or others",
+        )
+    if "per_step_drafted" not in fields:
+        return Acceptance(tuple(accepted), (None,) * len(accepted), ordered=True, drafts=drafts)
+    drafted = fields.counts("per_step_drafted")
+    fields.agree("per_step_drafted", len(drafted), "the entries of per_step_accepted", len(accepted))
+    fields.agree("num_draft_tokens", drafts, "the entries of per_step_drafted", sum(drafted))
+    for step, (hits, guesses) in enumerate(zip(accepted, drafted, strict=True)):
+        if hits > guesses:
+            fields.refuse(f"per_step_accepted[{step}]", f"is {hits}, but per_step_drafted[{step}] is {guesses}")
+    return Acceptance(tuple(accepted), tuple(drafted), ordered=True)
+
+
+def _by_length(fields: Fields, counts: Sequence[int], drafts: int) -> Acceptance:
+    """Steps from the fewest drafted guesses to the most, and of these from the fewest accepted ones to the most."""
+    lengths = fields.at("acceptance_histogram_by_draft_length")
+    assert lengths is not None
+    pairs: list[tuple[int, int]] = []
+    for name in lengths.names():
+        if not (name.isascii() and name.isdigit() and len(name) <= 6):
+            lengths.refuse(name, "must be a draft's length, a whole number below 1,000,000")
+        found = lengths.histogram(name)
+        if len(_trimmed(found)) > int(name) + 1:
+            lengths.refuse(name, f"counts steps that accepted {len(_trimmed(found)) - 1} of {name} guesses")
+        if len(pairs) + sum(found) > sum(counts):
+            lengths.refuse(name, f"makes more steps than the {sum(counts)} of acceptance_histogram")
+        pairs += [(int(name), hits) for hits, count in enumerate(found) for _ in range(count)]
+    pairs.sort()
+    fields.agree("num_draft_tokens", drafts, "the draft lengths of all steps", sum(length for length, _ in pairs))
+    if _trimmed(histogram([hits for _, hits in pairs])) != list(counts):
+        fields.refuse(
+            "acceptance_histogram_by_draft_length",
+            f"counts {len(pairs)} steps that accepted {sum(hits for _, hits in pairs)}, but acceptance_histogram "
+            f"{sum(counts)} that accepted {sum(j * count for j, count in enumerate(counts))}, or others",
+        )
+    return Acceptance(tuple(hits for _, hits in pairs), tuple(length for length, _ in pairs), ordered=False)
+
+
+def histogram(values: Sequence[int]) -> list[int]:
+    """Entry j counts how often j occurs."""
+    counts = Counter(values)
+    return [counts[j] for j in range(max(counts, default=-1) + 1)] if max(counts, default=0) < 10**6 else []
+
+
+def _trimmed(counts: Sequence[int]) -> list[int]:
+    """Counts without the zeros at their end."""
+    length = next((place for place in range(len(counts), 0, -1) if counts[place - 1]), 0)
+    return list(counts[:length])

@@ -1,0 +1,85 @@
+"""AIPerf's `profile_export.jsonl`, exported at the level "records": one line a request.
+
+Names as in AIPerf's docs/tutorials/spec-decode-metrics.md, its SpecDecodeAcceptanceRecord, and the metrics and
+metadata of docs/tutorials/working-with-profile-exports.md.
+"""
+
+from __future__ import annotations
+
+from .acceptance import from_vllm
+from .cuts import step_columns
+from .fields import Fields
+from .records import Contents
+from .tables import Imported, Tables
+
+NAME, TITLE = "aiperf", "AIPerf's export"
+NO_STEPS = (
+    "some of these requests have no spec_decode_acceptance: the server must report it, and --export-level records"
+)
+_UNITS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0}
+
+
+def recognises(first: Fields) -> bool:
+    """Whether this is a request's record."""
+    return "metadata" in first and "metrics" in first and "choices" not in first
+
+
+def read(contents: Contents) -> Imported:
+    """One run a request; those of the warm-up are left out."""
+    tables = Tables()
+    for fields in contents.records():
+        metadata = fields.at("metadata") or Fields({}, fields.where)
+        if metadata.text("benchmark_phase") != "warmup":
+            _add(tables, fields, metadata)
+    return tables.finished(contents.name, NAME, TITLE, format=NAME)
+
+
+def _add(tables: Tables, fields: Fields, metadata: Fields) -> None:
+    metrics, spec, error = fields.at("metrics"), fields.at("spec_decode_acceptance"), fields.at("error")
+    assert metrics is not None
+    tokens, prompt = _count(metrics, "output_sequence_length"), _count(metrics, "input_sequence_length")
+    if spec and "completion_tokens" in spec:
+        tokens = spec.count("completion_tokens")
+    first, whole = _seconds(metrics, "time_to_first_token"), _seconds(metrics, "request_latency")
+    later = None if first is None or whole is None else max(0.0, whole - first)
+    turn = metadata.maybe_count("turn_index")
+    run = tables.add_run(
+        fields.where,
+        question=metadata.label("conversation_id") or metadata.label("x_request_id") or str(len(tables)),
+        turn=1 if turn is None else turn + 1,
+        method="speculative",
+        engine=(spec.text("engine") if spec else None) or "unknown",
+        finish="error" if error else None,
+        error=error.text("message") if error else None,
+        prompt_tokens=prompt,
+        new_tokens=tokens,
+        prefill_seconds=first,
+        decode_seconds=later,
+        tokens_per_second=(tokens - 1) / later if later and tokens else None,
+    )
+    if spec is None:
+        tables.missing["steps"] = NO_STEPS
+        return
+    found = from_vllm(spec)
+    if tokens is None:
+        tables.missing["steps.start"] = "the record does not count the tokens"
+        tables.add_steps(spec.where, run, found.accepted, drafted=found.drafted)
+        return
+    columns, reasons = step_columns(spec, "completion_tokens", found, tokens, prompt)
+    tables.missing |= reasons
+    tables.add_steps(spec.where, run, **columns)
+
+
+def _count(metrics: Fields, name: str) -> int | None:
+    metric = metrics.at(name)
+    return metric.count("value") if metric else None
+
+
+def _seconds(metrics: Fields, name: str) -> float | None:
+    metric = metrics.at(name)
+    if metric is None:
+        return None
+    unit = metric.text("unit") or "ms"
+    if unit not in _UNITS:
+        metric.refuse("unit", f"must be one of {', '.join(_UNITS)}, not {unit[:40]!r}")
+    return metric.number("value") * _UNITS[unit]

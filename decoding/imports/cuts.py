@@ -1,0 +1,49 @@
+"""Where the steps of a record stand in its text.
+
+An engine counts its steps with guesses; the first pass, which reads the prompt, writes one token without any. So
+1 + the sum of (accepted + 1) is the number of tokens, unless steps had no guess (then it is less: engines leave these
+out, and their places are unknown) or the last step was cut by the end of the text (then it is more).
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import Any
+
+from .acceptance import Acceptance
+from .fields import Fields
+
+UNORDERED = "the record counts its steps in a histogram, which knows no order"
+UNPLACED = "the record leaves out steps without a guess, so it does not say where in the text the others stand"
+
+
+def step_columns(
+    fields: Fields, what: str, found: Acceptance, tokens: int, prompt: int | None, first: int = 1
+) -> tuple[dict[str, list[Any]], dict[str, str]]:
+    """The columns of the steps of a run of so many tokens, and why their places are not known, if they are not.
+
+    `first` is 1 where the first pass had no guess and is not counted. `what` names the count of the tokens in an error.
+    """
+    accepted, drafted = [*found.accepted], [*found.drafted]
+    if tokens < first and not accepted:
+        return {"accepted": [], "written": [], "drafted": []}, {}
+    whole = first + sum(accepted) + len(accepted)
+    longest = accepted[-1:] if found.ordered else [max(accepted, default=0)] * bool(accepted)
+    if whole > tokens and whole - sum(longest) > tokens:
+        fields.refuse(what, f"is {tokens}, but {first} + the sum of (accepted + 1) over all steps is {whole}")
+    without = max(0, tokens - whole)
+    written = [each + 1 for each in accepted]
+    if whole > tokens and found.ordered:
+        written[-1] -= whole - tokens  # the text ended in the middle of the last step
+    placed = found.ordered and not without
+    head = [0] * first
+    columns: dict[str, list[Any]] = {
+        "accepted": [*head, *accepted, *[0] * without],
+        "written": [*(1 for _ in head), *written, *[1] * without],
+        "drafted": [*head, *drafted, *[0] * without],
+    }
+    if placed and prompt is not None:
+        columns["start"] = [*accumulate(columns["written"], initial=prompt)][:-1]
+    if placed:
+        return columns, {}
+    return columns, {"steps.start": UNPLACED} if found.ordered else {"steps.start": UNORDERED, "steps.step": UNORDERED}

@@ -1,0 +1,110 @@
+"""SGLang's answers: of /generate with `meta_info.spec_*`, or of the OpenAI server with `sglext.spec_tokens_details`.
+
+Names as its tokenizer manager writes them into `meta_info`, older ones beside newer, and `return_spec_tokens_details`
+(pull request 33518, which also gives their identities: verify steps are the sum of the histogram, and
+spec_accept_length is completion tokens over verify steps).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .acceptance import Acceptance, from_histogram
+from .cuts import step_columns
+from .fields import Fields
+from .records import Contents
+from .tables import Imported, Tables
+from .vllm import FINISH, usage_of
+
+NAME, TITLE = "sglang", "SGLang's answer"
+_CORRECT = ("spec_num_correct_drafts", "spec_accepted_drafts", "spec_accept_token_num")
+_PROPOSED = ("spec_num_proposed_drafts", "spec_proposed_drafts", "spec_draft_token_num")
+_HISTOGRAM = ("spec_correct_drafts_histogram", "spec_accept_histogram")
+NO_STEPS = "some of these answers have no spec_correct_drafts_histogram: ask for return_spec_tokens_details"
+
+
+def recognises(first: Fields) -> bool:
+    """Whether this is an answer of one of SGLang's servers with its details."""
+    if "sglext" in first:
+        return True
+    choices = first.objects("choices") if "choices" in first and "question_id" not in first else []
+    return "meta_info" in first or any("meta_info" in choice for choice in choices)
+
+
+def read(contents: Contents) -> Imported:
+    """One run an answer."""
+    tables = Tables()
+    for fields in contents.records():
+        _add(tables, fields)
+    return tables.finished(contents.name, NAME, TITLE, format=NAME)
+
+
+def _add(tables: Tables, fields: Fields) -> None:
+    choice = fields.only("choices") if "choices" in fields else fields
+    info, extra = choice.at("meta_info"), fields.at("sglext")
+    spec = _details(extra) if extra else info
+    usage, message = fields.at("usage") or info, choice.at("message")
+    ids = choice.ids("output_ids") or (info.ids("output_token_ids") if info else None)
+    prompt_ids = extra.ids("input_ids") if extra else None
+    tokens, prompt = usage_of(fields, usage, prompt_ids, ids)
+    seconds = info.maybe_number("e2e_latency") if info else None
+    run = tables.add_run(
+        fields.where,
+        question=fields.label("id") or (info.label("id") if info else None) or str(len(tables)),
+        method="speculative",
+        engine=NAME,
+        model=fields.text("model"),
+        finish=_finish(choice, info),
+        text=message.text("content") if message else choice.text("text"),
+        prompt_ids=prompt_ids,
+        ids=ids,
+        prompt_tokens=prompt,
+        new_tokens=tokens,
+        tokens_per_second=tokens / seconds if seconds and tokens else None,
+    )
+    found = _acceptance(spec, tokens) if spec else None
+    if found is None or tokens is None:
+        tables.missing["steps"] = NO_STEPS
+        return
+    assert spec is not None
+    columns, reasons = step_columns(spec, "completion_tokens", found, tokens, prompt)
+    tables.missing |= reasons
+    tables.add_steps(spec.where, run, **columns)
+
+
+def _details(extra: Fields) -> Fields | None:
+    """The details of an answer of one sequence."""
+    try:
+        return extra.at("spec_tokens_details")
+    except ValueError:
+        return extra.only("spec_tokens_details")
+
+
+def _acceptance(spec: Fields, tokens: int | None) -> Acceptance | None:
+    steps, correct, proposed = (spec.maybe_count(*names) for names in (("spec_verify_ct",), _CORRECT, _PROPOSED))
+    name = next((name for name in _HISTOGRAM if name in spec), None)
+    if steps and correct is not None and "spec_accept_length" in spec and tokens is not None:
+        length, ours = spec.number("spec_accept_length"), 1 + correct / steps
+        if abs(length - ours) > 1e-3 * ours:  # else by the tokens, of which the end may have cut some
+            spec.about("spec_accept_length", "completion tokens and verify steps", tokens / steps)
+    if proposed and correct is not None:
+        spec.about("spec_accept_rate", "correct and proposed drafts", correct / proposed)
+    if name is None:
+        return None
+    counts = spec.histogram(name)
+    found = from_histogram(spec, name, counts)
+    if steps is not None:
+        spec.agree("spec_verify_ct", steps, f"the counts of {name}", len(found.accepted))
+    if correct is not None:
+        label = next(each for each in _CORRECT if each in spec)
+        spec.agree(label, correct, f"the entries of {name}", sum(found.accepted))
+    if steps and proposed and proposed % steps == 0:  # SGLang verifies as many guesses in every step
+        return replace(found, drafted=(proposed // steps,) * steps)
+    return replace(found, drafts=proposed)
+
+
+def _finish(choice: Fields, info: Fields | None) -> str | None:
+    if "finish_reason" in choice:
+        return FINISH.get(choice.text("finish_reason") or "")
+    reason = info.at("finish_reason") if info else None
+    return FINISH.get(reason.text("type") or "") if reason else None

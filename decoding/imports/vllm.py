@@ -1,0 +1,124 @@
+"""vLLM's answers to requests with per-request metrics, as JSON lines or one JSON document; and our export of them.
+
+Names as in vLLM's docs/features/per_request_metrics.md and speculative_decoding/acceptance_metrics.md
+(`--per-request-spec-decode-metrics summary` or `detailed`), and `return_token_ids` of its OpenAI server.
+Our `trace export --format vllm` writes the same and an object `specscope`, which names the method.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import accumulate
+from typing import Any
+
+from .acceptance import Acceptance, from_vllm
+from .cuts import step_columns
+from .fields import Fields
+from .records import Contents
+from .tables import Imported, Tables
+
+NAME, TITLE = "vllm", "vLLM's answer"
+FINISH = {"length": "length", "stop": "stop", "abort": "cancelled", "error": "error"}
+NO_STEPS = (
+    "some of these answers have no metrics.speculative_decoding: start vLLM with --per-request-spec-decode-metrics"
+)
+
+
+def recognises(first: Fields) -> bool:
+    """Whether this is a completion, of a chat or a text, with vLLM's metrics."""
+    return "choices" in first and "metrics" in first and "sglext" not in first
+
+
+def read(contents: Contents) -> Imported:
+    """One run an answer."""
+    tables, source = Tables(), NAME
+    for fields in contents.records():
+        if _add(tables, fields):
+            source = "specscope"
+    return tables.finished(contents.name, source, TITLE, format=NAME)
+
+
+def _add(tables: Tables, fields: Fields) -> bool:
+    choice, usage, ours = fields.only("choices"), fields.at("usage"), fields.at("specscope")
+    metrics = fields.at("metrics") or Fields({}, fields.where)
+    spec, message = metrics.at("speculative_decoding"), choice.at("message")
+    prompt_ids, ids = fields.ids("prompt_token_ids") or choice.ids("prompt_token_ids"), choice.ids("token_ids")
+    tokens, prompt = usage_of(fields, usage, prompt_ids, ids)
+    first, later = metrics.maybe_number("time_to_first_token_ms"), metrics.maybe_number("generation_time_ms")
+    method = (ours.text("method") if ours else None) or "speculative"
+    run = tables.add_run(
+        fields.where,
+        question=fields.label("id") or str(len(tables)),
+        method=method,
+        params=_settings(ours, "params"),
+        sampling=_settings(ours, "sampling"),
+        engine="specscope" if ours else NAME,
+        model=fields.text("model"),
+        draft=ours.text("draft") if ours else None,
+        finish=FINISH.get(choice.text("finish_reason") or ""),
+        text=message.text("content") if message else choice.text("text"),
+        prompt_ids=prompt_ids,
+        ids=ids,
+        prompt_tokens=prompt,
+        new_tokens=tokens,
+        prefill_seconds=None if first is None else first / 1000,
+        decode_seconds=None if later is None else later / 1000,
+        tokens_per_second=(tokens - 1) * 1000 / later if later and tokens else None,
+    )
+    found = from_vllm(spec) if spec else None
+    if ours:
+        tables.add_steps(fields.where, run, **_own_steps(ours, found, tokens, prompt))
+    elif found is None or tokens is None:
+        tables.missing["steps"] = NO_STEPS
+    else:
+        columns, reasons = step_columns(spec or fields, "usage.completion_tokens", found, tokens, prompt)
+        tables.missing |= reasons
+        tables.add_steps(fields.where, run, **columns)
+    return ours is not None
+
+
+def _own_steps(ours: Fields, found: Acceptance | None, tokens: int | None, prompt: int | None) -> dict[str, list[Any]]:
+    """The steps of our export, which has those without a guess as well, and may have had guesses in the first."""
+    written, guessing = ours.counts("written"), ours.counts("spec_steps")
+    if tokens is not None:
+        ours.agree("written", sum(written), "the tokens of the answer", tokens)
+    known = found or Acceptance((), (), ordered=True)
+    ours.agree("spec_steps", len(guessing), "the entries of per_step_accepted", len(known.accepted))
+    if guessing != sorted(set(guessing)) or (guessing and guessing[-1] >= len(written)):
+        ours.refuse("spec_steps", f"must number some of the {len(written)} steps, in their order")
+    accepted, drafted = (
+        dict(zip(guessing, known.accepted, strict=True)),
+        dict(zip(guessing, known.drafted, strict=True)),
+    )
+    columns: dict[str, list[Any]] = {
+        "written": written,
+        "accepted": [accepted.get(step, 0) for step in range(len(written))],
+        "drafted": [drafted.get(step, 0) for step in range(len(written))],
+    }
+    for step, (hits, count) in enumerate(zip(columns["accepted"], written, strict=True)):
+        if not hits <= count <= hits + 1 or not count:
+            ours.refuse(f"written[{step}]", f"is {count}, but the step accepted {hits} guesses")
+    if prompt is not None:
+        columns["start"] = [*accumulate(written, initial=prompt)][:-1]
+    return columns
+
+
+def usage_of(
+    fields: Fields, usage: Fields | None, prompt_ids: list[int] | None, ids: list[int] | None
+) -> tuple[int | None, int | None]:
+    """New tokens and prompt tokens, which must be as many as the ids, if these are there."""
+    tokens, prompt = (None if ids is None else len(ids)), (None if prompt_ids is None else len(prompt_ids))
+    if usage is None:
+        return tokens, prompt
+    counted, read = usage.maybe_count("completion_tokens"), usage.maybe_count("prompt_tokens")
+    if counted is not None and read is not None and "total_tokens" in usage:
+        usage.agree("total_tokens", usage.count("total_tokens"), "prompt and completion tokens", counted + read)
+    for name, number, known in (("completion_tokens", counted, tokens), ("prompt_tokens", read, prompt)):
+        if number is not None and known is not None:
+            usage.agree(name, number, "the token ids", known)
+    return (tokens if counted is None else counted), (prompt if read is None else read)
+
+
+def _settings(ours: Fields | None, name: str) -> str | None:
+    found = ours.at(name) if ours else None
+    return json.dumps(found.plain) if found else None
