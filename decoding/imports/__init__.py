@@ -13,7 +13,7 @@ from types import ModuleType
 
 from ..errors import ParamError, TraceError
 from ..trace.json_line import show
-from . import aiperf, sglang, spec_bench, specdec_bench, specdecode_bench, speculators, vllm, vllm_vcr
+from . import aiperf, sglang, spec_bench, specdec_bench, specdecode_bench, speculators, traces, vllm, vllm_vcr
 from .fields import Fields
 from .records import Contents, read_contents
 from .tables import Imported, merged
@@ -21,7 +21,7 @@ from .tables import Imported, merged
 __all__ = ["FORMATS", "Format", "Imported", "merged", "read_any"]
 
 _MODULES: tuple[ModuleType, ...] = (
-    *(spec_bench, aiperf, sglang, vllm, specdec_bench, specdecode_bench, vllm_vcr, speculators),
+    *(traces, spec_bench, aiperf, sglang, vllm, specdec_bench, specdecode_bench, vllm_vcr, speculators),
 )
 
 
