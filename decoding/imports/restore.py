@@ -64,7 +64,7 @@ def restore(
     runs = as_table([_merged(row, ours) for row, ours in zip(rows, whole.runs.to_pylist(), strict=True)], RUNS)
     steps = as_table(_with_their_times(whole.steps.to_pylist(), by_run), STEPS)
     named = {RUNS: runs, STEPS: steps, NODES: whole.nodes}
-    missing = lacking(runs, steps, whole.nodes, "the record")
+    missing = lacking(runs, steps, whole.nodes, "the engine")
     missing |= {key: reason for key, reason in imported.summary["missing"].items() if _is_missing(key, named)}
     report = _report(engine, found, ", ".join(dict.fromkeys(runs["method"].to_pylist())))
     return Imported(runs, steps, whole.nodes, imported.summary | {"missing": missing, "restored": report})
@@ -150,11 +150,11 @@ def _report(engine: Engine, found: Sequence[Comparison], method: str) -> dict[st
         sentence += f" and {len(findings)} do not, the first being step {first.step} of run {first.run}, "
         sentence += f"which accepted {first.recorded} and now {first.found}"
     if lengths:
-        sentence += f"; {lengths} have another number of guesses than the record says"
+        sentence += f"; of how many guesses there were, the record says otherwise in {lengths}"
     if left:
-        sentence += f"; {left} recorded steps found no place in the text"
+        sentence += f"; for {left} steps of the record no text was left"
     if others:
-        sentence += f"; {others} of the recorded tokens are not what this target chooses: is it the same model?"
+        sentence += f"; this target would have chosen {others} of the tokens otherwise: is it the same model?"
     return {
         "method": method,
         "model": engine.model.card.name,

@@ -71,6 +71,7 @@ class Comparison:
     """The steps of one run, drafted again, and how they compare with the record's."""
 
     steps: list[Step] = field(default_factory=list)
+    reached: list[int] = field(default_factory=list)  # of every step, how many of its guesses the text goes on with
     findings: list[Finding] = field(default_factory=list)
     compared: int = 0  # steps with guesses, in the record or here
     other_lengths: int = 0  # of these, steps that drafted another number of guesses than the record says
@@ -89,6 +90,7 @@ class RestoringLoop(Loop):
         while left:
             step, reached, others, recorded = self._along(len(made.steps), cuts)
             made.steps.append(step)
+            made.reached.append(reached)
             made.other_choices += others
             if recorded is not None and (recorded.drafted != 0 or step.drafted):
                 made.compared += 1

@@ -1,0 +1,298 @@
+"""Makes the sample files of `assets/samples/`: our own runs of pocket, written down as other engines would.
+
+python -m tools.samples            # all files again
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import decoding
+from decoding.engine import Engine
+from decoding.imports.restoring_loop import Cuts, RecordedStep, Sessions
+from decoding.prompts.tasks import Task, read_tasks, spread
+from decoding.trace.export import vllm
+from decoding.types import JSON, Trace
+
+FOLDER = Path(__file__).parents[1] / "assets" / "samples"
+_TASKS = Path(__file__).parents[1] / "assets" / "pocket" / "tasks.jsonl"
+_QUESTIONS, _TOKENS = 7, 64
+# A chain of a fixed length, none behind the prompt's own pass: what vLLM and SGLang do with an EAGLE drafter.
+METHOD, PARAMS = "eagle3", {"form": "chain", "gamma": 4, "threshold": 0.0}
+_DRAFTERS = {"acc_ngram": ("prompt_lookup", {"K": 10}), "acc_eagle": (METHOD, PARAMS | {"gamma": 8})}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A question and the run that answers its first turn."""
+
+    task: Task
+    trace: Trace
+
+
+def answers(engine: Engine, limit: int = _QUESTIONS) -> list[Answer]:
+    """Questions of every kind, answered greedily."""
+    found = []
+    for task in spread(read_tasks(_TASKS), limit):
+        prompt = engine.as_turn(task.turns[0])
+        found.append(Answer(task, engine.generate(prompt, METHOD, PARAMS, {"temperature": 0}, _TOKENS).trace))
+    return found
+
+
+def vllm_detailed(engine: Engine, found: Sequence[Answer]) -> str:
+    """As `vllm serve --per-request-spec-decode-metrics detailed` answers, token ids included."""
+    return _lines(_response(answer) for answer in found)
+
+
+def vllm_summary(engine: Engine, found: Sequence[Answer]) -> str:
+    """As `--per-request-spec-decode-metrics summary` answers: a histogram alone, one JSON list."""
+    short = []
+    for answer in found:
+        response = _response(answer)
+        spec = response["metrics"]["speculative_decoding"]
+        for name in ("per_step_accepted", "per_step_drafted", "acceptance_histogram_by_draft_length"):
+            del spec[name]
+        del response["choices"][0]["prompt_token_ids"], response["choices"][0]["token_ids"]
+        short.append(response)
+    return json.dumps(short, indent=1) + "\n"
+
+
+def sglang(engine: Engine, found: Sequence[Answer]) -> str:
+    """As SGLang's /generate answers."""
+    lines = []
+    for answer in found:
+        spec, trace = _spec(answer.trace), answer.trace
+        assert trace.summary is not None
+        steps = spec["num_spec_steps"]
+        lines.append(
+            {
+                "text": trace.summary.text,
+                "output_ids": list(trace.ids),
+                "meta_info": {
+                    "id": f"question-{answer.task.id}",
+                    "finish_reason": {"type": _finish(trace)},
+                    "prompt_tokens": len(trace.header.prompt),
+                    "completion_tokens": len(trace.ids),
+                    "e2e_latency": round(trace.summary.prefill_seconds + trace.summary.decode_seconds, 6),
+                    "spec_verify_ct": steps,
+                    "spec_accept_length": len(trace.ids) / steps,
+                    "spec_accept_rate": spec["draft_acceptance_rate"],
+                    "spec_num_correct_drafts": spec["num_accepted_draft_tokens"],
+                    "spec_num_proposed_drafts": spec["num_draft_tokens"],
+                    "spec_correct_drafts_histogram": spec["acceptance_histogram"],
+                },
+            }
+        )
+    return _lines(lines)
+
+
+def aiperf(engine: Engine, found: Sequence[Answer]) -> str:
+    """As `aiperf profile --export-level records` exports."""
+    lines = []
+    for number, answer in enumerate(found):
+        spec, summary = _spec(answer.trace), answer.trace.summary
+        assert summary is not None
+        counts = {str(j): count for j, count in enumerate(spec["acceptance_histogram"]) if count}
+        first, whole = summary.prefill_seconds * 1000, (summary.prefill_seconds + summary.decode_seconds) * 1000
+        metrics = {
+            "time_to_first_token": (round(first, 4), "ms"),
+            "request_latency": (round(whole, 4), "ms"),
+            "input_sequence_length": (len(answer.trace.header.prompt), "tokens"),
+            "output_sequence_length": (len(answer.trace.ids), "tokens"),
+        }
+        names = ("mean_acceptance_length", "draft_acceptance_rate", "num_spec_steps", "num_spec_tokens")
+        names += ("num_accepted_draft_tokens", "num_draft_tokens", "per_step_accepted", "per_step_drafted")
+        lines.append(
+            {
+                "metadata": {
+                    "session_num": number,
+                    "conversation_id": f"question-{answer.task.id}",
+                    "turn_index": 0,
+                    "benchmark_phase": "profiling",
+                },
+                "metrics": {name: {"value": value, "unit": unit} for name, (value, unit) in metrics.items()},
+                "spec_decode_acceptance": {
+                    "engine": "vllm",
+                    "acceptance_histogram": counts,
+                    "completion_tokens": len(answer.trace.ids),
+                    **{name: spec[name] for name in names},
+                },
+                "error": None,
+            }
+        )
+    return _lines(lines)
+
+
+def speculators(engine: Engine, found: Sequence[Answer]) -> str:
+    """As the evaluation of vllm-project/speculators writes its acceptance.csv."""
+    out = io.StringIO()
+    most = int(PARAMS["gamma"])
+    table = csv.writer(out, lineterminator="\n")
+    names = ["subset", "num_drafts", "num_draft_tokens", "num_accepted_tokens", "acceptance_length"]
+    table.writerow([*names, *(f"acceptance_at_pos_{place}" for place in range(most))])
+    for category in dict.fromkeys(answer.task.category for answer in found):
+        specs = [_spec(answer.trace) for answer in found if answer.task.category == category]
+        accepted = [j for spec in specs for j in spec["per_step_accepted"]]
+        drafts = sum(spec["num_draft_tokens"] for spec in specs)
+        shares = [sum(j > place for j in accepted) / len(accepted) for place in range(most)]
+        steps, hits = len(accepted), sum(accepted)
+        table.writerow([category, float(steps), float(drafts), float(hits), 1 + hits / steps, *shares])
+    return out.getvalue()
+
+
+def specdec_bench(engine: Engine, found: Sequence[Answer]) -> str:
+    """As NVIDIA's specdec_bench writes its speculation_profile.json."""
+    most = int(PARAMS["gamma"])
+    accepted = [j for answer in found for j in _spec(answer.trace)["per_step_accepted"]]
+    marginal = [sum(j > place for j in accepted) / len(accepted) for place in range(most)]
+    before = [1.0, *marginal]
+    by_category: dict[str, list[int]] = {}
+    for answer in found:
+        by_category.setdefault(answer.task.category, []).extend(_spec(answer.trace)["per_step_accepted"])
+    profile = {
+        "schema_version": "1.0",
+        "measured": True,
+        "method": METHOD,
+        "draft_checkpoint": "pocket/eagle",
+        "target_model": "pocket",
+        "num_speculative_tokens": most,
+        "verification_method": "longest_prefix",
+        "conditional_accept_rates": [round(m / b, 6) if b else 0.0 for m, b in zip(marginal, before, strict=False)],
+        "marginal_accept_rates": [round(share, 6) for share in marginal],
+        "mean_accept_length": round(1 + sum(accepted) / len(accepted), 6),
+        "acceptance_length_histogram": {str(j + 1): count for j, count in sorted(Counter(accepted).items())},
+        "per_category": {
+            name: {"mean_accept_length": round(1 + sum(steps) / len(steps), 6)} for name, steps in by_category.items()
+        },
+        "measurement_conditions": {"engine": "specscope", "dataset": "pocket", "num_samples": len(found)},
+    }
+    return json.dumps(profile, indent=1) + "\n"
+
+
+def vllm_vcr(engine: Engine, found: Sequence[Answer]) -> str:
+    """As vllm-vcr records with --record-tokens."""
+    lines: list[JSON] = [{"meta": {"model": "pocket", "source": "specscope"}}]
+    for answer in found:
+        later = answer.trace.steps[1:]
+        lines.append(
+            {
+                "prompt_tokens": len(answer.trace.header.prompt),
+                "output_tokens": len(answer.trace.ids),
+                "ttft_ms": answer.trace.steps[0].timing.total_ms,
+                "itl_ms": [step.timing.total_ms for step in later],
+                "itl_tokens": [len(step.emitted) for step in later],
+                "concurrency": 1,
+                "output_token_ids": list(answer.trace.ids),
+                "finish_reason": _finish(answer.trace),
+            }
+        )
+    return _lines(lines)
+
+
+def specdecode_bench(engine: Engine, found: Sequence[Answer]) -> str:
+    """As SpecDecode-Bench's simulator reads it: how far two drafters would come from every place of the text."""
+    lines = []
+    for answer in found:
+        prompt, ids = answer.trace.header.prompt, answer.trace.ids
+        lengths = {name: {"acc_len": _everywhere(engine, prompt, ids, *how)} for name, how in _DRAFTERS.items()}
+        lines.append(
+            {"id": str(answer.task.id), "prompt_token_ids": list(prompt), "generated_token_ids": list(ids), **lengths}
+        )
+    return _lines(lines)
+
+
+def spec_bench(engine: Engine, found: Sequence[Answer]) -> str:
+    """As Spec-Bench writes its answers."""
+    lines = []
+    for answer in found:
+        summary, steps = answer.trace.summary, answer.trace.steps
+        assert summary is not None
+        choice = {
+            "index": 0,
+            "turns": [summary.text],
+            "decoding_steps": [len(steps)],
+            "new_tokens": [len(answer.trace.ids)],
+            "wall_time": [round(summary.prefill_seconds + summary.decode_seconds, 6)],
+            "accept_lengths": [len(step.emitted) for step in steps],
+        }
+        about = {
+            "question_id": answer.task.id,
+            "category": answer.task.category,
+            "answer_id": f"answer-{answer.task.id}",
+        }
+        lines.append({**about, "model_id": f"pocket-{METHOD}-float32-temperature-0.0", "choices": [choice]})
+    return _lines(lines)
+
+
+FILES: dict[str, Callable[[Engine, Sequence[Answer]], str]] = {
+    "vllm.jsonl": vllm_detailed,
+    "vllm_summary.json": vllm_summary,
+    "sglang.jsonl": sglang,
+    "aiperf.jsonl": aiperf,
+    "acceptance.csv": speculators,
+    "speculation_profile.json": specdec_bench,
+    "vllm_vcr.jsonl": vllm_vcr,
+    "specdecode_bench.jsonl": specdecode_bench,
+    "spec_bench.jsonl": spec_bench,
+}
+
+
+def _response(answer: Answer) -> dict[str, JSON]:
+    """vLLM's answer: what we add to it is for our own files."""
+    response = vllm(answer.trace)
+    del response["specscope"]
+    return {"id": f"cmpl-{answer.task.id}", **response}
+
+
+def _spec(trace: Trace) -> dict[str, JSON]:
+    spec: dict[str, JSON] = vllm(trace)["metrics"]["speculative_decoding"]
+    return spec
+
+
+def _finish(trace: Trace) -> str:
+    assert trace.summary is not None
+    return "length" if trace.summary.finish == "length" else "stop"
+
+
+class _OneByOne(Cuts):
+    """Cuts behind every token."""
+
+    def __init__(self) -> None:
+        super().__init__({"engine": "specscope"}, [])
+
+    def take(self, guesses: int) -> RecordedStep:
+        """Nothing is accepted."""
+        return RecordedStep(accepted=0, drafted=None, written=1)
+
+
+def _everywhere(
+    engine: Engine, prompt: Sequence[int], ids: Sequence[int], method: str, params: dict[str, JSON]
+) -> list[int]:
+    """The tokens of a step that begins behind every token of a text but the last, the target's own one included."""
+    run = engine.decode(prompt, method, params, {"temperature": 0}, len(ids) + 64, memory={})
+    with Sessions(engine, run.request) as loop:
+        loop.ids = ids
+        return [reached + 1 for reached in loop.compare(0, _OneByOne()).reached[1:]]
+
+
+def _lines(rows: Iterable[JSON]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def main() -> None:
+    """Write all files."""
+    engine = decoding.load("pocket")
+    found = answers(engine)
+    FOLDER.mkdir(exist_ok=True)
+    for name, make in FILES.items():
+        (FOLDER / name).write_text(make(engine, found), encoding="utf-8", newline="")
+
+
+if __name__ == "__main__":
+    main()
