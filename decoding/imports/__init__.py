@@ -12,6 +12,8 @@ from os import PathLike
 from types import ModuleType
 
 from ..errors import ParamError, TraceError
+from ..evaluate.checks import check_table
+from ..evaluate.schema import NODES, RUNS, STEPS
 from ..trace.json_line import show
 from . import aiperf, sglang, spec_bench, specdec_bench, specdecode_bench, speculators, traces, vllm, vllm_vcr
 from .fields import Fields
@@ -47,7 +49,10 @@ def read_any(source: str | PathLike[str] | bytes, format: str | None = None, nam
         raise ParamError(f"there is no format {show(format)}: choose one of {', '.join(FORMATS)}")
     contents = read_contents(source, name)
     try:
-        return _read(contents, format)
+        found = _read(contents, format)
+        for rows, table in ((found.runs, RUNS), (found.steps, STEPS), (found.nodes, NODES)):
+            check_table(rows, table, table)
+        return found
     except TraceError as error:
         raise TraceError(f"{show(contents.name)}: {error}") from None
 

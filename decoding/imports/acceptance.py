@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from .fields import Fields
 
-_MOST_STEPS = 2_000_000  # of one record, before its steps are written one by one
+MOST_STEPS = 2_000_000  # of one record, before its steps are written one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,8 @@ class Acceptance:
 
 def from_histogram(fields: Fields, name: str, counts: Sequence[int]) -> Acceptance:
     """Steps from the fewest accepted guesses to the most."""
-    if sum(counts) > _MOST_STEPS:
-        fields.refuse(name, f"counts {sum(counts)} steps, more than the {_MOST_STEPS} that are read")
+    if sum(counts) > MOST_STEPS:
+        fields.refuse(name, f"counts {sum(counts)} steps, more than the {MOST_STEPS} that are read")
     accepted = tuple(j for j, count in enumerate(counts) for _ in range(count))
     return Acceptance(accepted, (None,) * len(accepted), ordered=False)
 
@@ -84,8 +84,7 @@ def _every_step(fields: Fields, counts: Sequence[int], drafts: int) -> Acceptanc
 
 def _by_length(fields: Fields, counts: Sequence[int], drafts: int) -> Acceptance:
     """Steps from the fewest drafted guesses to the most, and of these from the fewest accepted ones to the most."""
-    lengths = fields.at("acceptance_histogram_by_draft_length")
-    assert lengths is not None
+    lengths = fields.inside("acceptance_histogram_by_draft_length")
     pairs: list[tuple[int, int]] = []
     for name in lengths.names():
         if not (name.isascii() and name.isdigit() and len(name) <= 6):

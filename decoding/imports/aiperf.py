@@ -35,8 +35,7 @@ def read(contents: Contents) -> Imported:
 
 
 def _add(tables: Tables, fields: Fields, metadata: Fields) -> None:
-    metrics, spec, error = fields.at("metrics"), fields.at("spec_decode_acceptance"), fields.at("error")
-    assert metrics is not None
+    metrics, spec, error = fields.inside("metrics"), fields.at("spec_decode_acceptance"), fields.at("error")
     tokens, prompt = _count(metrics, "output_sequence_length"), _count(metrics, "input_sequence_length")
     if spec and "completion_tokens" in spec:
         tokens = spec.count("completion_tokens")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import Any
 
-from .acceptance import Acceptance
+from .acceptance import MOST_STEPS, Acceptance
 from .fields import Fields
 
 UNORDERED = "the record counts its steps in a histogram, which knows no order"
@@ -32,6 +32,8 @@ def step_columns(
     if whole > tokens and whole - sum(longest) > tokens:
         fields.refuse(what, f"is {tokens}, but {first} + the sum of (accepted + 1) over all steps is {whole}")
     without = max(0, tokens - whole)
+    if without > MOST_STEPS:
+        fields.refuse(what, f"is {tokens}, which makes more than the {MOST_STEPS} steps that are read")
     written = [each + 1 for each in accepted]
     if whole > tokens and found.ordered:
         written[-1] -= whole - tokens  # the text ended in the middle of the last step

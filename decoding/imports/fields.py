@@ -41,6 +41,13 @@ class Fields:
             found = Fields(value, found._place(name))
         return found
 
+    def inside(self, name: str) -> Fields:
+        """The object of this name, which must be there."""
+        found = self.at(name)
+        if found is None:
+            self.refuse(name, "must be an object, and is missing")
+        return found
+
     def only(self, name: str) -> Fields:
         """The one object in a list."""
         found = self.objects(name)

@@ -32,7 +32,7 @@ def read(contents: Contents) -> Imported:
         for turn, lengths in enumerate(_by_turn(choice, tokens)):
             run = tables.add_run(
                 fields.where,
-                question=fields.label("question_id"),
+                question=fields.label("question_id") or str(len(tables)),
                 category=fields.label("category") or "",
                 turn=turn + 1,
                 method=fields.text("model_id") or "speculative",

@@ -27,7 +27,7 @@ def read(contents: Contents) -> Imported:
     """One run, whose steps are all that were measured."""
     tables, categories = Tables(), dict[str, JSON]()
     for fields in contents.records():
-        if fields.plain["measured"] is not True:
+        if fields.plain.get("measured") is not True:
             fields.refuse("measured", "is not true: this profile is a placeholder, measure the drafter first")
         most = fields.count("num_speculative_tokens")
         run = tables.add_run(
@@ -77,6 +77,5 @@ def _checkpoint(fields: Fields, name: str) -> str | None:
     """A checkpoint's name, which may stand in an object."""
     if not isinstance(fields.plain.get(name), dict):
         return fields.text(name)
-    found = fields.at(name)
-    assert found is not None
+    found = fields.inside(name)
     return next((found.text(key) for key in ("id", "name", "path") if key in found), None)

@@ -64,8 +64,7 @@ def _add(
 
 
 def _lengths(fields: Fields, name: str, tokens: int) -> list[int]:
-    inner = fields if isinstance(fields.plain[name], list) else fields.at(name)
-    assert inner is not None
+    inner = fields if isinstance(fields.plain[name], list) else fields.inside(name)
     label = name if inner is fields else "acc_len"
     found = inner.counts(label)
     if not 0 <= tokens - len(found) <= _SHORT:

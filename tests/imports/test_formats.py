@@ -1,0 +1,230 @@
+"""Every format gives the same steps of the same runs, as far as it goes, and says what it lacks."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from decoding import load
+from decoding.evaluate.checks import check_table, check_tables
+from decoding.evaluate.folder import read_folder, write_folder
+from decoding.evaluate.schema import NODES, RUNS, STEPS
+from decoding.imports import FORMATS, Imported, merged, read_any
+from decoding.trace.export import vllm
+from decoding.trace.file import read_trace, write_trace
+from tools import samples as recipe
+
+from .samples import FOLDER, changed, sample, whole
+from .samples import FORMATS as NAMES
+
+TIMES = {"time_to_first_token_ms", "generation_time_ms", "mean_itl_ms", "tokens_per_second", "wall_time", "e2e_latency"}
+TIMES |= {"ttft_ms", "itl_ms", "time_to_first_token", "request_latency"}
+
+
+def accepted(found: Imported, *, guessing: bool = True) -> Counter[int]:
+    """How many steps accepted how many guesses; of those with guesses, or all."""
+    rows = found.steps.select(["accepted", "drafted"]).to_pylist()
+    return Counter(row["accepted"] for row in rows if not guessing or row["drafted"] != 0)
+
+
+def without_times(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: without_times(each) for key, each in value.items() if key not in TIMES}
+    return [without_times(each) for each in value] if isinstance(value, list) else value
+
+
+def rows_of(text: str) -> list[Any]:
+    lines = text.splitlines()
+    return [json.loads(line) for line in lines] if lines[0].endswith("}") else [json.loads(text)]
+
+
+def test_the_samples_are_what_the_recipe_makes() -> None:
+    """A sample that nothing makes any more shows what no run of ours wrote. Times are the machine's."""
+    engine = load("pocket")
+    found = recipe.answers(engine)
+    assert set(recipe.FILES) == set(NAMES) == {path.name for path in FOLDER.iterdir()}
+    assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 300_000
+    for name, make in recipe.FILES.items():
+        made = make(engine, found[:1] if name.startswith("specdecode") else found)
+        kept = sample(name).decode()
+        if name.endswith(".csv"):
+            assert made == kept
+        elif name.startswith("specdecode"):
+            assert kept.startswith(made)
+        else:
+            assert without_times(rows_of(made)) == without_times(rows_of(kept)), name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_sample_is_recognised_and_makes_good_tables(name: str) -> None:
+    found = read_any(FOLDER / name)
+    assert found.summary["format"] == NAMES[name] and found.summary["name"] == name
+    for table, rows in ((RUNS, found.runs), (STEPS, found.steps), (NODES, found.nodes)):
+        check_table(rows, table, table)
+    check_tables(found.runs, found.steps, found.nodes)
+    assert len(found.runs) and len(found.steps) and not len(found.nodes)
+    again = read_any(gzip.compress(sample(name)), NAMES[name])
+    assert again[:3] == found[:3]
+    assert not found.runs["reconstructed"].to_pylist()[0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_a_format_lacks_has_its_reason(name: str) -> None:
+    """A reader greys a chart out by it: no column that is empty may be without one."""
+    found = read_any(sample(name))
+    missing = found.summary["missing"]
+    for table, rows in ((RUNS, found.runs), (STEPS, found.steps), (NODES, found.nodes)):
+        empty = {f"{table}.{column}" for column in rows.column_names if rows[column].null_count == len(rows)}
+        assert empty <= missing.keys()
+    assert all(len(reason) > 10 for reason in missing.values())
+
+
+def test_all_formats_tell_of_the_same_steps() -> None:
+    """One run of ours in nine spellings."""
+    found = {name: read_any(sample(name)) for name in NAMES}
+    exact = accepted(found["vllm.jsonl"])
+    assert sum(exact.values()) > 50 and len(exact) > 3
+    for name in ("vllm_summary.json", "sglang.jsonl", "aiperf.jsonl", "acceptance.csv", "speculation_profile.json"):
+        assert accepted(found[name]) == exact, name
+    for name in ("vllm_vcr.jsonl", "spec_bench.jsonl"):  # these do not say which steps had guesses
+        written = Counter(found[name].steps["written"].to_pylist())
+        assert written == Counter(found["vllm.jsonl"].steps["written"].to_pylist()), name
+    ordered = found["vllm.jsonl"].steps.select(["run", "step", "start", "accepted", "written", "drafted"])
+    assert found["aiperf.jsonl"].steps.select(ordered.column_names) == ordered
+    assert found["vllm_vcr.jsonl"].steps["start"] == ordered["start"]
+
+
+def test_tokens_and_places_are_those_of_the_run() -> None:
+    found = read_any(sample("vllm.jsonl"))
+    runs, steps = found.runs.to_pylist(), found.steps.to_pylist()
+    for run in runs:
+        own = [step for step in steps if step["run"] == run["run"]]
+        assert [step["step"] for step in own] == list(range(run["steps"]))
+        assert sum(step["written"] for step in own) == len(run["ids"]) == run["new_tokens"]
+        assert own[0]["start"] == len(run["prompt_ids"]) == run["prompt_tokens"] and own[0]["drafted"] == 0
+        assert all(b["start"] == a["start"] + a["written"] for a, b in zip(own, own[1:], strict=False))
+        assert run["accepted"] == sum(step["accepted"] for step in own)
+        assert run["mean_acceptance_length"] == pytest.approx(len(run["ids"]) / len(own))
+
+
+def test_a_histogram_knows_no_order() -> None:
+    found = read_any(sample("vllm_summary.json"))
+    assert found.steps["start"].null_count == len(found.steps)
+    assert "histogram" in found.summary["missing"]["steps.start"]
+    by_length = read_any(changed("vllm.jsonl", 1, lambda row: drop_steps(row)))
+    drafted = [step["drafted"] for step in by_length.steps.to_pylist() if step["run"] == 0]
+    assert drafted == sorted(drafted) and None not in drafted
+
+
+def drop_steps(row: Any) -> None:
+    spec = row["metrics"]["speculative_decoding"]
+    del spec["per_step_accepted"], spec["per_step_drafted"]
+
+
+def test_steps_without_a_guess_are_counted_where_their_place_is_unknown() -> None:
+    """Engines leave them out: there are as many as the text has tokens more."""
+
+    def longer(row: Any) -> None:
+        row["choices"][0].pop("token_ids"), row["choices"][0].pop("prompt_token_ids")
+        row["usage"]["completion_tokens"] += 3
+        row["usage"]["total_tokens"] += 3
+
+    before, after = read_any(sample("vllm.jsonl")), read_any(changed("vllm.jsonl", 1, longer))
+    assert len(after.steps) >= len(before.steps) + 2
+    assert "without a guess" in after.summary["missing"]["steps.start"]
+    assert after.steps["start"].null_count and not before.steps["start"].null_count
+
+
+def test_a_last_step_that_the_end_cuts_is_cut() -> None:
+    """vLLM counts guesses that were accepted behind the end."""
+
+    def shorter(row: Any) -> None:
+        spec = row["metrics"]["speculative_decoding"]
+        spec["per_step_accepted"][:] = [2, 3]
+        spec["per_step_drafted"][:] = [4, 4]
+        spec |= {"acceptance_histogram": [0, 0, 1, 1, 0], "num_spec_steps": 2, "num_accepted_draft_tokens": 5}
+        spec |= {"num_draft_tokens": 8, "mean_acceptance_length": 3.5, "draft_acceptance_rate": 0.625}
+        spec.pop("acceptance_histogram_by_draft_length")
+        row["choices"][0].pop("token_ids"), row["choices"][0].pop("prompt_token_ids")
+        row["usage"] = {"completion_tokens": 6, "prompt_tokens": 9, "total_tokens": 15}
+
+    steps = [step for step in read_any(changed("vllm.jsonl", 1, shorter)).steps.to_pylist() if step["run"] == 0]
+    assert [(s["start"], s["accepted"], s["written"]) for s in steps] == [(9, 0, 1), (10, 2, 3), (13, 3, 2)]
+
+
+def test_spec_benchs_turns_are_parted_by_their_steps_or_tokens() -> None:
+    def two_turns(steps: str | None) -> bytes:
+        def change(row: Any) -> None:
+            choice = {"index": 0, "turns": ["a", "b"], "new_tokens": [4, 3], "wall_time": [0.5, 0.25]}
+            choice |= {"accept_lengths": [1, 3, 2, 2]} | ({steps: [2, 2]} if steps == "decoding_steps" else {})
+            row["choices"] = [choice | ({"idxs": [1, 1]} if steps == "idxs" else {})]
+
+        return changed("spec_bench.jsonl", 1, change)
+
+    for steps in ("decoding_steps", "idxs", None):  # the last step of the second turn was cut by its end
+        runs = read_any(two_turns(steps)).runs.to_pylist()[:2]
+        assert [(run["turn"], run["steps"], run["accepted"], run["new_tokens"]) for run in runs] == [
+            (1, 2, 2, 4),
+            (2, 2, 2, 3),
+        ]
+        assert runs[1]["tokens_per_second"] == 12.0 and runs[0]["question"] == runs[1]["question"]
+
+
+def test_older_and_newer_names_of_sglang_are_read() -> None:
+    def older(row: Any) -> None:
+        info = row["meta_info"]
+        info["spec_accept_token_num"] = info.pop("spec_num_correct_drafts")
+        info["spec_draft_token_num"] = info.pop("spec_num_proposed_drafts")
+        info["spec_accept_histogram"] = info.pop("spec_correct_drafts_histogram")
+
+    def chat(row: Any) -> None:
+        info = row.pop("meta_info")
+        names = [name for name in info if name.startswith("spec_")]
+        row["sglext"] = {"spec_tokens_details": {name: info.pop(name) for name in names}}
+        row["usage"] = {name: info[name] for name in ("prompt_tokens", "completion_tokens")}
+        row["choices"] = [{"message": {"content": row.pop("text")}, "finish_reason": "stop", "output_ids": None}]
+
+    found = read_any(sample("sglang.jsonl"))
+    for change in (older, chat):
+        again = read_any(changed("sglang.jsonl", 1, change))
+        assert again.steps == found.steps
+
+
+def test_our_own_traces_and_their_export_are_read_back(tmp_path: Any) -> None:
+    """What a run recorded is what an import of it holds; the export has all but the guesses."""
+    trace = load("pocket").generate("What is the dish of Ablow?", "draft_model", {}, {"temperature": 0}, 40).trace
+    write_trace(trace, tmp_path / "run.jsonl.gz")
+    own = read_any(tmp_path / "run.jsonl.gz")
+    exported = read_any(json.dumps(vllm(read_trace(tmp_path / "run.jsonl.gz"))).encode())
+    assert own.summary["source"] == exported.summary["source"] == "specscope"
+    columns = ["run", "step", "start", "drafted", "accepted", "written"]
+    assert own.steps.select(columns) == exported.steps.select(columns)
+    assert len(own.nodes) == sum(len(step.tokens) for step in trace.steps)
+    alike = ["method", "params", "sampling", "model", "draft", "prompt_ids", "ids", "text"]
+    assert own.runs.select(alike) == exported.runs.select(alike)
+
+
+def test_several_files_make_one_folder(tmp_path: Any) -> None:
+    parts = [read_any(sample(name)) for name in ("vllm.jsonl", "acceptance.csv")]
+    found = merged(parts, "both")
+    assert found.runs["run"].to_pylist() == list(range(len(parts[0].runs) + len(parts[1].runs)))
+    folder = read_folder(write_folder(tmp_path / "out", *found))
+    assert folder.runs == found.runs and folder.steps == found.steps and folder.summary["name"] == "both"
+    assert folder.summary["source"] == "vllm, speculators"
+    assert "runs.ids" not in folder.summary["missing"]  # one of the files has them
+
+
+def test_a_format_can_be_named() -> None:
+    assert read_any(sample("vllm.jsonl"), format="vllm").summary["format"] == "vllm"
+    assert set(NAMES.values()) | {"trace"} == set(FORMATS)
+
+
+def test_a_profile_tells_of_its_categories() -> None:
+    found = read_any(sample("speculation_profile.json"))
+    assert found.summary["per_category"]["chat"]["mean_accept_length"] > 1
+    placeholder = whole("speculation_profile.json", lambda row: row.update(per_category=None))
+    assert "per_category" not in read_any(placeholder).summary
