@@ -5,15 +5,20 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+import pyarrow as pa
 
 from ..embedded import FOLDERS, SMOLLM2
 from ..errors import ParamError
-from ..evaluate.folder import write_folder
+from ..evaluate.folder import TRACES, make_folder, write_folder
 from ..evaluate.schema import NODES, RUNS, STEPS
 from ..imports import FORMATS, Imported, merged, read_any
 from ..methods import METHODS
-from ..types import JSON
+from ..trace import read_trace
+from ..trace.file import write_trace
+from ..types import JSON, Trace
 from .arguments import add_json_flag, add_model_flags, clean, load_engine, pairs
 from .paint import Paint, one_line
 from .progress import Progress
@@ -52,12 +57,17 @@ def main(arguments: argparse.Namespace) -> int:
         raise ParamError(f"--out must name a new or empty folder, not {clean(arguments.out)[:200]!r}")
     parts = [read_any(clean(file), arguments.format) for file in arguments.files]
     name = clean(arguments.name) if arguments.name else str(parts[0].summary["name"])
-    found = merged(parts, name)
+    found, traces = merged(parts, name), _own_traces(arguments.files, parts)
+    found = found._replace(runs=_naming(found.runs, traces))
     if arguments.restore:
         found = _restored(arguments, found)
     elif arguments.method or arguments.param:
         raise ParamError("--method and --param say what drafts again: give --restore as well")
     write_folder(out, *found)
+    for number, trace in traces.items():
+        place = out / _place(number)
+        make_folder(place.parent)
+        write_trace(trace, place)
     formats = [*dict.fromkeys(str(part.summary["format"]) for part in parts)]
     report: dict[str, JSON] = {
         "out": clean(arguments.out),
@@ -71,6 +81,27 @@ def main(arguments: argparse.Namespace) -> int:
     }
     print(json.dumps(report)) if arguments.json else _show(report)
     return 0
+
+
+def _own_traces(files: Sequence[str], parts: Sequence[Imported]) -> dict[int, Trace]:
+    """The traces among the files, which the page plays, by the numbers of their runs in the folder."""
+    found, number = {}, 0
+    for file, part in zip(files, parts, strict=True):
+        if part.summary["format"] == "trace":
+            found[number] = read_trace(clean(file), allow_partial=True)
+        number += len(part.runs)
+    return found
+
+
+def _naming(runs: pa.Table, traces: Mapping[int, Trace]) -> pa.Table:
+    """The runs with the places of their traces."""
+    places = [_place(number) if number in traces else None for number in range(len(runs))]
+    column = runs.schema.get_field_index("trace")
+    return runs.set_column(column, runs.schema.field(column), pa.array(places, pa.string()))
+
+
+def _place(number: int) -> str:
+    return f"{TRACES}/{number:05}.jsonl.gz"
 
 
 def _restored(arguments: argparse.Namespace, found: Imported) -> Imported:

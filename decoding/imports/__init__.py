@@ -7,7 +7,7 @@ is a TraceError of one sentence that names the line.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from types import ModuleType
 
@@ -58,13 +58,11 @@ def read_any(source: str | PathLike[str] | bytes, format: str | None = None, nam
 
 
 def _read(contents: Contents, format: str | None) -> Imported:
-    if format is not None:
-        return FORMATS[format].read(contents)
     first = next(contents.records(), None)
     if first is None:
         raise TraceError("the file holds no record")
-    for each in FORMATS.values():
-        if each.recognises(first):
-            return each.read(contents)
-    titles = ", ".join(each.title for each in FORMATS.values())
-    raise TraceError(f"{first.where} is no record of a format that is known ({titles})")
+    found = FORMATS[format] if format else next((each for each in FORMATS.values() if each.recognises(first)), None)
+    if found is None:
+        titles = ", ".join(each.title for each in FORMATS.values())
+        raise TraceError(f"{first.where} is no record of a format that is known ({titles})")
+    return found.read(replace(contents, fits=found.recognises, title=found.title))

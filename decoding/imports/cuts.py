@@ -13,7 +13,7 @@ from typing import Any
 from .acceptance import MOST_STEPS, Acceptance
 from .fields import Fields
 
-UNORDERED = "the record counts its steps in a histogram, which knows no order"
+UNORDERED = "a record that counts its steps in a histogram knows no order"
 UNPLACED = "the record leaves out steps without a guess, so it does not say where in the text the others stand"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
@@ -30,6 +30,8 @@ class Contents:
 
     data: bytes
     name: str
+    fits: Callable[[Fields], bool] | None = None  # what every record must do
+    title: str = ""  # of the format, in the sentence about one that does not
 
     @property
     def is_json(self) -> bool:
@@ -41,9 +43,10 @@ class Contents:
         found = _objects(self.data) if self.is_json else _rows(self.data)
         for number, fields in enumerate(found, start=1):
             if number > _RECORDS:
-                raise TraceError(
-                    f"{fields.where} is one more than the {_RECORDS} records that are read: split the file"
-                )
+                most = f"the {_RECORDS} records that are read"
+                raise TraceError(f"{fields.where} is one more than {most}: split the file")
+            if self.fits is not None and not self.fits(fields):
+                raise TraceError(f"{fields.where} is no record of {self.title}")
             yield fields
 
 

@@ -22,6 +22,7 @@ from ..evaluate.schema import NODES, RUNS, STEPS
 from ..evaluate.tables import Place, Tables, joined, tables_of
 from ..trace.metrics import summarise
 from ..types import JSON, Trace
+from .cuts import UNORDERED
 from .restoring_loop import Comparison, Cuts, Sessions
 from .tables import Imported, lacking
 
@@ -30,7 +31,7 @@ _LISTED = 1000  # findings that a summary lists
 _RECORDED = ("run", "step", "start", "drafted", "accepted", "written", "total_ms")
 # Of a run, these stay as recorded even where they are null: here they would be of another machine, or of no use.
 _THEIRS = (
-    *("model", "device", "dtype", "attention", "lossless", "fed"),
+    *("trace", "model", "device", "dtype", "attention", "lossless", "fed"),
     *("prefill_seconds", "decode_seconds", "tokens_per_second"),
 )
 _OURS = ("method", "params", "sampling", "steps", "drafted", "accepted", "mean_acceptance_length", "reconstructed")
@@ -47,6 +48,8 @@ def restore(
 
     ParamError if a run was sampled, or lacks its tokens or its steps. What disagrees is in the summary.
     """
+    if UNORDERED in imported.summary["missing"].values():
+        raise ParamError(f"these records cannot be restored: {UNORDERED}, so their cuts are unknown")
     recorded = imported.steps.select(_RECORDED).to_pylist()
     by_run: dict[int, list[dict[str, Any]]] = {}
     for step in recorded:

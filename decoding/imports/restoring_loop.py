@@ -41,9 +41,11 @@ class Cuts:
             for step in steps
             if exact or step["drafted"] != 0
         ]
-        # Of a last step that the end of the text has cut, some of those that were left out may hide in the cut.
+        # Engines that count their guesses leave out steps that had none. Behind a last step that the end of the text
+        # has cut, some more of those may hide.
+        counted = not exact and all(step.drafted is not None for step in self._waiting)
         last = self._waiting[-1].accepted if self._waiting else 0
-        self._left_out = 0 if exact else len(steps) - len(self._waiting) - self.bare + last
+        self._left_out = len(steps) - len(self._waiting) - self.bare + last if counted else 0
 
     def __len__(self) -> int:
         return len(self._waiting)

@@ -25,8 +25,8 @@ NO_STEPS = (
 
 
 def recognises(first: Fields) -> bool:
-    """Whether this is a completion, of a chat or a text, with vLLM's metrics."""
-    return "choices" in first and "metrics" in first and "sglext" not in first
+    """Whether this is a completion, of a chat or a text, as far as it has no other engine's details."""
+    return "choices" in first and any(name in first for name in ("metrics", "usage", "object"))
 
 
 def read(contents: Contents) -> Imported:

@@ -150,8 +150,14 @@ def test_a_line_in_the_middle_is_named() -> None:
         read_any(b"\n".join([*lines[:3], lines[3][:-9] + b"\xff}", *lines[4:]]))
 
 
+def test_every_line_must_be_of_the_format() -> None:
+    lines = sample("vllm.jsonl").splitlines()
+    with pytest.raises(TraceError, match="line 2 is no record of vLLM's answer"):
+        read_any(b"\n".join([lines[0], sample("aiperf.jsonl").splitlines()[0], *lines[1:]]))
+
+
 def test_a_file_of_another_format_than_named_is_refused() -> None:
-    with pytest.raises(TraceError, match="line 1: choices"):
+    with pytest.raises(TraceError, match="line 1 is no record of vLLM's answer"):
         read_any(sample("aiperf.jsonl"), format="vllm")
     with pytest.raises(ParamError, match="there is no format 'xml': choose one of trace"):
         read_any(sample("aiperf.jsonl"), format="xml")
@@ -175,9 +181,14 @@ def test_a_histogram_of_billions_is_refused_at_once() -> None:
     many["metrics"]["speculative_decoding"] = dict.fromkeys(billions, 0) | {"acceptance_histogram": []}  # type: ignore[index]
     with pytest.raises(TraceError, match="steps"):
         read_any(json.dumps(many).encode())
+
+
+@pytest.mark.parametrize("cap", ["records._RECORDS", "records._VALUES", "tables._RUNS", "tables._STEPS"])
+def test_a_file_of_too_many_is_refused_with_the_line(cap: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"decoding.imports.{cap}", 40)
     line = b'{"prompt_tokens": 1, "output_tokens": 1, "ttft_ms": 1}\n'
-    with pytest.raises(TraceError, match="records that are read|runs that are read"):
-        read_any(line * 200_001)
+    with pytest.raises(TraceError, match="that are read: split"):
+        read_any(line * 41)
 
 
 def test_every_refusal_is_ours() -> None:
