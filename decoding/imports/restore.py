@@ -68,7 +68,8 @@ def restore(
     steps = as_table(_with_their_times(whole.steps.to_pylist(), by_run), STEPS)
     named = {RUNS: runs, STEPS: steps, NODES: whole.nodes}
     missing = lacking(runs, steps, whole.nodes, "the engine")
-    missing |= {key: reason for key, reason in imported.summary["missing"].items() if _is_missing(key, named)}
+    theirs = imported.summary["missing"].items()
+    missing |= {key: why for key, why in theirs if not key.startswith(f"{NODES}.") and _is_missing(key, named)}
     report = _report(engine, found, ", ".join(dict.fromkeys(runs["method"].to_pylist())))
     return Imported(runs, steps, whole.nodes, imported.summary | {"missing": missing, "restored": report})
 

@@ -15,6 +15,7 @@ from ..types import JSON
 
 _RUNS, _STEPS = 100_000, 2_000_000
 _DEFAULTS = {"category": "", "turn": 1, "setting": "default", "reconstructed": False}
+WITHOUT = "the guesses are known without it: their drafter has none, or the record is a light one"
 NO_NODES = "no engine records its rejected guesses: draft them again with --restore"
 
 
@@ -92,8 +93,9 @@ def lacking(runs: pa.Table, steps: pa.Table, nodes: pa.Table, title: str) -> dic
         for column in schema.names:
             if rows[column].null_count == len(rows):
                 found[f"{table}.{column}"] = f"{title} does not record it"
-    if not len(nodes):
-        found |= {f"{NODES}.{column}": NO_NODES for column in NODES_SCHEMA.names}
+    for column in NODES_SCHEMA.names:
+        if nodes[column].null_count == len(nodes):
+            found[f"{NODES}.{column}"] = WITHOUT if len(nodes) else NO_NODES
     return found
 
 

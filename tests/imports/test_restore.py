@@ -81,7 +81,9 @@ def test_vllms_own_fields_are_enough(engine: Engine, method: str, params: Mappin
     assert nodes(found.nodes) == nodes(tables_of(trace).nodes)
     assert found.summary["restored"]["disagreements"] == 0
     assert found.steps["start"].to_pylist() == [step.start for step in trace.steps]
-    assert "steps.start" not in found.summary["missing"] and "nodes.token" not in found.summary["missing"]
+    missing = found.summary["missing"]
+    assert "steps.start" not in missing and "nodes.token" not in missing
+    assert not any("--restore" in reason for reason in missing.values())  # it has been done
 
 
 @pytest.mark.parametrize(
