@@ -65,7 +65,7 @@ class PageLimits:
         """The limits of an uploaded trace: it can be drawn, and is read and replayed in about two seconds.
 
         The longest fully recorded run with the largest steps that the page can make is within them. A node takes about
-        25 values and 120 bytes, or twice that with the distribution of a drafter.
+        27 values and 130 bytes, or twice that with the distribution of a drafter.
         """
         return Limits(
             line_bytes=2 * 2**20,
@@ -73,7 +73,7 @@ class PageLimits:
             steps=2_048,
             nodes=1_024,
             line_values=2**18,
-            total_values=2**21,
+            total_values=2**21 + 2**17,
             panel_values=300_000,  # of a node at most four, in the panels of Medusa
             total_nodes=self.new_tokens * self.nodes,
             prompt=2**17,

@@ -52,6 +52,7 @@ def largest_steps() -> Lines:
     step, count = nodes(small, LIMITS.nodes), LIMITS.nodes
     step |= {"choices": [9] * count, "p": [None, *[0.123456] * (count - 1)]}
     step |= {"top": [[[1000 + token, 0.123456] for token in range(5)]] * count}
+    step |= {"entropy": [0.123456] * count, "overlap": [0.123456] * count}
     return [header, *[step] * LIMITS.new_tokens]
 
 

@@ -46,8 +46,12 @@ def without_times(trace: Trace) -> Trace:
 
 
 def without_shares(trace: Trace) -> Trace:
-    """What is exact on every machine: the last digits of a probability depend on how a processor adds."""
-    return replace(trace, steps=tuple(replace(step, p=(), q=(), top=(), draft_top=()) for step in trace.steps))
+    """What is exact on every machine: the last digits of a probability depend on how a processor adds.
+
+    Entropy and overlap are such sums too, and most recordings are older than these columns.
+    """
+    bare: Mapping[str, tuple[()]] = dict.fromkeys(("p", "q", "top", "draft_top", "entropy", "overlap"), ())
+    return replace(trace, steps=tuple(replace(step, **bare) for step in trace.steps))
 
 
 def shares(trace: Trace) -> list[float]:

@@ -132,7 +132,8 @@ def nodes(step: dict[str, Any], count: int) -> dict[str, Any]:
     columns = {"tokens": [step["tokens"][0], *[9] * (count - 1)], "parents": [*range(-1, count - 1)]}
     columns |= {"roles": [0, *[1] * (count - 1)], "sources": ["root", *["draft:1"] * (count - 1)], "path": [0]}
     outcome = {"emitted": [step["tokens"][0]], "accepted": 0, "drafted": count - 1, "fed": count, "pending": 0}
-    return step | columns | outcome | {"choices": [], "p": [], "q": [], "top": [], "draft_top": [], "panel": {}}
+    details = dict.fromkeys(("choices", "p", "q", "top", "draft_top", "entropy", "overlap"), [])
+    return step | columns | outcome | details | {"panel": {}}
 
 
 def packed(header: dict[str, Any], steps: list[dict[str, Any]]) -> str:
@@ -149,7 +150,7 @@ def bombs() -> dict[str, str]:
     small = nodes({**step, "tokens": [header["prompt"][-1]]}, 2)
     return {
         "values, more than the 262144 allowed": packed(header, [small | {"panel": {"rows": [[]] * 400_000}}]),
-        "more than the 2097152 values allowed, at line": packed(
+        "more than the 2228224 values allowed, at line": packed(
             header, [small | {"top": [[[1, 0.5]] * 40_000, []]}] * 20
         ),
         "panel of step 1 holds 'wormhole', which no method writes: take it out": packed(
@@ -202,6 +203,7 @@ def test_the_largest_run_of_the_page_itself_can_be_dropped(
     best = [[token, 0.123456] for token in range(5)]
     step |= {"choices": [9] * count, "p": [None, *shares], "q": [None, *shares], "top": [best] * count}
     step |= {"draft_top": [[[*row, 0.1] for row in best]] * 64 + [[]] * (count - 64)}
+    step |= {"entropy": [0.123456] * count, "overlap": [0.123456] * count}
     sent = packed(header, [step] * LIMITS.new_tokens)
     got = functions["open_trace"](sent)["lines"]
     assert len(got) < 2 * LIMITS.stream_bytes
