@@ -79,7 +79,9 @@ class Engine:
 
     def lacks(self, method: str | type[Method]) -> str | None:
         """What this engine lacks to run a method, and how to get it; None where it can run it."""
-        return self.parts.missing(find_method(method).needs, has_draft=self.draft is not None)
+        needs = find_method(method).needs
+        cannot = next((why for what, why in sorted(self.model.lacks.items()) if what in needs), None)
+        return cannot or self.parts.missing(needs, has_draft=self.draft is not None)
 
     def prepare(self, method: str | type[Method], progress: Callable[[str, float], None]) -> None:
         """Make now what a method needs and what its first run would otherwise wait for."""

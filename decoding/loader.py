@@ -19,7 +19,7 @@ from .parts import Parts
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-    from .model.split import AnyDecoder
+    from .model.transformers_model import AnyModel
 
 Progress = Callable[[str, float], None]  # hears what is going on and which share of it is done
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "vocab.json", "vocab.txt")
@@ -116,11 +116,11 @@ def _load_toy(parts: Mapping[str, str | None], device: str | None, dtype: str | 
 
 def _load_model(
     name: str, device: str, dtype: str | None, progress: Progress | None, download: bool
-) -> tuple[AnyDecoder, Codec]:
+) -> tuple[AnyModel, Codec]:
     from .model.files import find_folder
-    from .model.loading import load_decoder
+    from .model.loading import load_model
 
-    model = load_decoder(name, device, dtype, progress, download=download)
+    model = load_model(name, device, dtype, progress, download=download)
     # What has just been fetched or converted.
     return model, load_codec(find_folder(name, lambda what, share: None, model.dtype, download=download))
 

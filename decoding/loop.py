@@ -107,6 +107,7 @@ class Loop:
         columns = self._columns(draft, verdict, logits[: len(draft.tokens)])
         accepted, drafted = len(verdict.path) - 1, draft.roles.count(Role.VERIFY)
         fed = len(missing) + len(proposal.parents)
+        columns["experts"] = reading.experts
         return Step(index, start, len(missing), emitted, accepted, drafted, fed, clock.stop(), **columns), finish
 
     def _watch(self, request: Request) -> Callable[[], str | None]:

@@ -127,6 +127,8 @@ class Step:
     # The ranks that read every node, where there are several; `pending` and `fed` are then those of rank 0.
     ranks: tuple[tuple[int, ...], ...] = field(default=(), metadata=LATER)
     exchanged: int = field(default=0, metadata=LATER)  # bytes that the exchange of choices brought every rank
+    # Different experts that the step's pass read in a layer, on average over those that have any; None without them.
+    experts: float | None = field(default=None, metadata=LATER)
 
     @property
     def alternatives(self) -> set[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,6 +97,11 @@ def _linear(name: str, rows: int, columns: int, bias: bool) -> Iterator[tuple[st
     yield f"{name}.weight", (rows, columns)
     if bias:
         yield f"{name}.bias", (rows,)
+
+
+def has_decoder(config: Mapping[str, Any]) -> bool:
+    """Whether a model of that config.json is one for our own decoder."""
+    return config.get("model_type") in FAMILIES and config.get("quantization_config") is None
 
 
 def check_family(family: object) -> str:

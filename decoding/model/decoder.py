@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -33,6 +34,7 @@ class Decoder:
         self.device, self.dtype, self.precision = weights.norm.device, weights.norm.dtype, weights.precision.name
         self.devices: tuple[torch.device, ...] = (self.device,)
         self.window, self.rolling = shape.window, shape.rolling
+        self.lacks: Mapping[str, str] = {}
         self._weights = weights
         self._norm = norm(shape.eps, self.device, self.dtype)
         self._native = NativeLayers(shape, weights.layers, weights.norm) if suits(shape, weights.layers) else None

@@ -6,6 +6,8 @@ import json
 import re
 from collections.abc import Callable
 from contextlib import ExitStack
+from importlib.metadata import version
+from math import prod
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -18,12 +20,12 @@ from ..errors import ModelError, ModelMissingError
 from ..gguf.folder import folder_of, is_gguf
 from ..hub import fetch, fetched
 from ..types import JSON
-from .config import check_family
 
 _LARGEST_JSON = 64 * 2**20  # bytes; the index of the largest models is a tenth of it
 _LARGEST_SIZE = 2**24  # heads, dimensions or tokens, and
 _MOST_LAYERS = 4096  # layers: beyond every model, and a configuration of this size is still cheap to look at
 _SIZES = ("num_hidden_layers", "num_attention_heads", "num_key_value_heads", "hidden_size", "intermediate_size")
+_FLOATS = ("F64", "F32", "F16", "BF16")  # numbers that are converted when a model is loaded
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 
 
@@ -92,13 +94,18 @@ def read_config(folder: Path) -> tuple[dict[str, JSON], Any]:
         advice = f"; name its GGUF file itself, such as {files[0][:80]}" if files else ""
         raise ModelError(f"{str(folder)!r} is no model folder: it has no config.json{advice}")
     raw = read_json(folder / "config.json")
-    check_family(raw.get("model_type"))
     for name, value in raw.items():
         largest = _MOST_LAYERS if name == "num_hidden_layers" else _LARGEST_SIZE
         if name in _SIZES and isinstance(value, int | float) and value > largest:
             raise ModelError(f"{name} is {str(value)[:40]} in config.json, which no model has; fetch the model again")
-    from transformers import AutoConfig
+    from transformers import CONFIG_MAPPING, AutoConfig
 
+    family = raw.get("model_type")
+    if not isinstance(family, str) or family not in CONFIG_MAPPING:
+        raise ModelError(
+            f"transformers {version('transformers')} knows no models of type {str(family)[:40]!r}: "
+            "name another model, or update transformers"
+        )
     try:
         return raw, AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
     except Exception as error:  # validation in transformers raises errors of many kinds
@@ -128,6 +135,7 @@ class TensorFiles:
         self._files: dict[str, Any] = {}  # by the tensor's name
         self._stack = ExitStack()
         self.shapes: dict[str, tuple[int, ...]] = {}
+        self.dtypes: dict[str, str] = {}  # as the file's format calls them
         paths = _weight_files(folder)
         with ExitStack() as stack:
             for path in paths:
@@ -143,9 +151,22 @@ class TensorFiles:
                 if name in self.shapes:
                     raise ModelError(f"the weight {name[:80]} stands in two files; fetch the model again")
                 self._files[name] = file
-                self.shapes[name] = tuple(file.get_slice(name).get_shape())
+                part = file.get_slice(name)
+                self.shapes[name], self.dtypes[name] = tuple(part.get_shape()), str(part.get_dtype())
         except (OSError, SafetensorError):
             raise ModelError(f"{path.name} is damaged or cut short; fetch the model again") from None
+
+    def bytes(self, dtype: torch.dtype) -> int:
+        """What all tensors take in memory when numbers with a point are held in `dtype`, and others as they are."""
+        return sum(prod(size) * _width(self.dtypes[name], dtype) for name, size in self.shapes.items())
+
+    def rows(self, name: str) -> torch.Tensor:
+        """A tensor of few rows whole; of others the first and the last."""
+        size = self.shapes[name]
+        if len(size) < 2 or size[0] < 2:
+            return self.get_raw(name)
+        part = self._files[name].get_slice(name)
+        return torch.cat((part[:1], part[-1:]))
 
     def get_raw(self, name: str) -> torch.Tensor:
         """Read one tensor of any dtype."""
@@ -166,6 +187,14 @@ class TensorFiles:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.close()
+
+
+def _width(stored: str, dtype: torch.dtype) -> int:
+    """Bytes of one number that is stored as `stored`."""
+    if stored in _FLOATS:
+        return dtype.itemsize
+    bits = re.search(r"\d+", stored)
+    return max(1, int(bits[0]) // 8) if bits else 1
 
 
 def _weight_files(folder: Path) -> list[Path]:

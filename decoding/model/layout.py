@@ -98,6 +98,10 @@ class Sizes:
         """All of it."""
         return self.embedding + self.layers * self.layer + self.norm + self.head
 
+    def held(self, tied: bool) -> int:
+        """The least that all of it takes: a head that is the embedding may be there once."""
+        return self.total - (self.head if tied else 0)
+
 
 def share_out(sizes: Sizes, rooms: Sequence[float]) -> tuple[range, ...]:
     """Layers for each of several devices, one at least, so that bytes are in proportion to their rooms."""

@@ -7,24 +7,59 @@ import json
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from ..errors import ModelError
 from ..native.build import library, must_compile
 from ..types import JSON, ModelCard
-from .config import Shape, read_shape
+from .config import Shape, has_decoder, read_shape
 from .decoder import Decoder
 from .files import TensorFiles, find_folder, public_name, read_config
 from .layout import Layout, Sizes, find_devices, lay_out
 from .linear import packs
+from .memory import check_memory
 from .precision import Precision, find_precision
 from .rope import Rope
 from .split import AnyDecoder, SplitDecoder
 from .weights import Weights, assemble
 
+if TYPE_CHECKING:
+    from .transformers_model import AnyModel
+
+NOT_THE_MODEL = ("_name_or_path", "transformers_version", "dtype", "torch_dtype")  # vary with who saved a configuration
 _EDGE = 4096  # bytes of each end of a tensor that go into a model's hash
+
+
+def load_model(
+    name: str,
+    device: str | torch.device = "cpu",
+    dtype: str | torch.dtype | None = None,
+    progress: Callable[[str, float], None] | None = None,
+    *,
+    download: bool = True,
+) -> AnyModel:
+    """Load a model by its name, from a folder, a GGUF file or the hub: into a decoder of ours where there is one.
+
+    `device` may be several with commas between them, over which the layers are split. `progress` hears what is going on
+    and how much of it is done.
+    """
+    report = progress or (lambda what, share: None)
+    devices = find_devices(device)
+    precision = find_precision(dtype, devices[-1])
+    folder = find_folder(name, report, precision.dtype, download=download)
+    raw, config = read_config(folder)
+    if has_decoder(raw):
+        return _read_decoder(folder, raw, config, public_name(name), devices, precision, report)
+    if len(devices) > 1:
+        raise ModelError(
+            f"models of type {str(config.model_type)[:40]!r} cannot be split over devices here: name one device"
+        )
+    from .transformers_loading import load_modules
+
+    return load_modules(folder, raw, config, public_name(name), devices[0], precision, report)
 
 
 def load_decoder(
@@ -35,24 +70,33 @@ def load_decoder(
     *,
     download: bool = True,
 ) -> AnyDecoder:
-    """Load a model by its name, from a folder, a GGUF file or the hub.
-
-    `device` may be several with commas between them, over which the layers are split. `progress` hears what is going on
-    and how much of it is done.
-    """
+    """The same for models of the families that have a decoder of ours; ModelError for others."""
     report = progress or (lambda what, share: None)
     devices = find_devices(device)
     precision = find_precision(dtype, devices[-1])
     folder = find_folder(name, report, precision.dtype, download=download)
+    raw, config = read_config(folder)
+    return _read_decoder(folder, raw, config, public_name(name), devices, precision, report)
+
+
+def _read_decoder(
+    folder: Path,
+    raw: dict[str, JSON],
+    config: Any,
+    name: str,
+    devices: Sequence[torch.device],
+    precision: Precision,
+    report: Callable[[str, float], None],
+) -> AnyDecoder:
     if any(each.type == "cpu" for each in devices) and must_compile():
         report("compiling for this processor, once", 0.0)
         library()
-    raw, config = read_config(folder)
     shape = read_shape(config)
     with TensorFiles(folder) as files:
         tied = shape.tied and "lm_head.weight" not in files.shapes
         check_tensors(shape, tied, files.shapes)
         digest, layout = Digest(raw), lay_out(shape, precision, devices)
+        check_memory(name, Sizes.of(shape, precision).held(tied), layout.devices, precision.name)
 
         def get(weight: str) -> torch.Tensor:
             tensor = files.get(weight)
@@ -62,7 +106,7 @@ def load_decoder(
         with torch.inference_mode():
             said = partial(report, "reading weights")
             weights = assemble(shape, get, tied, said, int8=precision.int8)
-    card = _card(public_name(name), shape, tied, digest.hex, layout, precision)
+    card = _card(name, shape, tied, digest.hex, layout, precision)
     return _decoder(config, shape, weights, card, layout)
 
 
@@ -137,10 +181,8 @@ class Digest:
     Weights that were dequantised have the hash of their file, whichever dtype they were dequantised to.
     """
 
-    _NOT_THE_MODEL = ("_name_or_path", "transformers_version", "dtype", "torch_dtype")  # vary with who saved it
-
     def __init__(self, config: dict[str, JSON]) -> None:
-        kept = {name: value for name, value in config.items() if name not in self._NOT_THE_MODEL}
+        kept = {name: value for name, value in config.items() if name not in NOT_THE_MODEL}
         self._sha = hashlib.sha256(json.dumps(kept, sort_keys=True, default=str).encode())
         self._dequantised = "gguf_sha256" in config
 

@@ -1,10 +1,17 @@
-"""Returns memory to CUDA devices that torch has in its own cache, for tensors to come."""
+"""Memory of the devices: whether a model fits is asked before it is read, and what is free is given back."""
 
 from __future__ import annotations
 
 import gc
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 
 import torch
+
+from ..errors import ModelError
+
+_GROUP = Path("/sys/fs/cgroup")  # where Linux says how much memory a container may use
 
 
 def release_memory() -> None:
@@ -12,3 +19,46 @@ def release_memory() -> None:
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         gc.collect()
         torch.cuda.empty_cache()
+
+
+def check_memory(name: str, size: int, devices: Sequence[torch.device], precision: str) -> None:
+    """Raise ModelError if weights of `size` bytes do not fit into what is free on the devices together."""
+    free = [free_memory(device) for device in dict.fromkeys(devices)]
+    room = sum(part for part in free if part is not None)
+    if None in free or size <= room:
+        return
+    where = ", ".join(dict.fromkeys(map(str, devices)))
+    raise ModelError(
+        f"the weights of {name[:80]} take {_spelt(size)} in {precision}, but {where} has {_spelt(room)} free: "
+        "choose a smaller model, or a dtype of fewer bytes"
+    )
+
+
+def free_memory(device: torch.device) -> int | None:
+    """Bytes that can still be allocated on a device; None where the system does not say."""
+    if device.type == "cuda":
+        return int(torch.cuda.mem_get_info(device)[0])
+    found = [part for part in (_available(), _left_in_group()) if part is not None]
+    return min(found, default=None)
+
+
+def _available() -> int | None:
+    """What Linux says can be had without swapping."""
+    with suppress(OSError, ValueError, IndexError):
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    return None
+
+
+def _left_in_group() -> int | None:
+    """What the container that this process runs in has left; memory that only caches files counts as free."""
+    with suppress(OSError, ValueError):
+        most, used = (int((_GROUP / f"memory.{name}").read_text()) for name in ("max", "current"))
+        stat = dict(line.split() for line in (_GROUP / "memory.stat").read_text().splitlines())
+        return max(0, most - used + int(stat.get("file", 0)))
+    return None
+
+
+def _spelt(size: int) -> str:
+    return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e6:.1f} MB"

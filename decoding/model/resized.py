@@ -22,6 +22,7 @@ class Resized:
         self.device, self.devices, self.attention = model.device, model.devices, model.attention
         self.dtype, self.precision = model.dtype, model.precision
         self.window, self.rolling, self.step_rows = model.window, model.rolling, model.step_rows
+        self.lacks = model.lacks
         self._model = model
 
     def open(self, capacity: int, largest_step: int) -> ResizedSession:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -22,6 +22,7 @@ class Reading:
 
     logits: torch.Tensor  # (R, V)
     hidden: torch.Tensor  # (R, H) after the final norm; (R, 0) for a model without hidden states
+    experts: float | None = None  # different ones that the pass read in a layer, on average; None without a mixture
 
 
 class Session(Protocol):
@@ -105,6 +106,7 @@ class Model(Protocol):
     attention: str  # the backend in words, shown to the user
     window: int | None  # the smallest sliding window among the layers
     rolling: int | None  # the largest, where every layer has one: its cache rolls
+    lacks: Mapping[str, str]  # what methods may need and its sessions cannot do, and why
 
     def open(self, capacity: int, largest_step: int) -> Session:
         """A session for texts of up to `capacity` tokens."""

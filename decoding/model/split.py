@@ -7,7 +7,7 @@ device, and a step's work is queued on all of them without the host waiting in b
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -58,6 +58,7 @@ class SplitDecoder:
         last = self.sections[-1]
         self.device, self.dtype, self.precision = last.device, last.dtype, last.precision
         self.window, self.rolling = shape.window, shape.rolling
+        self.lacks: Mapping[str, str] = {}
         self.step_rows: int | None = None
         if last.step_rows is not None:
             raise ModelError(f"{SAME_ROWS} is for models on one device: leave it out, or name one device")

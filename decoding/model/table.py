@@ -7,7 +7,7 @@ with nothing to download. `TableModel` takes any rule; `counted` learns one from
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -35,6 +35,7 @@ class TableModel:
         self.window: int | None = None
         self.rolling: int | None = None
         self.step_rows: int | None = None
+        self.lacks: Mapping[str, str] = {}
         self.order = order
         self._rule = rule
         self._cached: dict[tuple[int, ...], torch.Tensor] = {}

@@ -17,7 +17,7 @@ import torch
 
 from ..errors import ModelError
 from ..model.linear import Linear, linear
-from ..model.split import AnyDecoder
+from ..model.transformers_model import AnyModel
 from ..native.summaries import PIECE
 
 VOCABULARY_FILE = "vocabulary.safetensors"
@@ -36,7 +36,7 @@ class DraftVocabulary:
         """The rows of an output layer that belong to these tokens."""
         return weight.index_select(-2, self.ids)
 
-    def head(self, model: AnyDecoder) -> Linear:
+    def head(self, model: AnyModel) -> Linear:
         """The model's output layer, with these rows only."""
         return linear(self.rows(model.embeddings()[1]), None)
 
@@ -48,7 +48,7 @@ class DraftVocabulary:
         return wide.index_copy_(-1, self.ids, logits)
 
 
-def read_vocabulary(folder: Path, model: AnyDecoder) -> DraftVocabulary | None:
+def read_vocabulary(folder: Path, model: AnyModel) -> DraftVocabulary | None:
     """The tokens of a drafter's folder; None where it drafts all of them."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file

@@ -32,7 +32,7 @@ from .draft_vocabulary import DraftVocabulary, read_vocabulary
 from .medusa_tree import Accuracies
 
 if TYPE_CHECKING:
-    from ..model.split import AnyDecoder
+    from ..model.transformers_model import AnyModel
 
 _FILE, _OTHER_FILE = "medusa_lm_head.safetensors", "model.safetensors"
 _PREFIX = "medusa_head."  # of heads that were saved together with their model
@@ -133,7 +133,7 @@ def _native_blocks(weights: HeadWeights) -> list[list[Linear]] | None:
     return [[linear(weight, bias) for weight, bias in block] for block in pairs]
 
 
-def load_heads(folder: str, model: AnyDecoder) -> Heads:
+def load_heads(folder: str, model: AnyModel) -> Heads:
     """Read heads that were trained for `model`; ModelError where they do not fit it.
 
     How many heads there are, the file says: the configurations of published heads name fewer.

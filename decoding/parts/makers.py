@@ -7,15 +7,17 @@ from functools import partial
 
 from ..codec import Codec
 from ..embedded import PARTS
+from ..errors import ModelError
 from ..model.session import ProgressCallback
 from ..model.split import AnyDecoder
+from ..model.transformers_model import AnyModel
 from .base import Maker, Part
 
-Reader = Callable[[str, AnyDecoder, Codec], Part]
+Reader = Callable[[str, AnyModel, Codec], Part]
 _MARKS = 16  # in front of a text, at most
 
 
-def makers(name: str, target: AnyDecoder, codec: Codec, named: Mapping[str, str | None]) -> dict[str, Maker]:
+def makers(name: str, target: AnyModel, codec: Codec, named: Mapping[str, str | None]) -> dict[str, Maker]:
     """A maker for every part at hand. What the user named is read now, so that a mistake shows at once."""
     own = PARTS.get(name, {})
     found: dict[str, Maker] = {"tables": partial(_tables, target, codec)}
@@ -32,17 +34,17 @@ def _given(part: Part, progress: ProgressCallback) -> Part:
     return part
 
 
-def _read(read: Reader, path: str, target: AnyDecoder, codec: Codec, progress: ProgressCallback) -> Part:
+def _read(read: Reader, path: str, target: AnyModel, codec: Codec, progress: ProgressCallback) -> Part:
     return read(path, target, codec)
 
 
-def _tables(target: AnyDecoder, codec: Codec, progress: ProgressCallback) -> Part:
+def _tables(target: AnyModel, codec: Codec, progress: ProgressCallback) -> Part:
     from .tables import load_tables
 
     return load_tables(target, progress, head=head_of(codec, target.card.vocabulary))
 
 
-def _shipped_tables(path: str, target: AnyDecoder, codec: Codec) -> Part:
+def _shipped_tables(path: str, target: AnyModel, codec: Codec) -> Part:
     from .shipped_tables import read_tables
 
     return read_tables(path, target.card.vocabulary)
@@ -59,25 +61,33 @@ def head_of(codec: Codec, vocabulary: int) -> list[int]:
     return [token for token in marks if token < vocabulary][:_MARKS]
 
 
-def _heads(path: str, target: AnyDecoder, codec: Codec) -> Part:
+def _heads(path: str, target: AnyModel, codec: Codec) -> Part:
     from .heads import load_heads
 
     return load_heads(path, target)
 
 
-def _adapter(path: str, target: AnyDecoder, codec: Codec) -> Part:
+def _adapter(path: str, target: AnyModel, codec: Codec) -> Part:
     from .adapter import load_adapter
 
-    return load_adapter(path, target)
+    return load_adapter(path, _decoder(target, "an adapter of its early layers"))
 
 
-def _eagle(path: str, target: AnyDecoder, codec: Codec) -> Part:
+def _eagle(path: str, target: AnyModel, codec: Codec) -> Part:
     from .eagle_files import load_eagle
 
-    return load_eagle(path, target)
+    return load_eagle(path, _decoder(target, "an EAGLE-3 drafter"))
 
 
-def _store(path: str, target: AnyDecoder, codec: Codec) -> Part:
+def _decoder(target: AnyModel, part: str) -> AnyDecoder:
+    if not isinstance(target, AnyDecoder):
+        raise ModelError(
+            f"{target.card.name[:80]} runs in transformers' own modules, beside which {part} cannot work: leave it out"
+        )
+    return target
+
+
+def _store(path: str, target: AnyModel, codec: Codec) -> Part:
     from .datastore import fingerprint, load_store
 
     return load_store(path, fingerprint(codec), target.card.vocabulary)

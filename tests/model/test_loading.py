@@ -141,7 +141,7 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "deep config": (write("config.json", "[" * 100_000), "is no JSON"),
     "binary config": (lambda folder: (folder / "config.json").write_bytes(b"\xff\xfe\x00"), "is no JSON"),
     "other family": (lambda folder: change(folder, model_type="gpt2"), "supported are llama, mistral"),
-    "no family": (lambda folder: change(folder, model_type=None), "supported are llama, mistral"),
+    "no family": (lambda folder: change(folder, model_type=None), "knows no models of type 'None'"),
     "activation": (lambda folder: change(folder, hidden_act="gelu"), "supported is silu"),
     "quantised": (lambda folder: change(folder, quantization_config={"quant_method": "gptq"}), "quantised"),
     "rope": (lambda folder: change(folder, rope_parameters={"rope_type": "spiral", "rope_theta": 1e4}), "supported"),

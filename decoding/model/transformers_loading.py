@@ -1,0 +1,164 @@
+"""Loads causal language models of transformers that have no decoder of ours; what cannot be run is refused first."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..errors import ModelError
+from ..types import JSON
+from .files import TensorFiles
+from .loading import NOT_THE_MODEL
+from .memory import check_memory
+from .precision import Precision
+from .transformers_model import TransformersModel
+
+# How far our logits may be from the model's own, as a share of their length; eight bits leave room for experts that
+# change places.
+_NOISE = {torch.float64: 1e-5, torch.float32: 1e-3, torch.bfloat16: 0.2, torch.float16: 0.1}
+_CHECKED = 24  # tokens
+
+
+def load_modules(
+    folder: Path,
+    raw: dict[str, JSON],
+    config: Any,
+    name: str,
+    device: torch.device,
+    precision: Precision,
+    report: Callable[[str, float], None],
+) -> TransformersModel:
+    """The model of a folder, in transformers' own modules."""
+    kind = check_architecture(config)
+    if precision.int8:
+        raise ModelError(f"models of type {config.model_type!r} cannot be rounded to int8 here: choose another dtype")
+    if (folder / "adapter_config.json").is_file():
+        raise ModelError(f"{name[:200]!r} is an adapter, not a whole model: merge it into its model first")
+    quantised = check_quantisation(config, device)
+    with TensorFiles(folder) as files:
+        shown = f"{quantised}+{precision.name}" if quantised else precision.name
+        check_memory(name, files.bytes(precision.dtype), [device], shown)
+        digest = _digest(raw, files)
+    report("reading weights", 0.0)
+    try:
+        model, found = kind.from_pretrained(
+            folder,
+            config=config,
+            dtype=precision.dtype,
+            device_map={"": str(device)} if quantised else None,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+            output_loading_info=True,
+        )
+    except Exception as error:  # transformers and its quantisers raise errors of many kinds
+        raise ModelError(f"transformers cannot load {name[:200]!r}: {_one_line(error)}") from None
+    for what in ("missing_keys", "mismatched_keys"):
+        if wrong := sorted(map(str, found.get(what, ()))):
+            raise ModelError(
+                f"the weight {wrong[0][:80]} is missing or has another shape: the weight files do not belong to this "
+                "config.json"
+            )
+    model = model if quantised else model.to(device)
+    report("checking the model against transformers", 0.9)
+    made = adopt(model, name, digest, shown)
+    report("checking the model against transformers", 1.0)
+    return made
+
+
+def adopt(model: Any, name: str = "model in memory", digest: str = "0" * 64, precision: str = "") -> TransformersModel:
+    """Make a transformers model in memory ours; ModelError if its logits then are not those that it had before."""
+    check_architecture(model.config)
+    family, device = model.config.model_type, model.get_input_embeddings().weight.device
+    vocabulary = model.config.get_text_config(decoder=True).vocab_size
+    tokens = [(7 * place + 3) % vocabulary for place in range(_CHECKED)]
+    try:
+        with torch.inference_mode():
+            ids = torch.tensor([tokens], device=device)
+            wanted = model.eval()(input_ids=ids, use_cache=False).logits[0]
+        made = TransformersModel(model, name, digest, precision or Precision(model.dtype).name)
+        found = _read_in_parts(made, tokens)
+    except ModelError:
+        raise
+    except Exception as error:  # whatever the modules of an architecture that nobody has tried here may raise
+        raise ModelError(f"models of type {family!r} cannot be run: {_one_line(error)}") from None
+    wanted, found = wanted.double(), found.double()
+    if not (found - wanted).norm() <= _NOISE[made.dtype] * wanted.norm():
+        raise ModelError(
+            f"models of type {family!r} cannot be run: read in parts, a text has other logits than in one piece, so "
+            "they remember more than keys and values, or look ahead"
+        )
+    return made
+
+
+def _read_in_parts(model: TransformersModel, tokens: list[int]) -> torch.Tensor:  # (T, V)
+    """The logits of a text of which the second part is read as a tree's path beside guesses that are rejected."""
+    half = len(tokens) // 2
+    session = model.open(len(tokens), 2 * half)
+    first = session.read(tokens[:half], tuple(range(-1, half - 1))).logits
+    session.commit(range(half))
+    # Every token of the path has a sibling in front of it, which is another token.
+    rest = tokens[half:]
+    fed = [rest[0], *(each for token in rest[1:] for each in (tokens[0], token))]
+    parents = (-1, *(2 * depth for depth in range(len(rest) - 1) for _ in range(2)))
+    path = range(0, len(fed), 2)
+    return torch.cat((first, session.read(fed, parents).logits[[*path]]))
+
+
+def check_architecture(config: Any) -> Any:
+    """The class of transformers that runs models of this configuration; ModelError if none can read trees."""
+    from transformers import MODEL_FOR_CAUSAL_LM_MAPPING
+
+    what = f"models of type {str(config.model_type)[:40]!r}"
+    if getattr(config, "is_encoder_decoder", False):
+        raise ModelError(f"{what} have an encoder, which decoding methods of one text do not feed: name a causal model")
+    if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
+        raise ModelError(f"{what} write no text from left to right: name a causal language model")
+    kind = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)]
+    if kind._is_stateful:
+        raise ModelError(
+            f"{what} carry a state from token to token, which cannot branch as a tree of guesses does: "
+            "name a model with attention in all layers"
+        )
+    return kind
+
+
+def check_quantisation(config: Any, device: torch.device) -> str | None:
+    """How the weights are quantised; ModelError unless transformers computes with them here as they are."""
+    quantisation = getattr(config, "quantization_config", None)
+    if quantisation is None:
+        return None
+    from transformers.quantizers import AutoHfQuantizer
+
+    given = quantisation if isinstance(quantisation, dict) else quantisation.to_dict()
+    method = str(given.get("quant_method", "an unknown method"))[:40]
+    try:
+        quantiser = AutoHfQuantizer.from_config(quantisation, pre_quantized=True)
+        quantiser.validate_environment(device_map={"": str(device)})
+    except Exception as error:  # a package that is missing, a device that is too old, settings of a newer version
+        raise ModelError(f"weights quantised by {method} cannot be run here: {_one_line(error)}") from None
+    if getattr(quantiser.quantization_config, "dequantize", False):
+        raise ModelError(
+            f"weights quantised by {method} need a device or package that is not here, and would be widened without a "
+            "word: use the model's float32, float16 or bfloat16 weights"
+        )
+    return method
+
+
+def _digest(raw: dict[str, JSON], files: TensorFiles) -> str:
+    """A hash of the configuration and, for every weight, its name, shape, dtype, and first and last row."""
+    kept = {name: value for name, value in raw.items() if name not in NOT_THE_MODEL}
+    sha = hashlib.sha256(json.dumps(kept, sort_keys=True).encode())
+    for name in sorted(files.shapes):
+        sha.update(f"{name} {list(files.shapes[name])} {files.dtypes[name]}".encode())
+        sha.update(files.rows(name).contiguous().flatten().view(torch.uint8).numpy().tobytes())
+    return sha.hexdigest()
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__

@@ -1,0 +1,208 @@
+"""Any causal language model of transformers, run through its own modules with our cache and masks.
+
+The families of `config.FAMILIES` have a decoder of our own, which costs less per step. All others run here: modules,
+weights and numbers are those of transformers, and only what attention reads and writes is ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from inspect import signature
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ..errors import ModelError
+from ..types import ModelCard
+from .cache import Cache
+from .experts import ExpertCounter
+from .session import Reading
+from .split import AnyDecoder
+from .transformers_attention import TREE, Pass, passing, register
+from .upload import on_device
+
+if TYPE_CHECKING:
+    from .session import Tokens
+
+_NO_EXIT = "layers that can be run in two parts, which models in transformers' own modules have not: use another method"
+
+_CONTEXTS = ("max_position_embeddings", "max_sequence_length", "max_seq_len", "seq_length")
+
+
+@dataclass(frozen=True, slots=True)
+class Widths:
+    """The sizes that parts beside the model are checked against."""
+
+    hidden: int
+    vocabulary: int
+    layers: int
+
+
+class TransformersModel:
+    """A transformers model that is ours from now on: its attention goes to our cache, and its hooks listen."""
+
+    lacks: Mapping[str, str] = {"early_exit": _NO_EXIT}
+    attention = "transformers' own modules, with trees behind a cache of ours"
+    step_rows: int | None = None
+
+    def __init__(self, model: Any, name: str, digest: str, precision: str) -> None:
+        """ModelError where its attention cannot read trees. `digest` is the hash of its configuration and weights."""
+        register()
+        family, self.precision = model.config.model_type, precision
+        self._model = model.eval().requires_grad_(False)
+        self._inputs, self._outputs = model.get_input_embeddings(), model.get_output_embeddings()
+        if self._inputs is None or self._outputs is None:
+            raise ModelError(f"models of type {family!r} have embeddings that cannot be found, so they cannot be run")
+        self.device, self.dtype = self._inputs.weight.device, model.dtype
+        self.devices: tuple[torch.device, ...] = (self.device,)
+        model.set_attn_implementation(TREE)
+        self._slices = "logits_to_keep" in signature(model.forward).parameters
+        self._hidden = torch.empty(0)
+        self._outputs.register_forward_pre_hook(self._note)
+        self._experts = ExpertCounter(model)
+        self._last = read_context(model.config) - 1
+        first = self._probe(family)
+        self.shape = Widths(first.hidden.shape[1], first.logits.shape[1], len(self._sizes))
+        self.card = self._card(name, family, digest)
+
+    def _probe(self, family: str) -> Reading:
+        """Read two tokens to see what attention asks for: every layer's sizes, and the windows among them."""
+        seen = Pass(None, (-1, 0), None, self.device)
+        reading = self.forward(torch.zeros(2, dtype=torch.long, device=self.device), seen, 0)
+        if not seen.sizes:
+            raise ModelError(
+                f"models of type {family!r} compute attention in a way of their own, so they cannot be run"
+            )
+        self._sizes, windows = seen.sizes, seen.windows
+        # A layer whose mask has no window sees the whole text, and so does one whose mask nobody asked for.
+        self.window = min((window for window in windows if window is not None), default=None)
+        self.rolling = None if None in windows or not windows else max(window or 0 for window in windows)
+        return reading
+
+    def _card(self, name: str, family: str, digest: str) -> ModelCard:
+        weights = list(self._model.parameters())  # one that is used twice is there once
+        held = sum(weight.numel() * weight.element_size() for weight in weights)
+        tied, embedding = self._outputs.weight is self._inputs.weight, self._inputs.weight
+        read = held if tied else held - embedding.numel() * embedding.element_size()
+        heads, size = self._slot
+        return ModelCard(
+            name,
+            family,
+            digest,
+            sum(weight.numel() for weight in weights),
+            self.shape.vocabulary,
+            self._last + 1,
+            weight_bytes=held,
+            # Of experts, it depends on the tokens how many are read; of layers with and without windows, how much text.
+            pass_bytes=read if self.window == self.rolling and not self._experts.layers else None,
+            token_bytes=2 * len(self._sizes) * heads * size * self.dtype.itemsize,
+        )
+
+    def _note(self, module: torch.nn.Module, arguments: tuple[torch.Tensor, ...]) -> None:
+        self._hidden = arguments[0]
+
+    def open(self, capacity: int, largest_step: int) -> TransformersSession:
+        """A session for texts of up to `capacity` tokens."""
+        return TransformersSession(self, capacity, largest_step)
+
+    @property
+    def _slot(self) -> tuple[int, int]:
+        """Heads and dimensions of a slot: layers with fewer, or smaller ones, leave the rest of it empty."""
+        return max(heads for heads, *_ in self._sizes), max(max(key, value) for _, key, value in self._sizes)
+
+    def cache(self, capacity: int, largest_step: int) -> Cache:
+        """Room for the keys and values of a text of up to `capacity` tokens."""
+        sizes = (len(self._sizes), *self._slot, capacity, largest_step)
+        return Cache(*sizes, self.rolling, self.device, self.dtype)
+
+    @torch.inference_mode()
+    def forward(self, ids: torch.Tensor, step: Pass, skip: int) -> Reading:
+        """One pass over a tree; answers for rows `skip` and later."""
+        rows = len(ids) - skip
+        keep = {"logits_to_keep": max(1, rows)} if self._slices else {}
+        with passing(step):
+            logits = self._model(
+                input_ids=ids[None],
+                attention_mask=ids.new_ones(1, len(ids)),  # nothing is padding, and nothing is packed
+                position_ids=step.positions[None].clamp(
+                    max=self._last
+                ),  # a guess behind the last place is never emitted
+                use_cache=False,
+                **keep,
+            ).logits[0]
+        hidden, self._hidden = self._hidden.view(-1, self._hidden.shape[-1]), torch.empty(0)
+        place = slice(len(logits) - rows, None)
+        return Reading(logits[place], hidden[len(hidden) - rows :], self._experts.take())
+
+    def head(self, x: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, V)
+        """The output layer, without what some models do to logits behind it: that changes no order."""
+        logits: torch.Tensor = self._outputs(x)
+        return logits
+
+    def embed(self, ids: torch.Tensor) -> torch.Tensor:  # (T,) -> (T, H)
+        """The input embeddings of tokens."""
+        embedded: torch.Tensor = self._inputs(ids)
+        return embedded
+
+    def embeddings(self) -> tuple[torch.Tensor, torch.Tensor]:  # (V, H), (V, H)
+        """The input embeddings, and those of the output layer."""
+        return self._inputs.weight, self._outputs.weight
+
+
+AnyModel = AnyDecoder | TransformersModel
+
+
+def read_context(config: Any) -> int:
+    """The tokens that a text may have: as far as rotary embeddings do not depend on its length."""
+    text = config.get_text_config(decoder=True)
+    found = next((size for name in _CONTEXTS if type(size := getattr(text, name, None)) is int and size > 0), None)
+    if found is None:
+        raise ModelError("config.json names no max_position_embeddings: add the tokens that a text may have")
+    ropes = getattr(text, "rope_parameters", None) or {}
+    for rope in (ropes, *(part for part in ropes.values() if isinstance(part, dict))):  # one for each kind of layers
+        if rope.get("rope_type") in ("dynamic", "longrope"):
+            unscaled = rope.get("original_max_position_embeddings", found)
+            found = min(found, unscaled) if type(unscaled) is int and unscaled > 0 else found
+    return found
+
+
+class TransformersSession:
+    """One text under such a model."""
+
+    def __init__(self, model: TransformersModel, capacity: int, largest_step: int) -> None:
+        self.capacity, self.largest_step = capacity, largest_step
+        self.seam: int | None = None
+        self._model = model
+        self.cache = model.cache(capacity, largest_step)
+
+    @property
+    def length(self) -> int:
+        """Tokens stored."""
+        return self.cache.length
+
+    def read(self, tokens: Tokens, parents: tuple[int, ...], skip: int = 0) -> Reading:
+        """Feed a tree whose root stands right behind the stored tokens; answer for rows `skip` and later."""
+        self.cache.check(len(parents))
+        model = self._model
+        step = Pass(self.cache, parents, model.rolling, model.device)
+        return model.forward(on_device(tokens, model.device), step, skip)
+
+    def commit(self, rows: Sequence[int]) -> None:
+        """Store the rows of the last reading that form a path from its root; the others are forgotten."""
+        self.cache.commit(rows)
+
+    def rewind(self, length: int) -> None:
+        """Forget stored tokens behind `length`: at most `largest_step` of them."""
+        self.cache.rewind(length)
+
+    def keep(self, length: int, prompt_length: int) -> bool:
+        """Start a text whose first `length` tokens are those stored, if the cache still holds what they see."""
+        if not self.cache.holds(length):
+            return False
+        self.cache.rewind(length)
+        return True
+
+    def reset(self, prompt_length: int) -> None:
+        """Start a new text."""
+        self.cache.reset()
