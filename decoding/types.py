@@ -178,6 +178,7 @@ class ModelCard:
     weight_bytes: int | None = field(default=None, metadata=LATER)  # all weights as they are held
     pass_bytes: int | None = field(default=None, metadata=LATER)  # of them, those that a pass reads; None: it varies
     token_bytes: int | None = field(default=None, metadata=LATER)  # keys and values of one cached token
+    experts: int | None = field(default=None, metadata=LATER)  # of a layer, from which a router chooses; None: no layer
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ class ExpertCounter:
 
     def __init__(self, model: torch.nn.Module) -> None:
         self._asked = list[torch.Tensor]()
-        self.layers = 0
+        self.count: int | None = None  # experts of a layer; None where no layer has any
         for module in model.modules():
             if type(module).__name__.endswith("Experts"):  # as all mixtures of transformers call them
                 module.register_forward_pre_hook(self._hear, with_kwargs=True)
-                self.layers += 1
+                self.count = getattr(module, "num_experts", None)
 
     def _hear(self, module: torch.nn.Module, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
         for value in (*arguments, *named.values()):

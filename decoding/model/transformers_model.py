@@ -95,8 +95,9 @@ class TransformersModel:
             self._last + 1,
             weight_bytes=held,
             # Of experts, it depends on the tokens how many are read; of layers with and without windows, how much text.
-            pass_bytes=read if self.window == self.rolling and not self._experts.layers else None,
+            pass_bytes=read if self.window == self.rolling and self._experts.count is None else None,
             token_bytes=2 * len(self._sizes) * heads * size * self.dtype.itemsize,
+            experts=self._experts.count,
         )
 
     def _note(self, module: torch.nn.Module, arguments: tuple[torch.Tensor, ...]) -> None:

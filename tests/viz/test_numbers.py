@@ -236,3 +236,17 @@ def test_the_text_names_the_node_of_every_token(method: str) -> None:
         below = {node for node, parent in enumerate(step.parents) if parent == step.path[-1]}
         missed = [node for node in below if node_fates(step)[node] is Fate.REJECTED]
         assert bool(missed) <= bool(ghosts)
+
+
+def test_experts_are_a_mean_over_the_steps_behind_the_first() -> None:
+    """The prompt's pass reads nearly all of them; where no layer has any, no row speaks of them."""
+    state = sized(model=replace(CARD, experts=8))
+    state.steps[:] = [replace(step, experts=count) for step, count in zip(state.steps, (8.0, 5.5, 2.0), strict=True)]
+    rows = {row.key: row for row in counters.rows(state.header)}
+    assert [counters.numbers(state, k)["experts"] for k in range(3)] == [None, 5.5, 3.75]
+    assert counters.shown(rows["experts"], 3.75) == "3.8"
+    assert "experts" not in {row.key for row in counters.rows(sized().header)}
+    lines = [json.loads(line) for line in Play(state.header).step(state.steps[0]).splitlines()]
+    assert [line["experts"] for line in lines if line["kind"] == "step"] == [8.0]
+    plain = Play(sized().header).step(sized().steps[0])
+    assert all("experts" not in json.loads(line) for line in plain.splitlines())

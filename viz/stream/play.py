@@ -188,6 +188,8 @@ class Play:
             "ms": [round(ms, 3) for ms in (t.draft_ms, t.forward_ms, t.accept_ms, t.commit_ms, t.total_ms)],
             "say": sentence,
         }
+        if step.experts is not None:
+            fields["experts"] = round(step.experts, 2)
         if sparks:
             fields["inspired"] = [place for place, node in enumerate(step.path[1:]) if node in sparks]
         return fields

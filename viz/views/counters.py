@@ -131,15 +131,23 @@ _EXCHANGED = Row(
     " bytes",
     0,
 )
+_EXPERTS = Row(
+    "experts",
+    "Experts read per step",
+    "Different experts that a step's pass read in a layer, on average over the layers that have any and over the steps "
+    "after the first: every node of a tree asks for some, and each costs its weights once.",
+    digits=1,
+)
 _OF_GUESSES = ("survival", "histogram", "speedup", "ctar")
 
 
 def rows(header: Header) -> tuple[Row, ...]:
     """The numbers that make sense for a run: where guesses branch, most must be wrong, so no rate is shown."""
-    screen, exchanged = screen_of(header), (_EXCHANGED,) if shared(header) else ()
+    screen, mixture = screen_of(header), header.model.experts is not None
+    some = (*((_EXCHANGED,) if shared(header) else ()), *((_EXPERTS,) if mixture else ()))
     if not screen.guesses:
-        return (_SPEED, _MEAN, *(row for row in _COMMON if row.key not in _OF_GUESSES), *exchanged)
-    return (_SPEED, _MEAN, *((_RATE,) if screen.chain else (_VERIFIED, _HIT)), *exchanged, *_COMMON)
+        return (_SPEED, _MEAN, *(row for row in _COMMON if row.key not in _OF_GUESSES), *some)
+    return (_SPEED, _MEAN, *((_RATE,) if screen.chain else (_VERIFIED, _HIT)), *some, *_COMMON)
 
 
 class Totals(NamedTuple):
@@ -151,6 +159,7 @@ class Totals(NamedTuple):
     times: tuple[float, ...]  # of `PHASES`, and the total; the first step, which reads the prompt, is left out
     seen: int  # cached tokens that a pass looked at; without the first step as well
     cached: int  # the most tokens that the cache held
+    experts: float  # read in a layer, summed over the steps after the first
 
     @classmethod
     def of(cls, header: Header, step: Step) -> Totals:
@@ -160,22 +169,23 @@ class Totals(NamedTuple):
         times = (*(getattr(step.timing, f"{phase}_ms") for phase in PHASES), step.timing.total_ms)
         later = bool(step.index)
         times, seen = tuple(time * later for time in times), (cache.end - cache.seen) * later
-        return cls(counts, Counter([step.accepted]), written, times, seen, cache.slots)
+        experts = (step.experts or 0.0) * later
+        return cls(counts, Counter([step.accepted]), written, times, seen, cache.slots, experts)
 
     def plus(self, other: Totals) -> Totals:
         """The sums of both."""
         counts, times = map(add, self.counts, other.counts), map(add, self.times, other.times)
         accepted, written = self.accepted + other.accepted, self.written + other.written
         cached = max(self.cached, other.cached)
-        return Totals(tuple(counts), accepted, written, tuple(times), self.seen + other.seen, cached)
+        seen, experts = self.seen + other.seen, self.experts + other.experts
+        return Totals(tuple(counts), accepted, written, tuple(times), seen, cached, experts)
 
 
 def numbers(run: RunState, k: int) -> dict[str, Any]:
     """The value of every number after step k; None where nothing was measured."""
     totals = _totals(run, k)
-    (new, drafted, accepted, fed, hits, ranks, exchanged), by_accepted, by_written, (*phases, total), seen, cached = (
-        totals
-    )
+    new, drafted, accepted, fed, hits, ranks, exchanged = totals.counts
+    by_accepted, by_written, (*phases, total) = totals.accepted, totals.written, totals.times
     first = run.steps[0]
     histogram = [by_accepted[guesses] for guesses in range(max(by_accepted) + 1)]
     return {
@@ -191,10 +201,11 @@ def numbers(run: RunState, k: int) -> dict[str, Any]:
         "time": [phase / total for phase in phases] if total > 0 else None,
         "step_ms": total / k if k else None,
         "prefill_ms": first.timing.total_ms,
-        "bandwidth": _bandwidth(run.header, k, seen, phases[PHASES.index("forward")]),
-        "memory": _memory(run.header, cached),
+        "bandwidth": _bandwidth(run.header, k, totals.seen, phases[PHASES.index("forward")]),
+        "memory": _memory(run.header, totals.cached),
         "new_tokens": new,
         "exchanged": exchanged / (k + 1),
+        "experts": totals.experts / k if k else None,
     }
 
 

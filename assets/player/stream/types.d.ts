@@ -112,6 +112,7 @@ export interface StepLine {
   emitted_fates: number[];
   branch: boolean;
   ms: [draft: number, forward: number, accept: number, commit: number, total: number];
+  experts?: number; // different ones that the pass read in a layer, on average; only under a mixture
   say: string;
   thin?: boolean;
   inspired?: number[]; // places among the emitted tokens

@@ -6,14 +6,15 @@ import { isRejection } from "../stream/jumps.js";
 /** @import { Rows } from "../types.d.ts" */
 
 const { ACCEPTED } = FATE;
-const HEADINGS = ["Step", "Accepted", "The target's own", "A guess was rejected", "Tokens the target processed",
-  ...["Forward", "Draft", "Accept", "Commit", "Other", "Whole"].map((part) => `${part} ms`)];
+const COUNTS = ["Step", "Accepted", "The target's own", "A guess was rejected", "Tokens the target processed"];
+const TIMES = ["Forward", "Draft", "Accept", "Commit", "Other", "Whole"].map((part) => `${part} ms`);
 
 /**
  * @param {Player} player
  * @returns {Rows}
  */
 export const stepRows = (player) => {
+  const mixture = player.record.steps.some((step) => step.experts !== undefined);
   const rows = player.record.steps.map((step, k) => {
     const own = step.emitted_fates.find((fate) => fate !== ACCEPTED);
     const accepted = step.emitted_fates.filter((fate) => fate === ACCEPTED).length;
@@ -21,7 +22,7 @@ export const stepRows = (player) => {
     const other = Math.max(0, whole - draft - forward - accept - commit);
     return { step: k, cells: [k, accepted, own === undefined ? "none" : player.fate(own).label,
       isRejection(step) ? "yes" : "no", step.pending && !k ? `${step.fed}, with the prompt` : step.fed,
-      forward, draft, accept, commit, other, whole] };
+      ...(mixture ? [step.experts ?? "not known"] : []), forward, draft, accept, commit, other, whole] };
   });
-  return { headings: HEADINGS, rows };
+  return { headings: [...COUNTS, ...(mixture ? ["Experts read in a layer"] : []), ...TIMES], rows };
 };

@@ -238,6 +238,7 @@ const stepRows = (step, judged) => {
   const written = own ? `${step.emitted.length}, of them ${own} the target's own` : String(step.emitted.length);
   if (judged) rows.push(["Accepted", String(step.accepted)], ["Tokens written", written]);
   rows.push(["Tokens the target processed", step.pending ? `${step.fed}, of them ${step.pending} pending` : String(step.fed)]);
+  if (step.experts !== undefined) rows.push(["Experts read in a layer", String(step.experts)]);
   const [draft, forward, accept, commit, total] = step.ms.map(milliseconds);
   rows.push(["Time", total], ["of it", `draft ${draft}, forward ${forward}, accept ${accept}, commit ${commit}`]);
   return rows;
