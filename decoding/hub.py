@@ -1,19 +1,57 @@
-"""Fetches model folders from the Hugging Face hub: only files that cannot run code, with sizes and progress."""
+"""Fetches model folders from the Hugging Face hub: only files that cannot run code, with sizes and progress.
+
+`org/name@revision` names a commit, a tag or a branch of `org/name`; a commit, of 40 hex digits, never changes.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from .errors import ModelError
+from .errors import ModelError, ModelMissingError
 
 _WANTED: dict[str, Any] = {
     "allow_patterns": ["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"],
     # Weights that are there twice: in the form of the model's makers, or for other programs.
     "ignore_patterns": ["consolidated*", "original/*", "onnx/*", "*.gguf", "*/*.safetensors"],
 }
+_ID = re.compile(r"([\w.-]+(?:/[\w.-]+)?)(?:@([\w.-]{1,100}))?", re.ASCII)
+
+
+class HubId(NamedTuple):
+    """A repository of the hub, and its revision; None is what its main branch holds now."""
+
+    name: str
+    revision: str | None
+
+    @property
+    def pinned(self) -> bool:
+        """Whether it is one commit."""
+        return self.revision is not None and re.fullmatch("[0-9a-f]{40}", self.revision) is not None
+
+    def __str__(self) -> str:
+        return self.name if self.revision is None else f"{self.name}@{self.revision}"
+
+
+def parse_id(text: str, *, owned: bool = False) -> HubId | None:
+    """The id that a text is, or None; `owned` ones name an owner too, as all but the oldest models do."""
+    match = _ID.fullmatch(text)
+    if match is None or (owned and "/" not in match[1]) or ".." in text:
+        return None
+    return HubId(match[1], match[2])
+
+
+def find(hub_id: HubId, what: str, progress: Callable[[str, float], None], *, download: bool = True) -> Path:
+    """The folder of a repository's files: without `download`, as it is on this machine. `what` is for errors."""
+    if download:
+        return fetch(hub_id.name, progress, revision=hub_id.revision)
+    found = fetched(hub_id.name, revision=hub_id.revision)
+    if found is None:
+        raise ModelMissingError(f"{what} {str(hub_id)[:200]!r} is not on this machine: choose another one")
+    return found
 
 
 def fetch(hub_id: str, progress: Callable[[str, float], None], *, revision: str | None = None) -> Path:
@@ -41,11 +79,16 @@ def fetched(hub_id: str, *, revision: str | None = None) -> Path | None:
 
 
 def _is_whole(folder: Path) -> bool:
-    """Whether all weights are there: a tokenizer alone may have been fetched, or the rest broken off."""
+    """Whether all weights are there: a tokenizer alone may have been fetched, or the rest broken off.
+
+    Heads and datastores have a file of another name.
+    """
     index = folder / "model.safetensors.index.json"
     try:
-        names = set(json.loads(index.read_text())["weight_map"].values()) if index.is_file() else {"model.safetensors"}
-        return all((folder / name).is_file() for name in names)
+        if index.is_file():
+            return all((folder / name).is_file() for name in set(json.loads(index.read_text())["weight_map"].values()))
+        files = [path for path in folder.glob("*.safetensors") if path.is_file()]
+        return any(path.name == "model.safetensors" or not path.name.startswith("model-") for path in files)
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return False
 

@@ -42,8 +42,8 @@ def load(
     """An engine on "pocket", "pocket-medusa-2", "smollm2", a model folder, a GGUF file, a hub id or "toy".
 
     `draft` names a smaller model with the same tokenizer, `medusa` a folder of heads, `kangaroo` one of an adapter,
-    `eagle` one of an EAGLE-3 drafter or its hub id, `datastore` a file to retrieve from; pocket and smollm2 bring all
-    of them, the toy a drafter.
+    `eagle` one of an EAGLE-3 drafter, `datastore` a file to retrieve from, each of them by its hub id as well; pocket
+    and smollm2 bring all of them, the toy a drafter. "org/name@revision" is a hub id at one of its commits.
     The device is CUDA where there is one. "cuda" is the first CUDA device if the model fits into it, else all of them;
     "cuda:0,cuda:1" splits the layers over these. The drafter is on `draft_device`, by default the last of the model's.
     The dtype is float32 for the embedded family; for others it is bfloat16 where the device computes with it, else
@@ -60,11 +60,14 @@ def load(
     if name in FOLDERS:
         dtype = dtype or DTYPE
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    from .parts.eagle_files import find_eagle
     from .parts.makers import makers
+    from .parts.places import find_part
 
-    if eagle is not None:
-        named["eagle"] = str(find_eagle(eagle, progress or (lambda what, share: None), download=download))
+    report = progress or (lambda what, share: None)
+    named = {
+        part: None if place is None else find_part(part, place, report, download=download)
+        for part, place in named.items()
+    }
     target, codec = _load_model(name, where, dtype, progress, download)
     parts = Parts(makers(name, target, codec, named))
     if draft is None:
@@ -78,7 +81,7 @@ def _check_names(names: Mapping[str, object]) -> None:
         if value is not None and (not isinstance(value, str) or not value.strip() or "\0" in value):
             if what in ("model", "draft"):
                 raise ModelError('name a model: "pocket", a model folder, or a hub id such as org/model')
-            raise ModelError(f"{what} must be the path of a folder or file{' or a hub id' if what == 'eagle' else ''}")
+            raise ModelError(f"{what} must be the path of a folder or file or a hub id")
 
 
 def match(target: Model, codec: Codec, draft: Model, draft_codec: Codec) -> Model:
@@ -86,13 +89,13 @@ def match(target: Model, codec: Codec, draft: Model, draft_codec: Codec) -> Mode
     ours, theirs = target.card.vocabulary, draft.card.vocabulary
     pair = f"{draft.card.name} cannot draft for {target.card.name}"
     if codec.tokenizer is not None and draft_codec.tokenizer is not None:
-        want, have = codec.tokenizer.get_vocab(), draft_codec.tokenizer.get_vocab()
-        differing = sorted(want.items() ^ have.items(), key=lambda entry: (entry[1], entry[0]))
-        if differing:
-            token, index = differing[0]
+        want, have = _words(codec), _words(draft_codec)
+        if want != have:
+            first = min(index for index in want.keys() | have.keys() if want.get(index) != have.get(index))
+            said = [repr(words[first][:40]) if first in words else "nothing" for words in (want, have)]
             raise ModelError(
-                f"{pair}: their tokenizers differ, first at token {token[:40]!r} with id {index}; "
-                "name a drafter with the same tokenizer"
+                f"{pair}: their tokenizers differ, first at id {first}, which is {said[0]} for the target and "
+                f"{said[1]} for the drafter; name a drafter with the same tokenizer"
             )
     elif ours != theirs:
         raise ModelError(
@@ -100,6 +103,14 @@ def match(target: Model, codec: Codec, draft: Model, draft_codec: Codec) -> Mode
             "tells whether the ids agree; name a drafter with the same tokenizer"
         )
     return draft if ours == theirs else Resized(draft, ours)
+
+
+def _words(codec: Codec) -> dict[int, str]:
+    """The token of every id; of ids that have several, all of them."""
+    words: dict[int, list[str]] = {}
+    for word, index in codec.tokenizer.get_vocab().items():
+        words.setdefault(index, []).append(word)
+    return {index: " ".join(sorted(several)) for index, several in words.items()}
 
 
 def _load_toy(parts: Mapping[str, str | None], device: str | None, dtype: str | None) -> Engine:

@@ -10,9 +10,11 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from decoding.hub import HubId, parse_id
 from tests.families import tiny
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -27,6 +29,28 @@ try:
     print(json.dumps({"files": got, "said": said, "again": fetched(sys.argv[1], revision=sys.argv[2]) == folder}))
 except ModelError as error:
     print(json.dumps({"error": str(error), "again": fetched(sys.argv[1], revision=sys.argv[2]) is not None}))
+"""
+
+PLACES = """
+import json, sys
+from pathlib import Path
+from decoding.errors import ModelError, ModelMissingError
+from decoding.model.files import find_folder
+from decoding.parts.places import find_part
+say = lambda what, share: None
+def asked(find, *names, **options):
+    try:
+        return str(find(*names, say, **options))
+    except ModelError as error:
+        return type(error).__name__ + ": " + str(error)
+name = sys.argv[1]
+print(json.dumps([
+    asked(find_folder, name, download=False),
+    asked(find_folder, name),
+    asked(find_part, "medusa", name, download=False),
+    asked(find_part, "datastore", name),
+    asked(find_folder, "org/model@" + "9" * 40),
+]))
 """
 
 
@@ -77,19 +101,18 @@ def hub(tmp_path: Path) -> Iterator[str]:
     server.server_close()
 
 
-def ask(hub: str, home: Path, name: str) -> dict[str, object]:
+def ask(hub: str, home: Path, name: str, code: str = CODE) -> Any:
     """What a process says that fetches a model; the client reads its settings when it is imported."""
     here = {"HF_ENDPOINT": hub, "HF_HOME": str(home), "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", CODE, name, COMMIT],
+        [sys.executable, "-c", code, name, COMMIT],
         cwd=Path(__file__).parents[1],
         env={**os.environ, **here},
         capture_output=True,
         text=True,
         check=True,
     )
-    said: dict[str, object] = json.loads(done.stdout)
-    return said
+    return json.loads(done.stdout)
 
 
 def test_a_model_is_fetched_with_its_size_and_found_again(hub: str, tmp_path: Path) -> None:
@@ -106,3 +129,35 @@ def test_a_model_that_the_hub_has_not_is_said_in_a_sentence(hub: str, tmp_path: 
     got = ask(hub, tmp_path / "home", "org/other")
     assert str(got["error"]).startswith("the model 'org/other' could not be fetched (") and got["again"] is False
     assert "\n" not in str(got["error"])
+
+
+def test_an_id_may_name_its_revision() -> None:
+    """Only a commit's full name is pinned: branches and tags move, and short names may become those of two."""
+    assert parse_id(f"org/model@{COMMIT}") == HubId("org/model", COMMIT)
+    assert parse_id("org/model") == HubId("org/model", None)
+    assert parse_id("gpt2@v1.0") == HubId("gpt2", "v1.0") and parse_id("gpt2", owned=True) is None
+    for text, pinned in ((f"org/model@{COMMIT}", True), ("org/model@main", False), (f"org/model@{COMMIT[:7]}", False)):
+        found = parse_id(text)
+        assert found is not None and found.pinned is pinned and str(found) == text
+    for text in (
+        "org/model@",
+        "org/a/b",
+        "../etc",
+        "org/..",
+        "org/model@../x",
+        "a b",
+        "org/model@a@b",
+        "",
+        "/a",
+        "a\n",
+    ):
+        assert parse_id(text) is None, text
+
+
+def test_models_and_parts_are_found_by_their_revision(hub: str, tmp_path: Path) -> None:
+    """An id without its revision would bring other weights next month; offline, only what was fetched is found."""
+    missing, model, heads, store, other = ask(hub, tmp_path / "home", f"org/model@{COMMIT}", PLACES)
+    assert missing == f"ModelMissingError: the model 'org/model@{COMMIT}' is not on this machine: choose another one"
+    assert Path(model).name == COMMIT and heads == model
+    assert Path(store) == Path(model) / "model.safetensors"
+    assert other.startswith("ModelError: there is no folder 'org/model@999")

@@ -15,7 +15,7 @@ from ..errors import ParamError
 from ..loader import load
 from .progress import Progress
 
-_MODELS = '"pocket", "smollm2", "toy", a model folder, a GGUF file or a hub id'
+_MODELS = '"pocket", "smollm2", "toy", a model folder, a GGUF file or a hub id such as org/model@revision'
 LARGEST_PROMPT = 2**20  # bytes: several times the longest context
 
 
@@ -40,11 +40,11 @@ def add_model_flags(parser: argparse.ArgumentParser, model: str | None = TARGET)
     group.add_argument(
         "--draft", metavar="NAME", help="a smaller model with the same tokenizer (pocket and the toy include one)"
     )
-    group.add_argument("--medusa", metavar="FOLDER", help="heads that were trained for the model")
-    group.add_argument("--kangaroo", metavar="FOLDER", help="an adapter that was trained for the model")
+    group.add_argument("--medusa", metavar="FOLDER_OR_ID", help="heads that were trained for the model")
+    group.add_argument("--kangaroo", metavar="FOLDER_OR_ID", help="an adapter that was trained for the model")
     group.add_argument("--eagle", metavar="FOLDER_OR_ID", help="an EAGLE-3 drafter that was trained for the model")
     group.add_argument(
-        "--datastore", metavar="PATH", help="a datastore to retrieve guesses from, built by `datastore build`"
+        "--datastore", metavar="FILE_OR_ID", help="a datastore to retrieve guesses from, built by `datastore build`"
     )
     group.add_argument(
         "--device",

@@ -18,7 +18,7 @@ from .. import smollm2
 from ..embedded import FOLDERS
 from ..errors import ModelError, ModelMissingError
 from ..gguf.folder import folder_of, is_gguf
-from ..hub import fetch, fetched
+from ..hub import find, parse_id
 from ..types import JSON
 
 _LARGEST_JSON = 64 * 2**20  # bytes; the index of the largest models is a tenth of it
@@ -58,17 +58,16 @@ def find_folder(
             return path
     if gguf:
         return folder_of(path, dtype, progress)
-    if exists or not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name) or path.suffix.lower() == ".gguf":
+    hub_id = parse_id(name)
+    if exists or hub_id is None or path.suffix.lower() == ".gguf":
         raise ModelError(
-            f"{name[:200]!r} is not a folder; name a model folder, a GGUF file or a hub id such as org/model"
+            f"{name[:200]!r} is not a folder; name a model folder, a GGUF file or a hub id such as org/model, or "
+            "org/model@revision"
         )
-    if not download:
-        found = fetched(name)
-        if found is None:
-            raise ModelMissingError(f"{name[:200]!r} is not on this machine: choose another model")
-        return found
     try:
-        return fetch(name, progress)
+        return find(hub_id, "the model", progress, download=download)
+    except ModelMissingError:
+        raise
     except ModelError:
         raise ModelError(
             f"there is no folder {name[:200]!r}, and the hub gave no model of that name; "

@@ -15,10 +15,8 @@ import torch
 
 from .. import smollm2
 from ..embedded import FOLDERS, ROOT
-from ..errors import ModelError, ModelMissingError
-from ..hub import fetch, fetched
+from ..errors import ModelError
 from ..model.files import TensorFiles, read_json
-from ..model.session import ProgressCallback
 from ..model.split import AnyDecoder
 from ..params import shown
 from ..types import JSON
@@ -29,26 +27,6 @@ FORMAT = "0.9.0"  # of the library whose format is written
 _OPTIONAL = ("lm_head.weight", "embed_tokens.weight", "d2t", "t2d")
 _LAYER = {"midlayer.": "layers.0."}  # of the authors' form, and in ours
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
-
-
-def find_eagle(name: str, progress: ProgressCallback, *, download: bool = True) -> Path:
-    """The folder itself, or the one that the hub's drafter of that id is put into."""
-    place = Path(name)
-    try:
-        if place.is_dir():
-            return place
-        exists = place.exists()
-    except OSError:  # a name too long for the file system
-        exists = True
-    if exists or not re.fullmatch(r"[\w.-]+/[\w.-]+", name):
-        raise ModelError(
-            f"{name[:200]!r} is no folder: name one of an EAGLE-3 drafter, or a hub id such as org/drafter"
-        )
-    if download:
-        return fetch(name, progress)
-    if (found := fetched(name)) is None:
-        raise ModelMissingError(f"the drafter {name[:200]!r} is not on this machine: name a folder")
-    return found
 
 
 def load_eagle(folder: str, model: AnyDecoder) -> Eagle:

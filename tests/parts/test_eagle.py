@@ -17,7 +17,8 @@ from decoding.errors import ModelError
 from decoding.model.decoder import Decoder
 from decoding.parts.eagle import Eagle
 from decoding.parts.eagle_config import read_config, usual_taps
-from decoding.parts.eagle_files import find_eagle, load_eagle, same_model, save_eagle
+from decoding.parts.eagle_files import load_eagle, same_model, save_eagle
+from decoding.parts.places import find_part
 from tests.families import needs_compiler, tiny
 from tests.parts.record_eagle import CASES, DRAFTED, HIDDEN, TAPS, VOCABULARY
 
@@ -273,7 +274,7 @@ def test_damaged_files_and_wrong_places_are_refused(tmp_path: Path) -> None:
         load_eagle(str(tmp_path), target())
     for name in (str(place / "config.json"), "no-such", "x" * 5000):
         with pytest.raises(ModelError):
-            find_eagle(name, lambda what, share: None, download=False)
+            find_part("eagle", name, lambda what, share: None, download=False)
     with pytest.raises(ModelError, match="not on this machine"):
-        find_eagle("org/no-such-drafter", lambda what, share: None, download=False)
-    assert find_eagle(str(place), lambda what, share: None) == place
+        find_part("eagle", "org/no-such-drafter", lambda what, share: None, download=False)
+    assert find_part("eagle", str(place), lambda what, share: None) == str(place)
