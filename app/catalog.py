@@ -4,8 +4,8 @@
 name = "smol"                          # the page and its addresses use this name
 model = "org/model"                    # a hub id, a folder, a GGUF file, or "smollm2"
 revision = "0123...40 hex digits"      # of a hub id: if the weights changed, recorded runs would not match them
-draft = "org/small"                    # and draft_revision; optional, as all that follow
-medusa = "path"                        # also kangaroo, eagle and datastore: folders and files
+draft = "org/small@0123..."            # the same in one; or draft_revision; optional, as all that follow
+medusa = "path"                        # also kangaroo, eagle and datastore: folders, files, and hub ids with @commit
 device = "cuda"                        # or several, "cuda:0,cuda:1"; and draft_device
 dtype = "bfloat16"
 """
@@ -18,12 +18,12 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from decoding import smollm2
 from decoding.embedded import FOLDERS, MEDUSA_2, PARTS, TARGET, drafter_of
 from decoding.errors import ModelError, ModelMissingError, ParamError
-from decoding.hub import fetch, fetched
+from decoding.hub import HubId, fetch, fetched, parse_id
 from decoding.parts import CAPABILITIES
 
 if TYPE_CHECKING:
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 Report = Callable[[str, float], None]  # takes the phase and the share of it that is done
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._ -]{0,63}")
-_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
-_REVISION = re.compile(r"[0-9a-f]{40}")
 _LARGEST_FILE = 2**20
 _PARTS = ("medusa", "kangaroo", "eagle", "datastore")
 _SHIPPED = {*FOLDERS, smollm2.NAME, "toy"}  # names that the engine knows itself
@@ -123,7 +121,7 @@ class Entry:
         models = ((engine.model, self.model, self.name), (engine.draft, self.draft, f"{self.name} (draft)"))
         for model, place, name in models:
             if model is not None and place is not None and place not in _SHIPPED:
-                model.card = replace(model.card, name=place if _is_hub_id(place) else name)
+                model.card = replace(model.card, name=place if _hub_id(place) else name)
         for part in _PARTS:
             if getattr(self, part) is not None:
                 made = engine.part(part)
@@ -217,20 +215,42 @@ def _entry(row: object, number: int) -> Entry:
         raise ParamError(f"{where} needs a name and a model")
     if not _NAME.fullmatch(row["name"]):
         raise ParamError(f"{where}: a name consists of up to 64 letters, digits, dots, dashes and spaces")
+    return Entry(**_pinned(row, where))
+
+
+def _pinned(row: dict[str, str], where: str) -> dict[str, Any]:
+    """The row with the commits of its models apart; ParamError where a hub id names none."""
+    found: dict[str, Any] = dict(row)
     for part, revision in (("model", "revision"), ("draft", "draft_revision")):
-        place, given = row.get(part), row.get(revision)
-        if place is not None and _is_hub_id(place) and (given is None or not _REVISION.fullmatch(given)):
+        hub_id = _hub_id(row.get(part))
+        if hub_id is None:
+            continue
+        if hub_id.revision is not None and revision in row:
+            raise ParamError(f"{where}: {part} and {revision} both name a commit: leave one out")
+        one = HubId(hub_id.name, hub_id.revision or row.get(revision))
+        if not one.pinned:
             raise ParamError(f"{where}: {part} is a hub id, so {revision} must name its commit by 40 hex digits")
-    return Entry(**row)
+        found |= {part: one.name, revision: str(one.revision)}
+    for part in _PARTS:
+        hub_id = _hub_id(row.get(part))
+        if hub_id is not None and not hub_id.pinned:
+            raise ParamError(
+                f"{where}: {part} is nothing on this machine, and as a hub id it must name its commit behind an @, "
+                "by 40 hex digits"
+            )
+    return found
 
 
-def _is_hub_id(place: str) -> bool:
-    return place not in _SHIPPED and not _is_local(place) and _HUB_ID.fullmatch(place) is not None
+def _hub_id(place: str | None) -> HubId | None:
+    """What a place means on the hub; None if it is on this machine."""
+    if place is None or place in _SHIPPED or _is_local(place):
+        return None
+    return parse_id(place, owned=True)
 
 
 def _is_local(place: str) -> bool:
-    """Whether it is a model folder or a file of one."""
+    """Whether it is a folder or a file, as of a GGUF model or a datastore."""
     try:
-        return Path(place).is_dir() or (place.lower().endswith(".gguf") and Path(place).is_file())
+        return Path(place).exists()
     except OSError:  # a name that no file system takes, or behind a folder that may not be read
         return False

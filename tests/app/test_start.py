@@ -68,6 +68,10 @@ def test_an_address_in_use_is_told() -> None:
         ("[[model]]\nname='a'\nmodel='org/model'", "revision must name its commit by 40 hex digits"),
         ("[[model]]\nname='a'\nmodel='org/model'\nrevision='main'", "40 hex digits"),
         ("[[model]]\nname='a'\nmodel='pocket'\ndraft='org/model'", "draft_revision must name its commit"),
+        ("[[model]]\nname='a'\nmodel='org/model@main'", "40 hex digits"),
+        (f"[[model]]\nname='a'\nmodel='org/model@{'0' * 40}'\nrevision='{'1' * 40}'", "both name a commit"),
+        ("[[model]]\nname='a'\nmodel='pocket'\nmedusa='org/heads'", "medusa is nothing on this machine"),
+        ("[[model]]\nname='a'\nmodel='pocket'\neagle='org/drafter@v1'", "must name its commit behind an @"),
         ("[[model]]\nname='a'\nmodel='pocket'\n[[model]]\nname='a'\nmodel='toy'", "the same name"),
     ],
 )
@@ -83,10 +87,13 @@ def test_a_catalog_names_models_and_their_parts(tmp_path: Path) -> None:
     path.write_text(
         f"[[model]]\nname='small'\nmodel='org/model'\nrevision='{'0123456789' * 4}'\ndtype='bfloat16'\n"
         "[[model]]\nname='own'\nmodel='pocket'\nmedusa='/heads'\n"
+        f"[[model]]\nname='short'\nmodel='org/model@{'0123456789' * 4}'\nkangaroo='org/adapter@{'a' * 40}'\n"
     )
     catalog = read_catalog(path)
     assert catalog["small"] == Entry("small", "org/model", "0123456789" * 4, dtype="bfloat16")
     assert catalog["small"].parts == {"tables", *CAPABILITIES}
+    short = Entry("short", "org/model", "0123456789" * 4, kangaroo=f"org/adapter@{'a' * 40}")
+    assert catalog["short"] == short and "kangaroo" in short.parts
     assert catalog["own"].parts >= {"medusa", "draft_model", "datastore"}
 
 
