@@ -15,6 +15,7 @@ from decoding.engine import Engine
 from decoding.model.decoder import Decoder
 from decoding.model.loading import from_transformers
 from decoding.model.split import AnyDecoder
+from decoding.model.transformers_model import AnyModel
 from decoding.native.build import library
 from decoding.parts import Parts
 from decoding.parts.adapter import Adapter, AdapterConfig
@@ -142,7 +143,7 @@ def machine(
     return Engine(target, Codec(), Decoder.from_transformers(drafter), Parts(parts))
 
 
-def _random(target: AnyDecoder, *size: int) -> torch.Tensor:
+def _random(target: AnyModel, *size: int) -> torch.Tensor:
     source = torch.Generator().manual_seed(sum(size))
     return (0.2 * torch.randn(size, generator=source)).to(target.device, target.dtype)
 
@@ -168,9 +169,9 @@ def eagle(target: AnyDecoder) -> Eagle:
     return Eagle(config, config.taps, weights | {"ids": ids}, target, "random drafter of features")
 
 
-def drafter(target: AnyDecoder) -> tuple[EagleConfig, dict[str, torch.Tensor], torch.Tensor]:
+def drafter(target: AnyModel) -> tuple[EagleConfig, dict[str, torch.Tensor], torch.Tensor]:
     """What it is made of."""
-    shape, window = target.shape, target.shape.windows[0]
+    shape, window = target.shape, target.shape.windows[0] if isinstance(target, AnyDecoder) else None
     layer = {
         "model_type": "llama",
         "hidden_size": shape.hidden,

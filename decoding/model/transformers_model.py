@@ -16,15 +16,17 @@ import torch
 from ..errors import ModelError
 from ..types import ModelCard
 from .cache import Cache
-from .experts import ExpertCounter
 from .session import Reading
 from .split import AnyDecoder
-from .transformers_attention import TREE, Pass, passing, register
-from .upload import on_device
+from .transformers_attention import TREE, register
+from .transformers_hooks import mean_experts, note_experts, note_layers, note_output
+from .transformers_pass import Pass, passing
+from .upload import on_device, upload
 
 if TYPE_CHECKING:
     from .session import Tokens
 
+_NO_TAPS = "layers that can be listened to, and those of this model were not found: use another method"
 _NO_EXIT = "layers that can be run in two parts, which models in transformers' own modules have not: use another method"
 
 _CONTEXTS = ("max_position_embeddings", "max_sequence_length", "max_seq_len", "seq_length")
@@ -42,7 +44,6 @@ class Widths:
 class TransformersModel:
     """A transformers model that is ours from now on: its attention goes to our cache, and its hooks listen."""
 
-    lacks: Mapping[str, str] = {"early_exit": _NO_EXIT}
     attention = "transformers' own modules, with trees behind a cache of ours"
     step_rows: int | None = None
 
@@ -58,17 +59,17 @@ class TransformersModel:
         self.devices: tuple[torch.device, ...] = (self.device,)
         model.set_attn_implementation(TREE)
         self._slices = "logits_to_keep" in signature(model.forward).parameters
-        self._hidden = torch.empty(0)
-        self._outputs.register_forward_pre_hook(self._note)
-        self._experts = ExpertCounter(model)
+        note_output(self._outputs)
+        self._experts = note_experts(model)
         self._last = read_context(model.config) - 1
-        first = self._probe(family)
-        self.shape = Widths(first.hidden.shape[1], first.logits.shape[1], len(self._sizes))
+        layers = note_layers(model, getattr(model.config.get_text_config(decoder=True), "num_hidden_layers", 0))
+        first = self._probe(family, (0, layers))
+        self.shape = Widths(first.hidden.shape[1], first.logits.shape[1], layers)
         self.card = self._card(name, family, digest)
 
-    def _probe(self, family: str) -> Reading:
+    def _probe(self, family: str, taps: tuple[int, int]) -> Reading:
         """Read two tokens to see what attention asks for: every layer's sizes, and the windows among them."""
-        seen = Pass(None, (-1, 0), None, self.device)
+        seen = Pass(None, (-1, 0), None, self.device, taps)
         reading = self.forward(torch.zeros(2, dtype=torch.long, device=self.device), seen, 0)
         if not seen.sizes:
             raise ModelError(
@@ -78,6 +79,9 @@ class TransformersModel:
         # A layer whose mask has no window sees the whole text, and so does one whose mask nobody asked for.
         self.window = min((window for window in windows if window is not None), default=None)
         self.rolling = None if None in windows or not windows else max(window or 0 for window in windows)
+        heard = all(seen.states[tap].shape == reading.hidden.shape for tap in taps if tap in seen.states)
+        no_taps = {} if heard and seen.states.keys() == {*taps} else {"features": _NO_TAPS}
+        self.lacks: Mapping[str, str] = {"early_exit": _NO_EXIT} | no_taps
         return reading
 
     def _card(self, name: str, family: str, digest: str) -> ModelCard:
@@ -95,13 +99,10 @@ class TransformersModel:
             self._last + 1,
             weight_bytes=held,
             # Of experts, it depends on the tokens how many are read; of layers with and without windows, how much text.
-            pass_bytes=read if self.window == self.rolling and self._experts.count is None else None,
+            pass_bytes=read if self.window == self.rolling and self._experts is None else None,
             token_bytes=2 * len(self._sizes) * heads * size * self.dtype.itemsize,
-            experts=self._experts.count,
+            experts=self._experts,
         )
-
-    def _note(self, module: torch.nn.Module, arguments: tuple[torch.Tensor, ...]) -> None:
-        self._hidden = arguments[0]
 
     def open(self, capacity: int, largest_step: int) -> TransformersSession:
         """A session for texts of up to `capacity` tokens."""
@@ -122,19 +123,17 @@ class TransformersModel:
         """One pass over a tree; answers for rows `skip` and later."""
         rows = len(ids) - skip
         keep = {"logits_to_keep": max(1, rows)} if self._slices else {}
+        places = step.positions.clamp(max=self._last)  # a guess behind the last place is never emitted
         with passing(step):
             logits = self._model(
                 input_ids=ids[None],
                 attention_mask=ids.new_ones(1, len(ids)),  # nothing is padding, and nothing is packed
-                position_ids=step.positions[None].clamp(
-                    max=self._last
-                ),  # a guess behind the last place is never emitted
+                position_ids=places[None],
                 use_cache=False,
                 **keep,
             ).logits[0]
-        hidden, self._hidden = self._hidden.view(-1, self._hidden.shape[-1]), torch.empty(0)
-        place = slice(len(logits) - rows, None)
-        return Reading(logits[place], hidden[len(hidden) - rows :], self._experts.take())
+        kept = slice(len(logits) - rows, None)
+        return Reading(logits[kept], step.hidden[kept], mean_experts(step.asked))
 
     def head(self, x: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, V)
         """The output layer, without what some models do to logits behind it: that changes no order."""
@@ -176,6 +175,9 @@ class TransformersSession:
         self.seam: int | None = None
         self._model = model
         self.cache = model.cache(capacity, largest_step)
+        self._taps: tuple[int, ...] = ()
+        self._tapped: list[torch.Tensor] = []
+        self._entering = torch.empty(0, 0)  # what the last reading's rows had in front of the tapped layers
 
     @property
     def length(self) -> int:
@@ -186,12 +188,27 @@ class TransformersSession:
         """Feed a tree whose root stands right behind the stored tokens; answer for rows `skip` and later."""
         self.cache.check(len(parents))
         model = self._model
-        step = Pass(self.cache, parents, model.rolling, model.device)
-        return model.forward(on_device(tokens, model.device), step, skip)
+        step = Pass(self.cache, parents, model.rolling, model.device, self._taps)
+        reading = model.forward(on_device(tokens, model.device), step, skip)
+        if self._taps:
+            self._entering = torch.cat([step.states[layer] for layer in self._taps], 1)
+        return reading
+
+    def tap(self, *layers: int) -> None:
+        """From now on record the hidden states with which each stored token enters these layers; none: stop."""
+        self._taps, self._tapped = layers, []
+
+    def tapped(self) -> torch.Tensor:  # (n, layers * H)
+        """The hidden states recorded since the last call, of the last n stored tokens. A reset deletes them."""
+        kept, self._tapped = self._tapped, []
+        return torch.cat(kept) if kept else self._entering[:0]
 
     def commit(self, rows: Sequence[int]) -> None:
         """Store the rows of the last reading that form a path from its root; the others are forgotten."""
         self.cache.commit(rows)
+        if self._taps:
+            taken = upload(torch.tensor(rows, dtype=torch.long), self._model.device)
+            self._tapped.append(self._entering.index_select(0, taken))
 
     def rewind(self, length: int) -> None:
         """Forget stored tokens behind `length`: at most `largest_step` of them."""
@@ -202,8 +219,10 @@ class TransformersSession:
         if not self.cache.holds(length):
             return False
         self.cache.rewind(length)
+        self._tapped.clear()
         return True
 
     def reset(self, prompt_length: int) -> None:
         """Start a new text."""
         self.cache.reset()
+        self._tapped.clear()

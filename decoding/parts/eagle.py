@@ -21,7 +21,7 @@ from ..model.linear import Linear, linear
 from ..model.native_layers import NativeInputs, NativeLayers, suits
 from ..model.norm import norm
 from ..model.rope import Rope, Tables
-from ..model.split import AnyDecoder
+from ..model.transformers_model import AnyModel
 from ..model.upload import on_device, upload
 from ..model.weights import read_layer
 from ..tree import closure, depths
@@ -112,7 +112,7 @@ class Eagle:
         config: EagleConfig,
         taps: tuple[int, ...],
         weights: Weights,
-        model: AnyDecoder,
+        model: AnyModel,
         about: str = "in memory",
         rope: Rope | None = None,  # the configuration's
     ) -> None:
@@ -122,7 +122,9 @@ class Eagle:
         self.config, self.layers, self.about = config, taps, about
         self.device, self.dtype = model.device, model.dtype
         ids = weights.get("ids")
-        self.vocabulary = None if ids is None else DraftVocabulary(ids.long(), model.shape.vocabulary, self.device)
+        self.vocabulary: DraftVocabulary | None = (
+            None if ids is None else DraftVocabulary(ids.long(), model.shape.vocabulary, self.device)
+        )
         with torch.inference_mode():
             own = {
                 name: weight.detach().to(self.device, self.dtype, copy=True)

@@ -17,7 +17,7 @@ from .. import smollm2
 from ..embedded import FOLDERS, ROOT
 from ..errors import ModelError
 from ..model.files import TensorFiles, read_json
-from ..model.split import AnyDecoder
+from ..model.transformers_model import AnyModel
 from ..params import shown
 from ..types import JSON
 from .eagle import Eagle, Weights
@@ -29,7 +29,7 @@ _LAYER = {"midlayer.": "layers.0."}  # of the authors' form, and in ours
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 
 
-def load_eagle(folder: str, model: AnyDecoder) -> Eagle:
+def load_eagle(folder: str, model: AnyModel) -> Eagle:
     """Read a drafter that was made for this model; ModelError where it was not, or is damaged."""
     place = Path(folder)
     if not (place / "config.json").is_file():
@@ -110,7 +110,7 @@ def _config_json(config: EagleConfig, steps: int) -> dict[str, JSON]:
     }
 
 
-def _check_target(config: EagleConfig, taps: Sequence[int], model: AnyDecoder) -> None:
+def _check_target(config: EagleConfig, taps: Sequence[int], model: AnyModel) -> None:
     """Refuse a drafter of another model by what its configuration says."""
     name, shape = shown(model.card.name), model.shape
     if config.verifier and not same_model(config.verifier, model.card.name):
@@ -166,7 +166,7 @@ def _names(stored: Mapping[str, tuple[int, ...]]) -> dict[str, str]:
 
 
 def _check_tensors(
-    config: EagleConfig, taps: Sequence[int], found: Mapping[str, tuple[int, ...]], model: AnyDecoder
+    config: EagleConfig, taps: Sequence[int], found: Mapping[str, tuple[int, ...]], model: AnyModel
 ) -> None:
     """Raise ModelError unless all weights are there in their sizes, and none too many."""
     hidden, draft, vocabulary = config.shape.hidden, config.draft_vocabulary, model.shape.vocabulary

@@ -70,19 +70,20 @@ def _heads(path: str, target: AnyModel, codec: Codec) -> Part:
 def _adapter(path: str, target: AnyModel, codec: Codec) -> Part:
     from .adapter import load_adapter
 
-    return load_adapter(path, _decoder(target, "an adapter of its early layers"))
+    return load_adapter(path, _decoder(target))
 
 
 def _eagle(path: str, target: AnyModel, codec: Codec) -> Part:
     from .eagle_files import load_eagle
 
-    return load_eagle(path, _decoder(target, "an EAGLE-3 drafter"))
+    return load_eagle(path, target)
 
 
-def _decoder(target: AnyModel, part: str) -> AnyDecoder:
+def _decoder(target: AnyModel) -> AnyDecoder:
     if not isinstance(target, AnyDecoder):
         raise ModelError(
-            f"{target.card.name[:80]} runs in transformers' own modules, beside which {part} cannot work: leave it out"
+            f"{target.card.name[:80]} runs in transformers' own modules, whose first layers no adapter can use: "
+            "leave the adapter out"
         )
     return target
 

@@ -1,0 +1,96 @@
+"""One forward pass of a transformers model over a tree: what its modules read and write in our cache, and leave behind.
+
+Modules have no argument for it: they find it as the pass that is going on in their thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import torch
+
+from ..errors import ModelError
+from ..tree import closure, depths
+from .cache import Cache, Views
+from .upload import upload
+
+
+class Pass:
+    """One forward pass over a tree behind a cached text, or over a text without a cache, to see what attention asks."""
+
+    def __init__(
+        self,
+        cache: Cache | None,
+        parents: tuple[int, ...],
+        window: int | None,
+        device: torch.device,
+        taps: tuple[int, ...] = (),
+    ) -> None:
+        """`window`: the largest sliding window, where every layer has one. `taps`: layers whose input is noted."""
+        self._cache, self.taps = cache, taps
+        first = 0 if cache is None else cache.length
+        start = 0 if window is None else max(0, first - window + 1)
+        self.positions = upload(torch.tensor([first + depth for depth in depths(parents)]), device)  # (T,)
+        self._seen_positions = torch.cat((torch.arange(start, first, device=device), self.positions))  # (P,)
+        tree = upload(torch.tensor(closure(parents)), device)
+        self._tree = torch.cat((tree.new_ones(len(parents), first - start), tree), 1)  # (T, P)
+        self._layer = 0
+        self.sizes = list[tuple[int, int, int]]()  # kv heads, and dimensions of a key and of a value, of every layer
+        self.windows = set[int | None]()  # of the masks that were asked for
+        self.states = dict[int, torch.Tensor]()  # what entered the tapped layers, (T, H) each
+        self.hidden = torch.empty(0, 0)  # what entered the output layer, (R, H)
+        self.asked = list[torch.Tensor]()  # the experts that every row asked for, in each layer that has any
+        if cache is not None:
+            self._written, self._read = (
+                cache.places(first, first + len(parents)),
+                cache.places(start, first + len(parents)),
+            )
+
+    def mask(self, rule: Callable[..., torch.Tensor], window: int | None) -> torch.Tensor:  # (1, 1, T, P)
+        """What the rows see: ancestors that the model's rule shows to their position."""
+        self.windows.add(window)
+        zero = self.positions.new_zeros(1, 1, 1, 1)
+        shown = rule(zero, zero, self.positions[None, None, :, None], self._seen_positions[None, None, None, :])
+        return shown & self._tree
+
+    def store(self, key: torch.Tensor, value: torch.Tensor) -> Views:  # (1, kv_heads, T, D) each
+        """Put the next layer's rows into the cache; all that some row sees comes back, (1, kv_heads, P, D) each."""
+        layer, heads, sizes = self._layer, key.shape[1], (key.shape[3], value.shape[3])
+        self._layer += 1
+        self.sizes.append((heads, *sizes))
+        if self._cache is None:
+            return key, value
+        both = list[torch.Tensor]()
+        for kind, rows in enumerate((key, value)):
+            slots = self._cache.data[layer, kind, :, :heads, : sizes[kind]]  # (slots, kv_heads, D)
+            slots[self._written] = rows[0].transpose(0, 1).to(slots.dtype)
+            both.append(slots[self._read].transpose(0, 1)[None].to(rows.dtype))
+        return tuple(both)
+
+
+_current: ContextVar[Pass | None] = ContextVar("pass", default=None)
+
+
+@contextmanager
+def passing(step: Pass) -> Iterator[None]:
+    """Let the model's modules in this thread work on a pass."""
+    token = _current.set(step)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def current() -> Pass | None:
+    """The pass that is going on in this thread."""
+    return _current.get()
+
+
+def running() -> Pass:
+    """The same, where there must be one."""
+    step = _current.get()
+    if step is None:
+        raise ModelError("this model reads trees through a session: open one")
+    return step
