@@ -41,6 +41,12 @@ def _parser() -> _Parser:
         help="let visitors choose models of the built-in list that must be fetched from the hub (default: on a Space)",
     )
     parser.add_argument(
+        "--bring-your-own",
+        metavar="FOLDER",
+        help="let everybody who reaches the page load models from this folder, and from the hub by their commit; for a "
+        "page of your own",
+    )
+    parser.add_argument(
         "--allow-host",
         metavar="NAME",
         action="append",
@@ -72,6 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from .ui import serve
 
         chosen = {"models": given.models, "model": given.model, "download": given.download}
+        chosen["own_root"] = None if given.bring_your_own is None else Path(given.bring_your_own)
         serve(given.host, port, replay_only=given.replay_only, **chosen, owner=owner)
     except SpecscopeError as error:
         sys.stderr.write(f"specscope: {' '.join(str(error).split())}\n")

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 Report = Callable[[str, float], None]  # takes the phase and the share of it that is done
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._ -]{0,63}")
+_QUOTED_PATH = re.compile(r"(['\"])~?/(?:[^'\"]*/)?([^'\"/]*)/?\1")
+_PATH = re.compile(r"(^|[\s(=:,])~?/(?:[^\s/'\"]+/)*([^\s/'\",;:)]*)")
 _LARGEST_FILE = 2**20
 _PARTS = ("medusa", "kangaroo", "eagle", "datastore")
 _SHIPPED = {*FOLDERS, smollm2.NAME, "toy"}  # names that the engine knows itself
@@ -53,6 +55,7 @@ class Entry:
     draft_device: str | None = None
     dtype: str | None = None
     download: bool = True  # whether the hub may be asked; a file's entries always may
+    own: bool = False  # whether a visitor brought it, who is told why it cannot be loaded
 
     @property
     def parts(self) -> frozenset[str]:
@@ -204,9 +207,14 @@ def choose(catalog: Mapping[str, Entry], name: object) -> Entry:
     return catalog[name]
 
 
+def without_paths(sentence: str) -> str:
+    """A sentence with nothing of this machine's folders: of a path only the last part stays."""
+    return _PATH.sub(r"\1\2", _QUOTED_PATH.sub(r"\1\2\1", sentence))
+
+
 def _entry(row: object, number: int) -> Entry:
     where = f"model {number} of the catalog"
-    known = [field.name for field in fields(Entry) if field.name != "download"]
+    known = [field.name for field in fields(Entry) if field.name not in ("download", "own")]
     if not isinstance(row, dict) or not all(isinstance(value, str) and value for value in row.values()):
         raise ParamError(f"{where} must be a table of texts")
     if unknown := sorted(set(row) - set(known)):

@@ -44,6 +44,7 @@ class PageLimits:
     unpacked_values: int = 2**21  # in all unpacked traces: about 70 MB, or one of the largest traces
     page_characters: int = 16 * 2**20  # of a run as one HTML file, which is built in memory and opened in a browser
     models: int = 2  # engines in memory; the least recently used one is evicted
+    own_models: int = 16  # of visitors, in the catalog of a page whose owner lets them bring some
     upload_bytes: int = 4 * 2**20  # of a trace as it is sent, packed or not
     file_bytes: int = 6 * 2**20  # of a request that uploads such a trace as text, a third larger
     body_bytes: int = 256 * 2**10  # of any other request: a conversation as long as it may be takes a fifth of that

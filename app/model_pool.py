@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from decoding.errors import ModelError, ModelMissingError, SpecscopeError
 
-from .catalog import Entry
+from .catalog import Entry, without_paths
 from .limits import LIMITS
 
 if TYPE_CHECKING:
@@ -56,15 +56,20 @@ class Loading:
             self._error = error
         except SpecscopeError as error:  # its message names folders of the host
             _log.warning("%s cannot be loaded: %s", self._entry.name, error)
-            self._error = self._public_error()
+            self._error = self._public_error(error)
         except Exception:  # out of memory, a device that failed
             _log.exception("loading %s failed", self._entry.name)
             self._error = self._public_error()
         finally:
             self._done.set()
 
-    def _public_error(self) -> ModelError:
-        """The error that a visitor sees. The reason is in the log of the host: a visitor could not act on it."""
+    def _public_error(self, reason: SpecscopeError | None = None) -> ModelError:
+        """The error that a visitor sees. The reason is in the log of the host: a visitor could not act on it.
+
+        Who brought a model can.
+        """
+        if self._entry.own and reason is not None:
+            return ModelError(without_paths(str(reason)))
         if self._method is None:
             return ModelError(f"{self._entry.name} cannot be loaded on this server now: choose another model")
         return ModelError(

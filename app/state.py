@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .catalog import EMBEDDED, POCKET, Entry, choose
 from .middleware.session_tracker import SessionTracker
+from .own_models import OwnModels
 from .recordings import Recordings
 from .server_calls import ServerCalls
 from .trace_store import TraceStore
@@ -21,16 +23,20 @@ if TYPE_CHECKING:
 class AppState:
     """Everything that the pages share; one instance for each server."""
 
-    catalog: Mapping[str, Entry] = field(default_factory=lambda: dict(EMBEDDED))
+    catalog: MutableMapping[str, Entry] = field(default_factory=lambda: dict(EMBEDDED))
     default_model: str = POCKET.name  # the model that is selected when the page opens
     replay_only: bool = False
+    own_root: Path | None = None  # the folder from which visitors may bring models; None: they may not
     recordings: Recordings = field(default_factory=Recordings)
+    own: OwnModels | None = field(init=False, default=None)
     store: TraceStore = field(init=False)
     calls: ServerCalls = field(init=False)
     tracker: SessionTracker = field(default_factory=SessionTracker)
 
     def __post_init__(self) -> None:
         choose(self.catalog, self.default_model)
+        if self.own_root is not None:
+            self.own = OwnModels(self.own_root, self.catalog)
         self.store = TraceStore(self.recordings.packed)
         self.calls = ServerCalls(self.store, self.recordings)
 

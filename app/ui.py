@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -73,6 +74,8 @@ def _build_full_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> N
         with gr.Tab("Race", id="race", elem_id="race"):
             race_form = race.build(app_state)
 
+    if form.own is not None:
+        form.own.wire(form, race_form)
     landing = app_state.recordings.landing
 
     def opened(request: gr.Request) -> dict[Any, Any]:
@@ -130,12 +133,14 @@ def _sentences(problems: list[str]) -> str:
     return " ".join(as_sentence(problem) for problem in problems[:_MAX_PROBLEMS])
 
 
-def make_state(replay_only: bool, models: str | None, model: str | None, download: bool = False) -> AppState:
+def make_state(
+    replay_only: bool, models: str | None, model: str | None, download: bool = False, own_root: Path | None = None
+) -> AppState:
     """The application state for the arguments of the command line."""
     catalog = default_catalog(download) if models is None else read_catalog(models)
     if model is not None and model not in catalog:
         raise ParamError(f"there is no model {model[:64]!r} in the catalog; choose one of {', '.join(catalog)}")
-    return AppState(catalog, model or next(iter(catalog)), replay_only)
+    return AppState(catalog, model or next(iter(catalog)), replay_only, own_root)
 
 
 def serve(
@@ -146,6 +151,7 @@ def serve(
     models: str | None,
     model: str | None,
     download: bool = False,
+    own_root: Path | None = None,
     owner: Owner = _DEFAULT_OWNER,
 ) -> None:
     """Serve the page until a signal arrives; the default model is loaded in the background."""
@@ -155,7 +161,7 @@ def serve(
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
-    app_state = make_state(replay_only, models, model, download)
+    app_state = make_state(replay_only, models, model, download, own_root)
     landing = app_state.recordings.landing
     lines = app_state.calls.recording_lines(landing.id) if landing else ""
     site = server.Site(lines, opening(app_state.recordings))

@@ -33,6 +33,7 @@ from .form import (
     values_of,
 )
 from .form_values import on_click, parse_values
+from .own import OwnForm
 
 # Finds the preset that has the given values. It runs in the browser: values that the server would refuse match none.
 _FIND_PRESET = """(...values) => {
@@ -62,6 +63,7 @@ class RunForm:
             self.model = gr.Dropdown(
                 list(app_state.catalog), value=app_state.default_model, label="Model", elem_id="run-model"
             )
+        self.own = None if app_state.own is None else OwnForm(app_state, app_state.own)
         with gr.Accordion("Sampling", open=False):
             self.sampling = SamplingControls.build("s")
         self.compare = gr.Checkbox(
