@@ -32,6 +32,13 @@ class Codec:
         ids: list[int] = self.tokenizer.encode(_writable(prompt))
         return ids
 
+    def encode_part(self, text: str) -> list[int]:
+        """The ids of a part of a text: no special tokens stand around it."""
+        if self.tokenizer is None:
+            raise ParamError("this model has no tokenizer: give the token's id")
+        ids: list[int] = self.tokenizer.encode(_writable(text), add_special_tokens=False)
+        return ids
+
     def encode_chat(self, messages: Sequence[Message]) -> list[int]:
         """A conversation's ids through the model's own template, ready for the assistant's answer."""
         if not self.has_chat_template:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
 
+from .branch import build_branch
 from .codec import Codec
 from .errors import ParamError
 from .methods import Method
@@ -76,6 +77,26 @@ class Engine:
         `params` are the method's settings by name, `sampling` those of `Sampling`; `DecodeOptions` names the rest.
         """
         return Run(build_request(self, prompt, method, params, sampling, max_new_tokens, options), self)
+
+    def branch(
+        self,
+        trace: Trace,
+        step: int,
+        *,
+        node: int | None = None,
+        token: int | str | None = None,
+        keep: int | None = None,
+        name: str = "",
+        **options: Unpack[DecodeOptions],
+    ) -> Run:
+        """Start a run that goes on from a step of another one as if that had written something else there.
+
+        Give `node`, a guess of the step's tree: the guesses on the way to it and it are written. Or give `token`, an id
+        or a text: it is written behind the first `keep` tokens that the step wrote, instead of its last one if `keep`
+        is left out. Method, settings and seed are the other run's, and so is the end of its length. The method begins
+        with the text alone, and without what earlier runs learnt. `name` is what the header calls the other run.
+        """
+        return Run(build_branch(self, trace, step, node, token, keep, name, options), self)
 
     def lacks(self, method: str | type[Method]) -> str | None:
         """What this engine lacks to run a method, and how to get it; None where it can run it."""

@@ -138,7 +138,7 @@ class Loop:
 
     def _judge(self, proposal: Proposal, logits: torch.Tensor, hidden: torch.Tensor) -> tuple[Draft, Verdict]:
         """Let the target decide."""
-        position, typical = len(self._text) - len(self._request.prompt), self._request.params.typical
+        position, typical = self._position, self._request.params.typical
         if isinstance(proposal, QueuedDraft) or waits(self._device):
             rule = accept_at_once.rule(proposal, logits, self._sampler, position, typical)
             guess = self._method.guess if self._guesses else None
@@ -160,6 +160,11 @@ class Loop:
         count = self._request.params.ranked
         best = ranked(logits, count).tolist() if count else ()
         return proposal, Verdict(path, emitted, tuple(argmax), ranked=best)
+
+    @property
+    def _position(self) -> int:
+        """That of the next new token among the numbers of the seed."""
+        return len(self._text) - len(self._request.prompt) + self._request.written
 
     def _columns(self, draft: Draft, verdict: Verdict, logits: torch.Tensor) -> dict[str, Any]:
         """The record's columns over the nodes."""

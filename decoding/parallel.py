@@ -111,7 +111,7 @@ class ParallelLoop(Loop):
         A CPU draws token by token, so only where a walk leads; from another device all is fetched at once.
         """
         part, sampler, draws = self._share.draft, self._sampler, self._sampler.draws
-        position = len(self._text) - len(self._request.prompt)
+        position = self._position
         if sampler.sampling.greedy:
             return likeliest(logits), {}
         if waits(self._device):

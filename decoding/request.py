@@ -20,7 +20,7 @@ from .parts import Part, Parts
 from .ranks import Ranks
 from .sampling import Sampling
 from .trace.columns import LEVELS
-from .types import JSON
+from .types import JSON, Branch
 
 if TYPE_CHECKING:
     from .engine import Engine
@@ -56,6 +56,12 @@ class Request:
     progress: ProgressCallback | None
     chat: Chat | None
     ranks: Ranks | None
+    branch: Branch | None = None  # where the run goes on from another one
+
+    @property
+    def written(self) -> int:
+        """Tokens at the end of the prompt that count as new ones: they have had their numbers of the seed already."""
+        return 0 if self.branch is None else self.branch.written + len(self.prompt) - self.branch.prompt
 
 
 class DecodeOptions(TypedDict, total=False):

@@ -163,6 +163,7 @@ def _header(request: Request, model: Model, draft: Model | None) -> Header:
         processor=processor_name(),
         threads=torch.get_num_threads(),
         ranks=1 if request.ranks is None else request.ranks.count,
+        branch=request.branch,
     )
 
 

@@ -182,6 +182,21 @@ class ModelCard:
 
 
 @dataclass(frozen=True, slots=True)
+class Branch:
+    """Where a run goes on from another one, which was to write something else there.
+
+    Its prompt is the other run's prompt, the new tokens in front of place `at`, and the `forced` ones.
+    """
+
+    run: str  # what the other one is called; "" if nothing is known
+    prompt: int  # tokens of the other run's prompt
+    step: int  # of the other run
+    at: int  # how many of the other run's new tokens stand in front of the forced ones
+    forced: tuple[int, ...]  # the last is what was asked for; those in front of it lead to its place in the step's tree
+    written: int = 0  # tokens at the end of the other run's prompt that it took over itself, being a branch too
+
+
+@dataclass(frozen=True, slots=True)
 class Header:
     """All that is known before the first step; enough to run the trace again."""
 
@@ -209,6 +224,7 @@ class Header:
     processor: str | None = field(default=None, metadata=LATER)  # the CPU's name, of the machine that has the device
     threads: int | None = field(default=None, metadata=LATER)  # that torch computed with on the CPU
     ranks: int = field(default=1, metadata=LATER)  # processes that read every step's tree together
+    branch: Branch | None = field(default=None, metadata=LATER)  # where it comes from, if from another run
     schema: int = SCHEMA
 
 

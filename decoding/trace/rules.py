@@ -26,6 +26,7 @@ class TraceChecker:
         _check(bool(header.prompt), f"{where}.prompt must hold at least one token")
         _check_ids(header.prompt, f"{where}.prompt")
         _check_machine(header, where)
+        _check_branch(header, where)
         _check(1 <= header.ranks <= _MOST_RANKS, f"{where}.ranks must be from 1 to {_MOST_RANKS}, not {header.ranks}")
         self._ranks = header.ranks
         self._committed = len(header.prompt)
@@ -102,6 +103,19 @@ def _check_machine(header: Header, where: str) -> None:
     _check(plain, f"{where}.processor must be one to {LONGEST} printable characters")
     fine = threads is None or 1 <= threads <= _MOST_THREADS
     _check(fine, f"{where}.threads must be from 1 to {_MOST_THREADS}, not {threads}")
+
+
+def _check_branch(header: Header, where: str) -> None:
+    """Check that what a branch takes from another run is the end of its prompt."""
+    branch = header.branch
+    if branch is None:
+        return
+    plain = len(branch.run) <= LONGEST and (not branch.run or branch.run.isprintable())
+    _check(plain, f"{where}.branch.run must be at most {LONGEST} printable characters")
+    begins, ends = branch.prompt + branch.at, len(header.prompt)
+    fine = branch.prompt > branch.written and bool(branch.forced) and begins + len(branch.forced) == ends
+    _check(fine, f"{where}.branch must divide the {ends} tokens of the prompt into prompt, new ones and forced ones")
+    _check(header.prompt[begins:] == branch.forced, f"{where}.branch.forced must be the end of the prompt")
 
 
 def _check_ids(tokens: Iterable[int], where: str) -> None:
