@@ -5,17 +5,21 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 from .. import embedded, toy
 from ..engine import Engine
 from ..errors import ParamError
 from ..methods import METHODS
+from ..processor import LONGEST
 from ..ranks import START, Ranks
 from ..request import LARGEST_STEP, Prompt
 from ..run import Run
-from ..trace import TraceWriter
+from ..trace import TraceWriter, read_trace
 from ..trace.metrics import survival
 from ..trace.rescore import Rescore
 from ..types import JSON, Header, Step
@@ -32,6 +36,7 @@ from .arguments import (
 )
 from .paint import KINDS, Paint, kind_of, visible
 from .progress import Progress
+from .recorded import engine_of
 from .report import report
 from .stream import Piece, Pieces, Stream
 
@@ -39,14 +44,22 @@ HELP = "decode a prompt with one method and show the text and its metrics"
 EXAMPLE = 'python -m decoding run --method lookahead --prompt "What is the dish of Ablow?" --trace run.jsonl'
 _SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "seed")
 _PROMPTS = {"toy": toy.PROMPT, embedded.TARGET: embedded.PROMPT}  # for those who give none
+_METHOD, _NEW_TOKENS = "autoregressive", "128"
+_BRANCH = ("step", "node", "token", "token_id", "keep")
+# What a branch takes from the run that it comes from.
+_OF_THE_RUN = (
+    *("prompt", "prompt_file", "prompt_ids", "raw", "chat", "reference", "method", "param", "max_new_tokens", "stop"),
+    *(*_SAMPLING, "prefill_chunk"),
+)
 _LONGEST_ECHO = 400  # characters of the prompt shown in front of the answer
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """The command's flags."""
     add_model_flags(parser)
+    parser.set_defaults(model=None)  # with --from it is the trace's
     method = parser.add_argument_group("method")
-    method.add_argument("--method", default="autoregressive", metavar="NAME", help="see: python -m decoding methods")
+    method.add_argument("--method", metavar="NAME", help=f"see: python -m decoding methods (default: {_METHOD})")
     method.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="repeatable")
     prompt = parser.add_argument_group("prompt").add_mutually_exclusive_group()
     prompt.add_argument("--prompt", metavar="TEXT")
@@ -56,12 +69,20 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     form.add_argument("--raw", action="store_true", help="feed the text as it is, and not as a turn of a chat")
     form.add_argument("--chat", action="store_true", help="refuse a model that has no chat template")
     parser.add_argument("--reference", metavar="FILE", help="a document that prompt_lookup may copy from")
-    parser.add_argument("--max-new-tokens", default="128", metavar="N")
+    parser.add_argument("--max-new-tokens", metavar="N", help=f"(default: {_NEW_TOKENS})")
     parser.add_argument("--stop", action="append", default=[], metavar="TEXT", help="end the text here; repeatable")
     sampling = parser.add_argument_group("sampling")
     for name in _SAMPLING:
         sampling.add_argument(f"--{name.replace('_', '-')}", metavar="X" if name != "seed" else "N")
     parser.add_argument("--parallel", action="store_true", help=f"read every tree with several ranks: {START} ...")
+    branch = parser.add_argument_group("what if: go on from a recorded run, with its method and settings")
+    branch.add_argument("--from", dest="origin", metavar="TRACE", help="a file that run --trace wrote")
+    branch.add_argument("--step", metavar="N", help="the step that shall have written something else")
+    other = branch.add_mutually_exclusive_group()
+    other.add_argument("--node", metavar="K", help="this guess of the step's tree")
+    other.add_argument("--token", metavar="TEXT", help="this text, at the place of the step's last token")
+    other.add_argument("--token-id", metavar="ID", help="the same by its id")
+    branch.add_argument("--keep", metavar="K", help="with a token: behind the step's first K tokens")
     record = parser.add_argument_group("record")
     record.add_argument("--trace", metavar="FILE", help="write every step to FILE; compressed if its name ends in .gz")
     record.add_argument("--force", action="store_true", help="replace FILE where it exists")
@@ -91,13 +112,10 @@ def _run(arguments: argparse.Namespace, ranks: Ranks | None) -> int:
         if Path(arguments.trace).exists() and not arguments.force:
             raise ParamError(f"{clean(arguments.trace)[:200]!r} exists: name another file, or replace it with --force")
     paint = Paint.for_stream(sys.stdout)
-    prompt = _prompt(arguments)
-    engine = load_engine(arguments)
-    if isinstance(prompt, str) and not arguments.raw:
-        prompt = engine.as_turn(prompt)
+    start, engine = (_planned if arguments.origin is None else _planned_branch)(arguments, ranks)
     with ExitStack() as stack:
         progress = stack.enter_context(Progress())
-        run = _start(engine, arguments, prompt, progress, ranks)
+        run = start(progress)
         # Only now, with every argument checked: opening it empties a file that --force may replace.
         writer = stack.enter_context(TraceWriter(arguments.trace)) if arguments.trace is not None else None
         if writer:
@@ -171,6 +189,7 @@ def contract(run: Run, engine: Engine, verdict: Rescore) -> dict[str, JSON]:
         "model": header.model.name,
         "draft": header.draft.name if header.draft else None,
         "ranks": header.ranks,
+        "branch": None if header.branch is None else asdict(header.branch),
         "bytes_per_step": sum(step.exchanged for step in run.steps) / max(1, len(run.steps)),
     }
 
@@ -194,6 +213,43 @@ def _prompt(arguments: argparse.Namespace) -> Prompt:
     return [{"role": "user", "content": text}] if arguments.chat else text
 
 
+def _planned(arguments: argparse.Namespace, ranks: Ranks | None) -> tuple[Callable[[Progress], Run], Engine]:
+    """What starts the run of a prompt, and its engine."""
+    if given := [flag for flag in _BRANCH if getattr(arguments, flag) is not None]:
+        raise ParamError(f"--{given[0].replace('_', '-')} is for a recorded run: name its file with --from")
+    arguments.model = arguments.model or embedded.TARGET
+    prompt = _prompt(arguments)
+    engine = load_engine(arguments)
+    if isinstance(prompt, str) and not arguments.raw:
+        prompt = engine.as_turn(prompt)
+    return partial(_start, engine, arguments, prompt, ranks=ranks), engine
+
+
+def _planned_branch(arguments: argparse.Namespace, ranks: Ranks | None) -> tuple[Callable[[Progress], Run], Engine]:
+    """The same for a branch of a recorded run."""
+    if given := [flag for flag in _OF_THE_RUN if getattr(arguments, flag)]:
+        raise ParamError(f"--{given[0].replace('_', '-')} is given by the run that --from names: leave it out")
+    if arguments.step is None:
+        raise ParamError("--from needs --step, and one of --node, --token and --token-id")
+    numbers = {flag: getattr(arguments, flag) for flag in ("step", "node", "token_id", "keep")}
+    step, node, token_id, keep = (
+        None if text is None else whole(f"--{flag.replace('_', '-')}", text, 0, 10_000_000)
+        for flag, text in numbers.items()
+    )
+    trace = read_trace(arguments.origin)
+    engine, token = engine_of(arguments, trace), clean(arguments.token) if arguments.token is not None else token_id
+    name = "".join(letter for letter in clean(Path(arguments.origin).name) if letter.isprintable())[:LONGEST]
+
+    def start(progress: Progress) -> Run:
+        record = clean(arguments.record)
+        assert step is not None
+        return engine.branch(
+            trace, step, node=node, token=token, keep=keep, name=name, record=record, progress=progress, ranks=ranks
+        )
+
+    return start, engine
+
+
 def _start(
     engine: Engine, arguments: argparse.Namespace, prompt: Prompt, progress: Progress, ranks: Ranks | None
 ) -> Run:
@@ -201,10 +257,10 @@ def _start(
     given = {name: getattr(arguments, name) for name in _SAMPLING if getattr(arguments, name) is not None}
     return engine.decode(
         prompt,
-        clean(arguments.method),
+        clean(arguments.method or _METHOD),
         pairs(arguments.param),
         given,
-        whole("--max-new-tokens", arguments.max_new_tokens, 1, 10_000_000),
+        whole("--max-new-tokens", arguments.max_new_tokens or _NEW_TOKENS, 1, 10_000_000),
         stop=[clean(text) for text in arguments.stop],
         reference=read_text(arguments.reference, "reference") if arguments.reference is not None else None,
         record=clean(arguments.record),

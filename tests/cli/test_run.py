@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from decoding import load
-from decoding.cli import rescore
+from decoding.cli import recorded
 from decoding.cli.paint import visible
 from decoding.cli.run import _Screen
 from decoding.cli.stream import Pieces, Stream
@@ -208,14 +208,14 @@ def test_rescore_computes_in_the_runs_own_dtype(
 ) -> None:
     """In another one rounding alone tells tokens apart, and a right run looks wrong."""
     path, used = tmp_path / "run.jsonl", list[str]()
-    load_engine = rescore.load_engine
+    load_engine = recorded.load_engine
 
     def loaded(*arguments: Any, **options: Any) -> Any:
         engine = load_engine(*arguments, **options)
         used.append(str(engine.model.dtype))
         return engine
 
-    monkeypatch.setattr(rescore, "load_engine", loaded)
+    monkeypatch.setattr(recorded, "load_engine", loaded)
     flags = ("--model", save(tmp_path / "model"), "--device", "cpu", "--dtype", "float16")
     assert command("run", "--json", "--trace", str(path), *flags, "--prompt", "w3 w4 w5", *QUICK).code == 0
     again = ("rescore", str(path), "--model", str(tmp_path / "model"), "--device", "cpu", "--json")
