@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
@@ -9,6 +10,7 @@ from typing import Any, Unpack
 from .branch import build_branch
 from .codec import Codec
 from .errors import ParamError
+from .landscape import landscape
 from .methods import Method
 from .model.session import Model
 from .parts import Parts
@@ -129,6 +131,23 @@ class Engine:
         for _ in run:
             pass
         return Result(run.summary.text, run.ids, run.trace, run.summary)
+
+    def landscape(
+        self,
+        text: Prompt,
+        methods: Sequence[str] | Mapping[str, Mapping[str, JSON]] | None = None,
+        *,
+        first: int = 1,
+        max_new_tokens: int = 128,
+        cancel: threading.Event | None = None,
+        progress: Callable[[str, float], None] | None = None,
+    ) -> dict[str, JSON]:
+        """For every place of a text: how many guesses of each method the target would accept if a step began there.
+
+        `methods` are names, or settings by name; without them all that this engine can run. Places before `first` are
+        left out. A step may write as much as a run of `max_new_tokens` may. Greedy, and plain JSON: see `docs/api.md`.
+        """
+        return landscape(self, text, methods, first, max_new_tokens, cancel, progress)
 
     def rescore(self, trace: Trace, progress: Callable[[str, float], None] | None = None) -> Rescore:
         """Check every emitted token of a run against one plain pass over its text."""

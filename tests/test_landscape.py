@@ -1,0 +1,135 @@
+"""The landscape: what the first step of a run accepts at every place of a text, without making the runs."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import pytest
+
+from decoding import Engine
+from decoding.errors import ParamError
+from decoding.methods import METHODS
+from decoding.parts.base import TAPPING
+from tests.toys import CASES, counted_text, engine, hashed, noise, plain, title
+
+PROMPT = (3, 1, 4, 1, 5, 9, 2, 6)
+NEW = 12
+LEADING = TAPPING | {"hidden"}
+
+
+@cache
+def machine() -> Engine:
+    return engine(counted_text())
+
+
+@cache
+def greedy_text() -> tuple[int, ...]:
+    """The target's own, behind a prompt that is not."""
+    return (*PROMPT, *plain(counted_text(), PROMPT, 22))
+
+
+def stepped(engine: Engine, text: Sequence[int], place: int, method: str, params: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What a run of the engine does there: None where no run writes the text's token first."""
+    lead = bool(METHODS[method].needs & LEADING)
+    if place - lead < 1:
+        return (None, None)
+    run = engine.decode(text[: place - lead], method, params, max_new_tokens=NEW, memory={})
+    if lead and next(run).emitted != (text[place - 1],):
+        return (None, None)
+    step = next(run)
+    return step.accepted, [*step.emitted]
+
+
+@pytest.mark.parametrize(("method", "params"), CASES, ids=title)
+def test_every_place_is_what_a_step_does_there(method: str, params: Mapping[str, Any]) -> None:
+    """A guess judged by the text where the target would say something else, or beyond the text's end."""
+    text = greedy_text()
+    [found] = machine().landscape(text, {method: params}, max_new_tokens=NEW)["methods"]
+    compared = 0
+    for place in range(1, len(text)):
+        accepted, written = stepped(machine(), text, place, method, params)
+        if accepted is not None:
+            assert (found["accepted"][place - 1], found["written"][place - 1]) == (accepted, written), place
+            compared += 1
+    assert compared > 15
+
+
+@pytest.mark.parametrize("method", ["prompt_lookup", "ngrammys", "rest", "jacobi", "draft_model"])
+def test_a_text_that_the_target_would_not_write(method: str) -> None:
+    """All of it is off the target's way: what was guessed right must be read behind its own part of the text."""
+    model = hashed(6, 1, 3, sharpness=8.0)
+    other = engine(model)
+    text = [int(abs(noise(1, [at], 1)[0]) * 100) % 6 for at in range(40)]
+    found = other.landscape(text, [method], max_new_tokens=NEW)
+    [one] = found["methods"]
+    assert found["greedy"] < 30
+    for place in range(1, len(text)):
+        assert (one["accepted"][place - 1], one["written"][place - 1]) == stepped(other, text, place, method, {}), place
+
+
+def test_guesses_of_several_methods_are_read_together() -> None:
+    """A pass for every place or method, where one is enough: the text, and what is guessed behind its end."""
+    found = machine().landscape(greedy_text(), ["prompt_lookup", "ngrammys", "jacobi"], first=10, max_new_tokens=NEW)
+    assert found["passes"] <= 2 and found["rows"] < 200
+    assert [len(one["accepted"]) for one in found["methods"]] == [len(greedy_text()) - 10] * 3
+    alone = machine().landscape(greedy_text(), ["ngrammys"], first=10, max_new_tokens=NEW)["methods"][0]
+    together = found["methods"][1]
+    assert {**together, "seconds": 0} == {**alone, "seconds": 0}
+    assert json.loads(json.dumps(found)) == found
+
+
+def test_few_rows_a_pass_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pass that begins in the middle of the text, with guesses behind tokens that an earlier one has stored."""
+    text = greedy_text()[4:]
+    whole = machine().landscape(text, ["ngrammys", "rest"], max_new_tokens=NEW)
+    monkeypatch.setattr("decoding.landscape._ROWS", 7)
+    again = machine().landscape(text, ["ngrammys", "rest"], max_new_tokens=NEW)
+    assert again["passes"] > whole["passes"]
+    for one, other in zip(whole["methods"], again["methods"], strict=True):
+        assert {**one, "seconds": 0} == {**other, "seconds": 0}
+
+
+def test_all_that_can_run_is_measured_and_every_token_has_a_text() -> None:
+    found = machine().landscape(greedy_text(), first=20, max_new_tokens=NEW)
+    assert [one["name"] for one in found["methods"]] == [name for name in METHODS if name != "autoregressive"]
+    used = {token for one in found["methods"] for row in one["written"] for token in row}
+    assert {str(token) for token in used} <= found["texts"].keys()
+    assert all(one["lead"] == bool(METHODS[one["name"]].needs & LEADING) for one in found["methods"])
+
+
+def test_it_can_be_stopped() -> None:
+    """A visitor who has left: no method is half measured."""
+    cancel = threading.Event()
+    said = list[str]()
+
+    def progress(what: str, share: float) -> None:
+        said.append(what)
+        if len(said) == 3:
+            cancel.set()
+
+    found = machine().landscape(greedy_text(), ["jacobi"], cancel=cancel, progress=progress)
+    assert not found["finished"] and found["methods"] == [] and len(said) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "sentence"),
+    [
+        ([1], {}, "one token"),
+        ([1] * 4097, {}, "shorten it"),
+        ([1, 99], {}, "token id"),
+        ([1, 2], {"first": 2}, "first must be"),
+        ([1, 2], {"methods": "jacobi"}, "list of names"),
+        ([1, 2], {"methods": []}, "list of names"),
+        ([1, 2], {"methods": ["telepathy"]}, "unknown method"),
+        ([1, 2], {"methods": {"jacobi": {"n": 0}}}, "n must be"),
+        ([1, 2], {"max_new_tokens": 5000}, "context"),
+        ([1, 2], {"cancel": 1}, "threading.Event"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(text: list[int], options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ParamError, match=sentence):
+        machine().landscape(text, **options)
