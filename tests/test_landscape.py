@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
-from decoding import Engine
+from decoding import Engine, load
+from decoding.embedded import PROMPT as PROMPT_OF_POCKET
 from decoding.errors import ParamError
 from decoding.methods import METHODS
 from decoding.parts.base import TAPPING
+from tests import families
 from tests.toys import CASES, counted_text, engine, hashed, noise, plain, title
 
 PROMPT = (3, 1, 4, 1, 5, 9, 2, 6)
@@ -69,6 +71,35 @@ def test_a_text_that_the_target_would_not_write(method: str) -> None:
     assert found["greedy"] < 30
     for place in range(1, len(text)):
         assert (one["accepted"][place - 1], one["written"][place - 1]) == stepped(other, text, place, method, {}), place
+
+
+@pytest.mark.parametrize("family", ["mistral", "qwen2-mixed"])
+def test_real_decoders_too(family: str) -> None:
+    """A rolling window of 16 tokens, shorter than the text, and layers that see all of it; all methods together."""
+    real = families.machine(family)
+    begun = (5, 9, 33, 5, 9, 33, 5, 9)
+    text = [*begun, *real.generate(begun, max_new_tokens=24, end_tokens=()).ids]
+    found = real.landscape(text, max_new_tokens=NEW)
+    assert found["greedy"] >= 24
+    for one in found["methods"]:
+        for place in (10, 17, 18, len(text) - 1):
+            wanted = stepped(real, text, place, one["name"], {})
+            assert (one["accepted"][place - 1], one["written"][place - 1]) == wanted, (one["name"], place)
+
+
+def test_pocket_as_it_ships() -> None:
+    """The parts that a visitor has, at a few places of an answer."""
+    pocket = load("pocket")
+    prompt = pocket.encode(pocket.as_turn(PROMPT_OF_POCKET))
+    text = [*prompt, *pocket.generate(prompt, max_new_tokens=16).ids]
+    methods = ("draft_model", "medusa", "kangaroo", "eagle3", "rest")
+    found = pocket.landscape(text, methods, first=len(prompt), max_new_tokens=NEW)
+    assert found["greedy"] == len(text) - len(prompt)
+    for one in found["methods"]:
+        place = len(prompt) + 5
+        wanted = stepped(pocket, text, place, one["name"], {})
+        assert (one["accepted"][5], one["written"][5]) == wanted, one["name"]
+    assert max(found["methods"][3]["accepted"]) > 1
 
 
 def test_guesses_of_several_methods_are_read_together() -> None:

@@ -23,7 +23,7 @@ Every other command that has `--json` prints one object as well. An error is one
 
 """
 # Objects whose keys belong to a method, a model or a file of tasks.
-_FREE = {"params", "sampling", "presets", "parts", "versions", "not_lossless", "by_category"}
+_FREE = {"params", "sampling", "presets", "parts", "versions", "not_lossless", "by_category", "texts"}
 _TYPES = {str: "text", bool: "true or false", int: "number", float: "number", type(None): "null"}
 
 
@@ -39,6 +39,7 @@ def section(title: str) -> str:
             "bench": ["--limit", "1", "--methods", "autoregressive,jacobi", "--out", str(Path(folder, "b.json")), *toy],
             "evaluate": ["--limit", "1", "--methods", "draft_model", "--out", str(Path(folder, "runs")), *toy],
             "rescore": [trace],
+            "landscape": ["--from", trace, "--methods", "jacobi"],
             "trace export": [trace, "--format", "csv", "--out", str(Path(folder, "steps.csv"))],
         }
         parts = [_entry(name, _printed([*name.split(), *arguments])) for name, arguments in calls.items()]
