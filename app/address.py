@@ -2,6 +2,7 @@
 
 screen=run|race (Gradio has a "page" of its own)   run=ID of a recording or of a run made here
 step, phase, view, node: a place in the run; the node after the last one is the token that the target wrote itself
+branch=12n3 (another guess, node 3 of step 12) or 12k2 with force=TEXT (behind the first 2 tokens of the step)
 model, method, methods (of a race)
 p.NAME: parameters that differ from their defaults   preset.METHOD: in a race   length, temperature, top_k, ..., seed
 example=ID, or prompt=TEXT, or raw=TEXT without the model's chat template, or chat=JSON messages   reference=TEXT
@@ -23,16 +24,34 @@ from decoding.sampling import Sampling
 from decoding.types import JSON
 
 from .catalog import Entry, choose
-from .controls import Order, Prompt, check_prompt, check_reference, preset_name, presets, whole
+from .controls import Order, Prompt, check_prompt, check_reference, preset_name, presets, whole, without_surrogates
 from .examples import EXAMPLES
 from .limits import LIMITS
 from .trace_store import ID
 
 SCREENS, PHASES = ("run", "race"), ("propose", "verify", "accept", "commit")
 _VIEW = re.compile(r"[a-z_]{1,24}")
+_FORK = re.compile(r"(\d{1,6})([nk])(\d{1,4})", re.ASCII)
 _MAX_KEYS = 64
 _RESERVED = 200  # characters for the run, the place in it and the theme, which the page adds
 _Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """A place where a run shall go on otherwise: with a guess of the step's tree, or with a text."""
+
+    step: int
+    node: int | None
+    keep: int | None = None  # tokens of the step in front of the text
+    text: str | None = None
+
+    @property
+    def query(self) -> str:
+        """The fields of an address that name it."""
+        if self.text is None:
+            return f"branch={self.step}n{self.node}"
+        return urlencode({"branch": f"{self.step}k{self.keep}", "force": self.text})
 
 
 @dataclass(slots=True)
@@ -41,6 +60,7 @@ class PageState:
 
     screen: str = "run"
     run: str | None = None
+    fork: Fork | None = None  # of the run
     model: str | None = None
     method: str | None = None
     methods: tuple[str, ...] = ()
@@ -73,6 +93,7 @@ def parse(query: Mapping[str, str], catalog: Mapping[str, Entry]) -> PageState:
 
     state.screen = take("screen", _one_of(SCREENS), "run")
     state.run = take("run", _run, None)
+    state.fork = take("branch", lambda text: _fork(text, given.get("force")), None)
     state.model = take("model", lambda name: choose(catalog, name).name, None)
     state.method = take("method", lambda name: find_method(name).name, None)
     state.methods = take("methods", _methods, ())
@@ -165,6 +186,18 @@ def _run(text: str) -> str:
     if not ID.fullmatch(text):
         raise ParamError("a run's id consists of up to 64 letters, digits, dashes and underscores")
     return text
+
+
+def _fork(text: str, forced: str | None) -> Fork:
+    found = _FORK.fullmatch(text)
+    if found is None:
+        raise ParamError("a branch is a step and a node, as 12n3, or a step and a number of tokens, as 12k2")
+    step = check_count("the step", int(found[1]), 0, LIMITS.detail_steps)
+    if found[2] == "n":
+        return Fork(step, int(found[3]))
+    if not forced or len(forced) > LIMITS.forced_characters:
+        raise ParamError(f"the text that is forced must have 1 to {LIMITS.forced_characters} characters")
+    return Fork(step, None, int(found[3]), without_surrogates(forced))
 
 
 def _methods(text: str) -> tuple[str, ...]:

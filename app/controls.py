@@ -12,7 +12,7 @@ from decoding.methods import METHODS, Method
 from decoding.params import Params, shown
 from decoding.request import check_count, find_method, find_sampling
 from decoding.sampling import Sampling
-from decoding.types import JSON
+from decoding.types import JSON, Trace
 
 from .catalog import Entry, choose
 from .limits import LIMITS
@@ -20,6 +20,18 @@ from .limits import LIMITS
 Message = dict[str, str]
 Prompt = str | tuple[Message, ...]
 ROLES = ("system", "user", "assistant")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where another run shall go on otherwise, as `Engine.branch` takes it."""
+
+    run: str
+    trace: Trace
+    step: int
+    node: int | None
+    keep: int | None
+    token: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +46,7 @@ class Order:
     max_new_tokens: int
     raw: bool = False  # whether a prompt that is a text is fed as it is, and not as a turn of a chat
     reference: str = ""  # a document to copy from
+    origin: Origin | None = None  # the run that it goes on from, instead of a prompt
     compare: bool = False  # whether to decode the prompt again autoregressively, to measure the speedup
 
 
@@ -83,7 +96,7 @@ def check_prompt(prompt: object) -> Prompt:
             raise ParamError("the prompt is empty: write something, or choose an example")
         if len(prompt) > LIMITS.prompt_characters:
             raise ParamError(f"the prompt has {len(prompt)} characters: shorten it to {LIMITS.prompt_characters}")
-        return _without_surrogates(prompt)
+        return without_surrogates(prompt)
     if not isinstance(prompt, Sequence) or not prompt:
         raise ParamError("the prompt must be a text or a conversation")
     if len(prompt) > LIMITS.turns:
@@ -102,7 +115,7 @@ def check_reference(text: object) -> str:
         return ""
     if len(text) > LIMITS.reference_characters:
         raise ParamError(f"the reference has {len(text)} characters: shorten it to {LIMITS.reference_characters}")
-    return _without_surrogates(text)
+    return without_surrogates(text)
 
 
 def whole(value: object) -> object:
@@ -164,9 +177,9 @@ def _message(message: object) -> Message:
         raise ParamError(f"the {role}'s message is empty: write something")
     if len(content) > LIMITS.message_characters:
         raise ParamError(f"a message has {len(content)} characters: shorten it to {LIMITS.message_characters}")
-    return {"role": str(role), "content": _without_surrogates(content)}
+    return {"role": str(role), "content": without_surrogates(content)}
 
 
-def _without_surrogates(text: str) -> str:
+def without_surrogates(text: str) -> str:
     """Replace lone surrogates, which no file and no address can contain."""
     return re.sub("[\ud800-\udfff]", "\ufffd", text)

@@ -18,6 +18,7 @@ class PageLimits:
     message_characters: int = 2_000  # a turn of a conversation
     turns: int = 24  # of a conversation, answers included: then a new one is begun
     new_tokens: int = 256  # bounds a run's time, its record and what the browser keeps
+    forced_characters: int = 200  # that a visitor may write into a step of a run
     prompt_tokens: int = 4_096  # of models with a longer context than that; the embedded one has 1,024 in all
     nodes: int = 256  # of the largest step: a mask has their square
     seconds: float = 60.0  # of the wall clock, for one run from its first step

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from decoding.errors import ParamError
 from viz.stream import play as player
 
-from .controls import Message, Order
+from .controls import Message, Order, Origin
 from .limits import LIMITS
 from .middleware.session_tracker import SessionTracker
 from .model_pool import ModelPool
@@ -30,7 +30,7 @@ from .trace_store import Proof, StoredRun, TraceStore, new_id
 if TYPE_CHECKING:
     from decoding.chat import Chat
     from decoding.engine import Engine
-    from decoding.request import Prompt
+    from decoding.request import DecodeOptions, Prompt
     from decoding.run import Run
 
 RACE = " race"  # suffix to the name of a tab: its race and its run go on side by side
@@ -79,14 +79,16 @@ class LiveRuns:
         self._prefill_pace: dict[str, float] = {}  # by model: seconds for each token of the last prompt
 
     def start(
-        self, order: Order, tab: str, address: str, *, fresh: bool = False, beside: bool = False
+        self, order: Order, tab: str, address: str, *, fresh: bool = False, beside: bool = False, branch: str = ""
     ) -> Iterator[str]:
         """Decode an order of a tab; yields the text of its lines as it grows.
 
-        A run that is compared with another begins `fresh`, as recordings do; the page shows it `beside` the other.
+        A run that is compared with another begins `fresh`, as recordings do; the page shows it `beside` the other. A
+        `branch` is what the address of the other run has beside it.
         """
         job = self.job(tab, fresh)
-        opening = page_line(run=job.id, address=f"{address}&run={job.id}", live="beside" if beside else "alone")
+        about = {"address": f"{address}&run={job.id}".removeprefix("&"), "live": "beside" if beside else "alone"}
+        opening = page_line(run=job.id, **about | ({"branch": branch} if branch else {}))
         return self.stream(job, opening, self._lines(job, order))
 
     def job(self, tab: str, fresh: bool = False) -> Job:
@@ -187,24 +189,9 @@ class LiveRuns:
         seconds: float = LIMITS.seconds,
     ) -> Iterator[RunWriter]:
         """A run of the engine for the block, which must iterate over its steps; closes the run."""
-        prompt = engine.encode(_prompt(engine, order))
-        context = engine.model.card.context
-        if len(prompt) > min(LIMITS.prompt_tokens, context - 1):
-            room = max(1, min(LIMITS.prompt_tokens, context - order.max_new_tokens))
-            raise ParamError(f"the prompt has {len(prompt)} tokens: shorten it to {room}")
-        run = engine.decode(
-            prompt,
-            order.method,
-            order.params.to_json(),
-            order.sampling,
-            order.max_new_tokens,
-            reference=order.reference or None,
-            record="full",
-            time_budget=seconds,
-            cancel=job.cancel,
-            chat=chat,
-            memory=self._memory(job, order),
-        )
+        options: DecodeOptions = {"record": "full", "time_budget": seconds, "cancel": job.cancel, "chat": chat}
+        options["memory"] = self._memory(job, order)
+        run = _begin(engine, order, options) if order.origin is None else _branch(engine, order.origin, options)
         try:
             yield RunWriter(run, engine.codec, job.id, max_bytes)
             if run.steps:
@@ -279,6 +266,24 @@ class LiveRuns:
         memory = memory if model == order.entry.name else {}
         self._memories.put(job.client, job.tab, (order.entry.name, memory))
         return memory
+
+
+def _begin(engine: Engine, order: Order, options: DecodeOptions) -> Run:
+    """The run of a prompt."""
+    prompt = engine.encode(_prompt(engine, order))
+    context = engine.model.card.context
+    if len(prompt) > min(LIMITS.prompt_tokens, context - 1):
+        room = max(1, min(LIMITS.prompt_tokens, context - order.max_new_tokens))
+        raise ParamError(f"the prompt has {len(prompt)} tokens: shorten it to {room}")
+    options["reference"] = order.reference or None
+    return engine.decode(prompt, order.method, order.params.to_json(), order.sampling, order.max_new_tokens, **options)
+
+
+def _branch(engine: Engine, origin: Origin, options: DecodeOptions) -> Run:
+    """The run that goes on from another one."""
+    return engine.branch(
+        origin.trace, origin.step, node=origin.node, token=origin.token, keep=origin.keep, name=origin.run, **options
+    )
 
 
 def _prompt(engine: Engine, order: Order) -> Prompt:

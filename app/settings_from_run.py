@@ -70,7 +70,7 @@ def _copy_settings(app_state: AppState, state: PageState, remarks: list[str], lo
     header = _header(app_state, state.run)
     if header is None:
         return
-    entry = app_state.catalog.get(state.model or "") or _entry(app_state, header)
+    entry = app_state.catalog.get(state.model or "") or entry_of(app_state, header)
     if entry is None or not (entry.at_hand or state.model):
         remarks.append(_NO_MODEL)
     else:
@@ -131,7 +131,7 @@ def _trace(app_state: AppState, run: str | None) -> Trace | None:
     return None if stored is None else stored.trace
 
 
-def _entry(app_state: AppState, header: Header) -> Entry | None:
+def entry_of(app_state: AppState, header: Header) -> Entry | None:
     """The catalog's entry for the model that a trace names."""
     name = header.model.name
     return next((entry for entry in app_state.catalog.values() if name in (entry.name, entry.model)), None)

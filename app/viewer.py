@@ -22,7 +22,8 @@ def viewer(app_state: AppState) -> gr.HTML:
             html_template='<div class="app-viewer"></div>',
             js_on_load="SpecscopeApp.viewer(element, { props, server, watch, "
             "race: (address) => trigger('race', { address }), fill: (address) => trigger('fill', { address }), "
-            "again: (address) => trigger('again', { address }) });",
+            "again: (address) => trigger('again', { address }), "
+            "branch: (address) => trigger('branch', { address }) });",
             apply_default_css=False,
             server_functions=app_state.calls.functions(),
             elem_id="viewer",

@@ -14,6 +14,7 @@ from decoding.sampling import Sampling
 
 from .. import address
 from ..address import PageState
+from ..branch_from_run import branch_of
 from ..controls import Order, order, preset, preset_name, presets, runnable
 from ..events import QUICK, event_address, tolerant
 from ..examples import EXAMPLES
@@ -137,7 +138,16 @@ class RunForm:
         """Start a live run with the settings of the run that an address names."""
         yield from self._start(lambda: self._made(event_address(event)), request, fresh=True)
 
-    def _start(self, made: Callable[[], tuple[Order, str | None]], request: gr.Request, **how: bool) -> Iterator[str]:
+    def start_branch(self, event: gr.EventData, request: gr.Request) -> Iterator[str]:
+        """Start a run beside the one that an address names: it goes on from the place that the address names too."""
+        try:
+            wanted, fork = branch_of(self.app_state, event_address(event))
+        except SpecscopeError as error:
+            yield refusal_line(str(error))
+            return
+        yield from self.app_state.runs.start(wanted, _tab(request), "", fresh=True, beside=True, branch=fork.query)
+
+    def _start(self, made: Callable[[], tuple[Order, str | None]], request: gr.Request, **how: Any) -> Iterator[str]:
         try:
             wanted, example = made()
         except SpecscopeError as error:

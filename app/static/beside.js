@@ -1,10 +1,11 @@
 // A second player beside the first: what comes of the same run with another setting. The first one moves both.
 import { el, write } from "../../assets/player/dom/elements.js";
 import { Player } from "../../assets/player/player.js";
+import { branchOf, difference } from "./fork.js";
 import { growing, split } from "./streams.js";
 
 /** @import { RunRecord } from "../../assets/player/stream/record.js" */
-/** @import { Header, Source } from "../../assets/player/types.d.ts" */
+/** @import { BranchOf, Header, Source } from "../../assets/player/types.d.ts" */
 /** @import { PageFacts } from "./types.d.ts" */
 
 export class Beside {
@@ -12,15 +13,19 @@ export class Beside {
    * @param {HTMLElement} stage that holds the first player
    * @param {Player} lead
    * @param {string | undefined} run
-   * @param {{ source: (run: () => string | undefined) => Source, close: () => void, alone: () => void }} host
+   * @param {{ source: (run: () => string | undefined) => Source, close: () => void, alone: () => void, of?: string }} host
+   * `of` is the first run
    */
-  constructor(stage, lead, run, { source, close, alone }) {
+  constructor(stage, lead, run, { source, close, alone, of }) {
     this.stage = stage;
     this.lead = lead;
     /** @type {PageFacts} */
     this.facts = { run };
     /** @type {string | null} the view of the first player */
     this.view = null;
+    this.of = of;
+    this.drawn = ""; // of the difference
+    this.difference = el("div", { class: "app-difference", hidden: true });
     this.verdict = el("p", { class: "app-verdict", role: "status" });
     const place = el("div", {});
     this.node = el("section", { class: "app-beside", "aria-label": "The run beside it" },
@@ -28,6 +33,7 @@ export class Beside {
         el("button", { type: "button", class: "app-button", onclick: alone }, "Open alone"),
         el("button", { type: "button", class: "app-button app-beside-close", onclick: close }, "Close")), place);
     stage.append(this.node);
+    stage.after(this.difference);
     stage.classList.add("app-two");
     this.player = new Player(place, { source: source(() => this.facts.run), led: true });
     this.player.root.addEventListener("keydown", (event) => this.pass(event));
@@ -60,22 +66,38 @@ export class Beside {
     const step = record.steps[state.step];
     if (!step || player.record.last < 0) return;
     const written = state.phase === "commit" ? step.emitted.length - 1 : 0;
+    const begun = step.start - record.head.header.prompt_length + written - this.headStart;
     const ended = state.step === record.last && state.phase === "commit" && !record.live;
     if (ended) player.seek(player.record.last);
-    else player.seekToken(step.start - record.head.header.prompt_length + written, state.phase);
+    else if (begun < 0) player.seek(0, "propose");
+    else player.seekToken(begun, state.phase);
     if (state.view !== this.view) {
       this.view = state.view;
       player.goto({ view: state.view });
     }
   }
 
+  // How many new tokens of the first run come before those of a branch of it.
+  get headStart() {
+    const branch = branchOf(this.player.record, this.of);
+    return branch ? branch.at + branch.forces : 0;
+  }
+
   judge() {
-    write(this.verdict, verdict(this.lead.record, this.player.record));
+    const [one, other] = [this.lead.record, this.player.record];
+    const branch = branchOf(other, this.of);
+    write(this.verdict, branch ? whatIf(one, other, branch) : verdict(one, other));
+    const now = branch ? `${one.last} ${other.last} ${Boolean(one.end)} ${Boolean(other.end)}` : "";
+    if (now === this.drawn) return;
+    this.drawn = now;
+    this.difference.replaceChildren(...difference(one, other));
+    this.difference.hidden = false;
   }
 
   destroy() {
     this.player.destroy();
     this.node.remove();
+    this.difference.remove();
     this.stage.classList.remove("app-two");
   }
 }
@@ -93,6 +115,21 @@ const verdict = (one, other) => {
   const first = firstDifference(written(one), written(other));
   const text = first < 0 ? "the same text" : `another text from token ${first + 1} on`;
   return `${changed}: ${after} steps instead of ${before}, ${text}.`;
+};
+
+/**
+ * What a branch wrote instead.
+ * @param {RunRecord} one
+ * @param {RunRecord} other
+ * @param {BranchOf} branch
+ */
+const whatIf = (one, other, branch) => {
+  /** @param {RunRecord} record @param {number[]} tokens */
+  const quoted = (record, tokens) => `“${tokens.map((token) => record.visible(token)).join("")}”`;
+  const was = written(one).slice(branch.at, branch.at + 1);
+  const instead = was.length ? ` instead of ${quoted(one, was)}` : "";
+  const outcome = one.end && other.end ? ` ${other.steps.length} steps instead of ${one.steps.length - branch.step}.` : "";
+  return `What if step ${branch.step} had written ${quoted(other, branch.forced)}${instead}?${outcome}`;
 };
 
 /** @param {RunRecord} record */

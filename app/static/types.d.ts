@@ -12,6 +12,7 @@ export interface PageFacts {
   step?: number; // the one that a recording opens at
   notice?: string;
   refused?: string; // why settings make no run
+  branch?: string; // of a run that goes on from another one: what the address says of it beside the other
   live?: "alone" | "beside"; // of a run that was started here: whether it takes the place of the one on the screen
   recorded?: boolean; // of a race
   model?: string; // of the opening race
@@ -63,8 +64,9 @@ export interface Io {
   watch(name: string, changed: () => void): void;
 }
 
-/** What the form does for the run that an address names: take its settings, run them again, or race with them. */
-export type ViewerIo = Io & { [act in "fill" | "again" | "race"]: (address: string) => void };
+/** What the form does for the run that an address names: take its settings, run them again, race with them,
+ * or go on from a place of it. */
+export type ViewerIo = Io & { [act in "fill" | "again" | "race" | "branch"]: (address: string) => void };
 
 export interface Shown {
   viewer: Viewer | null;

@@ -7,6 +7,7 @@ import { Beside } from "./beside.js";
 import { busy } from "./busy.js";
 import { base64, catchDrops, fileMenu, save } from "./files.js";
 import { landed, loadCharts } from "./first_run.js";
+import { forkIn, forkQuery } from "./fork.js";
 import { Fold } from "./fold.js";
 import { gallery } from "./gallery.js";
 import { Notice, sayAtRun } from "./notice.js";
@@ -54,6 +55,9 @@ export class Viewer {
     this.file.addEventListener("change", () => this.open(this.file.files?.[0]));
     this.back = el("button", { type: "button", class: "app-button app-back", hidden: true,
       onclick: () => this.show(this.own) }, "Back to your run");
+    this.branch = ""; // what the address says of the branch that is shown beside the run, or that it asks for
+    this.asks = el("p", { class: "app-asks-fork", hidden: true }, "This address names a branch of the run. ",
+      el("button", { type: "button", class: "app-button", onclick: () => this.fork(this.branch) }, "Decode it"));
     this.notice = new Notice();
     this.stage = el("div", { class: "app-stage" });
     const lead = el("div", { class: "app-lead" });
@@ -64,7 +68,7 @@ export class Viewer {
       el("button", { type: "button", class: "app-button app-recorded", onclick: () => this.gallery.showModal() },
         "Recorded runs"),
       fileMenu(() => this.file.click(), (form) => this.download(form)), this.file);
-    this.root = el("div", { class: "app-root" }, this.bar.node, this.stage, this.notice.place, this.gallery);
+    this.root = el("div", { class: "app-root" }, this.bar.node, this.asks, this.stage, this.notice.place, this.gallery);
     element.replaceChildren(this.root);
     this.fold = new Fold(this.root, settings);
     /** @type {Opening | null} what stands in front of it at first */
@@ -77,7 +81,8 @@ export class Viewer {
     addEventListener("popstate", () => this.returned(), { signal: this.gone.signal });
     this.player = new Player(lead, {
       source: this.source(() => this.facts.run),
-      on: { link: (place) => addressOf(this.facts.address ?? "", place ?? {}), change: (place) => this.moved(place),
+      on: { link: (place) => addressOf(this.address, place ?? {}), change: (place) => this.moved(place),
+        fork: props.live ? (fork) => this.fork(forkQuery(fork)) : undefined,
         compare: props.live ? () => io.race(this.facts.address ?? "") : undefined },
     });
     this.take = this.taking();
@@ -104,6 +109,20 @@ export class Viewer {
     this.io.again(this.facts.address);
   }
 
+  /**
+   * Decode on from a place of the run, beside it.
+   * @param {string} query that names the place
+   */
+  fork(query) {
+    if (this.facts.run) this.io.branch(`run=${this.facts.run}&${query}`);
+  }
+
+  // The query that names what is shown.
+  get address() {
+    const { address = "" } = this.facts;
+    return address && this.branch ? `${address}&${this.branch}` : address;
+  }
+
   compare() {
     this.fold.choose(false);
     sayAtRun("Change one setting, then press Run beside: both runs are shown in step.");
@@ -116,7 +135,7 @@ export class Viewer {
    */
   hear(value) {
     const text = String(value ?? "");
-    const [{ run, live, refused }] = split(text.split("\n", 1)[0] + "\n");
+    const [{ run, live, refused, branch }] = split(text.split("\n", 1)[0] + "\n");
     if (refused) return this.notice.answer(refused);
     if (!run) return this.take(text); // a sentence about the address
     const another = run !== this.live;
@@ -126,7 +145,7 @@ export class Viewer {
     this.own = text;
     this.listen(text);
     const begins = !this.begun && /^\{"kind":"play"/m.test(text);
-    if (begins) this.begin(live === "beside");
+    if (begins) this.begin(live === "beside", branch);
     if (!this.begun) this.notice.answer(waiting(text));
     else if (this.beside?.facts.run === run) this.beside.take(text);
     else if ((begins && !this.beside) || run === this.facts.run) this.take(text);
@@ -139,24 +158,43 @@ export class Viewer {
   /**
    * The lines of a run are there: it takes the place of what is shown, or one beside it.
    * @param {boolean} beside
+   * @param {string} [branch] what names it as a branch of the run that is shown
    */
-  begin(beside) {
+  begin(beside, branch = "") {
     this.begun = true;
     this.notice.say("");
     this.apart();
     if (!beside) return this.leave();
     this.beside = new Beside(this.stage, this.player, this.live, {
-      source: (run) => this.source(run), close: () => this.apart(), alone: () => this.show(this.own),
+      source: (run) => this.source(run), close: () => this.close(), alone: () => this.show(this.own),
+      of: this.facts.run,
     });
+    this.name(branch);
+    if (branch) this.put(this.player.place());
     this.offerOwn();
     return undefined;
+  }
+
+  close() {
+    this.apart();
+    this.put(this.player.place());
   }
 
   // The second player goes.
   apart() {
     this.beside?.destroy();
     this.beside = null;
+    this.name("");
     this.offerOwn();
+  }
+
+  /**
+   * The address names a branch of the run from now on, or none.
+   * @param {string} branch
+   */
+  name(branch) {
+    this.branch = branch;
+    this.asks.hidden = !branch || Boolean(this.beside);
   }
 
   offerOwn() {
@@ -223,6 +261,7 @@ export class Viewer {
       return;
     }
     if (anew) {
+      this.name("");
       if (facts.run !== this.props.landing) this.opening?.leave();
       this.facts = {};
       this.opened = undefined;
@@ -265,6 +304,7 @@ export class Viewer {
     /** @type {Partial<Place>} */
     const place = ours ? placeIn(query) : {};
     if (ours) shown.placed = true;
+    if (ours && this.props.live) this.name(forkIn(query));
     const step = place.step ?? this.facts.step;
     this.opened = step;
     if (step !== undefined) this.player.goto({ ...place, step });
@@ -300,7 +340,7 @@ export class Viewer {
   put(place) {
     clearTimeout(this.moving);
     this.moving = undefined;
-    const { run, address } = this.facts;
+    const { address } = this, { run } = this.facts;
     const another = (asked().get("run") ?? this.props.landing) !== run;
     if (address && this.player.record.play) note(this.root, address, place, another);
   }

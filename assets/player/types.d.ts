@@ -41,7 +41,11 @@ export interface Source {
   rows?: (k: number) => Promise<string>;
 }
 
+/** Where a run shall go on otherwise: with a guess, or with a text behind the first `keep` tokens of the step. */
+export type Fork = { step: number } & ({ node: number } | { keep: number; text: string });
+
 export interface Host {
+  fork?: (fork: Fork) => void;
   link?: (place: Place | null) => string;
   change?: (place: Place) => void;
   compare?: (place: Place) => void;

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.address import PageState, parse, write, write_race
+from app.address import Fork, PageState, parse, write, write_race
 from app.controls import Order, order, preset, presets, runnable
 from app.examples import EXAMPLES
 from app.limits import LIMITS
@@ -161,3 +161,18 @@ def test_what_is_wrong_is_left_out_and_told(query: str, sentence: str) -> None:
 @given(st.dictionaries(st.sampled_from(["screen", "run", "p.W", "seed", "chat", "step", "x"]) | st.text(), st.text()))
 def test_no_address_breaks_the_page(query: dict[str, str]) -> None:
     parse(query, CATALOG)
+
+
+@given(st.integers(0, 4096), st.integers(0, 9999), TEXTS)
+def test_a_branch_is_read_as_it_was_written(step: int, place: int, text: str) -> None:
+    """Another guess of a step's tree, or a text of any letters."""
+    for fork in (Fork(step, place), Fork(step, None, place, text)):
+        assert read(fork.query).fork == fork
+
+
+@pytest.mark.parametrize(
+    "text", ["", "n", "1", "1n", "n1", "-1n1", "1n-1", "1n1n1", "1x1", "\u0661n1", "1n1\n", "9999999n1", "1k1"]
+)
+def test_what_is_no_branch_is_left_out(text: str) -> None:
+    state = parse({"run": "lookahead", "branch": text}, CATALOG)
+    assert state.fork is None and len(state.problems) == 1 and "branch in the address" in state.problems[0]

@@ -40,6 +40,7 @@ from . import encode
 from .lines import Strings, Values, ids_in, line, scalars, texts_line
 
 VERSION = 1
+_FORCED = 64  # tokens of a branch that are named
 CAP = 900_000  # bytes of a run's lines; thin steps come on top
 
 
@@ -251,6 +252,9 @@ def _header(header: Header) -> dict[str, Any]:
     fields = scalars({name: getattr(header, name) for name in (*names, *more)})
     fields |= {name: scalars(getattr(header, name)) for name in ("params", "sampling", "versions", "parts")}
     fields |= {"label": label_of(header)[:200], "prompt_length": len(header.prompt)}
+    branch = header.branch
+    if branch is not None:
+        fields["branch"] = scalars(asdict(branch)) | {"forced": branch.forced[:_FORCED], "forces": len(branch.forced)}
     return fields | {"model": _card(header.model), "draft": _card(header.draft), "end_tokens": header.end_tokens[:64]}
 
 

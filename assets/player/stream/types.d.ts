@@ -46,6 +46,17 @@ export interface Header {
   processor?: string | null;
   threads?: number | null;
   ranks?: number;
+  branch?: BranchOf | null;
+}
+
+/** Where a run goes on from another one: `forced` holds the first of its forced tokens, which are `forces`. */
+export interface BranchOf {
+  run: string;
+  prompt: number;
+  step: number;
+  at: number;
+  forced: number[];
+  forces: number;
 }
 
 export interface FateMeaning {

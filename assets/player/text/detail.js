@@ -5,6 +5,7 @@ import { el, facts, show, write } from "../dom/elements.js";
 import { unpack } from "../stream/decode.js";
 import { FATE, isJudged, seenFate } from "../stream/fates.js";
 import { sentence } from "./status.js";
+import { WhatIf } from "./what_if.js";
 import { milliseconds, probability, sourceWords } from "./words.js";
 
 /** @import { Facts } from "../dom/elements.js" */
@@ -21,12 +22,13 @@ export class Detail {
     this.why = el("p", { class: "ss-why" });
     this.best = el("div", { class: "ss-best" });
     this.title = el("h3", {});
+    this.whatIf = new WhatIf(player);
     this.walk = el("div", { class: "ss-walk", role: "group", "aria-label": "Nodes of the step" },
       button("back", "Previous node", () => this.step(-1)), button("forward", "Next node", () => this.step(1)));
     this.close = button("close", "Close", () => player.release(), { key: "Esc" });
     this.pane = el("aside", { class: "ss-detail", "aria-label": "Details" },
       el("div", { class: "ss-detail-head" }, this.title, this.chip, this.walk, this.close), this.why,
-      el("div", { class: "ss-detail-body" }, this.list, this.best));
+      this.whatIf.node, el("div", { class: "ss-detail-body" }, this.list, this.best));
     this.node = el("div", { class: "ss-aside", hidden: true }, this.pane); // holds its place on the screen
     this.chip.hidden = true;
   }
@@ -43,6 +45,7 @@ export class Detail {
     show(this.close, !pinned);
     show(this.walk, Boolean(nodes));
     if (!seen) return;
+    this.whatIf.update(pinned && nodes && state.pin && this.judged(state.pin.step) ? state.pin : null);
     if (pinned && nodes && state.pin) this.drawPin(nodes, state.pin);
     else this.drawStep();
   }
