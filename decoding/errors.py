@@ -4,7 +4,8 @@ SpecscopeError (a ValueError)
 ├── ParamError            a method parameter, sampling setting, prompt or flag cannot be used
 │   └── OptionError       a keyword that `decode` and `generate` do not have (a TypeError too)
 ├── ModelError            a model folder, id or pair of models cannot be used
-│   └── ModelMissingError a model that this machine neither holds nor may fetch
+│   ├── ModelMissingError a model that this machine neither holds nor may fetch
+│   └── UnfitError        a drafter's files do not fit its model or each other
 ├── TraceError            a trace file is damaged, of another version, or hostile
 │   ├── NotJsonError      a line of it is not JSON                           decoding/trace/json_line.py
 │   ├── CutOffError       it ends in the middle of a line                    decoding/trace/lines.py
@@ -35,6 +36,14 @@ class ModelError(SpecscopeError):
 
 class ModelMissingError(ModelError):
     """A model is not on this machine. Its sentence names no folder, so that visitors of a page may read it."""
+
+
+class UnfitError(ModelError):
+    """What a drafter's files say does not fit its model, or what its weights are; `flag` names the entry."""
+
+    def __init__(self, flag: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.flag = flag
 
 
 class RankError(SpecscopeError):

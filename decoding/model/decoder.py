@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -60,6 +61,10 @@ class Decoder:
         made = from_transformers(model, dtype)
         assert isinstance(made, cls)
         return made
+
+    def rewired(self, windows: tuple[int | None, ...], base: float) -> Decoder:
+        """The same weights under other windows, one a layer, and another base of the rotary embedding."""
+        return Decoder(replace(self.shape, windows=windows), self._weights, self.rope.with_base(base), self.card)
 
     def open(self, capacity: int, largest_step: int) -> DecoderSession:
         """A session for texts of up to `capacity` tokens."""

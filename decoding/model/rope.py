@@ -12,6 +12,7 @@ are for, it reads all of it anew with the long ones. `seam` is that length; the 
 
 from __future__ import annotations
 
+from copy import deepcopy
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -32,7 +33,7 @@ class Rope:
     """Makes and caches the tables of a model's rotary embedding."""
 
     def __init__(self, config: Any, shape: Shape, device: torch.device, dtype: torch.dtype) -> None:
-        self._shape, self._device, self._dtype = shape, device, dtype
+        self._config, self._shape, self._device, self._dtype = config, shape, device, dtype
         self._known: dict[int, Tables] = {}
         self._limit: int | None = None  # texts of up to this length are rotated alike
         if shape.rope == "dynamic":
@@ -44,6 +45,18 @@ class Rope:
         # A method of this object would keep it, and its tables, until the collector comes by.
         self._frequencies = lru_cache(maxsize=4096)(partial(_frequencies, config, shape))
         self._frequencies(0)  # settings that cannot work are refused now and not in the first run
+
+    @property
+    def base(self) -> float:
+        """The base of the frequencies, before any scaling."""
+        parameters = getattr(self._config, "rope_parameters", None) or {}
+        return float(parameters.get("rope_theta") or 1e4)
+
+    def with_base(self, base: float) -> Rope:
+        """The same rotary embedding with another base."""
+        config = deepcopy(self._config)
+        config.rope_parameters = {**(config.rope_parameters or {}), "rope_theta": base}
+        return Rope(config, self._shape, self._device, self._dtype)
 
     def tables(self, prompt_length: int, size: int) -> Tables:
         """Tables of at least `size` rows for texts that start with a prompt of that length."""

@@ -12,13 +12,13 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 import torch
 from torch.nn.functional import linear as multiply
 from torch.nn.functional import silu
 
-from ..errors import ModelError, ParamError
+from ..errors import ModelError, ParamError, UnfitError
 from ..model.cache import Cache
 from ..model.config import Shape
 from ..model.files import read_json
@@ -269,22 +269,41 @@ def save_adapter(folder: str | Path, config: AdapterConfig, weights: Weights) ->
 
 def load_adapter(folder: str, model: AnyDecoder) -> Adapter:
     """Read an adapter that was made for this model; ModelError where it was not, or is damaged."""
+    stored = read_adapter(folder, model)
+    return Adapter(stored.config, stored.weights, model, stored.about, stored.vocabulary)
+
+
+class StoredAdapter(NamedTuple):
+    """An adapter as its folder holds it."""
+
+    config: AdapterConfig
+    weights: Weights
+    vocabulary: DraftVocabulary | None
+    about: str
+
+
+def read_adapter(folder: str, model: AnyDecoder, *, lenient: bool = False) -> StoredAdapter:
+    """What a folder holds, checked against the model; `lenient` lets the name of another model pass."""
     where, shape = Path(folder), model.shape
     config = _read_config(where)
-    if config.base_hash not in ("", model.card.hash):
-        raise ModelError(
+    if config.base_hash not in ("", model.card.hash) and not lenient:
+        raise UnfitError(
+            "verifier",
             f"the adapter is for {shown(config.base_model)}, not for {shown(model.card.name)} as it is now: name one "
-            "made for this model, or delete base_hash from its config.json if only the form of the two's files differs"
+            "made for this model, or delete base_hash from its config.json if only the form of the two's files differs",
         )
     if (layer := config.exit_layer) > shape.layers:
-        raise ModelError(f"the adapter stands behind layer {layer} of a model of {shape.layers}: name one made for it")
+        raise UnfitError(
+            "exit_layer",
+            f"the adapter stands behind layer {layer} of a model of {shape.layers}: name one made for it",
+        )
     weights = _read_weights(where / "adapter.safetensors", config.tensors(shape.hidden, shape.vocabulary))
     vocabulary = read_vocabulary(where, model)
     digest = hashlib.sha256(json.dumps(config.to_json(), sort_keys=True).encode())
     digest.update(vocabulary.about.encode() if vocabulary else b"")
     for name in sorted(weights):
         digest.update(weights[name].contiguous().view(torch.uint8).numpy().tobytes())
-    return Adapter(config, weights, model, f"{where.resolve().name} {digest.hexdigest()[:12]}", vocabulary)
+    return StoredAdapter(config, weights, vocabulary, f"{where.resolve().name} {digest.hexdigest()[:12]}")
 
 
 def _read_config(where: Path) -> AdapterConfig:

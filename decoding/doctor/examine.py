@@ -1,0 +1,143 @@
+"""An examination: the files, then the wiring as given against each change of it, and again behind the best change.
+
+Where a change wins, the next round starts from it: so a second fault is found as well, and what had only won because
+it made up for the first one wins no more.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from ..errors import ParamError
+from ..types import JSON
+from .measure import Measured, measure
+from .verdict import FEWEST, Fault, Outcome, compare
+
+if TYPE_CHECKING:
+    from ..prompts.tasks import Task
+    from .probes import Check, Examined, Probe
+    from .texts import Text
+
+ROUNDS = 3  # faults of one drafter that are looked for by measuring
+Progress = Callable[[str, float], None]  # may raise, to end the examination
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What an examination found."""
+
+    method: str
+    model: str
+    drafter: str
+    checks: tuple[Check, ...]
+    outcomes: tuple[Outcome, ...]  # of the first round
+    faults: tuple[Fault, ...]
+    given: Measured
+    best: Measured  # with all faults mended that a change of the wiring can mend
+    prompts: int
+    seconds: float
+
+    @property
+    def healthy(self) -> bool:
+        """Whether there is no fault."""
+        return not self.faults
+
+    @property
+    def verdict(self) -> str:
+        """The result in plain words."""
+        given, best = self.given.tokens_per_step, self.best.tokens_per_step
+        places = int(self.given.places.sum())
+        looked = f"{len(self.checks)} checks of its files and {len(self.outcomes)} changes of its wiring"
+        basis = f"{looked}, measured at {places} places of {self.prompts} texts in {self.seconds:.0f} s"
+        if self.healthy:
+            return f"Healthy: {given:.2f} tokens a step, and no change is better. This comes from {basis}."
+        count = "One fault" if len(self.faults) == 1 else f"{len(self.faults)} faults"
+        found = "; ".join(fault.sentence for fault in self.faults)
+        gain = f" All mended: {best:.2f} tokens a step instead of {given:.2f}." if best > given else ""
+        return f"{count}: {found}.{gain} This comes from {basis}."
+
+    def to_json(self) -> dict[str, JSON]:
+        """The report as `--json` prints it."""
+        checks = [{"name": c.name, "flag": c.flag, "fine": c.fine, "sentence": c.sentence} for c in self.checks]
+        return {
+            "healthy": self.healthy,
+            "faults": [fault.to_json() for fault in self.faults],
+            "method": self.method,
+            "model": self.model,
+            "drafter": self.drafter,
+            "tokens_per_step_given": round(self.given.tokens_per_step, 4),
+            "tokens_per_step_best": round(self.best.tokens_per_step, 4),
+            "acceptance_given": [round(share, 4) for share in self.given.survival],
+            "acceptance_best": [round(share, 4) for share in self.best.survival],
+            "checks": checks,
+            "probes": [outcome.to_json() for outcome in self.outcomes],
+            "prompts": self.prompts,
+            "places": int(self.given.places.sum()),
+            "seconds": round(self.seconds, 2),
+            "verdict": self.verdict,
+        }
+
+
+def sample(tasks: Sequence[Task], count: int, seed: int) -> tuple[Task, ...]:
+    """Some of the tasks, another choice for every seed."""
+    return tuple(random.Random(seed).sample([*tasks], min(count, len(tasks))))
+
+
+def examine(
+    examined: Examined,
+    texts: Sequence[Text],
+    model: str,
+    progress: Progress,
+    seed: int = 0,
+    started: float | None = None,  # by `perf_counter`, where writing the texts counts too
+) -> Report:
+    """Examine a drafter on the target's own texts."""
+    started, depth = perf_counter() if started is None else started, examined.depth
+    texts = [text for text in texts if len(text.places(depth))]
+    if len(texts) < FEWEST:
+        raise ParamError(
+            f"{len(texts)} of these texts are longer than the {depth} guesses of a step, but {FEWEST} are needed: "
+            "ask for more prompts or tokens"
+        )
+    checks, found = tuple(examined.checks()), list[Fault]()
+    wiring, given = examined.given, measure(examined, examined.given, texts, depth)
+    rounds, best = list[tuple[Outcome, ...]](), given
+    while len(rounds) < ROUNDS:
+        mended = {fault.flag for fault in found}
+        probes = [probe for probe in examined.probes(wiring) if probe.flag not in mended or probe.flag == "taps"]
+        rounds.append(_round(examined, best, probes, texts, progress, seed + len(rounds)))
+        winner = max((each for each in rounds[-1] if each.wins), key=lambda each: each.gain, default=None)
+        if winner is None:
+            break
+        found.append(Fault.measured(winner))
+        wiring, best = winner.probe.wiring, winner.other
+    measured = {fault.flag for fault in found}
+    seen = [Fault.seen(check) for check in checks if not check.fine and check.flag not in measured]
+    return Report(
+        examined.method,
+        model,
+        examined.about,
+        checks,
+        rounds[0],
+        (*seen, *found),
+        given,
+        best,
+        len(texts),
+        perf_counter() - started,
+    )
+
+
+def _round(
+    examined: Examined, best: Measured, probes: Sequence[Probe], texts: Sequence[Text], progress: Progress, seed: int
+) -> tuple[Outcome, ...]:
+    """Every probe beside the wiring that it changes."""
+    outcomes = list[Outcome]()
+    for number, probe in enumerate(probes):
+        progress(f"trying {probe.name}", number / len(probes))
+        other = measure(examined, probe.wiring, texts, examined.depth)
+        outcomes.append(compare(probe, best, other, len(probes), seed))
+    return tuple(outcomes)

@@ -1,0 +1,51 @@
+"""Measures a wiring: how many of its guesses are the target's own text, at every place where a step could begin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+if TYPE_CHECKING:
+    from .probes import Examined
+    from .texts import Text
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Accepted guesses, summed over the places of every text."""
+
+    accepted: npt.NDArray[np.float64]  # (texts,)
+    places: npt.NDArray[np.float64]  # (texts,)
+    survival: tuple[float, ...]  # the share of steps whose first j guesses were all right, for j = 1, 2, ...
+
+    @property
+    def tokens_per_step(self) -> float:
+        """Tokens that a step writes, the target's own included: the mean over all places."""
+        return 1.0 + float(self.accepted.sum() / self.places.sum())
+
+
+@torch.inference_mode()
+def measure(examined: Examined, wiring: Any, texts: Sequence[Text], depth: int) -> Measured:
+    """How much of the texts a wiring guesses. Greedy acceptance, exactly: a guess is right where the text has it."""
+    lengths = [accepted(examined, wiring, text, depth) for text in texts]
+    every = np.concatenate(lengths)
+    return Measured(
+        np.array([each.sum() for each in lengths], dtype=np.float64),
+        np.array([len(each) for each in lengths], dtype=np.float64),
+        tuple(float((every >= j).mean()) for j in range(1, depth + 1)),
+    )
+
+
+def accepted(examined: Examined, wiring: Any, text: Text, depth: int) -> npt.NDArray[np.int64]:  # (places,)
+    """How many guesses are right in front of the first wrong one, at every place of a text."""
+    places = text.places(depth)
+    guesses = examined.guess(wiring, text, places, depth).cpu()
+    ids = torch.tensor(text.ids)
+    right = guesses == torch.stack([ids[place + 1 : place + 1 + depth] for place in places])
+    found: npt.NDArray[np.int64] = right.int().cumprod(1).sum(1).numpy().astype(np.int64)
+    return found
