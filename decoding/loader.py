@@ -68,11 +68,11 @@ def load(
         part: None if place is None else find_part(part, place, report, download=download)
         for part, place in named.items()
     }
-    target, codec = _load_model(name, where, dtype, progress, download)
+    target, codec = load_model(name, where, dtype, progress, download)
     parts = Parts(makers(name, target, codec, named))
     if draft is None:
         return Engine(target, codec, parts=parts)
-    drafter, draft_codec = _load_model(draft, draft_device or str(target.device), dtype, progress, download)
+    drafter, draft_codec = load_model(draft, draft_device or str(target.device), dtype, progress, download)
     return Engine(target, codec, match(target, codec, drafter, draft_codec), parts)
 
 
@@ -125,13 +125,14 @@ def _load_toy(parts: Mapping[str, str | None], device: str | None, dtype: str | 
     return toy()
 
 
-def _load_model(
+def load_model(
     name: str, device: str, dtype: str | None, progress: Progress | None, download: bool
 ) -> tuple[AnyModel, Codec]:
+    """A network and its tokenizer."""
+    from .model import loading
     from .model.files import find_folder
-    from .model.loading import load_model
 
-    model = load_model(name, device, dtype, progress, download=download)
+    model = loading.load_model(name, device, dtype, progress, download=download)
     # What has just been fetched or converted.
     return model, load_codec(find_folder(name, lambda what, share: None, model.dtype, download=download))
 

@@ -20,9 +20,9 @@ from ..model.rope import Tables
 from ..model.split import SplitDecoder
 from ..parts.eagle import Block, attend
 from ..parts.eagle_config import FLAGS, EagleConfig
-from ..parts.eagle_files import StoredEagle, fc_norms, read_eagle, same_model
+from ..parts.eagle_files import StoredEagle, fc_norms, read_eagle
 from .probes import Check, Probe, on
-from .rest import check_dtype, check_embedding, check_norms, word
+from .rest import check_dtype, check_embedding, check_norms, check_verifier, word
 
 if TYPE_CHECKING:
     from ..model.split import AnyDecoder
@@ -85,9 +85,7 @@ class ExaminedEagle:
         config, weights, model = self._stored.config, self._weights, self._model
         found = [*self._refused]
         if not any(check.name == "verifier" for check in found):
-            named = config.verifier if config.verifier and same_model(config.verifier, model.card.name) else ""
-            sentence = f"config.json names {named}" if named else "config.json names no model"
-            found.append(Check("verifier", "verifier", fine=True, sentence=sentence))
+            found.append(check_verifier(config.verifier, model.card.name))
         kept = f"{config.draft_vocabulary:,} of {model.shape.vocabulary:,} tokens, each once and in range"
         kept = kept if self._ids is not None else "all tokens can be drafted"
         taps = ", ".join(map(str, self._stored.taps))
@@ -118,11 +116,12 @@ class ExaminedEagle:
 
     def _flags(self, wiring: EagleWiring) -> list[Probe]:
         config, found = wiring.config, list[Probe]()
+        exclusive = ("norm_before_fc", "fc_norm")
         for flag in FLAGS:
             given = getattr(config, flag)
+            if not given and flag in exclusive and any(getattr(config, other) for other in exclusive):
+                continue  # the other one is on, and is tried off
             other: dict[str, Any] = {flag: not given}
-            if flag in ("norm_before_fc", "fc_norm") and not given:  # they exclude each other
-                other = {"norm_before_fc": False, "fc_norm": False, flag: True}
             changed = replace(wiring, config=replace(config, **other))
             remedy = f"set {flag} to {str(not given).lower()} in config.json"
             found.append(Probe(f"{flag} {on(not given)}", flag, given, not given, changed, remedy))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import torch
 from torch.nn.functional import cosine_similarity
 
+from ..parts.eagle_files import same_model
 from .probes import Check
 
 _HUGE = 1000.0  # no scale of a norm that works is near it
@@ -58,6 +59,15 @@ def check_dtype(weights: Mapping[str, torch.Tensor], dtype: torch.dtype) -> Chec
     """How the weights are stored, and computed with."""
     stored = sorted({word(weight.dtype) for weight in weights.values() if weight.is_floating_point()})
     return Check("dtype", "dtype", fine=True, sentence=f"stored as {', '.join(stored)}, computed in {word(dtype)}")
+
+
+def check_verifier(named: str, name: str) -> Check:
+    """Whether the model that a configuration names may be the one at hand."""
+    if named and not same_model(named, name):
+        sentence = f"config.json says that it was made for {named[:80]}, not for {name[:80]}"
+        return Check("verifier", "verifier", fine=False, sentence=sentence, given=named[:80], better=name[:80])
+    sentence = f"config.json names {named}" if named else "config.json names no model"
+    return Check("verifier", "verifier", fine=True, sentence=sentence)
 
 
 def word(dtype: torch.dtype) -> str:
