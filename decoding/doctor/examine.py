@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from ..errors import ParamError
+from ..errors import ModelError, ParamError, UnfitError
 from ..types import JSON
 from .measure import Measured, measure
+from .probes import Check
 from .verdict import FEWEST, Fault, Outcome, compare
 
 if TYPE_CHECKING:
     from ..prompts.tasks import Task
-    from .probes import Check, Examined, Probe
+    from .probes import Examined, Probe
     from .texts import Text
 
 ROUNDS = 3  # faults of one drafter that are looked for by measuring
@@ -36,8 +37,8 @@ class Report:
     checks: tuple[Check, ...]
     outcomes: tuple[Outcome, ...]  # of the first round
     faults: tuple[Fault, ...]
-    given: Measured
-    best: Measured  # with all faults mended that a change of the wiring can mend
+    given: Measured | None  # None where the files could not be read
+    best: Measured | None  # with all faults mended that a change of the wiring can mend
     prompts: int
     seconds: float
 
@@ -49,37 +50,47 @@ class Report:
     @property
     def verdict(self) -> str:
         """The result in plain words."""
-        given, best = self.given.tokens_per_step, self.best.tokens_per_step
-        places = int(self.given.places.sum())
-        looked = f"{len(self.checks)} checks of its files and {len(self.outcomes)} changes of its wiring"
-        basis = f"{looked}, measured at {places} places of {self.prompts} texts in {self.seconds:.0f} s"
-        if self.healthy:
-            return f"Healthy: {given:.2f} tokens a step, and no change is better. This comes from {basis}."
         count = "One fault" if len(self.faults) == 1 else f"{len(self.faults)} faults"
         found = "; ".join(fault.sentence for fault in self.faults)
+        if self.given is None or self.best is None:
+            return f"{count}: {found}. Nothing could be measured."
+        given, best = self.given.tokens_per_step, self.best.tokens_per_step
+        looked = f"{len(self.checks)} checks of its files and {len(self.outcomes)} changes of its wiring"
+        places = int(self.given.places.sum())
+        basis = f"{looked}, measured at {places:,} places of {self.prompts} texts in {self.seconds:.0f} s"
+        if self.healthy:
+            return f"Healthy: {given:.2f} tokens a step, and no change is better. This comes from {basis}."
         gain = f" All mended: {best:.2f} tokens a step instead of {given:.2f}." if best > given else ""
         return f"{count}: {found}.{gain} This comes from {basis}."
 
     def to_json(self) -> dict[str, JSON]:
         """The report as `--json` prints it."""
         checks = [{"name": c.name, "flag": c.flag, "fine": c.fine, "sentence": c.sentence} for c in self.checks]
+        given, best = self.given, self.best
         return {
             "healthy": self.healthy,
             "faults": [fault.to_json() for fault in self.faults],
             "method": self.method,
             "model": self.model,
             "drafter": self.drafter,
-            "tokens_per_step_given": round(self.given.tokens_per_step, 4),
-            "tokens_per_step_best": round(self.best.tokens_per_step, 4),
-            "acceptance_given": [round(share, 4) for share in self.given.survival],
-            "acceptance_best": [round(share, 4) for share in self.best.survival],
+            "tokens_per_step_given": given and round(given.tokens_per_step, 4),
+            "tokens_per_step_best": best and round(best.tokens_per_step, 4),
+            "acceptance_given": [] if given is None else [round(share, 4) for share in given.survival],
+            "acceptance_best": [] if best is None else [round(share, 4) for share in best.survival],
             "checks": checks,
             "probes": [outcome.to_json() for outcome in self.outcomes],
             "prompts": self.prompts,
-            "places": int(self.given.places.sum()),
+            "places": 0 if given is None else int(given.places.sum()),
             "seconds": round(self.seconds, 2),
             "verdict": self.verdict,
         }
+
+
+def refused(method: str, model: str, drafter: str, error: ModelError) -> Report:
+    """The report on a drafter whose files cannot be used."""
+    flag = error.flag if isinstance(error, UnfitError) else "files"
+    check = Check(flag.replace("_", " "), flag, fine=False, sentence=str(error))
+    return Report(method, model, drafter, (check,), (), (Fault.seen(check),), None, None, 0, 0.0)
 
 
 def sample(tasks: Sequence[Task], count: int, seed: int) -> tuple[Task, ...]:

@@ -55,7 +55,7 @@ class ExaminedAdapter:
             return read_adapter(folder, self._model)
         except UnfitError as error:
             stored = read_adapter(folder, self._model, lenient=True)  # raises what nothing can be measured with
-            given, better = stored.config.base_model, self._model.card.name
+            given, better = stored.config.base_hash[:12], self._model.card.hash[:12]
             self._refused.append(Check("verifier", error.flag, False, str(error), given, better))
             return stored
 

@@ -1,0 +1,328 @@
+"""The doctor names what is broken in a drafter, and calls a good one healthy."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from decoding.cli.main import main
+from decoding.doctor.measure import Measured, accepted
+from decoding.doctor.medusa import MedusaWiring
+from decoding.doctor.probes import Examined, Probe
+from decoding.doctor.verdict import compare
+from decoding.types import JSON
+
+from .broken import FEW, MANY, Break, base, broken, entry, good, layer, opened, pocket, report, texts
+
+
+def moved_map(config: dict[str, Any], weights: dict[str, torch.Tensor]) -> None:
+    """Every id of the draft vocabulary one too large, in both forms of the map."""
+    ids = weights["d2t"] + torch.arange(len(weights["d2t"])) + 1
+    known = torch.zeros_like(weights["t2d"])
+    known[ids] = True
+    weights["t2d"] = known
+    weights["d2t"] = ids - torch.arange(len(ids))
+
+
+def foreign_embedding(config: dict[str, Any], weights: dict[str, torch.Tensor]) -> None:
+    weights["embed_tokens.weight"] = pocket().model.embeddings()[0].flip(0).clone()  # type: ignore[attr-defined]
+
+
+def moved_embedding(config: dict[str, Any], weights: dict[str, torch.Tensor]) -> None:
+    weights["embed_tokens.weight"] = pocket().model.embeddings()[0].roll(1, 0).clone()  # type: ignore[attr-defined]
+
+
+def per_state_norms(config: dict[str, Any], weights: dict[str, torch.Tensor]) -> None:
+    config["fc_norm"] = True
+    weights |= {f"fc_norm.{tap}.weight": torch.linspace(0.1, 4.0, 256) for tap in range(3)}
+
+
+def norm_before_fc(config: dict[str, Any], weights: dict[str, torch.Tensor]) -> None:
+    config["norm_before_fc"] = True
+    weights["input_norm.weight"] = torch.linspace(0.1, 4.0, 768)
+
+
+def unspoken_norm(config: dict[str, Any], weights: dict[str, torch.Tensor]) -> None:
+    weights["input_norm.weight"] = torch.ones(768)
+
+
+def mute_norm(config: dict[str, Any], weights: dict[str, torch.Tensor]) -> None:
+    weights["layers.0.hidden_norm.weight"].zero_()
+
+
+def huge_norm(config: dict[str, Any], weights: dict[str, torch.Tensor]) -> None:
+    weights["norm.weight"] *= 1e5
+
+
+def other_target(config: dict[str, Any], weights: dict[str, torch.Tensor]) -> None:
+    config["speculators_config"]["verifier"]["name_or_path"] = "org/other"
+
+
+def mute_adapter(config: dict[str, Any], weights: dict[str, torch.Tensor]) -> None:
+    weights["norm.weight"].zero_()
+
+
+def rolled(by: int) -> Break:
+    """Ids moved: the rows of the embedding, which is the output layer too."""
+
+    def change(config: dict[str, Any], weights: dict[str, torch.Tensor]) -> None:
+        weights["model.embed_tokens.weight"] = weights["model.embed_tokens.weight"].roll(by, 0)
+
+    return change
+
+
+def reordered(order: Sequence[int]) -> Break:
+    """Heads under other numbers."""
+
+    def change(config: dict[str, Any], weights: dict[str, torch.Tensor]) -> None:
+        old = {**weights}
+        for name in old:
+            head, _, rest = name.partition(".")
+            weights[name] = old[f"{order[int(head)]}.{rest}"].clone()
+
+    return change
+
+
+SEEN: list[tuple[str, str, Break, str, JSON]] = [
+    ("eagle", "residual", entry(norm_before_residual=False), "norm_before_residual", True),
+    ("eagle", "fc_norm", per_state_norms, "fc_norm", False),
+    ("eagle", "norm_before_fc", norm_before_fc, "norm_before_fc", False),
+    ("eagle", "norm one too many", unspoken_norm, "norm_before_fc", True),
+    ("eagle", "norm of zeros", mute_norm, "layers.0.hidden_norm.weight", "trained"),
+    ("eagle", "huge norm", huge_norm, "norm.weight", "about 1"),
+    ("eagle", "all taps too high", entry(eagle_aux_hidden_state_layer_ids=[2, 4, 6]), "taps", [1, 3, 5]),
+    ("eagle", "one tap too high", entry(eagle_aux_hidden_state_layer_ids=[1, 3, 6]), "taps", [1, 3, 5]),
+    ("eagle", "rotary base", layer(rope_parameters=base(50.0)), "rope_theta", 1e4),
+    ("eagle", "window", layer(sliding_window=4), "window", None),
+    ("eagle", "vocabulary map", moved_map, "vocabulary_map", -1),
+    ("eagle", "embedding", foreign_embedding, "embedding", "target"),
+    ("eagle", "embedding by one", moved_embedding, "embedding", "target"),
+    ("eagle", "verifier", other_target, "verifier", "pocket"),
+    ("medusa", "moved up", reordered([1, 2, 3, 0]), "head_order", [3, 0, 1, 2]),
+    ("medusa", "moved down", reordered([3, 0, 1, 2]), "head_order", [1, 2, 3, 0]),
+    ("medusa", "verifier", entry(base_model_name_or_path="org/other"), "verifier", "pocket"),
+    ("kangaroo", "exit layer", entry(exit_layer=1), "exit_layer", 2),
+    ("kangaroo", "norm of zeros", mute_adapter, "norm.weight", "trained"),
+    ("kangaroo", "verifier", entry(base_hash="another"), "verifier", None),
+    ("draft", "rotary base", entry(rope_parameters=base(50.0)), "rope_theta", 1e4),
+    ("draft", "window", entry(sliding_window=4), "window", None),
+    ("draft", "ids too large", rolled(1), "id_offset", 1),
+    ("draft", "ids too small", rolled(-1), "id_offset", -1),
+]
+# These take so little that only many prompts tell them from chance.
+SUBTLE: list[tuple[str, str, Break, str, JSON]] = [
+    ("eagle", "all taps too low", entry(eagle_aux_hidden_state_layer_ids=[0, 2, 4]), "taps", [1, 3, 5]),
+    ("eagle", "large rotary base", layer(rope_parameters=base(1e6)), "rope_theta", 1e4),
+    ("kangaroo", "exit layer", entry(exit_layer=3), "exit_layer", 2),
+    ("kangaroo", "rotary base", entry(rope_theta=50.0), "rope_theta", 1e4),
+    ("kangaroo", "window", entry(window=4), "window", 0),
+]
+
+
+def check(size: tuple[int, int], kind: str, change: Break, flag: str, better: JSON, folder: Path) -> None:
+    found = report(opened(kind, broken(kind, folder, change)), size=size)
+    assert not found.healthy
+    assert [fault.flag for fault in found.faults] == [flag], found.verdict
+    [fault] = found.faults
+    assert better is None or fault.better == better
+    if fault.interval is not None:
+        assert fault.interval[0] > 0 and fault.tokens_per_step_better is not None
+        assert fault.tokens_per_step_better > 1.02 * (fault.tokens_per_step_given or 0)
+        assert f"{fault.tokens_per_step_better:.2f} tokens a step" in fault.sentence
+
+
+@pytest.mark.parametrize(("kind", "name", "change", "flag", "better"), SEEN, ids=[f"{c[0]}-{c[1]}" for c in SEEN])
+def test_the_break_is_named_and_nothing_else(
+    kind: str, name: str, change: Break, flag: str, better: JSON, tmp_path: Path
+) -> None:
+    check(FEW, kind, change, flag, better, tmp_path / "drafter")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "name", "change", "flag", "better"), SUBTLE, ids=[f"{c[0]}-{c[1]}" for c in SUBTLE])
+def test_a_small_break_is_named_too(
+    kind: str, name: str, change: Break, flag: str, better: JSON, tmp_path: Path
+) -> None:
+    check((60, 48), kind, change, flag, better, tmp_path / "drafter")
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong", "flag", "better"),
+    [
+        ("eagle", {"draft_shift": 1}, "draft_shift", 0),
+        ("eagle", {"feature_shift": -1}, "feature_shift", 0),
+        ("medusa", {"normed": False}, "normed", True),
+        ("medusa", {"place": -1}, "hidden_place", 0),
+        ("kangaroo", {"normed": True}, "normed", False),
+        ("draft", {"marks": "none"}, "bos", "the target's"),
+    ],
+)
+def test_what_only_a_program_can_have_wrong_is_named(kind: str, wrong: dict[str, Any], flag: str, better: JSON) -> None:
+    """No file says at which place a guess stands: the drafter is run wrongly, as another program may run it."""
+    examined = opened(kind, good(kind))
+    examined.given = replace(examined.given, **wrong)
+    flags = {probe.flag: probe.other for probe in examined.probes(examined.given) if probe.other == better}
+    assert flags[flag] == better
+
+
+@pytest.mark.parametrize("kind", ["eagle", "medusa", "kangaroo", "draft"])
+def test_a_good_drafter_is_healthy(kind: str) -> None:
+    found = report(opened(kind, good(kind)))
+    assert found.healthy, found.verdict
+    assert "no change is better" in found.verdict and found.given is found.best
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_no_choice_of_prompts_makes_a_good_drafter_ill(seed: int) -> None:
+    for kind in ("eagle", "medusa", "kangaroo", "draft"):
+        found = report(opened(kind, good(kind)), seed, MANY)
+        assert found.healthy, found.verdict
+
+
+def test_two_faults_are_found_one_behind_the_other(tmp_path: Path) -> None:
+    """The second round starts from the best change of the first."""
+
+    def change(config: dict[str, Any], weights: dict[str, torch.Tensor]) -> None:
+        config["norm_before_residual"] = False
+        config["eagle_aux_hidden_state_layer_ids"] = [2, 4, 6]
+
+    found = report(opened("eagle", broken("eagle", tmp_path / "drafter", change)))
+    assert sorted(fault.flag for fault in found.faults) == ["norm_before_residual", "taps"], found.verdict
+    assert found.best is not None and found.given is not None
+    assert found.best.tokens_per_step > 3 * found.given.tokens_per_step
+
+
+# Measuring
+
+
+@pytest.mark.parametrize(
+    ("kind", "method", "params"),
+    [
+        ("eagle", "eagle3", {"form": "chain", "gamma": 5}),
+        ("medusa", "medusa", {"tree": "given", "paths": "0;0,0;0,0,0;0,0,0,0"}),
+        ("kangaroo", "kangaroo", {"gamma": 5, "eta": 0.0}),
+        ("draft", "draft_model", {"gamma": 5}),
+    ],
+)
+def test_what_is_measured_is_what_runs_accept(kind: str, method: str, params: dict[str, JSON]) -> None:
+    """The same numbers at every place where a run happens to take a step."""
+    from decoding import load
+
+    examined, engine, met = opened(kind, good(kind)), load("pocket", device="cpu"), 0
+    for text in texts()[:4]:
+        found = dict(zip(text.places(5), accepted(examined, examined.given, text, examined.depth), strict=True))
+        run = engine.generate(text.prompt, method, params, max_new_tokens=len(text.ids) - text.prompt_length)
+        for step in run.trace.steps[1:]:
+            if step.start - 1 in found:
+                assert step.accepted == found[step.start - 1]
+                met += 1
+    assert met >= 4
+
+
+# Deciding
+
+
+def measured(accepted_guesses: Sequence[float]) -> Measured:
+    return Measured(np.array(accepted_guesses, dtype=float), np.full(len(accepted_guesses), 10.0), ())
+
+
+def outcome_of(given: Sequence[float], other: Sequence[float], probes: int) -> bool:
+    probe = Probe("probe", "flag", False, True, MedusaWiring(()), "")
+    return compare(probe, measured(given), measured(other), probes, 0).wins
+
+
+def test_a_gain_in_every_text_wins_and_one_in_some_does_not() -> None:
+    given = [10.0] * 12
+    assert outcome_of(given, [13.0, 14.0] * 6, 20)
+    assert not outcome_of(given, [30.0, *[9.5] * 11], 20), "one text gains much, all others lose"
+    assert not outcome_of(given, given, 20)
+
+
+def test_a_sure_but_tiny_gain_does_not_win() -> None:
+    assert not outcome_of([10.0] * 12, [10.1] * 12, 20)
+
+
+def test_more_probes_need_more_evidence() -> None:
+    generator = np.random.default_rng(3)
+    given = generator.normal(10, 1, 16)
+    other = given + generator.normal(2.0, 3.0, 16)
+    assert outcome_of([*given], [*other], 1) and not outcome_of([*given], [*other], 200)
+
+
+def test_noise_wins_as_seldom_as_it_may() -> None:
+    """Of 300 examinations of eight probes that change nothing, at most one in twenty may be wrong."""
+    generator, wrong = np.random.default_rng(7), 0
+    for _ in range(300):
+        given = generator.normal(10, 3, 12)
+        wrong += any(outcome_of([*given], [*given + generator.normal(0, 3, 12)], 8) for _ in range(8))
+    assert wrong <= 15
+
+
+# The command
+
+
+def test_the_command_prints_what_scripts_rely_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The keys of a fault, and exit codes: 0 healthy, 1 a fault, 2 a mistake."""
+    folder = broken("eagle", tmp_path / "drafter", entry(norm_before_residual=False))
+    few = ["--prompts", "5", "--max-new-tokens", "16", "--device", "cpu", "--json"]
+    assert main(["doctor", "--model", "pocket", "--eagle", str(folder), *few]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["healthy"] is False
+    [fault] = found["faults"]
+    wanted = {"name", "flag", "given", "better", "tokens_per_step_given", "tokens_per_step_better", "interval"}
+    assert wanted <= fault.keys()
+    assert (fault["flag"], fault["given"], fault["better"]) == ("norm_before_residual", False, True)
+    assert main(["doctor", "--model", "pocket", "--medusa", str(good("medusa")), *few]) == 0
+    assert json.loads(capsys.readouterr().out)["faults"] == []
+    assert main(["doctor", "--model", "pocket", *few]) == 2
+    assert "name one drafter" in capsys.readouterr().err
+
+
+def test_weights_that_are_no_numbers_are_a_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def change(config: dict[str, Any], weights: dict[str, torch.Tensor]) -> None:
+        weights["norm.weight"][0] = torch.nan
+
+    folder = broken("eagle", tmp_path / "drafter", change)
+    assert main(["doctor", "--model", "pocket", "--eagle", str(folder), "--device", "cpu", "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert found["faults"][0]["flag"] == "weights" and found["tokens_per_step_given"] is None
+
+
+def test_a_tokenizer_and_a_template_that_differ_are_named(tmp_path: Path) -> None:
+    folder = tmp_path / "drafter"
+    shutil.copytree(good("draft"), folder)
+    tokenizer = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    added = tokenizer["added_tokens"][-1]
+    old, added["content"] = added["content"], "<|other|>"
+    vocabulary = tokenizer["model"]["vocab"]
+    if old in vocabulary:
+        vocabulary["<|other|>"] = vocabulary.pop(old)
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
+    template = folder / "chat_template.jinja"
+    template.write_text("Hello! " + template.read_text(encoding="utf-8"), encoding="utf-8")
+    found = {check.flag: check for check in opened("draft", folder).checks()}
+    assert not found["tokenizer"].fine and "<|other|>" in found["tokenizer"].sentence
+    assert not found["chat_template"].fine
+
+
+def test_progress_can_end_an_examination() -> None:
+    from decoding.doctor.examine import examine
+
+    class Enough(Exception):
+        pass
+
+    def stop(what: str, share: float) -> None:
+        raise Enough
+
+    examined: Examined = opened("medusa", good("medusa"))
+    with pytest.raises(Enough):
+        examine(examined, texts(), "pocket", stop)
