@@ -8,7 +8,7 @@ import sys
 from time import perf_counter
 
 from ..doctor.drafters import KINDS, open_drafter
-from ..doctor.examine import Report, examine, refused, sample
+from ..doctor.examine import Report, examine, finish, refused, sample
 from ..doctor.texts import write_texts
 from ..errors import ModelError, ParamError
 from .arguments import add_json_flag, add_model_flags, clean, load_engine, whole
@@ -51,8 +51,8 @@ def main(arguments: argparse.Namespace) -> int:
         except ModelError as error:
             report = refused(KINDS[kind], model, name, error)
         else:
-            texts = write_texts(engine, tasks, tokens, examined.layers(), progress)
-            report = examine(examined, texts, model, progress, seed, started)
+            texts = finish(write_texts(engine, tasks, tokens, examined.layers()), progress)
+            report = finish(examine(examined, texts, model, seed, started), progress)
     print(json.dumps(report.to_json()) if arguments.json else shown(Paint.for_stream(sys.stdout), report))
     return 0 if report.healthy else _FAULTY
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,14 +12,14 @@ from ..codec import Codec
 from ..model.decoder import Decoder
 from ..model.session import catch_up
 from ..parts.makers import head_of
-from .branches import Branches
-from .probes import Check, Probe
+from .probes import Check, Probe, chains
 from .rest import word
 
 if TYPE_CHECKING:
     from ..model.split import AnyDecoder
     from .texts import Text
 
+_CHUNK = 256  # rows of a prompt that are read at once
 _DEPTH = 5
 _WINDOW = 64  # tried where neither of the two has a window
 _BASE = 1e4  # of a rotary embedding where nothing else is said
@@ -138,37 +138,17 @@ class ExaminedDraft:
     @torch.inference_mode()
     def guess(self, wiring: DraftWiring, text: Text, places: Sequence[int], depth: int) -> torch.Tensor:  # (P, depth)
         """The likeliest chain behind every place."""
-        prompt = self._prompt(wiring, text)
+        prompt, own, wanted = self._prompt(wiring, text), self._draft.card.vocabulary, self._target.card.vocabulary
         ids, moved = [*prompt, *text.ids[text.prompt_length :]], len(prompt) - text.prompt_length
-        first = places[0] + moved  # rows in front of the first place are the prompt's
-        tree = Branches(ids[first:], [place + moved - first for place in places])
-        most = len(tree.tokens) + len(places) * (depth - 1)
-        session = self._model(wiring).open(len(ids) + most, most)
+        fed = [min(max(each + wiring.offset, 0), own - 1) for each in ids]
+        first = places[0] + moved  # rows in front of it answer for nothing
+        rows = fed[first : places[-1] + moved + depth]
+        session = self._model(wiring).open(len(fed), max(len(rows), _CHUNK))
         session.reset(len(prompt))
-        feed, said = self._translate(wiring.offset)
-        catch_up(session, feed(ids[:first]), 0, most)
-        found = list[torch.Tensor]()
-        for _ in range(depth):
-            logits = session.read(feed(tree.tokens), tuple(tree.parents), tree.rows[0]).logits
-            rows = [row - tree.rows[0] for row in tree.rows]
-            best = said(logits[rows])
-            found.append(best)
-            tree.grow(best.tolist())
-        return torch.stack(found, 1)
-
-    def _translate(
-        self, offset: int
-    ) -> tuple[Callable[[Sequence[int]], list[int]], Callable[[torch.Tensor], torch.Tensor]]:
-        """How ids are given to the drafter, and what its logits say; vocabularies may be padded differently."""
-        own, wanted = self._draft.card.vocabulary, self._target.card.vocabulary
-
-        def feed(ids: Sequence[int]) -> list[int]:
-            return [min(max(each + offset, 0), own - 1) for each in ids]
-
-        def said(logits: torch.Tensor) -> torch.Tensor:
-            return (logits[..., : wanted + max(0, offset)].argmax(-1) - offset).clamp(0, wanted - 1)
-
-        return feed, said
+        catch_up(session, fed[:first], 0, _CHUNK)
+        logits = session.read(rows, tuple(range(-1, len(rows) - 1))).logits
+        best = logits[..., : wanted + max(0, wiring.offset)].argmax(-1) - wiring.offset
+        return chains(best, [place - places[0] for place in places], depth)
 
     def _model(self, wiring: DraftWiring) -> AnyDecoder:
         draft, key = self._draft, (wiring.base, wiring.windows)

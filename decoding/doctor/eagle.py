@@ -1,8 +1,9 @@
 """EAGLE-3's drafter under examination.
 
 Guesses are made at all places of a text at once: one pass of the layer over the text, and one for every further guess,
-in which each place has a row of its own that sees the text up to there and the guesses in front of it. This is what
-`EagleSession` computes for one place after the other, with each entry of the wiring free to change.
+in which each place has a row of its own that sees the text up to there and the guesses in front of it: those that were
+right, since no other is followed. This is what `EagleSession` computes for one place after the other, with each entry
+of the wiring free to change.
 """
 
 from __future__ import annotations
@@ -252,12 +253,20 @@ class _Guessing:
         rows = torch.arange(1, last + 1, device=roots.device)  # a row's place is that of its token
         final, feature = self._run(tokens, block.fuse(states), rows, rows)
         final, feature = final[roots - 1], feature[roots - 1]
-        found = [self._examined.say(wiring, final)]
-        for ahead in range(1, depth):
-            where = roots + ahead + wiring.draft_shift
-            final, feature = self._run(found[-1], feature, where, roots)
-            found.append(self._examined.say(wiring, final))
-        return torch.stack(found, 1)
+        found = torch.full((len(roots), depth), -1, device=roots.device)
+        going = torch.arange(len(roots), device=roots.device)  # the chains that were right so far
+        for ahead in range(depth):
+            if ahead:
+                where = roots[going] + ahead
+                final, feature = self._run(self._ids[where], feature, where + wiring.draft_shift, roots[going])
+            found[going, ahead] = self._examined.say(wiring, final)
+            right = found[going, ahead] == self._ids[roots[going] + ahead + 1]
+            going, final, feature = going[right], final[right], feature[right]
+            for level in (self._keys, self._values, self._at):
+                level[1:] = [each[right] for each in level[1:]]
+            if not len(going):
+                break
+        return found
 
     def _run(
         self, tokens: torch.Tensor, feature: torch.Tensor, where: torch.Tensor, roots: torch.Tensor

@@ -10,12 +10,12 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import ModelError, ParamError, UnfitError
 from ..types import JSON
 from .measure import Measured, measure
-from .probes import Check
+from .probes import Check, Progress
 from .verdict import FEWEST, Fault, Outcome, compare
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from .probes import Examined, Probe
     from .texts import Text
 
+_Result = TypeVar("_Result")
 ROUNDS = 3  # faults of one drafter that are looked for by measuring
-Progress = Callable[[str, float], None]  # may raise, to end the examination
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,16 @@ def refused(method: str, model: str, drafter: str, error: ModelError) -> Report:
     return Report(method, model, drafter, (check,), (), (Fault.seen(check),), None, None, 0, 0.0)
 
 
+def finish(progress: Progress[_Result], report: Callable[[str, float], None]) -> _Result:
+    """Go on to the end, and report on the way."""
+    while True:
+        try:
+            report(*next(progress))
+        except StopIteration as end:
+            result: _Result = end.value
+            return result
+
+
 def sample(tasks: Sequence[Task], count: int, seed: int) -> tuple[Task, ...]:
     """Some of the tasks, another choice for every seed."""
     return tuple(random.Random(seed).sample([*tasks], min(count, len(tasks))))
@@ -102,11 +112,10 @@ def examine(
     examined: Examined,
     texts: Sequence[Text],
     model: str,
-    progress: Progress,
     seed: int = 0,
     started: float | None = None,  # by `perf_counter`, where writing the texts counts too
-) -> Report:
-    """Examine a drafter on the target's own texts."""
+) -> Progress[Report]:
+    """Examine a drafter on the target's own texts, those of the model of that name."""
     started, depth = perf_counter() if started is None else started, examined.depth
     texts = [text for text in texts if len(text.places(depth))]
     if len(texts) < FEWEST:
@@ -120,7 +129,8 @@ def examine(
     while len(rounds) < ROUNDS:
         mended = {fault.flag for fault in found}
         probes = [probe for probe in examined.probes(wiring) if probe.flag not in mended or probe.flag == "taps"]
-        rounds.append(_round(examined, best, probes, texts, progress, seed + len(rounds)))
+        outcomes = yield from _round(examined, best, probes, texts, seed + len(rounds))
+        rounds.append(outcomes)
         winner = max((each for each in rounds[-1] if each.wins), key=lambda each: each.gain, default=None)
         if winner is None:
             break
@@ -143,12 +153,12 @@ def examine(
 
 
 def _round(
-    examined: Examined, best: Measured, probes: Sequence[Probe], texts: Sequence[Text], progress: Progress, seed: int
-) -> tuple[Outcome, ...]:
+    examined: Examined, best: Measured, probes: Sequence[Probe], texts: Sequence[Text], seed: int
+) -> Progress[tuple[Outcome, ...]]:
     """Every probe beside the wiring that it changes."""
     outcomes = list[Outcome]()
     for number, probe in enumerate(probes):
-        progress(f"trying {probe.name}", number / len(probes))
+        yield f"trying {probe.name}", number / len(probes)
         other = measure(examined, probe.wiring, texts, examined.depth)
         outcomes.append(compare(probe, best, other, len(probes), seed))
     return tuple(outcomes)

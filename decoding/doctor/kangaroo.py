@@ -10,10 +10,8 @@ import torch
 
 from ..errors import UnfitError
 from ..model.split import SplitDecoder
-from ..parts.adapter import Adapter, AdapterConfig, StoredAdapter, forward_rows, read_adapter
-from ..tree import closure
-from .branches import Branches
-from .probes import Check, Probe
+from ..parts.adapter import Adapter, AdapterConfig, StoredAdapter, forward_rows, read_adapter, visible
+from .probes import Check, Probe, chains
 from .rest import check_dtype, check_norms, word
 
 if TYPE_CHECKING:
@@ -33,7 +31,6 @@ class KangarooWiring:
     config: AdapterConfig
     dtype: torch.dtype
     normed: bool = False  # whether what enters the adapter has been through the target's final norm
-    draft_shift: int = 0  # places between the text and the guesses behind it, beside none
 
 
 class ExaminedAdapter:
@@ -100,11 +97,6 @@ class ExaminedAdapter:
         changed = replace(wiring, config=replace(config, window=window))
         name, remedy = f"window {window or 'off'}", f"set window to {window} in config.json"
         found.append(Probe(name, "window", config.window, window, changed, remedy))
-        for by in (-1, 1):
-            shift = wiring.draft_shift + by
-            name, remedy = f"places of guesses {shift:+d}", f"move the places of guesses behind the text by {by:+d}"
-            changed = replace(wiring, draft_shift=shift)
-            found.append(Probe(name, "draft_shift", wiring.draft_shift, shift, changed, remedy))
         dtype = torch.float32 if wiring.dtype == torch.bfloat16 else torch.bfloat16
         name, changed = f"computed in {word(dtype)}", replace(wiring, dtype=dtype)
         remedy = f"compute the adapter in {word(dtype)}"
@@ -115,32 +107,14 @@ class ExaminedAdapter:
         self, wiring: KangarooWiring, text: Text, places: Sequence[int], depth: int
     ) -> torch.Tensor:  # (P, depth)
         """The likeliest chain behind every place."""
-        layer, tree, found = wiring.config.exit_layer, Branches(text.ids, places), list[torch.Tensor]()
-        rows = len(tree.tokens) + len(places) * (depth - 1)
-        session = self._model.open(rows, rows)
-        session.reset(text.prompt_length)
-        states, first = text.states[layer][: len(tree.tokens)], len(tree.tokens)
-        for level in range(depth):
-            if level:
-                entering = session.enter(tree.tokens, layer, 0, tuple(tree.parents))
-                states = torch.cat((states, entering[-len(places) :]))
-            out = self._run(wiring, states, tree, first)
-            best = self._adapter.logits(out[tree.rows].to(self._model.dtype)).argmax(-1)
-            found.append(best)
-            tree.grow(best.tolist())
-        return torch.stack(found, 1)
-
-    def _run(self, wiring: KangarooWiring, states: torch.Tensor, tree: Branches, first: int) -> torch.Tensor:
-        """The adapter over all rows of a tree; the first of them are the text."""
-        config, device = wiring.config, states.device
-        depths = torch.tensor(tree.depths, device=device)
-        seen = torch.from_numpy(closure(tuple(tree.parents)).copy()).to(device)
-        if config.window:
-            seen &= depths > depths[:, None] - config.window
-        depths[first:] += wiring.draft_shift
+        config, stop = wiring.config, places[-1] + depth
+        states = text.states[config.exit_layer][:stop]
         x = self._sections[-1].final(states) if wiring.normed else states
-        weights = self._weights(wiring.dtype)
-        return forward_rows(config, weights, x[None].to(wiring.dtype), depths.clamp(min=0), seen)[0]
+        rows = torch.arange(stop, device=x.device)
+        seen = visible(rows, rows, config.window)
+        out = forward_rows(config, self._weights(wiring.dtype), x[None].to(wiring.dtype), rows, seen)[0]
+        best = self._adapter.logits(out[places[0] :].to(self._model.dtype)).argmax(-1)
+        return chains(best, [place - places[0] for place in places], depth)
 
     def _weights(self, dtype: torch.dtype) -> Mapping[str, torch.Tensor]:
         if dtype not in self._cast:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import torch
 
 from ..types import JSON
 
 if TYPE_CHECKING:
-    import torch
-
     from .texts import Text
+
+
+_Result = TypeVar("_Result")
+Progress = Generator[tuple[str, float], None, _Result]  # says what goes on, and its share; closed, it does no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +63,22 @@ class Examined(Protocol):
         ...
 
     def guess(self, wiring: Any, text: Text, places: Sequence[int], depth: int) -> torch.Tensor:  # (P, depth) ids
-        """The likeliest chain behind every place, whose token the target has chosen but not read."""
+        """The likeliest chain behind every place, whose token the target has chosen but not read.
+
+        What stands behind the first guess that is not the text's means nothing.
+        """
         ...
 
 
 def on(flag: bool) -> str:
     """A flag in words."""
     return "on" if flag else "off"
+
+
+def chains(best: torch.Tensor, rows: Sequence[int], depth: int) -> torch.Tensor:  # (T,) -> (P, depth)
+    """The guesses of a drafter that reads its guesses as it reads the text.
+
+    `best` holds what it says behind every row of the text. As long as its guesses are right they are the text, so what
+    it says behind them stands in the next rows.
+    """
+    return torch.stack([best[row : row + depth] for row in rows])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,7 @@ import torch
 
 from ..errors import ParamError
 from ..prompts.tasks import Task
+from .probes import Progress
 
 if TYPE_CHECKING:
     from ..engine import Engine
@@ -40,17 +41,11 @@ class Text:
         return every[:: max(1, -(-len(every) // _PLACES))]
 
 
-def write_texts(
-    engine: Engine,
-    tasks: Sequence[Task],
-    new_tokens: int,
-    layers: Sequence[int],
-    progress: Callable[[str, float], None],
-) -> list[Text]:
+def write_texts(engine: Engine, tasks: Sequence[Task], new_tokens: int, layers: Sequence[int]) -> Progress[list[Text]]:
     """The target's text for the first turn of every task, and the states that entered those layers."""
     found = list[Text]()
     for number, task in enumerate(tasks):
-        progress("the target writes its own texts", number / len(tasks))
+        yield "the target writes its own texts", number / len(tasks)
         prompt = engine.as_turn(task.turns[0])
         ids = engine.encode(prompt)
         if len(ids) > _LONGEST or len(ids) + new_tokens > engine.model.card.context:

@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 
 from decoding import Engine, load
 from decoding.doctor.drafters import open_drafter
-from decoding.doctor.examine import Report, examine, sample
+from decoding.doctor.examine import Report, examine, finish, sample
 from decoding.doctor.probes import Examined
 from decoding.doctor.texts import Text, write_texts
 from decoding.embedded import DRAFTER, FOLDERS, PARTS, TARGET, TASKS
@@ -29,7 +29,7 @@ _FILES = {
     "kangaroo": "adapter.safetensors",
     "draft": "model.safetensors",
 }
-FEW, MANY = (8, 26), (24, 48)  # prompts, and tokens behind each
+FEW, MANY = (7, 20), (24, 48)  # prompts, and tokens behind each
 
 
 def silent(what: str, share: float) -> None:
@@ -54,7 +54,7 @@ def texts(seed: int = 0, size: tuple[int, int] = FEW) -> list[Text]:
     prompts, tokens = size
     assert isinstance(engine.model, Decoder)
     layers = range(engine.model.shape.layers + 1)
-    return write_texts(engine, sample(read_tasks(TASKS), prompts, seed), tokens, layers, silent)
+    return finish(write_texts(engine, sample(read_tasks(TASKS), prompts, seed), tokens, layers), silent)
 
 
 def broken(kind: str, to: Path, change: Break) -> Path:
@@ -74,7 +74,7 @@ def opened(kind: str, folder: Path) -> Examined:
 
 def report(examined: Examined, seed: int = 0, size: tuple[int, int] = FEW) -> Report:
     """What the doctor finds."""
-    return examine(examined, texts(seed, size), TARGET, silent, seed)
+    return finish(examine(examined, texts(seed, size), TARGET, seed), silent)
 
 
 def entry(**values: Any) -> Break:
