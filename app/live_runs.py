@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from decoding.request import DecodeOptions, Prompt
     from decoding.run import Run
 
-RACE = " race"  # suffix to the name of a tab: its race and its run go on side by side
+# Suffixes to the name of a tab: its race, its examination and its run go on side by side.
+RACE, DOCTOR = " race", " doctor"
 _SHORT_WAIT = 0.1  # seconds: a shorter wait is over before a sentence about it has been read
 
 
@@ -93,7 +94,7 @@ class LiveRuns:
 
     def job(self, tab: str, fresh: bool = False) -> Job:
         """A new job of a tab, not active yet."""
-        client = "" if self._tracker is None else self._tracker.client(tab.removesuffix(RACE))
+        client = "" if self._tracker is None else self._tracker.client(_session(tab))
         return Job(tab, client, fresh)
 
     def stream(self, job: Job, opening: str, lines: Lines) -> Iterator[str]:
@@ -242,7 +243,7 @@ class LiveRuns:
 
     def _is_unread(self, tab: str) -> bool:
         """Whether nobody has read the events of a tab for some seconds."""
-        tracker, session = self._tracker, tab.removesuffix(RACE)
+        tracker, session = self._tracker, _session(tab)
         known = tracker is not None and tracker.knows(session)  # not without the request filter
         return tracker is not None and known and tracker.away(session) > LIMITS.unread_seconds
 
@@ -284,6 +285,11 @@ def _branch(engine: Engine, origin: Origin, options: DecodeOptions) -> Run:
     return engine.branch(
         origin.trace, origin.step, node=origin.node, token=origin.token, keep=origin.keep, name=origin.run, **options
     )
+
+
+def _session(tab: str) -> str:
+    """The session whose run, race or examination it is."""
+    return tab.removesuffix(RACE).removesuffix(DOCTOR)
 
 
 def _prompt(engine: Engine, order: Order) -> Prompt:

@@ -64,7 +64,7 @@ def _build_replay_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) ->
 def _build_full_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> None:
     """The page with live runs and races."""
     from .address import parse
-    from .live_runs import RACE
+    from .live_runs import DOCTOR, RACE
     from .pages import race, run
     from .race_from_run import race_from_run
 
@@ -107,7 +107,8 @@ def _build_full_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> N
 
     def closed(request: gr.Request) -> None:
         app_state.runs.forget(str(request.session_hash))
-        app_state.runs.forget(f"{request.session_hash}{RACE}")
+        for suffix in (RACE, DOCTOR):
+            app_state.runs.forget(f"{request.session_hash}{suffix}")
 
     page.load(tolerant(opened), None, [tabs, viewer, *form.outputs, *race_form.outputs], **QUICK)
     viewer.race(tolerant(compared), None, [tabs, *race_form.outputs], **QUICK)

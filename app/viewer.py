@@ -50,6 +50,20 @@ def race_viewer(app_state: AppState) -> gr.HTML:
     )
 
 
+def doctor_viewer(app_state: AppState) -> gr.HTML:
+    """What an examination finds; the caller renders it. Before the first one it takes no room."""
+    return _without_postprocess(
+        gr.HTML(
+            html_template='<section class="app-doctor" aria-label="Doctor"></section>',
+            js_on_load="SpecscopeApp.doctor(element, { props, server, watch });",
+            apply_default_css=False,
+            server_functions=app_state.calls.functions(),
+            elem_id="doctor-viewer",
+            render=False,
+        )
+    )
+
+
 def _without_postprocess(component: gr.HTML) -> gr.HTML:
     """Make a component send its values unchanged: they are not markup, so Gradio need not parse them."""
 

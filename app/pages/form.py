@@ -19,6 +19,7 @@ from ..address import PageState
 from ..catalog import Entry
 from ..controls import Message, Prompt, presets, runnable, typed
 from ..events import QUICK, tolerant
+from ..examinations import KINDS
 from ..examples import EXAMPLES
 from ..limits import LIMITS
 
@@ -63,6 +64,7 @@ class MethodControls:
     preset: gr.Dropdown | None
     fields: dict[str, Component]
     reference: gr.Textbox | None  # a document to copy from, for methods that copy
+    doctor: gr.Button | None  # examines the drafter, for methods that have one
 
     @classmethod
     def build(cls, name: str, visible: bool) -> MethodControls:
@@ -79,12 +81,17 @@ class MethodControls:
             if rest:
                 with gr.Accordion("More settings", open=False):
                     fields |= {row["name"]: control(row, prefix) for row in rest}
-        return cls(name, group, menu, {row["name"]: fields[row["name"]] for row in rows}, reference)
+            doctor = _doctor(prefix) if name in KINDS else None
+        return cls(name, group, menu, {row["name"]: fields[row["name"]] for row in rows}, reference, doctor)
 
 
 def _presets(names: list[str], prefix: str) -> gr.Dropdown:
     """The menu of presets; settings that match none of them are shown as own settings."""
     return gr.Dropdown([*names, (_OWN, "")], value=names[0], label="Preset", elem_id=f"{prefix}-preset")
+
+
+def _doctor(prefix: str) -> gr.Button:
+    return gr.Button("Doctor: is it wired well?", size="sm", elem_id=f"{prefix}-doctor", elem_classes="app-examine")
 
 
 def _reference(prefix: str) -> gr.Textbox:

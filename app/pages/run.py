@@ -12,16 +12,18 @@ from decoding.errors import SpecscopeError
 from decoding.methods import METHODS
 from decoding.sampling import Sampling
 
-from .. import address
+from .. import address, examinations
 from ..address import PageState
 from ..branch_from_run import branch_of
+from ..catalog import choose
 from ..controls import Order, order, preset, preset_name, presets, runnable
 from ..events import QUICK, event_address, tolerant
 from ..examples import EXAMPLES
 from ..limits import LIMITS
 from ..settings_from_run import order_of, settings_from_run
 from ..state import AppState
-from ..streaming import refusal_line
+from ..streaming import fault_lines, refusal_line
+from ..viewer import doctor_viewer
 from .form import (
     RAW,
     MethodControls,
@@ -48,8 +50,8 @@ _SAID = '<p class="app-said" role="status"></p>'
 class RunForm:
     """The form of the page: its controls and their events."""
 
-    def __init__(self, app_state: AppState, viewer: gr.HTML) -> None:
-        self.app_state, self.viewer = app_state, viewer
+    def __init__(self, app_state: AppState, viewer: gr.HTML, doctor: gr.HTML) -> None:
+        self.app_state, self.viewer, self.doctor = app_state, viewer, doctor
         entry = app_state.catalog[app_state.default_model]
         names = runnable(entry)
         first = initial_method(entry, PageState())
@@ -100,6 +102,8 @@ class RunForm:
                 changed = [field.input for field in fields]
                 settings = {name: list(values.values()) for name, values in presets(METHODS[method.name]).items()}
                 gr.on(changed, None, fields, method.preset, js=_FIND_PRESET % json.dumps(settings))
+            if method.doctor is not None:
+                on_click(method.doctor, [self.model], self.examine(method.name), self.doctor)
         run = on_click(self.run, self.inputs, self.start, self.viewer)
         on_click(self.beside, self.inputs, self.start_beside, self.viewer)
         conversation = [prompt.history, prompt.transcript, prompt.message]
@@ -173,9 +177,24 @@ class RunForm:
             shown[self.prompt.hint] = gr.update(value=" ".join(remarks), visible=True)
         return shown
 
+    def examine(self, method: str) -> Callable[[object, gr.Request], Iterator[str]]:
+        """A handler that has the doctor look at a method's drafter; it yields the growing value of his viewer."""
+
+        def start(form: object, request: gr.Request) -> Iterator[str]:
+            try:
+                entry = choose(self.app_state.catalog, parse_values(form, [self.model])[self.model])
+                lines = examinations.start(self.app_state.runs, entry, method, _tab(request))
+            except SpecscopeError as error:
+                yield fault_lines(str(error))
+                return
+            yield from lines
+
+        return start
+
     def end(self, request: gr.Request) -> None:
-        """Cancel the run: it ends after the current step."""
+        """Cancel the run and the examination: they end after the current step."""
         self.app_state.runs.stop(_tab(request))
+        examinations.stop(self.app_state.runs, _tab(request))
 
     def end_conversation(self, request: gr.Request) -> None:
         """Delete the conversation, because another one begins."""
@@ -253,10 +272,12 @@ class RunForm:
 
 def build(app_state: AppState, viewer: gr.HTML) -> RunForm:
     """Lay out the page."""
+    doctor = doctor_viewer(app_state)
     with gr.Row(elem_classes="app-page"):
         with gr.Column(elem_classes="app-form", min_width=280, elem_id="run-form"):
-            form = RunForm(app_state, viewer)
+            form = RunForm(app_state, viewer, doctor)
         with gr.Column(elem_classes="app-view", min_width=320):
+            doctor.render()
             viewer.render()
     return form
 

@@ -1,5 +1,6 @@
 // The page around the player: what its template calls.
 import { holdBusyButtons } from "./busy.js";
+import { showDoctor } from "./doctor.js";
 import { restFrames } from "./idle_frames.js";
 import { followPointer } from "./pointer.js";
 import { showRace } from "./race.js";
@@ -22,6 +23,7 @@ globalThis.SpecscopeApp = {
     restFrames();
   },
   race: showRace,
+  doctor: showDoctor,
   theme: toggleTheme,
   get viewers() {
     return shown.viewer;

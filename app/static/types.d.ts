@@ -1,4 +1,5 @@
 // What the page's own scripts get: from Gradio, from the server, and from the lines of a stream that are for the page.
+import type { Layout, PlotTrace } from "../../assets/player/types.js";
 import type { Race } from "../../assets/player/race/race.js";
 import type { Viewer } from "./viewer.js";
 
@@ -18,6 +19,20 @@ export interface PageFacts {
   model?: string; // of the opening race
   done?: boolean; // of a race
   runs?: [label: string, run: string][]; // of a race
+  report?: Report; // of an examination
+}
+
+/** What an examination found, as `doctor --json` prints it, with a chart for each theme. */
+export interface Report {
+  healthy: boolean;
+  verdict: string;
+  tokens_per_step_given: number | null;
+  tokens_per_step_best: number | null;
+  acceptance_given: number[];
+  acceptance_best: number[];
+  checks: { name: string; fine: boolean; sentence: string }[];
+  probes: { name: string; tokens_per_step: number; gain: number; interval: [low: number, high: number] }[];
+  charts: { [theme: string]: { data: PlotTrace[]; layout: Layout } };
 }
 
 export interface Recording {
@@ -78,6 +93,7 @@ declare global {
   var SpecscopeApp: {
     viewer(element: HTMLElement, io: ViewerIo): void;
     race(element: HTMLElement, io: Io): void;
+    doctor(element: HTMLElement, io: Io): void;
     theme(): void;
     readonly viewers: Viewer | null;
     readonly races: Race | null;

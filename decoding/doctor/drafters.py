@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import ParamError
 from ..model.decoder import Decoder
+from ..model.resized import Resized
 from ..model.split import SplitDecoder
 
 if TYPE_CHECKING:
@@ -39,5 +40,14 @@ def open_drafter(
     from ..loader import load_model
     from .draft_model import ExaminedDraft
 
-    draft, codec = load_model(name, str(model.device), model.precision, progress, download)
-    return ExaminedDraft(draft, codec, model, engine.codec)
+    return ExaminedDraft(*load_model(name, str(model.device), model.precision, progress, download), model, engine.codec)
+
+
+def open_draft(engine: Engine) -> Examined:
+    """The draft model that an engine was loaded with: its tokenizer was compared with the target's then."""
+    from .draft_model import ExaminedDraft
+
+    draft = engine.draft.model if isinstance(engine.draft, Resized) else engine.draft
+    if not isinstance(draft, Decoder | SplitDecoder) or not isinstance(engine.model, Decoder | SplitDecoder):
+        raise ParamError("the toy is a table without drafters to examine: load a model")
+    return ExaminedDraft(draft, engine.codec, engine.model, engine.codec)

@@ -23,12 +23,12 @@ class Resized:
         self.dtype, self.precision = model.dtype, model.precision
         self.window, self.rolling, self.step_rows = model.window, model.rolling, model.step_rows
         self.lacks = model.lacks
-        self._model = model
+        self.model = model
 
     def open(self, capacity: int, largest_step: int) -> ResizedSession:
         """A session of the model, resized."""
-        session = self._model.open(capacity, largest_step)
-        return ResizedSession(session, self._model.card.vocabulary, self.card.vocabulary)
+        session = self.model.open(capacity, largest_step)
+        return ResizedSession(session, self.model.card.vocabulary, self.card.vocabulary)
 
 
 class ResizedSession:
