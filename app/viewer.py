@@ -54,7 +54,7 @@ def doctor_viewer(app_state: AppState) -> gr.HTML:
     """What an examination finds; the caller renders it. Before the first one it takes no room."""
     return _without_postprocess(
         gr.HTML(
-            html_template='<section class="app-doctor" aria-label="Doctor"></section>',
+            html_template="<div></div>",
             js_on_load="SpecscopeApp.doctor(element, { props, server, watch });",
             apply_default_css=False,
             server_functions=app_state.calls.functions(),

@@ -15,14 +15,16 @@ const CONFIG = { displayModeBar: false, displaylogo: false, responsive: true, do
  * @param {Io} io
  */
 export const showDoctor = (element, { props, server, watch }) => {
+  const section = el("section", { class: "app-doctor", "aria-label": "Doctor", hidden: true });
+  element.replaceChildren(section);
   /** @type {PageFacts} */
   let known = {};
   let closed = false, over = true, sentence = "", share = /** @type {number | null} */ (null);
   const draw = () => {
-    element.hidden = closed || !known.run;
-    if (!element.hidden) element.replaceChildren(head(known, () => { closed = true; draw(); }),
+    section.hidden = closed || !known.run;
+    if (!section.hidden) section.replaceChildren(head(known, () => { closed = true; draw(); }),
       ...(known.report ? found(known.report) : [waiting(sentence, over ? null : share)]));
-    if (known.report) drawChart(element, known.report);
+    if (known.report) drawChart(section, known.report);
   };
   /** @param {string} said */
   const end = (said) => {
@@ -46,10 +48,9 @@ export const showDoctor = (element, { props, server, watch }) => {
     beat(!over);
     busy(BUTTONS, !over);
   };
-  element.hidden = true;
   if (props.value) hear();
   watch("value", hear);
-  new MutationObserver(() => known.report && drawChart(element, known.report))
+  new MutationObserver(() => known.report && drawChart(section, known.report))
     .observe(document.body, { attributes: true, attributeFilter: ["class"] });
 };
 
