@@ -20,8 +20,10 @@ def figures(report: Report) -> dict[str, Any]:
     """The figure in the colours of each theme; empty where nothing could be measured."""
     if report.given is None or report.best is None:
         return {}
-    curves = [_curve(GIVEN, report.given, "$rejected", "circle", "dot" if report.best is not report.given else "solid")]
-    if report.best is not report.given:
+    mended = report.best is not report.given
+    given = ("$rejected", "circle", "dot") if mended else ("$accepted", "square", "solid")
+    curves = [_curve(GIVEN, report.given, *given)]
+    if mended:
         curves.append(_curve(MENDED, report.best, "$accepted", "square", "solid"))
     figure = {"data": curves, "layout": _layout(len(report.given.survival))}
     return {name: resolve(figure, {}, (), colours) for name, colours in THEMES.items()}
@@ -43,8 +45,8 @@ def _curve(name: str, measured: Measured, colour: str, sign: str, dash: str) -> 
 def _layout(depth: int) -> dict[str, Any]:
     axis = {"gridcolor": "$faint", "linecolor": "$line", "zeroline": False, "fixedrange": True, "color": "$muted"}
     return {
-        "height": 260,
-        "margin": {"l": 48, "r": 12, "t": 8, "b": 72},
+        "height": 280,
+        "margin": {"l": 48, "r": 12, "t": 48, "b": 40},
         "paper_bgcolor": "$paper",
         "plot_bgcolor": "$paper",
         "font": _FONT,

@@ -76,13 +76,13 @@ def _examined(engine: Engine, entry: Entry, method: str, job: Job) -> Generator[
         ) from None
     tasks = read_tasks(suite() if entry.model in FOLDERS else english(ENGLISH))
     chosen = sample(tasks, LIMITS.examination_prompts, seed)
-    texts = yield from _told(write_texts(engine, chosen, LIMITS.examination_tokens, examined.layers()), job, until)
+    texts = yield from _reported(write_texts(engine, chosen, LIMITS.examination_tokens, examined.layers()), job, until)
     if texts is None:
         return None
-    return (yield from _told(examine(examined, texts, entry.name, seed, started), job, until))
+    return (yield from _reported(examine(examined, texts, entry.name, seed, started), job, until))
 
 
-def _told(progress: Progress[_Result], job: Job, until: float) -> Generator[str, None, _Result | None]:
+def _reported(progress: Progress[_Result], job: Job, until: float) -> Generator[str, None, _Result | None]:
     """Go on to the end with a line for every part of the work; None where the job was cancelled."""
     while True:
         try:

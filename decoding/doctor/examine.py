@@ -1,7 +1,7 @@
 """An examination: the files, then the wiring as given against each change of it, and again behind the best change.
 
-Where a change wins, the next round starts from it: so a second fault is found as well, and what had only won because
-it made up for the first one wins no more.
+Where a change is better, the next round starts from it: so a second fault is found as well, and what had only made up
+for the first one is better no more.
 """
 
 from __future__ import annotations
@@ -131,11 +131,11 @@ def examine(
         probes = [probe for probe in examined.probes(wiring) if probe.flag not in mended or probe.flag == "taps"]
         outcomes = yield from _round(examined, best, probes, texts, seed + len(rounds))
         rounds.append(outcomes)
-        winner = max((each for each in rounds[-1] if each.wins), key=lambda each: each.gain, default=None)
-        if winner is None:
+        best_outcome = max((each for each in rounds[-1] if each.is_better), key=lambda each: each.gain, default=None)
+        if best_outcome is None:
             break
-        found.append(Fault.measured(winner))
-        wiring, best = winner.probe.wiring, winner.other
+        found.append(Fault.measured(best_outcome))
+        wiring, best = best_outcome.probe.wiring, best_outcome.other
     measured = {fault.flag for fault in found}
     seen = [Fault.seen(check) for check in checks if not check.fine and check.flag not in measured]
     return Report(

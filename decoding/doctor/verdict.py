@@ -2,7 +2,8 @@
 
 Both were measured on the same prompts, so their differences are compared prompt by prompt: a bootstrap over prompts
 gives an interval of the mean difference, wider for the number of probes (Bonferroni) and for few prompts (as Student's
-distribution is wider than the normal one). A probe wins if all of its interval is above zero and the gain is material.
+distribution is wider than the normal one). A probe is better if all of its interval is above zero and
+the gain is material.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Outcome:
         return self.other.tokens_per_step - self.given.tokens_per_step
 
     @property
-    def wins(self) -> bool:
+    def is_better(self) -> bool:
         """Whether the change is better, surely and materially."""
         return self.interval[0] > 0.0 and self.gain >= LEAST_GAIN * self.given.tokens_per_step
 
@@ -71,7 +72,7 @@ class Fault:
 
     @classmethod
     def measured(cls, outcome: Outcome) -> Fault:
-        """What a probe that wins says."""
+        """The fault that a better probe shows."""
         probe, given, better = outcome.probe, outcome.given.tokens_per_step, outcome.other.tokens_per_step
         low, high = (round(end, 4) for end in outcome.interval)
         sentence = f"with {probe.name}, {better:.2f} tokens a step instead of {given:.2f}: {probe.remedy}"

@@ -248,7 +248,7 @@ def measured(accepted_guesses: Sequence[float]) -> Measured:
 
 def outcome_of(given: Sequence[float], other: Sequence[float], probes: int) -> bool:
     probe = Probe("probe", "flag", False, True, MedusaWiring(()), "")
-    return compare(probe, measured(given), measured(other), probes, 0).wins
+    return compare(probe, measured(given), measured(other), probes, 0).is_better
 
 
 def test_a_gain_in_every_text_wins_and_one_in_some_does_not() -> None:
