@@ -1,0 +1,140 @@
+"""Filters write the SQL that a visitor sees, and a query chooses the steps that all charts are of."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from decoding.errors import ParamError
+from decoding.evaluate.query import ALL, Chosen, Filter, answer, cells, choose
+from decoding.evaluate.sql import Result
+
+from .made_tables import made_tables
+
+TABLES = made_tables()
+
+
+def pairs(found: Chosen) -> list[tuple[int, int]]:
+    return list(zip(found.runs.tolist(), found.steps.tolist(), strict=True))
+
+
+def steps_where(mask: Any) -> list[tuple[int, int]]:
+    """By pyarrow's own functions: another way to the same steps."""
+    table = TABLES["steps"].filter(mask)
+    return list(zip(table["run"].to_pylist(), table["step"].to_pylist(), strict=True))
+
+
+def steps_with_nodes(mask: Any) -> list[tuple[int, int]]:
+    table = TABLES["nodes"].filter(mask)
+    return sorted(set(zip(table["run"].to_pylist(), table["step"].to_pylist(), strict=True)))
+
+
+def test_without_a_filter_all_steps_are_chosen() -> None:
+    steps = TABLES["steps"]
+    assert pairs(choose(TABLES, ALL)) == list(zip(steps["run"].to_pylist(), steps["step"].to_pylist(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"accepted": "2"}, lambda s, n: steps_where(pc.greater_equal(s["accepted"], 2))),
+        ({"slower": "7.5"}, lambda s, n: steps_where(pc.greater(s["total_ms"], 7.5))),
+        (
+            {"context_from": 10, "context_to": 20},
+            lambda s, n: steps_where(pc.is_in(s["start"], pa.array(range(10, 21)))),
+        ),
+        (
+            {"p_from": 0.9},
+            lambda s, n: steps_with_nodes(pc.and_(pc.greater_equal(n["p"], 0.9), n["depth"].to_numpy() > 0)),
+        ),
+        (
+            {"text": " return", "q_to": 0.5},
+            lambda s, n: steps_with_nodes(
+                pc.and_(pc.and_(pc.equal(n["text"], " return"), pc.less_equal(n["q"], 0.5)), n["depth"].to_numpy() > 0)
+            ),
+        ),
+        (
+            {"rejected_at": 1},
+            lambda s, n: steps_where(pc.equal(s["accepted"], 0)),  # of a chain: none was accepted
+        ),
+    ],
+)
+def test_filters_choose_the_steps_they_name(given: dict[str, Any], expected: Any) -> None:
+    found = pairs(choose(TABLES, Filter.parse(given).sql()))
+    assert found == expected(TABLES["steps"], TABLES["nodes"]) and 0 < len(found) < 60
+
+
+def test_filters_of_runs_choose_their_steps() -> None:
+    found = choose(TABLES, Filter.parse({"category": "code", "method": "medusa"}).sql())
+    assert set(found.runs.tolist()) == {1} and len(found) == 10
+
+
+@pytest.mark.parametrize("text", ["<b>'\"`${x}", "'", "''; DROP TABLE runs; --", "%", "\\"])
+def test_texts_of_filters_are_texts(text: str) -> None:
+    """A filter's text is quoted, so it can neither end the query nor be a pattern."""
+    found = choose(TABLES, Filter(text=text).sql())
+    nodes = TABLES["nodes"]
+    assert pairs(found) == steps_with_nodes(
+        pc.and_(pc.match_substring(nodes["text"], text), nodes["depth"].to_numpy() > 0)
+    )
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"accepted": "x"}, {"accepted": "1.5"}, {"accepted": -1}, {"slower": "nan"}, {"p_to": "1e999"}, {"text": 3},
+     {"text": "x" * 201}, {"other": 1}, {"depth": True}, {"slower": []}],
+)  # fmt: skip
+def test_filters_that_fit_nothing_are_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(ParamError):
+        Filter.parse(given)
+
+
+def test_empty_filters_ask_for_nothing() -> None:
+    assert Filter.parse({"text": "", "accepted": None}).sql() == ALL
+
+
+def test_a_step_is_chosen_once_however_often_it_is_named() -> None:
+    found = choose(TABLES, "SELECT run, step FROM nodes ORDER BY p")
+    assert pairs(found) == sorted(pairs(found)) and len(found) == 60
+
+
+def test_another_query_answers_with_a_table() -> None:
+    found = answer(TABLES, "SELECT category, count(*) AS runs FROM runs GROUP BY ALL ORDER BY 1")
+    assert isinstance(found, Result)
+    assert cells(found.table) == (["category", "runs"], [["chat", 2], ["code", 2], ["maths", 2]])
+    assert isinstance(answer(TABLES, ALL), Chosen)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["SELECT run, 1.5 AS step FROM steps", "SELECT run, NULL::BIGINT AS step FROM steps", "SELECT run FROM steps",
+     "SELECT run, step, step FROM steps"],
+)  # fmt: skip
+def test_a_choice_needs_whole_numbers_of_runs_and_steps(query: str) -> None:
+    with pytest.raises(ParamError):
+        choose(TABLES, query)
+
+
+def test_cells_are_plain_and_cut() -> None:
+    """JSON has no number of 64 bits, no infinity and no list without end."""
+    table = pa.table({"a": [2**60, 1], "b": ["x" * 999, None], "c": [float("inf"), 0.5], "d": [[1, 2], []]})
+    names, rows = cells(table)
+    assert names == ["a", "b", "c", "d"] and rows[1] == [1, None, 0.5, "[]"]
+    assert rows[0][0] == str(2**60) and len(rows[0][1]) == 300 and rows[0][2] == "inf"
+
+
+def test_a_filter_over_a_million_nodes_answers_while_one_waits() -> None:
+    """The bound is half a second on two free cores; twice that here, where tests run side by side."""
+    tables = made_tables(1_000, 100, 9)
+    assert len(tables["nodes"]) == 1_000_000
+    query = Filter(text="ret", category="code", p_from=0.2, p_to=0.5).sql()
+    times = []
+    for _ in range(3):
+        began = time.perf_counter()
+        assert len(choose(tables, query)) > 1_000
+        times.append(time.perf_counter() - began)
+    assert min(times) < 1.0
