@@ -47,6 +47,11 @@ def _parser() -> _Parser:
         "page of your own",
     )
     parser.add_argument(
+        "--runs",
+        metavar="FOLDER",
+        help="a run folder, or a folder of them, that the Debug page lists besides the sample",
+    )
+    parser.add_argument(
         "--allow-host",
         metavar="NAME",
         action="append",
@@ -77,7 +82,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _find_temporary_folder()
         from .ui import serve
 
-        chosen = {"models": given.models, "model": given.model, "download": given.download}
+        chosen = {"models": given.models, "model": given.model, "download": given.download, "runs": given.runs}
         chosen["own_root"] = None if given.bring_your_own is None else Path(given.bring_your_own)
         serve(given.host, port, replay_only=given.replay_only, **chosen, owner=owner)
     except SpecscopeError as error:

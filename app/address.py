@@ -1,6 +1,7 @@
 """Converts the state of the page to the query of its address, and back. An address is untrusted input.
 
-screen=run|race (Gradio has a "page" of its own)   run=ID of a recording or of a run made here
+screen=run|race|debug (Gradio has a "page" of its own; app/debug_state.py reads the fields of the last)
+run=ID of a recording or of a run made here
 step, phase, view, node: a place in the run; the node after the last one is the token that the target wrote itself
 branch=12n3 (another guess, node 3 of step 12) or 12k2 with force=TEXT (behind the first 2 tokens of the step)
 model, method, methods (of a race)
@@ -29,7 +30,7 @@ from .examples import EXAMPLES
 from .limits import LIMITS
 from .trace_store import ID
 
-SCREENS, PHASES = ("run", "race"), ("propose", "verify", "accept", "commit")
+SCREENS, PHASES = ("run", "race", "debug"), ("propose", "verify", "accept", "commit")
 _VIEW = re.compile(r"[a-z_]{1,24}")
 _FORK = re.compile(r"(\d{1,6})([nk])(\d{1,4})", re.ASCII)
 _MAX_KEYS = 64
@@ -92,6 +93,8 @@ def parse(query: Mapping[str, str], catalog: Mapping[str, Entry]) -> PageState:
             return default
 
     state.screen = take("screen", _one_of(SCREENS), "run")
+    if state.screen == "debug":
+        return state
     state.run = take("run", _run, None)
     state.fork = take("branch", lambda text: _fork(text, given.get("force")), None)
     state.model = take("model", lambda name: choose(catalog, name).name, None)

@@ -63,6 +63,18 @@ class PageLimits:
     connections_each: int = 400  # of one address, unless it is a proxy's: a page uses six
     address_characters: int = 18_000  # of a page's address: enough for a long prompt and a reference
     address_bytes: int = 56_000  # of the encoded address, where most letters take three; the server reads 64 KB in all
+    # Of the Debug page.
+    folder_bytes: int = (
+        600 * 2**20
+    )  # of the run folders in memory: a million guesses take about 300 MB with all columns
+    brought_folders: int = 32  # that visitors brought
+    brought_folders_each: int = 4
+    brought_bytes: int = 64 * 2**20  # of one, unpacked
+    queries: int = 2  # that run at once: each may take two threads for five seconds
+    queries_each: int = 1  # of one client
+    query_patience: float = 8.0  # seconds that a query waits for others
+    listed_steps: int = 40  # steps behind a bar that are listed at once
+    exported_rows: int = 20_000  # steps of a selection as a file
     detail_steps: int = 4_096  # highest step whose details can be requested
 
     @property

@@ -49,28 +49,28 @@ class ServerCalls:
         """Plain functions, under the names that the scripts use."""
 
         def run_detail(asked: Any) -> Answer:
-            return _answer(lambda: self._line(asked, "detail"))
+            return answered(lambda: self._line(asked, "detail"))
 
         def run_step(asked: Any) -> Answer:
-            return _answer(lambda: self._line(asked, "full"))
+            return answered(lambda: self._line(asked, "full"))
 
         def run_rows(asked: Any) -> Answer:
-            return _answer(lambda: self._line(asked, "rows"))
+            return answered(lambda: self._line(asked, "rows"))
 
         def run_lives(asked: Any) -> Answer:
             return {"lives": isinstance(asked, str) and asked in self._store.streaming}
 
         def run_export(asked: Any) -> Answer:
-            return _answer(lambda: self._export(asked))
+            return answered(lambda: self._export(asked))
 
         def open_recording(asked: Any) -> Answer:
-            return _answer(lambda: self.open_run(asked))
+            return answered(lambda: self.open_run(asked))
 
         def open_trace(asked: Any) -> Answer:
-            return _answer(lambda: self._open_upload(asked))
+            return answered(lambda: self._open_upload(asked))
 
         def open_race(asked: Any) -> Answer:
-            return _answer(lambda: {"lines": self.race_lines()})
+            return answered(lambda: {"lines": self.race_lines()})
 
         return [run_detail, run_step, run_rows, run_lives, run_export, open_recording, open_trace, open_race]
 
@@ -175,7 +175,8 @@ def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
 
 
-def _answer(make: Callable[[], Answer]) -> Answer:
+def answered(make: Callable[[], Answer]) -> Answer:
+    """An answer, or the sentence that says why there is none."""
     try:
         return make()
     except SpecscopeError as error:

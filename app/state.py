@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +17,7 @@ from .server_calls import ServerCalls
 from .trace_store import TraceStore
 
 if TYPE_CHECKING:
+    from .debug_calls import DebugCalls
     from .live_runs import LiveRuns
 
 
@@ -27,6 +29,7 @@ class AppState:
     default_model: str = POCKET.name  # the model that is selected when the page opens
     replay_only: bool = False
     own_root: Path | None = None  # the folder from which visitors may bring models; None: they may not
+    runs_folder: Path | None = None  # run folders of the owner, which the Debug page lists
     recordings: Recordings = field(default_factory=Recordings)
     own: OwnModels | None = field(init=False, default=None)
     store: TraceStore = field(init=False)
@@ -39,6 +42,19 @@ class AppState:
             self.own = OwnModels(self.own_root, self.catalog)
         self.store = TraceStore(self.recordings.packed)
         self.calls = ServerCalls(self.store, self.recordings)
+        self._debug_lock = threading.Lock()
+        self._debug: DebugCalls | None = None
+
+    @property
+    def debug(self) -> DebugCalls:
+        """The calls of the Debug page, created on first use: they import what reads and queries tables."""
+        from .debug_calls import DebugCalls
+        from .run_folders import RunFolders
+
+        with self._debug_lock:
+            if self._debug is None:
+                self._debug = DebugCalls(RunFolders(self.runs_folder), self.store)
+            return self._debug
 
     @cached_property
     def runs(self) -> LiveRuns:

@@ -65,7 +65,7 @@ def _build_full_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> N
     """The page with live runs and races."""
     from .address import parse
     from .live_runs import DOCTOR, RACE
-    from .pages import race, run
+    from .pages import debug, race, run
     from .race_from_run import race_from_run
 
     with gr.Tabs(elem_id="app-tabs") as tabs:
@@ -73,6 +73,8 @@ def _build_full_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> N
             form = run.build(app_state, viewer)
         with gr.Tab("Race", id="race", elem_id="race"):
             race_form = race.build(app_state)
+        with gr.Tab("Debug", id="debug", elem_id="debug"):
+            debug.build(app_state)
 
     if form.own is not None:
         form.own.wire(form, race_form)
@@ -136,13 +138,22 @@ def _sentences(problems: list[str]) -> str:
 
 
 def make_state(
-    replay_only: bool, models: str | None, model: str | None, download: bool = False, own_root: Path | None = None
+    replay_only: bool,
+    models: str | None,
+    model: str | None,
+    download: bool = False,
+    own_root: Path | None = None,
+    runs: str | None = None,
 ) -> AppState:
     """The application state for the arguments of the command line."""
     catalog = default_catalog(download) if models is None else read_catalog(models)
     if model is not None and model not in catalog:
         raise ParamError(f"there is no model {model[:64]!r} in the catalog; choose one of {', '.join(catalog)}")
-    return AppState(catalog, model or next(iter(catalog)), replay_only, own_root)
+    folder = Path(runs) if runs else None
+    app_state = AppState(catalog, model or next(iter(catalog)), replay_only, own_root, folder)
+    if runs:
+        _ = app_state.debug  # a folder that cannot be read is the owner's mistake, to be heard of at once
+    return app_state
 
 
 def serve(
@@ -154,6 +165,7 @@ def serve(
     model: str | None,
     download: bool = False,
     own_root: Path | None = None,
+    runs: str | None = None,
     owner: Owner = _DEFAULT_OWNER,
 ) -> None:
     """Serve the page until a signal arrives; the default model is loaded in the background."""
@@ -163,7 +175,7 @@ def serve(
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
-    app_state = make_state(replay_only, models, model, download, own_root)
+    app_state = make_state(replay_only, models, model, download, own_root, runs)
     landing = app_state.recordings.landing
     lines = app_state.calls.recording_lines(landing.id) if landing else ""
     site = server.Site(lines, opening(app_state.recordings))

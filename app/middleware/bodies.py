@@ -25,7 +25,7 @@ _SESSION = re.compile(SESSION)
 _MISFIT = "The request does not match this page: reload it."
 _STRUCTURE = 64  # commas and brackets around an uploaded trace, which is one string
 _ITEMS = 256  # of a list among an event's values, such as the methods of a race
-_FILE_CALL = "open_trace"
+_FILE_CALLS = frozenset({"open_trace", "debug_bring"})
 Json = dict[str, Any]
 
 
@@ -126,7 +126,7 @@ def check_call(body: bytes, calls: Mapping[int, frozenset[str]]) -> None:
     _session(parsed)
     if not _is_value(data):
         raise RequestError(422, _MISFIT)
-    if name != _FILE_CALL and len(body) > LIMITS.body_bytes:
+    if name not in _FILE_CALLS and len(body) > LIMITS.body_bytes:
         raise too_large
 
 

@@ -1,0 +1,128 @@
+"""The server functions of the Debug page. As of all such functions, anybody can call them with any argument."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+
+from decoding.errors import ParamError, TraceError
+from decoding.metrics import METRICS
+from viz.palette import THEMES
+
+from .debug_state import DebugState
+from .debug_view import DebugView, whole
+from .limits import LIMITS
+from .query_pool import QueryPool
+from .run_folders import RunFolders
+from .server_calls import Answer
+from .streaming import as_sentence
+from .trace_store import TraceStore
+
+_TYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
+
+
+class DebugCalls:
+    """Answers the calls of the Debug page's script; raises SpecscopeError with a sentence for the visitor."""
+
+    def __init__(self, folders: RunFolders, store: TraceStore) -> None:
+        self._folders, self._store = folders, store
+        self._pool = QueryPool()
+
+    def call(self, name: str, asked: Any) -> Answer:
+        """One of the functions by its name, when its turn has come."""
+        made: Callable[[Any], Answer] = getattr(self, name)
+        with self._pool.place():
+            return made(asked)
+
+    def _view(self, query: object) -> DebugView:
+        """The view that an address names; a folder that has several methods is opened at one of them."""
+        state = DebugState.parse(query)
+        folder = self._folders.get(state.folder)
+        against = self._folders.get(state.against) if state.against else None
+        return DebugView(state.settled(state.folder or self._folders.first(), folder.first_method()), folder, against)
+
+    def open(self, asked: Any) -> Answer:
+        """What an address shows at once: folders, filters, query, and how many steps it chooses."""
+        listed = self._folders.listed()
+        try:
+            view = self._view(asked)
+        except TraceError as error:
+            if listed:
+                raise
+            return {"folders": [], "notice": as_sentence(error)}
+        state = view.state
+        found: Answer = {
+            "folders": listed,
+            "folder": state.folder,
+            "address": state.address(),
+            "facts": view.folder.facts(),
+            "filters": state.shown(),
+            "against": state.against,
+            "against_method": state.against_method,
+            "against_setting": state.against_setting,
+            "sql": view.first.query,
+            "edited": bool(state.sql),
+            "chart": state.chart,
+            "names": view.names(),
+            "themes": THEMES,
+            "charts": [
+                {name: getattr(metric, name) for name in ("key", "title", "group", "formula", "look_for", "chart")}
+                for metric in METRICS.values()
+            ],
+            "notice": " ".join(as_sentence(problem) for problem in state.problems[:3]),
+        }
+        if view.against is not None:
+            found["against_facts"] = view.against.facts()
+        try:
+            return found | view.head()
+        except (ParamError, TraceError) as error:  # the query, which is then shown to be mended
+            return found | {"refused": as_sentence(error)}
+
+    def chart(self, asked: Any) -> Answer:
+        """A metric of the selections, with its figure."""
+        query, key = _listed(asked, 2)
+        if not isinstance(key, str) or key not in METRICS:
+            raise TraceError("there is no such chart")
+        return self._view(query).measure(key)
+
+    def steps(self, asked: Any) -> Answer:
+        """Some of the steps behind a row of a metric."""
+        query, key, row, second, offset = _listed(asked, 5)
+        if not isinstance(key, str) or (key and key not in METRICS):
+            raise TraceError("there is no such chart")
+        return self._view(query).steps(key, whole(row, 10**6), bool(second), max(0, whole(offset, 10**9)))
+
+    def export(self, asked: Any) -> Answer:
+        """The chosen steps as a file."""
+        query, form = _listed(asked, 2)
+        if not isinstance(form, str) or form not in _TYPES:
+            raise TraceError(f"choose one of {', '.join(_TYPES)} to download")
+        table = self._view(query).table(LIMITS.exported_rows)
+        return {"name": f"specscope-steps.{form}", "type": _TYPES[form]} | _FORMS[form](table)
+
+
+def _csv(table: pa.Table) -> Answer:
+    file = io.BytesIO()
+    pacsv.write_csv(table, file)
+    return {"text": file.getvalue().decode("utf-8")}
+
+
+def _parquet(table: pa.Table) -> Answer:
+    file = io.BytesIO()
+    pq.write_table(table, file, compression="zstd")
+    return {"bytes": base64.b64encode(file.getvalue()).decode("ascii")}
+
+
+_FORMS: Mapping[str, Callable[[pa.Table], Answer]] = {"csv": _csv, "parquet": _parquet}
+
+
+def _listed(asked: Any, count: int) -> list[Any]:
+    if not isinstance(asked, list) or len(asked) != count:
+        raise TraceError("the request does not match this page: reload it")
+    return asked

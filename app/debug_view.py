@@ -1,0 +1,186 @@
+"""One view of the Debug page: the selections that its address names, their metrics, and the steps behind a bar."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from decoding.errors import ParamError, TraceError
+from decoding.evaluate.query import Chosen, answer, cells, choose, quoted
+from decoding.metrics import METRICS, Condition, Result, Selection, measure
+from viz.debug.charts import Side, chart
+
+from .debug_state import DebugState
+from .limits import LIMITS
+from .run_folders import OpenFolder
+
+_SIGNS = {"=", "!=", "<", "<=", ">", ">=", "is", "is not"}
+_ROWS = 200  # of a result that the page is given
+
+
+class Selected:
+    """The steps of one folder that a query chose."""
+
+    def __init__(self, folder: OpenFolder, query: str, method: str = "", setting: str = "") -> None:
+        self.folder, self.query, self.key = folder, query, (query, method, setting)
+        self._method, self._setting = method, setting
+
+    @property
+    def selection(self) -> Selection:
+        """For the metrics; raises ParamError where the query answers with a table."""
+        return self.folder.selections.get(self.key, self._select)
+
+    def measure(self, metric: str) -> Result:
+        """A metric of these steps."""
+        return self.folder.results.get((*self.key, metric), lambda: measure(metric, self.selection))
+
+    def _select(self) -> Selection:
+        if self._method or self._setting:
+            wanted = {"method": self._method or None, "setting": self._setting or None}
+            return self._of_query().where(**wanted)  # type: ignore[arg-type]
+        return self._of_query()
+
+    def _of_query(self) -> Selection:
+        return self.folder.selection.masked(self.folder.mask(choose(self.folder.tables, self.query)))
+
+    def steps(self, conditions: Sequence[Condition] | None) -> np.ndarray[Any, Any]:
+        """The places in the table of steps that were chosen, those alone of which some conditions hold."""
+        rows = self.selection.steps.rows
+        if not conditions:
+            return rows
+        found = self.folder.mask(choose(self.folder.tables, conditions_sql(conditions)))
+        return rows[found[rows]]
+
+
+def conditions_sql(conditions: Sequence[Condition]) -> str:
+    """The query for steps of which conditions hold; those on nodes must hold of one node together."""
+    of_steps, of_nodes = list[str](), list[str]()
+    for table, column, sign, value in conditions:
+        assert sign in _SIGNS and column.isidentifier(), "conditions are written by the metrics"
+        literal = "NULL" if value is None else quoted(value) if isinstance(value, str) else repr(value).upper()
+        if table == "nodes":
+            of_nodes.append(f"{column} {sign} {literal}")
+        else:
+            of_steps.append(f"{table}.{column} {sign} {literal}")
+    if of_nodes:
+        of_steps.append(f"(run, step) IN (SELECT run, step FROM nodes WHERE {' AND '.join(of_nodes)})")
+    return f"SELECT run, step FROM steps JOIN runs USING (run) WHERE {' AND '.join(of_steps)}"
+
+
+class DebugView:
+    """The selections that an address names."""
+
+    def __init__(self, state: DebugState, folder: OpenFolder, against: OpenFolder | None) -> None:
+        self.state, self.folder, self.against = state, folder, against
+        self.first = Selected(folder, state.query)
+        self.second: Selected | None = None
+        if against is not None:
+            self.second = Selected(against, state.against_query, state.against_method, state.against_setting)
+
+    def head(self) -> dict[str, Any]:
+        """What the page shows at once: how much was chosen, or the table that the query answers with."""
+        found = answer(self.folder.tables, self.first.query)
+        if not isinstance(found, Chosen):
+            names, rows = cells(found.table)
+            return {"table": {"columns": names, "rows": rows, "more": found.more}}
+        facts: dict[str, Any] = {"chosen": len(self.first.selection.steps)}
+        if self.second is not None:
+            facts["against_chosen"] = len(self.second.selection.steps)
+        return facts
+
+    def names(self) -> list[str]:
+        """What the selections are called in legends."""
+        names = [self._name(self.folder, self.state.filters.method, self.state.filters.setting)]
+        if self.against is not None:
+            names.append(self._name(self.against, self.state.against_method, self.state.against_setting))
+            if self.folder is not self.against:
+                names = [f"{name} ({each.name})" for name, each in zip(names, (self.folder, self.against), strict=True)]
+        return [f"{letter}: {name}"[:60] for letter, name in zip("AB", names, strict=False)]
+
+    def _name(self, folder: OpenFolder, method: str | None, setting: str | None) -> str:
+        named = " ".join(filter(None, (method, setting if setting != "default" else "")))
+        return named or "all methods"
+
+    def measure(self, key: str) -> dict[str, Any]:
+        """A metric's answer for the page: the results, and a figure of them."""
+        metric = METRICS[key]
+        sides = [side for side in (self.first, self.second) if side is not None]
+        results = [side.measure(key) for side in sides]
+        drawn = [
+            Side(name, result["columns"], result["rows"][:_ROWS])
+            for name, result in zip(self.names(), results, strict=True)
+            if result["reason"] is None
+        ]
+        shown = [self._shown(result) for result in results]
+        return {"key": key, "results": shown, "names": self.names(), "figure": chart(metric.chart, drawn)}
+
+    def _shown(self, result: Result) -> dict[str, Any]:
+        """A result without its conditions, which stay here; `opens` says which rows have steps behind them."""
+        rows = result["rows"][:_ROWS]
+        facts = {name: value for name, value in result.items() if name not in ("rows", "where")}
+        return facts | {"rows": rows, "more": len(result["rows"]) - len(rows), "opens": bool(result["where"])}
+
+    def steps(self, key: str, row: int, second: bool, offset: int) -> dict[str, Any]:
+        """Some of the steps behind a row of a metric, or behind all of it."""
+        side = self.second if second else self.first
+        if side is None:
+            raise ParamError("there is no second selection to look into: choose a folder to compare with")
+        conditions: Sequence[Condition] | None = None
+        if key:
+            where = side.measure(key)["where"]
+            if row >= 0 and where:
+                if row >= len(where):
+                    raise ParamError(f"this chart has {len(where)} rows: ask for an earlier one")
+                conditions = where[row]
+        places = side.steps(conditions)
+        listed = places[offset : offset + LIMITS.listed_steps]
+        return {"count": len(places), "offset": offset, "steps": [step_facts(side.folder, int(at)) for at in listed]}
+
+    def table(self, most: int) -> pa.Table:
+        """The steps of the first selection with what is known of their runs."""
+        places = self.first.steps(None)
+        if len(places) > most:
+            raise ParamError(f"{len(places):,} steps are chosen, above the {most:,} of a file: narrow the filters")
+        steps, runs = self.folder.folder.steps.take(pa.array(places)), self.folder.folder.runs
+        of_run = np.searchsorted(runs["run"].to_numpy(), steps["run"].to_numpy())
+        for name in ("setting", "method", "turn", "category", "question"):
+            steps = steps.add_column(1, name, runs[name].take(pa.array(of_run)))
+        return steps
+
+
+def step_facts(folder: OpenFolder, at: int) -> dict[str, Any]:
+    """A step as the list of steps shows it; `at` is its place in the table."""
+    steps, runs = folder.folder.steps, folder.folder.runs
+    row = {name: steps[name][at].as_py() for name in ("run", "step", "start", "accepted", "drafted", "written", "text")}
+    row["ms"] = steps["total_ms"][at].as_py()
+    place = int(np.searchsorted(runs["run"].to_numpy(), row["run"]))
+    row |= {name: runs[name][place].as_py() for name in ("question", "category", "turn", "method", "setting")}
+    return row | pieces(folder, row["run"], row["step"])
+
+
+def pieces(folder: OpenFolder, run: int, step: int) -> dict[str, Any]:
+    """The texts of a step's guesses with what became of them: the accepted ones, then the first one rejected."""
+    nodes = folder.folder.nodes
+    first, last = np.searchsorted(folder.node_keys, [(run << 32) | step, ((run << 32) | step) + 1])
+    if first == last:
+        return {"pieces": [], "wanted": None}
+    part = nodes.slice(int(first), int(last - first)).select(
+        ["parent", "depth", "role", "text", "accepted", "judged", "wanted_text"]
+    )
+    rows = [row for row in part.to_pylist() if row["role"] == "verify"]
+    accepted = sorted((row for row in rows if row["accepted"]), key=lambda row: row["depth"])
+    end = len(accepted) + 1
+    rejected = [row for row in rows if row["judged"] and not row["accepted"] and row["depth"] == end]
+    found = [[row["text"] or "", "accepted"] for row in accepted]
+    found += [[row["text"] or "", "rejected"] for row in rejected[:3]]
+    return {"pieces": found, "wanted": rejected[0]["wanted_text"] if rejected else None}
+
+
+def whole(value: object, most: int) -> int:
+    """A number that a browser sent."""
+    if type(value) is not int or not -1 <= value <= most:
+        raise TraceError(f"a row is a whole number up to {most}")
+    return value

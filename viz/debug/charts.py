@@ -1,0 +1,203 @@
+"""A metric's rows as a plotly figure, alone or beside those of a second selection.
+
+Colours are the palette's names: ink and greys, since colour is for what became of tokens. The second selection is
+hatched or dashed, so that no colour is needed to tell the two apart. Every point carries the number of its row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Figure = dict[str, Any]
+Trace = dict[str, Any]
+
+# What is drawn upwards, by the name of its column: the first that a result has.
+_VALUES = (
+    "share",
+    "tokens per step",
+    "speed-up",
+    "times",
+    "autoregressive steps",
+    "alpha",
+    "accepted",
+    "ms",
+    "guesses",
+    "steps",
+)
+_SHARES = {"share", "alpha", "accepted", "confidence", "drafter from", "target from", "acceptance rate"}
+_HEIGHT = 260
+_LETTERS = 22  # of a bar's name
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A result to be drawn, and what the selection that it is of is called."""
+
+    name: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+
+    def column(self, name: str) -> list[Any]:
+        """The values of a column."""
+        place = list(self.columns).index(name)
+        return [row[place] for row in self.rows]
+
+
+def chart(kind: str, sides: Sequence[Side]) -> Figure | None:
+    """The figure of one or two results of the same metric; None where these are better read than drawn."""
+    drawn = [side for side in sides if side.rows]
+    if not drawn or kind not in _KINDS:
+        return None
+    return _KINDS[kind](drawn)
+
+
+def _bars(sides: Sequence[Side]) -> Figure:
+    value, data = _value(sides[0]), list[Trace]()
+    for number, side in enumerate(sides):
+        look: Trace = {"color": "$time_draft", "line": {"width": 1, "color": "$text"}}
+        if number:
+            look["pattern"] = {"shape": "/", "size": 6, "bgcolor": "$paper", "fgcolor": "$text", "fillmode": "overlay"}
+        data.append(
+            {"type": "bar", "x": _names(side), "y": side.column(value), "marker": look, "name": side.name}
+            | _interval(side, value)
+            | _rows(side)
+        )
+    return _figure(data, sides, _x_axis(sides, {"type": "category"}), _y_axis(value, {"rangemode": "tozero"}))
+
+
+def _lines(sides: Sequence[Side]) -> Figure:
+    if {"confidence", "accepted"} <= set(sides[0].columns):
+        return _against(sides, "confidence", "accepted")
+    value, x, data = _value(sides[0]), sides[0].columns[0], list[Trace]()
+    second = "accepted" if value == "alpha" and len(sides) == 1 else None
+    for number, side in enumerate(sides):
+        data.append(_line(side, side.column(x), value, side.name, number))
+    if second:
+        data.append(_line(sides[0], sides[0].column(x), second, "of the sampled: accepted", 1))
+        data[0]["name"] = "sum of min(p, q)"
+    figure = _figure(data, sides, _x_axis(sides, {"dtick": 1} if _are_few(sides) else {}), _y_axis(value, _tozero()))
+    figure["layout"]["showlegend"] = len(data) > 1
+    return figure
+
+
+def _against(sides: Sequence[Side], x: str, y: str) -> Figure:
+    """One share against another, beside the line on which they are equal."""
+    equal: Trace = {"type": "scatter", "mode": "lines", "x": [0, 1], "y": [0, 1], "hoverinfo": "skip"}
+    equal |= {"line": {"color": "$muted", "width": 1, "dash": "dot"}, "name": "as sure as it should be"}
+    data = [equal] + [_line(side, side.column(x), y, side.name, number) for number, side in enumerate(sides)]
+    axes = _axis(f"{x} of the drafter", {"range": [0, 1]}), _axis(f"share {y}", {"range": [0, 1.02]})
+    return _figure(data, sides, *axes)
+
+
+def _line(side: Side, x: list[Any], value: str, name: str, number: int) -> Trace:
+    ink = "$muted" if number else "$text"
+    trace: Trace = {"type": "scatter", "mode": "lines+markers", "x": x, "y": side.column(value), "name": name}
+    trace |= {"line": {"color": ink, "width": 2, "dash": "dash" if number else "solid"}}
+    trace |= {"marker": {"color": ink, "size": 9 if number else 7, "symbol": "diamond-open" if number else "circle"}}
+    return trace | _interval(side, value) | _rows(side)
+
+
+def _heat(sides: Sequence[Side]) -> Figure:
+    """Cells over the first two columns; a second result has a panel of its own."""
+    across, up = sides[0].columns[:2]
+    value = _value(sides[0], ("share", "guesses", "steps"))
+    highest = max((each for side in sides for each in side.column(value) if each is not None), default=1)
+    data = list[Trace]()
+    for number, side in enumerate(sides):
+        x, y = (sorted(set(side.column(name))) for name in (across, up))
+        cells: list[list[Any]] = [[None] * len(x) for _ in y]
+        rows: list[list[Any]] = [[None] * len(x) for _ in y]
+        for place, (left, low, z) in enumerate(zip(*(side.column(name) for name in (across, up, value)), strict=True)):
+            cells[y.index(low)][x.index(left)] = z
+            rows[y.index(low)][x.index(left)] = place
+        trace: Trace = {"type": "heatmap", "x": x, "y": y, "z": cells, "customdata": rows, "showscale": not number}
+        trace |= {"zmin": 0, "zmax": highest, "colorscale": [[0, "$faint"], [0.5, "$time_draft"], [1, "$text"]]}
+        trace |= {"hovertemplate": f"{across} %{{x}}, {up} %{{y}}: %{{z}} {value}<extra>{_plain(side.name)}</extra>"}
+        trace |= {"xgap": 1, "ygap": 1, "hoverongaps": False}
+        trace["colorbar"] = {"thickness": 8, "outlinewidth": 0, "tickfont": {"color": "$muted", "size": 11}}
+        data.append(trace | ({"xaxis": "x2", "yaxis": "y2"} if number else {}))
+    figure = _figure(data, sides, _axis(across, {}), _axis(up, {}))
+    if len(sides) > 1:
+        figure["layout"]["xaxis"]["domain"] = [0, 0.47]
+        figure["layout"]["xaxis2"] = _axis(f"{across} ({sides[1].name})", {"domain": [0.53, 1], "anchor": "y2"})
+        figure["layout"]["yaxis2"] = _axis("", {"anchor": "x2"})
+    return figure
+
+
+_KINDS: Mapping[str, Callable[[Sequence[Side]], Figure]] = {"bars": _bars, "lines": _lines, "heat": _heat}
+
+
+def _value(side: Side, preferred: Sequence[str] = _VALUES) -> str:
+    """The column that is drawn upwards."""
+    found = next((name for name in preferred if name in side.columns[1:]), None)
+    return found or str(side.columns[1])
+
+
+def _names(side: Side) -> list[str]:
+    """The names of bars, cut; the same name twice would be one bar."""
+    names = ["other" if row[0] is None else str(row[0]) for row in side.rows]
+    short = [name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…" for name in names]
+    return [
+        _plain(name) if short.count(name) == 1 else _plain(f"{place + 1}. {name}") for place, name in enumerate(short)
+    ]
+
+
+def _plain(text: str) -> str:
+    """A text in which plotly finds no markup: it reads tags and entities."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _interval(side: Side, value: str) -> Trace:
+    """Whiskers, where the result has an interval of what is drawn."""
+    columns = list(side.columns)
+    if not {"low", "high"} <= set(columns) or columns.index("low") < columns.index(value):
+        return {}
+    if value == "alpha":
+        return {}
+    triples = list(zip(side.column(value), side.column("low"), side.column("high"), strict=True))
+    known = [None not in triple for triple in triples]
+    above = [max(0.0, high - y) if fine else 0 for (y, _, high), fine in zip(triples, known, strict=True)]
+    below = [max(0.0, y - low) if fine else 0 for (y, low, _), fine in zip(triples, known, strict=True)]
+    look = {"color": "$muted", "thickness": 1, "width": 3}
+    return {"error_y": {"type": "data", "symmetric": False, "array": above, "arrayminus": below, **look}}
+
+
+def _rows(side: Side) -> Trace:
+    return {
+        "customdata": list(range(len(side.rows))),
+        "hovertemplate": f"%{{x}}: %{{y:.4~g}}<extra>{_plain(side.name)}</extra>",
+    }
+
+
+def _are_few(sides: Sequence[Side]) -> bool:
+    return max(len(side.rows) for side in sides) <= 16
+
+
+def _tozero() -> Trace:
+    return {"rangemode": "tozero"}
+
+
+def _x_axis(sides: Sequence[Side], more: Trace) -> Trace:
+    return _axis(str(sides[0].columns[0]), more)
+
+
+def _y_axis(value: str, more: Trace) -> Trace:
+    return _axis(value, more | ({"tickformat": ".0%"} if value in _SHARES and value != "accepted" else {}))
+
+
+def _axis(title: str, more: Trace) -> Trace:
+    look: Trace = {"title": {"text": _plain(title), "font": {"size": 12, "color": "$muted"}, "standoff": 6}}
+    look |= {"gridcolor": "$faint", "linecolor": "$line", "zerolinecolor": "$line", "automargin": True}
+    return look | {"tickfont": {"size": 11, "color": "$muted"}, "fixedrange": True} | more
+
+
+def _figure(data: list[Trace], sides: Sequence[Side], x: Trace, y: Trace) -> Figure:
+    legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12, "color": "$text"}}
+    legend |= {"itemclick": False, "itemdoubleclick": False, "bgcolor": "rgba(0,0,0,0)"}
+    layout: Trace = {"xaxis": x, "yaxis": y, "height": _HEIGHT, "margin": {"l": 44, "r": 8, "t": 8, "b": 40}}
+    layout |= {"paper_bgcolor": "$paper", "plot_bgcolor": "$paper", "showlegend": len(sides) > 1, "legend": legend}
+    layout |= {"hovermode": "closest", "dragmode": False, "bargap": 0.25, "barmode": "group"}
+    layout["hoverlabel"] = {"bgcolor": "$panel", "bordercolor": "$line", "font": {"color": "$text", "size": 12}}
+    return {"data": data, "layout": layout}
