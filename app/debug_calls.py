@@ -15,15 +15,19 @@ from decoding.errors import ParamError, TraceError
 from decoding.metrics import METRICS
 from viz.palette import THEMES
 
+from .brought_files import read_files
 from .debug_state import DebugState
-from .debug_view import DebugView, whole
+from .debug_view import COMPARED, DebugView, whole
+from .folder_traces import trace_of
 from .limits import LIMITS
+from .middleware.session_tracker import CLIENT
 from .query_pool import QueryPool
 from .run_folders import RunFolders
 from .server_calls import Answer
-from .streaming import as_sentence
-from .trace_store import TraceStore
+from .streaming import as_sentence, page_line
+from .trace_store import StoredRun, TraceStore, new_id, replay
 
+_SOME = "The run's trace is made of the tables: it shows the guesses, and not the method's own view."
 _TYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 
 
@@ -87,6 +91,8 @@ class DebugCalls:
     def chart(self, asked: Any) -> Answer:
         """A metric of the selections, with its figure."""
         query, key = _listed(asked, 2)
+        if key == COMPARED:
+            return self._view(query).compare()
         if not isinstance(key, str) or key not in METRICS:
             raise TraceError("there is no such chart")
         return self._view(query).measure(key)
@@ -94,7 +100,7 @@ class DebugCalls:
     def steps(self, asked: Any) -> Answer:
         """Some of the steps behind a row of a metric."""
         query, key, row, second, offset = _listed(asked, 5)
-        if not isinstance(key, str) or (key and key not in METRICS):
+        if not isinstance(key, str) or (key not in ("", COMPARED) and key not in METRICS):
             raise TraceError("there is no such chart")
         return self._view(query).steps(key, whole(row, 10**6), bool(second), max(0, whole(offset, 10**9)))
 
@@ -105,6 +111,28 @@ class DebugCalls:
             raise TraceError(f"choose one of {', '.join(_TYPES)} to download")
         table = self._view(query).table(LIMITS.exported_rows)
         return {"name": f"specscope-steps.{form}", "type": _TYPES[form]} | _FORMS[form](table)
+
+    def bring(self, asked: Any) -> Answer:
+        """The id of a run folder that a visitor dropped."""
+        name, folder = read_files(asked)
+        return {"folder": self._folders.bring(name, folder)}
+
+    def play(self, asked: Any) -> Answer:
+        """The lines of a run for the player, which opens at a step."""
+        folder, number, step = _listed(asked, 3)
+        if not isinstance(folder, str):
+            raise TraceError("there is no such run folder")
+        opened = self._folders.get(folder)
+        trace = trace_of(opened.folder, whole(number, 2**31))
+        if not 0 <= whole(step, 2**31) < len(trace.steps):
+            raise TraceError(f"this run has {len(trace.steps)} steps: ask for an earlier one")
+        run = new_id()
+        with self._store.reading():
+            play, lines = replay(trace, run)
+        stored = StoredRun(trace, play)
+        self._store.put(run, stored, CLIENT.get())
+        about = {"title": f"A run of {opened.name}", "shows": "" if trace.summary else _SOME, "step": step}
+        return {"lines": page_line(run=run, address=f"run={run}", **about) + lines + stored.end(), "run": run}
 
 
 def _csv(table: pa.Table) -> Answer:

@@ -10,14 +10,16 @@ import pyarrow as pa
 
 from decoding.errors import ParamError, TraceError
 from decoding.evaluate.query import Chosen, answer, cells, choose, quoted
-from decoding.metrics import METRICS, Condition, Result, Selection, measure
-from viz.debug.charts import Side, chart
+from decoding.metrics import METRICS, Condition, Result, Selection, compare, measure
+from decoding.metrics.result import UnknownError, unknown
+from viz.debug.charts import Side, chart, differences
 
 from .debug_state import DebugState
 from .limits import LIMITS
 from .run_folders import OpenFolder
 
 _SIGNS = {"=", "!=", "<", "<=", ">", ">=", "is", "is not"}
+COMPARED = "compared"  # in the place of a metric: the two selections, question by question
 _ROWS = 200  # of a result that the page is given
 
 
@@ -53,6 +55,14 @@ class Selected:
             return rows
         found = self.folder.mask(choose(self.folder.tables, conditions_sql(conditions)))
         return rows[found[rows]]
+
+
+def compared(first: Selection, second: Selection) -> Result:
+    """The comparison, or the reason why there is none."""
+    try:
+        return compare(first, second)
+    except UnknownError as lacking:
+        return unknown(str(lacking))
 
 
 def conditions_sql(conditions: Sequence[Condition]) -> str:
@@ -117,6 +127,19 @@ class DebugView:
         shown = [self._shown(result) for result in results]
         return {"key": key, "results": shown, "names": self.names(), "figure": chart(metric.chart, drawn)}
 
+    def compare(self) -> dict[str, Any]:
+        """What differs between the two selections on the questions that both have."""
+        result = self._compared()
+        drawn = differences(result["columns"], result["rows"][:_ROWS])
+        return {"key": COMPARED, "results": [self._shown(result)], "names": self.names(), "figure": drawn}
+
+    def _compared(self) -> Result:
+        if self.second is None:
+            raise ParamError("there is no second selection to compare with: choose a folder to compare with")
+        first, second = self.first, self.second
+        key = (COMPARED, *first.key, *second.key, self.state.against)
+        return self.folder.results.get(key, lambda: compared(first.selection, second.selection))
+
     def _shown(self, result: Result) -> dict[str, Any]:
         """A result without its conditions, which stay here; `opens` says which rows have steps behind them."""
         rows = result["rows"][:_ROWS]
@@ -130,7 +153,7 @@ class DebugView:
             raise ParamError("there is no second selection to look into: choose a folder to compare with")
         conditions: Sequence[Condition] | None = None
         if key:
-            where = side.measure(key)["where"]
+            where = (self._compared() if key == COMPARED else side.measure(key))["where"]
             if row >= 0 and where:
                 if row >= len(where):
                     raise ParamError(f"this chart has {len(where)} rows: ask for an earlier one")

@@ -53,6 +53,47 @@ def chart(kind: str, sides: Sequence[Side]) -> Figure | None:
     return _KINDS[kind](drawn)
 
 
+def differences(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Figure | None:
+    """Differences with their intervals, one above the other, beside the line of no difference."""
+    side = Side("B - A", columns, rows)
+    kept = [place for place, value in enumerate(side.column("difference")) if value is not None] if rows else []
+    kept = [place for place in kept if rows[place][0] in ("all", "position", "category")]
+    if not kept:
+        return None
+    names = [
+        _plain(f"{rows[place][0]} {rows[place][1]}" if rows[place][0] != "all" else str(rows[place][1]))
+        for place in kept
+    ]
+    value, low, high = ([side.column(name)[place] for place in kept] for name in ("difference", "low", "high"))
+    beyond = [bool(side.column("beyond noise")[place]) for place in kept]
+    above = [max(0.0, top - mid) if top is not None else 0 for mid, top in zip(value, high, strict=True)]
+    below = [max(0.0, mid - end) if end is not None else 0 for mid, end in zip(value, low, strict=True)]
+    whiskers = {
+        "type": "data",
+        "symmetric": False,
+        "array": above,
+        "arrayminus": below,
+        "color": "$muted",
+        "thickness": 2,
+    }
+    marks = {"color": "$text", "size": 10, "symbol": ["diamond" if each else "circle-open" for each in beyond]}
+    trace: Trace = {"type": "scatter", "mode": "markers", "x": value, "y": names, "error_x": whiskers, "marker": marks}
+    trace |= {"customdata": kept, "hovertemplate": "%{y}: %{x:+.3f}<extra>B - A</extra>", "name": "B - A"}
+    zero = {
+        "type": "line",
+        "x0": 0,
+        "x1": 0,
+        "yref": "paper",
+        "y0": 0,
+        "y1": 1,
+        "line": {"color": "$text", "width": 1, "dash": "dot"},
+    }
+    axes = _axis("B - A (filled: beyond noise)", {}), _axis("", {"autorange": "reversed", "type": "category"})
+    figure = _figure([trace], [side], *axes)
+    figure["layout"] |= {"shapes": [zero], "height": 110 + 26 * len(kept)}
+    return figure
+
+
 def _bars(sides: Sequence[Side]) -> Figure:
     value, data = _value(sides[0]), list[Trace]()
     for number, side in enumerate(sides):
