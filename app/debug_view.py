@@ -13,6 +13,7 @@ from decoding.evaluate.query import Chosen, answer, cells, choose, quoted
 from decoding.metrics import METRICS, Condition, Result, Selection, compare, measure
 from decoding.metrics.result import UnknownError, unknown
 from viz.debug.charts import Side, chart, differences
+from viz.token_text import raw
 
 from .debug_state import DebugState
 from .limits import LIMITS
@@ -120,8 +121,8 @@ class DebugView:
         sides = [side for side in (self.first, self.second) if side is not None]
         results = [side.measure(key) for side in sides]
         drawn = [
-            Side(name, result["columns"], result["rows"][:_ROWS])
-            for name, result in zip(self.names(), results, strict=True)
+            Side(name, result["columns"], result["rows"][:_ROWS], second=place == 1)
+            for place, (name, result) in enumerate(zip(self.names(), results, strict=True))
             if result["reason"] is None
         ]
         shown = [self._shown(result) for result in results]
@@ -197,9 +198,12 @@ def pieces(folder: OpenFolder, run: int, step: int) -> dict[str, Any]:
     accepted = sorted((row for row in rows if row["accepted"]), key=lambda row: row["depth"])
     end = len(accepted) + 1
     rejected = [row for row in rows if row["judged"] and not row["accepted"] and row["depth"] == end]
-    found = [[row["text"] or "", "accepted"] for row in accepted]
-    found += [[row["text"] or "", "rejected"] for row in rejected[:3]]
-    return {"pieces": found, "wanted": rejected[0]["wanted_text"] if rejected else None}
+    found = [[raw(row["text"] or ""), "accepted"] for row in accepted]
+    found += [[raw(row["text"] or ""), "rejected"] for row in rejected[:3]]
+    return {
+        "pieces": found,
+        "wanted": raw(wanted) if rejected and (wanted := rejected[0]["wanted_text"]) is not None else None,
+    }
 
 
 def whole(value: object, most: int) -> int:

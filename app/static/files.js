@@ -53,11 +53,11 @@ export const fileMenu = (open, download) => {
 
 /**
  * Files dropped anywhere on the page: a browser would leave it for one that is dropped beside the player.
- * @param {(file: File | undefined) => void} open
+ * @param {(files: File[]) => void} open
  * @param {AbortSignal} signal ends it
  */
 export const catchDrops = (open, signal) => {
-  const cover = el("div", { class: "app-drop", hidden: true }, "Drop a trace here");
+  const cover = el("div", { class: "app-drop", hidden: true }, "Drop a trace or a record here");
   /** @param {DragEvent} event */
   const files = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
   addEventListener("dragover", (event) => {
@@ -70,7 +70,7 @@ export const catchDrops = (open, signal) => {
     if (!files(event)) return;
     event.preventDefault();
     cover.hidden = true;
-    open(event.dataTransfer?.files[0]);
+    open([...(event.dataTransfer?.files ?? [])]);
   }, { signal });
   document.body.append(cover);
   signal.addEventListener("abort", () => cover.remove());

@@ -1,6 +1,7 @@
 // The page around the player: what its template calls.
 import { holdBusyButtons } from "./busy.js";
 import { showDoctor } from "./doctor.js";
+import { showDebug } from "./debug/debug.js";
 import { restFrames } from "./idle_frames.js";
 import { followPointer } from "./pointer.js";
 import { showRace } from "./race.js";
@@ -24,11 +25,15 @@ globalThis.SpecscopeApp = {
   },
   race: showRace,
   doctor: showDoctor,
+  debug: showDebug,
   theme: toggleTheme,
   get viewers() {
     return shown.viewer;
   },
   get races() {
     return shown.race;
+  },
+  get debugs() {
+    return shown.debug;
   },
 };

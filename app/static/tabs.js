@@ -13,6 +13,7 @@ const ADDRESS = {
     return addressOf(player.record.play ? facts.address ?? "" : "", player.place());
   },
   race: () => addressOf(shown.race?.address ?? "screen=race", {}),
+  debug: () => addressOf(shown.debug?.address ?? "screen=debug", {}),
 };
 
 export const followTabs = () => {

@@ -2,6 +2,8 @@
 import type { Layout, PlotTrace } from "../../assets/player/types.js";
 import type { Race } from "../../assets/player/race/race.js";
 import type { Viewer } from "./viewer.js";
+import type { Debug } from "./debug/debug.js";
+import type { DebugIo } from "./debug/types.d.ts";
 
 /** What lines of the kind "host" have said of a run or a race. */
 export interface PageFacts {
@@ -86,6 +88,7 @@ export type ViewerIo = Io & { [act in "fill" | "again" | "race" | "branch"]: (ad
 export interface Shown {
   viewer: Viewer | null;
   race: Race | null;
+  debug: Debug | null;
   placed: boolean; // whether the address that the page was opened with has been followed
 }
 
@@ -94,8 +97,10 @@ declare global {
     viewer(element: HTMLElement, io: ViewerIo): void;
     race(element: HTMLElement, io: Io): void;
     doctor(element: HTMLElement, io: Io): void;
+    debug(element: HTMLElement, io: DebugIo): void;
     theme(): void;
     readonly viewers: Viewer | null;
     readonly races: Race | null;
+    readonly debugs: Debug | null;
   };
 }

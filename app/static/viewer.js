@@ -22,6 +22,7 @@ import { applyTheme } from "./theme.js";
 
 const NOTE_MS = 250;
 const REST_MS = 1500; // that the end of a run is seen before the player goes to a step to learn from
+const OTHERS = ["race", "debug"]; // screens beside this one
 const STARTS = ["run-go", "run-beside", "run-again"]; // the buttons that start a run
 
 export class Viewer {
@@ -74,9 +75,10 @@ export class Viewer {
     /** @type {Opening | null} what stands in front of it at first */
     this.opening = opens() ? new Opening(this) : null;
     if (this.opening) element.prepend(this.opening.node);
-    catchDrops((file) => {
+    catchDrops((files) => {
+      if (asked().get("screen") === "debug" && shown.debug) return shown.debug.bring(files);
       turnTo("run");
-      this.open(file);
+      return this.open(files[0]);
     }, this.gone.signal);
     addEventListener("popstate", () => this.returned(), { signal: this.gone.signal });
     this.player = new Player(lead, {
@@ -348,10 +350,12 @@ export class Viewer {
   // Back or forward: what the address names is shown again.
   async returned() {
     const query = asked();
-    turnTo(query.get("screen") === "race" ? "race" : "run");
+    const screen = query.get("screen") ?? "run";
+    turnTo(OTHERS.includes(screen) ? screen : "run");
     clearTimeout(this.moving);
     this.moving = undefined;
-    if (query.get("screen") === "race") return;
+    if (screen === "debug") shown.debug?.returned();
+    if (OTHERS.includes(screen)) return;
     const run = query.get("run") ?? this.props.landing ?? "";
     if (run !== this.facts.run) {
       const lines = run === this.live ? this.own : await this.linesOf(run);

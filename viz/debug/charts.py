@@ -38,6 +38,7 @@ class Side:
     name: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
+    second: bool = False  # hatched or dashed
 
     def column(self, name: str) -> list[Any]:
         """The values of a column."""
@@ -96,9 +97,9 @@ def differences(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Figure
 
 def _bars(sides: Sequence[Side]) -> Figure:
     value, data = _value(sides[0]), list[Trace]()
-    for number, side in enumerate(sides):
+    for side in sides:
         look: Trace = {"color": "$time_draft", "line": {"width": 1, "color": "$text"}}
-        if number:
+        if side.second:
             look["pattern"] = {"shape": "/", "size": 6, "bgcolor": "$paper", "fgcolor": "$text", "fillmode": "overlay"}
         data.append(
             {"type": "bar", "x": _names(side), "y": side.column(value), "marker": look, "name": side.name}
@@ -113,10 +114,10 @@ def _lines(sides: Sequence[Side]) -> Figure:
         return _against(sides, "confidence", "accepted")
     value, x, data = _value(sides[0]), sides[0].columns[0], list[Trace]()
     second = "accepted" if value == "alpha" and len(sides) == 1 else None
-    for number, side in enumerate(sides):
-        data.append(_line(side, side.column(x), value, side.name, number))
+    for side in sides:
+        data.append(_line(side, side.column(x), value, side.name, side.second))
     if second:
-        data.append(_line(sides[0], sides[0].column(x), second, "of the sampled: accepted", 1))
+        data.append(_line(sides[0], sides[0].column(x), second, "of the sampled: accepted", True))
         data[0]["name"] = "sum of min(p, q)"
     figure = _figure(data, sides, _x_axis(sides, {"dtick": 1} if _are_few(sides) else {}), _y_axis(value, _tozero()))
     figure["layout"]["showlegend"] = len(data) > 1
@@ -127,16 +128,16 @@ def _against(sides: Sequence[Side], x: str, y: str) -> Figure:
     """One share against another, beside the line on which they are equal."""
     equal: Trace = {"type": "scatter", "mode": "lines", "x": [0, 1], "y": [0, 1], "hoverinfo": "skip"}
     equal |= {"line": {"color": "$muted", "width": 1, "dash": "dot"}, "name": "as sure as it should be"}
-    data = [equal] + [_line(side, side.column(x), y, side.name, number) for number, side in enumerate(sides)]
+    data = [equal] + [_line(side, side.column(x), y, side.name, side.second) for side in sides]
     axes = _axis(f"{x} of the drafter", {"range": [0, 1]}), _axis(f"share {y}", {"range": [0, 1.02]})
     return _figure(data, sides, *axes)
 
 
-def _line(side: Side, x: list[Any], value: str, name: str, number: int) -> Trace:
-    ink = "$muted" if number else "$text"
+def _line(side: Side, x: list[Any], value: str, name: str, dashed: bool) -> Trace:
+    ink = "$muted" if dashed else "$text"
     trace: Trace = {"type": "scatter", "mode": "lines+markers", "x": x, "y": side.column(value), "name": name}
-    trace |= {"line": {"color": ink, "width": 2, "dash": "dash" if number else "solid"}}
-    trace |= {"marker": {"color": ink, "size": 9 if number else 7, "symbol": "diamond-open" if number else "circle"}}
+    trace |= {"line": {"color": ink, "width": 2, "dash": "dash" if dashed else "solid"}}
+    trace |= {"marker": {"color": ink, "size": 9 if dashed else 7, "symbol": "diamond-open" if dashed else "circle"}}
     return trace | _interval(side, value) | _rows(side)
 
 
@@ -153,7 +154,8 @@ def _heat(sides: Sequence[Side]) -> Figure:
         for place, (left, low, z) in enumerate(zip(*(side.column(name) for name in (across, up, value)), strict=True)):
             cells[y.index(low)][x.index(left)] = z
             rows[y.index(low)][x.index(left)] = place
-        trace: Trace = {"type": "heatmap", "x": x, "y": y, "z": cells, "customdata": rows, "showscale": not number}
+        trace: Trace = {"type": "heatmap", "x": x, "y": y, "z": cells, "customdata": rows, "meta": int(side.second)}
+        trace["showscale"] = not number
         trace |= {"zmin": 0, "zmax": highest, "colorscale": [[0, "$faint"], [0.5, "$time_draft"], [1, "$text"]]}
         trace |= {"hovertemplate": f"{across} %{{x}}, {up} %{{y}}: %{{z}} {value}<extra>{_plain(side.name)}</extra>"}
         trace |= {"xgap": 1, "ygap": 1, "hoverongaps": False}
@@ -208,6 +210,7 @@ def _interval(side: Side, value: str) -> Trace:
 def _rows(side: Side) -> Trace:
     return {
         "customdata": list(range(len(side.rows))),
+        "meta": int(side.second),
         "hovertemplate": f"%{{x}}: %{{y:.4~g}}<extra>{_plain(side.name)}</extra>",
     }
 

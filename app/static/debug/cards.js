@@ -1,0 +1,232 @@
+// The metrics as cards: each is asked for when it comes into sight.
+import { button } from "../../../assets/player/dom/buttons.js";
+import { dialog } from "../../../assets/player/dom/dialog.js";
+import { el } from "../../../assets/player/dom/elements.js";
+import { DrawnFigure } from "./drawing.js";
+import { cellText, plainTable } from "./table.js";
+
+/** @import { Behind, ChartFacts, Measured, Result } from "./types.d.ts" */
+
+const AT_ONCE = 2; // questions to the server
+const ROWS = 8; // of a table that stands in a card
+
+/** @param {Result} result */
+const numberOf = ({ value, low, high, unit }) => {
+  if (value === null) return null;
+  const percent = unit === "share";
+  const text = (/** @type {number} */ each) => (percent ? `${(100 * each).toFixed(1)}%` : cellText(Number(each.toPrecision(3))));
+  const interval = low === null || high === null ? "" : `${text(low)} to ${text(high)}`;
+  return el("p", { class: "app-debug-value" }, el("strong", {}, text(value)),
+    el("span", { class: "ss-quiet" }, ` ${percent ? "" : unit}${interval ? ` (95%: ${interval})` : ""}`));
+};
+
+class ChartCard {
+  /**
+   * @param {ChartFacts} facts
+   * @param {(key: string) => Promise<Measured | null>} ask
+   * @param {(behind: Behind) => void} behind
+   */
+  constructor(facts, ask, behind) {
+    this.facts = facts;
+    this.ask = ask;
+    this.open = behind;
+    /** @type {Measured | null} */
+    this.found = null;
+    /** @type {{ [name: string]: string }} */
+    this.colours = {};
+    this.figure = new DrawnFigure(facts.title, (row, second) => this.behind(row, second));
+    this.body = el("div", { class: "app-debug-body" }, el("p", { class: "ss-quiet" }, "Computing"));
+    this.tableButton = button("table", `${facts.title} as a table`, () => this.showTable());
+    const head = el("div", { class: "ss-card-head" }, el("h3", {}, facts.title), el("div", { class: "ss-card-buttons" },
+      button("info", `How ${facts.title} is computed`, () => this.explain()), this.tableButton));
+    this.node = el("section", { class: "ss-card app-debug-card", "data-key": facts.key, "aria-label": facts.title },
+      head, el("p", { class: "ss-look", title: facts.formula }, facts.look_for), this.body);
+  }
+
+  async load() {
+    const found = await this.ask(this.facts.key).catch(() => null);
+    this.found = found?.fault ? null : found;
+    if (!this.found) {
+      this.refuse(found?.fault ?? "The server gave no answer: reload the page.");
+      return;
+    }
+    this.draw();
+  }
+
+  /** @param {string} reason */
+  refuse(reason) {
+    this.node.classList.add("app-debug-lacking");
+    this.tableButton.hidden = true;
+    this.body.replaceChildren(el("p", {}, sentence(reason)));
+  }
+
+  draw() {
+    const { results, names, figure } = /** @type {Measured} */ (this.found);
+    const known = results.filter(({ reason }) => reason === null);
+    if (!known.length) return this.refuse(results[0].reason ?? "");
+    const parts = results.flatMap((result, place) => this.part(result, results.length > 1 ? names[place] : ""));
+    if (figure) parts.splice(0, 0, this.figure.node);
+    this.body.replaceChildren(...parts);
+    this.tableButton.hidden = !known.some(({ rows }) => rows.length);
+    this.paint(this.colours);
+    return undefined;
+  }
+
+  /**
+   * What one selection comes to: its number, its sentence and, where no figure shows them, its first rows.
+   * @param {Result} result
+   * @param {string} name
+   */
+  part(result, name) {
+    if (result.reason !== null) return [el("p", { class: "ss-quiet" }, `${name}: ${result.reason}.`)];
+    const said = el("p", { class: "app-debug-says" }, name ? el("b", {}, `${name}: `) : null, result.sentence);
+    const alone = !this.found?.figure && result.rows.length > 0;
+    const table = alone ? [this.rows(result, ROWS, name)] : [];
+    return [numberOf(result), said, ...table].filter((each) => each !== null);
+  }
+
+  /**
+   * @param {Result} result
+   * @param {number} most
+   * @param {string} name
+   */
+  rows(result, most, name) {
+    const second = this.found?.results.indexOf(result) === 1;
+    const rows = result.rows.slice(0, most);
+    const more = result.more > 0 || rows.length < result.rows.length;
+    return plainTable({ columns: result.columns, rows, more }, `${this.facts.title} ${name}`,
+      result.opens ? (row) => this.behind(row, second) : null);
+  }
+
+  /**
+   * @param {number} row
+   * @param {boolean} second
+   */
+  behind(row, second) {
+    const result = this.found?.results[second ? 1 : 0];
+    if (!result?.opens) return;
+    const { key, title } = this.facts;
+    this.open({ key, row, second, title: `${title}: ${result.columns[0]} ${cellText(result.rows[row]?.[0] ?? null)}` });
+  }
+
+  explain() {
+    const { title, formula, look_for: look } = this.facts;
+    this.pop(title, el("p", {}, sentence(formula)), el("p", { class: "ss-quiet" }, look));
+  }
+
+  showTable() {
+    if (!this.found) return;
+    const { results, names } = this.found;
+    const tables = results.filter(({ reason }) => reason === null).flatMap((result) => {
+      const name = results.length > 1 ? names[results.indexOf(result)] : "";
+      return [name ? el("h4", {}, name) : null, this.rows(result, Infinity, name)];
+    });
+    this.pop(this.facts.title, ...tables);
+  }
+
+  /**
+   * @param {string} title
+   * @param {...(Node | null)} content
+   */
+  pop(title, ...content) {
+    const box = dialog(title, el("div", { class: "ss-contents" }, ...content));
+    box.addEventListener("close", () => box.remove());
+    box.addEventListener("click", ({ target }) => {
+      if (target instanceof Element && target.closest("td button")) box.close(); // its steps are shown instead
+    });
+    this.node.append(box);
+    box.showModal();
+  }
+
+  /** @param {{ [name: string]: string }} colours */
+  paint(colours) {
+    this.colours = colours;
+    if (this.found?.figure && this.figure.node.isConnected) this.figure.draw(this.found.figure, colours);
+  }
+
+  destroy() {
+    this.figure.destroy();
+  }
+}
+
+/** @param {string} text */
+const sentence = (text) => (text ? `${text[0].toUpperCase()}${text.slice(1).replace(/\.$/, "")}.` : "");
+
+export class ChartCards {
+  /**
+   * @param {(key: string) => Promise<Measured | null>} ask
+   * @param {(behind: Behind) => void} behind
+   */
+  constructor(ask, behind) {
+    this.ask = ask;
+    this.behind = behind;
+    this.node = el("div", { class: "app-debug-groups" });
+    /** @type {ChartCard[]} */
+    this.cards = [];
+    /** @type {ChartCard[]} those in sight that wait for their turn */
+    this.waiting = [];
+    this.asking = 0;
+    /** @type {{ [name: string]: string }} */
+    this.colours = {};
+    this.width = 0;
+    this.seen = new IntersectionObserver((entries) => {
+      for (const { isIntersecting, target } of entries) {
+        const card = this.cards.find(({ node }) => node === target);
+        if (!isIntersecting || !card) continue;
+        this.seen.unobserve(target);
+        this.waiting.push(card);
+      }
+      this.next();
+    }, { rootMargin: "200px" });
+  }
+
+  /**
+   * @param {ChartFacts[]} charts
+   * @param {string} chosen the one that an address points to
+   */
+  show(charts, chosen) {
+    this.clear();
+    this.cards = charts.map((facts) => new ChartCard(facts, this.ask, this.behind));
+    const groups = [...new Set(charts.map(({ group }) => group))];
+    this.node.replaceChildren(...groups.map((group) => el("section", { class: "app-debug-group" }, el("h2", {}, group),
+      el("div", { class: "ss-grid" }, ...this.cards.filter(({ facts }) => facts.group === group).map(({ node }) => node)))));
+    for (const card of this.cards) this.seen.observe(card.node);
+    if (chosen) this.cards.find(({ facts }) => facts.key === chosen)?.node.scrollIntoView({ block: "center" });
+  }
+
+  async next() {
+    while (this.asking < AT_ONCE && this.waiting.length) {
+      const card = /** @type {ChartCard} */ (this.waiting.shift());
+      this.asking += 1;
+      card.paint(this.colours);
+      card.load().finally(() => {
+        this.asking -= 1;
+        this.next();
+      });
+    }
+  }
+
+  /** @param {{ [name: string]: string }} colours */
+  paint(colours) {
+    this.colours = colours;
+    for (const card of this.cards) card.paint(colours);
+  }
+
+  resized() {
+    const { clientWidth } = this.node;
+    if (clientWidth === this.width || !clientWidth) return;
+    this.width = clientWidth;
+    this.paint(this.colours);
+  }
+
+  clear() {
+    this.seen.disconnect();
+    this.waiting = [];
+    for (const card of this.cards) card.destroy();
+  }
+
+  destroy() {
+    this.clear();
+    this.cards = [];
+  }
+}

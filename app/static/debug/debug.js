@@ -1,0 +1,227 @@
+// The Debug page: run folders under filters and SQL, their metrics as cards, and the steps behind every bar.
+import { copyLink } from "../../../assets/player/controls/save.js";
+import { el, write } from "../../../assets/player/dom/elements.js";
+import { addressOf, asked, write as writeAddress } from "../address.js";
+import { base64, save } from "../files.js";
+import { shown } from "../shown.js";
+import { turnTo } from "../tabs.js";
+import { ChartCards } from "./cards.js";
+import { Chooser } from "./chooser.js";
+import { FilterForm } from "./filters.js";
+import { showSteps } from "./steps.js";
+import { plainTable } from "./table.js";
+
+/** @import { Behind, DebugIo, Opened, StepRow } from "./types.d.ts" */
+
+const COMPARED = { key: "compared", title: "Difference, question by question", group: "A against B", chart: "table",
+  formula: "B - A over the questions that both have; intervals by resampling questions",
+  look_for: "Filled marks are beyond noise, all positions and categories tested together." };
+
+export class Debug {
+  /**
+   * @param {HTMLElement} element
+   * @param {DebugIo} io
+   */
+  constructor(element, { props, server }) {
+    this.server = server;
+    this.largest = props.largest;
+    this.address = "screen=debug";
+    /** @type {Opened} */
+    this.opened = { folders: [] };
+    this.asks = 0; // how many times an address was asked for: an answer to an earlier one is not shown
+    this.gone = new AbortController();
+    this.chooser = new Chooser((fields) => this.go(fields), (files) => this.bring(files),
+      (form) => this.download(form), () => copyLink(this));
+    this.filters = new FilterForm((fields) => this.go(fields));
+    this.notice = el("p", { class: "app-debug-notice", role: "alert", hidden: true });
+    this.says = el("p", { class: "ss-verdict", hidden: true });
+    this.count = el("p", { class: "app-debug-count", "aria-live": "polite" });
+    this.table = el("div", { class: "app-debug-answer" });
+    this.cards = new ChartCards((key) => this.server.debug_chart([this.address, key]), (behind) => this.behind(behind));
+    this.root = el("div", { class: "ss ss-debug" }, this.chooser.node, this.notice, this.says, this.filters.node,
+      this.count, this.table, this.cards.node);
+    element.replaceChildren(this.root);
+    this.on = { link: () => addressOf(this.address) };
+    new MutationObserver(() => this.paint()).observe(document.body, { attributeFilter: ["class"] });
+    const first = new IntersectionObserver((seen) => {
+      if (!seen.some(({ isIntersecting }) => isIntersecting)) return;
+      first.disconnect();
+      this.load(asked().get("screen") === "debug" ? location.search : this.address);
+    });
+    first.observe(this.root);
+    this.sized = new ResizeObserver(() => this.cards.resized());
+    this.sized.observe(this.root);
+  }
+
+  get theme() {
+    return document.body.classList.contains("dark") ? "dark" : "light";
+  }
+
+  // What `copyLink` asks of a place: the whole page is one.
+  place() {
+    return null;
+  }
+
+  /** @param {string} words */
+  announce(words) {
+    this.say(words);
+  }
+
+  /** @param {string} sentence */
+  say(sentence) {
+    write(this.notice, sentence);
+    this.notice.hidden = !sentence;
+  }
+
+  paint() {
+    const colours = this.opened.themes?.[this.theme] ?? {};
+    for (const [name, colour] of Object.entries(colours)) this.root.style.setProperty(`--ss-${name}`, colour);
+    this.cards.paint(colours);
+  }
+
+  /**
+   * Fields of the address change: empty ones are left out of it.
+   * @param {{ [name: string]: string }} fields
+   */
+  go(fields) {
+    const query = new URLSearchParams(this.address);
+    for (const [name, value] of Object.entries(fields)) {
+      if (value) query.set(name, value);
+      else query.delete(name);
+    }
+    return this.load(String(query), true);
+  }
+
+  /**
+   * @param {string} query
+   * @param {boolean} [another] whether it is another entry of the browser's history
+   */
+  async load(query, another = false) {
+    this.asks += 1;
+    const { asks } = this;
+    this.root.setAttribute("aria-busy", "true");
+    const found = await this.ask(() => this.server.debug_open(query));
+    if (asks !== this.asks) return;
+    this.root.removeAttribute("aria-busy");
+    if (!found) return;
+    this.opened = found;
+    this.address = found.address ?? "screen=debug";
+    this.root.dataset.address = this.address;
+    if (this.root.offsetParent && asked().get("screen") === "debug") writeAddress(addressOf(this.address), another);
+    this.show();
+  }
+
+  show() {
+    const { opened } = this;
+    this.say(opened.notice ?? "");
+    this.chooser.show(opened);
+    this.filters.show(opened);
+    this.tell();
+    this.says.hidden = true;
+    this.table.replaceChildren(...(opened.table ? [plainTable(opened.table, "The query's answer")] : []));
+    const charts = opened.chosen === undefined ? [] : (opened.charts ?? []);
+    this.cards.show(opened.against && charts.length ? [COMPARED, ...charts] : charts, opened.chart ?? "");
+    this.paint();
+    if (charts.length) this.conclude();
+  }
+
+  // How much was chosen.
+  tell() {
+    const { chosen, against_chosen: other, facts, table } = this.opened;
+    const whole = facts ? ` of ${facts.steps.toLocaleString("en")} steps` : "";
+    const words = table ? `${table.rows.length.toLocaleString("en")}${table.more ? " of more" : ""} rows` :
+      chosen === undefined ? "" : `${chosen.toLocaleString("en")}${whole} chosen` +
+        (other === undefined ? "" : `, ${other.toLocaleString("en")} to compare with`);
+    const list = chosen ? [el("button", { type: "button", class: "ss-button ss-worded",
+      onclick: () => this.behind({ key: "", title: "Chosen steps", row: -1, second: false }) }, "List them")] : [];
+    this.count.replaceChildren(words, ...list);
+  }
+
+  // One sentence above all charts: what differs between two selections, or what one of them comes to.
+  async conclude() {
+    const { asks } = this;
+    const key = this.opened.against ? COMPARED.key : "speedup";
+    const found = await this.server.debug_chart([this.address, key]).catch(() => null);
+    const [result] = found?.results ?? [];
+    if (asks !== this.asks || !result) return;
+    write(this.says, result.reason ? "" : result.sentence);
+    this.says.hidden = !this.says.textContent;
+  }
+
+  /** @param {Behind} behind */
+  behind(behind) {
+    const { address } = this;
+    const folder = behind.second ? this.opened.against : this.opened.folder;
+    showSteps(this.root, behind.title, (offset) =>
+      this.ask(() => this.server.debug_steps([address, behind.key, behind.row, behind.second, offset])),
+    (step) => this.play(folder ?? "", step));
+  }
+
+  /**
+   * A step in the player, on the page of runs.
+   * @param {string} folder
+   * @param {StepRow} step
+   */
+  async play(folder, { run, step }) {
+    const found = await this.ask(() => this.server.debug_play([folder, run, step]));
+    if (!found?.lines || !shown.viewer) return;
+    turnTo("run");
+    shown.viewer.opening?.leave();
+    shown.viewer.show(found.lines);
+    shown.viewer.root.scrollIntoView({ block: "start" });
+  }
+
+  /** @param {File[]} files */
+  async bring(files) {
+    if (!files.length) return;
+    if (files.reduce((sum, { size }) => sum + size, 0) > this.largest) {
+      this.say(`The files are larger than ${Math.round(this.largest / 2 ** 20)} MB: open a smaller run folder.`);
+      return;
+    }
+    const contents = await Promise.all(files.map(async (file) => [file.name, await base64(file)]));
+    const found = await this.ask(() => this.server.debug_bring(contents.flat()));
+    if (found?.folder) await this.load(`screen=debug&folder=${found.folder}`, true);
+  }
+
+  /** @param {string} form */
+  async download(form) {
+    const found = await this.ask(() => this.server.debug_export([this.address, form]));
+    if (found) save(found);
+  }
+
+  // Back or forward: what the address names is shown again.
+  returned() {
+    if (addressOf(this.address) !== location.href) this.load(location.search);
+  }
+
+  /**
+   * An answer of the server, or null after its sentence has been shown; what is on the screen stays.
+   * @template {{ fault?: string }} T
+   * @param {() => Promise<T | null>} call
+   */
+  async ask(call) {
+    try {
+      const answer = await call();
+      if (answer && !answer.fault) return answer;
+      this.say(answer?.fault ?? "The server gave no answer: try again.");
+    } catch {
+      this.say("The server could not be reached: try again.");
+    }
+    return null;
+  }
+
+  destroy() {
+    this.asks += 1;
+    this.sized.disconnect();
+    this.cards.destroy();
+  }
+}
+
+/**
+ * @param {HTMLElement} element
+ * @param {DebugIo} io
+ */
+export const showDebug = (element, io) => {
+  shown.debug?.destroy();
+  shown.debug = new Debug(element, io);
+};
