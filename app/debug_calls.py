@@ -49,7 +49,7 @@ class DebugCalls:
         state = DebugState.parse(query)
         folder = self._folders.get(state.folder)
         against = self._folders.get(state.against) if state.against else None
-        return DebugView(state.settled(state.folder or self._folders.first(), folder.first_method()), folder, against)
+        return DebugView(state.settled(state.folder or self._folders.first(), folder.methods()), folder, against)
 
     def open(self, asked: Any) -> Answer:
         """What an address shows at once: folders, filters, query, and how many steps it chooses."""

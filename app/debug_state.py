@@ -6,7 +6,7 @@ against=ID of a folder to compare with, b.method, b.setting: its own   chart=KEY
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -86,11 +86,17 @@ class DebugState:
         fields["chart"] = self.chart
         return urlencode({key: value for key, value in fields.items() if value != ""})
 
-    def settled(self, folder: str, method: str | None) -> DebugState:
-        """The same with a folder, and looking at one method where nothing was chosen."""
-        chosen = self.sql or self.every_method or self.filters.method is not None or method is None
-        filters = self.filters if chosen else replace(self.filters, method=method)
-        return replace(self, folder=folder, filters=filters)
+    def settled(self, folder: str, methods: Sequence[str]) -> DebugState:
+        """The same with a folder, and looking at one method where nothing was chosen; compared is another one.
+
+        `methods` are the folder's, the most telling first; mixed numbers would be nobody's.
+        """
+        chosen = self.sql or self.every_method or self.filters.method is not None or len(methods) < 2
+        filters = self.filters if chosen else replace(self.filters, method=methods[0])
+        against_method = self.against_method
+        if self.against == folder and not against_method and not self.sql:
+            against_method = next((name for name in methods if name != filters.method), "")
+        return replace(self, folder=folder, filters=filters, against_method=against_method)
 
     def shown(self) -> dict[str, Any]:
         """The filters that ask for something, by name."""

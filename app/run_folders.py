@@ -124,10 +124,9 @@ class OpenFolder:
             "missing": {str(key)[:60]: str(why)[:300] for key, why in list(summary["missing"].items())[:60]},
         }
 
-    def first_method(self) -> str | None:
-        """The method to look at first, where there are several: mixed numbers would be nobody's."""
-        methods = list(dict.fromkeys(method for method, _ in self.selection.methods))
-        return next((name for name in methods if name != _BASELINE), None) if len(methods) > 1 else None
+    def methods(self) -> list[str]:
+        """Its methods, those that guess first."""
+        return sorted(dict.fromkeys(method for method, _ in self.selection.methods), key=lambda name: name == _BASELINE)
 
 
 class RunFolders:

@@ -46,7 +46,11 @@ class Site:
 
     def __init__(self, landing: str, opening: str = "") -> None:
         self._opens = bool(opening)
-        sheet = style() + "\n" + "\n".join((_STATIC / f"{name}.css").read_text(encoding="utf-8") for name in ("app", "debug"))
+        sheet = (
+            style()
+            + "\n"
+            + "\n".join((_STATIC / f"{name}.css").read_text(encoding="utf-8") for name in ("app", "debug"))
+        )
         contents = {
             "player": ("text/javascript", join(_STATIC / "page.js")),
             "style": ("text/css", sheet),

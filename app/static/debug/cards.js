@@ -80,7 +80,7 @@ class ChartCard {
   part(result, name) {
     if (result.reason !== null) return [el("p", { class: "ss-quiet" }, `${name}: ${result.reason}.`)];
     const said = el("p", { class: "app-debug-says" }, name ? el("b", {}, `${name}: `) : null, result.sentence);
-    const alone = !this.found?.figure && result.rows.length > 0;
+    const alone = !this.found?.figure && this.facts.chart !== "number" && result.rows.length > 0;
     const table = alone ? [this.rows(result, ROWS, name)] : [];
     return [numberOf(result), said, ...table].filter((each) => each !== null);
   }
@@ -188,8 +188,13 @@ export class ChartCards {
     this.clear();
     this.cards = charts.map((facts) => new ChartCard(facts, this.ask, this.behind));
     const groups = [...new Set(charts.map(({ group }) => group))];
-    this.node.replaceChildren(...groups.map((group) => el("section", { class: "app-debug-group" }, el("h2", {}, group),
-      el("div", { class: "ss-grid" }, ...this.cards.filter(({ facts }) => facts.group === group).map(({ node }) => node)))));
+    this.node.replaceChildren(...groups.map((group) => {
+      const own = this.cards.filter(({ facts }) => facts.group === group);
+      const numbers = own.filter(({ facts }) => facts.chart === "number"); // low, and so in a row of their own
+      const rows = [numbers, own.filter((card) => !numbers.includes(card))].filter(({ length }) => length);
+      return el("section", { class: "app-debug-group" }, el("h2", {}, group),
+        ...rows.map((cards) => el("div", { class: "ss-grid" }, ...cards.map(({ node }) => node))));
+    }));
     for (const card of this.cards) this.seen.observe(card.node);
     if (chosen) this.cards.find(({ facts }) => facts.key === chosen)?.node.scrollIntoView({ block: "center" });
   }

@@ -64,9 +64,8 @@ export class Chooser {
     this.node = el("header", { class: "app-debug-head" },
       el("div", { class: "app-debug-fields" }, this.folder.node, this.method.node, this.setting.node,
         el("span", { class: "app-debug-gap" }), this.against.node, this.otherMethod.node, this.otherSetting.node),
-      el("div", { class: "app-tools" }, tool("Open files", () => this.file.click()), tool("Copy link", copy),
-        tool("Steps as CSV", () => download("csv")), tool("Steps as Parquet", () => download("parquet")), this.file),
-      this.facts);
+      this.facts, el("div", { class: "app-tools" }, tool("Open files", () => this.file.click()), tool("Copy link", copy),
+        tool("Steps as CSV", () => download("csv")), tool("Steps as Parquet", () => download("parquet")), this.file));
   }
 
   /** @param {Opened} opened */
