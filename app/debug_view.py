@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from decoding.errors import ParamError, TraceError
 from decoding.evaluate.query import Chosen, answer, cells, choose, quoted
-from decoding.metrics import METRICS, Condition, Result, Selection, compare, measure
-from decoding.metrics.result import UnknownError, unknown
+from decoding.metrics import METRICS, Condition, Result, Selection, compared, measure
 from viz.debug.charts import Side, chart, differences
 from viz.token_text import raw
 
@@ -56,14 +55,6 @@ class Selected:
             return rows
         found = self.folder.mask(choose(self.folder.tables, conditions_sql(conditions)))
         return rows[found[rows]]
-
-
-def compared(first: Selection, second: Selection) -> Result:
-    """The comparison, or the reason why there is none."""
-    try:
-        return compare(first, second)
-    except UnknownError as lacking:
-        return unknown(str(lacking))
 
 
 def conditions_sql(conditions: Sequence[Condition]) -> str:
