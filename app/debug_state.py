@@ -86,17 +86,18 @@ class DebugState:
         fields["chart"] = self.chart
         return urlencode({key: value for key, value in fields.items() if value != ""})
 
-    def settled(self, folder: str, methods: Sequence[str]) -> DebugState:
-        """The same with a folder, and looking at one method where nothing was chosen; compared is another one.
+    def settled(self, folder: str, methods: Sequence[tuple[str, str]]) -> DebugState:
+        """The same with a folder, and looking at one method and setting where none was chosen; compared is another one.
 
         `methods` are the folder's, the most telling first; mixed numbers would be nobody's.
         """
         chosen = self.sql or self.every_method or self.filters.method is not None or len(methods) < 2
-        filters = self.filters if chosen else replace(self.filters, method=methods[0])
-        against_method = self.against_method
-        if self.against == folder and not against_method and not self.sql:
-            against_method = next((name for name in methods if name != filters.method), "")
-        return replace(self, folder=folder, filters=filters, against_method=against_method)
+        filters = self.filters if chosen else replace(self.filters, method=methods[0][0], setting=methods[0][1])
+        state = replace(self, folder=folder, filters=filters)
+        if self.against != folder or self.against_method or self.sql:
+            return state
+        other = next((pair for pair in methods if pair != (filters.method, filters.setting)), ("", ""))
+        return replace(state, against_method=other[0], against_setting=other[1])
 
     def shown(self) -> dict[str, Any]:
         """The filters that ask for something, by name."""

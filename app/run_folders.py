@@ -124,9 +124,9 @@ class OpenFolder:
             "missing": {str(key)[:60]: str(why)[:300] for key, why in list(summary["missing"].items())[:60]},
         }
 
-    def methods(self) -> list[str]:
-        """Its methods, those that guess first."""
-        return sorted(dict.fromkeys(method for method, _ in self.selection.methods), key=lambda name: name == _BASELINE)
+    def methods(self) -> list[tuple[str, str]]:
+        """Its methods with their settings, those that guess first."""
+        return sorted(self.selection.methods, key=lambda pair: pair[0] == _BASELINE)
 
 
 class RunFolders:

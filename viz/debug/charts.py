@@ -16,8 +16,8 @@ Trace = dict[str, Any]
 # What is drawn upwards, by the name of its column: the first that a result has.
 _VALUES = (
     "share",
-    "tokens per step",
     "speed-up",
+    "tokens per step",
     "times",
     "autoregressive steps",
     "alpha",
@@ -28,7 +28,8 @@ _VALUES = (
 )
 _SHARES = {"share", "alpha", "accepted", "confidence", "drafter from", "target from", "acceptance rate"}
 _HEIGHT = 260
-_LETTERS = 22  # of a bar's name
+_LETTERS = 34  # of a bar's name
+_LYING = 9  # letters of a name from which on bars lie, so that it can be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,16 +98,23 @@ def differences(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Figure
 
 def _bars(sides: Sequence[Side]) -> Figure:
     value, data = _value(sides[0]), list[Trace]()
+    lie = any(len(name) > _LYING for side in sides for name in _names(side))
+    along, up = ("y", "x") if lie else ("x", "y")
     for side in sides:
         look: Trace = {"color": "$time_draft", "line": {"width": 1, "color": "$text"}}
         if side.second:
             look["pattern"] = {"shape": "/", "size": 6, "bgcolor": "$paper", "fgcolor": "$text", "fillmode": "overlay"}
-        data.append(
-            {"type": "bar", "x": _names(side), "y": side.column(value), "marker": look, "name": side.name}
-            | _interval(side, value)
-            | _rows(side)
-        )
-    return _figure(data, sides, _x_axis(sides, {"type": "category"}), _y_axis(value, {"rangemode": "tozero"}))
+        trace: Trace = {"type": "bar", along: _names(side), up: side.column(value), "marker": look, "name": side.name}
+        trace |= {"orientation": "h"} if lie else {}
+        trace |= {f"error_{up}": whiskers} if (whiskers := _whiskers(side, value)) else {}
+        data.append(trace | _rows(side, along, up))
+    named, numbers = _axis("" if lie else str(sides[0].columns[0]), {"type": "category"}), _y_axis(value, _tozero())
+    if not lie:
+        return _figure(data, sides, named, numbers)
+    figure = _figure(data, sides, numbers, named | {"autorange": "reversed"})
+    rows = max(len(side.rows) for side in sides) * len(sides)
+    figure["layout"]["height"] = max(_HEIGHT, 90 + 18 * rows)
+    return figure
 
 
 def _lines(sides: Sequence[Side]) -> Figure:
@@ -138,7 +146,8 @@ def _line(side: Side, x: list[Any], value: str, name: str, dashed: bool) -> Trac
     trace: Trace = {"type": "scatter", "mode": "lines+markers", "x": x, "y": side.column(value), "name": name}
     trace |= {"line": {"color": ink, "width": 2, "dash": "dash" if dashed else "solid"}}
     trace |= {"marker": {"color": ink, "size": 9 if dashed else 7, "symbol": "diamond-open" if dashed else "circle"}}
-    return trace | _interval(side, value) | _rows(side)
+    trace |= {"error_y": whiskers} if (whiskers := _whiskers(side, value)) else {}
+    return trace | _rows(side)
 
 
 def _heat(sides: Sequence[Side]) -> Figure:
@@ -198,27 +207,23 @@ def _plain(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def _interval(side: Side, value: str) -> Trace:
-    """Whiskers, where the result has an interval of what is drawn."""
+def _whiskers(side: Side, value: str) -> Trace | None:
+    """Plotly's error bars, where the result has an interval of what is drawn."""
     columns = list(side.columns)
-    if not {"low", "high"} <= set(columns) or columns.index("low") < columns.index(value):
-        return {}
-    if value == "alpha":
-        return {}
+    if not {"low", "high"} <= set(columns) or columns.index("low") < columns.index(value) or value == "alpha":
+        return None
     triples = list(zip(side.column(value), side.column("low"), side.column("high"), strict=True))
     known = [None not in triple for triple in triples]
     above = [max(0.0, high - y) if fine else 0 for (y, _, high), fine in zip(triples, known, strict=True)]
     below = [max(0.0, y - low) if fine else 0 for (y, low, _), fine in zip(triples, known, strict=True)]
-    look = {"color": "$muted", "thickness": 1, "width": 3}
-    return {"error_y": {"type": "data", "symmetric": False, "array": above, "arrayminus": below, **look}}
+    look: Trace = {"color": "$muted", "thickness": 1, "width": 3}
+    return {"type": "data", "symmetric": False, "array": above, "arrayminus": below, **look}
 
 
-def _rows(side: Side) -> Trace:
-    return {
-        "customdata": list(range(len(side.rows))),
-        "meta": int(side.second),
-        "hovertemplate": f"%{{x}}: %{{y:.4~g}}<extra>{_plain(side.name)}</extra>",
-    }
+def _rows(side: Side, along: str = "x", up: str = "y") -> Trace:
+    """What a point says, and the number of the row that it stands for."""
+    says = f"%{{{along}}}: %{{{up}:.4~g}}<extra>{_plain(side.name)}</extra>"
+    return {"customdata": list(range(len(side.rows))), "meta": int(side.second), "hovertemplate": says}
 
 
 def _are_few(sides: Sequence[Side]) -> bool:

@@ -39,6 +39,13 @@ const settingsOf = (facts, method) => {
 /** @param {Facts | undefined} facts @returns {[value: string, label: string][]} */
 const methodsOf = (facts) => Object.keys(facts?.methods ?? {}).map((name) => [name, name]);
 
+/**
+ * The setting that a method is looked at first with: mixed ones would be nobody's numbers.
+ * @param {Facts | undefined} facts
+ * @param {string} method
+ */
+const firstSetting = (facts, method) => facts?.methods[method]?.[0] ?? "";
+
 export class Chooser {
   /**
    * @param {(fields: { [name: string]: string }) => void} go
@@ -48,23 +55,27 @@ export class Chooser {
    */
   constructor(go, bring, download, copy) {
     this.folder = menu("Run folder", (folder) => go({ ...FRESH, folder }));
-    this.method = menu("Method", (method) => go({ "f.method": method, "f.setting": "", sql: "" }));
+    this.method = menu("Method", (method) => go({ "f.method": method, "f.setting": firstSetting(this.facts, method), sql: "" }));
     this.setting = menu("Setting", (setting) => go({ "f.setting": setting, sql: "" }));
     this.against = menu("Compare with", (against) => go({ against, "b.method": "", "b.setting": "" }));
-    this.otherMethod = menu("Its method", (method) => go({ "b.method": method, "b.setting": "" }));
+    this.otherMethod = menu("Its method", (method) => go({ "b.method": method, "b.setting": firstSetting(this.otherFacts, method) }));
     this.otherSetting = menu("Its setting", (setting) => go({ "b.setting": setting }));
     this.file = el("input", { type: "file", multiple: true, hidden: true, "aria-label": "Run folder or record files" });
     this.file.addEventListener("change", () => {
       bring([...(this.file.files ?? [])]);
       this.file.value = "";
     });
-    this.facts = el("p", { class: "ss-quiet app-debug-facts" });
+    this.words = el("p", { class: "ss-quiet app-debug-facts" });
+    /** @type {Facts | undefined} */
+    this.facts = undefined;
+    /** @type {Facts | undefined} of the folder that is compared with */
+    this.otherFacts = undefined;
     const tool = (/** @type {string} */ words, /** @type {() => void} */ act) =>
       el("button", { type: "button", class: "app-button", onclick: act }, words);
     this.node = el("header", { class: "app-debug-head" },
       el("div", { class: "app-debug-fields" }, this.folder.node, this.method.node, this.setting.node,
         el("span", { class: "app-debug-gap" }), this.against.node, this.otherMethod.node, this.otherSetting.node),
-      this.facts, el("div", { class: "app-tools" }, tool("Open files", () => this.file.click()), tool("Copy link", copy),
+      this.words, el("div", { class: "app-tools" }, tool("Open files", () => this.file.click()), tool("Copy link", copy),
         tool("Steps as CSV", () => download("csv")), tool("Steps as Parquet", () => download("parquet")), this.file));
   }
 
@@ -81,8 +92,10 @@ export class Chooser {
     offer(this.setting.select, settingsOf(facts, method), String(filters.setting ?? ""));
     offer(this.otherMethod.select, [["", "All methods"], ...methodsOf(other)], opened.against_method ?? "");
     offer(this.otherSetting.select, settingsOf(other, opened.against_method ?? ""), opened.against_setting ?? "");
+    this.facts = facts;
+    this.otherFacts = other;
     for (const { node } of [this.otherMethod, this.otherSetting]) node.hidden = !against;
-    write(this.facts, facts ? describe(facts) : "");
+    write(this.words, facts ? describe(facts) : "");
   }
 }
 

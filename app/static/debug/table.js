@@ -11,6 +11,8 @@ export const cellText = (value) => {
   return String(Number(value.toPrecision(4)));
 };
 
+const LONG = 60; // characters of a cell; all of it is its title
+
 /**
  * @param {TableFacts} table
  * @param {string} label
@@ -20,9 +22,10 @@ export const plainTable = ({ columns, rows, more }, label, open = null) => {
   const line = (/** @type {Cell[]} */ cells, /** @type {number} */ row) => el("tr", {}, ...cells.map((value, place) => {
     const text = cellText(value);
     const leads = open && place === 0;
-    return el("td", { class: typeof value === "number" ? "app-debug-number" : null }, leads ?
+    const cut = text.length > LONG ? `${text.slice(0, LONG)}…` : text;
+    return el("td", { class: typeof value === "number" ? "app-debug-number" : null, title: cut === text ? null : text }, leads ?
       el("button", { type: "button", class: "ss-button ss-worded", title: "Show the steps behind this row",
-        onclick: () => open(row) }, text) : text);
+        onclick: () => open(row) }, cut) : cut);
   }));
   const head = el("thead", {}, el("tr", {}, ...columns.map((name) => el("th", { scope: "col" }, name))));
   return el("div", { class: "ss-scroll", tabindex: 0, role: "region", "aria-label": label },
