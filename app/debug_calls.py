@@ -123,7 +123,7 @@ class DebugCalls:
         if not isinstance(folder, str):
             raise TraceError("there is no such run folder")
         opened = self._folders.get(folder)
-        trace = trace_of(opened.folder, whole(number, 2**31))
+        trace, own = trace_of(opened.folder, whole(number, 2**31))
         if not 0 <= whole(step, 2**31) < len(trace.steps):
             raise TraceError(f"this run has {len(trace.steps)} steps: ask for an earlier one")
         run = new_id()
@@ -131,7 +131,7 @@ class DebugCalls:
             play, lines = replay(trace, run)
         stored = StoredRun(trace, play)
         self._store.put(run, stored, CLIENT.get())
-        about = {"title": f"A run of {opened.name}", "shows": "" if trace.summary else _SOME, "step": step}
+        about = {"title": f"A run of {opened.name}", "shows": "" if own else _SOME, "step": step}
         return {"lines": page_line(run=run, address=f"run={run}", **about) + lines + stored.end(), "run": run}
 
 

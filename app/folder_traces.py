@@ -11,6 +11,7 @@ import numpy as np
 from decoding.errors import TraceError
 from decoding.evaluate.folder import RunFolder
 from decoding.trace.file import parse_trace
+from decoding.trace.metrics import summarise
 from decoding.types import Header, ModelCard, Role, Step, Timing, Trace
 
 from .limits import LIMITS
@@ -21,8 +22,8 @@ _LACKING = "this run has no trace, and its tables do not hold {}: evaluate with 
 _UNKNOWN = 0  # a choice that no table says: the node has no child that would ask for it
 
 
-def trace_of(folder: RunFolder, run: int) -> Trace:
-    """The trace of a run; raises TraceError where neither file nor tables have enough of it."""
+def trace_of(folder: RunFolder, run: int) -> tuple[Trace, bool]:
+    """The trace of a run, and whether it is a file of its own; TraceError where the tables do not hold enough of it."""
     place = int(np.searchsorted(folder.runs["run"].to_numpy(), run))
     if place >= len(folder.runs) or folder.runs["run"][place].as_py() != run:
         raise TraceError("there is no such run in this folder")
@@ -30,8 +31,8 @@ def trace_of(folder: RunFolder, run: int) -> Trace:
     if (named := row["trace"]) and _FILE.fullmatch(named):
         file = folder.path / named
         if file.is_file() and not file.is_symlink() and file.stat().st_size <= LIMITS.upload_bytes:
-            return parse_trace(file.read_bytes(), limits=LIMITS.files, allow_partial=True)
-    return _rebuilt(folder, row)
+            return parse_trace(file.read_bytes(), limits=LIMITS.files, allow_partial=True), True
+    return _rebuilt(folder, row), False
 
 
 def _rebuilt(folder: RunFolder, run: dict[str, Any]) -> Trace:
@@ -54,7 +55,9 @@ def _rebuilt(folder: RunFolder, run: dict[str, Any]) -> Trace:
             raise TraceError(_LACKING.format("all of its steps in order"))
         steps.append(_step(row, nodes[index], emitted, committed, texts))
         committed += row["written"]
-    return Trace(_header(run, committed), tuple(steps), None, texts)
+    return Trace(
+        _header(run, committed), tuple(steps), summarise(steps, run["finish"] or "length", run["text"] or ""), texts
+    )
 
 
 def _rows_of(table: Any, run: int) -> list[dict[str, Any]]:

@@ -165,7 +165,10 @@ export class Debug {
   async play(folder, { run, step }) {
     const found = await this.ask(() => this.server.debug_play([folder, run, step]));
     if (!found?.lines || !shown.viewer) return;
+    writeAddress(addressOf(`run=${found.run}`, { step }), true); // the one entry that turning and showing make
     turnTo("run");
+    await seen(shown.viewer.root);
+    if (!shown.viewer) return;
     shown.viewer.opening?.leave();
     shown.viewer.show(found.lines);
     shown.viewer.root.scrollIntoView({ block: "start" });
@@ -216,6 +219,17 @@ export class Debug {
     this.cards.destroy();
   }
 }
+
+/** Until something is on the screen: Gradio shows what is behind a tab only later. @param {HTMLElement} node */
+const seen = (node) => new Promise((done) => {
+  let frames = 120;
+  const look = () => {
+    frames -= 1;
+    if (node.offsetParent || !frames) done(undefined);
+    else requestAnimationFrame(look);
+  };
+  look();
+});
 
 /**
  * @param {HTMLElement} element

@@ -34,7 +34,7 @@ const item = (row, play) => {
   if (!pieces.length) pieces.push(el("span", { class: "ss-token" }, (row.text ?? "").replace(/\n/g, "↵")));
   return el("li", { class: "app-debug-step" },
     el("button", { type: "button", class: "ss-button ss-worded", title: "Open this step in the player",
-      onclick: () => play(row) }, row.question),
+      onclick: () => play(row) }, `Question ${row.question}`),
     el("span", { class: "ss-mono app-debug-pieces" }, ...pieces), el("span", { class: "ss-quiet" }, words(row)));
 };
 

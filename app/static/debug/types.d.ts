@@ -113,7 +113,7 @@ export interface DebugServer {
     Promise<StepRows | null>;
   debug_export(asked: [query: string, form: string]): Promise<Saved | null>;
   debug_bring(files: string[]): Promise<{ fault?: string; folder?: string } | null>;
-  debug_play(asked: [folder: string, run: number, step: number]): Promise<{ fault?: string; lines?: string } | null>;
+  debug_play(asked: [folder: string, run: number, step: number]): Promise<{ fault?: string; lines?: string; run?: string } | null>;
 }
 
 export interface DebugIo {
