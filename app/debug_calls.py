@@ -17,7 +17,7 @@ from viz.palette import THEMES
 
 from .brought_files import read_files
 from .debug_state import DebugState
-from .debug_view import COMPARED, DebugView, whole
+from .debug_view import COMPARED, QUESTIONS, DebugView, whole
 from .folder_traces import trace_of
 from .limits import LIMITS
 from .middleware.session_tracker import CLIENT
@@ -91,8 +91,8 @@ class DebugCalls:
     def chart(self, asked: Any) -> Answer:
         """A metric of the selections, with its figure."""
         query, key = _listed(asked, 2)
-        if key == COMPARED:
-            return self._view(query).compare()
+        if key in (COMPARED, QUESTIONS):
+            return self._view(query).compare(key)
         if not isinstance(key, str) or key not in METRICS:
             raise TraceError("there is no such chart")
         return self._view(query).measure(key)
@@ -100,7 +100,7 @@ class DebugCalls:
     def steps(self, asked: Any) -> Answer:
         """Some of the steps behind a row of a metric."""
         query, key, row, second, offset = _listed(asked, 5)
-        if not isinstance(key, str) or (key not in ("", COMPARED) and key not in METRICS):
+        if not isinstance(key, str) or (key not in ("", COMPARED, QUESTIONS) and key not in METRICS):
             raise TraceError("there is no such chart")
         return self._view(query).steps(key, whole(row, 10**6), bool(second), max(0, whole(offset, 10**9)))
 

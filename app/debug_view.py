@@ -9,17 +9,20 @@ import numpy as np
 import pyarrow as pa
 
 from decoding.errors import ParamError, TraceError
-from decoding.evaluate.query import Chosen, answer, cells, choose, quoted
+from decoding.evaluate.query import answer, cells, choose, quoted
+from decoding.evaluate.sql import Result as Table
 from decoding.metrics import METRICS, Condition, Result, Selection, compared, measure
 from viz.debug.charts import Side, chart, differences
 from viz.token_text import raw
 
 from .debug_state import DebugState
 from .limits import LIMITS
+from .question_differences import by_question
 from .run_folders import OpenFolder
 
 _SIGNS = {"=", "!=", "<", "<=", ">", ">=", "is", "is not"}
-COMPARED = "compared"  # in the place of a metric: the two selections, question by question
+# In the place of a metric: how the two selections differ, and how every question does.
+COMPARED, QUESTIONS = "compared", "questions"
 _ROWS = 200  # of a result that the page is given
 
 
@@ -31,22 +34,29 @@ class Selected:
         self._method, self._setting = method, setting
 
     @property
+    def answer(self) -> Selection | Table:
+        """The steps that the query chooses, or the table that it answers with."""
+        return self.folder.selections.get(self.key, self._ask)
+
+    @property
     def selection(self) -> Selection:
-        """For the metrics; raises ParamError where the query answers with a table."""
-        return self.folder.selections.get(self.key, self._select)
+        """The steps, for the metrics; raises ParamError where the query answers with a table."""
+        found = self.answer
+        if isinstance(found, Table):
+            raise ParamError("a query that chooses steps has one column run and one column step: select both")
+        return found
 
     def measure(self, metric: str) -> Result:
         """A metric of these steps."""
         return self.folder.results.get((*self.key, metric), lambda: measure(metric, self.selection))
 
-    def _select(self) -> Selection:
-        if self._method or self._setting:
-            wanted = {"method": self._method or None, "setting": self._setting or None}
-            return self._of_query().where(**wanted)  # type: ignore[arg-type]
-        return self._of_query()
-
-    def _of_query(self) -> Selection:
-        return self.folder.selection.masked(self.folder.mask(choose(self.folder.tables, self.query)))
+    def _ask(self) -> Selection | Table:
+        found = answer(self.folder.tables, self.query)
+        if isinstance(found, Table):
+            return found
+        chosen = self.folder.selection.masked(self.folder.mask(found))
+        wanted = {"method": self._method or None, "setting": self._setting or None}
+        return chosen.where(**wanted) if any(wanted.values()) else chosen  # type: ignore[arg-type]
 
     def steps(self, conditions: Sequence[Condition] | None) -> np.ndarray[Any, Any]:
         """The places in the table of steps that were chosen, those alone of which some conditions hold."""
@@ -84,11 +94,11 @@ class DebugView:
 
     def head(self) -> dict[str, Any]:
         """What the page shows at once: how much was chosen, or the table that the query answers with."""
-        found = answer(self.folder.tables, self.first.query)
-        if not isinstance(found, Chosen):
+        found = self.first.answer
+        if isinstance(found, Table):
             names, rows = cells(found.table)
             return {"table": {"columns": names, "rows": rows, "more": found.more}}
-        facts: dict[str, Any] = {"chosen": len(self.first.selection.steps)}
+        facts: dict[str, Any] = {"chosen": len(found.steps)}
         if self.second is not None:
             facts["against_chosen"] = len(self.second.selection.steps)
         return facts
@@ -119,18 +129,19 @@ class DebugView:
         shown = [self._shown(result) for result in results]
         return {"key": key, "results": shown, "names": self.names(), "figure": chart(metric.chart, drawn)}
 
-    def compare(self) -> dict[str, Any]:
+    def compare(self, key: str) -> dict[str, Any]:
         """What differs between the two selections on the questions that both have."""
-        result = self._compared()
-        drawn = differences(result["columns"], result["rows"][:_ROWS])
-        return {"key": COMPARED, "results": [self._shown(result)], "names": self.names(), "figure": drawn}
+        result = self._compared(key)
+        drawn = differences(result["columns"], result["rows"][:_ROWS]) if key == COMPARED else None
+        return {"key": key, "results": [self._shown(result)], "names": self.names(), "figure": drawn}
 
-    def _compared(self) -> Result:
+    def _compared(self, key: str) -> Result:
         if self.second is None:
             raise ParamError("there is no second selection to compare with: choose a folder to compare with")
         first, second = self.first, self.second
-        key = (COMPARED, *first.key, *second.key, self.state.against)
-        return self.folder.results.get(key, lambda: compared(first.selection, second.selection))
+        make = compared if key == COMPARED else by_question
+        place = (key, *first.key, *second.key, self.state.against)
+        return self.folder.results.get(place, lambda: make(first.selection, second.selection))
 
     def _shown(self, result: Result) -> dict[str, Any]:
         """A result without its conditions, which stay here; `opens` says which rows have steps behind them."""
@@ -145,7 +156,7 @@ class DebugView:
             raise ParamError("there is no second selection to look into: choose a folder to compare with")
         conditions: Sequence[Condition] | None = None
         if key:
-            where = (self._compared() if key == COMPARED else side.measure(key))["where"]
+            where = (self._compared(key) if key in (COMPARED, QUESTIONS) else side.measure(key))["where"]
             if row >= 0 and where:
                 if row >= len(where):
                     raise ParamError(f"this chart has {len(where)} rows: ask for an earlier one")

@@ -13,6 +13,8 @@ import { plainTable } from "./table.js";
 
 /** @import { Behind, DebugIo, Opened, StepRow } from "./types.d.ts" */
 
+const QUESTIONS = { key: "questions", title: "Every question", group: "A against B", chart: "table",
+  formula: "tokens written / steps of every question, in A and in B", look_for: "The questions that lost most come first." };
 const COMPARED = { key: "compared", title: "Difference, question by question", group: "A against B", chart: "table",
   formula: "B - A over the questions that both have; intervals by resampling questions",
   look_for: "Filled marks are beyond noise, all positions and categories tested together." };
@@ -120,7 +122,7 @@ export class Debug {
     this.says.hidden = true;
     this.table.replaceChildren(...(opened.table ? [plainTable(opened.table, "The query's answer")] : []));
     const charts = opened.chosen === undefined ? [] : (opened.charts ?? []);
-    this.cards.show(opened.against && charts.length ? [COMPARED, ...charts] : charts, opened.chart ?? "");
+    this.cards.show(opened.against && charts.length ? [COMPARED, QUESTIONS, ...charts] : charts, opened.chart ?? "");
     this.paint();
     if (charts.length) this.conclude();
   }

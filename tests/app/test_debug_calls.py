@@ -1,0 +1,177 @@
+"""The server's answers to the Debug page, by the made folders and by the sample."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import logging
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+
+from app.pages.debug import functions
+from app.state import AppState
+from decoding.metrics import METRICS
+
+from .conftest import CATALOG, lines
+from .debug_folders import make_folders
+from .test_controls import ANYTHING
+
+NAMES = ["debug_open", "debug_chart", "debug_steps", "debug_export", "debug_bring", "debug_play"]
+
+
+class Calls:
+    """The functions by their names; `first` and `second` are the ids of the made folders."""
+
+    def __init__(self, place: Path) -> None:
+        self._functions = {each.__name__: each for each in functions(AppState(CATALOG, "toy", runs_folder=place))}
+        assert list(self._functions) == NAMES
+        self.first, self.second = (each["id"] for each in self("open", "")["folders"][-2:])
+
+    def __call__(self, name: str, asked: Any) -> dict[str, Any]:
+        answer = self._functions[f"debug_{name}"](asked)
+        assert answer.get("fault") != "The server could not answer that: try again."
+        return answer
+
+
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory: pytest.TempPathFactory) -> Calls:
+    return Calls(make_folders(tmp_path_factory.mktemp("runs")))
+
+
+def test_a_folder_opens_with_its_facts_query_and_charts(calls: Calls) -> None:
+    found = calls("open", f"screen=debug&folder={calls.first}")
+    assert found["facts"]["steps"] == 288 and found["chosen"] == 144  # of one method alone
+    assert (
+        found["filters"] == {"method": "draft_model", "setting": "default"} and "method = 'draft_model'" in found["sql"]
+    )
+    assert [each["key"] for each in found["charts"]] == list(METRICS)
+    assert calls("open", found["address"])["address"] == found["address"]
+
+
+def test_without_an_address_the_sample_is_shown(calls: Calls) -> None:
+    assert calls("open", "")["folder"] == calls("open", "")["folders"][0]["id"]
+
+
+def test_filters_narrow_what_all_charts_are_of(calls: Calls) -> None:
+    query = urlencode({"folder": calls.first, "f.method": "*", "f.accepted": 3})
+    found = calls("open", query)
+    (result,) = calls("chart", [query, "acceptance_histogram"])["results"]
+    assert sum(row[1] for row in result["rows"]) == found["chosen"] < 288
+    assert [row[0] for row in result["rows"] if row[1]] == [3, 4]
+
+
+@pytest.mark.parametrize("key", METRICS)
+def test_the_steps_behind_each_row_are_those_that_it_counts(calls: Calls, key: str) -> None:
+    """A bar that opened other steps than it is made of would send its reader astray."""
+    for query in (f"folder={calls.first}&f.method=*", "folder=pocket&f.method=draft_model&f.setting=default"):
+        (result,) = calls("chart", [query, key])["results"]
+        if not result["opens"]:
+            continue
+        for row in range(min(4, len(result["rows"]))):
+            behind = calls("steps", [query, key, row, False, 0])
+            assert behind["count"] >= len(behind["steps"])
+            values = dict(zip(result["columns"], result["rows"][row], strict=True))
+            if key in ("by_category", "by_context", "by_entropy", "acceptance_histogram", "histogram_by_draft_length"):
+                assert behind["count"] == values["steps"], (key, row)
+
+
+def test_a_list_of_steps_says_what_became_of_guesses(calls: Calls) -> None:
+    query = f"folder={calls.first}&f.method=*"
+    behind = calls("steps", [query, "", -1, False, 40])
+    assert behind["count"] == 288 and behind["offset"] == 40
+    for row in behind["steps"]:
+        fates = [fate for _, fate in row["pieces"]]
+        assert fates == ["accepted"] * row["accepted"] + ["rejected"] * (row["accepted"] < 4)
+        assert (row["wanted"] is None) == (row["accepted"] == 4)
+
+
+def test_two_selections_are_drawn_together_and_compared(calls: Calls) -> None:
+    query = f"folder={calls.first}&f.method=medusa&against={calls.second}&b.method=medusa"
+    found = calls("open", query)
+    assert found["chosen"] == found["against_chosen"] == 144 and found["names"][1].startswith("B: medusa")
+    drawn = calls("chart", [query, "survival"])
+    assert len(drawn["results"]) == 2 and [trace["meta"] for trace in drawn["figure"]["data"]] == [0, 1]
+    (result,) = calls("chart", [query, "compared"])["results"]
+    assert result["reason"] is None and result["sentence"] and result["columns"][4] == "difference"
+    assert calls("steps", [query, "survival", 0, True, 0])["steps"]
+    each = calls("chart", [query, "questions"])["results"][0]
+    assert len(each["rows"]) == 12 and calls("steps", [query, "questions", 0, False, 0])["count"] == 12
+
+
+def test_a_selection_compared_with_itself_has_no_difference(calls: Calls) -> None:
+    query = f"folder={calls.first}&f.method=medusa&against={calls.first}&b.method=medusa"
+    (result,) = calls("chart", [query, "compared"])["results"]
+    assert result["value"] == 0 and "no difference" in result["sentence"]
+
+
+def test_a_query_without_steps_answers_with_a_table(calls: Calls) -> None:
+    query = urlencode({"folder": calls.first, "sql": "SELECT category, count(*) AS n FROM runs GROUP BY 1 ORDER BY 1"})
+    found = calls("open", query)
+    assert found["table"]["rows"] == [["chat", 8], ["code", 8], ["maths", 8]] and "chosen" not in found
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT", "DROP TABLE runs", "SELECT * FROM read_text('/etc/passwd')", "SELECT 1 AS run, 2.5 AS step"]
+)
+def test_a_query_that_cannot_run_is_shown_with_its_reason(calls: Calls, sql: str) -> None:
+    """It stays in its field, to be mended."""
+    found = calls("open", urlencode({"folder": calls.first, "sql": sql}))
+    assert found["sql"] == sql and found["refused"].endswith(".") and "chosen" not in found
+    assert calls("chart", [urlencode({"folder": calls.first, "sql": sql}), "survival"]).keys() == {"fault"}
+
+
+def test_chosen_steps_are_saved_as_csv_and_parquet(calls: Calls) -> None:
+    query = f"folder={calls.first}&f.accepted=4&f.method=*"
+    chosen = calls("open", query)["chosen"]
+    rows = list(csv.DictReader(io.StringIO(calls("export", [query, "csv"])["text"])))
+    table = pq.read_table(io.BytesIO(base64.b64decode(calls("export", [query, "parquet"])["bytes"])))
+    assert len(rows) == len(table) == chosen and {row["accepted"] for row in rows} == {"4"}
+    assert table["question"].to_pylist() == [row["question"] for row in rows]
+
+
+@pytest.mark.parametrize("method", ["draft_model", "medusa", "prompt_lookup", "lookahead", "eagle3", "autoregressive"])
+def test_a_step_of_the_sample_opens_in_the_player(calls: Calls, method: str) -> None:
+    """The folder has no traces: the run is put together from its tables."""
+    row = calls("steps", [f"folder=pocket&f.method={method}", "", -1, False, 4])["steps"][0]
+    found = calls("play", ["pocket", row["run"], row["step"]])
+    sent = lines(found["lines"])
+    assert sent[0]["step"] == row["step"] and sent[0]["run"] == found["run"]
+    steps = [line for line in sent if line["kind"] == "step"]
+    assert steps[row["step"]]["accepted"] == row["accepted"] and sent[-1]["summary"]["steps"] == len(steps)
+
+
+def test_a_run_without_tokens_cannot_be_played(calls: Calls) -> None:
+    found = calls("play", [calls.first, 0, 0])
+    assert "--traces" in found["fault"]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [["pocket", -1, 0], ["pocket", 10**6, 0], ["pocket", 0, 10**6], ["pocket", True, 0], [1, 0, 0], ["..", 0, 0]],
+)
+def test_runs_that_are_not_there_are_not_played(calls: Calls, asked: list[Any]) -> None:
+    assert calls("play", asked).keys() == {"fault"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=25)
+@given(argument=ANYTHING)
+def test_anything_is_answered(calls: Calls, name: str, argument: object) -> None:
+    """Whatever it is: with a sentence, or with the page at its beginning; never with an error in the log."""
+    caught = list[logging.LogRecord]()
+    handler = logging.Handler()
+    handler.emit = caught.append  # type: ignore[method-assign]
+    logging.getLogger("app.server_calls").addHandler(handler)
+    try:
+        answer = calls(name.removeprefix("debug_"), argument)
+    finally:
+        logging.getLogger("app.server_calls").removeHandler(handler)
+    assert not caught
+    if name != "debug_open":
+        assert answer.keys() == {"fault"} and len(answer["fault"]) <= 500

@@ -1,0 +1,86 @@
+"""Addresses of the Debug page: what is written is read back, and whatever else stands in one changes nothing."""
+
+from __future__ import annotations
+
+import random
+from urllib.parse import parse_qsl, urlencode
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.debug_state import DebugState
+from decoding.evaluate.query import Filter
+
+METHODS = [("draft_model", "default"), ("draft_model", "short"), ("medusa", "default"), ("autoregressive", "default")]
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        DebugState(),
+        DebugState(folder="pocket", filters=Filter(text="it's & <b>", accepted=2, p_from=0.25), chart="survival"),
+        DebugState(folder="pocket", every_method=True, against="own-1-x", against_method="medusa"),
+        DebugState(folder="pocket", sql="SELECT run, step\nFROM steps -- é"),
+    ],
+)
+def test_an_address_is_read_back(state: DebugState) -> None:
+    """A saved view is its address."""
+    assert DebugState.parse(state.address()) == state
+    assert DebugState.parse("?" + state.address()) == state
+
+
+def test_a_query_takes_the_place_of_the_filters() -> None:
+    state = DebugState.parse("folder=pocket&f.accepted=2&sql=SELECT 1")
+    assert state.query == "SELECT 1" and "f.accepted" not in dict(parse_qsl(state.address()))
+    assert DebugState.parse("folder=pocket&f.accepted=2").query == Filter(accepted=2).sql()
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["folder=../../etc", "folder=a%20b", "f.accepted=x", "f.nothing=1", "f.p_to=nan", "chart=nothing",
+     "sql=%00", "against=/etc", "b.method=" + "x" * 300, "x" * 60_000, "&".join(f"f.x{i}=1" for i in range(99)),
+     "f.text=" + "x" * 300],
+)  # fmt: skip
+def test_what_is_invalid_is_left_out_with_a_sentence(query: str) -> None:
+    state = DebugState.parse(query)
+    assert state.problems and state == DebugState(problems=state.problems)
+
+
+@pytest.mark.parametrize("query", [None, 3, [], {}, b"folder=x"])
+def test_what_is_no_text_is_ignored(query: object) -> None:
+    assert DebugState.parse(query).problems
+
+
+@settings(max_examples=40)
+@given(
+    st.dictionaries(
+        st.sampled_from(["folder", "f.text", "f.accepted", "sql", "against", "chart", "f.method", "x"]), st.text()
+    )
+)
+def test_any_address_is_parsed(fields: dict[str, str]) -> None:
+    state = DebugState.parse(urlencode(fields, errors="replace"))
+    assert DebugState.parse(state.address()).address() == state.address()
+
+
+def test_a_folder_of_several_methods_is_opened_at_one() -> None:
+    """Mixed numbers of several methods and settings would be nobody's; all are shown on request."""
+    assert DebugState().settled("a", METHODS).filters == Filter(method="draft_model", setting="default")
+    assert DebugState.parse("f.method=*").settled("a", METHODS).filters == Filter()
+    assert DebugState.parse("f.method=medusa").settled("a", METHODS).filters == Filter(method="medusa")
+    assert DebugState().settled("a", METHODS[:1]).filters == Filter()
+
+
+def test_a_folder_is_compared_with_another_method_of_its_own() -> None:
+    """Nobody compares a method with itself."""
+    state = DebugState.parse("folder=a&against=a").settled("a", METHODS)
+    assert (state.against_method, state.against_setting) == ("draft_model", "short")
+    assert "setting = 'short'" in state.against_query and "setting = 'default'" in state.query
+    assert DebugState.parse("folder=a&against=b").settled("a", METHODS).against_method == ""
+
+
+def test_random_bytes_make_no_error() -> None:
+    chance = random.Random(7)
+    for _ in range(300):
+        text = bytes(chance.randrange(256) for _ in range(chance.randrange(60))).decode("latin-1")
+        DebugState.parse(text).settled("a", METHODS).address()
