@@ -1,0 +1,172 @@
+"""Files that visitors drop on the Debug page: run folders and records are shown, damaged ones cost one sentence."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import io
+import json
+import random
+import time
+import zipfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from app import brought_files
+from app.brought_files import read_files
+from app.debug_view import measured
+from app.limits import LIMITS
+from decoding.errors import TraceError
+from decoding.evaluate.folder import RunFolder
+from decoding.metrics import METRICS, Selection
+from decoding.trace.export import vllm
+from decoding.trace.file import read_trace
+from tests.evaluate.made_tables import made_tables
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+SUMMARY = {"version": 1, "source": "other", "name": "x", "created": "", "finished": True, "missing": {}}
+
+
+def sent(files: Mapping[str, bytes]) -> list[str]:
+    """As the page sends them."""
+    return [part for name, data in files.items() for part in (name, base64.b64encode(data).decode())]
+
+
+def folder_files(tables: Mapping[str, pa.Table], compression: str = "zstd") -> dict[str, bytes]:
+    found = {}
+    for name, table in tables.items():
+        file = io.BytesIO()
+        pq.write_table(table, file, compression=compression)
+        found[f"{name}.parquet"] = file.getvalue()
+    return found
+
+
+def zipped(files: Mapping[str, bytes], folder: str = "") -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(folder + name, data)
+    return file.getvalue()
+
+
+FILES = folder_files(made_tables(4, 5, 3))
+TRACE = (GOLDEN / "lookahead.jsonl").read_bytes()
+
+
+def refused(files: Mapping[str, bytes]) -> str:
+    with pytest.raises(TraceError) as caught:
+        read_files(sent(files))
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"runs.zip": zipped(FILES | {"summary.json": json.dumps(SUMMARY).encode()})},
+        {"runs.zip": zipped(FILES, "some/folder/") + b""},
+        FILES | {"summary.json": json.dumps(SUMMARY).encode()},
+        FILES,
+    ],
+)
+def test_a_run_folder_is_read(files: Mapping[str, bytes]) -> None:
+    """As a zip file or as its files, with or without a summary."""
+    _, folder = read_files(sent(files))
+    assert [len(folder.runs), len(folder.steps), len(folder.nodes)] == [4, 20, 80]
+
+
+@pytest.mark.parametrize("data", [TRACE, gzip.compress(TRACE)])
+def test_a_trace_is_read(data: bytes) -> None:
+    name, folder = read_files(sent({"run.jsonl": data}))
+    trace = read_trace(GOLDEN / "lookahead.jsonl")
+    assert name == "run.jsonl" and len(folder.steps) == len(trace.steps) and len(folder.nodes) > 0
+
+
+def test_several_records_become_one_folder() -> None:
+    _, folder = read_files(sent({"a.jsonl": TRACE, "b.jsonl": (GOLDEN / "medusa.jsonl").read_bytes()}))
+    assert folder.runs["method"].to_pylist() == ["lookahead", "medusa"]
+    assert Selection.from_folder(folder).methods
+
+
+def test_what_cannot_be_a_run_folder_is_refused() -> None:
+    assert "nodes.parquet" in refused({"runs.parquet": FILES["runs.parquet"], "steps.parquet": FILES["steps.parquet"]})
+    assert "zip" in refused({"x.zip": b"PK\x03\x04" + bytes(100)})
+    assert refused({"x.jsonl": b"\xff\xfe\x00"}) and refused({"x.csv": b"a,b\n1,2\n"}) and refused({"x": b""})
+    assert "several" in refused(
+        {"x.zip": zipped({f"{place}/{name}": data for place in "ab" for name, data in FILES.items()})}
+    )
+
+
+@pytest.mark.parametrize(
+    "asked", [None, [], ["a"], ["a", 3], ["a", "no base64!"], [["a", "b"]], "text", ["a", ""] * 40]
+)
+def test_requests_of_another_form_are_refused(asked: object) -> None:
+    with pytest.raises(TraceError):
+        read_files(asked)
+
+
+def test_files_that_unpack_to_much_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Zeros pack a thousandfold: what a file says of its size is not believed, and what it unpacks to is counted."""
+    monkeypatch.setattr(brought_files, "LIMITS", replace(LIMITS, brought_bytes=2**20))
+    assert "unpacks to more" in refused({"x.zip": zipped({"nodes.parquet": bytes(2**22)})})
+    assert refused({"x.gz": gzip.compress(b'{"a": "' + b"x" * 2**25 + b'"}')})
+
+
+def test_a_path_in_a_zip_file_leads_nowhere(tmp_path: Path) -> None:
+    """Members are read by their last names alone, and written under ours."""
+    names = {f"../../../{tmp_path.name}/{name}": data for name, data in FILES.items()}
+    _, folder = read_files(sent({"x.zip": zipped(names)}))
+    assert len(folder.runs) == 4 and not list(tmp_path.iterdir())
+
+
+def mutated(data: bytes, chance: random.Random) -> bytes:
+    """Bytes changed, cut, doubled and put elsewhere."""
+    found = bytearray(data)
+    for _ in range(chance.choice((1, 1, 2, 5, 20))):
+        at, kind = chance.randrange(max(1, len(found))), chance.randrange(6)
+        if kind == 0 and found:
+            found[at % len(found)] = chance.randrange(256)
+        elif kind == 1:
+            del found[at : at + chance.randrange(1, 64)]
+        elif kind == 2:
+            found[at:at] = found[at : at + chance.randrange(1, 64)]
+        elif kind == 3:
+            found[at : at + 4] = chance.choice((b"\xff\xff\xff\x7f", bytes(4), b"\xff" * 4, b"1e99", b'"\\ud', b"[[[["))
+        elif kind == 4:
+            found = found[:at] if chance.random() < 0.3 else found
+        else:
+            found[-min(len(found), 40) :] = bytes(chance.randrange(256) for _ in range(chance.randrange(40)))
+    return bytes(found)
+
+
+def test_five_hundred_damaged_files_cost_a_sentence_each() -> None:
+    """No traceback, no wait, no memory; what is read all the same can be measured."""
+    chance = random.Random(24)
+    record = json.dumps(vllm(read_trace(GOLDEN / "medusa.jsonl"))).encode()
+    plain = folder_files(made_tables(4, 5, 3), "none")
+    kinds: list[dict[str, bytes]] = [plain, FILES, {"x.zip": zipped(FILES)}, {"x.jsonl": TRACE}, {"x.json": record},
+                                     {"x.gz": gzip.compress(TRACE)}]  # fmt: skip
+    refusals, read = 0, list[RunFolder]()
+    for number in range(500):
+        files = dict(kinds[number % len(kinds)])
+        name = chance.choice(sorted(files))
+        files[name] = mutated(files[name], chance)
+        began = time.monotonic()
+        try:
+            read.append(read_files(sent(files))[1])
+        except TraceError as error:
+            refusals += 1
+            assert "\n" not in str(error) and 10 < len(str(error)) < 500
+        assert time.monotonic() - began < 5.0
+    assert refusals > 200
+    for folder in read[:40]:
+        try:
+            selection = Selection.from_folder(folder)
+        except TraceError:
+            continue
+        assert all(measured(key, selection) for key in METRICS)

@@ -1,0 +1,74 @@
+"""Traces that are put together from a run folder's tables say what the runs' own traces said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from app.folder_traces import trace_of
+from app.trace_store import pack
+from decoding.errors import TraceError
+from decoding.evaluate.folder import RunFolder
+from decoding.evaluate.tables import Place, joined, tables_of
+from decoding.trace.file import parse_trace, read_trace
+from decoding.types import Trace
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+METHODS = sorted(file.stem for file in GOLDEN.glob("*.jsonl"))
+
+
+def folder_of(trace: Trace, path: Path = Path("nowhere"), file: str | None = None) -> RunFolder:
+    tables = joined([tables_of(trace, Place(run=3, trace=file))])
+    return RunFolder(path, *tables, {"source": "specscope", "name": "x", "finished": True, "missing": {}})
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_run_is_put_together_from_the_tables(method: str) -> None:
+    """Every node, what became of it and what the target chose at each parent are the run's own."""
+    own = read_trace(GOLDEN / f"{method}.jsonl")
+    made, is_own = trace_of(folder_of(own), 3)
+    assert not is_own and len(made.steps) == len(own.steps) and made.ids == own.ids
+    for a, b in zip(made.steps, own.steps, strict=True):
+        for name in ("start", "emitted", "accepted", "drafted", "fed", "tokens", "parents", "roles", "sources", "path"):
+            assert getattr(a, name) == getattr(b, name), (a.index, name)
+        written = dict(zip(b.path, b.emitted, strict=False))  # which the sampled choices were
+        for node in {parent for parent in b.parents if parent >= 0} | written.keys():
+            assert a.choices[node] == written.get(node, b.choices[node]), (a.index, node)
+    assert parse_trace(pack(made)).steps == made.steps  # it obeys the rules of all traces
+
+
+def test_a_trace_of_its_own_is_played_as_it_is(tmp_path: Path) -> None:
+    own = read_trace(GOLDEN / "medusa.jsonl")
+    (tmp_path / "traces").mkdir()
+    (tmp_path / "traces" / "a.jsonl.gz").write_bytes(pack(own))
+    made, is_own = trace_of(folder_of(own, tmp_path, "traces/a.jsonl.gz"), 3)
+    assert is_own and made == own
+
+
+@pytest.mark.parametrize(
+    "name", ["../secret.jsonl", "/etc/passwd", "traces/../../x.jsonl", "traces/link.jsonl", "traces"]
+)
+def test_a_folder_names_no_file_elsewhere(tmp_path: Path, name: str) -> None:
+    """The name stands in a table that a stranger may have written."""
+    own = read_trace(GOLDEN / "medusa.jsonl")
+    (tmp_path / "runs" / "traces").mkdir(parents=True)
+    (tmp_path / "secret.jsonl").write_bytes((GOLDEN / "jacobi.jsonl").read_bytes())
+    (tmp_path / "runs" / "traces" / "link.jsonl").symlink_to(tmp_path / "secret.jsonl")
+    made, is_own = trace_of(folder_of(own, tmp_path / "runs", name), 3)
+    assert not is_own and made.header.method == "medusa"
+
+
+def test_tables_without_tokens_make_no_trace() -> None:
+    own = read_trace(GOLDEN / "medusa.jsonl")
+    whole = folder_of(own)
+    for name in ("ids", "prompt_ids"):
+        place, field = whole.runs.schema.get_field_index(name), whole.runs.schema.field(name)
+        runs = whole.runs.set_column(place, field, pa.nulls(1, field.type))
+        with pytest.raises(TraceError, match="--traces"):
+            trace_of(RunFolder(whole.path, runs, whole.steps, whole.nodes, whole.summary), 3)
+    with pytest.raises(TraceError, match="--traces"):
+        trace_of(RunFolder(whole.path, whole.runs, whole.steps, whole.nodes.slice(0, 0), whole.summary), 3)
+    with pytest.raises(TraceError, match="no such run"):
+        trace_of(whole, 4)
