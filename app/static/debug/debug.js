@@ -118,7 +118,7 @@ export class Debug {
     this.say(opened.notice ?? "");
     this.chooser.show(opened);
     this.filters.show(opened);
-    this.tell();
+    this.showCount();
     this.says.hidden = true;
     this.table.replaceChildren(...(opened.table ? [plainTable(opened.table, "The query's answer")] : []));
     const charts = opened.chosen === undefined ? [] : (opened.charts ?? []);
@@ -128,7 +128,7 @@ export class Debug {
   }
 
   // How much was chosen.
-  tell() {
+  showCount() {
     const { chosen, against_chosen: other, facts, table } = this.opened;
     const whole = facts ? ` of ${facts.steps.toLocaleString("en")} steps` : "";
     const words = table ? `${table.rows.length.toLocaleString("en")}${table.more ? " of more" : ""} rows` :
