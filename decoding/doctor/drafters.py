@@ -11,10 +11,14 @@ from ..model.resized import Resized
 from ..model.split import SplitDecoder
 
 if TYPE_CHECKING:
+    from ..codec import Codec
     from ..engine import Engine
+    from ..model.session import Model
+    from ..model.split import AnyDecoder
     from .probes import Examined
 
 KINDS = {"eagle": "eagle3", "medusa": "medusa", "kangaroo": "kangaroo", "draft": "draft_model"}  # flag: method
+_OTHER = "only models of the Llama family can be examined, and drafters of that family: load one, such as pocket"
 
 
 def open_drafter(
@@ -23,31 +27,34 @@ def open_drafter(
     """The drafter of that name beside an engine's model; ModelError where nothing can be measured with it."""
     model = engine.model
     if not isinstance(model, Decoder | SplitDecoder):
-        raise ParamError("the toy is a table without drafters to examine: load a model")
-    if kind == "eagle":
-        from ..parts.eagle_files import find_eagle
-        from .eagle import ExaminedEagle
+        raise ParamError(_OTHER)
+    if kind == "draft":
+        from ..loader import load_model
 
-        return ExaminedEagle(str(find_eagle(name, progress, download=download)), model)
-    if kind == "medusa":
-        from .medusa import ExaminedHeads
+        draft, codec = load_model(name, str(model.device), model.precision, progress, download)
+        return _examined_draft(draft, codec, engine)
+    from ..parts.places import find_part
+    from .eagle import ExaminedEagle
+    from .kangaroo import ExaminedAdapter
+    from .medusa import ExaminedHeads
 
-        return ExaminedHeads(name, model)
-    if kind == "kangaroo":
-        from .kangaroo import ExaminedAdapter
-
-        return ExaminedAdapter(name, model)
-    from ..loader import load_model
-    from .draft_model import ExaminedDraft
-
-    return ExaminedDraft(*load_model(name, str(model.device), model.precision, progress, download), model, engine.codec)
+    kinds: dict[str, Callable[[str, AnyDecoder], Examined]] = {
+        "eagle": ExaminedEagle,
+        "medusa": ExaminedHeads,
+        "kangaroo": ExaminedAdapter,
+    }
+    return kinds[kind](find_part(kind, name, progress, download=download), model)
 
 
 def open_draft(engine: Engine) -> Examined:
     """The draft model that an engine was loaded with: its tokenizer was compared with the target's then."""
+    draft = engine.draft.model if isinstance(engine.draft, Resized) else engine.draft
+    return _examined_draft(draft, engine.codec, engine)
+
+
+def _examined_draft(draft: Model | None, codec: Codec, engine: Engine) -> Examined:
     from .draft_model import ExaminedDraft
 
-    draft = engine.draft.model if isinstance(engine.draft, Resized) else engine.draft
     if not isinstance(draft, Decoder | SplitDecoder) or not isinstance(engine.model, Decoder | SplitDecoder):
-        raise ParamError("the toy is a table without drafters to examine: load a model")
-    return ExaminedDraft(draft, engine.codec, engine.model, engine.codec)
+        raise ParamError(_OTHER)
+    return ExaminedDraft(draft, codec, engine.model, engine.codec)
