@@ -213,21 +213,24 @@ class Outlook:
         """In nats, at every node."""
         return (self._totals.log() - self._moments / self._totals).clamp(min=0.0)  # rounding can go below
 
-    def overlap(self, node: int, q: torch.Tensor) -> float:  # (V,)
-        """The sum over all tokens of min(p, q) at a node: the chance that a token drawn from q is accepted there.
+    def overlap(self, nodes: Sequence[int], rows: Sequence[torch.Tensor]) -> list[float]:  # (V,) each
+        """At each node the sum over all tokens of min(p, q): the chance that a token drawn from q is accepted there.
 
         It is that of the same p and q as are recorded: at temperature 0, where nothing is drawn, of the models' own.
         """
-        largest, total = self._largest[node], self._totals[node]
-        row, q = self._scores[node], q.to(self._scores.device)
-        if row.device.type != "cpu":
-            p = ((row.to(largest.dtype) - largest) * self._scale).exp() / total
-            return float(torch.minimum(p, q).sum())
-        wide = row.to(largest.dtype).numpy() - largest.item()  # numpy leaves torch's threads asleep
-        wide *= self._scale
-        np.exp(wide, out=wide)
-        wide /= total.item()
-        return float(np.minimum(wide, q.numpy(), out=wide).sum())
+        device = self._scores.device
+        at = torch.tensor(nodes, device=device)
+        largest, totals, q = self._largest[at, None], self._totals[at, None], torch.stack([*rows]).to(device)
+        scores = self._scores[at].to(largest.dtype)
+        if device.type != "cpu":
+            found = torch.minimum(((scores - largest) * self._scale).exp() / totals, q).sum(-1)
+            return [float(share) for share in found.tolist()]
+        p = scores.numpy()  # numpy leaves torch's threads asleep
+        p -= largest.numpy()
+        p *= self._scale
+        np.exp(p, out=p)
+        p /= totals.numpy()
+        return [float(share) for share in np.minimum(p, q.numpy(), out=p).sum(-1).tolist()]
 
 
 def _summarized(

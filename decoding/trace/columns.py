@@ -50,7 +50,8 @@ def _overlap(draft: Draft, sampled: Mapping[int, torch.Tensor], outlook: Outlook
     """How far p and q agree at every node whose children were sampled."""
     if not sampled:
         return ()
-    known = {node: min(1.0, round(outlook.overlap(node, q), 6)) for node, q in sampled.items()}
+    shares = outlook.overlap([*sampled], [*sampled.values()])
+    known = {node: min(1.0, round(share, 6)) for node, share in zip(sampled, shares, strict=True)}
     return tuple(known.get(node) for node in range(len(draft.tokens)))
 
 
