@@ -12,6 +12,7 @@ SpecscopeError (a ValueError)
 │   ├── MisfitError       it holds other than what the views read            viz
 │   └── TooLongError      it makes a larger HTML page than was asked for     viz
 ├── RankError             another process of a run cannot be reached, or does something else
+├── UnknownError          a record lacks what a metric needs               decoding/metrics/result.py
 ├── UnmeasuredError       a paper's finding cannot be measured here          lab/papers/claims.py
 ├── FullError             too many runs wait for the engine already          app/run_queue.py
 └── RequestError          the server refuses an HTTP request, with a status  app/middleware/errors.py

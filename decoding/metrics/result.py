@@ -8,6 +8,7 @@ from typing import TypedDict
 
 import numpy as np
 
+from ..errors import SpecscopeError
 from ..types import JSON
 
 # Of a row: the steps or nodes behind it, as (table, column, sign, value), all of which hold. The signs are
@@ -29,7 +30,7 @@ class Result(TypedDict):
     where: list[list[Condition]]  # one entry a row, or none at all
 
 
-class UnknownError(Exception):
+class UnknownError(SpecscopeError):
     """The record lacks what a metric needs; the message is a sentence without a full stop."""
 
 
