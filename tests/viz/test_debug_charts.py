@@ -1,0 +1,71 @@
+"""The Debug page's charts: every kind, with one side or two, without rows, and of hostile texts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from viz.debug.charts import Side, chart, differences
+
+BARS = Side("A", ("name", "share"), [("one", 0.5), ("two", 0.25)])
+LINES = Side("A", ("position", "share", "low", "high"), [(0, 0.5, 0.4, 0.7), (1, 0.25, None, None)])
+HEAT = Side("A", ("depth", "rank", "guesses"), [(1, 0, 4), (2, 1, 7)])
+HOSTILE = "<b>&"
+
+
+def second(side: Side) -> Side:
+    return Side("B", side.columns, side.rows, second=True)
+
+
+def drawn(kind: str, *sides: Side) -> dict[str, Any]:
+    figure = chart(kind, sides)
+    assert figure is not None
+    return figure
+
+
+@pytest.mark.parametrize(("kind", "side"), [("bars", BARS), ("lines", LINES), ("heat", HEAT)])
+def test_two_sides_are_told_apart_and_none_is_no_figure(kind: str, side: Side) -> None:
+    assert chart(kind, [Side("A", side.columns, [])]) is None
+    assert len(drawn(kind, side)["data"]) == 1
+    both = drawn(kind, side, second(side))
+    assert [trace["meta"] for trace in both["data"]] == [0, 1]
+
+
+def test_a_kind_that_is_a_table_is_not_drawn() -> None:
+    assert chart("table", [BARS]) is None
+
+
+def test_points_carry_their_rows() -> None:
+    assert drawn("bars", BARS)["data"][0]["customdata"] == [0, 1]
+    assert drawn("heat", HEAT)["data"][0]["customdata"] == [[0, None], [None, 1]]
+
+
+def test_an_interval_that_is_not_known_has_no_whisker() -> None:
+    whiskers = drawn("lines", LINES)["data"][0]["error_y"]
+    assert whiskers["array"] == pytest.approx([0.2, 0]) and whiskers["arrayminus"] == pytest.approx([0.1, 0])
+
+
+def test_long_names_lie_and_cut_ones_stay_apart() -> None:
+    long = Side("A", ("name", "share"), [("x" * 40, 0.5), ("x" * 50, 0.25)])
+    trace = drawn("bars", long)["data"][0]
+    assert trace["orientation"] == "h" and len(set(trace["y"])) == 2
+
+
+def test_plotly_finds_no_markup_in_names() -> None:
+    side = Side(HOSTILE, ("name", "share"), [(HOSTILE, 1.0)])
+    trace = drawn("bars", side)["data"][0]
+    assert trace["y"] == ["&lt;b&gt;&amp;"]
+    assert "<extra>&lt;b&gt;&amp;</extra>" in trace["hovertemplate"]
+
+
+def test_differences_beyond_noise_are_filled() -> None:
+    columns = ("of", "name", "difference", "low", "high", "beyond noise")
+    rows = [("all", "steps", 0.5, 0.25, 1.0, True), ("category", HOSTILE, None, None, None, None)]
+    rows.append(("category", HOSTILE, -0.5, None, None, False))
+    figure = differences(columns, rows)
+    assert figure is not None
+    trace = figure["data"][0]
+    assert trace["marker"]["symbol"] == ["diamond", "circle-open"] and trace["customdata"] == [0, 2]
+    assert trace["y"] == ["steps", "category &lt;b&gt;&amp;"]
+    assert differences(columns, []) is None
