@@ -17,8 +17,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from decoding.errors import SpecscopeError, TraceError
+from decoding.evaluate.apart import read_folder_apart
 from decoding.evaluate.checks import FolderLimits
-from decoding.evaluate.folder import SUMMARY, RunFolder, read_folder
+from decoding.evaluate.folder import SUMMARY, RunFolder
 from decoding.evaluate.schema import SCHEMAS, VERSION
 from decoding.imports import merged, read_any
 from decoding.trace.lines import Limits, lines
@@ -112,7 +113,7 @@ def _folder(files: Mapping[str, bytes]) -> RunFolder:
                     (folder / name).write_bytes(files[name])
             if SUMMARY not in files:
                 (folder / SUMMARY).write_text(json.dumps(_summary()), encoding="utf-8")
-            return read_folder(folder, _FOLDER)
+            return read_folder_apart(folder, _FOLDER, LIMITS.brought_seconds, LIMITS.brought_memory)
     except OSError:
         raise TraceError("this server has no room for it at the moment") from None
 

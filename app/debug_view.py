@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +12,6 @@ from decoding.errors import ParamError, TraceError
 from decoding.evaluate.query import answer, cells, choose, quoted
 from decoding.evaluate.sql import Result as Table
 from decoding.metrics import METRICS, Condition, Result, Selection, compared, measure
-from decoding.metrics.result import unknown
 from viz.debug.charts import Side, chart, differences
 from viz.token_text import raw
 
@@ -22,8 +20,6 @@ from .limits import LIMITS
 from .question_differences import by_question
 from .run_folders import OpenFolder
 
-_MISFITS = (ValueError, IndexError, KeyError, TypeError, ArithmeticError, pa.ArrowException)
-_log = logging.getLogger(__name__)
 _SIGNS = {"=", "!=", "<", "<=", ">", ">=", "is", "is not"}
 # In the place of a metric: how the two selections differ, and how every question does.
 COMPARED, QUESTIONS = "compared", "questions"
@@ -52,7 +48,7 @@ class Selected:
 
     def measure(self, metric: str) -> Result:
         """A metric of these steps."""
-        return self.folder.results.get((*self.key, metric), lambda: measured(metric, self.selection))
+        return self.folder.results.get((*self.key, metric), lambda: measure(metric, self.selection))
 
     def _ask(self) -> Selection | Table:
         found = answer(self.folder.tables, self.query)
@@ -69,15 +65,6 @@ class Selected:
             return rows
         found = self.folder.mask(choose(self.folder.tables, conditions_sql(conditions)))
         return rows[found[rows]]
-
-
-def measured(metric: str, selection: Selection) -> Result:
-    """A metric, or the reason why there is none. A stranger's tables may hold what no run ever wrote."""
-    try:
-        return measure(metric, selection)
-    except _MISFITS as error:
-        _log.warning("the metric %s failed on a run folder: %r", metric, error)
-        return unknown("the values of this record do not fit together")
 
 
 def conditions_sql(conditions: Sequence[Condition]) -> str:

@@ -70,6 +70,8 @@ class PageLimits:
     brought_folders: int = 32  # that visitors brought
     brought_folders_each: int = 4
     brought_bytes: int = 64 * 2**20  # of one, unpacked
+    brought_seconds: float = 10.0  # that reading one may take, in a process of its own
+    brought_memory: int = 4 * 2**30  # bytes of address space of that process
     queries: int = 2  # that run at once: each may take two threads for five seconds
     queries_each: int = 1  # of one client
     query_patience: float = 8.0  # seconds that a query waits for others

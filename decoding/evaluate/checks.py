@@ -55,7 +55,12 @@ def plain_texts(column: pa.ChunkedArray, where: str, limits: FolderLimits) -> pa
         total += pc.sum(lengths.take(chunk.indices)).as_py() or 0
         if total > limits.text_bytes:
             raise TraceError(f"{where} holds texts of more than the {limits.text_bytes:,} bytes allowed")
-    return column.cast(pa.string())
+    plain = column.cast(pa.string())
+    try:
+        plain.validate(full=True)  # a dictionary's texts are not looked at with the table's
+    except pa.ArrowInvalid:
+        raise TraceError(f"{where} must hold texts in UTF-8") from None
+    return plain
 
 
 def check_table(table: pa.Table, name: str, where: str) -> None:
