@@ -47,8 +47,8 @@ def read_folder_apart(folder: Path, limits: FolderLimits, seconds: float, memory
             raise TraceError(_DAMAGED)
         if done.stdout:
             raise TraceError(done.stdout.decode(errors="replace"))
-        tables = [_load(Path(place) / name) for name in SCHEMAS]
-        return RunFolder(folder, *tables, read_summary(folder))
+        runs, steps, nodes = (_load(Path(place) / name) for name in SCHEMAS)
+        return RunFolder(folder, runs, steps, nodes, read_summary(folder))
 
 
 def _load(path: Path) -> pa.Table:

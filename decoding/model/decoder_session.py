@@ -10,7 +10,7 @@ import torch
 from .attention import BLOCK
 from .captured import Captured, Outputs, Part, StepBuffer
 from .session import Reading
-from .upload import upload
+from .taps import Taps
 
 if TYPE_CHECKING:
     from .decoder import Decoder
@@ -26,9 +26,7 @@ class DecoderSession:
         self.capacity, self.largest_step, self.seam = capacity, largest_step, model.rope.seam
         self._model = model
         self.cache = model.cache(capacity, largest_step)
-        self._taps: tuple[int, ...] = ()
-        self._tapped: list[torch.Tensor] = []
-        self._entering = torch.empty(0, 0)  # what the last reading's rows had in front of the tapped layers
+        self._taps = Taps()
         self._captured = Captured(model.buffered, model.recorder, self.cache) if model.recorder else None
         self.reset(0)
 
@@ -40,11 +38,11 @@ class DecoderSession:
     @torch.inference_mode()
     def read(self, tokens: Tokens, parents: tuple[int, ...], skip: int = 0) -> Reading:
         """Feed a tree whose root stands right behind the stored tokens; answer for rows `skip` and later."""
-        part = Part(0, self._model.shape.layers, self._taps)
+        part = Part(0, self._model.shape.layers, self._taps.layers)
         answers = skip < len(parents)
         if (answers or self._model.step_rows) and (found := self._replayed(part, tokens, parents)):
             *states, hidden, logits = found
-            self._note(states)
+            self._taps.note(states)
             return Reading(logits[skip:], hidden[skip:])
         x, step = self.prepare(tokens, parents)
         return self.answer(self.run(x, step, 0, self._model.shape.layers), skip)
@@ -61,10 +59,10 @@ class DecoderSession:
     @torch.inference_mode()
     def resume(self, tokens: Tokens, parents: tuple[int, ...], layer: int, hidden: torch.Tensor) -> Reading:
         """Go on from `layer` with the hidden states of a tree that has entered it; answer for every row."""
-        part = Part(layer, self._model.shape.layers, tuple(tap for tap in self._taps if tap >= layer))
+        part = Part(layer, self._model.shape.layers, tuple(tap for tap in self._taps.layers if tap >= layer))
         if found := self._replayed(part, tokens, parents, hidden=hidden):
             *states, final, logits = found
-            self._note(states)
+            self._taps.note(states)
             return Reading(logits, final)
         step = self.prepare(tokens, parents)[1]
         return self.answer(self.run(hidden, step, layer, self._model.shape.layers), 0)
@@ -72,17 +70,12 @@ class DecoderSession:
     def run(self, x: torch.Tensor, step: ForwardInputs | NativeInputs, start: int, stop: int) -> torch.Tensor:
         """Run the layers from `start` to `stop`, and note what enters the tapped ones."""
         states = list[torch.Tensor]()
-        for layer in self._taps:
+        for layer in self._taps.layers:
             if start <= layer <= stop:
                 states.append(x := self._model.forward(x, step, start, layer))
                 start = layer
-        self._note(states)
+        self._taps.note(states)
         return self._model.forward(x, step, start, stop)
-
-    def _note(self, states: list[torch.Tensor]) -> None:
-        """Note what entered the tapped layers."""
-        if states:
-            self._entering = torch.cat(states, 1) if len(states) > 1 else states[0]
 
     def _replayed(
         self,
@@ -123,12 +116,11 @@ class DecoderSession:
 
     def tap(self, *layers: int) -> None:
         """From now on record the hidden states with which each stored token enters these layers; none: stop."""
-        self._taps, self._tapped = layers, []
+        self._taps.choose(layers)
 
     def tapped(self) -> torch.Tensor:  # (n, layers * H)
         """The hidden states recorded since the last call, of the last n stored tokens. A reset deletes them."""
-        kept, self._tapped = self._tapped, []
-        return torch.cat(kept) if kept else self._entering[:0]
+        return self._taps.take()
 
     @torch.inference_mode()
     def prepare(
@@ -150,9 +142,7 @@ class DecoderSession:
     def commit(self, rows: Sequence[int]) -> None:
         """Store the rows of the last reading that form a path from its root; the others are forgotten."""
         self.cache.commit(rows)
-        if self._taps:
-            taken = upload(torch.tensor(rows, dtype=torch.long), self._model.device)
-            self._tapped.append(self._entering.index_select(0, taken))
+        self._taps.store(rows)
 
     def rewind(self, length: int) -> None:
         """Forget stored tokens behind `length`: at most `largest_step` of them."""
@@ -163,13 +153,13 @@ class DecoderSession:
         if self._model.rope.rotated_as(prompt_length) != self._rotated_as or not self.cache.holds(length):
             return False
         self.cache.rewind(length)
-        self._tapped.clear()
+        self._taps.clear()
         return True
 
     @torch.inference_mode()
     def reset(self, prompt_length: int) -> None:
         """Start a new text."""
         self.cache.reset()
-        self._tapped.clear()
+        self._taps.clear()
         self._rotated_as = self._model.rope.rotated_as(prompt_length)
         self._tables = self._model.rope.tables(prompt_length, self.capacity + self.largest_step)

@@ -15,6 +15,7 @@ import torch
 from ..errors import ModelError
 from ..types import ModelCard
 from .session import Reading
+from .taps import Taps
 
 if TYPE_CHECKING:
     from .session import Tokens
@@ -65,9 +66,7 @@ class TableSession:
         self._text: list[int] = []
         self._tokens: Sequence[int] = ()
         self._entered: list[int] = []  # behind the text, by `enter`
-        self._taps = 0
-        self._tapped: list[torch.Tensor] = []
-        self._entering = torch.empty(0, model.order)
+        self._taps = Taps()
 
     @property
     def length(self) -> int:
@@ -84,7 +83,8 @@ class TableSession:
         self, tokens: Tokens, parents: tuple[int, ...], layer: int, hidden: torch.Tensor, skip: int = 0
     ) -> Reading:
         """Answer for every row from its hidden state, which is all that a table knows: the last few tokens."""
-        self._tokens, self._entering = [*map(int, tokens)], hidden
+        self._tokens = [*map(int, tokens)]
+        self._taps.note([hidden] * len(self._taps.layers))
         tails = [[int(token) for token in tail if token >= 0] for tail in hidden[skip:].tolist()]
         rows = [self._model.logits(tail) for tail in tails]
         return Reading(torch.stack(rows) if rows else torch.empty(0, self._model.card.vocabulary), hidden[skip:])
@@ -96,12 +96,11 @@ class TableSession:
 
     def tap(self, *layers: int) -> None:
         """From now on record the hidden states of stored tokens, once for each of these layers; none: stop."""
-        self._taps, self._tapped = len(layers), []
+        self._taps.choose(layers)
 
     def tapped(self) -> torch.Tensor:  # (n, layers * order)
         """The hidden states recorded since the last call."""
-        kept, self._tapped = self._tapped, []
-        return torch.cat(kept) if kept else self._entering[:0]
+        return self._taps.take()
 
     def _tails(self, text: list[int], tokens: Sequence[int], parents: tuple[int, ...]) -> torch.Tensor:  # (n, order)
         """The last few tokens up to every row of a tree behind a text, -1 where there are fewer."""
@@ -114,8 +113,7 @@ class TableSession:
     def commit(self, rows: Sequence[int]) -> None:
         """Keep the tokens of `rows`."""
         self._text.extend(self._tokens[row] for row in rows)
-        if self._taps:
-            self._tapped.append(self._entering[list(rows)].repeat(1, self._taps))
+        self._taps.store(rows)
 
     def rewind(self, length: int) -> None:
         """Forget the tokens behind `length`."""
@@ -125,13 +123,13 @@ class TableSession:
     def keep(self, length: int, prompt_length: int) -> bool:
         """A list of tokens forgets its end as easily as one token."""
         del self._text[length:]
-        self._tapped.clear()
+        self._taps.clear()
         return True
 
     def reset(self, prompt_length: int) -> None:
         """Forget the text."""
         self._text.clear()
-        self._tapped.clear()
+        self._taps.clear()
 
 
 def counted(text: Sequence[int], order: int, vocabulary: int, name: str) -> TableModel:

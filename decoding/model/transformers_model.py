@@ -18,10 +18,11 @@ from ..types import ModelCard
 from .cache import Cache
 from .session import Reading
 from .split import AnyDecoder
+from .taps import Taps
 from .transformers_attention import TREE, register
 from .transformers_hooks import mean_experts, note_experts, note_layers, note_output
 from .transformers_pass import Pass, passing
-from .upload import on_device, upload
+from .upload import on_device
 
 if TYPE_CHECKING:
     from .session import Tokens
@@ -175,9 +176,7 @@ class TransformersSession:
         self.seam: int | None = None
         self._model = model
         self.cache = model.cache(capacity, largest_step)
-        self._taps: tuple[int, ...] = ()
-        self._tapped: list[torch.Tensor] = []
-        self._entering = torch.empty(0, 0)  # what the last reading's rows had in front of the tapped layers
+        self._taps = Taps()
 
     @property
     def length(self) -> int:
@@ -188,27 +187,23 @@ class TransformersSession:
         """Feed a tree whose root stands right behind the stored tokens; answer for rows `skip` and later."""
         self.cache.check(len(parents))
         model = self._model
-        step = Pass(self.cache, parents, model.rolling, model.device, self._taps)
+        step = Pass(self.cache, parents, model.rolling, model.device, self._taps.layers)
         reading = model.forward(on_device(tokens, model.device), step, skip)
-        if self._taps:
-            self._entering = torch.cat([step.states[layer] for layer in self._taps], 1)
+        self._taps.note([step.states[layer] for layer in self._taps.layers])
         return reading
 
     def tap(self, *layers: int) -> None:
         """From now on record the hidden states with which each stored token enters these layers; none: stop."""
-        self._taps, self._tapped = layers, []
+        self._taps.choose(layers)
 
     def tapped(self) -> torch.Tensor:  # (n, layers * H)
         """The hidden states recorded since the last call, of the last n stored tokens. A reset deletes them."""
-        kept, self._tapped = self._tapped, []
-        return torch.cat(kept) if kept else self._entering[:0]
+        return self._taps.take()
 
     def commit(self, rows: Sequence[int]) -> None:
         """Store the rows of the last reading that form a path from its root; the others are forgotten."""
         self.cache.commit(rows)
-        if self._taps:
-            taken = upload(torch.tensor(rows, dtype=torch.long), self._model.device)
-            self._tapped.append(self._entering.index_select(0, taken))
+        self._taps.store(rows)
 
     def rewind(self, length: int) -> None:
         """Forget stored tokens behind `length`: at most `largest_step` of them."""
@@ -219,10 +214,10 @@ class TransformersSession:
         if not self.cache.holds(length):
             return False
         self.cache.rewind(length)
-        self._tapped.clear()
+        self._taps.clear()
         return True
 
     def reset(self, prompt_length: int) -> None:
         """Start a new text."""
         self.cache.reset()
-        self._tapped.clear()
+        self._taps.clear()
