@@ -12,7 +12,7 @@ import pytest
 from decoding import load
 from decoding.cli import recorded
 from decoding.cli.paint import visible
-from decoding.cli.run import _Screen
+from decoding.cli.screen import Screen
 from decoding.cli.stream import Pieces, Stream
 from decoding.trace.file import read_trace, write_trace
 from decoding.types import Step, Timing
@@ -298,13 +298,13 @@ def test_the_summary_says_what_the_numbers_say(command: Command) -> None:
 def test_the_screen_follows_the_run(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """Text that appears only at the end is no stream."""
     lengths: list[int] = []
-    add = _Screen.add
+    add = Screen.add
 
     def spy(screen: Any, step: Any) -> None:
         add(screen, step)
         lengths.append(screen._stream._written)
 
-    monkeypatch.setattr(_Screen, "add", spy)
+    monkeypatch.setattr(Screen, "add", spy)
     command("run", "--prompt", "Thursday", "--method", "draft_model", *QUICK)
     assert lengths == sorted(lengths) and lengths[0] > 0 and len(set(lengths)) == len(lengths)
 
