@@ -14,15 +14,15 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from decoding.errors import ParamError
 from viz.stream import play as player
 
-from .controls import Message, Order, Origin
+from .controls import Message, Order
 from .limits import LIMITS
 from .middleware.session_tracker import SessionTracker
 from .model_pool import ModelPool
 from .opening_step import opening_step
 from .quota_cache import Quota, QuotaCache
+from .run_from_order import begin, measure_speedup
 from .run_queue import RunQueue
 from .streaming import EVICTED, Lines, RunWriter, batches, failure_line, page_line, wait_for_engine, wait_for_turn
 from .trace_store import Proof, StoredRun, TraceStore, new_id
@@ -30,7 +30,7 @@ from .trace_store import Proof, StoredRun, TraceStore, new_id
 if TYPE_CHECKING:
     from decoding.chat import Chat
     from decoding.engine import Engine
-    from decoding.request import DecodeOptions, Prompt
+    from decoding.request import DecodeOptions
     from decoding.run import Run
 
 # Suffixes to the name of a tab: its race, its examination and its run go on side by side.
@@ -192,7 +192,7 @@ class LiveRuns:
         """A run of the engine for the block, which must iterate over its steps; closes the run."""
         options: DecodeOptions = {"record": "full", "time_budget": seconds, "cancel": job.cancel, "chat": chat}
         options["memory"] = self._memory(job, order)
-        run = _begin(engine, order, options) if order.origin is None else _branch(engine, order.origin, options)
+        run = begin(engine, order, options)
         try:
             yield RunWriter(run, engine.codec, job.id, max_bytes)
             if run.steps:
@@ -237,7 +237,7 @@ class LiveRuns:
             self.store.add_proof(job.id, Proof(check))
             yield play.late(check)
             if order.compare and order.method.name != "autoregressive" and not job.cancel.is_set():
-                speedup = yield from _measure_speedup(engine, order, run, job.cancel)
+                speedup = yield from measure_speedup(engine, order, run, job.cancel)
                 self.store.add_proof(job.id, Proof(check, speedup))
                 yield play.late(check, speedup)
 
@@ -269,54 +269,6 @@ class LiveRuns:
         return memory
 
 
-def _begin(engine: Engine, order: Order, options: DecodeOptions) -> Run:
-    """The run of a prompt."""
-    prompt = engine.encode(_prompt(engine, order))
-    context = engine.model.card.context
-    if len(prompt) > min(LIMITS.prompt_tokens, context - 1):
-        room = max(1, min(LIMITS.prompt_tokens, context - order.max_new_tokens))
-        raise ParamError(f"the prompt has {len(prompt)} tokens: shorten it to {room}")
-    options["reference"] = order.reference or None
-    return engine.decode(prompt, order.method, order.params.to_json(), order.sampling, order.max_new_tokens, **options)
-
-
-def _branch(engine: Engine, origin: Origin, options: DecodeOptions) -> Run:
-    """The run that goes on from another one."""
-    return engine.branch(
-        origin.trace, origin.step, node=origin.node, token=origin.token, keep=origin.keep, name=origin.run, **options
-    )
-
-
 def _session(tab: str) -> str:
     """The session whose run, race or examination it is."""
     return tab.removesuffix(RACE).removesuffix(DOCTOR)
-
-
-def _prompt(engine: Engine, order: Order) -> Prompt:
-    if isinstance(order.prompt, str):
-        return order.prompt if order.raw else engine.as_turn(order.prompt)
-    return list(order.prompt)
-
-
-def _measure_speedup(
-    engine: Engine, order: Order, run: Run, cancel: threading.Event
-) -> Generator[str, None, float | None]:
-    """Decode the prompt again autoregressively; returns the ratio of both speeds."""
-    plain = engine.decode(
-        run.request.prompt,
-        "autoregressive",
-        None,
-        order.sampling,
-        max(1, len(run.ids)),
-        record="off",
-        time_budget=LIMITS.seconds,
-        cancel=cancel,
-    )
-    try:
-        for _ in plain:
-            yield ""
-    finally:
-        plain.close()
-    ours, theirs = run.summary.tokens_per_second, plain.summary.tokens_per_second
-    done = plain.finish not in ("cancelled", "time")
-    return ours / theirs if done and ours and theirs else None

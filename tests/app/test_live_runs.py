@@ -289,7 +289,7 @@ def test_a_failure_is_one_sentence_without_a_stack_trace(
 
 
 def test_a_prompt_that_does_not_fit_is_told(runs: LiveRuns, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.live_runs.LIMITS", replace(LIMITS, prompt_tokens=8))
+    monkeypatch.setattr("app.run_from_order.LIMITS", replace(LIMITS, prompt_tokens=8))
     last = lines(whole(runs.start(asked(prompt="tide " * 20), "tab", "")))[-1]
     assert last["kind"] == "fault" and last["sentence"].endswith("tokens: shorten it to 8.")
 
