@@ -2,6 +2,7 @@
 import { el } from "../../assets/player/dom/elements.js";
 import { Player } from "../../assets/player/player.js";
 import { addressOf, asked, note, placeIn } from "./address.js";
+import { answerOf } from "./answers.js";
 import { Bar } from "./bar.js";
 import { Beside } from "./beside.js";
 import { busy } from "./busy.js";
@@ -382,19 +383,12 @@ export class Viewer {
   }
 
   /**
-   * An answer of the server, or null after its sentence has been shown; what is on the screen stays.
+   * An answer of the server, or null after its sentence has been shown.
    * @template {{ fault?: string }} T
    * @param {() => Promise<T | null>} call
    */
-  async ask(call) {
-    try {
-      const answer = await call();
-      if (answer && !answer.fault) return answer;
-      this.say(answer?.fault ?? "The server gave no answer: try again.");
-    } catch {
-      this.say("The server could not be reached: try again.");
-    }
-    return null;
+  ask(call) {
+    return answerOf(call, (sentence) => this.say(sentence));
   }
 
   /**

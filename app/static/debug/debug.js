@@ -2,6 +2,7 @@
 import { copyLink } from "../../../assets/player/controls/save.js";
 import { el, write } from "../../../assets/player/dom/elements.js";
 import { addressOf, asked, write as writeAddress } from "../address.js";
+import { answerOf } from "../answers.js";
 import { base64, save } from "../files.js";
 import { shown } from "../shown.js";
 import { turnTo } from "../tabs.js";
@@ -200,19 +201,12 @@ export class Debug {
   }
 
   /**
-   * An answer of the server, or null after its sentence has been shown; what is on the screen stays.
+   * An answer of the server, or null after its sentence has been shown.
    * @template {{ fault?: string }} T
    * @param {() => Promise<T | null>} call
    */
-  async ask(call) {
-    try {
-      const answer = await call();
-      if (answer && !answer.fault) return answer;
-      this.say(answer?.fault ?? "The server gave no answer: try again.");
-    } catch {
-      this.say("The server could not be reached: try again.");
-    }
-    return null;
+  ask(call) {
+    return answerOf(call, (sentence) => this.say(sentence));
   }
 
   destroy() {
