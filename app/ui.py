@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -137,37 +138,32 @@ def _sentences(problems: list[str]) -> str:
     return " ".join(as_sentence(problem) for problem in problems[:_MAX_PROBLEMS])
 
 
-def make_state(
-    replay_only: bool,
-    models: str | None,
-    model: str | None,
-    download: bool = False,
-    own_root: Path | None = None,
-    runs: str | None = None,
-) -> AppState:
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What the owner of a page launches it with."""
+
+    replay_only: bool = False
+    models: str | None = None  # a file that lists them
+    model: str | None = None  # that is selected at first
+    download: bool = False  # whether visitors may have models fetched from the hub
+    own_root: Path | None = None  # from where visitors may bring models
+    runs: str | None = None  # run folders that the Debug page lists
+
+
+def make_state(launch: Launch) -> AppState:
     """The application state for the arguments of the command line."""
-    catalog = default_catalog(download) if models is None else read_catalog(models)
+    model = launch.model
+    catalog = default_catalog(launch.download) if launch.models is None else read_catalog(launch.models)
     if model is not None and model not in catalog:
         raise ParamError(f"there is no model {model[:64]!r} in the catalog; choose one of {', '.join(catalog)}")
-    folder = Path(runs) if runs else None
-    app_state = AppState(catalog, model or next(iter(catalog)), replay_only, own_root, folder)
-    if runs:
+    folder = Path(launch.runs) if launch.runs else None
+    app_state = AppState(catalog, model or next(iter(catalog)), launch.replay_only, launch.own_root, folder)
+    if folder:
         _ = app_state.debug  # a folder that cannot be read is the owner's mistake, to be heard of at once
     return app_state
 
 
-def serve(
-    host: str,
-    port: int,
-    *,
-    replay_only: bool,
-    models: str | None,
-    model: str | None,
-    download: bool = False,
-    own_root: Path | None = None,
-    runs: str | None = None,
-    owner: Owner = _DEFAULT_OWNER,
-) -> None:
+def serve(host: str, port: int, launch: Launch, owner: Owner = _DEFAULT_OWNER) -> None:
     """Serve the page until a signal arrives; the default model is loaded in the background."""
     log.configure()
     malloc.limit_arenas()
@@ -175,7 +171,7 @@ def serve(
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
-    app_state = make_state(replay_only, models, model, download, own_root, runs)
+    app_state = make_state(launch)
     landing = app_state.recordings.landing
     lines = app_state.calls.recording_lines(landing.id) if landing else ""
     site = server.Site(lines, opening(app_state.recordings))
@@ -183,7 +179,7 @@ def serve(
     gc.collect()
     gc.freeze()  # the server's objects live for ever: searching them for garbage took a tenth of a run's time
     server.say(f"Specscope is at http://{host}:{port}")
-    if not replay_only:
+    if not launch.replay_only:
         app_state.runs.models.request(app_state.catalog[app_state.default_model])
     ended.wait()
     _end(app_state, running)

@@ -161,9 +161,9 @@ CODE = """
 import sys
 from pathlib import Path
 from app.middleware.bodies import Shapes
-from app.ui import build, make_state
+from app.ui import Launch, build, make_state
 for root in (None, Path(sys.argv[1])):
-    page = build(make_state(False, None, None, own_root=root))
+    page = build(make_state(Launch(own_root=root)))
     ids = [block.elem_id for block in page.blocks.values() if str(getattr(block, "elem_id", "")).startswith("own")]
     own = [n for n, fn in page.fns.items() if getattr(fn.fn, "__qualname__", "").startswith("OwnForm")]
     print(len(ids), [n in Shapes.of(page).runs for n in own])

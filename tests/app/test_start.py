@@ -100,8 +100,8 @@ def test_a_catalog_names_models_and_their_parts(tmp_path: Path) -> None:
 def test_replaying_needs_no_torch() -> None:
     """A small machine shows recordings without the weight of an engine, and the form is not there to be used."""
     code = (
-        "import sys; from app.ui import build, make_state; from app.server import Site\n"
-        "app_state = make_state(True, None, None); page = build(app_state)\n"
+        "import sys; from app.ui import Launch, build, make_state; from app.server import Site\n"
+        "app_state = make_state(Launch(replay_only=True)); page = build(app_state)\n"
         "landing = app_state.recordings.landing; Site(app_state.calls.recording_lines(landing.id))\n"
         "print([m for m in ('torch', 'transformers') if m in sys.modules], 'run-go' in str(page.config))"
     )
@@ -120,7 +120,7 @@ def test_a_space_starts_the_file_itself() -> None:
 def test_the_whole_page_has_its_forms_and_events() -> None:
     """Replaying leaves them out, so nothing else here would notice a form that cannot be built."""
     code = (
-        "from app.ui import build, make_state; page = build(make_state(False, None, None))\n"
+        "from app.ui import Launch, build, make_state; page = build(make_state(Launch()))\n"
         "print(*(page.blocks[target].elem_id for event in page.fns.values() for target, _ in event.targets if target))"
     )
     env = {**os.environ, "GRADIO_ANALYTICS_ENABLED": "False"}
