@@ -38,27 +38,23 @@ def viewer(app_state: AppState) -> gr.HTML:
 
 def race_viewer(app_state: AppState) -> gr.HTML:
     """The players of a race, side by side; the caller renders them."""
-    return _without_postprocess(
-        gr.HTML(
-            html_template='<div class="app-race"></div>',
-            js_on_load="SpecscopeApp.race(element, { props, server, watch });",
-            apply_default_css=False,
-            server_functions=app_state.calls.functions(),
-            elem_id="race-viewer",
-            render=False,
-        )
-    )
+    return _watching(app_state, "race", '<div class="app-race"></div>')
 
 
 def doctor_viewer(app_state: AppState) -> gr.HTML:
     """What an examination finds; the caller renders it. Before the first one it takes no room."""
+    return _watching(app_state, "doctor", "<div></div>")
+
+
+def _watching(app_state: AppState, name: str, template: str) -> gr.HTML:
+    """A component that one function of the page's scripts draws, and that asks for nothing by itself."""
     return _without_postprocess(
         gr.HTML(
-            html_template="<div></div>",
-            js_on_load="SpecscopeApp.doctor(element, { props, server, watch });",
+            html_template=template,
+            js_on_load=f"SpecscopeApp.{name}(element, {{ props, server, watch }});",
             apply_default_css=False,
             server_functions=app_state.calls.functions(),
-            elem_id="doctor-viewer",
+            elem_id=f"{name}-viewer",
             render=False,
         )
     )
