@@ -55,7 +55,7 @@ def test_long_names_lie_and_cut_ones_stay_apart() -> None:
 def test_plotly_finds_no_markup_in_names() -> None:
     side = Side(HOSTILE, ("name", "share"), [(HOSTILE, 1.0)])
     trace = drawn("bars", side)["data"][0]
-    assert trace["y"] == ["&lt;b&gt;&amp;"]
+    assert trace["x"] == ["&lt;b&gt;&amp;"]
     assert "<extra>&lt;b&gt;&amp;</extra>" in trace["hovertemplate"]
 
 

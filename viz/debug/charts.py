@@ -98,7 +98,7 @@ def differences(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Figure
 
 def _bars(sides: Sequence[Side]) -> Figure:
     value, data = _value(sides[0]), list[Trace]()
-    lie = any(len(name) > _LYING for side in sides for name in _names(side))
+    lie = any(len(name) > _LYING for side in sides for name in _short(side))
     along, up = ("y", "x") if lie else ("x", "y")
     for side in sides:
         look: Trace = {"color": "$time_draft", "line": {"width": 1, "color": "$text"}}
@@ -194,12 +194,17 @@ def _value(side: Side, preferred: Sequence[str] = _VALUES) -> str:
 
 
 def _names(side: Side) -> list[str]:
-    """The names of bars, cut; the same name twice would be one bar."""
-    names = ["other" if row[0] is None else str(row[0]) for row in side.rows]
-    short = [name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…" for name in names]
+    """The names of bars, as plotly reads them; the same name twice would be one bar."""
+    short = _short(side)
     return [
         _plain(name) if short.count(name) == 1 else _plain(f"{place + 1}. {name}") for place, name in enumerate(short)
     ]
+
+
+def _short(side: Side) -> list[str]:
+    """The names of bars, cut."""
+    names = ["other" if row[0] is None else str(row[0]) for row in side.rows]
+    return [name if len(name) <= _LETTERS else f"{name[: _LETTERS - 1]}…" for name in names]
 
 
 def _plain(text: str) -> str:
