@@ -114,14 +114,14 @@ RACES = (  # the page shows the first of which it has two lanes
         _PRIME.text,
         tuple(
             f"{smollm2.NAME}-{_PRIME.id}-{method}"
-            for method in ("autoregressive", "lookahead", "prompt_lookup", "suffix", "token_recycling", "medusa")
+            for method in ("autoregressive", "lookahead", "prompt_lookup", "suffix", "token_recycling", "eagle3")
         ),
     ),
     RecordedRace(
         EXAMPLES["sum"].prompt,
         tuple(
             f"{method}-defaults"
-            for method in ("autoregressive", "lookahead", "jacobi", "medusa", "kangaroo", "ngrammys")
+            for method in ("autoregressive", "lookahead", "jacobi", "medusa", "kangaroo", "eagle3")
         ),
     ),
 )

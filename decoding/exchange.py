@@ -14,7 +14,8 @@ A method splits if all that is asked of a node is a token. These do not, and are
 
     a drafter that samples (draft_model and ouroboros when sampling): judging a guess takes all of p and q
     the target's hidden state (medusa), which the rank alone has that read the last accepted node
-    hidden states between the target's layers (kangaroo): an early exit goes on from those of the whole text
+    hidden states between the target's layers (kangaroo, eagle3): guesses are made from those of the whole text
+    the likeliest tokens at every node (token_recycling), of which a rank sees those of its own share alone
     typical acceptance, which takes all of p at every guess
 """
 

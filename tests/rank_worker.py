@@ -66,7 +66,7 @@ ON_DECODERS = [
     case._replace(model=model)
     for model in ("float32", "bfloat16")
     for case in {(case.method, bool(case.sampling)): case for case in ON_TOYS}.values()
-    if case.method in ("lookahead", "ngrammys", "ouroboros", "rest")
+    if case.method in ("lookahead", "ngrammys", "ouroboros", "rest", "suffix")
 ]
 
 

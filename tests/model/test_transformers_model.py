@@ -148,7 +148,10 @@ def generated(kind: str, prompt: tuple[int, ...], count: int) -> tuple[int, ...]
     return tuple(out[0, len(prompt) :].tolist())
 
 
-METHODS = ("autoregressive", "jacobi", "lookahead", "draft_model", "prompt_lookup", "token_recycling", "ngrammys")
+METHODS = (
+    *("autoregressive", "jacobi", "lookahead", "draft_model", "prompt_lookup"),
+    *("suffix", "token_recycling", "ngrammys"),
+)
 
 
 @pytest.mark.parametrize("kind", KINDS)
