@@ -92,6 +92,11 @@ def test_the_examples_run(example: str, tmp_path: Path, monkeypatch: pytest.Monk
         exec(compile(example, "README.md", "exec", dont_inherit=True), {"__name__": "readme"})
 
 
+def test_the_readme_counts_the_methods() -> None:
+    counted = {12: "twelve", 13: "thirteen", 14: "fourteen", 15: "fifteen"}[len(METHODS)]
+    assert f"It runs {counted} decoding methods" in README
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_stands_in_the_readme(method: str) -> None:
     """A method that nobody reads about might as well not exist."""

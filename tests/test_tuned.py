@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.tune import CANDIDATES
 from decoding.embedded import DRAFTER, MEDUSA_2, TARGET
 from decoding.loader import load
 from decoding.methods import METHODS
@@ -19,6 +20,11 @@ def test_every_method_has_settings_for_a_cpu_that_differ_from_its_defaults(metho
     for name in TUNED:
         if name in kind.presets:
             assert kind.parse(kind.presets[name]) != kind()
+
+
+def test_every_method_has_candidates_to_measure() -> None:
+    """A method that is left out of the benchmark keeps settings that nobody measured."""
+    assert sorted(CANDIDATES) == sorted(SPECULATIVE)
 
 
 def test_the_embedded_family_has_its_own() -> None:
