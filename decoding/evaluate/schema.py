@@ -1,7 +1,8 @@
 """The three tables of a run folder: runs, their steps, and the steps' nodes.
 
 They are the interface between what measures (an evaluation, an import of another engine's records) and what reads
-(metrics, queries, the page). A column that a source does not know is null: a reader greys out what needs it.
+(metrics, queries, the page). A column that a source does not know is null: a reader greys out what needs it. Columns
+are only ever added, and one that a file lacks, because it is older, is null as well.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ RUNS_SCHEMA = _schema(
     ("device", _text),
     ("dtype", _text),
     ("attention", _text),
+    ("experts", _whole),  # of a layer of the model, from which a router chooses; null: it has none
     ("lossless", _yes),
     ("reconstructed", _yes),  # rejected guesses were drafted again afterwards
     ("finish", _text),  # as in a trace's summary; "error" where the run failed
@@ -67,6 +69,7 @@ STEPS_SCHEMA = _schema(
     ("written", _whole),  # tokens emitted: the accepted ones and one more, unless the run was cut
     ("fed", _whole),
     ("nodes", _whole),
+    ("experts", _number),  # different ones that its pass read in a layer, on average over the layers that have any
     ("text", _text),  # of the emitted tokens
     ("entropy", _number),  # of the target's distribution at the root, in nats
     ("draft_ms", _number),
@@ -103,5 +106,7 @@ NODES_SCHEMA = _schema(
     ("overlap", _number),  # the sum over all tokens of min(p, q) at its parent: the chance that a sample is accepted
     required=("run", "step", "node", "parent", "depth", "role", "source", "accepted", "judged"),
 )
+
+DENSE = "the model is dense: no layer of it chooses among experts"  # why the columns `experts` are null
 
 SCHEMAS = {RUNS: RUNS_SCHEMA, STEPS: STEPS_SCHEMA, NODES: NODES_SCHEMA}

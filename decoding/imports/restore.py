@@ -31,7 +31,7 @@ _LISTED = 1000  # findings that a summary lists
 _RECORDED = ("run", "step", "start", "drafted", "accepted", "written", "total_ms")
 # Of a run, these stay as recorded even where they are null: here they would be of another machine, or of no use.
 _THEIRS = (
-    *("trace", "model", "device", "dtype", "attention", "lossless", "fed"),
+    *("trace", "model", "device", "dtype", "attention", "experts", "lossless", "fed"),
     *("prefill_seconds", "decode_seconds", "tokens_per_second"),
 )
 _OURS = ("method", "params", "sampling", "steps", "drafted", "accepted", "mean_acceptance_length", "reconstructed")
@@ -128,7 +128,7 @@ def _with_their_times(
         counts[row["run"]] = counts.get(row["run"], 0) + 1
     for row in steps:
         theirs = recorded.get(row["run"], ())
-        row.update({name: None for name in row if name.endswith("_ms") or name == "fed"})
+        row.update({name: None for name in row if name.endswith("_ms") or name in ("fed", "experts")})
         if len(theirs) == counts[row["run"]]:
             row["total_ms"] = theirs[row["step"]]["total_ms"]
     return steps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..evaluate.schema import DENSE, RUNS, STEPS
 from ..evaluate.tables import Place, tables_of
 from ..trace import parse_trace
 from .fields import Fields
@@ -21,4 +22,5 @@ def read(contents: Contents) -> Imported:
     trace = parse_trace(contents.data, allow_partial=True)
     runs, steps, nodes = tables_of(trace, Place(question=contents.name))
     missing = lacking(runs, steps, nodes, TITLE)
+    missing |= {key: DENSE for key in (f"{RUNS}.experts", f"{STEPS}.experts") if key in missing}
     return Imported(runs, steps, nodes, summary(contents.name, "specscope", missing, format=NAME))

@@ -23,6 +23,7 @@ REASONS = {
     "steps.start": "this record does not say how long the text was before each step",
     "steps.drafted": "this record does not say how many guesses a step had",
     "steps.fed": "this record does not say how many rows the target read",
+    "steps.experts": "this record does not count the experts that a step's pass read",
     "steps.entropy": "this record does not say how sure the target was",
     "steps.total_ms": "this record does not say how long a step took",
     "steps.draft_ms": "this record does not split a step's time into its phases",

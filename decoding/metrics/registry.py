@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from . import acceptance, cost, drafter, groups, guesses, times
+from . import acceptance, cost, drafter, experts, groups, guesses, times
 from .result import Result, UnknownError, unknown
 from .selection import Selection
 
@@ -246,6 +246,15 @@ METRICS = _listed(
         "Guessing pays where a step writes more tokens than it costs steps.",
         "bars",
         cost.step_cost,
+    ),
+    Metric(
+        "experts",
+        "Experts by rows",
+        "Time",
+        "different experts of a layer that a pass reads, by its rows; steps behind the first one, mean over the layers",
+        "Rising with the rows: a tree makes the pass read more weights, which costs more than its arithmetic.",
+        "lines",
+        experts.experts,
     ),
     Metric(
         "speedup",

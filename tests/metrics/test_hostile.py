@@ -46,7 +46,7 @@ def nonsense(seed: int) -> Selection:
     steps |= {
         f"{name}_ms": some(random, TIMES, total) for name in ("draft", "forward", "accept", "commit", "other", "total")
     }
-    steps["entropy"] = some(random, TIMES, total)
+    steps |= {name: some(random, TIMES, total) for name in ("entropy", "experts")}
     count = total * width
     nodes: dict[str, object] = {"run": np.repeat(steps["run"], width), "step": np.repeat(steps["step"], width)}
     nodes |= {"node": np.tile(np.arange(width), total), "parent": np.tile(np.arange(width) - 1, total)}

@@ -38,6 +38,7 @@ COUNTS = {
     "confusion": "times",
     "hit_ranks": "judged",
     "by_source": "proposed",
+    "experts": "passes",
 }
 
 
@@ -49,7 +50,9 @@ def tables() -> tuple[list[Row], list[Row], list[Row]]:
     for of in range(3):
         for at in range(12):
             drafted, accepted = (0, 0) if at == 0 else (4, (at * (of + 3)) % 4)
-            steps.append(step(at, accepted, drafted, of=of, start=60 * at, entropy=at / 8))
+            steps.append(
+                step(at, accepted, drafted, of=of, start=60 * at, entropy=at / 8, fed=1 + drafted, experts=1.0 + at)
+            )
             nodes.append(root(at, of=of))
             for node in range(1, drafted + 1):
                 depth = min(node, 3)  # the last two stand side by side, and neither is accepted where only three were
