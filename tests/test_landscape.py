@@ -117,7 +117,7 @@ def test_few_rows_a_pass_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None
     """A pass that begins in the middle of the text, with guesses behind tokens that an earlier one has stored."""
     text = greedy_text()[4:]
     whole = machine().landscape(text, ["ngrammys", "rest"], max_new_tokens=NEW)
-    monkeypatch.setattr("decoding.landscape._ROWS", 7)
+    monkeypatch.setattr("decoding.landscape.target._ROWS", 7)
     again = machine().landscape(text, ["ngrammys", "rest"], max_new_tokens=NEW)
     assert again["passes"] > whole["passes"]
     for one, other in zip(whole["methods"], again["methods"], strict=True):

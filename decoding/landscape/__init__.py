@@ -1,0 +1,109 @@
+"""The landscape of a text: at every place, how many guesses of each method the target would accept there.
+
+What is accepted at place i is what the first step of a greedy run accepts whose prompt is the text up to i, i tokens.
+Of a method whose first step only reads the prompt, since it guesses from the target's hidden states ("hidden",
+"early_exit", "features" among its needs), it is the second step of a run whose prompt is one token shorter and whose
+first step has written the text's token. So a method begins at every place as it begins a run: what it would have
+gathered by following the text, a window or a pool of n-grams, is not there.
+
+The target reads the text once. Along the text that tells its choices at every place, and so the fate of all guesses
+that are the text itself. Where it would have chosen another token than the text has, and a method guessed that one, and
+behind the end of the text, guesses are read as well: those of many places and methods in one pass, each behind its own
+part of the text.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from ..errors import ParamError
+from ..methods import METHODS
+from ..model.session import ProgressCallback
+from ..request import Prompt, Request, build_request, check_count, check_event
+from ..types import JSON
+from .measured import Measured
+from .target import Target
+
+if TYPE_CHECKING:
+    from ..engine import Engine
+
+LONGEST = 4096  # tokens of a text
+_VERSION = 1
+
+Methods = Sequence[str] | Mapping[str, Mapping[str, JSON]]
+
+
+def landscape(
+    engine: Engine,
+    text: Prompt,
+    methods: Methods | None,
+    first: int,
+    max_new_tokens: int,
+    cancel: threading.Event | None,
+    progress: ProgressCallback | None,
+) -> dict[str, JSON]:
+    """Check what is asked for, then measure; as plain JSON."""
+    begun, cancel = time.perf_counter(), check_event(cancel)
+    ids = engine.encode(text, "text")
+    if len(ids) > LONGEST:
+        raise ParamError(f"the text has {len(ids)} tokens: shorten it to {LONGEST}")
+    if len(ids) < 2:
+        raise ParamError("the text has one token: a step has something to follow from the second on")
+    check_count("first", first, 1, len(ids) - 1)
+    requests = _requests(engine, ids, methods, max_new_tokens, cancel)
+    target = Target(engine, ids, max_new_tokens, max(request.largest_step for request in requests))
+    measured, found = list[Measured](), list[dict[str, JSON]]()
+    places = [*range(len(ids) - 1, first - 1, -1)]  # from the last on, so that what is stored need not be read anew
+    try:
+        target.read_text()
+        measured = [Measured(engine, target, request) for request in requests]
+        for done, one in enumerate(measured):
+            for count, place in enumerate(places):
+                if cancel.is_set():
+                    break
+                one.guess(place)
+                if progress is not None:
+                    progress(one.name, (done + (count + 1) / len(places)) / len(measured))
+            one.close()
+        if not cancel.is_set():
+            target.read_guesses([unit for one in measured for unit in one.unread])
+            found = [one.result(first) for one in measured]
+    finally:
+        for one in measured:
+            one.close()
+        target.close()
+    written = {token for one in found for row in (*one["written"], *one["guesses"]) for token in row}
+    return {
+        "version": _VERSION,
+        "model": engine.model.card.name,
+        "device": ",".join(map(str, engine.model.devices)),
+        "dtype": engine.model.precision,
+        "tokens": ids,
+        "first": first,
+        "choices": target.choices,
+        "greedy": sum(ids[i] == target.choices[i - 1] for i in range(first, len(ids))),
+        "methods": found,
+        "texts": {str(token): engine.codec.piece(token) for token in sorted({*ids, *target.choices, *written})},
+        "rows": target.rows,
+        "passes": target.passes,
+        "seconds": time.perf_counter() - begun,
+        "finished": not cancel.is_set(),
+    }
+
+
+def _requests(
+    engine: Engine, ids: Sequence[int], methods: Methods | None, max_new_tokens: int, cancel: threading.Event
+) -> list[Request]:
+    """A checked request for every method."""
+    if methods is None:
+        methods = [name for name in METHODS if name != "autoregressive" and engine.lacks(name) is None]
+    if isinstance(methods, str) or not isinstance(methods, Sequence | Mapping) or not methods:
+        raise ParamError("methods must be a list of names, or a dictionary of settings by name")
+    settings: Mapping[str, JSON] = methods if isinstance(methods, Mapping) else dict.fromkeys(methods)
+    return [
+        build_request(engine, ids, name, params, None, max_new_tokens, {"cancel": cancel, "memory": {}})
+        for name, params in settings.items()
+    ]

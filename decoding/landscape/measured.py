@@ -1,0 +1,128 @@
+"""One method of a landscape: what it guesses at every place of the text, and how much of that the target accepts."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+
+from .. import accept
+from ..stops import Stops
+from ..types import JSON, Draft, Role
+from .beginning import Beginning, lead_of
+from .target import Target, TreePlace, UnreadError
+
+if TYPE_CHECKING:
+    from ..engine import Engine
+    from ..model.session import Session
+    from ..request import Request
+
+_FIRST_GUESSES = 8  # that are named of a place
+
+
+class Measured:
+    """One method at all places."""
+
+    def __init__(self, engine: Engine, target: Target, request: Request) -> None:
+        self.name, self.unread = request.method.name, list[list[TreePlace]]()
+        self._engine, self._target, self._request = engine, target, request
+        self._lead = lead_of(request)
+        self._drafts: dict[int, Draft] = {}  # by place, until they are judged
+        self._rows: dict[int, dict[str, JSON]] = {}  # what came of it, by place
+        self._seconds = 0.0
+        self._draft = engine.draft if "draft_model" in request.method.needs else None
+        self._session: Session | None = None
+
+    @torch.inference_mode()
+    def guess(self, place: int) -> None:
+        """Let the method guess there, and judge as far as the target has read."""
+        if place <= self._lead:
+            self._rows[place] = {"accepted": None, "drafted": 0, "written": [], "guesses": []}
+            return
+        begun = time.perf_counter()
+        draft = Beginning(self._engine, self._target, self._request, place, self._drafting(place)).guess()
+        try:
+            self._judge(place, draft)
+        except UnreadError:
+            self._drafts[place] = draft
+        self._seconds += time.perf_counter() - begun
+
+    def result(self, first: int) -> dict[str, JSON]:
+        """All places in their order, for JSON."""
+        for place, draft in self._drafts.items():
+            self._judge(place, draft)
+        self._drafts.clear()
+        rows = [self._rows[place] for place in range(first, len(self._target.text))]
+        known = [row["accepted"] for row in rows if row["accepted"] is not None]
+        return {
+            "name": self.name,
+            "label": self._request.method.label,
+            "params": self._request.params.to_json(),
+            "lead": self._lead,
+            **{column: [row[column] for row in rows] for column in ("accepted", "drafted", "written", "guesses")},
+            "mean_accepted": sum(known) / len(known) if known else None,
+            "guessed": sum(row["drafted"] > 0 for row in rows),
+            "seconds": self._seconds,
+        }
+
+    def _drafting(self, place: int) -> Session | None:
+        """The drafter's session with nothing but the text in front of the root."""
+        if self._draft is None:
+            return None
+        if self._session is None:
+            room = len(self._target.text) + self._request.max_new_tokens
+            self._session = self._engine.session_pool.acquire(self._draft, room, self._request.largest_step)
+            self._session.reset(place)
+        session = self._session
+        if not session.keep(min(session.length, place - 1), place):
+            session.reset(place)
+        return session
+
+    def close(self) -> None:
+        """Give the drafter's session back."""
+        if self._session is not None and self._draft is not None:
+            self._engine.session_pool.release(self._draft, self._session)
+            self._session = None
+
+    def _judge(self, place: int, draft: Draft) -> None:
+        """Walk the draft by the target's choices; where it has not read a guess, ask for those below it."""
+        target, places = self._target, [TreePlace(place - 1, ())]
+        for token, parent in zip(draft.tokens[1:], draft.parents[1:], strict=True):
+            places.append(target.below(places[parent], token))
+
+        def choose(node: int, depth: int, children: Sequence[int]) -> int:
+            try:
+                return target.choice(places[node])
+            except UnreadError:
+                self.unread.append([*_behind(places[node], places, draft)])
+                raise
+
+        path, emitted = accept.walk(draft, choose)
+        request = self._request
+        left = request.max_new_tokens - self._lead
+        emitted, _ = Stops(left, request.end_tokens, (), lambda ids: "").cut(emitted)
+        firsts = (
+            draft.tokens[node] for node, parent in enumerate(draft.parents) if parent == 0 and _guess(draft, node)
+        )
+        self._rows[place] = {
+            "accepted": len(path[: len(emitted) + 1]) - 1,
+            "drafted": draft.roles.count(Role.VERIFY),
+            "written": [*emitted],
+            "guesses": [*dict.fromkeys(firsts)][:_FIRST_GUESSES],
+        }
+
+
+def _guess(draft: Draft, node: int) -> bool:
+    return draft.roles[node] is Role.VERIFY
+
+
+def _behind(place: TreePlace, places: Sequence[TreePlace], draft: Draft) -> Iterator[TreePlace]:
+    """A place of a draft and those behind it, each once."""
+    seen = set[TreePlace]()
+    for node, other in enumerate(places):
+        inside = other.token == place.token and other.path[: len(place.path)] == place.path
+        if inside and other not in seen and _guess(draft, node):
+            seen.add(other)
+            yield other

@@ -1,0 +1,147 @@
+"""The target's side of a landscape: it reads the text once, and behind it the guesses that leave the text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import torch
+
+from ..errors import ParamError
+from ..model.session import TapSession, catch_up
+from ..sampling import likeliest
+
+if TYPE_CHECKING:
+    from ..engine import Engine
+
+_ROWS = 512  # of a pass
+
+
+class TreePlace(NamedTuple):
+    """Where a guess stands: behind a token of the text, with the guesses on the way from there; none: that token."""
+
+    token: int
+    path: tuple[int, ...]
+
+
+class UnreadError(Exception):
+    """The target has not read a guess whose verdict is asked for."""
+
+
+class Target:
+    """What the target chooses behind every token of the text, and behind the guesses that it was asked to read.
+
+    It has a session of the engine's until it is closed.
+    """
+
+    def __init__(self, engine: Engine, text: Sequence[int], max_new_tokens: int, largest_step: int) -> None:
+        """Room for `max_new_tokens` behind the text, and for steps of `largest_step` rows."""
+        model, rows = engine.model, max(_ROWS, largest_step)
+        if model.rolling is not None:
+            rows = max(rows, len(text))  # so that what was overwritten is never asked for again
+        self.text, self.rows, self.passes = text, 0, 0
+        self.choices: list[int] = []  # behind every token of the text
+        self._engine = engine
+        self.session = engine.session_pool.acquire(model, len(text) + max_new_tokens, rows)
+        self._largest = min(_ROWS, model.step_rows or _ROWS)
+        self._answers: dict[TreePlace, int] = {}
+        self._hidden = torch.empty(0)  # (N, H)
+        self._states: dict[tuple[int, ...], torch.Tensor] = {}  # by the tapped layers, (N, layers * H)
+
+    def close(self) -> None:
+        """Give the session back."""
+        if isinstance(self.session, TapSession):
+            self.session.tap()
+        self._engine.session_pool.release(self._engine.model, self.session)
+
+    @torch.inference_mode()
+    def read_text(self) -> None:
+        """Read the text, once, in front of all questions."""
+        if self.session.seam is not None and len(self.text) > self.session.seam:
+            raise ParamError(
+                f"this model reads texts of more than {self.session.seam} tokens in another way: shorten it"
+            )
+        self.session.reset(len(self.text))
+        hidden = list[torch.Tensor]()
+        for start in range(0, len(self.text), self._largest):
+            tokens = self.text[start : start + self._largest]
+            reading = self.session.read(tokens, tuple(range(-1, len(tokens) - 1)))
+            self.session.commit(range(len(tokens)))
+            self._count(len(tokens))
+            self.choices += likeliest(reading.logits)
+            hidden.append(reading.hidden)
+        self._hidden = torch.cat(hidden)
+
+    def _count(self, rows: int) -> None:
+        self.rows += rows
+        self.passes += 1
+
+    def hidden(self, place: int) -> torch.Tensor:  # (H,)
+        """The hidden state behind a token of the text."""
+        return self._hidden[place]
+
+    @torch.inference_mode()
+    def states(self, layers: tuple[int, ...]) -> torch.Tensor:  # (N, layers * H)
+        """The hidden states with which the text enters some layers: it is read once more for each set of them."""
+        if layers not in self._states:
+            assert isinstance(self.session, TapSession)
+            self.session.reset(len(self.text))
+            self.session.tap(*layers)
+            catch_up(self.session, self.text, 0, self._largest)
+            self.rows += len(self.text)
+            self.passes += -(-len(self.text) // self._largest)
+            self._states[layers] = self.session.tapped()
+            self.session.tap()
+        return self._states[layers]
+
+    def stand(self, length: int) -> None:
+        """Let the session hold this many tokens of the text."""
+        if self.session.length < length:
+            catch_up(self.session, self.text[self.session.length : length], 0, self._largest)
+        self.session.rewind(length)
+
+    def choice(self, place: TreePlace) -> int:
+        """What the target chooses behind a guess; behind the text itself if the path is empty."""
+        if not place.path:
+            return self.choices[place.token]
+        if place not in self._answers:
+            raise UnreadError
+        return self._answers[place]
+
+    def below(self, place: TreePlace, token: int) -> TreePlace:
+        """Where a guess of this token behind another stands: on the text as long as it says the same."""
+        behind = place.token + 1
+        if not place.path and behind < len(self.text) and token == self.text[behind]:
+            return TreePlace(behind, ())
+        return TreePlace(place.token, (*place.path, token))
+
+    @torch.inference_mode()
+    def read_guesses(self, units: Sequence[Sequence[TreePlace]]) -> None:
+        """Read guesses; each unit holds guesses behind one token of the text, none without those in front of it."""
+        waiting = sorted(units, key=lambda unit: unit[0].token)
+        while waiting:
+            start = min(self.session.length, waiting[0][0].token)
+            self.stand(waiting[0][0].token if waiting[0][0].token - start >= self._largest // 2 else start)
+            start, end = self.session.length, waiting[0][0].token + 1
+            together = dict.fromkeys(waiting.pop(0))
+            while waiting:
+                more, reach = together | dict.fromkeys(waiting[0]), waiting[0][0].token + 1
+                if reach - start + len(more) > self._largest:
+                    break
+                together, end = more, reach
+                waiting.pop(0)
+            self._read(start, end, [*together])
+
+    def _read(self, start: int, end: int, places: Sequence[TreePlace]) -> None:
+        """One pass: a part of the text as a chain, and guesses behind its tokens."""
+        rows, chain = dict[TreePlace, int](), end - start
+        parents = [*range(-1, chain - 1)]
+        for place in places:
+            above = rows[TreePlace(place.token, place.path[:-1])] if place.path[1:] else place.token - start
+            rows[place] = chain + len(rows)
+            parents.append(above)
+        tokens = [*self.text[start:end], *(place.path[-1] for place in places)]
+        reading = self.session.read(tokens, tuple(parents), skip=chain)
+        self._count(len(tokens))
+        self._answers |= zip(places, likeliest(reading.logits), strict=True)
+        self.session.commit(range(chain - 1))  # the last may have more guesses, which the next pass reads
