@@ -113,6 +113,14 @@ def test_guesses_of_several_methods_are_read_together() -> None:
     assert json.loads(json.dumps(found)) == found
 
 
+@pytest.mark.parametrize(("method", "part"), [("kangaroo", "kangaroo"), ("eagle3", "eagle")])
+def test_what_reads_along_reads_the_text_once(method: str, part: str) -> None:
+    """Opened anew at every place, it would read N * N rows of a text of N tokens."""
+    other = engine(counted_text())
+    other.landscape(greedy_text(), [method], max_new_tokens=NEW)
+    assert len(other.part(part).sessions) == 1
+
+
 def test_few_rows_a_pass_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pass that begins in the middle of the text, with guesses behind tokens that an earlier one has stored."""
     text = greedy_text()[4:]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
@@ -12,6 +13,7 @@ from .. import accept
 from ..stops import Stops
 from ..types import JSON, Draft, Role
 from .beginning import Beginning, lead_of
+from .parts import read_once
 from .target import Target, TreePlace, UnreadError
 
 if TYPE_CHECKING:
@@ -27,7 +29,8 @@ class Measured:
 
     def __init__(self, engine: Engine, target: Target, request: Request) -> None:
         self.name, self.unread = request.method.name, list[list[TreePlace]]()
-        self._engine, self._target, self._request = engine, target, request
+        self._engine, self._target = engine, target
+        self._request = replace(request, parts=read_once(request.parts, len(target.text), request.max_new_tokens))
         self._lead = lead_of(request)
         self._drafts: dict[int, Draft] = {}  # by place, until they are judged
         self._rows: dict[int, dict[str, JSON]] = {}  # what came of it, by place

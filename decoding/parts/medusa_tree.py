@@ -138,7 +138,10 @@ def expected(tree: Tree, accuracies: Accuracies) -> float:
 
 def default(heads: int, accuracies: Accuracies | None = None, nodes: int = NODES) -> Tree:
     """A grown tree for that many heads; where nobody measured their accuracies, from likely ones."""
-    return grow((accuracies or assumed(heads))[:heads], nodes)
+    return _grown(tuple(tuple(row) for row in (accuracies or assumed(heads))[:heads]), nodes)
+
+
+_grown = lru_cache(maxsize=16)(grow)  # every run asks for the same few
 
 
 def assumed(heads: int) -> Accuracies:
