@@ -16,8 +16,8 @@ from decoding.metrics import METRICS
 from viz.palette import THEMES
 
 from .brought_files import read_files
-from .debug_state import DebugState
-from .debug_view import COMPARED, QUESTIONS, DebugView, whole
+from .debug_state import COMPARED, QUESTIONS, DebugState
+from .debug_view import DebugView, whole
 from .folder_traces import trace_of
 from .limits import LIMITS
 from .middleware.session_tracker import CLIENT

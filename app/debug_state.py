@@ -21,6 +21,7 @@ from .limits import LIMITS
 from .trace_store import ID
 
 EVERY = "*"  # in the place of a method: all of them
+COMPARED, QUESTIONS = "compared", "questions"  # charts beside the metrics: how two selections differ, and questions do
 _FILTER = "f."
 _MOST_FIELDS = 64
 _Value = TypeVar("_Value")
@@ -54,8 +55,8 @@ class DebugState:
         def take(key: str, check: Callable[[str], _Value], default: _Value) -> _Value:
             try:
                 return check(given[key]) if key in given else default
-            except ParamError as error:
-                problems.append(f"{key[:40]} in the address: {error}")
+            except ParamError as error:  # a filter's names it, and was rather typed into the form
+                problems.append(str(error) if key.startswith(_FILTER) else f"{key[:40]} in the address: {error}")
                 return default
 
         filters, every = dict[str, Any](), given.get("f.method") == EVERY
@@ -135,6 +136,6 @@ def _name(text: str) -> str:
 
 
 def _chart(text: str) -> str:
-    if text not in METRICS:
+    if text not in METRICS and text not in (COMPARED, QUESTIONS):
         raise ParamError(f"there is no chart {text[:40]!r}")
     return text

@@ -15,14 +15,13 @@ from decoding.metrics import METRICS, Condition, Result, Selection, compared, me
 from viz.debug.charts import Side, chart, differences
 from viz.token_text import raw
 
-from .debug_state import DebugState
+from .debug_state import COMPARED, QUESTIONS, DebugState
 from .limits import LIMITS
 from .question_differences import by_question
 from .run_folders import OpenFolder
+from .steps_behind import Behind, behind
 
 _SIGNS = {"=", "!=", "<", "<=", ">", ">=", "is", "is not"}
-# In the place of a metric: how the two selections differ, and how every question does.
-COMPARED, QUESTIONS = "compared", "questions"
 _ROWS = 200  # of a result that the page is given
 
 
@@ -58,13 +57,16 @@ class Selected:
         wanted = {"method": self._method or None, "setting": self._setting or None}
         return chosen.where(**wanted) if any(wanted.values()) else chosen  # type: ignore[arg-type]
 
-    def steps(self, conditions: Sequence[Condition] | None) -> np.ndarray[Any, Any]:
-        """The places in the table of steps that were chosen, those alone of which some conditions hold."""
+    def steps(self, wanted: Behind) -> np.ndarray[Any, Any]:
+        """The places in the table of steps that were chosen, those alone that are wanted."""
         rows = self.selection.steps.rows
-        if not conditions:
+        if wanted.conditions:
+            found = self.folder.mask(choose(self.folder.tables, conditions_sql(wanted.conditions)))
+            rows = rows[found[rows]]
+        if not wanted.largest:
             return rows
-        found = self.folder.mask(choose(self.folder.tables, conditions_sql(conditions)))
-        return rows[found[rows]]
+        values = self.folder.folder.steps[wanted.largest].to_numpy()[rows]  # NaN where null, which sorts last
+        return rows[np.argsort(-values, kind="stable")]
 
 
 def conditions_sql(conditions: Sequence[Condition]) -> str:
@@ -144,30 +146,35 @@ class DebugView:
         return self.folder.results.get(place, lambda: make(first.selection, second.selection))
 
     def _shown(self, result: Result) -> dict[str, Any]:
-        """A result without its conditions, which stay here; `opens` says which rows have steps behind them."""
+        """A result without its conditions, which stay here."""
         rows = result["rows"][:_ROWS]
         facts = {name: value for name, value in result.items() if name not in ("rows", "where")}
-        return facts | {"rows": rows, "more": len(result["rows"]) - len(rows), "opens": bool(result["where"])}
+        return facts | {"rows": rows, "more": len(result["rows"]) - len(rows)}
 
     def steps(self, key: str, row: int, second: bool, offset: int) -> dict[str, Any]:
         """Some of the steps behind a row of a metric, or behind all of it."""
         side = self.second if second else self.first
         if side is None:
             raise ParamError("there is no second selection to look into: choose a folder to compare with")
-        conditions: Sequence[Condition] | None = None
-        if key:
-            where = (self._compared(key) if key in (COMPARED, QUESTIONS) else side.measure(key))["where"]
-            if row >= 0 and where:
-                if row >= len(where):
-                    raise ParamError(f"this chart has {len(where)} rows: ask for an earlier one")
-                conditions = where[row]
-        places = side.steps(conditions)
+        wanted = Behind()
+        if key and row >= 0:
+            result = self._compared(key) if key in (COMPARED, QUESTIONS) else side.measure(key)
+            if row >= len(result["rows"]):
+                raise ParamError(f"this chart has {len(result['rows'])} rows: ask for an earlier one")
+            wanted = behind(key, result, row)
+        places = side.steps(wanted)
         listed = places[offset : offset + LIMITS.listed_steps]
-        return {"count": len(places), "offset": offset, "steps": [step_facts(side.folder, int(at)) for at in listed]}
+        return {
+            "count": len(places),
+            "offset": offset,
+            "whole": wanted.whole,
+            "slowest": bool(wanted.largest),
+            "steps": [step_facts(side.folder, int(at)) for at in listed],
+        }
 
     def table(self, most: int) -> pa.Table:
         """The steps of the first selection with what is known of their runs."""
-        places = self.first.steps(None)
+        places = self.first.steps(Behind())
         if len(places) > most:
             raise ParamError(f"{len(places):,} steps are chosen, above the {most:,} of a file: narrow the filters")
         steps, runs = self.folder.folder.steps.take(pa.array(places)), self.folder.folder.runs

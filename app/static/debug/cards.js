@@ -1,14 +1,17 @@
 // The metrics as cards: each is asked for when it comes into sight.
+import { copyLink } from "../../../assets/player/controls/save.js";
 import { button } from "../../../assets/player/dom/buttons.js";
 import { dialog } from "../../../assets/player/dom/dialog.js";
-import { el } from "../../../assets/player/dom/elements.js";
+import { el, write } from "../../../assets/player/dom/elements.js";
 import { DrawnFigure } from "./drawing.js";
 import { cellText, plainTable } from "./table.js";
 
-/** @import { Behind, ChartFacts, Measured, Result } from "./types.d.ts" */
+/** @import { CardIo, ChartFacts, Measured, Result } from "./types.d.ts" */
 
 const AT_ONCE = 2; // questions to the server
 const ROWS = 8; // of a table that stands in a card
+const TOLD_MS = 3000; // that a card says what was done
+const PAIRED = ["to", "target said"]; // columns that a row is not named without
 
 /** @param {Result} result */
 const numberOf = ({ value, low, high, unit }) => {
@@ -20,44 +23,59 @@ const numberOf = ({ value, low, high, unit }) => {
     el("span", { class: "ss-quiet" }, ` ${percent ? "" : unit}${interval ? ` (95%: ${interval})` : ""}`));
 };
 
+/**
+ * What a row of a result is called: by its first column, and by the second where it takes two to name it.
+ * @param {ChartFacts} facts
+ * @param {Result} result
+ * @param {number} row
+ */
+const nameOf = ({ chart }, { columns, rows }, row) => {
+  const cells = rows[row] ?? [];
+  if (columns[0] === "of") return cells[0] === "all" ? cellText(cells[1]) : `${cells[0]} ${cellText(cells[1])}`;
+  const two = chart === "heat" || PAIRED.includes(columns[1]);
+  return columns.slice(0, two ? 2 : 1).map((name, place) => `${name} ${cellText(cells[place])}`).join(", ");
+};
+
 class ChartCard {
   /**
    * @param {ChartFacts} facts
-   * @param {(key: string) => Promise<Measured | null>} ask
-   * @param {(behind: Behind) => void} behind
+   * @param {CardIo} io
    */
-  constructor(facts, ask, behind) {
+  constructor(facts, io) {
     this.facts = facts;
-    this.ask = ask;
-    this.open = behind;
+    this.io = io;
     /** @type {Measured | null} */
     this.found = null;
     /** @type {{ [name: string]: string }} */
     this.colours = {};
-    this.figure = new DrawnFigure(facts.title, (row, second) => this.behind(row, second));
+    this.figure = new DrawnFigure(facts.title, (row, second) => this.behind(row, second), (row, second) => this.says(row, second));
     this.body = el("div", { class: "app-debug-body" }, el("p", { class: "ss-quiet" }, "Computing"));
+    this.told = el("span", { class: "ss-quiet app-debug-told", role: "status" });
     this.tableButton = button("table", `${facts.title} as a table`, () => this.showTable());
     const head = el("div", { class: "ss-card-head" }, el("h3", {}, facts.title), el("div", { class: "ss-card-buttons" },
+      this.told, button("link", `Copy a link to ${facts.title}`, () => this.copy()),
       button("info", `How ${facts.title} is computed`, () => this.explain()), this.tableButton));
-    this.node = el("section", { class: "ss-card app-debug-card", "data-key": facts.key, "aria-label": facts.title },
+    this.node = el("section", { class: "ss-card app-debug-card", tabindex: -1, "data-key": facts.key, "aria-label": facts.title },
       head, el("p", { class: "ss-look", title: facts.formula }, facts.look_for), this.body);
   }
 
   async load() {
-    const found = await this.ask(this.facts.key).catch(() => null);
+    const found = await this.io.ask(this.facts.key).catch(() => null);
     this.found = found?.fault ? null : found;
-    if (!this.found) {
-      this.refuse(found?.fault ?? "The server gave no answer: reload the page.");
-      return;
-    }
-    this.draw();
+    if (this.found) this.draw();
+    else this.refuse(found?.fault ?? "The server gave no answer.", true);
   }
 
-  /** @param {string} reason */
-  refuse(reason) {
+  /**
+   * @param {string} reason
+   * @param {boolean} [again] whether another attempt may end otherwise
+   */
+  refuse(reason, again = false) {
     this.node.classList.add("app-debug-lacking");
     this.tableButton.hidden = true;
-    this.body.replaceChildren(el("p", {}, sentence(reason)));
+    const retry = again ? el("button", { type: "button", class: "ss-button ss-worded app-debug-retry",
+      onclick: () => this.load() }, "Try again") : null;
+    this.body.replaceChildren(el("p", {}, sentence(reason)), ...(retry ? [retry] : []));
   }
 
   draw() {
@@ -66,6 +84,7 @@ class ChartCard {
     if (!known.length) return this.refuse(results[0].reason ?? "");
     const parts = results.flatMap((result, place) => this.part(result, results.length > 1 ? names[place] : ""));
     if (figure) parts.splice(0, 0, this.figure.node);
+    this.node.classList.remove("app-debug-lacking");
     this.body.replaceChildren(...parts);
     this.tableButton.hidden = !known.some(({ rows }) => rows.length);
     this.paint(this.colours);
@@ -79,10 +98,11 @@ class ChartCard {
    */
   part(result, name) {
     if (result.reason !== null) return [el("p", { class: "ss-quiet" }, `${name}: ${result.reason}.`)];
-    const said = el("p", { class: "app-debug-says" }, name ? el("b", {}, `${name}: `) : null, result.sentence);
+    const title = name ? el("p", { class: "app-debug-side" }, name) : null;
+    const said = el("p", { class: "app-debug-says" }, result.sentence);
     const alone = !this.found?.figure && this.facts.chart !== "number" && result.rows.length > 0;
     const table = alone ? [this.rows(result, ROWS, name)] : [];
-    return [numberOf(result), said, ...table].filter((each) => each !== null);
+    return [title, numberOf(result), said, ...table].filter((each) => each !== null);
   }
 
   /**
@@ -95,7 +115,7 @@ class ChartCard {
     const rows = result.rows.slice(0, most);
     const more = result.more > 0 || rows.length < result.rows.length;
     return plainTable({ columns: result.columns, rows, more }, `${this.facts.title} ${name}`,
-      result.opens ? (row) => this.behind(row, second) : null);
+      (row) => this.behind(row, second));
   }
 
   /**
@@ -103,10 +123,33 @@ class ChartCard {
    * @param {boolean} second
    */
   behind(row, second) {
-    const result = this.found?.results[second ? 1 : 0];
-    if (!result?.opens) return;
-    const { key, title } = this.facts;
-    this.open({ key, row, second, title: `${title}: ${result.columns[0]} ${cellText(result.rows[row]?.[0] ?? null)}` });
+    const { facts: { key, title }, found } = this;
+    const result = found?.results[second ? 1 : 0];
+    if (!result) return;
+    this.io.behind({ key, row, second, title: `${title}: ${nameOf(this.facts, result, row)}` });
+  }
+
+  /**
+   * A point in words.
+   * @param {number} row
+   * @param {boolean} second
+   */
+  says(row, second) {
+    const { results = [], names = [] } = this.found ?? {};
+    const result = results[second ? 1 : 0];
+    const of = results.length > 1 ? `${names[second ? 1 : 0]}: ` : "";
+    return of + result.columns.map((name, place) => `${name} ${cellText(result.rows[row]?.[place] ?? null)}`).join(", ");
+  }
+
+  copy() {
+    copyLink({ on: { link: () => this.io.link(this.facts.key) }, root: this.node, place: () => null,
+      announce: (words) => this.tell(words) });
+  }
+
+  /** @param {string} words */
+  tell(words) {
+    write(this.told, words);
+    setTimeout(() => write(this.told, ""), TOLD_MS);
   }
 
   explain() {
@@ -132,7 +175,7 @@ class ChartCard {
     const box = dialog(title, el("div", { class: "ss-contents" }, ...content));
     box.addEventListener("close", () => box.remove());
     box.addEventListener("click", ({ target }) => {
-      if (target instanceof Element && target.closest("td button")) box.close(); // its steps are shown instead
+      if (target instanceof Element && target.closest(".app-debug-opens tbody tr")) box.close(); // its steps are shown instead
     });
     this.node.append(box);
     box.showModal();
@@ -153,22 +196,23 @@ class ChartCard {
 const sentence = (text) => (text ? `${text[0].toUpperCase()}${text.slice(1).replace(/\.$/, "")}.` : "");
 
 export class ChartCards {
-  /**
-   * @param {(key: string) => Promise<Measured | null>} ask
-   * @param {(behind: Behind) => void} behind
-   */
-  constructor(ask, behind) {
-    this.ask = ask;
-    this.behind = behind;
+  /** @param {CardIo} io */
+  constructor(io) {
+    this.io = io;
     this.node = el("div", { class: "app-debug-groups" });
     /** @type {ChartCard[]} */
     this.cards = [];
     /** @type {ChartCard[]} those in sight that wait for their turn */
     this.waiting = [];
     this.asking = 0;
+    /** @type {ChartCard | null} the one that an address points to, until the visitor goes elsewhere */
+    this.linked = null;
     /** @type {{ [name: string]: string }} */
     this.colours = {};
     this.width = 0;
+    for (const name of ["wheel", "touchstart", "pointerdown", "keydown"]) {
+      addEventListener(name, () => { this.linked = null; }, { passive: true, signal: io.signal });
+    }
     this.seen = new IntersectionObserver((entries) => {
       for (const { isIntersecting, target } of entries) {
         const card = this.cards.find(({ node }) => node === target);
@@ -186,7 +230,7 @@ export class ChartCards {
    */
   show(charts, chosen) {
     this.clear();
-    this.cards = charts.map((facts) => new ChartCard(facts, this.ask, this.behind));
+    this.cards = charts.map((facts) => new ChartCard(facts, this.io));
     const groups = [...new Set(charts.map(({ group }) => group))];
     this.node.replaceChildren(...groups.map((group) => {
       const own = this.cards.filter(({ facts }) => facts.group === group);
@@ -196,7 +240,14 @@ export class ChartCards {
         ...rows.map((cards) => el("div", { class: "ss-grid" }, ...cards.map(({ node }) => node))));
     }));
     for (const card of this.cards) this.seen.observe(card.node);
-    if (chosen) this.cards.find(({ facts }) => facts.key === chosen)?.node.scrollIntoView({ block: "center" });
+    this.linked = this.cards.find(({ facts }) => facts.key === chosen) ?? null;
+    this.linked?.node.focus({ preventScroll: true });
+    this.keepInSight();
+  }
+
+  // Cards above it grow once they are drawn.
+  keepInSight() {
+    this.linked?.node.scrollIntoView({ block: "center" });
   }
 
   async next() {
@@ -206,6 +257,7 @@ export class ChartCards {
       card.paint(this.colours);
       card.load().finally(() => {
         this.asking -= 1;
+        this.keepInSight();
         this.next();
       });
     }

@@ -1,9 +1,11 @@
 // Which run folder is looked at, at which method, and which one is compared with it.
 import { el, write } from "../../../assets/player/dom/elements.js";
+import { count } from "./table.js";
 
 /** @import { Facts, Opened } from "./types.d.ts" */
 
 const EVERY = "*"; // all methods, as an address says it
+const TOLD_MS = 3000;
 
 /**
  * A labelled menu.
@@ -66,6 +68,7 @@ export class Chooser {
       this.file.value = "";
     });
     this.words = el("p", { class: "ss-quiet app-debug-facts" });
+    this.told = el("span", { class: "ss-quiet app-debug-told", role: "status" });
     /** @type {Facts | undefined} */
     this.facts = undefined;
     /** @type {Facts | undefined} of the folder that is compared with */
@@ -75,8 +78,14 @@ export class Chooser {
     this.node = el("header", { class: "app-debug-head" },
       el("div", { class: "app-debug-fields" }, this.folder.node, this.method.node, this.setting.node,
         el("span", { class: "app-debug-gap" }), this.against.node, this.otherMethod.node, this.otherSetting.node),
-      this.words, el("div", { class: "app-tools" }, tool("Open files", () => this.file.click()), tool("Copy link", copy),
+      this.words, el("div", { class: "app-tools" }, this.told, tool("Open files", () => this.file.click()), tool("Copy link", copy),
         tool("Steps as CSV", () => download("csv")), tool("Steps as Parquet", () => download("parquet")), this.file));
+  }
+
+  /** @param {string} words on what was done, for a moment */
+  tell(words) {
+    write(this.told, words);
+    setTimeout(() => write(this.told, ""), TOLD_MS);
   }
 
   /** @param {Opened} opened */
@@ -104,8 +113,7 @@ const FRESH = { "f.method": "", "f.setting": "", "f.category": "", "f.question":
 
 /** @param {Facts} facts */
 const describe = ({ source, created, finished, runs, steps, nodes, missing }) => {
-  const count = (/** @type {number} */ number, /** @type {string} */ word) => `${number.toLocaleString("en")} ${word}`;
   const lacking = Object.keys(missing).length;
-  return [count(runs, "runs"), count(steps, "steps"), count(nodes, "nodes"), `recorded by ${source}`, created.slice(0, 10),
-    finished ? "" : "not finished", lacking ? `${lacking} columns are not known` : ""].filter(Boolean).join(" · ");
+  return [count(runs, "run"), count(steps, "step"), count(nodes, "node"), `recorded by ${source}`, created.slice(0, 10),
+    finished ? "" : "not finished", lacking ? `${count(lacking, "column")} not known` : ""].filter(Boolean).join(" · ");
 };

@@ -10,7 +10,7 @@ import { ChartCards } from "./cards.js";
 import { Chooser } from "./chooser.js";
 import { FilterForm } from "./filters.js";
 import { showSteps } from "./steps.js";
-import { plainTable } from "./table.js";
+import { count, plainTable } from "./table.js";
 
 /** @import { Behind, DebugIo, Opened, StepRow } from "./types.d.ts" */
 
@@ -33,19 +33,26 @@ export class Debug {
     this.opened = { folders: [] };
     this.asks = 0; // how many times an address was asked for: an answer to an earlier one is not shown
     this.gone = new AbortController();
+    this.scrolled = 0; // where the page was left for the player
+    /** @type {HTMLDialogElement | null} the list that it was left from */
+    this.list = null;
     this.chooser = new Chooser((fields) => this.go(fields), (files) => this.bring(files),
       (form) => this.download(form), () => copyLink(this));
     this.filters = new FilterForm((fields) => this.go(fields));
     this.notice = el("p", { class: "app-debug-notice", role: "alert", hidden: true });
     this.says = el("p", { class: "ss-verdict", hidden: true });
-    this.count = el("p", { class: "app-debug-count", "aria-live": "polite" });
+    this.count = el("p", { class: "app-debug-count", "aria-live": "polite" }, "Opening a run folder");
     this.table = el("div", { class: "app-debug-answer" });
-    this.cards = new ChartCards((key) => this.server.debug_chart([this.address, key]), (behind) => this.behind(behind));
+    this.cards = new ChartCards({
+      ask: (key) => this.server.debug_chart([this.address, key]), behind: (behind) => this.behind(behind),
+      link: (key) => this.linkTo(key), signal: this.gone.signal,
+    });
     this.root = el("div", { class: "ss ss-debug" }, this.chooser.node, this.notice, this.says, this.filters.node,
       this.count, this.table, this.cards.node);
     element.replaceChildren(this.root);
     this.on = { link: () => addressOf(this.address) };
-    new MutationObserver(() => this.paint()).observe(document.body, { attributeFilter: ["class"] });
+    this.themed = new MutationObserver(() => this.paint());
+    this.themed.observe(document.body, { attributeFilter: ["class"] });
     const first = new IntersectionObserver((seen) => {
       if (!seen.some(({ isIntersecting }) => isIntersecting)) return;
       first.disconnect();
@@ -60,6 +67,13 @@ export class Debug {
     return document.body.classList.contains("dark") ? "dark" : "light";
   }
 
+  /** @param {string} key of a chart */
+  linkTo(key) {
+    const query = new URLSearchParams(this.address);
+    query.set("chart", key);
+    return addressOf(String(query));
+  }
+
   // What `copyLink` asks of a place: the whole page is one.
   place() {
     return null;
@@ -67,7 +81,7 @@ export class Debug {
 
   /** @param {string} words */
   announce(words) {
-    this.say(words);
+    this.chooser.tell(words);
   }
 
   /** @param {string} sentence */
@@ -83,11 +97,12 @@ export class Debug {
   }
 
   /**
-   * Fields of the address change: empty ones are left out of it.
+   * Fields of the address change: empty ones are left out of it, and the chart that it pointed to.
    * @param {{ [name: string]: string }} fields
    */
   go(fields) {
     const query = new URLSearchParams(this.address);
+    query.delete("chart");
     for (const [name, value] of Object.entries(fields)) {
       if (value) query.set(name, value);
       else query.delete(name);
@@ -106,12 +121,27 @@ export class Debug {
     const found = await this.ask(() => this.server.debug_open(query));
     if (asks !== this.asks) return;
     this.root.removeAttribute("aria-busy");
-    if (!found) return;
+    if (!found) return this.failed();
+    if (found.refused && this.opened.facts && another) return this.refuse(found.refused); // to be mended in its field
     this.opened = found;
     this.address = found.address ?? "screen=debug";
     this.root.dataset.address = this.address;
     if (this.root.offsetParent && asked().get("screen") === "debug") writeAddress(addressOf(this.address), another);
     this.show();
+    return undefined;
+  }
+
+  // What was there before stays.
+  failed() {
+    if (this.opened.facts) this.chooser.show(this.opened);
+    else this.count.replaceChildren();
+  }
+
+  /** @param {string} sentence why the query was not run */
+  refuse(sentence) {
+    this.say("");
+    this.chooser.show(this.opened);
+    this.filters.refuse(sentence);
   }
 
   show() {
@@ -131,8 +161,8 @@ export class Debug {
   // How much was chosen.
   showCount() {
     const { chosen, against_chosen: other, facts, table } = this.opened;
-    const whole = facts ? ` of ${facts.steps.toLocaleString("en")} steps` : "";
-    const words = table ? `${table.rows.length.toLocaleString("en")}${table.more ? " of more" : ""} rows` :
+    const whole = facts ? ` of ${count(facts.steps, "step")}` : "";
+    const words = table ? (table.more ? `The first ${count(table.rows.length, "row")}` : count(table.rows.length, "row")) :
       chosen === undefined ? "" : `${chosen.toLocaleString("en")}${whole} chosen` +
         (other === undefined ? "" : `, ${other.toLocaleString("en")} to compare with`);
     const list = chosen ? [el("button", { type: "button", class: "ss-button ss-worded",
@@ -153,28 +183,30 @@ export class Debug {
 
   /** @param {Behind} behind */
   behind(behind) {
-    const { address } = this;
-    const folder = behind.second ? this.opened.against : this.opened.folder;
-    showSteps(this.root, behind.title, (offset) =>
-      this.ask(() => this.server.debug_steps([address, behind.key, behind.row, behind.second, offset])),
-    (step) => this.play(folder ?? "", step));
+    const { address, opened: { folder = "", against = "", names = [] } } = this;
+    const both = behind.key === COMPARED.key || behind.key === QUESTIONS.key; // their rows are of both selections
+    this.list?.remove();
+    this.list = showSteps(this.root, behind.title, both ? names : [], behind.second,
+      (second, offset) => this.ask(() => this.server.debug_steps([address, behind.key, behind.row, second, offset])),
+      (step, second) => this.play(second ? against : folder, step));
   }
 
   /**
-   * A step in the player, on the page of runs.
+   * A step in the player, on the page of runs; false if it cannot be shown there.
    * @param {string} folder
    * @param {StepRow} step
    */
   async play(folder, { run, step }) {
     const found = await this.ask(() => this.server.debug_play([folder, run, step]));
-    if (!found?.lines || !shown.viewer) return;
+    if (!found?.lines || !shown.viewer) return false;
+    this.scrolled = scrollY;
     writeAddress(addressOf(`run=${found.run}`, { step }), true); // the one entry that turning and showing make
     turnTo("run");
     await seen(shown.viewer.root);
-    if (!shown.viewer) return;
     shown.viewer.opening?.leave();
     shown.viewer.show(found.lines);
     shown.viewer.root.scrollIntoView({ block: "start" });
+    return true;
   }
 
   /** @param {File[]} files */
@@ -195,9 +227,13 @@ export class Debug {
     if (found) save(found);
   }
 
-  // Back or forward: what the address names is shown again.
-  returned() {
-    if (addressOf(this.address) !== location.href) this.load(location.search);
+  // Back or forward: what the address names is shown again, and the list from which a step was played.
+  async returned() {
+    if (addressOf(this.address) !== location.href) return this.load(location.search);
+    await seen(this.root);
+    if (!this.list?.isConnected || this.list.open) return undefined;
+    scrollTo({ top: this.scrolled });
+    return this.list.showModal();
   }
 
   /**
@@ -211,6 +247,8 @@ export class Debug {
 
   destroy() {
     this.asks += 1;
+    this.gone.abort();
+    this.themed.disconnect();
     this.sized.disconnect();
     this.cards.destroy();
   }

@@ -1,13 +1,15 @@
-// A figure of the Debug page: drawn by plotly, in the colours of the theme, and pressed.
+// A figure of the Debug page: drawn by plotly in the colours of the theme, and pressed with the mouse or by keys.
 import { library } from "../../../assets/player/charts/library.js";
-import { el } from "../../../assets/player/dom/elements.js";
+import { el, write } from "../../../assets/player/dom/elements.js";
 import { loadCharts } from "../first_run.js";
+import { pointsOf, sideOf, towards } from "./points.js";
 
 /** @import { Layout, PlotElement, PlotlyLibrary, PlotTrace } from "../../../assets/player/types.d.ts" */
-/** @import { Drawing } from "./types.d.ts" */
+/** @import { Drawing, FigurePoint } from "./types.d.ts" */
 
 const CONFIG = { displayModeBar: false, displaylogo: false, responsive: false, doubleClick: false, scrollZoom: false };
 const POLL_MS = 50;
+const PRESSES = ["Enter", " "];
 
 /**
  * Named colours become the theme's; any other text stays, whatever it begins with.
@@ -40,13 +42,25 @@ export class DrawnFigure {
   /**
    * @param {string} label
    * @param {(row: number, second: boolean) => void} press
+   * @param {(row: number, second: boolean) => string} says what a point is
    */
-  constructor(label, press) {
+  constructor(label, press, says) {
     this.press = press;
-    this.node = /** @type {PlotElement} */ (el("div", { class: "app-debug-plot", role: "img", "aria-label": label }));
+    this.says = says;
+    this.plot = /** @type {PlotElement} */ (el("div", { class: "app-debug-plot", role: "img", tabindex: 0,
+      "aria-label": `${label}. Arrow keys choose a point, Enter opens its steps.` }));
+    this.said = el("p", { class: "ss-hidden", "aria-live": "polite" });
+    this.node = el("div", {}, this.plot, this.said);
     /** @type {Drawing | null} */
     this.figure = null;
+    /** @type {FigurePoint[]} */
+    this.points = [];
+    /** @type {FigurePoint | null} the one that keys have chosen */
+    this.chosen = null;
     this.listens = false;
+    this.plot.addEventListener("keydown", (event) => this.key(event));
+    this.plot.addEventListener("focus", () => this.plot.matches(":focus-visible") && this.choose(this.points[0] ?? null));
+    this.plot.addEventListener("blur", () => this.choose(null));
   }
 
   /**
@@ -55,32 +69,55 @@ export class DrawnFigure {
    */
   async draw(figure, colours) {
     this.figure = figure;
-    this.node.style.minHeight = `${Number(figure.layout.height)}px`; // nothing below it jumps
+    this.plot.style.minHeight = `${Number(figure.layout.height)}px`; // nothing below it jumps
     const charts = await plotly();
     if (!charts) {
-      this.node.replaceChildren("The charts' library could not be loaded: read the table.");
+      this.plot.replaceChildren("The charts' library could not be loaded: read the table.");
       return;
     }
-    const width = this.node.clientWidth;
+    const width = this.plot.clientWidth;
     if (this.figure !== figure || !width) return;
     const data = /** @type {PlotTrace[]} */ (painted(figure.data, colours));
     const layout = /** @type {Layout} */ (painted({ ...figure.layout, width, autosize: false }, colours));
-    charts.react(this.node, data, layout, CONFIG);
+    charts.react(this.plot, data, layout, CONFIG);
+    this.points = pointsOf(figure);
     if (this.listens) return;
     this.listens = true;
-    this.node.on("plotly_click", (event) => this.pressed(event.points?.[0]));
+    this.plot.on("plotly_click", (event) => this.pressed(event.points?.[0]));
   }
 
   /** @param {unknown} point */
   pressed(point) {
     const { customdata, data, curveNumber } = /** @type {any} */ (point ?? {});
-    if (typeof customdata !== "number") return;
-    const side = typeof data?.meta === "number" ? data.meta : curveNumber;
-    this.press(customdata, side === 1);
+    if (typeof customdata === "number") this.press(customdata, sideOf(data, curveNumber) === 1);
+  }
+
+  /** @param {KeyboardEvent} event */
+  key(event) {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const to = this.chosen ? towards(this.points, this.chosen, event.key) : null;
+    if (to) this.choose(to);
+    else if (this.chosen && PRESSES.includes(event.key)) this.press(this.chosen.row, this.chosen.second);
+    else return;
+    event.preventDefault(); // the page would scroll
+  }
+
+  /** @param {FigurePoint | null} point */
+  choose(point) {
+    if (!point && !this.chosen) return;
+    this.chosen = point;
+    write(this.said, point ? this.says(point.row, point.second) : "");
+    const marks = globalThis.Plotly?.Fx;
+    if (!this.listens || !marks) return;
+    if (!point) return marks.unhover(this.plot);
+    const { x, y, xaxis = "x", yaxis = "y" } = /** @type {any} */ (this.figure?.data[point.curve] ?? {});
+    const { curve: curveNumber, at } = point;
+    const place = Array.isArray(at) ? { xval: x[at[1]], yval: y[at[0]] } : { pointNumber: at }; // plotly finds no cell by its number
+    return marks.hover(this.plot, [{ curveNumber, ...place }], `${xaxis}${yaxis}`);
   }
 
   destroy() {
     this.figure = null;
-    if (this.listens) globalThis.Plotly?.purge(this.node);
+    if (this.listens) globalThis.Plotly?.purge(this.plot);
   }
 }

@@ -53,12 +53,20 @@ export class FilterForm {
     this.names.replaceChildren(...(facts?.categories ?? []).map((value) => el("option", { value })));
     this.sql.value = sql;
     write(this.state, edited ? "This query takes the place of the filters." : "Written by the filters.");
-    write(this.refused, refused);
-    this.refused.hidden = !refused;
-    if (edited || refused) this.sqlBox.open = true;
+    this.refuse(refused);
+    if (edited) this.sqlBox.open = true;
     const used = [...this.inputs.keys()].filter((name) => filters[name] !== undefined).length;
     if (used) this.filterBox.open = true;
     write(/** @type {HTMLElement} */ (this.filterBox.firstElementChild), used ? `Filters (${used})` : "Filters");
+  }
+
+  /** @param {string} sentence why the query cannot be run; it stays, to be mended */
+  refuse(sentence) {
+    write(this.refused, sentence);
+    this.refused.hidden = !sentence;
+    if (!sentence) return;
+    this.sqlBox.open = true;
+    write(this.state, "This query was not run.");
   }
 
   apply() {

@@ -1,6 +1,7 @@
 // The steps behind a bar: a list in which each leads into the player.
 import { dialog } from "../../../assets/player/dom/dialog.js";
 import { el } from "../../../assets/player/dom/elements.js";
+import { count } from "./table.js";
 
 /** @import { StepRow, StepRows } from "./types.d.ts" */
 
@@ -32,38 +33,70 @@ const item = (row, play) => {
   const pieces = row.pieces.map(([text, fate]) => token(text, fate));
   if (row.wanted !== null) pieces.push(token(row.wanted, "wanted"));
   if (!pieces.length) pieces.push(el("span", { class: "ss-token" }, (row.text ?? "").replace(/\n/g, "↵")));
+  const name = `Question ${row.question}`;
   return el("li", { class: "app-debug-step" },
     el("button", { type: "button", class: "ss-button ss-worded", title: "Open this step in the player",
-      onclick: () => play(row) }, `Question ${row.question}`),
+      "aria-label": `${name}, step ${row.step}`, onclick: () => play(row) }, name),
     el("span", { class: "ss-mono app-debug-pieces" }, ...pieces), el("span", { class: "ss-quiet" }, words(row)));
 };
 
+/** @param {StepRows} found */
+const about = ({ count: all, whole, slowest }) => {
+  if (!all) return "No chosen step is behind this.";
+  const of = whole ? "This number is made of " : "";
+  const order = slowest ? ", the slowest first" : "";
+  return `${of}${count(all, "step")}${order}. Press one to open it in the player.`;
+};
+
 /**
+ * Shows the list in a dialog, which stays behind where a step of it is played: it is opened again on the way back.
  * @param {HTMLElement} root
  * @param {string} title
- * @param {(offset: number) => Promise<StepRows | null>} ask
- * @param {(row: StepRow) => Promise<void>} play
+ * @param {string[]} sides the selections that are compared, or none
+ * @param {boolean} second whether the second of them is listed
+ * @param {(second: boolean, offset: number) => Promise<StepRows | null>} ask
+ * @param {(row: StepRow, second: boolean) => Promise<boolean>} play
  */
-export const showSteps = async (root, title, ask, play) => {
+export const showSteps = (root, title, sides, second, ask, play) => {
+  let left = false; // for the player
+  let listed = second;
   const list = el("ol", { class: "app-debug-steps" });
-  const count = el("p", { class: "ss-quiet", role: "status" }, "Looking for steps");
+  const status = el("p", { class: "ss-quiet", role: "status" });
   const further = el("button", { type: "button", class: "ss-button ss-worded", hidden: true,
     onclick: () => fill() }, "More steps");
-  const box = dialog(title, el("div", { class: "ss-contents" }, count, list, further));
+  const choice = sides.length > 1 ? sides.map((name, place) => el("button", { type: "button", class: "ss-toggle ss-button",
+    onclick: () => turn(place === 1) }, name)) : [];
+  const box = dialog(title, el("div", { class: "ss-contents" },
+    choice.length ? el("div", { class: "app-tools", role: "group", "aria-label": "Selection" }, ...choice) : null,
+    status, list, further));
   const fill = async () => {
-    const found = await ask(list.childElementCount);
+    const of = listed;
+    const found = await ask(of, list.childElementCount);
+    if (of !== listed) return undefined;
     if (!found) return box.close(); // the page says why
     list.append(...found.steps.map((row) => item(row, async (chosen) => {
-      box.close();
-      await play(chosen);
+      left = true;
+      box.close(); // or the player could not have the keys
+      if (!(await play(chosen, of))) box.remove();
     })));
-    count.textContent = found.count ? `${found.count.toLocaleString("en")} steps. Press one to open it in the player.` :
-      "No chosen step is behind this.";
+    status.textContent = about(found);
     further.hidden = list.childElementCount >= found.count;
     return undefined;
   };
-  box.addEventListener("close", () => box.remove());
+  const turn = (/** @type {boolean} */ to) => {
+    listed = to;
+    choice.forEach((node, place) => node.setAttribute("aria-pressed", String((place === 1) === to)));
+    list.replaceChildren();
+    further.hidden = true;
+    status.textContent = "Looking for steps";
+    return fill();
+  };
+  box.addEventListener("close", () => {
+    if (!left) box.remove();
+    left = false;
+  });
   root.append(box);
   box.showModal();
-  await fill();
+  turn(second);
+  return box;
 };

@@ -65,7 +65,6 @@ export interface Result {
   columns: string[];
   rows: Cell[][];
   more: number; // rows that were left out
-  opens: boolean; // whether rows have steps behind them
 }
 
 export interface Drawing {
@@ -103,6 +102,8 @@ export interface StepRows {
   fault?: string;
   count: number;
   offset: number;
+  whole: boolean; // of all chosen steps, which a row is one number of
+  slowest: boolean; // listed first
   steps: StepRow[];
 }
 
@@ -119,6 +120,24 @@ export interface DebugServer {
 export interface DebugIo {
   props: { largest: number };
   server: DebugServer;
+}
+
+/** What a card asks of the page. */
+export interface CardIo {
+  ask(key: string): Promise<Measured | null>;
+  behind(behind: Behind): void;
+  link(key: string): string; // the address of a chart
+  signal: AbortSignal; // ends it
+}
+
+/** A point of a figure, by its place on the grid over which keys move; `at` is what plotly calls it in its trace. */
+export interface FigurePoint {
+  curve: number;
+  at: number | [row: number, column: number];
+  row: number; // of the result
+  second: boolean; // of the selection that is compared with
+  x: number;
+  y: number;
 }
 
 /** What is behind a bar, a cell or a row. */

@@ -171,6 +171,12 @@ export interface Point {
   pointNumber: number | [row: number, column: number];
 }
 
+/** Where on its axes a chart is pointed at. */
+export interface AxisValues {
+  xval: unknown;
+  yval: unknown;
+}
+
 export interface PlotEvent {
   points?: Point[];
   event: MouseEvent;
@@ -180,6 +186,7 @@ export interface PlotlyLibrary {
   react(element: HTMLElement, data: PlotTrace[], layout: Layout, config?: object): Promise<void>;
   newPlot(element: HTMLElement, data: PlotTrace[], layout: Layout, config?: object): Promise<void>;
   purge(element: HTMLElement): void;
+  Fx: { hover(element: HTMLElement, points: Partial<Point & AxisValues>[], subplot: string): void; unhover(element: HTMLElement): void };
   toImage(figure: { data: PlotTrace[]; layout: Layout; config: object }, options: object): Promise<string>;
 }
 
