@@ -52,14 +52,22 @@ def build(app_state: AppState) -> gr.Blocks:
 
 
 def _build_replay_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> None:
-    """The page for recorded runs and uploaded traces."""
-    gr.Markdown("This page shows recorded runs. Open one of them, or drop a trace file on the page.")
-    viewer.render()
+    """The page for recorded runs, uploaded traces and run folders."""
+    from .pages import debug
 
-    def opened(request: gr.Request) -> Any:
-        return _open_run(app_state, (request.query_params or {}).get("run"), [])
+    with gr.Tabs(elem_id="app-tabs") as tabs:
+        with gr.Tab("Run", id="run", elem_id="run"):
+            gr.Markdown("This page shows recorded runs. Open one of them, or drop a trace file on the page.")
+            viewer.render()
+        with gr.Tab("Debug", id="debug", elem_id="debug"):
+            debug.build(app_state)
 
-    page.load(tolerant(opened), None, viewer, **QUICK)
+    def opened(request: gr.Request) -> dict[Any, Any]:
+        query = request.query_params or {}
+        selected = "debug" if query.get("screen") == "debug" else "run"
+        return {tabs: gr.Tabs(selected=selected), viewer: _open_run(app_state, query.get("run"), [])}
+
+    page.load(tolerant(opened), None, [tabs, viewer], **QUICK)
 
 
 def _build_full_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> None:
