@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 
 from app.pages.debug import functions
+from app.run_folders import SHIPPED
 from app.state import AppState
 from decoding.metrics import METRICS
 
@@ -71,14 +72,37 @@ def test_the_steps_behind_each_row_are_those_that_it_counts(calls: Calls, key: s
     """A bar that opened other steps than it is made of would send its reader astray."""
     for query in (f"folder={calls.first}&f.method=*", "folder=pocket&f.method=draft_model&f.setting=default"):
         (result,) = calls("chart", [query, key])["results"]
-        if not result["opens"]:
-            continue
         for row in range(min(4, len(result["rows"]))):
             behind = calls("steps", [query, key, row, False, 0])
             assert behind["count"] >= len(behind["steps"])
             values = dict(zip(result["columns"], result["rows"][row], strict=True))
             if key in ("by_category", "by_context", "by_entropy", "acceptance_histogram", "histogram_by_draft_length"):
                 assert behind["count"] == values["steps"], (key, row)
+
+
+@pytest.mark.parametrize("key", ["mean_acceptance_length", "suggested_tree"])
+def test_a_number_that_is_split_is_made_of_all_chosen_steps(calls: Calls, key: str) -> None:
+    """Its rows are no parts of the steps: once they opened nothing."""
+    query = "folder=pocket&f.method=draft_model&f.setting=default"
+    behind = calls("steps", [query, key, 1, False, 0])
+    assert behind["count"] == calls("open", query)["chosen"] and behind["whole"] and not behind["slowest"]
+
+
+@pytest.mark.parametrize(
+    ("key", "row", "column"),
+    [("step_time", 1, "draft_ms"), ("step_time", 0, "total_ms"), ("latency", 0, "total_ms"), ("latency", 1, "total_ms"),
+     ("throughput", 0, "total_ms"), ("step_cost", 2, "draft_ms"), ("speedup", 2, "forward_ms"),
+     ("best_gamma", 3, "total_ms")],
+)  # fmt: skip
+def test_behind_a_time_the_slowest_steps_come_first(calls: Calls, key: str, row: int, column: str) -> None:
+    query = "folder=pocket&f.method=draft_model&f.setting=default"
+    behind = calls("steps", [query, key, row, False, 0])
+    table = pq.read_table(SHIPPED / "pocket" / "steps.parquet", columns=["run", "step", column]).to_pylist()
+    times = {(each["run"], each["step"]): each[column] for each in table}
+    listed = [(each["run"], each["step"]) for each in behind["steps"]]
+    found = [times[place] for place in listed]
+    assert behind["whole"] and behind["slowest"] and found == sorted(found, reverse=True) and found[0] > found[-1]
+    assert {step == 0 for _, step in listed} == {key == "latency" and row == 0}  # which alone reads the prompt
 
 
 def test_a_list_of_steps_says_what_became_of_guesses(calls: Calls) -> None:
@@ -108,6 +132,17 @@ def test_a_selection_compared_with_itself_has_no_difference(calls: Calls) -> Non
     query = f"folder={calls.first}&f.method=medusa&against={calls.first}&b.method=medusa"
     (result,) = calls("chart", [query, "compared"])["results"]
     assert result["value"] == 0 and "no difference" in result["sentence"]
+
+
+def test_a_link_may_point_to_the_comparison(calls: Calls) -> None:
+    query = f"folder={calls.first}&f.method=medusa&against={calls.second}&b.method=medusa&chart=compared"
+    found = calls("open", query)
+    assert found["chart"] == "compared" and not found["notice"] and "chart=compared" in found["address"]
+
+
+def test_a_wrong_filter_is_named_as_the_form_has_it(calls: Calls) -> None:
+    found = calls("open", f"folder={calls.first}&f.method=*&f.slower=99999999999")
+    assert found["notice"].startswith("The filter slower must be a number") and found["chosen"] == 288
 
 
 def test_a_query_without_steps_answers_with_a_table(calls: Calls) -> None:
