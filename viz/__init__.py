@@ -1,8 +1,9 @@
 """Steps and traces as figures: what the page plays, and the same figures for notebooks and for a file of one's own.
 
-from viz import animate, figure, write_html
+from viz import animate, figure, landscape, write_html
 figure(trace, "mask", step=7).show()
 write_html(trace, "run.html")
+landscape(engine.landscape(text)).show()
 """
 
 from __future__ import annotations
@@ -13,13 +14,19 @@ from typing import TYPE_CHECKING, Any
 from .views import VIEWS
 
 if TYPE_CHECKING:
+    from .landscape_figure import landscape
     from .notebook import animate, figure
     from .page import write_html
 
-__all__ = ["VIEWS", "animate", "figure", "write_html"]
+__all__ = ["VIEWS", "animate", "figure", "landscape", "write_html"]
 
 # What brings plotly is imported when it is asked for: the page's server draws nothing itself.
-_LATER = {"animate": ".notebook", "figure": ".notebook", "write_html": ".page"}
+_LATER = {
+    "animate": ".notebook",
+    "figure": ".notebook",
+    "landscape": ".landscape_figure",
+    "write_html": ".page",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,118 @@
+"""The landscape of a text as rows of cells, in the words that the page and notebooks share.
+
+It is made of what `Engine.landscape` returns: a column for each token of the text, a row for each method, and in each
+cell what a step of the method that began in front of the token would have done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import token_text
+from .wording import count
+
+OTHER = "≠"  # in front of a token that the target would not have chosen
+NO_GUESS = "·"
+LEGEND = (
+    f"A digit is how many guesses the target would accept; {NO_GUESS} is no guess; "
+    f"{OTHER} marks a token that is not the target's choice."
+)
+_NAMED = 4  # first guesses that are named
+
+Landscape = Mapping[str, Any]  # what `Engine.landscape` returns
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A token of the text."""
+
+    text: str  # with everything visible
+    own: bool  # whether it is the target's choice
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A method: the three lists have an entry for each token."""
+
+    label: str
+    mean: str
+    accepted: list[int | None]  # None: no step can begin there
+    signs: list[str]
+    words: list[str]
+
+
+def columns(found: Landscape) -> list[Column]:
+    """The tokens that were measured."""
+    tokens, first, choices = found["tokens"], found["first"], found["choices"]
+    shown = list[Column]()
+    for place, token in enumerate(tokens[first:], start=first):
+        words = f"token {place - first + 1} of {len(tokens) - first}, {_quoted(found, [token])}"
+        own = token == choices[place - 1]
+        if not own:
+            words += f" where the target chooses {_quoted(found, [choices[place - 1]])}"
+        shown.append(Column(token_text.shown(_text(found, token)), own, words))
+    return shown
+
+
+def rows(found: Landscape) -> list[Row]:
+    """The methods that were measured."""
+    return [_row(found, method) for method in found["methods"]]
+
+
+def _row(found: Landscape, method: Mapping[str, Any]) -> Row:
+    cells = list(zip(*(method[name] for name in ("accepted", "drafted", "guesses", "written")), strict=True))
+    return Row(
+        label=method["label"],
+        mean="–" if method["mean_accepted"] is None else f"{method['mean_accepted']:.2f}",
+        accepted=[*method["accepted"]],
+        signs=["" if accepted is None else str(accepted) if drafted else NO_GUESS for accepted, drafted, *_ in cells],
+        words=[_words(found, *cell) for cell in cells],
+    )
+
+
+def _words(found: Landscape, accepted: int | None, drafted: int, guesses: Sequence[int], written: Sequence[int]) -> str:
+    """What a step would have done."""
+    if accepted is None:
+        return "no step can begin here, the text before it is too short"
+    writes = f"the step writes {_quoted(found, written)}"
+    if not drafted:
+        return f"no guess; {writes}"
+    named = ", ".join(_quoted(found, [token]) for token in guesses[:_NAMED])
+    more = ", …" if len(guesses) > _NAMED else ""
+    first = "first guess" if len(guesses) == 1 else "first guesses"
+    return f"{first} {named}{more}; {accepted} of {count(drafted, 'guess', 'guesses')} accepted; {writes}"
+
+
+def sentence(row: str, column: str, cell: str) -> str:
+    """All that there is to say of a cell; the page's script joins the three in the same way."""
+    return f"{row} at {column}: {cell}."
+
+
+def about_text(columns: Sequence[Column]) -> str:
+    """A sentence on whose text it is."""
+    own = sum(column.own for column in columns)
+    return f"{own} of {count(len(columns), 'token')} {'is' if own == 1 else 'are'} the target's own choice."
+
+
+def about_silent(rows: Sequence[Row]) -> str:
+    """A sentence on the methods without a guess; "" if there are none."""
+    silent = [row.label for row in rows if set(row.signs) <= {"", NO_GUESS}]
+    if not silent:
+        return ""
+    return f"{listed(silent)} {'guesses' if len(silent) == 1 else 'guess'} nothing in a run's first step."
+
+
+def listed(labels: Sequence[str]) -> str:
+    """Names in a row: one, two and three."""
+    return " and ".join([*([", ".join(labels[:-1])] if labels[1:] else []), *labels[-1:]])
+
+
+def _quoted(found: Landscape, tokens: Sequence[int]) -> str:
+    return token_text.quoted(token_text.joined(_text(found, token) for token in tokens))
+
+
+def _text(found: Landscape, token: int) -> str:
+    return str(found["texts"].get(str(token), f"#{token}"))
