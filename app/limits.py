@@ -26,6 +26,7 @@ class PageLimits:
     examination_seconds: float = 240.0  # for a drafter's examination, which other visitors wait for
     examination_prompts: int = 24  # as many as tell a fault of a tenth from chance
     examination_tokens: int = 40  # behind each prompt
+    landscape_tokens: int = 2_048  # of a text whose landscape is measured, with its prompt: every method reads it anew
     lanes: int = 6  # methods of a race: more do not fit side by side
     waiting: int = 16  # runs in the queue: one that would wait for very long is better refused at once
     waiting_each: int = 8  # of one client: a class behind one address gets a good part of the queue, but not all of it

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from decoding.request import DecodeOptions
     from decoding.run import Run
 
-# Suffixes to the name of a tab: its race, its examination and its run go on side by side.
-RACE, DOCTOR = " race", " doctor"
+# Suffixes to the name of a tab: its race, its examination, its landscape and its run go on side by side.
+RACE, DOCTOR, LANDSCAPE = " race", " doctor", " landscape"
 _SHORT_WAIT = 0.1  # seconds: a shorter wait is over before a sentence about it has been read
 
 
@@ -270,5 +270,5 @@ class LiveRuns:
 
 
 def _session(tab: str) -> str:
-    """The session whose run, race or examination it is."""
-    return tab.removesuffix(RACE).removesuffix(DOCTOR)
+    """The session whose run, race, examination or landscape it is."""
+    return tab.partition(" ")[0]

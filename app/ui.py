@@ -73,7 +73,7 @@ def _build_replay_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) ->
 def _build_full_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> None:
     """The page with live runs and races."""
     from .address import parse
-    from .live_runs import DOCTOR, RACE
+    from .live_runs import DOCTOR, LANDSCAPE, RACE
     from .pages import debug, race, run
     from .race_from_run import race_from_run
 
@@ -118,7 +118,7 @@ def _build_full_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> N
 
     def closed(request: gr.Request) -> None:
         app_state.runs.forget(str(request.session_hash))
-        for suffix in (RACE, DOCTOR):
+        for suffix in (RACE, DOCTOR, LANDSCAPE):
             app_state.runs.forget(f"{request.session_hash}{suffix}")
 
     page.load(tolerant(opened), None, [tabs, viewer, *form.outputs, *race_form.outputs], **QUICK)

@@ -60,6 +60,21 @@ def _watching(app_state: AppState, name: str, template: str) -> gr.HTML:
     )
 
 
+def landscape_viewer(app_state: AppState) -> gr.HTML:
+    """The landscape of the run on the screen, with the button that has it measured; the caller renders it."""
+    return _without_postprocess(
+        gr.HTML(
+            html_template="<div></div>",
+            js_on_load="SpecscopeApp.landscape(element, { props, server, watch, "
+            "measure: (address) => trigger('measure', { address }), end: () => trigger('end') });",
+            apply_default_css=False,
+            server_functions=app_state.calls.functions(),
+            elem_id="landscape-viewer",
+            render=False,
+        )
+    )
+
+
 def _without_postprocess(component: gr.HTML) -> gr.HTML:
     """Make a component send its values unchanged: they are not markup, so Gradio need not parse them."""
 

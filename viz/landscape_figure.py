@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from decoding.errors import ParamError
 
-from .landscape_rows import LEGEND, OTHER, Column, Landscape, Row, about_silent, about_text, columns, rows, sentence
+from .landscape_rows import LEGEND, OTHER, Column, Row, about_silent, about_text, columns, rows, sentence
 from .palette import THEMES
 from .token_text import escaped
 
@@ -23,7 +23,7 @@ _WIDEST = 400  # tokens that are seen at once: further ones are reached by dragg
 _LINE = 90  # characters of a line of the words on a cell
 
 
-def landscape(found: Landscape, theme: str = "light") -> go.Figure:
+def landscape(found: Mapping[str, Any], theme: str = "light") -> go.Figure:
     """The landscape that `Engine.landscape` returned as a heat map: a row for each method, a column for each token.
 
     A cell's digit is how many guesses the target would accept if a step began in front of the token. The words that
@@ -31,7 +31,7 @@ def landscape(found: Landscape, theme: str = "light") -> go.Figure:
     """
     if theme not in THEMES:
         raise ParamError(f"there is no theme {theme[:40]!r}: choose one of {', '.join(THEMES)}")
-    if not isinstance(found, dict) or "methods" not in found or "choices" not in found:
+    if not isinstance(found, Mapping) or "methods" not in found or "choices" not in found:
         raise ParamError("give what an engine's landscape returns")
     if not found["methods"]:
         raise ParamError("this landscape has no method: it was ended before the first one was measured")

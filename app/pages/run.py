@@ -12,18 +12,18 @@ from decoding.errors import SpecscopeError
 from decoding.methods import METHODS
 from decoding.sampling import Sampling
 
-from .. import address, examinations
+from .. import address, examinations, landscapes
 from ..address import PageState
 from ..branch_from_run import branch_of
 from ..catalog import choose
 from ..controls import Order, order, preset, preset_name, presets, runnable
-from ..events import QUICK, event_address, tolerant
+from ..events import DECODES, QUICK, event_address, tolerant
 from ..examples import EXAMPLES
 from ..limits import LIMITS
 from ..settings_from_run import order_of, settings_from_run
 from ..state import AppState
 from ..streaming import fault_lines, refusal_line
-from ..viewer import doctor_viewer
+from ..viewer import doctor_viewer, landscape_viewer
 from .form import (
     RAW,
     MethodControls,
@@ -50,8 +50,8 @@ _SAID = '<p class="app-said" role="status"></p>'
 class RunForm:
     """The form of the page: its controls and their events."""
 
-    def __init__(self, app_state: AppState, viewer: gr.HTML, doctor: gr.HTML) -> None:
-        self.app_state, self.viewer, self.doctor = app_state, viewer, doctor
+    def __init__(self, app_state: AppState, viewer: gr.HTML, doctor: gr.HTML, landscape: gr.HTML) -> None:
+        self.app_state, self.viewer, self.doctor, self.landscape = app_state, viewer, doctor, landscape
         entry = app_state.catalog[app_state.default_model]
         names = runnable(entry)
         first = initial_method(entry, PageState())
@@ -110,6 +110,8 @@ class RunForm:
         run.then(self.show_answer, prompt.message, conversation, **QUICK)
         for another in (prompt.fresh.click, prompt.example.input):
             another(self.end_conversation, None, None, **QUICK)
+        self.landscape.measure(self.measure, None, self.landscape, **DECODES)
+        self.landscape.end(self.end_landscape, None, None, **QUICK)
         self.stop.click(self.end, None, None, **QUICK)
 
     def order(self, given: dict[Any, Any]) -> Order:
@@ -191,10 +193,19 @@ class RunForm:
 
         return start
 
+    def measure(self, event: gr.EventData, request: gr.Request) -> Iterator[str]:
+        """Measure the landscape of the run that an address names; yields the growing value of its viewer."""
+        yield from landscapes.start(self.app_state, event_address(event), _tab(request))
+
     def end(self, request: gr.Request) -> None:
-        """Cancel the run and the examination: they end after the current step."""
+        """Cancel the run, the examination and the landscape: they end after the current step."""
         self.app_state.runs.stop(_tab(request))
         examinations.stop(self.app_state.runs, _tab(request))
+        self.end_landscape(request)
+
+    def end_landscape(self, request: gr.Request) -> None:
+        """Cancel the landscape: it has the methods that were measured until then."""
+        landscapes.stop(self.app_state.runs, _tab(request))
 
     def end_conversation(self, request: gr.Request) -> None:
         """Delete the conversation, because another one begins."""
@@ -272,13 +283,14 @@ class RunForm:
 
 def build(app_state: AppState, viewer: gr.HTML) -> RunForm:
     """Lay out the page."""
-    doctor = doctor_viewer(app_state)
+    doctor, landscape = doctor_viewer(app_state), landscape_viewer(app_state)
     with gr.Row(elem_classes="app-page"):
         with gr.Column(elem_classes="app-form", min_width=280, elem_id="run-form"):
-            form = RunForm(app_state, viewer, doctor)
+            form = RunForm(app_state, viewer, doctor, landscape)
         with gr.Column(elem_classes="app-view", min_width=320):
             doctor.render()
             viewer.render()
+            landscape.render()
     return form
 
 

@@ -3,6 +3,7 @@ import { holdBusyButtons } from "./busy.js";
 import { showDoctor } from "./doctor.js";
 import { showDebug } from "./debug/debug.js";
 import { restFrames } from "./idle_frames.js";
+import { showLandscape } from "./landscape.js";
 import { followPointer } from "./pointer.js";
 import { showRace } from "./race.js";
 import { shown } from "./shown.js";
@@ -25,6 +26,7 @@ globalThis.SpecscopeApp = {
   },
   race: showRace,
   doctor: showDoctor,
+  landscape: showLandscape,
   debug: showDebug,
   theme: toggleTheme,
   get viewers() {

@@ -22,7 +22,28 @@ export interface PageFacts {
   done?: boolean; // of a race
   runs?: [label: string, run: string][]; // of a race
   report?: Report; // of an examination
+  of?: string; // of a landscape: the run that is measured
 }
+
+/** A token of a landscape, and whether it is the target's own choice. */
+export interface StripColumn {
+  text: string;
+  own: boolean;
+  words: string;
+}
+
+/** A method of a landscape: the lists have an entry for each token. */
+export interface StripRow {
+  label: string;
+  mean: string;
+  accepted: (number | null)[];
+  signs: string[];
+  words: string[];
+}
+
+export type LandscapeLine = ({ kind: "host" } & PageFacts) | ({ kind: "row" } & StripRow)
+  | { kind: "columns"; columns: StripColumn[]; legend: string }
+  | { kind: "state"; sentence: string; share: number | null } | { kind: "done" | "fault"; sentence: string };
 
 /** What an examination found, as `doctor --json` prints it, with a chart for each theme. */
 export interface Report {
@@ -85,6 +106,9 @@ export interface Io {
  * or go on from a place of it. */
 export type ViewerIo = Io & { [act in "fill" | "again" | "race" | "branch"]: (address: string) => void };
 
+/** What the server does for a landscape: measure the run that an address names, or stop that. */
+export type LandscapeIo = Io & { measure(address: string): void; end(): void };
+
 export interface Shown {
   viewer: Viewer | null;
   race: Race | null;
@@ -97,6 +121,7 @@ declare global {
     viewer(element: HTMLElement, io: ViewerIo): void;
     race(element: HTMLElement, io: Io): void;
     doctor(element: HTMLElement, io: Io): void;
+    landscape(element: HTMLElement, io: LandscapeIo): void;
     debug(element: HTMLElement, io: DebugIo): void;
     theme(): void;
     readonly viewers: Viewer | null;
