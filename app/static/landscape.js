@@ -9,6 +9,12 @@ import { growing, pulse } from "./streams.js";
 const LEAD = "What if a step began here? Measures for every token of the text how many guesses each method would get accepted.";
 const STRONGEST = 6; // accepted guesses from which on the colour is the strongest
 
+/** @type {Map<string, [down: number, right: number]>} */
+const MOVES = new Map([
+  ["ArrowLeft", [0, -1]], ["ArrowRight", [0, 1]], ["ArrowUp", [-1, 0]], ["ArrowDown", [1, 0]],
+  ["Home", [0, -Infinity]], ["End", [0, Infinity]],
+]);
+
 /**
  * Where a key leads in a table; null if it leads nowhere.
  * @param {string} key
@@ -17,13 +23,8 @@ const STRONGEST = 6; // accepted guesses from which on the colour is the stronge
  * @returns {[row: number, column: number] | null}
  */
 export const moved = (key, [row, column], [rows, columns]) => {
-  /** @type {{ [key: string]: [row: number, column: number] }} */
-  const places = {
-    ArrowLeft: [row, column - 1], ArrowRight: [row, column + 1], ArrowUp: [row - 1, column], ArrowDown: [row + 1, column],
-    Home: [row, 0], End: [row, columns - 1],
-  };
-  const to = places[key];
-  return to ? [within(to[0], rows), within(to[1], columns)] : null;
+  const move = MOVES.get(key);
+  return move ? [within(row + move[0], rows), within(column + move[1], columns)] : null;
 };
 
 /**

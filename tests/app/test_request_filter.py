@@ -43,6 +43,13 @@ def test_the_page_and_its_files_are_answered(visitor: Visitor) -> None:
         assert answer.headers["x-content-type-options"] == "nosniff"
 
 
+def test_a_page_without_live_runs_offers_none(visitor: Visitor) -> None:
+    """It has no model that could run, be examined, or measure a landscape."""
+    page = visitor.ask("GET", "/").text
+    assert "SpecscopeApp.viewer(" in page
+    assert "SpecscopeApp.doctor(" not in page and "SpecscopeApp.landscape(" not in page
+
+
 @pytest.mark.parametrize(
     "path",
     [

@@ -1,0 +1,240 @@
+"""The landscape on the page: a row for each method, a reason for each that has none, and an end in every case."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+
+from app import landscapes
+from app.limits import LIMITS
+from app.live_runs import LANDSCAPE, LiveRuns
+from app.middleware.session_tracker import SessionTracker
+from app.state import AppState
+from app.trace_store import StoredRun, TraceStore, replay
+from decoding.engine import Engine
+from decoding.errors import ParamError
+from decoding.methods import METHODS
+from decoding.types import Trace
+from viz.landscape_rows import columns, rows
+
+from .conftest import lines
+
+MEASURED = ["jacobi", "lookahead", "draft_model", "prompt_lookup", "suffix", "ngrammys", "token_recycling", "ouroboros"]
+LACKING = ["medusa", "kangaroo", "eagle3", "rest"]
+
+
+@pytest.fixture
+def engine(app_state: AppState) -> Engine:
+    loaded = app_state.runs.models.request(app_state.catalog["toy"]).wait(60)
+    assert loaded is not None
+    return loaded
+
+
+@pytest.fixture
+def trace(engine: Engine) -> Trace:
+    """A text that the target would not have written word for word."""
+    sampling = {"temperature": 1.5, "seed": 1}
+    return engine.generate("Monday: high tide at six", "jacobi", sampling=sampling, max_new_tokens=20).trace
+
+
+def stored(app_state: AppState, trace: Trace) -> dict[str, str]:
+    """The address of a trace that was dropped on the page."""
+    app_state.store.put("dropped", StoredRun(trace, replay(trace, "dropped")[0]))
+    return {"run": "dropped"}
+
+
+def measured(app_state: AppState, trace: Trace) -> list[dict[str, Any]]:
+    return lines(deque(landscapes.start(app_state, stored(app_state, trace), "tab"), maxlen=1).pop())
+
+
+def test_every_method_has_a_row_in_the_words_of_notebooks(app_state: AppState, engine: Engine, trace: Trace) -> None:
+    first, *_, last = got = measured(app_state, trace)
+    found = engine.landscape([*trace.header.prompt, *trace.ids], MEASURED, first=len(trace.header.prompt))
+    assert first["of"] == "dropped"
+    assert [line["columns"] for line in got if line["kind"] == "columns"] == [[asdict(each) for each in columns(found)]]
+    assert not all(column.own for column in columns(found))
+    shown = [{**line, "kind": None} for line in got if line["kind"] == "row"]
+    assert shown == [{"kind": None, **asdict(row)} for row in rows(found)]
+    assert last["kind"] == "done" and "tokens are the target's own choice" in last["sentence"]
+    assert f"Left out for lack of parts in this model: {METHODS[LACKING[0]].label}, " in last["sentence"]
+    assert all(METHODS[name].label in last["sentence"] for name in LACKING)
+    shares = [line["share"] for line in got if line["kind"] == "state" and line["what"] == "measuring"]
+    assert shares == sorted(shares) and len(shares) >= len(MEASURED)
+    assert len(app_state.runs.queue) == 0 and app_state.runs.active == 0
+
+
+def test_a_row_comes_as_soon_as_it_is_measured(app_state: AppState, trace: Trace) -> None:
+    seen = list[list[str]]()
+    for text in landscapes.start(app_state, stored(app_state, trace), "tab"):
+        seen.append([line["label"] for line in lines(text) if line["kind"] == "row"])
+    assert {len(labels) for labels in seen} == {*range(len(MEASURED) + 1)}
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ({}, "Name a run"),
+        ({"run": "unknown"}, "no longer stores"),
+        ({"run": "../../etc/passwd"}, "Name a run"),
+        ({"run": "a" * 10**6}, "Name a run"),
+        ({"screen": "debug", "run": "dropped"}, "Name a run"),
+    ],
+)
+def test_a_hostile_address_is_answered_in_a_sentence(app_state: AppState, query: Any, sentence: str) -> None:
+    [opening, last] = lines(deque(landscapes.start(app_state, query, "tab"), maxlen=1).pop())
+    assert opening["kind"] == "host" and last["kind"] == "fault" and sentence in last["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("header", "card", "sentence"),
+    [
+        ({}, {"name": "elsewhere/model"}, "does not have the run's model"),
+        ({}, {"hash": "1" * 64}, "Other weights than those of toy"),
+        ({}, {"vocabulary": 7}, "Other weights than those of toy"),
+        ({"prompt": (1,) * LIMITS.landscape_tokens}, {}, "above the 2048 that this page measures"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(
+    app_state: AppState, trace: Trace, header: dict[str, Any], card: dict[str, Any], sentence: str
+) -> None:
+    """A model of the same name may have been trained since; a file may say anything of itself."""
+    model = replace(trace.header.model, **card)
+    other = replace(trace, header=replace(trace.header, model=model, **header))
+    app_state.store.get = lambda run: StoredRun(other, replay(trace, "dropped")[0])  # type: ignore[method-assign]
+    got = lines(deque(landscapes.start(app_state, {"run": "dropped"}, "tab"), maxlen=1).pop())
+    assert got[-1]["kind"] == "fault" and sentence in got[-1]["sentence"]
+    assert not [line for line in got if line["kind"] == "row"] and len(app_state.runs.queue) == 0
+
+
+def test_a_run_without_a_token_is_refused(app_state: AppState, trace: Trace) -> None:
+    [_, last] = measured(app_state, replace(trace, steps=()))
+    assert "wrote no token" in last["sentence"]
+
+
+def with_context(engine: Engine, context: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine.model, "card", replace(engine.model.card, context=context))
+
+
+def test_a_text_that_fills_the_context_is_measured_as_far_as_steps_have_room(
+    app_state: AppState, engine: Engine, trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step that may write two tokens accepts one guess, however good the drafter is."""
+    whole, prompt = len(trace.ids), len(trace.header.prompt)
+    with_context(engine, prompt + 5 + 32, monkeypatch)
+    *_, last = got = measured(app_state, trace)
+    assert [len(line["columns"]) for line in got if line["kind"] == "columns"] == [5]
+    assert f"the first 5 of its {whole} new tokens" in last["sentence"]
+    accepted = [line["accepted"] for line in got if line["kind"] == "row"]
+    found = engine.landscape([*trace.header.prompt, *trace.ids[:5]], MEASURED, first=prompt, max_new_tokens=32)
+    assert accepted == [one["accepted"] for one in found["methods"]]
+    with_context(engine, prompt + 32, monkeypatch)
+    *_, last = measured(app_state, trace)
+    assert last["kind"] == "fault" and "fills the model's context" in last["sentence"]
+
+
+def test_what_one_method_lacks_another_one_has(
+    app_state: AppState, engine: Engine, trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first method, too: the columns then come with the second."""
+    real = engine.landscape
+
+    def broken(text: Any, methods: Any, **options: Any) -> Any:
+        if methods == ["jacobi"]:
+            raise ParamError("the settings of this method are wrong: choose others")
+        return real(text, methods, **options)
+
+    monkeypatch.setattr(engine, "landscape", broken)
+    *_, last = got = measured(app_state, trace)
+    kinds = [line["kind"] for line in got if line["kind"] in ("columns", "row")]
+    assert kinds == ["columns"] + ["row"] * (len(MEASURED) - 1)
+    assert "Left out (the settings of this method are wrong: choose others): Jacobi." in last["sentence"]
+
+
+def test_parts_that_cannot_be_loaded_leave_their_method_out(
+    app_state: AppState, engine: Engine, trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models, real = app_state.runs.models, engine.prepare
+    monkeypatch.setattr(models, "_parts", {})
+
+    def broken(method: str, *more: Any) -> Any:
+        if method == "ngrammys":
+            raise ParamError("/secret/folder is gone")
+        return real(method, *more)
+
+    monkeypatch.setattr(engine, "prepare", broken)
+    *_, last = got = measured(app_state, trace)
+    assert len([line for line in got if line["kind"] == "row"]) == len(MEASURED) - 1
+    assert "Left out (what ngrammys needs of toy cannot be loaded" in last["sentence"] and "/secret" not in str(got)
+
+
+def test_the_time_is_limited(app_state: AppState, trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(landscapes, "LIMITS", replace(LIMITS, seconds=0.0))
+    *_, last = got = measured(app_state, trace)
+    assert not [line for line in got if line["kind"] == "row"]
+    assert "Left out since the 0 seconds were over: Jacobi, Lookahead, " in last["sentence"]
+    assert last["sentence"].startswith("Nothing was measured")
+
+
+def test_stop_leaves_the_rows_that_are_there(app_state: AppState, trace: Trace) -> None:
+    text = ""
+    for text in landscapes.start(app_state, stored(app_state, trace), "tab"):
+        if '"row"' in text:
+            landscapes.stop(app_state.runs, "tab")
+    *_, last = got = lines(text)
+    labels = [line["label"] for line in got if line["kind"] == "row"]
+    assert 1 <= len(labels) < len(MEASURED) and last["kind"] == "done"
+    assert "Left out since it was stopped: " in last["sentence"] and "Ouroboros" in last["sentence"]
+    assert len(app_state.runs.queue) == 0
+
+
+def test_it_waits_its_turn_and_can_be_stopped_there(app_state: AppState, trace: Trace) -> None:
+    with app_state.runs.queue.join("somebody"):
+        text = ""
+        for text in landscapes.start(app_state, stored(app_state, trace), "tab"):
+            if '"queued"' in text:
+                landscapes.stop(app_state.runs, "tab")
+    *_, waits, last = lines(text)
+    assert waits["sentence"] == "1 run is before yours."
+    assert last == {"kind": "fault", "sentence": "Stopped before the first method."}
+
+
+def test_a_visitor_who_leaves_is_not_measured_for(
+    app_state: AppState, engine: Engine, trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The method that is being measured ends too, before others have their turn."""
+    ended = threading.Event()
+
+    def endless(text: Any, methods: Any, *, cancel: threading.Event, **options: Any) -> Any:
+        assert cancel.wait(60)
+        ended.set()
+        return {"finished": False}
+
+    monkeypatch.setattr(engine, "landscape", endless)
+    going = landscapes.start(app_state, stored(app_state, trace), "tab")
+    next(text for text in going if '"measuring"' in text)
+    assert len(app_state.runs.queue) == 1
+    going.close()  # type: ignore[attr-defined]
+    assert ended.is_set() and len(app_state.runs.queue) == 0 and app_state.runs.active == 0
+
+
+def test_an_unforeseen_error_is_one_sentence(
+    app_state: AppState, engine: Engine, trace: Trace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*anything: Any, **options: Any) -> Any:
+        raise RuntimeError("out of memory at 0x7f")
+
+    monkeypatch.setattr(engine, "landscape", broken)
+    *_, last = got = measured(app_state, trace)
+    assert last["kind"] == "fault" and "0x7f" not in str(got) and len(app_state.runs.queue) == 0
+
+
+def test_it_counts_as_its_visitors(app_state: AppState) -> None:
+    """Clients take turns: a landscape must not be another client's."""
+    tracker = SessionTracker()
+    tracker.expect("abc", "somebody")
+    runs = LiveRuns(app_state.runs.models, TraceStore(), tracker=tracker)
+    assert runs.job(f"abc{LANDSCAPE}").client == "somebody"
