@@ -173,16 +173,18 @@ class Sampler:
 
 def _softmax(logits: torch.Tensor) -> torch.Tensor:  # (..., V) -> (..., V)
     """Where compiled code ran the layers, in pieces that leave torch's threads asleep."""
-    if logits.dim() > 1 or not summarizes(logits[None]) or (read := summarize(logits[None], 1, 1.0)) is None:
+    rows = logits.reshape(-1, logits.shape[-1])
+    if not summarizes(rows) or (read := summarize(rows, 1, 1.0)) is None:
         return torch.softmax(logits if logits.dtype == torch.float64 else logits.float(), -1)
-    largest, total = read[1][0, 0].item(), read[2][0].item()
-    shares = torch.empty(logits.shape, dtype=torch.float32)
-    for piece, out in zip(torch.split(logits, PIECE), torch.split(shares, PIECE), strict=True):
-        wide = out.copy_(piece).numpy()
-        wide -= largest
-        np.exp(wide, out=wide)  # torch's own wakes its threads for any number of numbers
-        wide /= total
-    return shares
+    _, largest, totals, _ = read
+    shares = torch.empty(rows.shape, dtype=torch.float32)
+    for piece, out in zip(torch.split(rows.view(-1), PIECE), torch.split(shares.view(-1), PIECE), strict=True):
+        out.copy_(piece)
+    wide = shares.numpy()
+    wide -= largest.numpy()
+    np.exp(wide, out=wide)  # torch's own wakes its threads for any number of numbers
+    wide /= totals.numpy()[:, None]
+    return shares.view(logits.shape)
 
 
 def _keep_mass(scores: torch.Tensor, top_p: float) -> torch.Tensor:
@@ -201,52 +203,62 @@ class Outlook:
     def __init__(self, scores: torch.Tensor, temperature: float = 1.0, count: int = _TOP) -> None:  # (T, V)
         """`count`: tokens that are listed at every node, the best first."""
         self._scores, self._scale = scores, 1.0 / max(temperature, _COLDEST)
-        self.best, self._largest, self._totals, self._moments = _summarized(scores, count, self._scale)
+        self.best, self._values, self._totals, self._moments = _summarized(scores, count, self._scale)
+        self._largest = self._values[:, 0]
+
+    @property
+    def device(self) -> torch.device:
+        """Where the numbers are."""
+        return self._scores.device
+
+    def shares(self) -> torch.Tensor:  # (T, count)
+        """The probabilities of the best tokens."""
+        return self._probabilities(self._values, self._largest[:, None], self._totals[:, None])
 
     def at(self, nodes: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:  # of one shape, which the result has
         """The probabilities of tokens at nodes; a drafter's tokens may come from a device of its own."""
-        nodes, tokens = nodes.to(self._scores.device), tokens.to(self._scores.device)
-        wide = self._scores[nodes, tokens].to(self._largest.dtype)
-        return ((wide - self._largest[nodes]) * self._scale).exp() / self._totals[nodes]
+        nodes, tokens = nodes.to(self.device), tokens.to(self.device)
+        return self._probabilities(self._scores[nodes, tokens], self._largest[nodes], self._totals[nodes])
 
     def entropy(self) -> torch.Tensor:  # (T,)
         """In nats, at every node."""
         return (self._totals.log() - self._moments / self._totals).clamp(min=0.0)  # rounding can go below
 
-    def overlap(self, nodes: Sequence[int], rows: Sequence[torch.Tensor]) -> list[float]:  # (V,) each
+    def overlap(self, nodes: torch.Tensor, q: torch.Tensor) -> torch.Tensor:  # (R,), (R, V) -> (R,)
         """At each node the sum over all tokens of min(p, q): the chance that a token drawn from q is accepted there.
 
         It is that of the same p and q as are recorded: at temperature 0, where nothing is drawn, of the models' own.
         """
-        device = self._scores.device
-        at = torch.tensor(nodes, device=device)
-        largest, totals, q = self._largest[at, None], self._totals[at, None], torch.stack([*rows]).to(device)
-        scores = self._scores[at].to(largest.dtype)
-        if device.type != "cpu":
-            found = torch.minimum(((scores - largest) * self._scale).exp() / totals, q).sum(-1)
-            return [float(share) for share in found.tolist()]
-        p = scores.numpy()  # numpy leaves torch's threads asleep
+        nodes = nodes.to(self.device)
+        scores, largest, totals = self._scores[nodes], self._largest[nodes, None], self._totals[nodes, None]
+        if self.device.type != "cpu":
+            return torch.minimum(self._probabilities(scores, largest, totals), q).sum(-1).clamp(max=1.0)
+        p = scores.to(largest.dtype).numpy()  # numpy leaves torch's threads asleep
         p -= largest.numpy()
         p *= self._scale
         np.exp(p, out=p)
         p /= totals.numpy()
-        return [float(share) for share in np.minimum(p, q.numpy(), out=p).sum(-1).tolist()]
+        return torch.from_numpy(np.minimum(p, q.numpy(), out=p).sum(-1)).clamp(max=1.0)
+
+    def _probabilities(self, scores: torch.Tensor, largest: torch.Tensor, totals: torch.Tensor) -> torch.Tensor:
+        """Those of scores, each beside the largest score of its row and the row's total."""
+        return ((scores.to(largest.dtype) - largest) * self._scale).exp() / totals
 
 
 def _summarized(
     scores: torch.Tensor, count: int, scale: float
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Of every row (T, V) the ids of the largest scores, the largest, and the sums that `summarize` describes."""
+    """Of every row (T, V) the ids of the largest scores, these scores, and the sums that `summarize` describes."""
     if summarizes(scores):
         if (found := summarize(scores, count, scale)) is None:
             raise ModelError(_NOT_A_NUMBER)
-        ids, values, *sums = found
-        return ids, values[:, 0], sums[0], sums[1]
+        return found
     wide = scores if scores.dtype == torch.float64 else scores.float()
-    largest = wide.amax(-1)
-    distances = ((wide - largest[:, None]) * scale).clamp(min=_FARTHEST)
+    best = ranked(scores, count)
+    values = wide.gather(-1, best)
+    distances = ((wide - values[:, :1]) * scale).clamp(min=_FARTHEST)
     powers = distances.exp()
-    return ranked(scores, count), largest, powers.sum(-1), (powers * distances).sum(-1)
+    return best, values, powers.sum(-1), (powers * distances).sum(-1)
 
 
 def largest_probability(logits: torch.Tensor) -> torch.Tensor:  # (V,) -> ()

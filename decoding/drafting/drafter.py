@@ -90,6 +90,7 @@ class Drafter(Writer):
                 for column in window.columns(root, new) if window.full else ():
                     harvest(column)
                 window.move(new)
+        self._shape(chain)
         chain.q = chain.q or [None] * len(chain)
         return chain, passes
 
@@ -141,10 +142,11 @@ class Drafter(Writer):
             drawn, answers = checked(tokens, faults), checked(best, spoilt)
 
         def choose(node: int, depth: int, children: Sequence[int]) -> int:
+            if greedy:
+                chain.q.append(logits[node])
+                return answers[node]
             q = self.sampler.probabilities(logits[node]) if shaped is None else shaped[node]
             chain.q.append(q)
-            if greedy:
-                return answers[node]
             uniform = draws.fresh()
             return drawn[node] if drawn else draw(q, uniform)
 

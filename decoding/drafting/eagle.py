@@ -112,9 +112,9 @@ class FeatureDrafter(Writer):
             )
         return guesses, logits
 
-    def q(self, logits: torch.Tensor) -> torch.Tensor:  # (draft vocabulary,) -> (V,)
-        """A distribution of the drafter over the target's vocabulary, for the record."""
-        return self.sampler.probabilities(self._widen(logits[None])[0])
+    def q(self, logits: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:  # (draft vocabulary,) -> (V,) each
+        """Distributions of the drafter over the target's vocabulary, for the record."""
+        return self.sampler.probabilities(self._widen(torch.stack([*logits]))).unbind()
 
     def forget(self) -> None:
         """Make the drafter's text the stored one, and note what of it is to be read."""

@@ -56,6 +56,7 @@ class Writer(ABC):
             chain.add(token, q, None if sure is None else float(sure))
             if stop():
                 break
+        self._shape(chain)
         draft = chain.draft(chain.tree(self.text[-1], self.kind))
         return replace(draft, entry=self.entry(chain.tokens)) if len(chain) else draft
 
@@ -93,8 +94,12 @@ class Writer(ABC):
 
     def _choose(self, logits: torch.Tensor) -> tuple[int, torch.Tensor | None]:  # (1, V), penalised
         """A draw from q or, when greedy, the likeliest token; and q, where anybody asks for it."""
-        greedy = self.sampler.sampling.greedy
-        if greedy and not self.detailed:
-            return likeliest(logits)[0], None
+        if self.sampler.sampling.greedy:
+            return likeliest(logits)[0], logits[0] if self.detailed else None
         q = self.sampler.probabilities(logits[0])
-        return likeliest(logits)[0] if greedy else draw(q, self.sampler.draws.fresh()), q
+        return draw(q, self.sampler.draws.fresh()), q
+
+    def _shape(self, chain: Chain) -> None:
+        """Make q of the logits that a greedy chain has kept: no token waits for it, and all at once cost less."""
+        if chain.q and self.detailed and self.sampler.sampling.greedy:
+            chain.q = [*self.sampler.probabilities(torch.stack([row for row in chain.q if row is not None]))]

@@ -166,7 +166,9 @@ class Eagle3(Method):
         }
         if not (context.detailed and context.sampler.sampling.greedy):  # q of a point mass would be taken for a draw's
             return tree.draft()
-        return tree.draft(q=(None, *(drafter.q(logits[each]) for each in kept)))
+        behind = {guesses[each].parent: logits[each] for each in kept}
+        q = dict(zip(behind, drafter.q([*behind.values()]), strict=True))
+        return tree.draft(q=(None, *(q[guess.parent] for guess in shown)))
 
 
 def _best(products: Sequence[float], count: int, least: float) -> list[int]:

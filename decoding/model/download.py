@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate, pairwise
+
 import torch
 
 
@@ -10,13 +12,15 @@ def waits(device: torch.device) -> bool:
     return device.type != "cpu"
 
 
-def fetch(*tensors: torch.Tensor) -> list[list[float]]:
+def fetch(*tensors: torch.Tensor, decimals: int | None = None) -> list[list[float]]:
     """The numbers of tensors of one device, each flat: one copy and one wait, however many tensors they are.
 
-    Whole numbers come back exactly as long as they are smaller than 2 ** 53.
+    Whole numbers come back exactly as long as they are smaller than 2 ** 53. With `decimals` all are rounded.
     """
     flat = torch.cat([tensor.reshape(-1).double() for tensor in tensors])
-    return _lists(_on_the_host(flat), tensors)
+    numbers: list[float] = _on_the_host(flat if decimals is None else flat.round(decimals=decimals)).tolist()
+    bounds = pairwise(accumulate((tensor.numel() for tensor in tensors), initial=0))
+    return [numbers[begin:end] for begin, end in bounds]
 
 
 def _on_the_host(numbers: torch.Tensor) -> torch.Tensor:
@@ -27,7 +31,3 @@ def _on_the_host(numbers: torch.Tensor) -> torch.Tensor:
     host.copy_(numbers, non_blocking=True)
     torch.cuda.current_stream(numbers.device).record_event().synchronize()
     return host
-
-
-def _lists(numbers: torch.Tensor, tensors: tuple[torch.Tensor, ...]) -> list[list[float]]:
-    return [part.tolist() for part in torch.split(numbers, [tensor.numel() for tensor in tensors])]

@@ -43,7 +43,7 @@ class DraftVocabulary:
     def widen(self, logits: torch.Tensor) -> torch.Tensor:  # (..., n) -> (..., V)
         """Logits of the whole vocabulary: every other token is impossible."""
         wide = logits.new_empty((*logits.shape[:-1], self.size))
-        for piece in torch.split(wide, PIECE, -1):
+        for piece in torch.split(wide.view(-1), PIECE):
             piece.fill_(-torch.inf)
         return wide.index_copy_(-1, self.ids, logits)
 

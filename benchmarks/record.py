@@ -1,0 +1,120 @@
+"""What a full record costs beside decoding: `python -m benchmarks.record`.
+
+Every prompt is decoded twice, once with a light record and once with a full one, in turn, and compared by processor
+time on one thread: another process that has the core costs none of it. What `evaluate` adds, a full record's trace and
+rows, is measured behind each pair.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import platform
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import torch
+
+from decoding import embedded, load
+from decoding.bench.methods import as_prompt
+from decoding.engine import Engine
+from decoding.evaluate.tables import tables_of
+from decoding.methods import METHODS
+from decoding.prompts.tasks import read_tasks
+from decoding.run import Run
+
+from .measure import publish, ratio, table
+
+TOKENS, EVERY, WARM_UP = 64, 6, 8
+NAMES = {"pocket": tuple(METHODS), "smollm2": ("autoregressive", "prompt_lookup", "draft_model", "eagle3")}
+SUITES = {"pocket": embedded.suite, "smollm2": lambda: embedded.ROOT / "assets" / "english" / "tasks.jsonl"}
+LEVELS = ("light", "full")
+
+
+@dataclass(slots=True)
+class Costs:
+    """Processor seconds of one method, a number a prompt."""
+
+    light: list[float] = field(default_factory=list)
+    full: list[float] = field(default_factory=list)
+    trace: list[float] = field(default_factory=list)  # its texts and summary
+    rows: list[float] = field(default_factory=list)  # of an evaluation's tables
+    steps: int = 0
+
+    def row(self, name: str) -> list[str]:
+        """The method's line of the table."""
+        per_step = (1000 * sum(each) / self.steps for each in (self.light, self.full, self.trace, self.rows))
+        cost = f"{100 * (ratio(self.full, self.light) - 1):+.1f}%"
+        return [name, str(self.steps), *(f"{each:.3f}" for each in per_step), cost]
+
+
+def spent(work: Callable[[], object]) -> float:
+    """Processor seconds of this process."""
+    begin = time.process_time()
+    work()
+    return time.process_time() - begin
+
+
+def decoded(engine: Engine, ids: Sequence[int], method: str, level: str, tokens: int = TOKENS) -> tuple[float, Run]:
+    """The processor seconds of one run, and the run."""
+    run = engine.decode(list(ids), method, max_new_tokens=tokens, record=level, memory={})
+    return spent(lambda: [*run]), run
+
+
+def costs(engine: Engine, method: str, prompts: Sequence[Sequence[int]]) -> Costs:
+    """Light and full runs in turn; which comes first changes from prompt to prompt."""
+    for level in LEVELS:
+        decoded(engine, prompts[0], method, level, WARM_UP)
+    found = Costs()
+    for number, ids in enumerate(prompts):
+        took: dict[str, float] = {}
+        for level in LEVELS if number % 2 else LEVELS[::-1]:
+            took[level], run = decoded(engine, ids, method, level)
+            if level == "full":
+                full = run
+        found.light.append(took["light"])
+        found.full.append(took["full"])
+        found.trace.append(spent(lambda: full.trace))
+        trace = full.trace
+        found.rows.append(spent(lambda: tables_of(trace)))
+        found.steps += len(trace.steps)
+    return found
+
+
+def report(model: str, methods: Sequence[str], every: int) -> str:
+    """A row a method, and one for all of them together."""
+    engine = load(model, device="cpu")
+    tasks = read_tasks(SUITES[model]())[::every]
+    prompts = [engine.encode(as_prompt(engine, [("user", task.turns[0])])) for task in tasks]
+    rows, total = [["ms per step", "steps", "light", "full", "trace", "rows", "full against light"]], Costs()
+    for name in methods:
+        each = costs(engine, name, prompts)
+        rows.append(each.row(name))
+        for part in ("light", "full", "trace", "rows"):
+            getattr(total, part).append(sum(getattr(each, part)))
+        total.steps += each.steps
+    together = sum(total.full) / sum(total.light) - 1
+    rows.append([*total.row("all of them together")[:-1], f"{100 * together:+.1f}%"])
+    where = f"{model}, {engine.model.precision}, one thread, {platform.machine()}, torch {torch.__version__}"
+    return f"{where}, {datetime.date.today()}; {len(prompts)} prompts of {TOKENS} tokens.\n\n{table(rows)}"
+
+
+def main() -> None:
+    """Print a table a model, and write them to a file where one is named."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.record", description=__doc__)
+    parser.add_argument("--models", default=",".join(NAMES), help="pocket, smollm2 or both")
+    parser.add_argument("--methods", help="only these methods")
+    parser.add_argument("--every", type=int, default=EVERY, help="take each n-th prompt of the suite")
+    parser.add_argument("--out", help="also write the tables to this file")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    only = arguments.methods.split(",") if arguments.methods else None
+    reports = [partial(report, model, only or NAMES[model], arguments.every) for model in arguments.models.split(",")]
+    publish("\n\n".join(each() for each in reports), arguments.out)
+
+
+if __name__ == "__main__":
+    main()
