@@ -49,8 +49,12 @@ CANDIDATES: Mapping[str, Sequence[Settings]] = {
         *({"gamma": gamma, "eta": 0.6} for gamma in (2, 3, 4, 6)),
     ],
     "eagle3": [
-        *({"form": "chain", "gamma": gamma, "threshold": limit} for gamma in (2, 4, 6, 8) for limit in (0.0, 0.3, 0.5)),
-        *({"m": m, "k": k, "depth": depth, "threshold": 0.05} for m, k, depth in ((6, 2, 5), (10, 2, 8), (16, 3, 8))),
+        *({"form": "chain", "gamma": gamma, "threshold": limit} for gamma in (4, 6, 8) for limit in (0.0, 0.3, 0.5)),
+        *(
+            {"m": m, "k": min(m, 4), "depth": 4, "threshold": 0.05, "expand": expand}
+            for m in (3, 4, 5, 7, 10)
+            for expand in (0.2, 0.4)
+        ),
     ],
     "ouroboros": [
         {"drafting": "plain", "gamma": gamma, "K": K, "N": N, "W": 3, "G": 3, "warm_start": "prompt"}

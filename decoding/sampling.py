@@ -102,6 +102,11 @@ class Sampler:
         self._seen = torch.zeros(vocabulary if self._penalised else 0, dtype=torch.bool, device=device)
         self.extend(text)
 
+    @property
+    def plain(self) -> bool:
+        """Whether the token taken is the likeliest one by the model's own logits."""
+        return self.sampling.greedy and not self._penalised
+
     def extend(self, tokens: Iterable[int]) -> None:
         """Note committed tokens, which the repetition penalty counts."""
         if self._penalised:
@@ -259,6 +264,18 @@ def _summarized(
     distances = ((wide - values[:, :1]) * scale).clamp(min=_FARTHEST)
     powers = distances.exp()
     return best, values, powers.sum(-1), (powers * distances).sum(-1)
+
+
+def surest(logits: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor]:  # (R, V) -> (R, count) twice
+    """The likeliest tokens of every row and their probabilities, before temperature and filters."""
+    if summarizes(logits):
+        if (found := summarize(logits, count, 1.0)) is None:
+            raise ModelError(_NOT_A_NUMBER)
+        ids, values, totals, _ = found
+        return ids, (values - values[:, :1]).exp_() / totals[:, None]
+    outlook = Outlook(logits, count=count)
+    rows = torch.arange(len(logits), device=logits.device)[:, None].expand_as(outlook.best)
+    return outlook.best, outlook.at(rows, outlook.best)
 
 
 def largest_probability(logits: torch.Tensor) -> torch.Tensor:  # (V,) -> ()

@@ -60,7 +60,7 @@ SETTINGS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "eagle3": [
         {},
         {"m": 7, "k": 2, "depth": 4},
-        {"m": 30, "k": 5, "depth": 3, "threshold": 0.02},
+        {"m": 30, "k": 5, "depth": 3, "threshold": 0.02, "expand": 0.1},
         {"form": "chain", "gamma": 4},
         {"form": "chain", "gamma": 3, "threshold": 0.5},
     ],

@@ -14,7 +14,7 @@ import torch
 from torch.nn.functional import cosine_similarity
 
 from ..model.download import fetch
-from ..sampling import Outlook
+from ..sampling import surest
 from .unread import Unread
 from .writer import CPU, Writer
 
@@ -56,7 +56,7 @@ class FeatureDrafter(Writer):
     def attach(self, eagle: Eagle, capacity: int, rows: int) -> None:
         """Draft with it on a text of up to `capacity` tokens, reading at most so many rows of a step's guesses."""
         self.drafter, self.layers = eagle.open(capacity, max(rows, _CHUNK)), eagle.layers
-        self._vocabulary = eagle.vocabulary
+        self.vocabulary = eagle.vocabulary
         self.known = None if eagle.vocabulary is None else eagle.vocabulary.known
         self.session.tap(*self.layers)
 
@@ -85,16 +85,19 @@ class FeatureDrafter(Writer):
         final = self._final
         if newest := len(written):
             final = self._read([newest - 1], written[-1:], [newest - 2])
-        return self._widen(self.drafter.logits(final))
+        return self.drafter.logits(final)
 
-    def grow(self, k: int, depth: int) -> tuple[list[Guess], list[torch.Tensor]]:
+    def grow(
+        self, k: int, depth: int, least: float = 0.0, expand: float = 0.0
+    ) -> tuple[list[Guess], list[torch.Tensor]]:
         """All guesses of a tree that is expanded level by level: the `k` likeliest behind each of the `k` best.
 
-        The best of a level are those with the largest products. Nothing is guessed behind an end of text. For every
-        guess also the logits (draft vocabulary,) that it is one of.
+        The best of a level are those with the largest products. Nothing is guessed behind an end of text, nor behind a
+        product below `expand`, nor below `least`, as products fall along a path. For a detailed record also the logits
+        (draft vocabulary,) that each guess is one of.
         """
         guesses, logits = list[Guess](), list[torch.Tensor]()
-        parents, final = [-1], self._final
+        parents, final, least = [-1], self._final, max(least, expand)
         for level in range(1, depth + 1):
             said = self.drafter.logits(final)
             first = len(guesses)
@@ -102,9 +105,14 @@ class FeatureDrafter(Writer):
                 product = guesses[parents[row]].product if parents[row] >= 0 else 1.0
                 for rank, (token, chance) in enumerate(zip(tokens, chances, strict=True)):
                     guesses.append(Guess(token, parents[row], level, rank, chance, product * chance))
-                    logits.append(said[row])
-            open_ones = [each for each in range(first, len(guesses)) if guesses[each].token not in self.end_tokens]
-            parents = sorted(sorted(open_ones, key=lambda each: -guesses[each].product)[:k])
+                logits += [said[row]] * len(tokens) if self.detailed else []
+            ends = self.end_tokens
+            parents = [
+                first + place
+                for place, guess in enumerate(guesses[first:])
+                if guess.product >= least and guess.token not in ends
+            ]
+            parents = sorted(sorted(parents, key=lambda each: -guesses[each].product)[:k])
             if level == depth or not parents or self.interrupted():
                 break
             final = self._read(
@@ -114,7 +122,7 @@ class FeatureDrafter(Writer):
 
     def q(self, logits: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:  # (draft vocabulary,) -> (V,) each
         """Distributions of the drafter over the target's vocabulary, for the record."""
-        return self.sampler.probabilities(self._widen(torch.stack([*logits]))).unbind()
+        return self.sampler.probabilities(self.widen(torch.stack([*logits]))).unbind()
 
     def forget(self) -> None:
         """Make the drafter's text the stored one, and note what of it is to be read."""
@@ -135,23 +143,18 @@ class FeatureDrafter(Writer):
 
     def _read(self, guesses: Sequence[int], tokens: Tokens, parents: Sequence[int]) -> torch.Tensor:
         """Read some guesses with the features behind their parents; what `logits` takes, and keep their own."""
-        entering = torch.cat([self._made[parent] for parent in parents])
+        above = [self._made[parent] for parent in parents]
+        entering = torch.cat(above) if len(above) > 1 else above[0]
         final, feature = self.drafter.grow(tokens, entering, [self._rows[parent] for parent in parents])
         first = len(self._rows) - 1
-        for row, guess in enumerate(guesses):
-            self._rows[guess], self._made[guess] = first + row, feature[row : row + 1]
+        for row, (guess, own) in enumerate(zip(guesses, torch.split(feature, 1), strict=True)):
+            self._rows[guess], self._made[guess] = first + row, own
         return final
 
     def _likeliest(self, logits: torch.Tensor, k: int) -> list[tuple[list[int], list[float]]]:
         """The k likeliest tokens of every row and their chances, with one wait for the device."""
-        outlook = Outlook(logits, count=min(k, logits.shape[1]))
-        rows = torch.arange(len(logits), device=logits.device)[:, None].expand_as(outlook.best)
-        chances = outlook.at(rows, outlook.best).double().clamp(max=1.0)
-        ids = outlook.best if self._vocabulary is None else self._vocabulary.ids[outlook.best.long()]
-        tokens, shares = fetch(ids, chances)
-        width = outlook.best.shape[1]
+        best, chances = surest(logits, min(k, logits.shape[1]))
+        ids, width = best if self.vocabulary is None else self.vocabulary.ids[best.long()], best.shape[1]
+        tokens, shares = fetch(ids, chances.double().clamp(max=1.0))
         parts = (slice(row * width, (row + 1) * width) for row in range(len(logits)))
         return [([int(token) for token in tokens[part]], shares[part]) for part in parts]
-
-    def _widen(self, logits: torch.Tensor) -> torch.Tensor:
-        return logits if self._vocabulary is None else self._vocabulary.widen(logits)

@@ -12,13 +12,14 @@ import torch
 from ..model.download import waits
 from ..model.upload import upload
 from ..queued import Proposal, QueuedDraft
-from ..sampling import checked, draw, drawn_rows, largest_probability, likeliest, likeliest_rows
+from ..sampling import checked, draw, drawn_rows, largest_probability, likeliest, likeliest_rows, surest
 from ..types import Draft
 from .chain import Chain
 
 if TYPE_CHECKING:
     from ..methods.base import Context
     from ..model.session import Tokens
+    from ..parts.draft_vocabulary import DraftVocabulary
 
 CPU = torch.device("cpu")
 
@@ -32,11 +33,15 @@ class Writer(ABC):
         # Not the context itself, which knows the drafter: a ring would keep the caches when the run is dropped.
         self.text, self.sampler, self.end_tokens = context.text, context.sampler, context.end_tokens
         self.interrupted, self.detailed = context.interrupted, context.detailed
+        self.vocabulary: DraftVocabulary | None = None  # the tokens that its logits are over; None: all
         self._device = device
 
     @abstractmethod
     def next_logits(self, written: Tokens) -> torch.Tensor | None:
-        """What follows the text and what was written behind it, (1, V) and not penalised; None if interrupted."""
+        """What follows the text and what was written behind it, not penalised; None if interrupted.
+
+        (1, n) over the n tokens of its vocabulary.
+        """
 
     def entry(self, written: Tokens) -> tuple[int, torch.Tensor] | None:
         """What the target goes on from, as in `Draft`, once a chain is written."""
@@ -51,9 +56,7 @@ class Writer(ABC):
         if count > 0 and waits(self._device):
             return self._queue(chain, count, stop, confidence)
         while len(chain) < count and (logits := self.next_logits(chain.tokens)) is not None:
-            sure = largest_probability(logits[0]) if confidence else None
-            token, q = self._choose(self.sampler.penalise(logits, [chain.tokens]))
-            chain.add(token, q, None if sure is None else float(sure))
+            chain.add(*self._choose(logits, chain.tokens, confidence))
             if stop():
                 break
         self._shape(chain)
@@ -68,7 +71,7 @@ class Writer(ABC):
         faults, sures, qs = list[torch.Tensor](), list[torch.Tensor](), list[torch.Tensor | None]()
         while len(qs) < count and (logits := self.next_logits(written)) is not None:
             sures += [largest_probability(logits[0])[None]] if confidence else []
-            logits = self.sampler.penalise_behind(logits, written)
+            logits = self.sampler.penalise_behind(self.widen(logits), written)
             q = None if greedy and not self.detailed else self.sampler.probabilities(logits)
             here = uniforms[len(qs) : len(qs) + 1]
             token, fault = likeliest_rows(logits) if greedy or q is None else drawn_rows(q, here)
@@ -92,12 +95,29 @@ class Writer(ABC):
         numbers = written, torch.cat(faults), *([torch.cat(sures)] if confidence else [])
         return QueuedDraft(ids, parents, (None, *qs), numbers, finish, self.entry(written))
 
-    def _choose(self, logits: torch.Tensor) -> tuple[int, torch.Tensor | None]:  # (1, V), penalised
-        """A draw from q or, when greedy, the likeliest token; and q, where anybody asks for it."""
-        if self.sampler.sampling.greedy:
-            return likeliest(logits)[0], logits[0] if self.detailed else None
-        q = self.sampler.probabilities(logits[0])
-        return draw(q, self.sampler.draws.fresh()), q
+    def widen(self, logits: torch.Tensor) -> torch.Tensor:  # (..., n) -> (..., V)
+        """Logits over the target's vocabulary."""
+        return logits if self.vocabulary is None else self.vocabulary.widen(logits)
+
+    def _choose(
+        self, logits: torch.Tensor, written: Sequence[int], confidence: bool
+    ) -> tuple[int, torch.Tensor | None, float | None]:  # (1, n)
+        """A draw from q or, when greedy, the likeliest token; q, where anybody asks for it; and the confidence.
+
+        Of a greedy token the logits (V,) stand for q until the chain is written.
+        """
+        sampler = self.sampler
+        if sampler.plain and not self.detailed:  # no more is known of the vocabulary than has to be
+            ids, chances = surest(logits, 1) if confidence else (likeliest(logits), None)
+            place = int(ids[0])
+            token = place if self.vocabulary is None else self.vocabulary.listed[place]
+            return token, None, None if chances is None else float(chances)
+        sure = float(largest_probability(logits[0])) if confidence else None
+        logits = sampler.penalise(self.widen(logits), [written])
+        if sampler.sampling.greedy:
+            return likeliest(logits)[0], logits[0] if self.detailed else None, sure
+        q = sampler.probabilities(logits[0])
+        return draw(q, sampler.draws.fresh()), q, sure
 
     def _shape(self, chain: Chain) -> None:
         """Make q of the logits that a greedy chain has kept: no token waits for it, and all at once cost less."""

@@ -23,6 +23,8 @@ Differs from the paper
   The guesses of a tree are not drawn, so to the engine they are point masses: a sampled text draws from p at every node
   and goes on where a guess holds that token. A chain is drawn from q, shaped as p is; a token outside the drafter's
   vocabulary has q = 0. What is below a product is left out of trees; a chain ends behind it, as its tokens are drawn.
+  Behind guesses below another product (expand) a tree does not grow: they are worth a row of the target's, but no pass
+  of the drafter's.
 """
 
 from __future__ import annotations
@@ -56,11 +58,14 @@ class Eagle3Params(Params):
     threshold: float = param(
         0.0, label="Stop when unsure", help="Nothing is guessed below this product of probabilities", min=0.0, max=1.0
     )
+    expand: float = param(
+        0.0, label="Tree: guess behind", help="Products from which on a guess has guesses behind it", min=0.0, max=1.0
+    )
 
     presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
         "paper": {},
         "chain": {"form": "chain"},
-        "SmolLM2 on a CPU": {"form": "chain", "gamma": 4, "threshold": 0.3},
+        "SmolLM2 on a CPU": {"m": 4, "k": 4, "depth": 4, "threshold": 0.05, "expand": 0.4},
         "pocket on a CPU": {"form": "chain", "gamma": 6, "threshold": 0.3},
     }
 
@@ -151,7 +156,8 @@ class Eagle3(Method):
     def _tree(self) -> Draft:
         """The likeliest guesses."""
         context, params, drafter = self._context, self._params, self._drafter
-        guesses, logits = drafter.grow(params.k, min(params.depth, context.room))  # L3, L5
+        depth = min(params.depth, context.room)
+        guesses, logits = drafter.grow(params.k, depth, params.threshold, params.expand)  # L3, L5
         products = [guess.product for guess in guesses]
         kept = self._guesses = _best(products, min(params.m, context.largest_step - 1), params.threshold)  # L6
         tree, place = Builder(context.text[-1]), {-1: 0}

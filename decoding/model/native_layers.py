@@ -69,8 +69,10 @@ class NativeInputs:
 
         Fewer tokens than parents are those of the tree's last rows: the others have been read before.
         """
-        below, paths = (each[len(parents) - len(tokens) :] for each in _paths(parents))
-        self._fill(tokens, below, paths, cache.length + ahead, cache, tables, shape)
+        rows = len(tokens)
+        below, paths = (each[len(parents) - rows :] for each in _paths(parents))
+        in_a_row = rows == 1 or (rows == len(parents) and below[-1] == rows - 1)
+        self._fill(tokens, below, paths, cache.length + ahead, cache, tables, shape, in_a_row)
 
     @classmethod
     def of_texts(
@@ -90,10 +92,14 @@ class NativeInputs:
         cache: Cache,
         tables: Tables,
         shape: Shape,
+        in_a_row: bool = False,  # one place behind the other
     ) -> None:
         self.ids, self.cache = torch.as_tensor(tokens), cache
-        places = torch.from_numpy(below) + first
-        cos, sin = tables.cos.index_select(0, places), tables.sin.index_select(0, places)
+        if in_a_row:
+            cos, sin = (table.narrow(0, first + int(below[0]), len(tokens)) for table in tables)
+        else:
+            places = torch.from_numpy(below) + first
+            cos, sin = (table.index_select(0, places) for table in tables)
         self._keep = below, paths, cos, sin  # for as long as the structure names their addresses
         self.struct = StepStruct(
             rows=len(tokens),
@@ -156,8 +162,12 @@ class NativeLayers:
 
     def final(self, x: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, H)
         """The final norm."""
+        return self.norm(x, self._last)
+
+    def norm(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:  # (R, H), (H,) -> (R, H)
+        """A norm of the same kind."""
         x, y = x.contiguous(), torch.empty_like(x, memory_format=torch.contiguous_format)
-        self._norm(x.data_ptr(), y.data_ptr(), self._last.data_ptr(), *x.shape, self._shape.eps)
+        self._norm(x.data_ptr(), y.data_ptr(), weight.data_ptr(), *x.shape, self._shape.eps)
         return y
 
 

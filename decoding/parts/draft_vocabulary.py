@@ -27,10 +27,10 @@ class DraftVocabulary:
     """Some tokens of a vocabulary of `size`."""
 
     def __init__(self, ids: torch.Tensor, size: int, device: torch.device | str = "cpu") -> None:  # (n,), of the host
-        listed: list[int] = ids.tolist()
-        self.ids, self.size, self.known = ids.to(device), size, frozenset(listed)
-        digest = hashlib.sha256(np.array(listed, np.int64).tobytes())
-        self.about = f"{len(listed)} tokens {digest.hexdigest()[:12]}"
+        self.listed: list[int] = ids.tolist()
+        self.ids, self.size, self.known = ids.to(device), size, frozenset(self.listed)
+        digest = hashlib.sha256(np.array(self.listed, np.int64).tobytes())
+        self.about = f"{len(self.listed)} tokens {digest.hexdigest()[:12]}"
 
     def rows(self, weight: torch.Tensor) -> torch.Tensor:  # (..., V, H) -> (..., n, H)
         """The rows of an output layer that belong to these tokens."""

@@ -19,7 +19,6 @@ from ..model.cache import Cache
 from ..model.kernels import by_torch, choose
 from ..model.linear import Linear, linear
 from ..model.native_layers import NativeInputs, NativeLayers, suits
-from ..model.norm import norm
 from ..model.rope import Rope, Tables
 from ..model.transformers_model import AnyModel
 from ..model.upload import on_device, upload
@@ -139,8 +138,7 @@ class Eagle:
                 self._head = model.head if self.vocabulary is None else self.vocabulary.head(model)
             self.block = Block(config, own, linear)
             self.native = _native(config, own)
-        self._scales = [own[f"{_AT}{name}.weight"] for name in ("input_layernorm", "hidden_norm")]
-        self._norm = norm(config.shape.eps, self.device, self.dtype)
+        self._scales = [own[f"{_AT}{name}.weight"].contiguous() for name in ("input_layernorm", "hidden_norm")]
         cuda = self.device.type == "cuda"
         self.kernel = choose(self.device, self.dtype, config.shape.head_dim).attend if cuda else by_torch
         self.rope = rope or config.rope(self.device, self.dtype)
@@ -151,8 +149,9 @@ class Eagle:
 
     def normed(self, ids: torch.Tensor, feature: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """For compiled code: what its attention reads in front of the residual, and the residual, (T, H) each."""
-        beside = self._norm(self._embed(ids)) * self._scales[0]
-        return beside, self._norm(feature) * self._scales[1] if self.config.norm_before_residual else feature
+        assert self.native is not None
+        beside = self.native.norm(self._embed(ids), self._scales[0])
+        return beside, self.native.norm(feature, self._scales[1]) if self.config.norm_before_residual else feature
 
     def embed(self, ids: torch.Tensor) -> torch.Tensor:  # (T,) -> (T, H)
         """The embeddings of tokens."""

@@ -31,7 +31,9 @@ def chances(eagle: toy_eagle.ToyEagle, text: list[int]) -> dict[int, float]:
     return dict(zip(ids, said, strict=True))
 
 
-def best_tree(eagle: toy_eagle.ToyEagle, text: list[int], k: int, depth: int, m: int) -> dict[tuple[int, ...], float]:
+def best_tree(
+    eagle: toy_eagle.ToyEagle, text: list[int], k: int, depth: int, m: int, expand: float = 0.0
+) -> dict[tuple[int, ...], float]:
     """EAGLE-2's tree by paths, written without the drafter's code: products of the guesses that are kept."""
     products: dict[tuple[int, ...], float] = {}
     level: dict[tuple[int, ...], float] = {(): 1.0}
@@ -42,7 +44,8 @@ def best_tree(eagle: toy_eagle.ToyEagle, text: list[int], k: int, depth: int, m:
             for token in sorted(behind, key=lambda each: (-behind[each], each))[:k]:
                 fresh[(*path, token)] = product * behind[token]
         products |= fresh
-        level = dict(sorted(fresh.items(), key=lambda item: -item[1])[:k])
+        sure = [(path, product) for path, product in fresh.items() if product >= expand]
+        level = dict(sorted(sure, key=lambda item: -item[1])[:k])
     return dict(sorted(products.items(), key=lambda item: -item[1])[:m])
 
 
@@ -66,6 +69,25 @@ def test_a_tree_is_grown_by_products_and_its_best_guesses_are_kept(k: int, depth
         found = paths_of(step)
         assert {*found} == {*wanted} and len(found) == len(wanted)
         assert step.panel["products"] == pytest.approx([wanted[path] for path in found], abs=1e-6)
+
+
+@pytest.mark.parametrize("expand", [0.05, 0.3, 1.0])
+def test_nothing_is_guessed_behind_a_guess_below_the_bound(expand: float) -> None:
+    """Guesses that are not worth the drafter's time may still be worth a row of the target's pass."""
+    eagle = toy_eagle.make(MODEL)
+    result = run(eagle, {"k": 3, "depth": 4, "m": 9, "expand": expand})
+    text = [*PROMPT, *result.ids]
+    for step in result.trace.steps[1:]:
+        wanted = best_tree(eagle, text[: step.start], 3, min(4, 39 - (step.start - len(PROMPT))), 9, expand)
+        assert {*paths_of(step)} == {*wanted}
+
+
+@pytest.mark.parametrize("bound", ["threshold", "expand"])
+def test_the_drafter_reads_no_guess_that_has_none_behind_it(bound: str) -> None:
+    """Products fall along a path: behind one that is too small, the drafter's time is lost."""
+    for step in run(toy_eagle.make(MODEL), {"k": 3, "depth": 4, bound: 0.25}).trace.steps[1:-1]:
+        read = [product for product in step.panel["products"] if product >= 0.25]
+        assert step.panel["made"] <= 3 * (1 + len(read))
 
 
 def test_features_are_replaced_by_the_targets_after_every_step() -> None:
