@@ -170,7 +170,8 @@ class Eagle3(Method):
             "chances": [round(guess.chance, 6) for guess in shown],
             "made": len(guesses),
         }
-        if not (context.detailed and context.sampler.sampling.greedy):  # q of a point mass would be taken for a draw's
+        # Of a sampled text the q of a point mass would be taken for a draw's.
+        if not shown or not context.detailed or not context.sampler.sampling.greedy:
             return tree.draft()
         behind = {guesses[each].parent: logits[each] for each in kept}
         q = dict(zip(behind, drafter.q([*behind.values()]), strict=True))

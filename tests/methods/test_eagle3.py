@@ -82,6 +82,13 @@ def test_nothing_is_guessed_behind_a_guess_below_the_bound(expand: float) -> Non
         assert {*paths_of(step)} == {*wanted}
 
 
+def test_a_tree_may_have_no_guess() -> None:
+    """Where nothing is sure enough."""
+    result = run(toy_eagle.make(MODEL), {"threshold": 1.0})
+    drafted = [step.drafted for step in result.trace.steps]
+    assert len(result.ids) == 40 and 0 in drafted[1:]
+
+
 @pytest.mark.parametrize("bound", ["threshold", "expand"])
 def test_the_drafter_reads_no_guess_that_has_none_behind_it(bound: str) -> None:
     """Products fall along a path: behind one that is too small, the drafter's time is lost."""
