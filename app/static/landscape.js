@@ -135,7 +135,7 @@ class Landscape {
     else if (line.kind === "row") this.addRow(line);
     else if (line.kind === "state") {
       write(this.status, line.sentence);
-      if (typeof line.share === "number") this.progress.value = line.share;
+      if (line.what === "measuring") this.progress.value = line.share ?? 0; // parts that are loaded have shares of their own
     } else this.end(line.sentence);
   }
 

@@ -43,7 +43,7 @@ export interface StripRow {
 
 export type LandscapeLine = ({ kind: "host" } & PageFacts) | ({ kind: "row" } & StripRow)
   | { kind: "columns"; columns: StripColumn[]; legend: string }
-  | { kind: "state"; sentence: string; share: number | null } | { kind: "done" | "fault"; sentence: string };
+  | { kind: "state"; what: string; sentence: string; share: number | null } | { kind: "done" | "fault"; sentence: string };
 
 /** What an examination found, as `doctor --json` prints it, with a chart for each theme. */
 export interface Report {

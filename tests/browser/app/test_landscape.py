@@ -142,6 +142,7 @@ def test_it_can_be_stopped(opened: Any, engine: Engine, monkeypatch: pytest.Monk
     page.click("#landscape-go")
     page.wait_for_selector(cell(0, 0))  # the first row is seen while the second one is measured
     said(page, "Measuring Lookahead.")
+    assert page.evaluate("document.querySelector('.app-landscape progress').value") == 0.125  # one method of eight
     assert page.get_attribute("#landscape-go", "aria-disabled") == "true"
     page.click(button)
     said(page, "Left out since it was stopped: Lookahead")
