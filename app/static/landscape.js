@@ -71,10 +71,10 @@ class Landscape {
     this.head, this.body);
     this.legend = el("p", { class: "app-landscape-legend" });
     this.words = el("p", { class: "app-landscape-words" });
-    this.step = el("button", { type: "button", class: "app-button", onclick: () => this.open() }, "Show its step");
+    this.foot = el("div", { class: "app-landscape-foot" }, this.words,
+      el("button", { type: "button", class: "app-button", onclick: () => this.open() }, "Show its step"));
     this.found = el("div", { class: "app-landscape-found", hidden: true }, this.legend,
-      el("div", { class: "app-strip-scroll" }, this.table),
-      el("div", { class: "app-landscape-foot" }, this.words, this.step));
+      el("div", { class: "app-strip-scroll" }, this.table), this.foot);
     element.replaceChildren(el("section", { class: "app-landscape", "aria-label": "Landscape" },
       el("div", { class: "app-landscape-head" },
         el("button", { type: "button", class: "app-button", id: "landscape-go", onclick: () => this.measure() },
@@ -82,7 +82,7 @@ class Landscape {
 
     this.table.addEventListener("keydown", (event) => this.key(event));
     this.body.addEventListener("click", (event) => this.point(event));
-    this.body.addEventListener("pointerover", (event) => this.hover(event));
+    this.body.addEventListener("pointermove", (event) => this.hover(event)); // not "over": keys scroll below a pointer
     this.body.addEventListener("pointerleave", () => this.say(this.at));
     this.hearTail = growing((tail, anew) => this.feed(tail, anew));
     this.beat = pulse(() => io.server.run_lives(this.job), (words) => this.end(words));
@@ -215,10 +215,20 @@ class Landscape {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const to = moved(event.key, this.at, [this.rows.length, this.columns.length]);
     if (event.key === "Enter") this.open();
-    else if (to) this.go(to);
+    else if (to) this.walk(to);
     else return;
     event.preventDefault();
     event.stopPropagation();
+  }
+
+  /**
+   * Keys lead to cells out of sight; what is said of a cell is seen together with it.
+   * @param {[row: number, column: number]} place
+   */
+  walk(place) {
+    this.go(place);
+    this.foot.scrollIntoView({ block: "nearest" });
+    this.table.querySelector(".app-here")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 
   /**
@@ -229,9 +239,7 @@ class Landscape {
     this.at = place;
     const id = `landscape-${place[0]}-${place[1]}`;
     this.table.querySelector(".app-here")?.classList.remove("app-here");
-    const here = document.getElementById(id);
-    here?.classList.add("app-here");
-    here?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    document.getElementById(id)?.classList.add("app-here");
     this.table.setAttribute("aria-activedescendant", id);
     this.say(place);
   }

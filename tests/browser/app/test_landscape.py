@@ -108,6 +108,13 @@ def test_a_strip_is_read_by_keys_and_leads_to_the_step(
     page.wait_for_function(f"{PLAYER}.root.dataset.at === '{step_of(trace, 9)}/commit'")
     assert at(1, 9)
 
+    page.set_viewport_size({"width": 1280, "height": 600})
+    page.keyboard.press("ArrowDown")  # what is said is seen together with the cell
+    for each in (cell(2, 9), WORDS):
+        box = page.locator(each).bounding_box()
+        assert box["y"] >= 0 and box["y"] + box["height"] <= 600
+    page.keyboard.press("ArrowUp")
+
     page.hover(cell(3, 4))
     assert page.inner_text(WORDS).startswith(f"{methods[3].label} at {tokens[4].words}")
     page.hover("#landscape-go")
