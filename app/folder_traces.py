@@ -7,6 +7,8 @@ import re
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from decoding.errors import TraceError
 from decoding.evaluate.folder import RunFolder
@@ -55,6 +57,7 @@ def _rebuilt(folder: RunFolder, run: dict[str, Any]) -> Trace:
             raise TraceError(_LACKING.format("all of its steps in order"))
         steps.append(_step(row, nodes[index], emitted, committed, texts))
         committed += row["written"]
+    texts = _texts(folder, run, set(run["prompt_ids"]) - texts.keys()) | texts
     return Trace(
         _header(run, committed), tuple(steps), summarise(steps, run["finish"] or "length", run["text"] or ""), texts
     )
@@ -64,6 +67,20 @@ def _rows_of(table: Any, run: int) -> list[dict[str, Any]]:
     first, last = np.searchsorted(table["run"].to_numpy(), [run, run + 1])
     rows: list[dict[str, Any]] = table.slice(int(first), int(last - first)).to_pylist()
     return rows
+
+
+def _texts(folder: RunFolder, run: dict[str, Any], tokens: set[int]) -> dict[int, str]:
+    """Texts of a prompt's tokens, from the guesses of all runs of the same model."""
+    runs, nodes = folder.runs, folder.nodes
+    same = runs["run"].filter(pc.equal(runs["model"], run["model"])) if run["model"] else pa.array([run["run"]])
+    wanted = pa.array(sorted(tokens), pa.int64())
+    found = dict[int, str]()
+    for token, text in (("token", "text"), ("wanted", "wanted_text")):
+        rows = pc.and_(pc.is_in(nodes[token], value_set=wanted), pc.is_in(nodes["run"], value_set=same))
+        known = nodes.select([token, text]).filter(rows).drop_null()
+        for each in known.group_by(token).aggregate([(text, "min")]).to_pylist():
+            found.setdefault(each[token], each[f"{text}_min"])
+    return found
 
 
 def _step(

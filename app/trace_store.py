@@ -22,6 +22,7 @@ from decoding.trace.file import parse_trace, write_trace
 from decoding.trace.json_line import values_in
 from decoding.types import Trace
 from viz.stream.play import Play
+from viz.views import views_of
 
 from .limits import LIMITS
 from .middleware.session_tracker import CLIENT
@@ -105,7 +106,7 @@ class ReaderQueue:
 
 def replay(trace: Trace, run: str | None) -> tuple[Play, str]:
     """Write the lines of a trace, except the last one; returns the `Play` that wrote them, and the lines."""
-    play = Play(trace.header, run, LIMITS.stream_bytes)
+    play = Play(trace.header, run, LIMITS.stream_bytes, views_of(trace))
     return play, play.begin(trace.texts) + "".join(play.step(step) for step in trace.steps)
 
 

@@ -19,6 +19,7 @@ from .methods import label_of
 from .palette import DARK, LIGHT
 from .scripts import join
 from .stream.play import Play
+from .views import views_of
 from .views.check import Rescored
 
 _ASSETS = Path(__file__).parent.parent / "assets"
@@ -71,7 +72,7 @@ def page(
     most: int | None = None,
 ) -> str:
     """The replay as a text. Raises TooLongError where the run takes more than `most` characters."""
-    play = Play(trace.header, cap=None)
+    play = Play(trace.header, cap=None, views=views_of(trace))
     lines = [play.begin(trace.texts)]
     size = len(lines[0])
     for each in trace.steps:

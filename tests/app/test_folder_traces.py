@@ -8,12 +8,19 @@ import pyarrow as pa
 import pytest
 
 from app.folder_traces import trace_of
-from app.trace_store import pack
+from app.run_folders import SHIPPED
+from app.trace_store import pack, replay
 from decoding.errors import TraceError
-from decoding.evaluate.folder import RunFolder
+from decoding.evaluate.folder import RunFolder, read_folder
 from decoding.evaluate.tables import Place, joined, tables_of
 from decoding.trace.file import parse_trace, read_trace
-from decoding.types import Trace
+from decoding.types import Role, Trace
+from viz.run_state import RunState
+from viz.stream.encode import unpack
+from viz.views import VIEWS, views_of
+from viz.views.stage import PLAIN, plain_frame
+
+from .conftest import lines
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 METHODS = sorted(file.stem for file in GOLDEN.glob("*.jsonl"))
@@ -37,6 +44,30 @@ def test_a_run_is_put_together_from_the_tables(method: str) -> None:
         for node in {parent for parent in b.parents if parent >= 0} | written.keys():
             assert a.choices[node] == written.get(node, b.choices[node]), (a.index, node)
     assert parse_trace(pack(made)).steps == made.steps  # it obeys the rules of all traces
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_guesses_are_seen_where_the_methods_own_view_is_not_known(method: str) -> None:
+    """The stage of EAGLE-3 drew empty boxes and none of the guesses, and that of Lookahead an empty window."""
+    own = read_trace(GOLDEN / f"{method}.jsonl")
+    made, _ = trace_of(folder_of(own), 3)
+    assert views_of(own) is VIEWS
+    if method == "autoregressive":
+        assert views_of(made) is VIEWS
+        return
+    assert views_of(made)["stage"] is PLAIN and not {"window", "pool"} & views_of(made).keys()
+    sent = lines(replay(made, "x")[1])
+    assert sum(line["kind"] == "step" for line in sent) == len(own.steps)
+    k = next(step.index for step in own.steps if Role.VERIFY in step.roles)
+    nodes = plain_frame(RunState.of(made), k)["pieces"]["nodes"]
+    shown = set(unpack(nodes).tolist() if isinstance(nodes, dict) else nodes)
+    assert made.steps[k].roles.index(Role.VERIFY) in shown
+
+
+def test_a_prompt_is_read_in_the_words_of_other_runs_of_its_model() -> None:
+    """The tables hold texts of guesses alone: a prompt that its own run does not repeat was a row of numbers."""
+    trace, _ = trace_of(read_folder(SHIPPED / "pocket"), 1)
+    assert set(trace.header.prompt) <= trace.texts.keys()
 
 
 def test_a_trace_of_its_own_is_played_as_it_is(tmp_path: Path) -> None:

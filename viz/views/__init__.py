@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from decoding.types import Role, Trace
+
 from ..view import View
 from . import cache, check, counters, mask, mask_words, pair, pool, stage, text, timeline, tree, window
 
@@ -19,3 +23,12 @@ VIEWS: dict[str, View] = {
     "stage": stage.VIEW,
 }
 WORDS = {"mask": mask_words.WORDS}  # sentences that the page's player fills in
+_OF_PANELS = ("window", "pool")  # views that draw what the method knows
+
+
+def views_of(trace: Trace) -> Mapping[str, View]:
+    """The views that a record can fill: one that has guesses and no panel does not hold what the method knows."""
+    guessed = any(Role.VERIFY in step.roles for step in trace.steps)
+    if not guessed or any(step.panel for step in trace.steps):
+        return VIEWS
+    return {name: view for name, view in VIEWS.items() if name not in _OF_PANELS} | {"stage": stage.PLAIN}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from decoding.types import Header
 
 from ..methods import screen_of
@@ -17,16 +19,26 @@ def shows(header: Header) -> bool:
 
 def base(run: RunState) -> Figure:
     """The stage without a step."""
-    screen = screen_of(run.header)
-    return plain.base(run, screen.depth(run.header)) if screen.stage is None else screen.stage.base(run)
+    own = screen_of(run.header).stage
+    return plain_base(run) if own is None else own.base(run)
 
 
 def frame(run: RunState, k: int) -> Patch:
     """The scene of step k; nothing where the step was recorded without its tokens."""
     if not run.steps[k].tokens:
         return {}
-    screen = screen_of(run.header)
-    return plain.frame(run, k, screen.depth(run.header)) if screen.stage is None else screen.stage.frame(run, k)
+    own = screen_of(run.header).stage
+    return plain_frame(run, k) if own is None else own.frame(run, k)
+
+
+def plain_base(run: RunState) -> Figure:
+    """The stage without a step, and without what the method knows."""
+    return plain.base(run, screen_of(run.header).depth(run.header))
+
+
+def plain_frame(run: RunState, k: int) -> Patch:
+    """The text and the guesses of step k alone."""
+    return plain.frame(run, k, screen_of(run.header).depth(run.header)) if run.steps[k].tokens else {}
 
 
 VIEW = View(
@@ -39,3 +51,4 @@ VIEW = View(
     shows=shows,
     columns=(("Token", "token"), ("Fate", "fate"), ("Where from", "source")),
 )
+PLAIN = replace(VIEW, base=plain_base, frame=plain_frame)  # of a record that does not hold what the method knows
