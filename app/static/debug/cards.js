@@ -114,7 +114,7 @@ class ChartCard {
     const second = this.found?.results.indexOf(result) === 1;
     const rows = result.rows.slice(0, most);
     const more = result.more > 0 || rows.length < result.rows.length;
-    return plainTable({ columns: result.columns, rows, more }, `${this.facts.title} ${name}`,
+    return plainTable({ columns: result.columns, rows, more }, `Rows of ${this.facts.title}${name && `, ${name}`}`,
       (row) => this.behind(row, second));
   }
 
@@ -162,7 +162,7 @@ class ChartCard {
     const { results, names } = this.found;
     const tables = results.filter(({ reason }) => reason === null).flatMap((result) => {
       const name = results.length > 1 ? names[results.indexOf(result)] : "";
-      return [name ? el("h4", {}, name) : null, this.rows(result, Infinity, name)];
+      return [name ? el("h3", {}, name) : null, this.rows(result, Infinity, name)];
     });
     this.pop(this.facts.title, ...tables);
   }
