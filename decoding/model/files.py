@@ -25,7 +25,7 @@ _LARGEST_JSON = 64 * 2**20  # bytes; the index of the largest models is a tenth 
 _LARGEST_SIZE = 2**24  # heads, dimensions or tokens, and
 _MOST_LAYERS = 4096  # layers: beyond every model, and a configuration of this size is still cheap to look at
 _SIZES = ("num_hidden_layers", "num_attention_heads", "num_key_value_heads", "hidden_size", "intermediate_size")
-_FLOATS = ("F64", "F32", "F16", "BF16")  # numbers that are converted when a model is loaded
+FLOATS = ("F64", "F32", "F16", "BF16")  # numbers that are converted when a model is loaded
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 
 
@@ -155,8 +155,8 @@ class TensorFiles:
         except (OSError, SafetensorError):
             raise ModelError(f"{path.name} is damaged or cut short; fetch the model again") from None
 
-    def bytes(self, dtype: torch.dtype) -> int:
-        """What all tensors take in memory when numbers with a point are held in `dtype`, and others as they are."""
+    def bytes(self, dtype: torch.dtype | None = None) -> int:
+        """What all tensors take in memory, as they are; with `dtype`, when numbers with a point are held in it."""
         return sum(prod(size) * _width(self.dtypes[name], dtype) for name, size in self.shapes.items())
 
     def rows(self, name: str) -> torch.Tensor:
@@ -188,9 +188,9 @@ class TensorFiles:
         self._stack.close()
 
 
-def _width(stored: str, dtype: torch.dtype) -> int:
+def _width(stored: str, dtype: torch.dtype | None) -> int:
     """Bytes of one number that is stored as `stored`."""
-    if stored in _FLOATS:
+    if stored in FLOATS and dtype is not None:
         return dtype.itemsize
     bits = re.search(r"\d+", stored)
     return max(1, int(bits[0]) // 8) if bits else 1

@@ -17,10 +17,13 @@ from .loading import NOT_THE_MODEL
 from .memory import check_memory
 from .precision import Precision
 from .transformers_model import TransformersModel
+from .transformers_quantised import as_one_line, check_quantisation, count_parameters, needed_bytes
 
 # How far our logits may be from the model's own, as a share of their length; eight bits leave room for experts that
 # change places.
 _NOISE = {torch.float64: 1e-5, torch.float32: 1e-3, torch.bfloat16: 0.2, torch.float16: 0.1}
+# Where activations are rounded too, a rounding of attention's moves some by a whole step (of 127): 0.01 to 0.02 here.
+_NOISE_QUANTISED = 0.1
 _CHECKED = 24  # tokens
 
 
@@ -40,9 +43,10 @@ def load_modules(
     if (folder / "adapter_config.json").is_file():
         raise ModelError(f"{name[:200]!r} is an adapter, not a whole model: merge it into its model first")
     quantised = check_quantisation(config, device)
+    parameters = count_parameters(kind, config) if quantised else None
     with TensorFiles(folder) as files:
-        shown = f"{quantised}+{precision.name}" if quantised else precision.name
-        check_memory(name, files.bytes(precision.dtype), [device], shown)
+        size = needed_bytes(quantised, files, parameters or 0, precision.dtype)
+        check_memory(name, size, [device], f"{quantised}+{precision.name}" if quantised else precision.name)
         digest = _digest(raw, files)
     report("reading weights", 0.0)
     try:
@@ -57,7 +61,7 @@ def load_modules(
             output_loading_info=True,
         )
     except Exception as error:  # transformers and its quantisers raise errors of many kinds
-        raise ModelError(f"transformers cannot load {name[:200]!r}: {_one_line(error)}") from None
+        raise ModelError(f"transformers cannot load {name[:200]!r}: {as_one_line(error)}") from None
     for what in ("missing_keys", "mismatched_keys"):
         if wrong := sorted(map(str, found.get(what, ()))):
             raise ModelError(
@@ -66,13 +70,22 @@ def load_modules(
             )
     model = model if quantised else model.to(device)
     report("checking the model against transformers", 0.9)
-    made = adopt(model, name, digest, shown)
+    made = adopt(model, name, digest, quantised, parameters)
     report("checking the model against transformers", 1.0)
     return made
 
 
-def adopt(model: Any, name: str = "model in memory", digest: str = "0" * 64, precision: str = "") -> TransformersModel:
-    """Make a transformers model in memory ours; ModelError if its logits then are not those that it had before."""
+def adopt(
+    model: Any,
+    name: str = "model in memory",
+    digest: str = "0" * 64,
+    quantised: str | None = None,
+    parameters: int | None = None,
+) -> TransformersModel:
+    """Make a transformers model in memory ours; ModelError if its logits then are not those that it had before.
+
+    Of quantised weights, `quantised` says how, and `parameters` how many numbers they were before.
+    """
     check_architecture(model.config)
     family, device = model.config.model_type, model.get_input_embeddings().weight.device
     vocabulary = model.config.get_text_config(decoder=True).vocab_size
@@ -81,14 +94,16 @@ def adopt(model: Any, name: str = "model in memory", digest: str = "0" * 64, pre
         with torch.inference_mode():
             ids = torch.tensor([tokens], device=device)
             wanted = model.eval()(input_ids=ids, use_cache=False).logits[0]
-        made = TransformersModel(model, name, digest, precision or Precision(model.dtype).name)
+        computed = Precision(model.dtype).name  # some packages keep the dtype that was saved, not the one asked for
+        made = TransformersModel(model, name, digest, f"{quantised}+{computed}" if quantised else computed, parameters)
         found = _read_in_parts(made, tokens)
     except ModelError:
         raise
     except Exception as error:  # whatever the modules of an architecture that nobody has tried here may raise
-        raise ModelError(f"models of type {family!r} cannot be run: {_one_line(error)}") from None
+        raise ModelError(f"models of type {family!r} cannot be run: {as_one_line(error)}") from None
     wanted, found = wanted.double(), found.double()
-    if not (found - wanted).norm() <= _NOISE[made.dtype] * wanted.norm():
+    noise = max(_NOISE[made.dtype], _NOISE_QUANTISED if quantised else 0.0)
+    if not (found - wanted).norm() <= noise * wanted.norm():
         raise ModelError(
             f"models of type {family!r} cannot be run: read in parts, a text has other logits than in one piece, so "
             "they remember more than keys and values, or look ahead"
@@ -128,28 +143,6 @@ def check_architecture(config: Any) -> Any:
     return kind
 
 
-def check_quantisation(config: Any, device: torch.device) -> str | None:
-    """How the weights are quantised; ModelError unless transformers computes with them here as they are."""
-    quantisation = getattr(config, "quantization_config", None)
-    if quantisation is None:
-        return None
-    from transformers.quantizers import AutoHfQuantizer
-
-    given = quantisation if isinstance(quantisation, dict) else quantisation.to_dict()
-    method = str(given.get("quant_method", "an unknown method"))[:40]
-    try:
-        quantiser = AutoHfQuantizer.from_config(quantisation, pre_quantized=True)
-        quantiser.validate_environment(device_map={"": str(device)})
-    except Exception as error:  # a package that is missing, a device that is too old, settings of a newer version
-        raise ModelError(f"weights quantised by {method} cannot be run here: {_one_line(error)}") from None
-    if getattr(quantiser.quantization_config, "dequantize", False):
-        raise ModelError(
-            f"weights quantised by {method} need a device or package that is not here, and would be widened without a "
-            "word: use the model's float32, float16 or bfloat16 weights"
-        )
-    return method
-
-
 def _digest(raw: dict[str, JSON], files: TensorFiles) -> str:
     """A hash of the configuration and, for every weight, its name, shape, dtype, and first and last row."""
     kept = {name: value for name, value in raw.items() if name not in NOT_THE_MODEL}
@@ -158,7 +151,3 @@ def _digest(raw: dict[str, JSON], files: TensorFiles) -> str:
         sha.update(f"{name} {list(files.shapes[name])} {files.dtypes[name]}".encode())
         sha.update(files.rows(name).contiguous().flatten().view(torch.uint8).numpy().tobytes())
     return sha.hexdigest()
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200] or type(error).__name__

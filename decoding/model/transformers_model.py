@@ -22,6 +22,7 @@ from .taps import Taps
 from .transformers_attention import TREE, register
 from .transformers_hooks import mean_experts, note_experts, note_layers, note_output
 from .transformers_pass import Pass, passing
+from .transformers_quantised import held_bytes, stored_bytes
 from .upload import on_device
 
 if TYPE_CHECKING:
@@ -48,8 +49,11 @@ class TransformersModel:
     attention = "transformers' own modules, with trees behind a cache of ours"
     step_rows: int | None = None
 
-    def __init__(self, model: Any, name: str, digest: str, precision: str) -> None:
-        """ModelError where its attention cannot read trees. `digest` is the hash of its configuration and weights."""
+    def __init__(self, model: Any, name: str, digest: str, precision: str, parameters: int | None = None) -> None:
+        """ModelError where its attention cannot read trees. `digest` is the hash of its configuration and weights.
+
+        `parameters` is their number where packed ones cannot be counted.
+        """
         register()
         family, self.precision = model.config.model_type, precision
         self._model = model.eval().requires_grad_(False)
@@ -66,7 +70,7 @@ class TransformersModel:
         layers = note_layers(model, getattr(model.config.get_text_config(decoder=True), "num_hidden_layers", 0))
         first = self._probe(family, (0, layers))
         self.shape = Widths(first.hidden.shape[1], first.logits.shape[1], layers)
-        self.card = self._card(name, family, digest)
+        self.card = self._card(name, family, digest, parameters)
 
     def _probe(self, family: str, taps: tuple[int, int]) -> Reading:
         """Read two tokens to see what attention asks for: every layer's sizes, and the windows among them."""
@@ -85,17 +89,15 @@ class TransformersModel:
         self.lacks: Mapping[str, str] = {"early_exit": _NO_EXIT} | no_taps
         return reading
 
-    def _card(self, name: str, family: str, digest: str) -> ModelCard:
-        weights = list(self._model.parameters())  # one that is used twice is there once
-        held = sum(weight.numel() * weight.element_size() for weight in weights)
-        tied, embedding = self._outputs.weight is self._inputs.weight, self._inputs.weight
-        read = held if tied else held - embedding.numel() * embedding.element_size()
+    def _card(self, name: str, family: str, digest: str, parameters: int | None) -> ModelCard:
+        held, tied = held_bytes(self._model), self._outputs.weight is self._inputs.weight
+        read = held if tied else held - stored_bytes(self._inputs.weight)
         heads, size = self._slot
         return ModelCard(
             name,
             family,
             digest,
-            sum(weight.numel() for weight in weights),
+            parameters or sum(weight.numel() for weight in self._model.parameters()),
             self.shape.vocabulary,
             self._last + 1,
             weight_bytes=held,

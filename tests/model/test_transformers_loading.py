@@ -105,7 +105,7 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "quantised by bitsandbytes": (
         change(quantization_config={"quant_method": "bitsandbytes", "load_in_4bit": True}),
-        "weights quantised by bitsandbytes cannot be run here",
+        "quantised by bitsandbytes",  # cannot be run here, or is not what the files hold
     ),
     "quantised by nobody": (change(quantization_config={"quant_method": "magic"}), "quantised by magic cannot be run"),
 }

@@ -1,0 +1,81 @@
+"""Quantised weights as transformers computes with them: whether it can here, and what they take in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ..errors import ModelError
+from .files import FLOATS, TensorFiles
+
+# Packages that hold packed weights until the first pass and then widen them to the dtype that is computed in.
+_WIDENING = ("compressed-tensors",)
+
+
+def check_quantisation(config: Any, device: torch.device) -> str | None:
+    """How the weights are quantised; ModelError unless transformers computes with them here as they are."""
+    quantisation = getattr(config, "quantization_config", None)
+    if quantisation is None:
+        return None
+    from transformers.quantizers import AutoHfQuantizer
+
+    given = quantisation if isinstance(quantisation, dict) else quantisation.to_dict()
+    method = str(given.get("quant_method", "an unknown method"))[:40]
+    try:
+        quantiser = AutoHfQuantizer.from_config(quantisation, pre_quantized=True)
+        quantiser.validate_environment(device_map={"": str(device)})
+    except Exception as error:  # a package that is missing, a device that is too old, settings of a newer version
+        raise ModelError(f"weights quantised by {method} cannot be run here: {as_one_line(error)}") from None
+    if getattr(quantiser.quantization_config, "dequantize", False):
+        raise ModelError(
+            f"weights quantised by {method} need a device or package that is not here, and would be widened without a "
+            "word: use the model's float32, float16 or bfloat16 weights"
+        )
+    return method
+
+
+def needed_bytes(method: str | None, files: TensorFiles, parameters: int, dtype: torch.dtype) -> int:
+    """What weights take in memory that are quantised by `method`, or by none; ModelError if the files' are not."""
+    if method is None:
+        return files.bytes(dtype)
+    if all(stored in FLOATS for stored in files.dtypes.values()):
+        raise ModelError(
+            f"config.json says that the weights are quantised by {method}, but all of them are plain numbers: "
+            "the weight files do not belong to it"
+        )
+    if method in _WIDENING:
+        return max(files.bytes(), parameters * dtype.itemsize)
+    return max(files.bytes(), files.bytes(dtype))  # some packages keep the dtype that scales and the rest were saved in
+
+
+def count_parameters(kind: Any, config: Any) -> int:
+    """The parameters of the model that was quantised: packed, several are one number."""
+    with torch.device("meta"):
+        return sum(weight.numel() for weight in kind(config).parameters())
+
+
+def held_bytes(model: Any) -> int:
+    """What a model's weights take as they are held, with what a quantiser hangs on them beside their codes."""
+    held = dict[int, torch.Tensor]()  # one that is used twice is there once
+    for weight in model.parameters():
+        state = getattr(weight, "quant_state", None)  # of bitsandbytes
+        beside = [each for each in vars(state).values() if isinstance(each, torch.Tensor)] if state else []
+        held |= {id(tensor): tensor for tensor in (weight, *beside)}
+    return sum(map(stored_bytes, held.values()))
+
+
+def stored_bytes(tensor: torch.Tensor) -> int:
+    """What a tensor takes: one that only looks like floats is made of others, which hold codes and scales."""
+    if hasattr(type(tensor), "__tensor_flatten__"):
+        parts, _ = tensor.__tensor_flatten__()  # type: ignore[attr-defined]
+        return sum(stored_bytes(getattr(tensor, part)) for part in parts)
+    return tensor.numel() * tensor.element_size()
+
+
+def as_one_line(error: Exception) -> str:
+    """The first words of an error; of a package that is missing, how to get it."""
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        package = error.name.partition(".")[0].replace("_", "-")
+        return f"the package {package} is missing: pip install {package}"
+    return " ".join(str(error).split())[:200] or type(error).__name__
