@@ -18,22 +18,28 @@ from ..types import JSON
 from . import intervals
 from .acceptance import counted, judged_at, positions
 from .columns import Array
+from .cost import speed_sums
 from .groups import MOST_GROUPS
 from .result import Condition, Result, UnknownError, listed, result, unknown
 from .selection import Selection
 from .times import later_sums
 
-Sums = tuple[Array, Array]  # the numbers above and below the line, by question
+Sums = tuple[
+    Array, ...
+]  # by question, the numbers above and below the line, and perhaps those of what it is divided by
 
 FEWEST_QUESTIONS = 6  # with fewer, no order of swaps is rarer than 5%
 _SWAPS = 2000
+_SPEED = "speed"
+_VERBS = {-1: "fell", 1: "rose"}
+_TESTED = ("all", "position", "category", _SPEED)
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One ratio of sums over questions, of both selections."""
+    """One ratio of sums over questions, of both selections; with four sums, a ratio of two ratios."""
 
-    kind: str  # "all", "position" or "category"; anything else is shown and not tested
+    kind: str  # one of _TESTED; anything else is shown and not tested
     name: str
     before: Sums
     after: Sums
@@ -81,6 +87,14 @@ class _Side:
             raise self.selection.steps.lacking("total_ms")
         return tokens[self._questions], seconds[self._questions]
 
+    def speedups(self) -> Sums:
+        """Tokens and milliseconds of the later steps, and those of autoregressive ones; 0 where one side has none."""
+        names, sums = speed_sums(self.selection)
+        places = {name: place for place, name in enumerate(self.selection.questions)}
+        found = np.zeros((len(places), 4))
+        found[[places[name] for name in names]] = sums
+        return tuple(found[self._questions].T)
+
     def categories(self) -> list[str | None]:
         """The category of every question."""
         found: list[str | None] = [None] * len(self.selection.questions)
@@ -108,7 +122,7 @@ def _differences(before: Selection, after: Selection) -> Result:
     sides = [_Side(side, chosen) for side, chosen in zip((before, after), np.array(common).T, strict=True)]
     parts = [*_tested(sides), *_shown(sides)]
     difference, low, high = _intervals(parts)
-    tested = [place for place, part in enumerate(parts) if part.kind in ("all", "position", "category")]
+    tested = [place for place, part in enumerate(parts) if part.kind in _TESTED]
     chance = dict(zip(tested, noise([parts[place] for place in tested]), strict=True))
     beyond = {place: bool(chance[place] < 1 - intervals.LEVEL) for place in tested}
     rows: list[list[JSON]] = []
@@ -127,22 +141,13 @@ def _differences(before: Selection, after: Selection) -> Result:
 
 def noise(parts: Sequence[_Part]) -> list[float]:
     """Of every part the chance that swaps make a difference as large, corrected for the number of parts."""
-    above, below, extra_above, extra_below = (
-        np.stack(columns, axis=1).astype(float)
-        for columns in (
-            [part.before[0] for part in parts],
-            [part.before[1] for part in parts],
-            [part.after[0] - part.before[0] for part in parts],
-            [part.after[1] - part.before[1] for part in parts],
-        )
-    )
     random = np.random.default_rng(0)
-    swapped = random.integers(0, 2, (_SWAPS + 1, len(above)), np.int8).astype(float)
+    swapped = random.integers(0, 2, (_SWAPS + 1, len(parts[0].before[0])), np.int8).astype(float)
     swapped[0] = 0  # as it was
-    up, down = swapped @ extra_above, swapped @ extra_below
+    before, after = (_columns(parts, side).astype(float) for side in ("before", "after"))
+    moved = swapped @ (after - before)
     with np.errstate(invalid="ignore", divide="ignore"):
-        was = (above.sum(0) + up) / (below.sum(0) + down)
-        now = (above.sum(0) + extra_above.sum(0) - up) / (below.sum(0) + extra_below.sum(0) - down)
+        was, now = _ratios(parts, before.sum(0) + moved), _ratios(parts, after.sum(0) - moved)
         size = np.abs(now - was)
         size /= np.sqrt(np.nanmean(size**2, axis=0))
     size = np.nan_to_num(size)  # equal everywhere: no difference
@@ -152,6 +157,21 @@ def noise(parts: Sequence[_Part]) -> list[float]:
     found = np.empty(len(parts))
     found[order] = np.maximum.accumulate(np.where(size[0][order] > 0, shares, 1.0))
     return [float(each) for each in found]
+
+
+def _columns(parts: Sequence[_Part], side: str) -> Array:
+    """All sums of one side beside each other, those of a part after those of the part before it."""
+    return np.stack([column for part in parts for column in getattr(part, side)], axis=1)
+
+
+def _ratios(parts: Sequence[_Part], sums: Array) -> Array:
+    """The ratio of every part, of sums in the order of `_columns` in the last axis."""
+    firsts = np.cumsum([0, *(len(part.before) for part in parts)])[:-1]
+    found = sums[..., firsts] / sums[..., firsts + 1]
+    for place, part in enumerate(parts):
+        if len(part.before) == 4:
+            found[..., place] /= sums[..., firsts[place] + 2] / sums[..., firsts[place] + 3]
+    return np.asarray(found)
 
 
 def _tested(sides: Sequence[_Side]) -> list[_Part]:
@@ -171,6 +191,10 @@ def _tested(sides: Sequence[_Side]) -> list[_Part]:
         mask = np.array([each == name for each in categories])
         both = [(above * mask, below * mask) for above, below in lengths]
         parts.append(_part("category", str(name), both, [("runs", "category", "=", name)]))
+    with suppress(UnknownError):
+        before, after = (np.stack(side.speedups()) for side in sides)
+        known = before.all(0) & after.all(0)  # a question without a time on one side says nothing of the other
+        parts.append(_part(_SPEED, "speed-up", [tuple(before * known), tuple(after * known)], []))
     return [part for part in parts if part.kind == "all" or part.testable]
 
 
@@ -185,7 +209,7 @@ def _shown(sides: Sequence[_Side]) -> list[_Part]:
 
 
 def _part(kind: str, name: str, both: Sequence[Sums], where: list[Condition]) -> _Part:
-    before, after = ((intervals.folded(above), intervals.folded(below)) for above, below in both)
+    before, after = (tuple(map(intervals.folded, sums)) for sums in both)
     return _Part(kind, name, before, after, where)
 
 
@@ -199,9 +223,7 @@ def _intervals(parts: Sequence[_Part]) -> tuple[Array, Array, Array]:
     drawn = intervals.weights(questions)
     with np.errstate(invalid="ignore", divide="ignore"):
         before, after = (
-            (drawn @ np.stack([side[0] for side in sides], axis=1).astype(np.float32))
-            / (drawn @ np.stack([side[1] for side in sides], axis=1).astype(np.float32))
-            for sides in ([part.before for part in parts], [part.after for part in parts])
+            _ratios(parts, drawn @ _columns(parts, side).astype(np.float32)) for side in ("before", "after")
         )
     counts = np.array([int(((part.before[1] > 0) & (part.after[1] > 0)).sum()) for part in parts])
     low, high = intervals.bounds(after - before, counts)
@@ -209,8 +231,10 @@ def _intervals(parts: Sequence[_Part]) -> tuple[Array, Array, Array]:
 
 
 def _over(side: Sums) -> float:
-    below = float(side[1].sum())
-    return float(side[0].sum()) / below if below else float("nan")
+    above, below, *by = (float(sums.sum()) for sums in side)
+    if not below or not all(by):
+        return float("nan")
+    return above / below / (by[0] / by[1] if by else 1.0)
 
 
 def _sentence(parts: Sequence[_Part], difference: Array, beyond: dict[int, bool], questions: int) -> str:
@@ -221,16 +245,26 @@ def _sentence(parts: Sequence[_Part], difference: Array, beyond: dict[int, bool]
         sign: _clause(parts, [place for place in beyond if beyond[place] and difference[place] * sign > 0], beyond)
         for sign in (-1, 1)
     }
-    verbs = {-1: "fell", 1: "rose"}
+    speed = _of_speed(parts, beyond)
     if beyond[0]:
         sign = -1 if difference[0] < 0 else 1
-        other = f"; it {verbs[-sign]} {clauses[-sign]}" if clauses[-sign] else ""
+        other = f"; it {_VERBS[-sign]} {clauses[-sign]}" if clauses[-sign] else ""
         same = f", {clauses[sign]}" if clauses[sign] else ""
-        return f"Acceptance {verbs[sign]} from {was:.2f} to {now:.2f}{same}{other}."
-    named = [f"it {verbs[sign]} {clauses[sign]}" for sign in (-1, 1) if clauses[sign]]
+        return f"Acceptance {_VERBS[sign]} from {was:.2f} to {now:.2f}{same}{other}{speed}."
+    named = [f"it {_VERBS[sign]} {clauses[sign]}" for sign in (-1, 1) if clauses[sign]]
     if not named:
-        return f"There is no difference beyond noise ({was:.2f} and {now:.2f} over {questions} questions)."
-    return f"As a whole acceptance did not change beyond noise ({was:.2f} and {now:.2f}); {listed(named)}."
+        of = " in acceptance" if speed else ""
+        return f"There is no difference{of} beyond noise ({was:.2f} and {now:.2f} over {questions} questions){speed}."
+    return f"As a whole acceptance did not change beyond noise ({was:.2f} and {now:.2f}); {listed(named)}{speed}."
+
+
+def _of_speed(parts: Sequence[_Part], beyond: dict[int, bool]) -> str:
+    """How the speed-up has changed, if that is beyond noise."""
+    found = next((parts[place] for place in beyond if beyond[place] and parts[place].kind == _SPEED), None)
+    if found is None:
+        return ""
+    was, now = _over(found.before), _over(found.after)
+    return f"; the speed-up {_VERBS[-1 if now < was else 1]} from {was:.2f} to {now:.2f}"
 
 
 def _clause(parts: Sequence[_Part], named: Sequence[int], beyond: dict[int, bool]) -> str:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..types import JSON
+from . import intervals
+from .columns import Array
 from .guesses import branches
 from .result import Result, UnknownError, listed, result, share
 from .selection import Selection
-from .times import later_steps, phase_means, spec_bench_rates, wall
+from .times import later_steps, wall
 
 _LONGEST = 16  # of the drafts that are compared
 _FEW = 1.2  # tokens a step from which no cost is worth a word
@@ -19,92 +23,132 @@ _NOTABLE = 0.1  # autoregressive steps that a sentence names
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """A later step in autoregressive steps of the same folder."""
+    """A later step in autoregressive steps of the same folder. NaN: nobody says. Of resamples, all are arrays."""
 
-    tokens: float  # that it writes
-    plain_tokens: float  # that an autoregressive step writes: 1
-    total: float
-    rows: float | None  # that the target reads
-    # None where the record does not split the time:
-    draft: float | None
-    passes: float | None  # the target's pass, in autoregressive passes
-    verification: float | None  # what its rows cost beyond those of an autoregressive pass
-    outside: float | None  # time in no pass beyond that of an autoregressive step
-    outside_share: float | None  # time in no pass, of the step
+    tokens: Any  # that it writes
+    plain_tokens: Any  # that an autoregressive step writes: 1
+    total: Any
+    rows: Any  # that the target reads
+    # Known where the record splits the time:
+    draft: Any
+    passes: Any  # the target's pass, in autoregressive passes
+    verification: Any  # what its rows cost beyond those of an autoregressive pass
+    outside: Any  # time in no pass beyond that of an autoregressive step
+    outside_share: Any  # time in no pass, of the step
 
     @property
-    def speed(self) -> float:
+    def split(self) -> bool:
+        """Whether the time is split into drafting, passes and the rest."""
+        return bool(np.isfinite(self.outside))
+
+    @property
+    def free(self) -> Any:
+        """The speed if a step cost no more than one of one token."""
+        return self.tokens / self.plain_tokens
+
+    @property
+    def speed(self) -> Any:
         """Measured on the steps: how many times as fast as one token at a time."""
-        return self.tokens / self.plain_tokens / self.total
+        return self.free / self.total
 
 
-def costs(selection: Selection) -> Costs:
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A selection and the autoregressive runs of its folder, on the questions that both have."""
+
+    drafting: Selection
+    plain: Selection
+    paired: bool  # whether they have any in common; else the two are all that there is
+
+    @classmethod
+    def of(cls, selection: Selection) -> Pair:
+        """The pair of a selection; UnknownError where its folder has no autoregressive run."""
+        plain = selection.baseline
+        both = set(selection.questions) & set(plain.questions)
+        if not both:
+            return cls(selection, plain, False)
+        return cls(selection.on_questions(both), plain.on_questions(both), True)
+
+    def sums(self) -> tuple[Array, Array]:
+        """The sums of both by question, in the order of the first one's; in one row where questions are not paired."""
+        drafting, plain = _sums(self.drafting), _sums(self.plain)
+        if not self.paired:
+            return drafting.sum(0, keepdims=True), plain.sum(0, keepdims=True)
+        places = {name: place for place, name in enumerate(self.plain.questions)}
+        return drafting, plain[[places[name] for name in self.drafting.questions]]
+
+
+def costs(pair: Pair) -> Costs:
     """The costs of a selection beside the autoregressive runs of its folder."""
-    plain = selection.baseline
-    (ms, tokens), (plain_ms, plain_tokens) = _means(selection), _means(plain)
-    if not plain_ms or not ms or not plain_tokens:
+    drafting, plain = (side.sum(0) for side in pair.sums())
+    found = _costs(drafting, plain)
+    if not (found.total > 0 and np.isfinite(found.total) and np.isfinite(found.free)):
         raise UnknownError("the steps of this folder took no time at all")
-    fed = selection.steps.maybe("fed")[later_steps(selection)]
-    rows = None if np.isnan(fed).all() else float(np.nanmean(fed))
-    parts, plain_parts = phase_means(selection), phase_means(plain)
-    if parts is None or plain_parts is None or not plain_parts["forward"]:
-        return Costs(tokens, plain_tokens, ms / plain_ms, rows, None, None, None, None, None)
-    rest, plain_rest = ms - parts["draft"] - parts["forward"], plain_ms - plain_parts["forward"]
-    return Costs(
-        tokens,
-        plain_tokens,
-        ms / plain_ms,
-        rows,
-        parts["draft"] / plain_ms,
-        parts["forward"] / plain_parts["forward"],
-        (parts["forward"] - plain_parts["forward"]) / plain_ms,
-        (rest - plain_rest) / plain_ms,
-        rest / ms,
-    )
+    return found
 
 
 def step_cost(selection: Selection) -> Result:
     """A step in autoregressive steps of the same folder."""
-    found = costs(selection)
-    rows: list[list[JSON]] = [["the whole step", found.total]]
-    if found.draft is not None and found.verification is not None and found.outside is not None:
-        rows += [
-            ["an autoregressive step", 1.0],
-            ["drafting", found.draft],
-            ["verifying more rows than one", found.verification],
-            ["more time outside of passes", found.outside],
-        ]
+    pair = Pair.of(selection)
+    found = costs(pair)
+    names = ["the whole step"]
+    if found.split:
+        names += ["an autoregressive step", "drafting", "verifying more rows than one", "more time outside of passes"]
+
+    def parts(each: Costs) -> list[Any]:
+        return [each.total, np.ones_like(each.total), each.draft, each.verification, each.outside][: len(names)]
+
+    rows = [[name, *numbers] for name, numbers in zip(names, _resampled(pair, parts), strict=True)]
     sentence = f"A step costs {found.total:.2f} steps of one token at a time and writes {found.tokens:.2f} tokens."
-    columns = ("part", "autoregressive steps")
-    return result(sentence, value=found.total, unit="autoregressive steps", columns=columns, rows=rows)
+    columns = ("part", "autoregressive steps", "low", "high")
+    interval, unit = rows[0][2:], "autoregressive steps"
+    return result(sentence, value=found.total, interval=interval, unit=unit, columns=columns, rows=rows)
 
 
 def speedup(selection: Selection) -> Result:
     """From the speed that the accepted tokens would give for nothing to the one that was measured."""
-    found = costs(selection)
-    free = found.tokens / found.plain_tokens
-    rows: list[list[JSON]] = [["if a step cost no more than one of one token", free]]
-    if found.draft is not None and found.verification is not None:
-        rows.append(["with the time for drafting", free / (1 + found.draft)])
-        rows.append(["and for verifying more rows than one", free / (1 + found.draft + found.verification)])
-    rows.append(["measured: and with all time outside of passes", found.speed])
-    tokens, seconds = wall(selection)
-    plain_tokens, plain_seconds = wall(selection.baseline)
-    if tokens.any() and plain_tokens.any():
-        ratio = spec_bench_rates(tokens, seconds).mean() / spec_bench_rates(plain_tokens, plain_seconds).mean()
-        rows.append(["measured as Spec-Bench does, reading the prompt included", ratio])
-    sentence = f"{found.speed:.2f} times as fast as one token at a time; {found.tokens:.2f} tokens a step would give "
-    sentence += f"{free:.2f} times if guesses cost nothing"
-    reasons = _reasons(selection, found)
-    if not reasons and free < _FEW and np.nansum(selection.steps.maybe("drafted")) > 0:
+    pair = Pair.of(selection)
+    found = costs(pair)
+    names = ["if a step cost no more than one of one token"]
+    if found.split:
+        names += ["with the time for drafting", "and for verifying more rows than one"]
+    names.append("measured: and with all time outside of passes")
+
+    def speeds(each: Costs) -> list[Any]:
+        split = []
+        if found.split:
+            split = [each.free / (1 + each.draft), each.free / (1 + each.draft + each.verification)]
+        return [each.free, *split, each.speed]
+
+    rows: list[list[JSON]] = [[name, *numbers] for name, numbers in zip(names, _resampled(pair, speeds), strict=True)]
+    low, high = rows[-1][2:]
+    if (rates := _spec_bench(pair)) is not None:
+        rows.append(["measured as Spec-Bench does, reading the prompt included", *rates])
+    sentence = f"{found.speed:.2f} times as fast as one token at a time"
+    if np.isfinite(low):
+        sentence += f" ({low:.2f} to {high:.2f} over {len(pair.drafting.questions)} questions)"
+    sentence += f"; {found.tokens:.2f} tokens a step would give {found.free:.2f} times if guesses cost nothing"
+    reasons = _reasons(pair.drafting, found)
+    if not reasons and found.free < _FEW and np.nansum(selection.steps.maybe("drafted")) > 0:
         reasons = ["too few guesses come true"]
     sentence += f": {listed(reasons)}." if reasons else "."
-    return result(sentence, value=found.speed, unit="times", columns=("speed-up", "times"), rows=rows)
+    columns = ("speed-up", "times", "low", "high")
+    return result(sentence, value=found.speed, interval=(low, high), unit="times", columns=columns, rows=rows)
+
+
+def speed_sums(selection: Selection) -> tuple[list[str], Array]:
+    """Questions, and by question tokens and milliseconds of the later steps, then those of autoregressive ones."""
+    pair = Pair.of(selection)
+    if not pair.paired:
+        raise UnknownError("no question of this selection was answered autoregressively")
+    drafting, plain = pair.sums()
+    return pair.drafting.questions, np.concatenate((drafting[:, 1:3], plain[:, 1:3]), axis=1)
 
 
 def best_gamma(selection: Selection) -> Result:
     """The draft length that is expected to be fastest, from the chance of a guess and its cost."""
-    rate, cost, drafted = _of_a_guess(selection, costs(selection))
+    pair = Pair.of(selection)
+    rate, cost, drafted = _of_a_guess(pair.drafting, costs(pair))
     rows: list[list[JSON]] = []
     for gamma in range(_LONGEST + 1):
         tokens = chain_tokens(rate, gamma)
@@ -128,7 +172,7 @@ def chain_tokens(rate: float, gamma: int) -> float:
 
 def _of_a_guess(selection: Selection, found: Costs) -> tuple[float, float, float]:
     """The chance of a chain's guess, its cost in autoregressive steps, and how many guesses steps have now."""
-    if found.draft is None or found.verification is None:
+    if not found.split:
         raise UnknownError("this record does not split a step's time into its phases")
     if branches(selection):
         raise UnknownError("these drafts are trees, which have no gamma: see the suggested tree")
@@ -145,7 +189,7 @@ def _of_a_guess(selection: Selection, found: Costs) -> tuple[float, float, float
 
 def _reasons(selection: Selection, found: Costs) -> list[str]:
     """What costs most, in words, the greatest first."""
-    if found.draft is None or found.verification is None or found.outside is None or found.outside_share is None:
+    if not found.split:
         return []
     draft = f"the draft costs {found.draft:.2f} of a target step"
     try:
@@ -155,7 +199,7 @@ def _reasons(selection: Selection, found: Costs) -> list[str]:
         draft += f" (at acceptance {rate:.2f} {advice})"
     except UnknownError:
         pass
-    rows = "" if found.rows is None else f" of {found.rows:.0f} rows"
+    rows = "" if np.isnan(found.rows) else f" of {found.rows:.0f} rows"
     said = {
         draft: found.draft,
         f"verification{rows} costs {found.passes:.1f} passes": found.verification,
@@ -164,7 +208,77 @@ def _reasons(selection: Selection, found: Costs) -> list[str]:
     return [text for text, cost in sorted(said.items(), key=lambda each: -each[1]) if cost >= _NOTABLE]
 
 
-def _means(selection: Selection) -> tuple[float, float]:
-    """Milliseconds and tokens of a later step."""
+def _sums(selection: Selection) -> Array:
+    """By question: later steps, their tokens and milliseconds, then amounts and cases of what some steps may lack."""
     steps, later = selection.steps, later_steps(selection)
-    return float(steps.number("total_ms")[later].mean()), float(steps.number("written")[later].mean())
+    known = [steps.maybe(column)[later] for column in ("draft_ms", "forward_ms", "fed")]
+    values = [np.ones(later.sum()), steps.number("written")[later], steps.number("total_ms")[later]]
+    values += [each for column in known for each in (np.nan_to_num(column), ~np.isnan(column))]
+    return np.stack([selection.by_question(each, later) for each in values], axis=1)
+
+
+class _Step(NamedTuple):
+    """The means of a later step; of what no step says, they are NaN."""
+
+    tokens: Any
+    ms: Any
+    draft: Any
+    forward: Any
+    rows: Any
+
+    @classmethod
+    def of(cls, sums: Array) -> _Step:
+        count, tokens, ms, draft, drafts, forward, passes, rows, known = np.moveaxis(sums, -1, 0)
+        return cls(tokens / count, ms / count, draft / drafts, forward / passes, rows / known)
+
+
+def _costs(drafting: Array, plain: Array) -> Costs:
+    """The costs that sums over questions give; both may have further axes in front, as resamples have."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        one, alone = _Step.of(drafting), _Step.of(plain)
+        alone_rest = alone.ms - alone.forward
+        rest = one.ms - one.draft - one.forward
+        return Costs(
+            tokens=one.tokens,
+            plain_tokens=alone.tokens,
+            total=one.ms / alone.ms,
+            rows=one.rows,
+            draft=one.draft / alone.ms,
+            passes=one.forward / alone.forward,
+            verification=(one.forward - alone.forward) / alone.ms,
+            outside=(rest - alone_rest) / alone.ms,
+            outside_share=rest / one.ms,
+        )
+
+
+def _resampled(pair: Pair, numbers: Callable[[Costs], list[Any]]) -> list[list[JSON]]:
+    """Numbers of the costs with their intervals; a resample draws a question with both its runs."""
+    drafting, plain = pair.sums()
+    width = drafting.shape[1]
+
+    def of(sums: Array) -> Array:
+        return np.stack(numbers(_costs(sums[..., :width], sums[..., width:])), axis=-1)
+
+    value, low, high = intervals.of_sums(np.concatenate((drafting, plain), axis=1), of)
+    return [list(row) for row in zip(value.tolist(), low.tolist(), high.tolist(), strict=True)]
+
+
+def _spec_bench(pair: Pair) -> list[JSON] | None:
+    """The mean of the questions' rates over that of the autoregressive ones', with its interval; None without times."""
+    sides = []
+    for selection in (pair.drafting, pair.plain):
+        tokens, seconds = wall(selection)
+        if not tokens.any():
+            return None
+        rates = np.divide(tokens, seconds, out=np.zeros(len(tokens)), where=seconds > 0)
+        sides.append(np.stack((rates, (seconds > 0).astype(float)), axis=1))
+    if not pair.paired:
+        sides = [side.sum(0, keepdims=True) for side in sides]
+    else:
+        places = {name: place for place, name in enumerate(pair.plain.questions)}
+        sides[1] = sides[1][[places[name] for name in pair.drafting.questions]]
+
+    def of(sums: Array) -> Array:
+        return sums[..., :1] / sums[..., 1:2] / (sums[..., 2:3] / sums[..., 3:])
+
+    return [float(number[0]) for number in intervals.of_sums(np.concatenate(sides, axis=1), of)]

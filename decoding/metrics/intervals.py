@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from statistics import NormalDist
 
@@ -59,6 +60,21 @@ def ratio(above: Array, below: Array) -> tuple[Array, Array, Array]:
         drawn = weights(len(above))
         spread = (drawn @ above.astype(np.float32)) / (drawn @ below.astype(np.float32))
     low, high = bounds(spread, (below != 0).sum(0))
+    return value, low, high
+
+
+def of_sums(sums: Array, function: Callable[[Array], Array]) -> tuple[Array, Array, Array]:
+    """What a function makes of sums over questions (the first axis), with intervals.
+
+    `function` takes sums in its last axis, and gives its numbers there; NaN stands for one that there is not.
+    """
+    sums = folded(np.asarray(sums, float))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value = function(sums.sum(0))
+        if len(sums) < 2:
+            return value, np.full_like(value, np.nan), np.full_like(value, np.nan)
+        spread = function(weights(len(sums)) @ sums.astype(np.float32))
+    low, high = bounds(spread, np.full(value.shape, int(sums.any(1).sum())))
     return value, low, high
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -83,6 +83,13 @@ class Selection:
             if text is not None:
                 mask &= self.runs.is_text(column, text)
         return self._of_runs(mask)
+
+    def on_questions(self, names: Collection[str]) -> Selection:
+        """The runs on these questions."""
+        places = [place for place, name in enumerate(self.questions) if name in names]
+        if len(places) == len(self.questions):
+            return self
+        return self._of_runs(np.isin(self.question_of_run, np.asarray(places)))
 
     @cached_property
     def methods(self) -> list[tuple[str, str]]:

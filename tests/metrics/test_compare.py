@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from decoding.metrics import compared
+from decoding.metrics import Selection, compared, measure
 
 from .simulated import chains
 from .tables import run, selection, step
@@ -90,6 +90,55 @@ def test_intervals_of_differences_cover_the_truth() -> None:
         assert found["low"] is not None and found["high"] is not None and truth["value"] is not None
         held += found["low"] <= truth["value"] <= found["high"]
     assert 0.89 <= held / 150 <= 0.995
+
+
+def timed(seed: int, cost: float) -> Selection:
+    """Twelve questions with chains of like lengths, beside plain steps of 10 ms; a step costs so many of these."""
+    random = np.random.default_rng(seed)
+    runs, steps = [], []
+    for place in range(12):
+        one, alone, ms = 2 * place, 2 * place + 1, 10 * random.uniform(0.5, 2)
+        runs += [run(one, f"q{place}"), run(alone, f"q{place}", method="autoregressive")]
+        lengths = random.binomial(4, 0.5, 20).tolist()
+        steps += [
+            step(n, length, 4, of=one, total_ms=ms * cost * random.uniform(0.9, 1.1))
+            for n, length in enumerate(lengths, start=1)
+        ]
+        steps += [step(n, 0, 0, of=alone, total_ms=ms * random.uniform(0.9, 1.1)) for n in range(1, 11)]
+    return selection(runs, steps)
+
+
+def test_a_slower_step_is_named_though_acceptance_is_the_same() -> None:
+    """Of a folder that was made on another machine: each has its own steps of one token at a time."""
+    before, after = (timed(seed, cost).where(method="draft_model") for seed, cost in ((1, 1.2), (2, 1.8)))
+    found = compared(before, after)
+    assert "no difference in acceptance beyond noise" in found["sentence"]
+    assert "the speed-up fell from 2." in found["sentence"] and "to 1." in found["sentence"]
+    row = next(row for row in found["rows"] if row[0] == "speed")
+    assert (
+        row[8] is True and row[5] < row[4] < row[6] < 0 and row[3] == pytest.approx(measure("speedup", after)["value"])
+    )
+    assert not any(row[8] for row in found["rows"] if row[0] != "speed")
+
+
+def test_a_speed_up_within_noise_is_not_named() -> None:
+    """The negative control: records of one distribution. 5% of 60 would be 3; 9 or more come once in 200."""
+    named = 0
+    for seed in range(60):
+        before, after = (timed(2 * seed + side, 1.2).where(method="draft_model") for side in (0, 1))
+        found = compared(before, after)
+        (row,) = (row for row in found["rows"] if row[0] == "speed")
+        assert ("speed-up" in found["sentence"]) == row[8]
+        named += row[8]
+    assert named < 9
+
+
+def test_a_folder_without_a_baseline_has_no_speed_up_to_compare() -> None:
+    alone = timed(1, 1.2).where(runs=range(0, 24, 2))
+    bare = selection([run(n, f"q{n}") for n in range(12)], [step(1, n % 3, 3, of=n) for n in range(12)])
+    for other in (timed(2, 1.2).where(method="draft_model"), bare):
+        assert not any(row[0] == "speed" for row in compared(bare, other)["rows"])
+    assert any(row[0] == "speed" for row in compared(alone, timed(2, 1.2).where(method="draft_model"))["rows"])
 
 
 def test_the_order_of_questions_does_not_matter() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import pytest
 
 from decoding.metrics import Selection, measure
@@ -48,6 +51,62 @@ def test_expected_and_measured_speed() -> None:
     assert "the draft costs 0.42 of a target step (at acceptance 0.67" in found["sentence"]
     assert "verification of 16 rows costs 1.1 passes" in found["sentence"]
     assert "the time outside of passes is 19%" in found["sentence"]
+
+
+def beside_plain(slow: Sequence[float], dear: Sequence[float], *, other: str = "") -> Selection:
+    """Questions on a machine that takes `slow` ms a plain step, and `dear` of these for one that writes two tokens."""
+    runs, steps = list[Row](), list[Row]()
+    for place, (ms, cost) in enumerate(zip(slow, dear, strict=True)):
+        one, alone = 2 * place, 2 * place + 1
+        runs += [run(one, f"q{place}"), run(alone, f"{other}q{place}", method="autoregressive")]
+        steps += [timed(0, 0, 0, 0, 9, 0, of=one), *(timed(n, 1, 2, 0, ms * cost, 0, of=one) for n in (1, 2))]
+        steps += [timed(0, 0, 0, 0, 9, 0, of=alone), *(timed(n, 0, 0, 0, ms, 0, of=alone) for n in (1, 2, 3, 4))]
+    return selection(runs, steps)
+
+
+def test_the_speed_up_is_paired_with_its_own_question() -> None:
+    """A machine that is ten times slower in some questions is so for both: of the ratio nothing is uncertain."""
+    found = measure("speedup", beside_plain([1, 10, 3, 100], [1.25] * 4).where(method="draft_model"))
+    assert found["value"] == pytest.approx(2 / 1.25)
+    assert [found["low"], found["high"]] == pytest.approx([1.6, 1.6])
+    assert "1.60 times as fast as one token at a time (1.60 to 1.60 over 4 questions)" in found["sentence"]
+    assert all(row[2] <= row[1] * 1.0001 and row[3] >= row[1] * 0.9999 for row in found["rows"])
+    spread = measure("speedup", beside_plain([2] * 6, [1.0, 1.1, 1.2, 1.3, 1.4, 1.5]).where(method="draft_model"))
+    assert spread["value"] == pytest.approx(2 / 1.25) and spread["low"] < 1.6 < spread["high"]  # type: ignore[operator]
+    cost = measure("step_cost", beside_plain([2] * 6, [1.0, 1.1, 1.2, 1.3, 1.4, 1.5]).where(method="draft_model"))
+    assert cost["value"] == pytest.approx(1.25) and cost["low"] < 1.25 < cost["high"]  # type: ignore[operator]
+
+
+def test_a_question_without_its_baseline_does_not_count() -> None:
+    """Its text may be the slow one: a speed is a speed-up only beside the same question."""
+    whole = beside_plain([1, 1, 1, 50], [1.25, 1.25, 1.25, 4.0])
+    part = whole.where(runs=[0, 1, 2, 3, 4, 5, 6]).where(method="draft_model")
+    lacking = selection(
+        [run(0, "a"), run(1, "a", method="autoregressive"), run(2, "b")],
+        [
+            *(timed(1, 1, 2, 0, 10, 0), timed(1, 0, 0, 0, 10, 0, of=1)),
+            *(timed(1, 1, 2, 0, 90, 0, of=2), timed(2, 1, 2, 0, 90, 0, of=2)),
+        ],
+    )
+    assert measure("speedup", lacking.where(method="draft_model"))["value"] == 2.0
+    assert measure("speedup", part)["value"] == pytest.approx(2 * (2 * (3 + 50) / 4) / (2 * (3 * 1.25 + 200) / 4))
+
+
+def test_other_questions_are_compared_and_say_nothing_of_noise() -> None:
+    found = measure("speedup", beside_plain([2] * 4, [1.25] * 4, other="other ").where(method="draft_model"))
+    assert found["value"] == pytest.approx(1.6) and found["low"] is found["high"] is None
+
+
+def test_intervals_of_the_speed_up_cover_the_truth() -> None:
+    """Of 200 records of ten questions, about 95% should hold the speed-up that all questions there are would have."""
+    random, held = np.random.default_rng(0), 0
+    for _ in range(200):
+        cost = random.gamma(25, 0.05, 10)  # of mean 1.25; so 1.6 times as fast, the machine's speed as it may be
+        found = measure(
+            "speedup", beside_plain(random.gamma(9, 1, 10).tolist(), cost.tolist()).where(method="draft_model")
+        )
+        held += found["low"] <= 1.6 <= found["high"]  # type: ignore[operator]
+    assert 0.88 <= held / 200 <= 0.99
 
 
 def test_the_best_gamma() -> None:
