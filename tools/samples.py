@@ -51,13 +51,12 @@ def vllm_detailed(engine: Engine, found: Sequence[Answer]) -> str:
 
 
 def vllm_summary(engine: Engine, found: Sequence[Answer]) -> str:
-    """As `--per-request-spec-decode-metrics summary` answers: a histogram alone, one JSON list."""
+    """As `--per-request-spec-decode-metrics summary` answers: histograms alone, one JSON list."""
     short = []
     for answer in found:
         response = _response(answer)
         spec = response["metrics"]["speculative_decoding"]
-        for name in ("per_step_accepted", "per_step_drafted", "acceptance_histogram_by_draft_length"):
-            del spec[name]
+        del spec["per_step_accepted"], spec["per_step_drafted"]
         del response["choices"][0]["prompt_token_ids"], response["choices"][0]["token_ids"]
         short.append(response)
     return json.dumps(short, indent=1) + "\n"

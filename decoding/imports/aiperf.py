@@ -62,11 +62,11 @@ def _add(tables: Tables, fields: Fields, metadata: Fields) -> None:
     found = from_vllm(spec)
     if tokens is None:
         tables.missing["steps.start"] = "the record does not count the tokens"
-        tables.add_steps(spec.where, run, found.accepted, drafted=found.drafted)
+        tables.add_steps(spec.where, run, found.accepted, drafts=found.drafts, drafted=found.drafted)
         return
     columns, reasons = step_columns(spec, "completion_tokens", found, tokens, prompt)
     tables.missing |= reasons
-    tables.add_steps(spec.where, run, **columns)
+    tables.add_steps(spec.where, run, drafts=found.drafts, **columns)
 
 
 def _count(metrics: Fields, name: str) -> int | None:

@@ -69,7 +69,7 @@ def _add(tables: Tables, fields: Fields) -> None:
     assert spec is not None
     columns, reasons = step_columns(spec, "completion_tokens", found, tokens, prompt)
     tables.missing |= reasons
-    tables.add_steps(spec.where, run, **columns)
+    tables.add_steps(spec.where, run, drafts=found.drafts, **columns)
 
 
 def _details(extra: Fields) -> Fields | None:

@@ -47,8 +47,13 @@ class Tables:
         self._runs.append({"run": number, **_DEFAULTS, "question": str(number), **columns})
         return number
 
-    def add_steps(self, where: str, run: int, accepted: Sequence[int], **columns: Sequence[Any]) -> None:
-        """Add the steps of a run, numbered from 0, and their sums to the run's own columns."""
+    def add_steps(
+        self, where: str, run: int, accepted: Sequence[int], *, drafts: int | None = None, **columns: Sequence[Any]
+    ) -> None:
+        """Add the steps of a run, numbered from 0, and their sums to the run's own columns.
+
+        `drafts` counts the guesses of all steps, where the record does not say how many each of them had.
+        """
         count, begun = len(accepted), len(self._steps["run"])
         if begun + count > _STEPS:
             raise TraceError(f"{where} makes more than the {_STEPS} steps that are read: split the file")
@@ -65,8 +70,7 @@ class Tables:
         if count:
             row["mean_acceptance_length"] = row["new_tokens"] / count
         drafted = given.get("drafted")
-        if drafted and None not in drafted:
-            row.setdefault("drafted", sum(drafted))
+        row.setdefault("drafted", sum(drafted) if drafted and None not in drafted else drafts)
 
     def finished(self, name: str, source: str, title: str, **more: JSON) -> Imported:
         """The tables; what they lack is in the summary with its reason."""

@@ -67,13 +67,14 @@ def _add(tables: Tables, fields: Fields) -> bool:
     )
     found = from_vllm(spec) if spec else None
     if ours:
-        tables.add_steps(fields.where, run, **_own_steps(ours, found, tokens, prompt))
+        columns = _own_steps(ours, found, tokens, prompt)
+        tables.add_steps(fields.where, run, drafts=None, **columns)
     elif found is None or tokens is None:
         tables.missing["steps"] = NO_STEPS
     else:
         columns, reasons = step_columns(spec or fields, "usage.completion_tokens", found, tokens, prompt)
         tables.missing |= reasons
-        tables.add_steps(fields.where, run, **columns)
+        tables.add_steps(fields.where, run, drafts=found.drafts, **columns)
     return ours is not None
 
 

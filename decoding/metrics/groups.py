@@ -10,8 +10,9 @@ import numpy as np
 
 from ..types import JSON
 from . import intervals
+from .acceptance import counted
 from .columns import Array
-from .result import Condition, Result, result
+from .result import Condition, Result, UnknownError, result
 from .selection import Selection
 
 CONTEXTS = (0, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768)  # tokens: where a bin begins
@@ -29,7 +30,8 @@ def by_category(selection: Selection) -> Result:
     groups[used] = np.arange(len(used))
     names = [texts[code] for code in used]
     where: list[list[Condition]] = [[("runs", "category", "=", name)] for name in names]
-    return _grouped(selection, "category", names, groups[codes][selection.run_of_step], where)
+    rates = _rates_of_runs(selection, groups[codes], len(names))
+    return _grouped(selection, "category", names, groups[codes][selection.run_of_step], where, rates)
 
 
 def by_context(selection: Selection) -> Result:
@@ -53,10 +55,30 @@ def _binned(selection: Selection, column: str, edges: Sequence[float], head: str
     return _grouped(selection, head, names, bins, where)
 
 
+def _rates_of_runs(selection: Selection, groups: Array, width: int) -> Array:
+    """The acceptance rate of groups of whole runs, whose guesses a record may count without saying of which steps."""
+    try:
+        accepted, drafted = counted(selection)
+    except UnknownError:
+        return np.full(width, np.nan)
+    some = groups >= 0
+    above, below = (np.bincount(groups[some], values[some], width) for values in (accepted, drafted))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.where(below > 0, above / below, np.nan))
+
+
 def _grouped(
-    selection: Selection, head: str, names: Sequence[str], groups: Array, where: Sequence[Sequence[Condition]]
+    selection: Selection,
+    head: str,
+    names: Sequence[str],
+    groups: Array,
+    where: Sequence[Sequence[Condition]],
+    rates: Array | None = None,
 ) -> Result:
-    """A row for each group that has a step; `groups` holds a group for every step, or -1."""
+    """A row for each group that has a step; `groups` holds a group for every step, or -1.
+
+    `rates` are the groups' acceptance rates where these are more than what the steps say.
+    """
     steps, width, clusters = selection.steps, len(names), selection.clusters
     some = groups >= 0
     cells = selection.cluster_of_step[some] * width + groups[some]
@@ -73,6 +95,7 @@ def _grouped(
         drafted = sums(np.where(known, steps.maybe("drafted"), 0)).sum(0)
         rate = sums(np.where(known, steps.number("accepted"), 0)).sum(0) / drafted
         rate[drafted == 0] = np.nan
+    rate = rate if rates is None else rates
     shown = [place for place in range(width) if counts[:, place].any()]
     rows: list[list[JSON]] = [
         [

@@ -14,6 +14,7 @@ from decoding.evaluate.checks import check_table, check_tables
 from decoding.evaluate.folder import read_folder, write_folder
 from decoding.evaluate.schema import NODES, RUNS, STEPS
 from decoding.imports import FORMATS, Imported, merged, read_any
+from decoding.metrics import Selection, measure
 from decoding.trace.export import vllm
 from decoding.trace.file import read_trace, write_trace
 from tools import samples as recipe
@@ -229,3 +230,38 @@ def test_a_profile_tells_of_its_categories() -> None:
     assert found.summary["per_category"]["chat"]["mean_accept_length"] > 1
     placeholder = whole("speculation_profile.json", lambda row: row.update(per_category=None))
     assert "per_category" not in read_any(placeholder).summary
+
+
+def without_lengths(row: Any) -> None:
+    """As before vLLM told drafts of different lengths apart: a histogram, and the guesses of all steps together."""
+    drop_steps(row)
+    del row["metrics"]["speculative_decoding"]["acceptance_histogram_by_draft_length"]
+
+
+def test_guesses_that_are_counted_for_a_whole_run_are_kept() -> None:
+    """An acceptance rate needs no more than their sum, which every one of these formats has."""
+    exact = read_any(sample("vllm.jsonl"))
+    counts = [run["drafted"] for run in exact.runs.to_pylist()]
+    assert None not in counts
+    for name in ("vllm_summary.json", "sglang.jsonl", "aiperf.jsonl"):
+        found = read_any(sample(name))
+        assert found.runs["drafted"].to_pylist() == counts, name
+        assert "runs.drafted" not in found.summary["missing"]
+    rows = [json.loads(row) for row in sample("vllm.jsonl").splitlines()]
+    for row in rows:
+        without_lengths(row)
+    old = read_any("\n".join(map(json.dumps, rows)).encode())
+    assert old.runs["drafted"].to_pylist() == counts and old.steps["drafted"].null_count
+    sides = [Selection.of(*each[:3], each.summary["missing"]) for each in (exact, old)]
+    rates = [measure("draft_acceptance_rate", side) for side in sides]
+    assert rates[0] == rates[1] and rates[0]["value"]
+
+
+def test_a_summary_says_how_long_drafts_were() -> None:
+    """vLLM counts the accepted guesses of each draft's length apart, which a histogram of all steps mixes."""
+    found, exact = read_any(sample("vllm_summary.json")), read_any(sample("vllm.jsonl"))
+    pairs = [
+        Counter(zip(*(each.steps[name].to_pylist() for name in ("drafted", "accepted")), strict=True))
+        for each in (found, exact)
+    ]
+    assert pairs[0] == pairs[1] and not found.steps["drafted"].null_count

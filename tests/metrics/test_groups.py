@@ -61,3 +61,14 @@ def test_by_entropy() -> None:
 def test_without_categories_there_is_a_reason() -> None:
     found = measure("by_category", selection([run(category=None)], [step(0, 0)]))
     assert found["reason"] == "the questions of this record have no categories"
+
+
+def test_guesses_that_are_counted_for_whole_runs_make_a_categorys_rate() -> None:
+    """Of the runs whose steps say how many guesses they had alone, it would be another category's rate."""
+    counted = {"drafted": 10, "accepted": 4}
+    runs = [run(0, "a", category="code", **counted), run(1, "b", category="code"), run(2, "c", category="chat")]
+    steps = [step(1, 3), step(2, 1), step(1, 1, 2, of=1), step(1, 2, 4, of=2)]
+    found = measure("by_category", selection(runs, steps))
+    assert [(row[0], row[6]) for row in found["rows"]] == [("code", 5 / 12), ("chat", 0.5)]
+    unknown = measure("by_category", selection([run(0, "a", category="code")], [step(1, 3)]))
+    assert unknown["rows"][0][6] is None
