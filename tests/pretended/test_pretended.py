@@ -28,6 +28,7 @@ from decoding.parts.eagle import Eagle
 from decoding.parts.heads import Heads, HeadWeights
 from tests.families import machine, tiny
 from tests.pretended.device import Pretended, pretended
+from tests.tiers import crossed
 
 pytestmark = pytest.mark.pretended
 PARAMS: dict[str, dict[str, Any]] = {
@@ -42,6 +43,21 @@ GREEDY, SAMPLED = {"temperature": 0.0}, {"temperature": 1.0, "seed": 1}
 # A tree of EAGLE-3 grows from what is likeliest on each of its levels, which the host has to know.
 # Ouroboros looks its phrases up in a pool on the host, so each pass of its drafter has to be known before the next one.
 PASSES = {"eagle3": 4, "ouroboros": 4}
+OPTIONS: dict[str, Any] = {"max_new_tokens": 12, "end_tokens": (), "prefill_chunk": 4}
+EACH, SAMPLINGS = [(method,) for method in METHODS], [GREEDY, SAMPLED]
+
+
+@pytest.fixture(autouse=True)
+def longer(everything: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dozen tokens take every kind of step; with --all runs are twice as long."""
+    if everything:
+        monkeypatch.setitem(OPTIONS, "max_new_tokens", 24)
+
+
+def title(case: Any) -> str:
+    """A test's name for a case."""
+    names = [(GREEDY, "greedy"), (SAMPLED, "sampling"), ((0,), "one device"), ((0, 1), "split")]
+    return next((name for known, name in names if case == known), str(case))
 
 
 class Made:
@@ -103,9 +119,8 @@ class Made:
 
 def waits(device: Pretended, engine: Engine, method: str, sampling: dict[str, Any], **options: Any) -> int:
     """The most waits of a step behind the prompt."""
-    counts, options = [], {"max_new_tokens": 24, "end_tokens": (), "prefill_chunk": 4, **options}
-    before = device.waits
-    for step in engine.decode(PROMPT, method, PARAMS.get(method), sampling, **options):
+    counts, before = [], device.waits
+    for step in engine.decode(PROMPT, method, PARAMS.get(method), sampling, **{**OPTIONS, **options}):
         if step.pending == 0 and step.index > 0:
             counts.append(device.waits - before)
         before = device.waits
@@ -124,8 +139,11 @@ def test_a_step_waits_once(method: str, sampling: dict[str, Any], monkeypatch: p
         assert waits(device, engine, method, sampling) <= PASSES.get(method, 1)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-@pytest.mark.parametrize("family", ["mistral", "qwen2-mixed", "qwen3", "llama-wide-heads"])
+@pytest.mark.parametrize(
+    ("family", "dtype"),
+    crossed([("mistral",), ("qwen2-mixed",), ("qwen3",), ("llama-wide-heads",)], [torch.float32, torch.bfloat16]),
+    ids=str,
+)
 def test_a_tree_behind_a_rolling_window(family: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
     """Slots that go round the end, some layers with a window, norms of queries and keys, one key for all heads."""
     made = Made(family, dtype)
@@ -153,8 +171,7 @@ def test_a_drafter_on_another_device(method: str, penalty: float, monkeypatch: p
         waits(device, engine, method, sampling, record="full")
 
 
-@pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampling"])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("method", "sampling"), crossed(EACH, SAMPLINGS), ids=title)
 def test_a_model_over_two_devices_and_a_drafter_on_a_third(
     method: str, sampling: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,8 +193,7 @@ def test_the_full_record_of_a_split_model(method: str, monkeypatch: pytest.Monke
         assert engine.decode(PROMPT, method, PARAMS.get(method), sampling).header.device == "cuda:0,cuda:1"
 
 
-@pytest.mark.parametrize("at", [(0,), (0, 1)], ids=["one device", "split"])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("method", "at"), crossed(EACH, [(0,), (0, 1)]), ids=title)
 def test_weights_of_eight_bits(method: str, at: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows go through one kernel, many through another."""
     made = Made("mistral-full", torch.bfloat16)

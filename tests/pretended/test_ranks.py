@@ -10,8 +10,9 @@ import torch
 
 from decoding.ranks import Ranks
 from tests.pretended.device import pretended
-from tests.pretended.test_pretended import GREEDY, PASSES, SAMPLED, Made, waits
+from tests.pretended.test_pretended import GREEDY, PASSES, SAMPLED, Made, longer, waits
 
+__all__ = ["longer"]
 pytestmark = pytest.mark.pretended
 
 
