@@ -49,7 +49,7 @@ def guesses_below(draft: Draft) -> dict[int, list[int]]:
     return children
 
 
-def greedy(argmax: Sequence[int]) -> Choose:
+def greedy(argmax: Sequence[int] | Mapping[int, int]) -> Choose:
     """Take the likeliest token at every node."""
     return lambda node, depth, children: argmax[node]
 

@@ -142,10 +142,15 @@ class _ShareReader(TreeReader):
         self._exchange = exchange
 
     def read(
-        self, missing: Sequence[int], draft: Proposal, room: int, interrupted: Callable[[], bool]
+        self,
+        missing: Sequence[int],
+        draft: Proposal,
+        room: int,
+        interrupted: Callable[[], bool],
+        only: Sequence[int] | None = None,
     ) -> Reading | None:
         """Read the tokens that are missing, then the share; None, once all ranks know, if this one was interrupted."""
-        assert isinstance(draft, Draft)
+        assert isinstance(draft, Draft) and only is None
         refuse_distributions(draft)
         ranks = self._exchange.ranks
         self.shares = cut(draft.parents, ranks.count)

@@ -144,9 +144,17 @@ class Sampler:
         penalty = self.sampling.repetition_penalty
         return torch.where(seen, torch.where(logits < 0, logits * penalty, logits / penalty), logits)
 
-    def penalise_tree(self, logits: torch.Tensor, draft: Draft, before: Sequence[int] = ()) -> torch.Tensor:  # (T, V)
-        """Apply the repetition penalty to a tree's nodes; `before`: the tokens behind the text up to its root."""
-        return self.penalise(logits, paths(draft.parents, draft.tokens, before)) if self._penalised else logits
+    def penalise_tree(
+        self, logits: torch.Tensor, draft: Draft, before: Sequence[int] = (), only: Sequence[int] | None = None
+    ) -> torch.Tensor:  # (T, V)
+        """Apply the repetition penalty to a tree's nodes, or `only` some, of which there are logits.
+
+        `before`: the tokens behind the text up to its root.
+        """
+        if not self._penalised:
+            return logits
+        ways = paths(draft.parents, draft.tokens, before)
+        return self.penalise(logits, ways if only is None else [ways[node] for node in only])
 
     def probabilities(self, logits: torch.Tensor) -> torch.Tensor:  # (..., V) penalised logits -> (..., V)
         """The distribution that a token is drawn from; at temperature 0 the model's own distribution."""

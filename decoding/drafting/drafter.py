@@ -8,7 +8,7 @@ written, only the number of passes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -76,11 +76,13 @@ class Drafter(Writer):
         while len(chain) < count and not (chain.tokens and chain.tokens[-1] in self.end_tokens):
             missing, root = self._unread(chain.tokens)
             draft = self._tree(root, window, guesses(root), count - len(chain) - 1)
-            reading = self._read(missing, draft, max(0, self.session.largest_step - len(draft.tokens)))
+            unasked = window.unasked(draft) if window else ()
+            asked = [node for node in range(len(draft.tokens)) if node not in unasked]
+            reading = self._read(missing, draft, max(0, self.session.largest_step - len(draft.tokens)), asked)
             if reading is None:
                 break
-            logits = self.sampler.penalise_tree(reading.logits, draft, chain.tokens)
-            answers, choose = self._choices(draft, logits, window is not None, chain)
+            logits = self.sampler.penalise_tree(reading.logits, draft, chain.tokens, asked)
+            answers, choose = self._choices(draft, asked, logits, window is not None, chain)
             path, written = accept.walk(draft, choose)
             self._reader.commit(path)
             chain.tokens.extend(written)
@@ -98,9 +100,11 @@ class Drafter(Writer):
         """Forget what was rejected: let the session hold nothing but the text, without the last token at most."""
         self.session.rewind(min(self.session.length, len(self.text) - 1))
 
-    def _read(self, missing: Sequence[int], draft: Draft, room: int) -> Reading | None:
+    def _read(
+        self, missing: Sequence[int], draft: Draft, room: int, asked: Sequence[int] | None = None
+    ) -> Reading | None:
         """Read a tree behind what the session lacks; None if the run was interrupted, even in front of the tree."""
-        return None if self.interrupted() else self._reader.read(missing, draft, room, self.interrupted)
+        return None if self.interrupted() else self._reader.read(missing, draft, room, self.interrupted, asked)
 
     def _unread(self, written: Sequence[int]) -> tuple[list[int], int]:
         """What the session lacks of the text and of the tokens written behind it: all but the last of them, and it."""
@@ -119,16 +123,19 @@ class Drafter(Writer):
         return tree.draft()
 
     def _choices(
-        self, draft: Draft, logits: torch.Tensor, windowed: bool, chain: Chain
-    ) -> tuple[list[int], accept.Choose]:
+        self, draft: Draft, asked: Sequence[int], logits: torch.Tensor, windowed: bool, chain: Chain
+    ) -> tuple[Mapping[int, int], accept.Choose]:
         """The likeliest tokens, where they are asked for: draws do not, a window does; and what is chosen at a node.
+
+        `logits` are those of the nodes that are asked.
 
         That is the likeliest token or a draw from the q there, which joins the chain where it is asked for.
         """
         greedy, draws = self.sampler.sampling.greedy, self.sampler.draws
         if greedy and not self.detailed:
-            answers = likeliest(logits)
-            return answers, accept.greedy(answers)
+            best = dict(zip(asked, likeliest(logits), strict=True))
+            return best, accept.greedy(best)
+        row = {node: place for place, node in enumerate(asked)}
         drawn, shaped = list[int](), None
         if greedy or not waits(self._device):
             answers = likeliest(logits) if greedy or windowed else []
@@ -136,18 +143,18 @@ class Drafter(Writer):
             shaped = self.sampler.probabilities(logits)
             below = depths(draft.parents)
             uniforms = draws.ahead(max(below) + 1)  # one for each token that a walk may choose
-            goals = upload(torch.tensor([uniforms[depth] for depth in below], dtype=torch.float64), logits.device)
-            rows = drawn_rows(shaped, goals)
-            tokens, faults, best, spoilt = fetch(*rows, *likeliest_rows(logits))
-            drawn, answers = checked(tokens, faults), checked(best, spoilt)
+            goals = upload(torch.tensor([uniforms[below[node]] for node in asked], dtype=torch.float64), logits.device)
+            tokens, faults, ids, spoilt = fetch(*drawn_rows(shaped, goals), *likeliest_rows(logits))
+            drawn, answers = checked(tokens, faults), checked(ids, spoilt)
+        best = dict(zip(asked, answers, strict=False))
 
         def choose(node: int, depth: int, children: Sequence[int]) -> int:
             if greedy:
-                chain.q.append(logits[node])
-                return answers[node]
-            q = self.sampler.probabilities(logits[node]) if shaped is None else shaped[node]
+                chain.q.append(logits[row[node]])
+                return best[node]
+            q = self.sampler.probabilities(logits[row[node]]) if shaped is None else shaped[row[node]]
             chain.q.append(q)
             uniform = draws.fresh()
-            return drawn[node] if drawn else draw(q, uniform)
+            return drawn[row[node]] if drawn else draw(q, uniform)
 
-        return answers, choose
+        return best, choose

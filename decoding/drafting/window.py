@@ -7,11 +7,11 @@ model says at its end is the column's next token.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import takewhile
 
 from ..tree import Builder
-from ..types import Role
+from ..types import Draft, Role
 
 
 class Window:
@@ -39,7 +39,11 @@ class Window:
             ends = [tree.add(token, above, f"window:{r},{i}", Role.EXPLORE) for i, (token, above) in cells]
         self._ends = ends
 
-    def answers(self, argmax: Sequence[int]) -> list[int]:
+    def unasked(self, tree: Draft) -> set[int]:
+        """The cells of a tree behind which nothing is asked: those in the middle of columns."""
+        return {node for node, role in enumerate(tree.roles) if role is Role.EXPLORE} - {*self._ends}
+
+    def answers(self, argmax: Sequence[int] | Mapping[int, int]) -> list[int]:
         """What the model says at the end of every column, of all that it says at the nodes of the tree."""
         return [argmax[end] for end in self._ends]
 

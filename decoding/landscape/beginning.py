@@ -93,7 +93,7 @@ class _PrefixSession:
         assert isinstance(self._session, ExitSession)
         return self._session.enter(tokens, layer, ahead)
 
-    def read(self, tokens: Any, parents: tuple[int, ...], skip: int = 0) -> Any:
+    def read(self, tokens: Any, parents: tuple[int, ...], skip: int = 0, only: Any = None) -> Any:
         """Not asked for: the target reads all places together."""
         raise AssertionError("a method only guesses here")
 

@@ -9,7 +9,7 @@ import torch
 
 from .attention import BLOCK
 from .captured import Captured, Outputs, Part, StepBuffer
-from .session import Reading
+from .session import Reading, asked
 from .taps import Taps
 
 if TYPE_CHECKING:
@@ -36,16 +36,18 @@ class DecoderSession:
         return self.cache.length
 
     @torch.inference_mode()
-    def read(self, tokens: Tokens, parents: tuple[int, ...], skip: int = 0) -> Reading:
-        """Feed a tree whose root stands right behind the stored tokens; answer for rows `skip` and later."""
+    def read(
+        self, tokens: Tokens, parents: tuple[int, ...], skip: int = 0, only: Sequence[int] | None = None
+    ) -> Reading:
+        """Feed a tree whose root stands right behind the stored tokens; answer for the rows that are asked for."""
         part = Part(0, self._model.shape.layers, self._taps.layers)
         answers = skip < len(parents)
         if (answers or self._model.step_rows) and (found := self._replayed(part, tokens, parents)):
             *states, hidden, logits = found
             self._taps.note(states)
-            return Reading(logits[skip:], hidden[skip:])
+            return Reading(asked(logits, skip, only), asked(hidden, skip, only))
         x, step = self.prepare(tokens, parents)
-        return self.answer(self.run(x, step, 0, self._model.shape.layers), skip)
+        return self.answer(self.run(x, step, 0, self._model.shape.layers), skip, only)
 
     @torch.inference_mode()
     def enter(self, tokens: Tokens, layer: int, ahead: int = 0) -> torch.Tensor:  # (n, H)
@@ -131,11 +133,11 @@ class DecoderSession:
         step = self._model.inputs(tokens, parents, self.cache, self._tables, ahead)
         return step.ids, step
 
-    def answer(self, x: torch.Tensor, skip: int) -> Reading:  # (T, H) behind the last layer
-        """The reading of rows `skip` and later."""
+    def answer(self, x: torch.Tensor, skip: int, only: Sequence[int] | None = None) -> Reading:
+        """The reading of rows `skip` and later, or `only` some, of all (T, H) behind the last layer."""
         model = self._model
-        hidden = model.final(x[skip:] if skip else x)
-        if skip == len(x):
+        hidden = model.final(asked(x, skip, only))
+        if not len(hidden):
             return Reading(hidden.new_empty(0, model.shape.vocabulary), hidden)
         return Reading(model.head(hidden), hidden)
 

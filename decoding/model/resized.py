@@ -11,6 +11,8 @@ from torch.nn.functional import pad
 from .session import Model, Reading, Session
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .session import Tokens
 
 
@@ -45,11 +47,13 @@ class ResizedSession:
         """Tokens stored."""
         return self._session.length
 
-    def read(self, tokens: Tokens, parents: tuple[int, ...], skip: int = 0) -> Reading:
+    def read(
+        self, tokens: Tokens, parents: tuple[int, ...], skip: int = 0, only: Sequence[int] | None = None
+    ) -> Reading:
         """The session's answer. A padding id that it has no row for is read as its last one."""
         own = self._own - 1
         known = tokens.clamp(max=own) if isinstance(tokens, torch.Tensor) else [min(token, own) for token in tokens]
-        reading = self._session.read(known, parents, skip)
+        reading = self._session.read(known, parents, skip, only)
         missing = max(0, self._wanted - self._own)
         logits = pad(reading.logits[..., : self._wanted], (0, missing), value=-torch.inf)
         return Reading(logits, reading.hidden)

@@ -103,10 +103,12 @@ class SplitSession:
         return self._first.length
 
     @torch.inference_mode()
-    def read(self, tokens: Tokens, parents: tuple[int, ...], skip: int = 0) -> Reading:
-        """Feed a tree whose root stands right behind the stored tokens; answer for rows `skip` and later."""
+    def read(
+        self, tokens: Tokens, parents: tuple[int, ...], skip: int = 0, only: Sequence[int] | None = None
+    ) -> Reading:
+        """Feed a tree whose root stands right behind the stored tokens; answer for the rows that are asked for."""
         inputs = self._prepare(tokens, parents)
-        return self._last.answer(self._run(inputs[0].ids, inputs, 0, self._model.shape.layers), skip)
+        return self._last.answer(self._run(inputs[0].ids, inputs, 0, self._model.shape.layers), skip, only)
 
     @torch.inference_mode()
     def enter(self, tokens: Tokens, layer: int, ahead: int = 0) -> torch.Tensor:  # (n, H)

@@ -14,7 +14,7 @@ import torch
 
 from ..errors import ModelError
 from ..types import ModelCard
-from .session import Reading
+from .session import Reading, asked
 from .taps import Taps
 
 if TYPE_CHECKING:
@@ -73,21 +73,30 @@ class TableSession:
         """Tokens stored."""
         return len(self._text)
 
-    def read(self, tokens: Tokens, parents: tuple[int, ...], skip: int = 0) -> Reading:
+    def read(
+        self, tokens: Tokens, parents: tuple[int, ...], skip: int = 0, only: Sequence[int] | None = None
+    ) -> Reading:
         """Answer for every row from its own root-to-row path."""
         if len(tokens) > self.largest_step or self.length + len(tokens) > self.capacity + self.largest_step:
             raise ModelError(f"{len(tokens)} tokens do not fit behind {self.length}; ask for fewer")
-        return self.resume(tokens, parents, 0, self._tails(self._text, [*map(int, tokens)], parents), skip)
+        return self.resume(tokens, parents, 0, self._tails(self._text, [*map(int, tokens)], parents), skip, only)
 
     def resume(
-        self, tokens: Tokens, parents: tuple[int, ...], layer: int, hidden: torch.Tensor, skip: int = 0
+        self,
+        tokens: Tokens,
+        parents: tuple[int, ...],
+        layer: int,
+        hidden: torch.Tensor,
+        skip: int = 0,
+        only: Sequence[int] | None = None,
     ) -> Reading:
         """Answer for every row from its hidden state, which is all that a table knows: the last few tokens."""
         self._tokens = [*map(int, tokens)]
         self._taps.note([hidden] * len(self._taps.layers))
-        tails = [[int(token) for token in tail if token >= 0] for tail in hidden[skip:].tolist()]
+        answering = asked(hidden, skip, only)
+        tails = [[int(token) for token in tail if token >= 0] for tail in answering.tolist()]
         rows = [self._model.logits(tail) for tail in tails]
-        return Reading(torch.stack(rows) if rows else torch.empty(0, self._model.card.vocabulary), hidden[skip:])
+        return Reading(torch.stack(rows) if rows else torch.empty(0, self._model.card.vocabulary), answering)
 
     def enter(self, tokens: Tokens, layer: int, ahead: int = 0) -> torch.Tensor:  # (n, order)
         """The hidden states of a chain; every layer of a table is the same."""

@@ -7,7 +7,7 @@ weights and numbers are those of transformers, and only what attention reads and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ import torch
 from ..errors import ModelError
 from ..types import ModelCard
 from .cache import Cache
-from .session import Reading
+from .session import Reading, asked
 from .split import AnyDecoder
 from .taps import Taps
 from .transformers_attention import TREE, register
@@ -185,12 +185,16 @@ class TransformersSession:
         """Tokens stored."""
         return self.cache.length
 
-    def read(self, tokens: Tokens, parents: tuple[int, ...], skip: int = 0) -> Reading:
-        """Feed a tree whose root stands right behind the stored tokens; answer for rows `skip` and later."""
+    def read(
+        self, tokens: Tokens, parents: tuple[int, ...], skip: int = 0, only: Sequence[int] | None = None
+    ) -> Reading:
+        """Feed a tree whose root stands right behind the stored tokens; answer for the rows that are asked for."""
         self.cache.check(len(parents))
         model = self._model
         step = Pass(self.cache, parents, model.rolling, model.device, self._taps.layers)
-        reading = model.forward(on_device(tokens, model.device), step, skip)
+        reading = model.forward(on_device(tokens, model.device), step, skip if only is None else 0)
+        if only is not None:
+            reading = replace(reading, logits=asked(reading.logits, 0, only), hidden=asked(reading.hidden, 0, only))
         self._taps.note([step.states[layer] for layer in self._taps.layers])
         return reading
 

@@ -24,9 +24,14 @@ class TreeReader:
         self._pending: Sequence[int] = ()
 
     def read(
-        self, missing: Sequence[int], draft: Proposal, room: int, interrupted: Callable[[], bool]
+        self,
+        missing: Sequence[int],
+        draft: Proposal,
+        room: int,
+        interrupted: Callable[[], bool],
+        only: Sequence[int] | None = None,
     ) -> Reading | None:
-        """Read the tokens that are missing in front of a tree, then the tree; answer for its nodes.
+        """Read the tokens that are missing in front of a tree, then the tree; answer for its nodes, or `only` some.
 
         The tokens are read in chunks until `room` rows take the rest, which is read in one pass with the tree. None,
         with the rest still missing, if the run was interrupted between two passes.
@@ -39,12 +44,14 @@ class TreeReader:
             if draft.entry is not None:
                 # To look whether the session has all methods of the protocol would cost a tenth of a toy's step.
                 return cast("ExitSession", self._session).resume(tokens, draft.parents, *draft.entry)
-            return self._session.read(tokens, draft.parents)
+            return self._session.read(tokens, draft.parents, only=only)
         if isinstance(tokens, torch.Tensor):
             together: Tokens = torch.cat((on_device(pending, tokens.device), tokens))
         else:
             together = [*pending, *tokens]
-        return self._session.read(together, after_chain(len(pending), draft.parents), skip=len(pending))
+        before = len(pending)
+        rows = None if only is None else [before + node for node in only]
+        return self._session.read(together, after_chain(before, draft.parents), before, rows)
 
     def commit(self, nodes: Sequence[int]) -> None:
         """Store the tokens that were pending, and behind them these nodes of the tree: a path from its root."""

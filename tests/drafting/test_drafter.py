@@ -30,11 +30,15 @@ class Counting(TableSession):
     def __init__(self, model: TableModel, largest_step: int = 256) -> None:
         super().__init__(model, 4096, largest_step)
         self.rows: list[int] = []
+        self.asked: list[int] = []  # rows of every reading that it answers for
 
-    def read(self, tokens: Sequence[int], parents: tuple[int, ...], skip: int = 0) -> Reading:
+    def read(
+        self, tokens: Sequence[int], parents: tuple[int, ...], skip: int = 0, only: Sequence[int] | None = None
+    ) -> Reading:
         """Note the rows, then read."""
         self.rows.append(len(tokens))
-        return super().read(tokens, parents, skip)
+        self.asked.append(len(tokens) - skip if only is None else len(only))
+        return super().read(tokens, parents, skip, only)
 
 
 @dataclass(frozen=True)
@@ -177,6 +181,13 @@ def test_the_window_is_lookaheads() -> None:
                 new += outcome != "refreshed"
         assert new == written.learned > 0
         assert all(expected.guesses(key) == bench.pool.guesses(key) for key in range(5))
+
+
+def test_only_the_root_and_the_ends_of_columns_are_asked() -> None:
+    """Logits behind the other cells, three quarters of a window, would be most of a pass of a small drafter."""
+    bench = Bench(hashed(9, 2), range(9), W=6, N=5, guess=False)
+    bench.write(8)
+    assert bench.session.asked[-1] == 1 + 6 and bench.session.rows[-1] == 4 * 6
 
 
 def test_a_full_match_writes_an_n_gram_a_pass() -> None:

@@ -71,6 +71,8 @@ def test_every_row_of_a_tree_is_its_path_alone(name: str, seed: int) -> None:
     feed(session, before, 16)
     logits = session.read(tokens, parents, skip=3).logits
     assert len(logits) == len(parents) - 3
+    some = session.read(tokens, parents, only=[4, 5, 9])
+    torch.testing.assert_close(some.logits, logits[[1, 2, 6]], **CLOSE)
     for node in range(3, len(parents)):
         alone = before + [tokens[i] for i in path_to(parents, node)]
         said = reference(model, alone, prefix if name in BY_LENGTH else None)[-1]

@@ -48,6 +48,8 @@ def test_every_reading_is_the_same(family: str, dtype: torch.dtype, count: int) 
     for turn, rows in enumerate([(0, 2, 4), (0,), (0, 1, 3, 5), (0, 1)] * 4):
         one, other = (session.read(*TREE, skip=turn % 3) for session in sessions)
         assert torch.equal(one.logits, other.logits) and torch.equal(one.hidden, other.hidden)
+        one, other = (session.read(*TREE, only=[0, 2]) for session in sessions)
+        assert torch.equal(one.logits, other.logits) and len(one.logits) == 2
         for session in sessions:
             session.commit(rows)
             if turn % 4 == 3:

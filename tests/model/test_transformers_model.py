@@ -117,6 +117,7 @@ def test_a_tree_says_what_its_paths_say(kind: str) -> None:
         for node in range(3, 12):
             alone = tokens + [guesses[row] for row in path_to(parents, node)]
             torch.testing.assert_close(found.logits[node - 3], reference(theirs(kind), alone)[-1], **CLOSE)
+        torch.testing.assert_close(session.read(guesses, parents, only=[4, 9]).logits, found.logits[[1, 6]], **CLOSE)
         path = random_path(parents, turn)
         session.commit(path)
         tokens = tokens + [guesses[row] for row in path]

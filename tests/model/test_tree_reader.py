@@ -26,10 +26,12 @@ class Counting(TableSession):
         super().__init__(model, 64, 64)
         self.rows: list[int] = []
 
-    def read(self, tokens: Sequence[int], parents: tuple[int, ...], skip: int = 0) -> Reading:
+    def read(
+        self, tokens: Sequence[int], parents: tuple[int, ...], skip: int = 0, only: Sequence[int] | None = None
+    ) -> Reading:
         """Note the rows, then read."""
         self.rows.append(len(tokens))
-        return super().read(tokens, parents, skip)
+        return super().read(tokens, parents, skip, only)
 
 
 def fork() -> Draft:
