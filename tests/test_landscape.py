@@ -14,6 +14,7 @@ from decoding import Engine, load
 from decoding.embedded import PROMPT as PROMPT_OF_POCKET
 from decoding.errors import ParamError
 from decoding.methods import METHODS
+from decoding.model.table import TableSession
 from decoding.parts.base import TAPPING
 from tests import families
 from tests.toys import CASES, counted_text, engine, hashed, noise, plain, title
@@ -121,12 +122,27 @@ def test_what_reads_along_reads_the_text_once(method: str, part: str) -> None:
     assert len(other.part(part).sessions) == 1
 
 
+@pytest.mark.parametrize("method", ["draft_model", "ouroboros"])
+def test_a_draft_model_reads_behind_many_places_in_one_pass(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pass for every token that is drafted at every place would take most of the time."""
+    other, read, passes = engine(counted_text()), TableSession.read, list[int]()
+
+    def counted(session: TableSession, tokens: Sequence[int], *rest: Any, **options: Any) -> Any:
+        passes.append(len(tokens))
+        return read(session, tokens, *rest, **options)
+
+    monkeypatch.setattr(TableSession, "read", counted)
+    [found] = other.landscape(greedy_text(), [method], max_new_tokens=NEW)["methods"]
+    assert len(passes) < len(greedy_text()) < sum(found["drafted"])
+
+
 def test_few_rows_a_pass_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pass that begins in the middle of the text, with guesses behind tokens that an earlier one has stored."""
     text = greedy_text()[4:]
-    whole = machine().landscape(text, ["ngrammys", "rest"], max_new_tokens=NEW)
+    whole = machine().landscape(text, ["ngrammys", "rest", "draft_model"], max_new_tokens=NEW)
     monkeypatch.setattr("decoding.landscape.target._ROWS", 7)
-    again = machine().landscape(text, ["ngrammys", "rest"], max_new_tokens=NEW)
+    monkeypatch.setattr("decoding.landscape.drafting._ROWS", 9)
+    again = machine().landscape(text, ["ngrammys", "rest", "draft_model"], max_new_tokens=NEW)
     assert again["passes"] > whole["passes"]
     for one, other in zip(whole["methods"], again["methods"], strict=True):
         assert {**one, "seconds": 0} == {**other, "seconds": 0}
@@ -150,7 +166,8 @@ def test_it_can_be_stopped() -> None:
         if len(said) == 3:
             cancel.set()
 
-    found = machine().landscape(greedy_text(), ["jacobi"], cancel=cancel, progress=progress)
+    methods = ["jacobi", "draft_model", "ngrammys", "rest"]
+    found = machine().landscape(greedy_text(), methods, cancel=cancel, progress=progress)
     assert not found["finished"] and found["methods"] == [] and len(said) == 3
 
 

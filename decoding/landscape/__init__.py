@@ -59,14 +59,15 @@ def landscape(
     places = [*range(len(ids) - 1, first - 1, -1)]  # from the last on, so that what is stored need not be read anew
     try:
         target.read_text()
-        measured = [Measured(engine, target, request) for request in requests]
-        for done, one in enumerate(measured):
-            for count, place in enumerate(places):
+        for done, request in enumerate(requests):
+            measured.append(one := Measured(engine, target, request))
+            for count in range(0, len(places), one.together):
                 if cancel.is_set():
                     break
-                one.guess(place)
+                one.guess(places[count : count + one.together])
                 if progress is not None:
-                    progress(one.name, (done + (count + 1) / len(places)) / len(measured))
+                    share = min(1.0, (count + one.together) / len(places))
+                    progress(one.name, (done + share) / len(requests))
             one.close()
         if not cancel.is_set():
             target.read_guesses([unit for one in measured for unit in one.unread])

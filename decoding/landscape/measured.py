@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
@@ -13,14 +14,16 @@ from .. import accept
 from ..stops import Stops
 from ..types import JSON, Draft, Role
 from .beginning import Beginning, lead_of
+from .drafting import DraftReader
 from .parts import read_once
 from .target import Target, TreePlace, UnreadError
+from .together import together
 
 if TYPE_CHECKING:
     from ..engine import Engine
-    from ..model.session import Session
     from ..request import Request
 
+_TOGETHER = 64  # places
 _FIRST_GUESSES = 8  # that are named of a place
 
 
@@ -35,21 +38,24 @@ class Measured:
         self._drafts: dict[int, Draft] = {}  # by place, until they are judged
         self._rows: dict[int, dict[str, JSON]] = {}  # what came of it, by place
         self._seconds = 0.0
-        self._draft = engine.draft if "draft_model" in request.method.needs else None
-        self._session: Session | None = None
+        self._reader: DraftReader | None = None
+        if "draft_model" in request.method.needs and engine.draft is not None:
+            room, largest = request.max_new_tokens, request.largest_step
+            self._reader = DraftReader(engine, engine.draft, target.text, room, largest)
+        alone = self._reader is not None and not self._reader.joins_places
+        self.together = 1 if alone or self._request.parts else _TOGETHER  # places that `guess` should be given
 
     @torch.inference_mode()
-    def guess(self, place: int) -> None:
-        """Let the method guess there, and judge as far as the target has read."""
-        if place <= self._lead:
+    def guess(self, places: Sequence[int]) -> None:
+        """Let the method guess at some places, and judge as far as the target has read."""
+        begun, after = time.perf_counter(), [place for place in places if place > self._lead]
+        for place in {*places} - {*after}:
             self._rows[place] = {"accepted": None, "drafted": 0, "written": [], "guesses": []}
-            return
-        begun = time.perf_counter()
-        draft = Beginning(self._engine, self._target, self._request, place, self._drafting(place)).guess()
-        try:
-            self._judge(place, draft)
-        except UnreadError:
-            self._drafts[place] = draft
+        for place, draft in zip(after, together([partial(self._draft, place) for place in after]), strict=True):
+            try:
+                self._judge(place, draft)
+            except UnreadError:
+                self._drafts[place] = draft
         self._seconds += time.perf_counter() - begun
 
     def result(self, first: int) -> dict[str, JSON]:
@@ -70,24 +76,17 @@ class Measured:
             "seconds": self._seconds,
         }
 
-    def _drafting(self, place: int) -> Session | None:
-        """The drafter's session with nothing but the text in front of the root."""
-        if self._draft is None:
-            return None
-        if self._session is None:
-            room = len(self._target.text) + self._request.max_new_tokens
-            self._session = self._engine.session_pool.acquire(self._draft, room, self._request.largest_step)
-            self._session.reset(place)
-        session = self._session
-        if not session.keep(min(session.length, place - 1), place):
-            session.reset(place)
-        return session
+    @torch.inference_mode()
+    def _draft(self, place: int) -> Draft:
+        """What the method proposes there."""
+        session = None if self._reader is None else self._reader.at(place - 1)
+        return Beginning(self._engine, self._target, self._request, place, session).guess()
 
     def close(self) -> None:
         """Give the drafter's session back."""
-        if self._session is not None and self._draft is not None:
-            self._engine.session_pool.release(self._draft, self._session)
-            self._session = None
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
 
     def _judge(self, place: int, draft: Draft) -> None:
         """Walk the draft by the target's choices; where it has not read a guess, ask for those below it."""
