@@ -26,7 +26,7 @@ from .model.session import ExitSession, Model, Session, TapSession
 from .model.tree_reader import TreeReader
 from .queued import Proposal, QueuedDraft
 from .request import Request
-from .sampling import Sampler, likeliest, ranked
+from .sampling import Outlook, Sampler, likeliest, ranked
 from .stops import Stops
 from .trace import columns as record
 from .types import Draft, Role, Step, Verdict
@@ -76,6 +76,7 @@ class Loop:
             self._context.features = FeatureDrafter(session, self._context, model.device)
         self._method = request.method(self._context, request.params)
         self._guesses = "hidden" in request.method.needs
+        self._outlook: Outlook | None = None  # of the step's nodes, once they are judged on a CPU for a full record
 
     @torch.inference_mode()
     def turn(self, index: int) -> tuple[Step | None, str | None]:
@@ -143,7 +144,10 @@ class Loop:
             rule = accept_at_once.rule(proposal, logits, self._sampler, position, typical)
             guess = self._method.guess if self._guesses else None
             return accept_at_once.decide(proposal, logits, hidden, rule, guess, self._fit, self._request.params.ranked)
-        sampler, argmax = self._sampler, likeliest(logits)
+        sampler = self._sampler
+        if self._request.record == "full":
+            self._outlook = sampler.outlook(logits)
+        argmax = likeliest(logits) if self._outlook is None or sampler.filters else self._outlook.likeliest()
 
         def p(node: int) -> torch.Tensor:  # (V,)
             return sampler.probabilities(logits[node])
@@ -172,7 +176,9 @@ class Loop:
         if level == "off":
             return {}
         columns = record.columns(draft, verdict, self._method.panel())
-        return columns | record.detail(draft, self._sampler.outlook(logits)) if level == "full" else columns
+        if level == "full":
+            columns |= record.detail(draft, self._outlook or self._sampler.outlook(logits))
+        return columns
 
 
 def _interruption(cancel: threading.Event, deadline: float) -> str | None:

@@ -10,14 +10,15 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from .errors import ModelError
-from .model.download import fetch
+from .model.download import fetch, waits
 from .model.upload import upload
-from .native.summaries import PIECE, summarize, summarizes
+from .native.summaries import NativeNodes, softmax, summarize, summarizes
 from .params import Params, param
 from .tree import paths
 from .types import Draft
@@ -26,6 +27,7 @@ _FEW = 2**20  # numbers below which numpy is the faster at finding the largest o
 _NOT_A_NUMBER = "the model's output is not a number here; try dtype float32 or another model"
 _SPARE = 32  # numbers looked at behind the largest: bfloat16 has many equal ones
 _TOP = 5  # tokens that an outlook lists at every node
+_DECIMALS = 6  # of what is recorded
 _FARTHEST = -1e4  # its power is 0, and so is 0 times it, unlike 0 times minus infinity
 _COLDEST = 1e-30  # float32 rounds a divisor much below this to zero
 
@@ -107,6 +109,12 @@ class Sampler:
         """Whether the token taken is the likeliest one by the model's own logits."""
         return self.sampling.greedy and not self._penalised
 
+    @property
+    def filters(self) -> bool:
+        """Whether some tokens are left out of the distribution."""
+        setting = self.sampling
+        return bool(setting.top_k) or setting.top_p < 1.0 or setting.min_p > 0.0
+
     def extend(self, tokens: Iterable[int]) -> None:
         """Note committed tokens, which the repetition penalty counts."""
         if self._penalised:
@@ -178,26 +186,17 @@ class Sampler:
 
     def outlook(self, logits: torch.Tensor) -> Outlook:  # (T, V) penalised logits
         """The same distributions, to look a few numbers up."""
-        setting = self.sampling
-        if setting.top_k or setting.top_p < 1.0 or setting.min_p > 0.0:
+        if self.filters:
             return Outlook(self.probabilities(logits).log())
-        return Outlook(logits, 1.0 if setting.greedy else setting.temperature)
+        return Outlook(logits, 1.0 if self.sampling.greedy else self.sampling.temperature)
 
 
 def _softmax(logits: torch.Tensor) -> torch.Tensor:  # (..., V) -> (..., V)
-    """Where compiled code ran the layers, in pieces that leave torch's threads asleep."""
+    """In compiled code, if it ran the layers: torch's threads stay asleep."""
     rows = logits.reshape(-1, logits.shape[-1])
-    if not summarizes(rows) or (read := summarize(rows, 1, 1.0)) is None:
-        return torch.softmax(logits if logits.dtype == torch.float64 else logits.float(), -1)
-    _, largest, totals, _ = read
-    shares = torch.empty(rows.shape, dtype=torch.float32)
-    for piece, out in zip(torch.split(rows.view(-1), PIECE), torch.split(shares.view(-1), PIECE), strict=True):
-        out.copy_(piece)
-    wide = shares.numpy()
-    wide -= largest.numpy()
-    np.exp(wide, out=wide)  # torch's own wakes its threads for any number of numbers
-    wide /= totals.numpy()[:, None]
-    return shares.view(logits.shape)
+    if summarizes(rows) and (shares := softmax(rows)) is not None:
+        return shares.view(logits.shape)
+    return torch.softmax(logits if logits.dtype == torch.float64 else logits.float(), -1)
 
 
 def _keep_mass(scores: torch.Tensor, top_p: float) -> torch.Tensor:
@@ -210,52 +209,76 @@ def _keep_mass(scores: torch.Tensor, top_p: float) -> torch.Tensor:
     return scores.masked_fill(torch.zeros_like(drop).scatter(-1, index, drop), -torch.inf)
 
 
+class Drafted(NamedTuple):
+    """What a full record says of the distributions q of a drafter, each behind a node. Lists of all of them in turn."""
+
+    best: list[int]  # the likeliest tokens
+    mine: list[float]  # their probabilities in q
+    theirs: list[float]  # and at the node
+    overlaps: list[float]  # at each node the sum over all tokens of min(p, q): how often a draw from q is accepted
+    shares: list[float]  # of drafted tokens, their probabilities in the q that they come from
+
+
 class Outlook:
     """The target's distribution at every node of a step, looked up number by number: no row is written out."""
 
     def __init__(self, scores: torch.Tensor, temperature: float = 1.0, count: int = _TOP) -> None:  # (T, V)
         """`count`: tokens that are listed at every node, the best first."""
-        self._scores, self._scale = scores, 1.0 / max(temperature, _COLDEST)
-        self.best, self._values, self._totals, self._moments = _summarized(scores, count, self._scale)
-        self._largest = self._values[:, 0]
+        self._scores, self._scale = scores.contiguous(), 1.0 / max(temperature, _COLDEST)
+        self.best, self._values, self._totals, self._moments = _summarized(self._scores, count, self._scale)
 
     @property
-    def device(self) -> torch.device:
-        """Where the numbers are."""
-        return self._scores.device
+    def count(self) -> int:
+        """How many tokens are listed at every node."""
+        return self.best.shape[1]
 
-    def shares(self) -> torch.Tensor:  # (T, count)
-        """The probabilities of the best tokens."""
-        return self._probabilities(self._values, self._largest[:, None], self._totals[:, None])
+    def likeliest(self) -> list[int]:
+        """The likeliest token at every node; ties break to the lowest id."""
+        chosen: list[int] = self.best[:, 0].tolist()
+        return chosen
 
     def at(self, nodes: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:  # of one shape, which the result has
         """The probabilities of tokens at nodes; a drafter's tokens may come from a device of its own."""
-        nodes, tokens = nodes.to(self.device), tokens.to(self.device)
-        return self._probabilities(self._scores[nodes, tokens], self._largest[nodes], self._totals[nodes])
+        nodes, tokens = nodes.to(self._scores.device), tokens.to(self._scores.device)
+        return self._probabilities(self._scores[nodes, tokens], nodes)
 
-    def entropy(self) -> torch.Tensor:  # (T,)
-        """In nats, at every node."""
-        return (self._totals.log() - self._moments / self._totals).clamp(min=0.0)  # rounding can go below
-
-    def overlap(self, nodes: torch.Tensor, q: torch.Tensor) -> torch.Tensor:  # (R,), (R, V) -> (R,)
-        """At each node the sum over all tokens of min(p, q): the chance that a token drawn from q is accepted there.
-
-        It is that of the same p and q as are recorded: at temperature 0, where nothing is drawn, of the models' own.
+    def listed(self, parents: Sequence[int], tokens: Sequence[int]) -> list[list[float]]:
+        """For a record: the probabilities of the best tokens, row by row; the entropy of every row, in nats; and the
+        probabilities of tokens at the nodes that they hang off.
         """
-        nodes = nodes.to(self.device)
-        scores, largest, totals = self._scores[nodes], self._largest[nodes, None], self._totals[nodes, None]
-        if self.device.type != "cpu":
-            return torch.minimum(self._probabilities(scores, largest, totals), q).sum(-1).clamp(max=1.0)
-        p = scores.to(largest.dtype).numpy()  # numpy leaves torch's threads asleep
-        p -= largest.numpy()
-        p *= self._scale
-        np.exp(p, out=p)
-        p /= totals.numpy()
-        return torch.from_numpy(np.minimum(p, q.numpy(), out=p).sum(-1)).clamp(max=1.0)
+        if summarizes(self._scores):
+            return self._native.describe(parents, tokens)
+        shares = self._probabilities(self._values, torch.arange(len(self.best))[:, None])
+        entropy = (self._totals.log() - self._moments / self._totals).clamp(min=0.0)  # rounding can go below
+        at = self.at(torch.tensor(parents, dtype=torch.long), torch.tensor(tokens, dtype=torch.long))
+        return fetch(shares, entropy, at, decimals=_DECIMALS)
 
-    def _probabilities(self, scores: torch.Tensor, largest: torch.Tensor, totals: torch.Tensor) -> torch.Tensor:
-        """Those of scores, each beside the largest score of its row and the row's total."""
-        return ((scores.to(largest.dtype) - largest) * self._scale).exp() / totals
+    def beside(
+        self, q: Sequence[torch.Tensor], behind: Sequence[int], places: Sequence[int], tokens: Sequence[int]
+    ) -> Drafted:
+        """For a record: a drafter's distributions (V,), each behind a node; and tokens, each drawn from one of them.
+
+        They are set beside the same p as is recorded: at temperature 0, where nothing is drawn, the models' own.
+        """
+        if summarizes(self._scores) and all(row.dtype == torch.float32 and row.is_contiguous() for row in q):
+            found = self._native.compare(q, behind, places, tokens)
+            if found is not None:
+                return Drafted(found[0], *found[1])
+        rows, nodes = torch.stack([*q]).to(self._scores.device), torch.tensor(behind)[:, None].to(self._scores.device)
+        best = ranked(rows, self.count)
+        p = self._probabilities(self._scores[nodes[:, 0]], nodes)
+        numbers = rows.gather(1, best), self.at(nodes, best), torch.minimum(p, rows).sum(-1).clamp(max=1.0)
+        shares = rows[torch.tensor(places), torch.tensor(tokens)]
+        return Drafted(best.flatten().tolist(), *fetch(*numbers, shares, decimals=_DECIMALS))
+
+    @property
+    def _native(self) -> NativeNodes:
+        return NativeNodes(self._scores, self._scale, self._values, self._totals, self._moments)
+
+    def _probabilities(self, scores: torch.Tensor, nodes: torch.Tensor) -> torch.Tensor:
+        """Those of scores at nodes."""
+        largest = self._values[nodes, 0]
+        return ((scores.to(largest.dtype) - largest) * self._scale).exp() / self._totals[nodes]
 
 
 def _summarized(
@@ -269,6 +292,8 @@ def _summarized(
     wide = scores if scores.dtype == torch.float64 else scores.float()
     best = ranked(scores, count)
     values = wide.gather(-1, best)
+    if not waits(scores.device) and bool(values.isnan().any()):
+        raise ModelError(_NOT_A_NUMBER)
     distances = ((wide - values[:, :1]) * scale).clamp(min=_FARTHEST)
     powers = distances.exp()
     return best, values, powers.sum(-1), (powers * distances).sum(-1)

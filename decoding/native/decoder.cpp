@@ -484,7 +484,7 @@ static inline float number(const bf16* x) {
 // The largest numbers of a row, found so far, in their order; of equal ones the lowest id comes first.
 struct Best {
   int count, found;
-  int32_t* ids;
+  int64_t* ids;
   float* values;
 
   void offer(float value, int id) {  // ids in rising order
@@ -556,7 +556,7 @@ template <class T> static Sums sums_of(const T* x, int size, float largest, floa
 
 // 0, or 1 where a number is none. Without `totals` only the largest numbers are looked for.
 template <class T>
-static int summarize(const T* x, int rows, int size, int count, float scale, int32_t* ids, float* values,
+static int summarize(const T* x, int rows, int size, int count, float scale, int64_t* ids, float* values,
                      float* totals, float* moments, int threads) {
   std::lock_guard<std::mutex> lock(workers->one_at_a_time);
   Team& team = workers->team;
@@ -577,14 +577,138 @@ static int summarize(const T* x, int rows, int size, int count, float scale, int
   return spoilt;
 }
 
+// Every row as a distribution: e to the distances from its largest number, over their sum. 1 where a number is none.
+template <class T> static int softmax(const T* x, int rows, int size, float* out, int threads) {
+  std::lock_guard<std::mutex> lock(workers->one_at_a_time);
+  Team& team = workers->team;
+  std::atomic<int> spoilt{0};
+  team.run(std::min(threads, rows), [&](int) {
+    team.share(rows, [&](int r) {
+      const T* row = x + (size_t)r * size;
+      float *shares = out + (size_t)r * size, most;
+      int64_t id;
+      if (!find_best(row, size, Best{1, 0, &id, &most})) {
+        spoilt = 1;
+        return;
+      }
+      const float total = sums_of(row, size, most, 1.0f).total;
+      int i = 0;
+      for (; i + LANES <= size; i += LANES)
+        store(shares + i, divide(exponential(sub(load(row + i), all(most))), all(total)));
+      for (; i < size; i++) shares[i] = expf(number(row + i) - most) / total;
+    });
+  });
+  return spoilt;
+}
+
+// ---- records ----
+
+// Rows of scores with their summaries: the distributions of a step's nodes.
+template <class T> struct Nodes {
+  const T* x;
+  int32_t rows, size, count;  // count: the largest scores that a summary lists
+  float scale;
+  const float *values, *totals, *moments;
+
+  float largest(int64_t row) const { return values[row * count]; }
+  double share(int64_t row, float score) const {
+    return (float)exp((double)((score - largest(row)) * scale)) / totals[row];
+  }
+  double at(int64_t row, int64_t token) const { return share(row, number(x + row * size + token)); }
+};
+
+static double six_decimals(double x) { return nearbyint(x * 1e6) / 1e6; }
+
+// Of every row the probabilities of its largest scores and the entropy; then those of tokens behind their parents.
+template <class T>
+static int describe(const Nodes<T>& nodes, const int64_t* parents, const int64_t* tokens, int pairs, double* out) {
+  for (int r = 0; r < nodes.rows; r++)
+    for (int i = 0; i < nodes.count; i++) *out++ = six_decimals(nodes.share(r, nodes.values[r * nodes.count + i]));
+  for (int r = 0; r < nodes.rows; r++) {
+    const float entropy = (float)log((double)nodes.totals[r]) - nodes.moments[r] / nodes.totals[r];
+    *out++ = six_decimals(std::max(entropy, 0.0f));  // rounding can go below
+  }
+  for (int i = 0; i < pairs; i++) *out++ = six_decimals(nodes.at(parents[i], tokens[i]));
+  return 0;
+}
+
+// The sum over all tokens of the smaller one of two probabilities, that of a row of scores and q.
+template <class T> static float overlap(const Nodes<T>& nodes, int64_t row, const float* q) {
+  const T* x = nodes.x + row * nodes.size;
+  const float most = nodes.largest(row), share = 1.0f / nodes.totals[row];
+  const int stretch = 64 * LANES;
+  float found = 0.0f;
+  for (int from = 0; from < nodes.size; from += stretch) {
+    const int until = std::min(nodes.size, from + stretch);
+    Vector sum = all(0.0f);
+    int i = from;
+    for (; i + LANES <= until; i += LANES) {
+      const Vector power = exponential(mul(sub(load(x + i), all(most)), all(nodes.scale)));
+      sum = add(sum, smaller(mul(power, all(share)), load(q + i)));
+    }
+    for (; i < until; i++) found += std::min((float)nodes.share(row, number(x + i)), q[i]);
+    found += lane_sum(sum);
+  }
+  return std::min(found, 1.0f);
+}
+
+// Distributions q, each behind a node: of each its likeliest tokens, their probabilities in q and at the node, and how
+// far the two overlap; then the probabilities of single tokens in one of them. 1 where a number of q is none.
+template <class T>
+static int compare(const Nodes<T>& nodes, const float* const* q, const int64_t* behind, int rows,
+                   const int64_t* places, const int64_t* tokens, int pairs, int64_t* ids, double* out, int threads) {
+  const int count = nodes.count;
+  double *mine = out, *theirs = mine + (size_t)rows * count, *overlaps = theirs + (size_t)rows * count;
+  for (int i = 0; i < pairs; i++) overlaps[rows + i] = six_decimals(q[places[i]][tokens[i]]);
+  std::vector<float> values((size_t)rows * count);
+  std::lock_guard<std::mutex> lock(workers->one_at_a_time);
+  Team& team = workers->team;
+  std::atomic<int> spoilt{0};
+  team.run(std::min(threads, rows), [&](int) {
+    team.share(rows, [&](int r) {
+      Best best{count, 0, ids + (size_t)r * count, values.data() + (size_t)r * count};
+      if (!find_best(q[r], nodes.size, best)) {
+        spoilt = 1;
+        return;
+      }
+      for (int i = 0; i < count; i++) {
+        mine[r * count + i] = six_decimals(best.values[i]);
+        theirs[r * count + i] = six_decimals(nodes.at(behind[r], best.ids[i]));
+      }
+      overlaps[r] = six_decimals(overlap(nodes, behind[r], q[r]));
+    });
+  });
+  return spoilt;
+}
+
 extern "C" {
-int summarize_bfloat16(const void* x, int rows, int size, int count, float scale, int32_t* ids, float* values,
+int summarize_bfloat16(const void* x, int rows, int size, int count, float scale, int64_t* ids, float* values,
                        float* totals, float* moments, int threads) {
   return summarize((const bf16*)x, rows, size, count, scale, ids, values, totals, moments, threads);
 }
-int summarize_float32(const void* x, int rows, int size, int count, float scale, int32_t* ids, float* values,
+int summarize_float32(const void* x, int rows, int size, int count, float scale, int64_t* ids, float* values,
                       float* totals, float* moments, int threads) {
   return summarize((const float*)x, rows, size, count, scale, ids, values, totals, moments, threads);
+}
+int softmax_bfloat16(const void* x, int rows, int size, float* out, int threads) {
+  return softmax((const bf16*)x, rows, size, out, threads);
+}
+int softmax_float32(const void* x, int rows, int size, float* out, int threads) {
+  return softmax((const float*)x, rows, size, out, threads);
+}
+int describe_bfloat16(const void* n, const int64_t* parents, const int64_t* tokens, int pairs, double* out) {
+  return describe(*(const Nodes<bf16>*)n, parents, tokens, pairs, out);
+}
+int describe_float32(const void* n, const int64_t* parents, const int64_t* tokens, int pairs, double* out) {
+  return describe(*(const Nodes<float>*)n, parents, tokens, pairs, out);
+}
+int compare_bfloat16(const void* n, const float* const* q, const int64_t* behind, int rows, const int64_t* places,
+                     const int64_t* tokens, int pairs, int64_t* ids, double* out, int threads) {
+  return compare(*(const Nodes<bf16>*)n, q, behind, rows, places, tokens, pairs, ids, out, threads);
+}
+int compare_float32(const void* n, const float* const* q, const int64_t* behind, int rows, const int64_t* places,
+                    const int64_t* tokens, int pairs, int64_t* ids, double* out, int threads) {
+  return compare(*(const Nodes<float>*)n, q, behind, rows, places, tokens, pairs, ids, out, threads);
 }
 int forward_bfloat16(const Step* s, const Layer* layers, int n, void* x) { return forward(*s, layers, n, (bf16*)x); }
 int forward_float32(const Step* s, const Layer* layers, int n, void* x) { return forward(*s, layers, n, (float*)x); }

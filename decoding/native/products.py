@@ -72,5 +72,8 @@ _ARGUMENTS = {
     "product": [_ADDRESS, _ADDRESS, _COUNT, _ADDRESS, _COUNT],
     "norm": [_ADDRESS, _ADDRESS, _ADDRESS, _COUNT, _COUNT, _NUMBER],
     "summarize": [_ADDRESS, _COUNT, _COUNT, _COUNT, _NUMBER, *[_ADDRESS] * 4, _COUNT],
+    "softmax": [_ADDRESS, _COUNT, _COUNT, _ADDRESS, _COUNT],
+    "describe": [_ADDRESS, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS],
+    "compare": [_ADDRESS, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS, _ADDRESS, _COUNT, _ADDRESS, _ADDRESS, _COUNT],
     "forward": [_ADDRESS, _ADDRESS, _COUNT, _ADDRESS],
 }

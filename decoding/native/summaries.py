@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+
 import torch
 
 from .products import function, has_native
@@ -25,8 +29,8 @@ def summarize(
     """
     rows = rows.contiguous()
     count = min(count, rows.shape[1])
-    ids = torch.empty(len(rows), count, dtype=torch.int32)
-    values, (totals, moments) = torch.empty(len(rows), count), torch.empty(2, len(rows) if scale is not None else 0)
+    ids, values = torch.empty(len(rows), count, dtype=torch.int64), torch.empty(len(rows), count)
+    totals, moments = (torch.empty(len(rows) if scale is not None else 0) for _ in range(2))
     spoilt = function("summarize", rows.dtype)(
         rows.data_ptr(),
         *rows.shape,
@@ -38,4 +42,80 @@ def summarize(
         moments.data_ptr() if scale is not None else None,
         torch.get_num_threads(),
     )
-    return None if spoilt else (ids.long(), values, totals, moments)
+    return None if spoilt else (ids, values, totals, moments)
+
+
+def softmax(rows: torch.Tensor) -> torch.Tensor | None:  # (R, V) -> (R, V)
+    """The softmax of every row, in float32. None where a number is not a number."""
+    rows = rows.contiguous()
+    shares = torch.empty(rows.shape)
+    call = function("softmax", rows.dtype)
+    spoilt = call(rows.data_ptr(), *rows.shape, shares.data_ptr(), torch.get_num_threads())
+    return None if spoilt else shares
+
+
+class _NodesStruct(ctypes.Structure):
+    """`Nodes` of decoder.cpp."""
+
+    _fields_ = [
+        ("x", ctypes.c_void_p),
+        *[(name, ctypes.c_int32) for name in ("rows", "size", "count")],
+        ("scale", ctypes.c_float),
+        *[(name, ctypes.c_void_p) for name in ("values", "totals", "moments")],
+    ]
+
+
+class NativeNodes:
+    """The distributions of a step's nodes, for a full record: rows of scores (T, V) with their summary.
+
+    All probabilities and entropies come out rounded to six decimals.
+    """
+
+    def __init__(
+        self, rows: torch.Tensor, scale: float, values: torch.Tensor, totals: torch.Tensor, moments: torch.Tensor
+    ) -> None:
+        self._held = rows, values, totals, moments
+        self._count = values.shape[1]
+        addresses = (each.data_ptr() for each in (values, totals, moments))
+        self._struct = ctypes.byref(_NodesStruct(rows.data_ptr(), *rows.shape, self._count, scale, *addresses))
+        self._dtype = rows.dtype
+
+    def describe(self, parents: Sequence[int], tokens: Sequence[int]) -> list[list[float]]:
+        """The probabilities of the largest scores row by row; the entropy of every row; p of tokens behind parents."""
+        rows = len(self._held[0])
+        sizes = rows * self._count, rows, len(tokens)
+        out = (ctypes.c_double * sum(sizes))()
+        function("describe", self._dtype)(self._struct, _whole(parents), _whole(tokens), len(tokens), out)
+        return _parts(out, sizes)
+
+    def compare(
+        self, q: Sequence[torch.Tensor], behind: Sequence[int], places: Sequence[int], tokens: Sequence[int]
+    ) -> tuple[list[int], list[list[float]]] | None:
+        """Set distributions q, float32 (V,) each, beside those of the nodes that they are behind.
+
+        The ids of the largest of each; their probabilities in q, and at the node; the sums over all tokens of
+        min(p, q); and the probabilities of `tokens`, each in the q of its place. None where a number is not a number.
+        """
+        sizes = len(q) * self._count, len(q) * self._count, len(q), len(tokens)
+        ids, out = (ctypes.c_int64 * sizes[0])(), (ctypes.c_double * sum(sizes))()
+        spoilt = function("compare", self._dtype)(
+            self._struct,
+            _whole([row.data_ptr() for row in q]),
+            _whole(behind),
+            len(q),
+            _whole(places),
+            _whole(tokens),
+            len(tokens),
+            ids,
+            out,
+            torch.get_num_threads(),
+        )
+        return None if spoilt else (ids[:], _parts(out, sizes))
+
+
+def _whole(numbers: Sequence[int]) -> ctypes.Array[ctypes.c_int64]:
+    return (ctypes.c_int64 * len(numbers))(*numbers)
+
+
+def _parts(numbers: ctypes.Array[ctypes.c_double], sizes: Sequence[int]) -> list[list[float]]:
+    return [numbers[begin:end] for begin, end in pairwise(accumulate(sizes, initial=0))]

@@ -7,12 +7,10 @@ from typing import Any
 
 import torch
 
-from ..model.download import fetch
-from ..sampling import Outlook, ranked
+from ..sampling import Outlook
 from ..types import JSON, Draft, Verdict
 
 LEVELS = ("off", "light", "full")
-_DECIMALS = 6  # of every probability, and of entropies
 
 
 def columns(draft: Draft, verdict: Verdict, panel: Mapping[str, JSON]) -> dict[str, Any]:
@@ -29,47 +27,40 @@ def columns(draft: Draft, verdict: Verdict, panel: Mapping[str, JSON]) -> dict[s
 
 
 def detail(draft: Draft, outlook: Outlook) -> dict[str, Any]:
-    """The columns that a full record adds: p and q of every guess, and how the distributions at every node look.
-
-    All their numbers are computed for all nodes at once, and come to the host together.
-    """
-    numbers = [outlook.shares(), outlook.entropy()]
-    sampled, rows = _sampled(draft)
-    if len(draft.tokens) > 1:
-        parents, tokens = torch.tensor(draft.parents), torch.tensor(draft.tokens)
-        numbers.append(outlook.at(parents[1:], tokens[1:]))
-    if rows:
-        behind = torch.tensor([parent for parent, _ in rows])
-        q = torch.stack([*rows.values()]).to(outlook.device)
-        best = ranked(q, outlook.best.shape[1])
-        own = q[torch.tensor([*sampled.values()]), tokens[[*sampled]]]
-        numbers += [own, q.gather(1, best), outlook.at(behind[:, None], best), outlook.overlap(behind, q)]
-    shares, entropy, *more = fetch(*numbers, decimals=_DECIMALS)
-    p, *drafter = more or [[]]
-    found = {"p": (None, *p), "top": _lists(outlook.best, shares), "entropy": tuple(entropy)}
-    if not drafter:
-        return found | {"q": (None,) * len(draft.tokens)}
-    known, mine, theirs, overlaps = drafter
-    lists = [tuple(row for row in listed if row[1] > 0.0) for listed in _lists(best, mine, theirs)]
-    return found | {
-        "q": _column(draft, sampled, known, None),
-        "draft_top": _column(draft, behind.tolist(), lists, ()),
-        "overlap": _column(draft, behind.tolist(), overlaps, None),
+    """The columns that a full record adds: p and q of every guess, and how the distributions at every node look."""
+    shares, entropy, p = outlook.listed(draft.parents[1:], draft.tokens[1:])
+    best: list[int] = outlook.best.flatten().tolist()
+    return {
+        "p": (None, *p),
+        "q": (None,) * len(draft.tokens),
+        "top": _lists(outlook.count, best, shares),
+        "entropy": tuple(entropy),
+        **_drafted(draft, outlook),
     }
 
 
-def _sampled(draft: Draft) -> tuple[dict[int, int], dict[tuple[int, int], torch.Tensor]]:
-    """Every node that was sampled, with its place among the distributions; and these, by the nodes behind which they are.
-
-    Nodes that were sampled from the same distribution behind the same node share it.
-    """
-    nodes, rows, places = dict[int, int](), dict[tuple[int, int], torch.Tensor](), dict[tuple[int, int], int]()
-    for node, row in enumerate(draft.q or ()):
+def _drafted(draft: Draft, outlook: Outlook) -> dict[str, Any]:
+    """The columns that tell of the distributions that guesses were sampled from. One behind a node is looked at once."""
+    if draft.q is None:
+        return {}
+    places, rows, keys = dict[int, int](), list[torch.Tensor](), dict[tuple[int, int], int]()
+    for node, row in enumerate(draft.q):
         if row is not None:
-            key = draft.parents[node], id(row)
-            nodes[node] = places.setdefault(key, len(places))
-            rows[key] = row
-    return nodes, rows
+            places[node] = keys.setdefault((draft.parents[node], id(row)), len(keys))
+            rows += [row] if len(rows) < len(keys) else []
+    if not rows:
+        return {}
+    behind = [parent for parent, _ in keys]
+    found = outlook.beside(rows, behind, [*places.values()], [draft.tokens[node] for node in places])
+    lists = [
+        tuple(entry for entry in listed if entry[1] > 0.0)
+        for listed in _lists(outlook.count, found.best, found.mine, found.theirs)
+    ]
+    return {
+        "q": _column(draft, places, found.shares, None),
+        "draft_top": _column(draft, behind, lists, ()),
+        "overlap": _column(draft, behind, found.overlaps, None),
+    }
 
 
 def _column(draft: Draft, nodes: Iterable[int], values: Iterable[Any], empty: Any) -> tuple[Any, ...]:
@@ -78,7 +69,7 @@ def _column(draft: Draft, nodes: Iterable[int], values: Iterable[Any], empty: An
     return tuple(known.get(node, empty) for node in range(len(draft.tokens)))
 
 
-def _lists(best: torch.Tensor, *shares: list[float]) -> tuple[tuple[tuple[Any, ...], ...], ...]:  # (R, n), R * n each
-    """Row by row the best tokens, each with its probability in every distribution."""
-    entries = zip(best.flatten().tolist(), *shares, strict=True)
-    return tuple(zip(*[entries] * best.shape[1], strict=True))
+def _lists(count: int, best: list[int], *shares: list[float]) -> tuple[tuple[tuple[Any, ...], ...], ...]:
+    """The best tokens, so many for each distribution in turn, each with its probabilities."""
+    entries = zip(best, *shares, strict=True)
+    return tuple(zip(*[entries] * count, strict=True))
