@@ -10,11 +10,11 @@ from __future__ import annotations
 import argparse
 import datetime
 import platform
-import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import TypeVar
 
 import torch
 
@@ -32,6 +32,7 @@ TOKENS, EVERY, WARM_UP = 64, 6, 8
 NAMES = {"pocket": tuple(METHODS), "smollm2": ("autoregressive", "prompt_lookup", "draft_model", "eagle3")}
 SUITES = {"pocket": embedded.suite, "smollm2": lambda: embedded.ROOT / "assets" / "english" / "tasks.jsonl"}
 LEVELS = ("light", "full")
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -51,35 +52,34 @@ class Costs:
         return [name, str(self.steps), *(f"{each:.3f}" for each in per_step), cost]
 
 
-def spent(work: Callable[[], object]) -> float:
-    """Processor seconds of this process."""
+def spent(work: Callable[[], T]) -> tuple[T, float]:
+    """What some work gives, and the processor seconds that it took."""
     begin = time.process_time()
-    work()
-    return time.process_time() - begin
+    result = work()
+    return result, time.process_time() - begin
 
 
 def decoded(engine: Engine, ids: Sequence[int], method: str, level: str, tokens: int = TOKENS) -> tuple[float, Run]:
     """The processor seconds of one run, and the run."""
     run = engine.decode(list(ids), method, max_new_tokens=tokens, record=level, memory={})
-    return spent(lambda: [*run]), run
+    _, seconds = spent(lambda: [*run])
+    return seconds, run
 
 
 def costs(engine: Engine, method: str, prompts: Sequence[Sequence[int]]) -> Costs:
     """Light and full runs in turn; which comes first changes from prompt to prompt."""
     for level in LEVELS:
-        decoded(engine, prompts[0], method, level, WARM_UP)
+        tables_of(decoded(engine, prompts[0], method, level, WARM_UP)[1].trace)
     found = Costs()
     for number, ids in enumerate(prompts):
-        took: dict[str, float] = {}
-        for level in LEVELS if number % 2 else LEVELS[::-1]:
-            took[level], run = decoded(engine, ids, method, level)
-            if level == "full":
-                full = run
-        found.light.append(took["light"])
-        found.full.append(took["full"])
-        found.trace.append(spent(lambda: full.trace))
-        trace = full.trace
-        found.rows.append(spent(lambda: tables_of(trace)))
+        took = {level: decoded(engine, ids, method, level) for level in (LEVELS if number % 2 else LEVELS[::-1])}
+        (light, _), (full, run) = took["light"], took["full"]
+        trace, making = spent(lambda run=run: run.trace)
+        _, rows = spent(lambda trace=trace: tables_of(trace))
+        found.light.append(light)
+        found.full.append(full)
+        found.trace.append(making)
+        found.rows.append(rows)
         found.steps += len(trace.steps)
     return found
 

@@ -23,6 +23,7 @@ class Codec:
     ) -> None:
         self.tokenizer: Any = tokenizer
         self._end_tokens = None if end_tokens is None else frozenset(end_tokens)
+        self._pieces = dict[int, str]()  # display texts of tokens: transformers takes long to find one
         self._bytes_of = _byte_letters() if tokenizer is not None and _is_byte_level(tokenizer) else None
 
     def encode(self, prompt: str) -> list[int]:
@@ -95,9 +96,15 @@ class Codec:
         """The display text of a token: its text, or its bytes as <0xE2> where they are not whole characters."""
         if self.tokenizer is None:
             return f" {token}"
-        raw = self.tokenizer.convert_ids_to_tokens(token)
-        if raw is None:
-            return f"<{token}>"
+        known = self._pieces.get(token)
+        if known is None:
+            raw = self.tokenizer.convert_ids_to_tokens(token)
+            if raw is None:
+                return f"<{token}>"
+            known = self._pieces[token] = self._spelled(token, raw)
+        return known
+
+    def _spelled(self, token: int, raw: str) -> str:
         if self._bytes_of is None or token in self.tokenizer.all_special_ids or set(raw) - self._bytes_of.keys():
             return str(raw).replace("\N{LOWER ONE EIGHTH BLOCK}", " ")  # SentencePiece's sign for a space
         spelled = bytes(self._bytes_of[letter] for letter in raw)

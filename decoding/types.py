@@ -133,8 +133,8 @@ class Step:
     @property
     def alternatives(self) -> set[int]:
         """The ids of the best tokens, the target's and the drafter's."""
-        drafter = {token for best in self.draft_top for token, _, _ in best}
-        return drafter | {token for best in self.top for token, _ in best}
+        lists: tuple[Sequence[tuple[Any, ...]], ...] = (*self.top, *self.draft_top)
+        return {entry[0] for best in lists for entry in best}
 
     @property
     def used(self) -> set[int]:

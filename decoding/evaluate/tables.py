@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 from ..trace.metrics import summarise
+from ..tree import depths
 from ..types import JSON, Role, Step, Trace
 from .schema import NODES, NODES_SCHEMA, RUNS, RUNS_SCHEMA, STEPS, STEPS_SCHEMA
 
@@ -20,6 +23,7 @@ _TIMES = ("draft_ms", "forward_ms", "accept_ms", "commit_ms", "other_ms", "total
 # the guess itself where nothing is drawn; a tree's guesses are taken by rank, and each has its own.
 _CONFIDENCES = ("chances", "confidence")
 _RANKED = "branch"
+_ROLES = {role: role.name.lower() for role in Role}
 
 
 class Tables(NamedTuple):
@@ -154,39 +158,54 @@ def _add_step(columns: Mapping[str, list[Any]], run: int, step: Step, texts: Map
 
 def _add_nodes(columns: Mapping[str, list[Any]], run: int, step: Step, texts: Mapping[int, str], greedy: bool) -> None:
     """A row a node; what was recorded of the distributions at a node stands in the rows of its children."""
+    count, parents = len(step.tokens), step.parents
+    verify = [role is Role.VERIFY for role in step.roles]
     judged_at = dict(zip(step.path, step.emitted, strict=False))  # node of the path -> what was written behind it
+    unknown = [None] * count
+    choices = [judged_at.get(node, choice) for node, choice in enumerate(step.choices or unknown)]
+    wanted = [None if at < 0 else choices[at] for at in parents]
     listed = [[token for token, _, _ in best] for best in step.draft_top]
-    siblings, confidences = defaultdict[int, int](int), _confidences(step, greedy)
-    for index, node in enumerate(step.nodes):
-        at, verify = node.parent, node.role is Role.VERIFY
-        wanted = None if at < 0 else judged_at.get(at, step.choices[at] if step.choices else None)
-        kind, _, detail = node.source.partition(":")
-        row = {
-            "run": run,
-            "step": step.index,
-            "node": index,
-            "parent": at,
-            "depth": node.depth,
-            "role": node.role.name.lower(),
-            "source": _writable(kind),
-            "detail": _optional(detail or None),
-            "token": node.token,
-            "text": texts.get(node.token),
-            "accepted": node.accepted,
-            "judged": verify and at in judged_at,  # behind a text that was cut nothing was decided any more
-            "sibling": siblings[at] if verify else None,
-            "wanted": wanted,
-            "wanted_text": None if wanted is None else texts.get(wanted),
-            "p": node.p,
-            "q": node.q,
-            "confidence": node.q if node.q is not None else confidences[index],
-            "rank": listed[at].index(wanted) if at >= 0 and listed and wanted in listed[at] else None,
-            "entropy": step.entropy[at] if at >= 0 and step.entropy else None,
-            "overlap": step.overlap[at] if at >= 0 and step.overlap else None,
-        }
-        siblings[at] += verify
-        for name, column in columns.items():
-            column.append(row[name])
+    siblings, accepted = defaultdict[int, Iterator[int]](itertools.count), set(step.path)
+    sources = [_source(source) for source in step.sources]
+    q = step.q or unknown
+    rows = {
+        "run": [run] * count,
+        "step": [step.index] * count,
+        "node": range(count),
+        "parent": parents,
+        "depth": depths(parents),
+        "role": [_ROLES[role] for role in step.roles],
+        "source": [kind for kind, _ in sources],
+        "detail": [detail for _, detail in sources],
+        "token": step.tokens,
+        "text": [texts.get(token) for token in step.tokens],
+        "accepted": [node in accepted for node in range(count)],
+        # Behind a text that was cut nothing was decided any more.
+        "judged": [guess and at in judged_at for guess, at in zip(verify, parents, strict=True)],
+        "sibling": [next(siblings[at]) if guess else None for guess, at in zip(verify, parents, strict=True)],
+        "wanted": wanted,
+        "wanted_text": [None if token is None else texts.get(token) for token in wanted],
+        "p": step.p or unknown,
+        "q": q,
+        "confidence": [
+            own if share is None else share for share, own in zip(q, _confidences(step, greedy), strict=True)
+        ],
+        "rank": [
+            listed[at].index(token) if at >= 0 and listed and token in listed[at] else None
+            for at, token in zip(parents, wanted, strict=True)
+        ],
+        "entropy": [step.entropy[at] if at >= 0 and step.entropy else None for at in parents],
+        "overlap": [step.overlap[at] if at >= 0 and step.overlap else None for at in parents],
+    }
+    for name, column in columns.items():
+        column.extend(rows[name])
+
+
+@lru_cache(maxsize=4096)
+def _source(source: str) -> tuple[str, str | None]:
+    """The kind of a source, and what it says beside."""
+    kind, _, detail = source.partition(":")
+    return _writable(kind), _optional(detail or None)
 
 
 def _confidences(step: Step, greedy: bool) -> list[float | None]:

@@ -40,24 +40,25 @@ def detail(draft: Draft, outlook: Outlook) -> dict[str, Any]:
 
 
 def _drafted(draft: Draft, outlook: Outlook) -> dict[str, Any]:
-    """The columns that tell of the distributions that guesses were sampled from. One behind a node is looked at once."""
-    if draft.q is None:
+    """The columns about the distributions that guesses were sampled from.
+
+    Guesses behind the same node may share one, which is looked at once.
+    """
+    sampled = {node: row for node, row in enumerate(draft.q or ()) if row is not None}
+    if not sampled:
         return {}
-    places, rows, keys = dict[int, int](), list[torch.Tensor](), dict[tuple[int, int], int]()
-    for node, row in enumerate(draft.q):
-        if row is not None:
-            places[node] = keys.setdefault((draft.parents[node], id(row)), len(keys))
-            rows += [row] if len(rows) < len(keys) else []
-    if not rows:
-        return {}
-    behind = [parent for parent, _ in keys]
-    found = outlook.beside(rows, behind, [*places.values()], [draft.tokens[node] for node in places])
+    keys = {node: (draft.parents[node], id(row)) for node, row in sampled.items()}
+    rows = {keys[node]: row for node, row in sampled.items()}
+    places = {key: place for place, key in enumerate(rows)}
+    behind = [parent for parent, _ in rows]
+    drafted = [draft.tokens[node] for node in sampled]
+    found = outlook.beside([*rows.values()], behind, [places[key] for key in keys.values()], drafted)
     lists = [
         tuple(entry for entry in listed if entry[1] > 0.0)
         for listed in _lists(outlook.count, found.best, found.mine, found.theirs)
     ]
     return {
-        "q": _column(draft, places, found.shares, None),
+        "q": _column(draft, sampled, found.shares, None),
         "draft_top": _column(draft, behind, lists, ()),
         "overlap": _column(draft, behind, found.overlaps, None),
     }
