@@ -260,7 +260,7 @@ class Outlook:
 
         They are set beside the same p as is recorded: at temperature 0, where nothing is drawn, the models' own.
         """
-        if summarizes(self._scores) and all(row.dtype == torch.float32 and row.is_contiguous() for row in q):
+        if summarizes(self._scores) and all(self._suits(row) for row in q):
             found = self._native.compare(q, behind, places, tokens)
             if found is not None:
                 return Drafted(found[0], *found[1])
@@ -270,6 +270,11 @@ class Outlook:
         numbers = rows.gather(1, best), self.at(nodes, best), torch.minimum(p, rows).sum(-1).clamp(max=1.0)
         shares = rows[torch.tensor(places), torch.tensor(tokens)]
         return Drafted(best.flatten().tolist(), *fetch(*numbers, shares, decimals=_DECIMALS))
+
+    def _suits(self, q: torch.Tensor) -> bool:
+        """Whether compiled code can read a drafter's distribution where it is."""
+        plain = q.device.type == "cpu" and q.dtype == torch.float32 and q.is_contiguous()
+        return plain and q.shape == self._scores.shape[1:]
 
     @property
     def _native(self) -> NativeNodes:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decoding.errors import ModelError, ParamError
+from decoding.model.download import fetch
 from decoding.sampling import Draws, Sampler, Sampling, draw, draw_rows, largest_probability, likeliest, ranked
 
 CPU = torch.device("cpu")
@@ -198,3 +199,11 @@ def test_the_largest_probability_is_that_of_the_softmax(dtype: torch.dtype) -> N
     row = torch.randn(5000, generator=torch.Generator().manual_seed(1)).to(dtype) * 3
     row[7] = -torch.inf
     assert float(largest_probability(row)) == pytest.approx(float(torch.softmax(row.double(), -1).max()), rel=1e-5)
+
+
+def test_numbers_that_are_fetched_rounded_are_rounded_as_python_does() -> None:
+    """Another last digit would be another record."""
+    torch.manual_seed(3)
+    numbers = torch.cat((torch.rand(5000), torch.tensor([0.0, 1.0, 0.5e-6, 1.5e-6, 2.5e-6, 0.015625, 12.3456785])))
+    fetched, ids = fetch(numbers, torch.tensor([70_000, 3]), decimals=6)
+    assert fetched == [round(number, 6) for number in numbers.tolist()] and ids == [70_000, 3]

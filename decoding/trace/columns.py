@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import torch
-
 from ..sampling import Outlook
 from ..types import JSON, Draft, Verdict
 

@@ -16,8 +16,10 @@ from typing import Any
 import pytest
 import torch
 
+from decoding import sampling
 from decoding.model.decoder import Decoder
 from decoding.native import build, products, summaries
+from decoding.sampling import Drafted, Outlook
 from decoding.tree import path_to
 from tests.families import ALL, needs_compiler, tiny
 from tests.model.test_parity import BY_LENGTH
@@ -216,3 +218,51 @@ def test_a_row_that_holds_no_number_is_found(dtype: torch.dtype, place: int) -> 
     rows[2, place] = torch.nan
     assert summaries.summarize(rows, 5) is None
     assert summaries.summarize(rows[:2], 5) is not None
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("size", [1024, 1031])
+def test_the_softmax_of_rows_is_that_of_torch(dtype: torch.dtype, size: int, threads: int) -> None:
+    """A drafter's distributions in a record would be others where the compiled code runs."""
+    torch.manual_seed(size)
+    rows = (torch.randn(5, size) * 6).to(dtype)
+    rows[1, size // 2 :], rows[2, -1] = -torch.inf, 60.0
+    found = summaries.softmax(rows)
+    assert found is not None
+    torch.testing.assert_close(found.double(), torch.softmax(rows.double(), -1), rtol=2e-6, atol=1e-12)
+    rows[3, -1] = torch.nan
+    assert summaries.softmax(rows) is None
+
+
+def recorded(rows: torch.Tensor, temperature: float, q: list[torch.Tensor]) -> tuple[list[list[float]], Drafted]:
+    """All that a record asks of six nodes and of a drafter's distributions behind three of them."""
+    outlook = Outlook(rows, temperature)
+    return (
+        [outlook.best.flatten().tolist(), *outlook.listed((0, 0, 1, 2, 4), (7, 1023, 512, 3, 1000))],
+        outlook.beside(q, [0, 1, 4], [0, 0, 1, 2], [7, 1023, 512, 1000]),
+    )
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("size", [1024, 1031])
+def test_a_record_has_the_same_numbers_without_compiled_code(
+    dtype: torch.dtype, size: int, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of rows that do not lie side by side too, of filtered ones, and of a q without a number, which torch is left."""
+    torch.manual_seed(size)
+    wide = (torch.randn(6, 2 * size) * 4).to(dtype)
+    wide[2, size // 3 :], wide[3, 5 : size - 5] = -torch.inf, -torch.inf
+    q = [*torch.softmax(torch.randn(3, size) * 3, -1)]
+    q[1] = torch.zeros(size).index_fill(0, torch.tensor([512, size - 1]), 0.5)
+    for temperature, drafted in ((1.0, q), (0.4, q), (1.0, [row.double() for row in q])):
+        compiled = recorded(wide[:, :size], temperature, drafted)
+        with monkeypatch.context() as patch:
+            patch.setattr(sampling, "summarizes", lambda rows: False)
+            plain = recorded(wide[:, :size], temperature, drafted)
+        for ours, theirs in zip((*compiled[0], *compiled[1]), (*plain[0], *plain[1]), strict=True):
+            assert ours == pytest.approx(theirs, abs=2e-6)
+            assert all(round(number, 6) == number for number in ours)
+    q[2][9] = torch.nan
+    assert Outlook(wide[:, :size]).beside(q, [0, 1, 4], [0], [7]).shares == [round(float(q[0][7]), 6)]

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 import torch
 
+from decoding import loop
 from decoding.model.table import TableModel
-from decoding.sampling import Sampler, Sampling, ranked
+from decoding.sampling import Outlook, Sampler, Sampling, likeliest, ranked
 from decoding.tree import path_to
 from decoding.types import Trace
 from tests import toy_adapter
@@ -112,6 +113,33 @@ def test_a_greedy_draft_asks_for_no_distribution_that_nobody_records(
     assert not asked
     trace_of(method, {})
     assert asked
+
+
+def test_guesses_behind_one_node_share_the_drafters_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Worked out for each of sixty guesses of a tree, it took as long as the target's pass."""
+    asked, beside = list[tuple[list[int], int]](), Outlook.beside
+
+    def counted(self: Outlook, q: Any, behind: list[int], places: Any, tokens: list[int]) -> Any:
+        asked.append((behind, len(tokens)))
+        return beside(self, q, behind, places, tokens)
+
+    monkeypatch.setattr(Outlook, "beside", counted)
+    trace = trace_of("eagle3", {})
+    assert len(asked) > 5 and any(guesses > 2 * len(behind) for behind, guesses in asked)
+    assert all(len({*behind}) == len(behind) for behind, _ in asked)
+    assert [guesses for _, guesses in asked] == [step.drafted for step in trace.steps if step.drafted]
+
+
+@pytest.mark.parametrize("sampling", SETTINGS, ids=["greedy", "penalised", "sampled", "filtered"])
+def test_the_choices_of_a_full_record_come_from_one_look_at_the_logits(
+    sampling: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second search of every row cost a tenth of a small model's pass; filtered rows alone need it."""
+    light, searched = trace_of("autoregressive", sampling, "light"), list[int]()
+    monkeypatch.setattr(loop, "likeliest", lambda logits: searched.append(1) or likeliest(logits))
+    full = trace_of("autoregressive", sampling)
+    assert [step.choices for step in full.steps] == [step.choices for step in light.steps]
+    assert bool(searched) == ("top_k" in sampling)
 
 
 @pytest.mark.parametrize("method", ["prompt_lookup", "lookahead", "medusa", "rest", "ngrammys", "jacobi"])
