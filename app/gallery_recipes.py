@@ -120,8 +120,7 @@ RACES = (  # the page shows the first of which it has two lanes
     RecordedRace(
         EXAMPLES["sum"].prompt,
         tuple(
-            f"{method}-defaults"
-            for method in ("autoregressive", "lookahead", "jacobi", "medusa", "kangaroo", "eagle3")
+            f"{method}-defaults" for method in ("autoregressive", "lookahead", "jacobi", "medusa", "kangaroo", "eagle3")
         ),
     ),
 )

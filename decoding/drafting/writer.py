@@ -120,6 +120,6 @@ class Writer(ABC):
         return draw(q, sampler.draws.fresh()), q, sure
 
     def _shape(self, chain: Chain) -> None:
-        """Make q of the logits that a greedy chain has kept: no token waits for it, and all at once cost less."""
+        """Make q of the logits that a greedy chain holds: no token waits for it, and all at once cost less."""
         if chain.q and self.detailed and self.sampler.sampling.greedy:
             chain.q = [*self.sampler.probabilities(torch.stack([row for row in chain.q if row is not None]))]

@@ -36,7 +36,7 @@ class _OpenedOnce:
 
 
 class _Rewound:
-    """A session that is rewound by one row more than is asked for: what it says behind the last one was not kept."""
+    """A session that is rewound by one row more than is asked for: what it says behind the last one is gone."""
 
     def __init__(self, session: Any) -> None:
         self._session = session

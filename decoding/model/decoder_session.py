@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from .asked_rows import asked
 from .attention import BLOCK
 from .captured import Captured, Outputs, Part, StepBuffer
-from .session import Reading, asked
+from .session import Reading
 from .taps import Taps
 
 if TYPE_CHECKING:

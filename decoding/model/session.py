@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-import torch
-
 from ..types import ModelCard
-from .upload import upload
 
 if TYPE_CHECKING:
+    import torch
+
     Tokens = Sequence[int] | torch.Tensor  # ids on the host, or (n,) ids that only the model's device knows
 
 ProgressCallback = Callable[[str, float], None]  # hears what is going on and which share of it is done
@@ -117,13 +116,6 @@ class Model(Protocol):
     def open(self, capacity: int, largest_step: int) -> Session:
         """A session for texts of up to `capacity` tokens."""
         ...
-
-
-def asked(rows: torch.Tensor, skip: int, only: Sequence[int] | None) -> torch.Tensor:
-    """Of a pass's rows those that `Session.read` answers for."""
-    if only is not None and len(only) < len(rows):
-        return rows.index_select(0, upload(torch.tensor(only, dtype=torch.long), rows.device))
-    return rows[skip:] if skip and only is None else rows
 
 
 def catch_up(

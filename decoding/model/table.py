@@ -14,7 +14,8 @@ import torch
 
 from ..errors import ModelError
 from ..types import ModelCard
-from .session import Reading, asked
+from .asked_rows import asked
+from .session import Reading
 from .taps import Taps
 
 if TYPE_CHECKING:

@@ -15,8 +15,9 @@ import torch
 
 from ..errors import ModelError
 from ..types import ModelCard
+from .asked_rows import asked
 from .cache import Cache
-from .session import Reading, asked
+from .session import Reading
 from .split import AnyDecoder
 from .taps import Taps
 from .transformers_attention import TREE, register

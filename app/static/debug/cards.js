@@ -10,7 +10,7 @@ import { cellText, plainTable } from "./table.js";
 
 const AT_ONCE = 2; // questions to the server
 const ROWS = 8; // of a table that stands in a card
-const TOLD_MS = 3000; // that a card says what was done
+const STATUS_MS = 3000; // that a card says what was done
 const PAIRED = ["to", "target said"]; // columns that a row is not named without
 
 /** @param {Result} result */
@@ -50,10 +50,10 @@ class ChartCard {
     this.colours = {};
     this.figure = new DrawnFigure(facts.title, (row, second) => this.behind(row, second), (row, second) => this.says(row, second));
     this.body = el("div", { class: "app-debug-body" }, el("p", { class: "ss-quiet" }, "Computing"));
-    this.told = el("span", { class: "ss-quiet app-debug-told", role: "status" });
+    this.status = el("span", { class: "ss-quiet app-debug-status", role: "status" });
     this.tableButton = button("table", `${facts.title} as a table`, () => this.showTable());
     const head = el("div", { class: "ss-card-head" }, el("h3", {}, facts.title), el("div", { class: "ss-card-buttons" },
-      this.told, button("link", `Copy a link to ${facts.title}`, () => this.copy()),
+      this.status, button("link", `Copy a link to ${facts.title}`, () => this.copy()),
       button("info", `How ${facts.title} is computed`, () => this.explain()), this.tableButton));
     this.node = el("section", { class: "ss-card app-debug-card", tabindex: -1, "data-key": facts.key, "aria-label": facts.title },
       head, el("p", { class: "ss-look", title: facts.formula }, facts.look_for), this.body);
@@ -143,13 +143,13 @@ class ChartCard {
 
   copy() {
     copyLink({ on: { link: () => this.io.link(this.facts.key) }, root: this.node, place: () => null,
-      announce: (words) => this.tell(words) });
+      announce: (words) => this.announce(words) });
   }
 
   /** @param {string} words */
-  tell(words) {
-    write(this.told, words);
-    setTimeout(() => write(this.told, ""), TOLD_MS);
+  announce(words) {
+    write(this.status, words);
+    setTimeout(() => write(this.status, ""), STATUS_MS);
   }
 
   explain() {

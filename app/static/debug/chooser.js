@@ -5,7 +5,7 @@ import { count } from "./table.js";
 /** @import { Facts, Opened } from "./types.d.ts" */
 
 const EVERY = "*"; // all methods, as an address says it
-const TOLD_MS = 3000;
+const STATUS_MS = 3000;
 
 /**
  * A labelled menu.
@@ -68,7 +68,7 @@ export class Chooser {
       this.file.value = "";
     });
     this.words = el("p", { class: "ss-quiet app-debug-facts" });
-    this.told = el("span", { class: "ss-quiet app-debug-told", role: "status" });
+    this.status = el("span", { class: "ss-quiet app-debug-status", role: "status" });
     /** @type {Facts | undefined} */
     this.facts = undefined;
     /** @type {Facts | undefined} of the folder that is compared with */
@@ -78,14 +78,14 @@ export class Chooser {
     this.node = el("header", { class: "app-debug-head" },
       el("div", { class: "app-debug-fields" }, this.folder.node, this.method.node, this.setting.node,
         el("span", { class: "app-debug-gap" }), this.against.node, this.otherMethod.node, this.otherSetting.node),
-      this.words, el("div", { class: "app-tools" }, this.told, tool("Open files", () => this.file.click()), tool("Copy link", copy),
+      this.words, el("div", { class: "app-tools" }, this.status, tool("Open files", () => this.file.click()), tool("Copy link", copy),
         tool("Steps as CSV", () => download("csv")), tool("Steps as Parquet", () => download("parquet")), this.file));
   }
 
   /** @param {string} words on what was done, for a moment */
-  tell(words) {
-    write(this.told, words);
-    setTimeout(() => write(this.told, ""), TOLD_MS);
+  announce(words) {
+    write(this.status, words);
+    setTimeout(() => write(this.status, ""), STATUS_MS);
   }
 
   /** @param {Opened} opened */

@@ -81,7 +81,7 @@ export class Debug {
 
   /** @param {string} words */
   announce(words) {
-    this.chooser.tell(words);
+    this.chooser.announce(words);
   }
 
   /** @param {string} sentence */
