@@ -14,6 +14,7 @@ import torch
 
 from . import accept
 from .model.download import fetch
+from .model.queued_tree import Parents, QueuedTree, deepest, depths_on
 from .model.upload import upload
 from .queued import Proposal, QueuedDraft
 from .sampling import Draws, Sampler, checked, drawn_rows, likeliest_rows, ranked
@@ -89,8 +90,7 @@ class Sampled:
 
     def __init__(self, proposal: Proposal, p: torch.Tensor, draws: Draws, position: int) -> None:  # (T, V)
         self._draws = draws
-        uniforms = [draws.at(position + depth) for depth in depths(proposal.parents)]
-        goals = upload(torch.tensor(uniforms, dtype=torch.float64), p.device)
+        goals = _goals(proposal.parents, draws, position, p.device)
         self._drawn, faults = drawn_rows(p, goals)
         numbers = [self._drawn, faults]
         self._tested = list[list[int]]()  # nodes that were sampled: the first ones of their parents, the second ones...
@@ -137,8 +137,7 @@ class Typical:
     """Acceptance of what the target finds likely enough."""
 
     def __init__(self, draft: Draft, p: torch.Tensor, draws: Draws, position: int, bounds: tuple[float, float]) -> None:
-        uniforms = [draws.at(position + depth) for depth in depths(draft.parents)]
-        goals = upload(torch.tensor(uniforms, dtype=torch.float64), p.device)
+        goals = _goals(draft.parents, draws, position, p.device)
         guesses = [role is Role.VERIFY for role in draft.roles]
         tree = upload(torch.tensor([[max(0, parent) for parent in draft.parents], draft.tokens, guesses]), p.device)
         shares = accept.typical_shares(p, tree[0], tree[1], *bounds)
@@ -174,6 +173,12 @@ def rule(
     return Sampled(proposal, p, sampler.draws, position)
 
 
+def _goals(parents: Parents, draws: Draws, position: int, device: torch.device) -> torch.Tensor:  # (T,)
+    """The number of the seed at every node's place."""
+    uniforms = [draws.at(position + depth) for depth in range(deepest(parents) + 1)]
+    return upload(torch.tensor(uniforms, dtype=torch.float64), device).index_select(0, depths_on(parents, device))
+
+
 def _followed(draft: Draft, choices: torch.Tensor) -> torch.Tensor:  # (T,) -> (1,)
     """The node at which a walk ends that follows these choices. Of nodes with equal paths it is the last one."""
     device, guesses = choices.device, [role is Role.VERIFY for role in draft.roles]
@@ -194,8 +199,9 @@ def _turns(proposal: Proposal) -> list[tuple[list[int], list[int]]]:
     """
     q = proposal.q or ()
     if isinstance(proposal, QueuedDraft):
-        nodes = [node for node, row in enumerate(q) if row is not None]
-        return [(nodes, [proposal.parents[node] for node in nodes])] if nodes else []
+        nodes, parents = [node for node, row in enumerate(q) if row is not None], proposal.parents
+        assert not (nodes and isinstance(parents, QueuedTree)), "who drew it must know behind which guess"
+        return [(nodes, [node - 1 for node in nodes])] if nodes else []
     below = accept.guesses_below(proposal)
     turns, places = list[tuple[list[int], list[int]]](), [[0]] if any(row is not None for row in q) else []
     for here in places:  # grows meanwhile

@@ -134,7 +134,7 @@ class Loop:
 
     def _penalised(self, logits: torch.Tensor, proposal: Proposal) -> torch.Tensor:  # (T, V)
         if isinstance(proposal, QueuedDraft):
-            return self._sampler.penalise_chain(logits, proposal.ids)
+            return self._sampler.penalise_queued(logits, proposal.ids, proposal.parents)
         return self._sampler.penalise_tree(logits, proposal)
 
     def _judge(self, proposal: Proposal, logits: torch.Tensor, hidden: torch.Tensor) -> tuple[Draft, Verdict]:

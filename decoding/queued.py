@@ -11,17 +11,19 @@ from .types import Draft
 if TYPE_CHECKING:
     import torch
 
+    from .model.queued_tree import Parents
+
 
 @dataclass(frozen=True, slots=True)
 class QueuedDraft:
-    """A chain whose tokens only the device knows; the host learns them together with the target's answers.
+    """A tree whose tokens only the device knows; the host learns them together with the target's answers.
 
-    `finish` makes the draft of the numbers that have been fetched, once. It may be shorter than the chain: where a
-    drafter stops, the host finds out when the target has read on already.
+    `finish` makes the draft of the numbers that have been fetched, once: the first nodes of the tree. Where a drafter
+    stops, the host finds out when the target has read on already.
     """
 
-    ids: torch.Tensor  # (T,) the root and the chain
-    parents: tuple[int, ...]
+    ids: torch.Tensor  # (T,) the root, and what was guessed
+    parents: Parents
     q: tuple[torch.Tensor | None, ...]  # as in `Draft`
     numbers: tuple[torch.Tensor, ...]  # what `finish` asks for
     finish: Callable[[Sequence[Sequence[float]]], Draft]
@@ -30,7 +32,8 @@ class QueuedDraft:
     def on(self, device: torch.device) -> QueuedDraft:
         """The same for a target on that device. From device to device numbers go without the host's waiting."""
         numbers = tuple(each.to(device, non_blocking=True) for each in self.numbers)
-        return replace(self, ids=self.ids.to(device, non_blocking=True), numbers=numbers)
+        parents = self.parents if isinstance(self.parents, tuple) else self.parents.on(device)
+        return replace(self, ids=self.ids.to(device, non_blocking=True), parents=parents, numbers=numbers)
 
 
 Proposal = Draft | QueuedDraft

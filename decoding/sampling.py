@@ -17,6 +17,7 @@ import torch
 
 from .errors import ModelError
 from .model.download import fetch, waits
+from .model.queued_tree import Parents, closure_on
 from .model.upload import upload
 from .native.summaries import NativeNodes, softmax, summarize, summarizes
 from .params import Params, param
@@ -131,13 +132,15 @@ class Sampler:
             places = upload(host, logits.device)
         return self._penalise_at(logits, places)
 
-    def penalise_chain(self, logits: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:  # (T, V), (T,)
-        """Apply the repetition penalty to a chain of which only the device knows the tokens; the first is the root."""
+    def penalise_queued(
+        self, logits: torch.Tensor, ids: torch.Tensor, parents: Parents
+    ) -> torch.Tensor:  # (T, V), (T,)
+        """Apply the repetition penalty to a tree of which only the device knows the tokens; the first is the root."""
         if not self._penalised:
             return logits
-        rows, behind = torch.tril_indices(len(ids) - 1, len(ids) - 1)  # row r + 1 stands behind tokens 1 to r + 1
-        rows, behind = upload(torch.stack((rows, behind)) + 1, ids.device).unbind(0)
-        return self._penalise_at(logits, rows * logits.shape[-1] + ids.index_select(0, behind))
+        seen, rows = closure_on(parents, ids.device), torch.arange(len(ids), device=ids.device)
+        tokens = torch.where(seen, ids, ids[:1])  # the root is of the text, whose tokens are penalised anyway
+        return self._penalise_at(logits, (rows[:, None] * logits.shape[-1] + tokens).flatten())
 
     def penalise_behind(self, logits: torch.Tensor, ids: torch.Tensor | None) -> torch.Tensor:  # (1, V), (n,)
         """Apply the repetition penalty behind tokens that only the device knows."""

@@ -7,14 +7,19 @@ with the target's own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import torch
 from torch.nn.functional import cosine_similarity
 
 from ..model.download import fetch
+from ..model.upload import upload
+from ..queued import Proposal, QueuedDraft
 from ..sampling import surest
+from ..types import Draft
+from .guess_tree import Branch, Form, Guess, best, expand
+from .queued_growth import QueuedGrowth
 from .unread import Unread
 from .writer import CPU, Writer
 
@@ -26,15 +31,7 @@ if TYPE_CHECKING:
 _CHUNK = 256  # rows that are read at once of a long prompt
 
 
-class Guess(NamedTuple):
-    """A guess in a tree."""
-
-    token: int
-    parent: int  # an earlier guess; -1: the root
-    depth: int  # from 1
-    rank: int  # among the guesses behind its parent, from 0
-    chance: float  # the drafter's probability of it behind its parent
-    product: float  # of the chances on the way to it
+Finish = Callable[[Sequence[Guess], Sequence[int]], Draft]  # makes the draft of all guesses, and of which are kept
 
 
 class FeatureDrafter(Writer):
@@ -52,6 +49,7 @@ class FeatureDrafter(Writer):
         self._final = self._feature = torch.empty(0)  # (1, H): behind the text, for `logits` and for the next row
         self._made: dict[int, torch.Tensor] = {}  # features (1, H) of the drafter's own, by guess; -1: behind the root
         self._rows: dict[int, int] = {-1: -1}  # rows of the drafter's tree, by guess
+        self._said: dict[int, torch.Tensor] = {}  # logits (n,) behind a guess, of a tree in a detailed record
 
     def attach(self, eagle: Eagle, capacity: int, rows: int) -> None:
         """Draft with it on a text of up to `capacity` tokens, reading at most so many rows of a step's guesses."""
@@ -76,7 +74,7 @@ class FeatureDrafter(Writer):
     def begin(self) -> None:
         """Forget what was drafted before."""
         self.drafter.forget()
-        self._made, self._rows = {-1: self._feature}, {-1: -1}
+        self._made, self._rows, self._said = {-1: self._feature}, {-1: -1}, {}
 
     def next_logits(self, written: Tokens) -> torch.Tensor | None:
         """What follows the newest token, which is read with the drafter's feature of the one in front of it."""
@@ -87,42 +85,61 @@ class FeatureDrafter(Writer):
             final = self._read([newest - 1], written[-1:], [newest - 2])
         return self.drafter.logits(final)
 
-    def grow(
-        self, k: int, depth: int, least: float = 0.0, expand: float = 0.0
-    ) -> tuple[list[Guess], list[torch.Tensor]]:
-        """All guesses of a tree that is expanded level by level: the `k` likeliest behind each of the `k` best.
+    def tree(self, form: Form, finish: Finish) -> Proposal:
+        """A tree of guesses. A device grows it to its full size; which of them are not to be, the host finds later."""
+        if self.queues:
+            return self._queue_tree(form, finish)
 
-        The best of a level are those with the largest products. Nothing is guessed behind an end of text, nor behind a
-        product below `expand`, nor below `least`, as products fall along a path. For a detailed record also the logits
-        (draft vocabulary,) that each guess is one of.
-        """
-        guesses, logits = list[Guess](), list[torch.Tensor]()
-        parents, final, least = [-1], self._final, max(least, expand)
-        for level in range(1, depth + 1):
-            said = self.drafter.logits(final)
-            first = len(guesses)
-            for row, (tokens, chances) in enumerate(self._likeliest(said, k)):
-                product = guesses[parents[row]].product if parents[row] >= 0 else 1.0
-                for rank, (token, chance) in enumerate(zip(tokens, chances, strict=True)):
-                    guesses.append(Guess(token, parents[row], level, rank, chance, product * chance))
-                logits += [said[row]] * len(tokens) if self.detailed else []
-            ends = self.end_tokens
-            parents = [
-                first + place
-                for place, guess in enumerate(guesses[first:])
-                if guess.product >= least and guess.token not in ends
-            ]
-            parents = sorted(sorted(parents, key=lambda each: -guesses[each].product)[:k])
-            if level == depth or not parents or self.interrupted():
+        def look(parents: Sequence[int], guesses: Sequence[Guess]) -> Sequence[Branch] | None:
+            if guesses and self.interrupted():
+                return None
+            read = [guesses[each] for each in parents if each >= 0]
+            final = self._read(parents, [guess.token for guess in read], [guess.parent for guess in read])
+            logits = self.drafter.logits(final)
+            self._note(parents, logits)
+            return _branches(len(logits), *fetch(*self._likeliest(logits, form.k)))
+
+        guesses = expand(form, self.end_tokens, look)
+        return finish(guesses, best(form, guesses))
+
+    def _queue_tree(self, form: Form, finish: Finish) -> Proposal:
+        """Have the device grow the tree."""
+        growth, levels = QueuedGrowth(form, self._device), list[tuple[torch.Tensor, torch.Tensor]]()
+        ends = upload(torch.tensor([*self.end_tokens], dtype=torch.long), self._device)
+        final, feature = self._final, self._feature
+        base, rows = -1, 0  # in the drafter's tree: the first row of the level that is guessed behind, and all rows
+        while True:
+            logits = self.drafter.logits(final)
+            levels.append((logits, feature))
+            growth.add(*self._likeliest(logits, form.k))
+            if len(levels) == form.depth or self.interrupted():
                 break
-            final = self._read(
-                parents, [guesses[each].token for each in parents], [guesses[each].parent for each in parents]
-            )
-        return guesses, logits
+            above, tokens = growth.choose(ends)
+            final, feature = self.drafter.grow(tokens, feature.index_select(0, above), above + base)
+            base, rows = rows, rows + len(tokens)
+        kept, parents = growth.kept()
+        root = upload(torch.tensor(self.text[-1:]), self._device)
 
-    def q(self, logits: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:  # (draft vocabulary,) -> (V,) each
-        """Distributions of the drafter over the target's vocabulary, for the record."""
-        return self.sampler.probabilities(self.widen(torch.stack([*logits]))).unbind()
+        def finished(found: Sequence[Sequence[float]]) -> Draft:
+            told = iter(zip(levels, found[: len(levels)], found[len(levels) :], strict=True))
+
+            def look(chosen: Sequence[int], guesses: Sequence[Guess]) -> Sequence[Branch] | None:
+                if (level := next(told, None)) is None:
+                    return None
+                (logits, feature), tokens, chances = level
+                self._note(chosen, logits, feature)
+                return _branches(len(logits), tokens, chances)[: len(chosen)]
+
+            guesses = expand(form, self.end_tokens, look)
+            return finish(guesses, best(form, guesses))
+
+        nothing = (None,) * len(parents)
+        return QueuedDraft(torch.cat((root, kept)), parents, nothing, (*growth.tokens, *growth.chances), finished)
+
+    def q(self, guesses: Sequence[int]) -> Sequence[torch.Tensor]:  # (V,) each
+        """Distributions of the drafter behind some guesses of a tree, -1 being the root, for a detailed record."""
+        said = torch.stack([self._said[guess] for guess in guesses])
+        return self.sampler.probabilities(self.widen(said)).unbind()
 
     def forget(self) -> None:
         """Make the drafter's text the stored one, and note what of it is to be read."""
@@ -143,6 +160,8 @@ class FeatureDrafter(Writer):
 
     def _read(self, guesses: Sequence[int], tokens: Tokens, parents: Sequence[int]) -> torch.Tensor:
         """Read some guesses with the features behind their parents; what `logits` takes, and keep their own."""
+        if not len(tokens):
+            return self._final
         above = [self._made[parent] for parent in parents]
         entering = torch.cat(above) if len(above) > 1 else above[0]
         final, feature = self.drafter.grow(tokens, entering, [self._rows[parent] for parent in parents])
@@ -151,10 +170,21 @@ class FeatureDrafter(Writer):
             self._rows[guess], self._made[guess] = first + row, own
         return final
 
-    def _likeliest(self, logits: torch.Tensor, k: int) -> list[tuple[list[int], list[float]]]:
-        """The k likeliest tokens of every row and their chances, with one wait for the device."""
-        best, chances = surest(logits, min(k, logits.shape[1]))
-        ids, width = best if self.vocabulary is None else self.vocabulary.ids[best.long()], best.shape[1]
-        tokens, shares = fetch(ids, chances.double().clamp(max=1.0))
-        parts = (slice(row * width, (row + 1) * width) for row in range(len(logits)))
-        return [([int(token) for token in tokens[part]], shares[part]) for part in parts]
+    def _likeliest(self, logits: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:  # (R, n) -> (R, k) twice
+        """The k likeliest tokens behind every row, and their chances."""
+        found, chances = surest(logits, min(k, logits.shape[1]))
+        ids = found if self.vocabulary is None else self.vocabulary.ids[found.long()]
+        return ids, chances.double().nan_to_num(0.0).clamp(max=1.0)
+
+    def _note(self, guesses: Sequence[int], logits: torch.Tensor, feature: torch.Tensor | None = None) -> None:
+        """Keep for a detailed record what was said behind some guesses, -1 being the root, and their own features."""
+        if self.detailed:
+            self._said |= dict(zip(guesses, logits, strict=False))
+            self._made |= dict(zip(guesses, () if feature is None else torch.split(feature, 1), strict=False))
+
+
+def _branches(rows: int, tokens: Sequence[float], chances: Sequence[float]) -> list[Branch]:
+    """What was fetched of a level, row by row."""
+    width = len(tokens) // rows
+    parts = [slice(row * width, (row + 1) * width) for row in range(rows)]
+    return [([int(token) for token in tokens[part]], chances[part]) for part in parts]

@@ -36,6 +36,11 @@ class Writer(ABC):
         self.vocabulary: DraftVocabulary | None = None  # the tokens that its logits are over; None: all
         self._device = device
 
+    @property
+    def queues(self) -> bool:
+        """Whether the device drafts on by itself, since the host would have to wait for every token."""
+        return waits(self._device)
+
     @abstractmethod
     def next_logits(self, written: Tokens) -> torch.Tensor | None:
         """What follows the text and what was written behind it, not penalised; None if interrupted.
@@ -53,7 +58,7 @@ class Writer(ABC):
         `confidence` asks for the probability of the likeliest token, before temperature and filters. On a device all
         tokens are written, and the host finds out later where it would have stopped.
         """
-        if count > 0 and waits(self._device):
+        if count > 0 and self.queues:
             return self._queue(chain, count, stop, confidence)
         while len(chain) < count and (logits := self.next_logits(chain.tokens)) is not None:
             chain.add(*self._choose(logits, chain.tokens, confidence))

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 
+from ..model.queued_tree import on_host
 from ..model.session import Reading, catch_up
 from ..model.upload import upload
 from .together import ask
 
 if TYPE_CHECKING:
     from ..engine import Engine
+    from ..model.queued_tree import Parents
     from ..model.session import Model, Session, Tokens
 
 _ROWS = 512  # of a pass
@@ -135,13 +137,12 @@ class _DraftSession:
         """Tokens stored."""
         return self._start + len(self._stored)
 
-    def read(
-        self, tokens: Tokens, parents: tuple[int, ...], skip: int = 0, only: Sequence[int] | None = None
-    ) -> Reading:
+    def read(self, tokens: Tokens, parents: Parents, skip: int = 0, only: Sequence[int] | None = None) -> Reading:
         """Feed a tree whose root stands right behind the stored tokens; answer for rows `skip` and later."""
         self._tokens = tokens.tolist() if isinstance(tokens, torch.Tensor) else [*tokens]
         asked = tuple(range(skip, len(parents)) if only is None else only)
-        return ask(self._reader, _Asked(self._start, tuple(self._stored), tuple(self._tokens), parents, asked))
+        question = _Asked(self._start, tuple(self._stored), tuple(self._tokens), on_host(parents), asked)
+        return ask(self._reader, question)
 
     def commit(self, rows: Sequence[int]) -> None:
         """Store the rows of the last reading that form a path from its root."""

@@ -37,6 +37,7 @@ from operator import mul
 from typing import ClassVar, Literal, TypedDict
 
 from ..drafting.chain import Chain
+from ..drafting.guess_tree import Form, Guess
 from ..params import Params, param
 from ..queued import Proposal
 from ..tree import Builder
@@ -109,7 +110,7 @@ class Eagle3(Method):
         self._drafter.attach(context.parts["eagle"], context.prompt_length + context.max_new_tokens, params.rows)  # L1
         self._panel: Eagle3Panel = {}
         self._chain = Chain()
-        self._guesses: list[int] = []  # the drafter's guess that every node of a tree is, behind the root
+        self._guesses: Sequence[int] = []  # the drafter's guess that every node of a tree is, behind the root
 
     def propose(self) -> Proposal:
         """The root, and what the drafter guesses behind it."""
@@ -153,18 +154,19 @@ class Eagle3(Method):
         chain = self._chain
         return chain.tokens[-1] in self._context.end_tokens or prod(chain.confidence) < self._params.threshold
 
-    def _tree(self) -> Draft:
+    def _tree(self) -> Proposal:
         """The likeliest guesses."""
-        context, params, drafter = self._context, self._params, self._drafter
-        depth = min(params.depth, context.room)
-        guesses, logits = drafter.grow(params.k, depth, params.threshold, params.expand)  # L3, L5
-        products = [guess.product for guess in guesses]
-        kept = self._guesses = _best(products, min(params.m, context.largest_step - 1), params.threshold)  # L6
-        tree, place = Builder(context.text[-1]), {-1: 0}
-        for each in kept:
-            guess = guesses[each]
+        context, params = self._context, self._params
+        depth, most = min(params.depth, context.room), min(params.m, context.largest_step - 1)
+        form = Form(params.k, depth, most, params.threshold, params.expand)
+        return self._drafter.tree(form, self._finish)  # L3, L5, L6
+
+    def _finish(self, guesses: Sequence[Guess], kept: Sequence[int]) -> Draft:
+        """The tree of the guesses that are kept."""
+        context, tree, place = self._context, Builder(self._context.text[-1]), {-1: 0}
+        shown, self._guesses = [guesses[each] for each in kept], kept
+        for each, guess in zip(kept, shown, strict=True):
             place[each] = tree.add(guess.token, place[guess.parent], f"branch:{guess.depth},{guess.rank}")
-        shown = [guesses[each] for each in kept]
         self._panel |= {
             "products": [round(guess.product, 6) for guess in shown],
             "chances": [round(guess.chance, 6) for guess in shown],
@@ -173,12 +175,6 @@ class Eagle3(Method):
         # Of a sampled text the q of a point mass would be taken for a draw's.
         if not shown or not context.detailed or not context.sampler.sampling.greedy:
             return tree.draft()
-        behind = {guesses[each].parent: logits[each] for each in kept}
-        q = dict(zip(behind, drafter.q([*behind.values()]), strict=True))
+        behind = [*dict.fromkeys(guess.parent for guess in shown)]
+        q = dict(zip(behind, self._drafter.q(behind), strict=True))
         return tree.draft(q=(None, *(q[guess.parent] for guess in shown)))
-
-
-def _best(products: Sequence[float], count: int, least: float) -> list[int]:
-    """The guesses with the largest products, in their order: none without the one that it stands behind."""
-    kept = [each for each, product in enumerate(products) if product >= least]
-    return sorted(sorted(kept, key=lambda each: -products[each])[:count])

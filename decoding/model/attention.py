@@ -12,10 +12,10 @@ from typing import Protocol
 
 import torch
 
-from ..tree import closure, depths, remembered
+from ..tree import remembered
 from .cache import Cache, Views
 from .kernels import Kernels, Mixed
-from .upload import upload
+from .queued_tree import Parents, closure_on, deepest, depths_on
 
 BLOCK = 256  # slots: prefixes are multiples of it
 
@@ -65,38 +65,38 @@ class Attention:
         """Slots behind the largest step that a tail may reach into."""
         return BLOCK if self.kernels.prefix is not None or self._whole else 0
 
-    def span(self, cache: Cache, first: int, parents: tuple[int, ...], window: int | None) -> Span:
+    def span(self, cache: Cache, first: int, parents: Parents, window: int | None) -> Span:
         """What a tree of rows sees whose root stands at place `first`."""
         if self.kernels.prefix is not None and self.splits(cache, first, parents, window):
             return self._in_parts(cache, first, parents)
         return self.masked(cache, first, parents, window)
 
-    def splits(self, cache: Cache, first: int, parents: tuple[int, ...], window: int | None) -> bool:
+    def splits(self, cache: Cache, first: int, parents: Parents, window: int | None) -> bool:
         """Whether a tree's rows see all of the text, however far a window reaches, and its tail lies in one piece."""
         if self.kernels.prefix is None and not self._whole:
             return False
-        if window is not None and first + max(depths(parents)) >= window:
+        if window is not None and first + deepest(parents) >= window:
             return False
         return first - first % BLOCK + BLOCK + len(parents) <= cache.slots
 
-    def masked(self, cache: Cache, first: int, parents: tuple[int, ...], window: int | None) -> MaskedSpan:
+    def masked(self, cache: Cache, first: int, parents: Parents, window: int | None) -> MaskedSpan:
         """All of the text and the rows, or what the first row's window reaches: no row reaches further."""
         rows = len(parents)
         start = 0 if window is None else max(0, first - window + 1)
-        deepest = 0 if rows == 1 else max(depths(parents))
-        clipped = window is not None and first + deepest - window >= start  # some row's window ends inside the span
+        below = 0 if rows == 1 else deepest(parents)
+        clipped = window is not None and first + below - window >= start  # some row's window ends inside the span
         if rows == 1 and not clipped:
             return MaskedSpan(self.kernels, cache, start, first + rows, None)
         bias = self._bias(first - start + rows, first - start, parents)
         if clipped:
             assert window is not None
-            depth = upload(torch.tensor(depths(parents)), self._device)
+            depth = depths_on(parents, self._device)
             place = torch.cat((torch.arange(start - first, 0, device=self._device), depth))  # as seen from the root
             hidden = place <= depth[:, None] - window
             bias.masked_fill_(hidden[:, None].expand(-1, self._repeats, -1).reshape(bias.shape), -torch.inf)
         return MaskedSpan(self.kernels, cache, start, first + rows, bias)
 
-    def _in_parts(self, cache: Cache, first: int, parents: tuple[int, ...]) -> SplitSpan:
+    def _in_parts(self, cache: Cache, first: int, parents: Parents) -> SplitSpan:
         cut = first - first % BLOCK
         bias = self._bias(BLOCK + len(parents), first - cut, parents)
         return SplitSpan(self.kernels, cache, cut, bias)
@@ -119,9 +119,10 @@ class Attention:
         whole[..., :width].masked_fill_(visible, 0.0)
         return SplitSpan(self.kernels, cache, cut, whole.view(rows * self._repeats, -1)[:, :width])
 
-    def _bias(self, width: int, before: int, parents: tuple[int, ...]) -> torch.Tensor:  # (T * repeats, width)
+    def _bias(self, width: int, before: int, parents: Parents) -> torch.Tensor:  # (T * repeats, width)
         """`before` keys that all rows see, then the rows themselves, then keys that none sees."""
-        rows, block = len(parents), self.block(parents)
+        rows = len(parents)
+        block = self.block(parents) if isinstance(parents, tuple) else _block(self._device, self._dtype, parents)
         whole = self.kernels.aligned(width)
         bias = block.new_zeros(rows, self._repeats, whole)
         bias[..., before : before + rows] = block[:, None]
@@ -129,9 +130,9 @@ class Attention:
         return bias.view(-1, whole)[:, :width]
 
 
-def _block(device: torch.device, dtype: torch.dtype, parents: tuple[int, ...]) -> torch.Tensor:  # (T, T)
+def _block(device: torch.device, dtype: torch.dtype, parents: Parents) -> torch.Tensor:  # (T, T)
     """What the rows of a step see of each other: 0 for ancestors and themselves, -inf elsewhere."""
-    unseen = upload(torch.from_numpy(~closure(parents)), device)
+    unseen = ~closure_on(parents, device)
     return torch.zeros(unseen.shape, dtype=dtype, device=device).masked_fill_(unseen, -torch.inf)
 
 

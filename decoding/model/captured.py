@@ -22,6 +22,7 @@ from ..errors import ModelError
 from ..tree import closure, depths
 from .attention import BLOCK
 from .cache import Cache
+from .queued_tree import Parents, QueuedTree
 from .upload import upload
 
 if TYPE_CHECKING:
@@ -129,21 +130,25 @@ class StepBuffer:
         self.before = whole[3 * rows :]  # (1,) keys of the tail that every row sees
         self.seen = self._bytes[numbers:].view(torch.bool).view(rows, rows)
 
-    def fill(self, tokens: Tokens, parents: tuple[int, ...], first: int) -> None:
+    def fill(self, tokens: Tokens, parents: Parents, first: int) -> None:
         """Write a tree whose root stands at place `first`."""
         rows, nodes = self.rows, len(parents)
         numbers, seen = np.zeros(3 * rows + 1, np.int64), np.eye(rows, dtype=np.bool_)
         if not isinstance(tokens, torch.Tensor):
             numbers[:nodes] = tokens
         numbers[rows : 2 * rows] = first
-        numbers[rows : rows + nodes] += depths(parents)
+        if not isinstance(parents, QueuedTree):
+            numbers[rows : rows + nodes] += depths(parents)
+            seen[:nodes, :nodes] = closure(parents)
         numbers[2 * rows : 3 * rows] = first + np.arange(rows)
         numbers[3 * rows] = first % BLOCK
-        seen[:nodes, :nodes] = closure(parents)
         together = np.concatenate((numbers.view(np.uint8), seen.reshape(-1).view(np.uint8)))
         self._bytes.copy_(upload(torch.from_numpy(together), self._device))
         if isinstance(tokens, torch.Tensor):
             self.ids[:nodes].copy_(tokens)
+        if isinstance(parents, QueuedTree):
+            self.positions[:nodes].add_(parents.depths)
+            self.seen[:nodes, :nodes].copy_(parents.seen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +178,7 @@ class Captured:
         self,
         part: Part,
         tokens: Tokens,
-        parents: tuple[int, ...],
+        parents: Parents,
         first: int,
         hidden: torch.Tensor | None,
         tables: Tables,

@@ -20,6 +20,7 @@ from .forward_inputs import ForwardInputs
 from .kernels import choose, widest
 from .native_layers import NativeInputs, NativeLayers, suits
 from .norm import norm
+from .queued_tree import Parents, on_host
 from .rope import Rope, Tables
 from .weights import Weights
 
@@ -81,7 +82,7 @@ class Decoder:
         sizes = (shape.layers, shape.kv_heads, shape.head_dim, capacity, largest_step)
         return Cache(*sizes, self.rolling, self.device, self.dtype, spare)
 
-    def splits(self, cache: Cache, first: int, parents: tuple[int, ...]) -> bool:
+    def splits(self, cache: Cache, first: int, parents: Parents) -> bool:
         """Whether no layer's window hides anything from a tree whose root stands at place `first`."""
         return all(self._attention.splits(cache, first, parents, window) for window in set(self.shape.windows))
 
@@ -101,11 +102,11 @@ class Decoder:
         return *states, final, self.head(final)
 
     def inputs(
-        self, tokens: Tokens, parents: tuple[int, ...], cache: Cache, tables: Tables, ahead: int = 0
+        self, tokens: Tokens, parents: Parents, cache: Cache, tables: Tables, ahead: int = 0
     ) -> ForwardInputs | NativeInputs:
         """A tree behind a cached text, for `forward`; `ahead` rows of a chain stand in between."""
         if self.compiled:
-            return NativeInputs(tokens, parents, cache, tables, self.shape, ahead)
+            return NativeInputs(tokens, on_host(parents), cache, tables, self.shape, ahead)
         return ForwardInputs(tokens, parents, cache, tables, self.shape, self._attention, ahead)
 
     def forward(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .decoder import Decoder
     from .forward_inputs import ForwardInputs
     from .native_layers import NativeInputs
+    from .queued_tree import Parents
     from .session import Tokens
 
 
@@ -37,9 +38,7 @@ class DecoderSession:
         return self.cache.length
 
     @torch.inference_mode()
-    def read(
-        self, tokens: Tokens, parents: tuple[int, ...], skip: int = 0, only: Sequence[int] | None = None
-    ) -> Reading:
+    def read(self, tokens: Tokens, parents: Parents, skip: int = 0, only: Sequence[int] | None = None) -> Reading:
         """Feed a tree whose root stands right behind the stored tokens; answer for the rows that are asked for."""
         part = Part(0, self._model.shape.layers, self._taps.layers)
         answers = skip < len(parents)
@@ -84,7 +83,7 @@ class DecoderSession:
         self,
         part: Part,
         tokens: Tokens,
-        parents: tuple[int, ...],
+        parents: Parents,
         ahead: int = 0,
         hidden: torch.Tensor | None = None,
     ) -> Outputs | None:
@@ -104,7 +103,7 @@ class DecoderSession:
         self,
         part: Part,
         tokens: Tokens,
-        parents: tuple[int, ...],
+        parents: Parents,
         first: int,
         hidden: torch.Tensor | None,
         rows: int,
@@ -127,7 +126,7 @@ class DecoderSession:
 
     @torch.inference_mode()
     def prepare(
-        self, tokens: Tokens, parents: tuple[int, ...], ahead: int = 0
+        self, tokens: Tokens, parents: Parents, ahead: int = 0
     ) -> tuple[torch.Tensor, ForwardInputs | NativeInputs]:
         """Ids and step for `Decoder.forward`; raises ModelError, with nothing written, where the rows do not fit."""
         self.cache.check(ahead + len(tokens))

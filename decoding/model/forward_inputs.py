@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Self
 import torch
 from torch.nn.functional import pad
 
-from ..tree import depths, is_chain
+from ..tree import is_chain
 from .attention import Attention
 from .cache import Cache
 from .config import Shape
+from .queued_tree import Parents, QueuedTree, depths_on
 from .rope import Tables
-from .upload import on_device, upload
+from .upload import on_device
 
 if TYPE_CHECKING:
     from .captured import StepBuffer
@@ -27,7 +28,7 @@ class ForwardInputs:
     def __init__(
         self,
         tokens: Tokens,
-        parents: tuple[int, ...],
+        parents: Parents,
         cache: Cache,
         tables: Tables,
         shape: Shape,
@@ -37,10 +38,10 @@ class ForwardInputs:
         """`ahead` rows of a chain stand between the stored tokens and this tree."""
         device, first, rows = cache.data.device, cache.length + ahead, len(parents)
         self.ids = on_device(tokens, device)  # (T,)
-        if is_chain(parents):
+        if not isinstance(parents, QueuedTree) and is_chain(parents):
             cos, sin = tables.cos[first : first + rows], tables.sin[first : first + rows]
         else:
-            positions = upload(torch.tensor([first + depth for depth in depths(parents)]), device)
+            positions = depths_on(parents, device) + first
             cos, sin = tables.cos.index_select(0, positions), tables.sin.index_select(0, positions)
         self._rotate(cos, sin, shape)
         self._cache, self._places = cache, cache.places(first, first + rows)

@@ -13,6 +13,7 @@ from .session import Model, Reading, Session
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .queued_tree import Parents
     from .session import Tokens
 
 
@@ -47,9 +48,7 @@ class ResizedSession:
         """Tokens stored."""
         return self._session.length
 
-    def read(
-        self, tokens: Tokens, parents: tuple[int, ...], skip: int = 0, only: Sequence[int] | None = None
-    ) -> Reading:
+    def read(self, tokens: Tokens, parents: Parents, skip: int = 0, only: Sequence[int] | None = None) -> Reading:
         """The session's answer. A padding id that it has no row for is read as its last one."""
         own = self._own - 1
         known = tokens.clamp(max=own) if isinstance(tokens, torch.Tensor) else [min(token, own) for token in tokens]

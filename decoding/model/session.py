@@ -11,6 +11,8 @@ from ..types import ModelCard
 if TYPE_CHECKING:
     import torch
 
+    from .queued_tree import Parents
+
     Tokens = Sequence[int] | torch.Tensor  # ids on the host, or (n,) ids that only the model's device knows
 
 ProgressCallback = Callable[[str, float], None]  # hears what is going on and which share of it is done
@@ -38,9 +40,7 @@ class Session(Protocol):
     seam: int | None
     largest_step: int  # rows that fit into one reading
 
-    def read(
-        self, tokens: Tokens, parents: tuple[int, ...], skip: int = 0, only: Sequence[int] | None = None
-    ) -> Reading:
+    def read(self, tokens: Tokens, parents: Parents, skip: int = 0, only: Sequence[int] | None = None) -> Reading:
         """Feed a tree whose root stands right behind the stored tokens; answer for rows `skip` and later.
 
         With `only`, which ascends, it answers for these rows alone: logits of many tokens take most of a small model's

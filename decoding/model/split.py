@@ -27,6 +27,7 @@ from .session import Reading
 from .weights import Weights
 
 if TYPE_CHECKING:
+    from .queued_tree import Parents
     from .session import Tokens
 
 Inputs = ForwardInputs | NativeInputs
@@ -103,9 +104,7 @@ class SplitSession:
         return self._first.length
 
     @torch.inference_mode()
-    def read(
-        self, tokens: Tokens, parents: tuple[int, ...], skip: int = 0, only: Sequence[int] | None = None
-    ) -> Reading:
+    def read(self, tokens: Tokens, parents: Parents, skip: int = 0, only: Sequence[int] | None = None) -> Reading:
         """Feed a tree whose root stands right behind the stored tokens; answer for the rows that are asked for."""
         inputs = self._prepare(tokens, parents)
         return self._last.answer(self._run(inputs[0].ids, inputs, 0, self._model.shape.layers), skip, only)
@@ -154,7 +153,7 @@ class SplitSession:
         for session in self._sessions:
             session.reset(prompt_length)
 
-    def _prepare(self, tokens: Tokens, parents: tuple[int, ...], ahead: int = 0) -> list[Inputs]:
+    def _prepare(self, tokens: Tokens, parents: Parents, ahead: int = 0) -> list[Inputs]:
         return [session.prepare(tokens, parents, ahead)[1] for session in self._sessions]
 
     def _run(self, x: torch.Tensor, inputs: Sequence[Inputs], start: int, stop: int) -> torch.Tensor:

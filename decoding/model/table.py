@@ -15,10 +15,12 @@ import torch
 from ..errors import ModelError
 from ..types import ModelCard
 from .asked_rows import asked
+from .queued_tree import on_host
 from .session import Reading
 from .taps import Taps
 
 if TYPE_CHECKING:
+    from .queued_tree import Parents
     from .session import Tokens
 
 Rule = Callable[[tuple[int, ...]], torch.Tensor]  # the last `order` tokens -> logits (V,)
@@ -74,13 +76,12 @@ class TableSession:
         """Tokens stored."""
         return len(self._text)
 
-    def read(
-        self, tokens: Tokens, parents: tuple[int, ...], skip: int = 0, only: Sequence[int] | None = None
-    ) -> Reading:
+    def read(self, tokens: Tokens, parents: Parents, skip: int = 0, only: Sequence[int] | None = None) -> Reading:
         """Answer for every row from its own root-to-row path."""
         if len(tokens) > self.largest_step or self.length + len(tokens) > self.capacity + self.largest_step:
             raise ModelError(f"{len(tokens)} tokens do not fit behind {self.length}; ask for fewer")
-        return self.resume(tokens, parents, 0, self._tails(self._text, [*map(int, tokens)], parents), skip, only)
+        known = on_host(parents)
+        return self.resume(tokens, known, 0, self._tails(self._text, [*map(int, tokens)], known), skip, only)
 
     def resume(
         self,

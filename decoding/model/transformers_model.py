@@ -27,6 +27,7 @@ from .transformers_quantised import held_bytes, stored_bytes
 from .upload import on_device
 
 if TYPE_CHECKING:
+    from .queued_tree import Parents
     from .session import Tokens
 
 _NO_TAPS = "layers that can be listened to, and those of this model were not found: use another method"
@@ -186,9 +187,7 @@ class TransformersSession:
         """Tokens stored."""
         return self.cache.length
 
-    def read(
-        self, tokens: Tokens, parents: tuple[int, ...], skip: int = 0, only: Sequence[int] | None = None
-    ) -> Reading:
+    def read(self, tokens: Tokens, parents: Parents, skip: int = 0, only: Sequence[int] | None = None) -> Reading:
         """Feed a tree whose root stands right behind the stored tokens; answer for the rows that are asked for."""
         self.cache.check(len(parents))
         model = self._model

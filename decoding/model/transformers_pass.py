@@ -12,9 +12,8 @@ from contextvars import ContextVar
 import torch
 
 from ..errors import ModelError
-from ..tree import closure, depths
 from .cache import Cache, Views
-from .upload import upload
+from .queued_tree import Parents, closure_on, depths_on
 
 
 class Pass:
@@ -23,7 +22,7 @@ class Pass:
     def __init__(
         self,
         cache: Cache | None,
-        parents: tuple[int, ...],
+        parents: Parents,
         window: int | None,
         device: torch.device,
         taps: tuple[int, ...] = (),
@@ -32,9 +31,9 @@ class Pass:
         self._cache, self.taps = cache, taps
         first = 0 if cache is None else cache.length
         start = 0 if window is None else max(0, first - window + 1)
-        self.positions = upload(torch.tensor([first + depth for depth in depths(parents)]), device)  # (T,)
+        self.positions = depths_on(parents, device) + first  # (T,)
         self._seen_positions = torch.cat((torch.arange(start, first, device=device), self.positions))  # (P,)
-        tree = upload(torch.tensor(closure(parents)), device)
+        tree = closure_on(parents, device)
         self._tree = torch.cat((tree.new_ones(len(parents), first - start), tree), 1)  # (T, P)
         self._layer = 0
         self.sizes = list[tuple[int, int, int]]()  # kv heads, and dimensions of a key and of a value, of every layer

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import torch
 
 from ..queued import Proposal, QueuedDraft
-from ..tree import after_chain
+from .queued_tree import QueuedTree, behind_chain
 from .session import ExitSession, ProgressCallback, Reading, Session, catch_up
 from .upload import on_device
 
@@ -41,7 +41,7 @@ class TreeReader:
             return None
         tokens: Tokens = draft.ids if isinstance(draft, QueuedDraft) else draft.tokens
         if not pending:
-            if draft.entry is not None:
+            if draft.entry is not None and not isinstance(draft.parents, QueuedTree):
                 # To look whether the session has all methods of the protocol would cost a tenth of a toy's step.
                 return cast("ExitSession", self._session).resume(tokens, draft.parents, *draft.entry)
             return self._session.read(tokens, draft.parents, only=only)
@@ -51,7 +51,7 @@ class TreeReader:
             together = [*pending, *tokens]
         before = len(pending)
         rows = None if only is None else [before + node for node in only]
-        return self._session.read(together, after_chain(before, draft.parents), before, rows)
+        return self._session.read(together, behind_chain(before, draft.parents), before, rows)
 
     def commit(self, nodes: Sequence[int]) -> None:
         """Store the tokens that were pending, and behind them these nodes of the tree: a path from its root."""

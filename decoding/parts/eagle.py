@@ -19,11 +19,11 @@ from ..model.cache import Cache
 from ..model.kernels import by_torch, choose
 from ..model.linear import Linear, linear
 from ..model.native_layers import NativeInputs, NativeLayers, suits
+from ..model.queued_tree import Parents, QueuedTree, closure_on, depths_on, on_host
 from ..model.rope import Rope, Tables
 from ..model.transformers_model import AnyModel
-from ..model.upload import on_device, upload
+from ..model.upload import on_device
 from ..model.weights import read_layer
-from ..tree import closure, depths
 from .draft_vocabulary import DraftVocabulary
 from .eagle_config import EagleConfig
 
@@ -173,7 +173,7 @@ class EagleSession:
         self._cache = Cache(*sizes, eagle.config.window or None, eagle.device, eagle.dtype)
         # A row's place is that of its token, one behind the place of its feature.
         self._tables = Tables(*(table[1:] for table in eagle.rope.tables(1, capacity + largest_step + 1)))
-        self._parents: list[int] = []  # of the tree's rows so far
+        self._tree: Parents = ()  # of the rows so far
 
     @property
     def length(self) -> int:
@@ -193,13 +193,18 @@ class EagleSession:
         return found
 
     @torch.inference_mode()
-    def grow(self, tokens: Tokens, features: torch.Tensor, parents: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Read more rows of a tree behind the text; a parent is an earlier row of the tree, or -1 for the text."""
+    def grow(
+        self, tokens: Tokens, features: torch.Tensor, parents: Sequence[int] | torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Read more rows of a tree behind the text; a parent is an earlier row of the tree, or -1 for the text.
+
+        Where the host does not know the parents, they are rows of earlier calls, and all rows stand at one depth.
+        """
         return self._run(tokens, features, parents)
 
     def forget(self) -> None:
         """Forget the tree."""
-        self._parents = []
+        self._tree = ()
 
     def rewind(self, length: int) -> None:
         """Forget what stands behind `length`: at most `largest_step` rows, or all of them."""
@@ -217,24 +222,24 @@ class EagleSession:
         """What follows each row, over the tokens that may be drafted."""
         return self._eagle.logits(rows)
 
-    def _run(self, tokens: Tokens, feature: torch.Tensor, parents: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
+    def _run(
+        self, tokens: Tokens, feature: torch.Tensor, parents: Sequence[int] | torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         eagle, cache = self._eagle, self._cache
-        self._parents.extend(parents)
-        cache.check(len(self._parents))
-        tree = tuple(self._parents)
+        tree = self._tree = _longer(self._tree, parents)
+        cache.check(len(tree))
         if eagle.native is not None:
-            step = NativeInputs(tokens, tree, cache, self._tables, eagle.config.shape)
+            step = NativeInputs(tokens, on_host(tree), cache, self._tables, eagle.config.shape)
             beside, x = eagle.normed(step.ids, feature)
             x = eagle.native.forward(x, step, 0, 1, beside)
             final = eagle.native.final(x)
             return final, final if eagle.config.norm_output else x
-        ids, below = on_device(tokens, eagle.device), torch.tensor(depths(tree)[-len(tokens) :])
-        places = upload(below + cache.length, eagle.device)
-        turn = Tables(*(table.index_select(0, places) for table in self._tables))
-        x = eagle.block.forward(eagle.embed(ids), feature, lambda qkv: self._attend(qkv, turn, places, tree))
+        ids, below = on_device(tokens, eagle.device), depths_on(tree, eagle.device)
+        turn = Tables(*(table.index_select(0, below[-len(ids) :] + cache.length) for table in self._tables))
+        x = eagle.block.forward(eagle.embed(ids), feature, lambda qkv: self._attend(qkv, turn, below, tree))
         return eagle.block.leave(x)
 
-    def _attend(self, qkv: torch.Tensor, turn: Tables, places: torch.Tensor, tree: tuple[int, ...]) -> torch.Tensor:
+    def _attend(self, qkv: torch.Tensor, turn: Tables, below: torch.Tensor, tree: Parents) -> torch.Tensor:
         """Store the rows' keys and values, and attend to all that they see: the text, and their own way."""
         cache, window = self._cache, self._eagle.config.window
         query, key, value = self._eagle.block.split(qkv, turn)
@@ -242,13 +247,23 @@ class EagleSession:
         cache.data[0][:, cache.places(stop - rows, stop)] = torch.stack((key, value))  # (2, slots, kv_heads, D)
         start = max(0, cache.length - window + 1) if window else 0
         keys, values = cache.data[0][:, cache.places(start, stop)]  # (P, kv_heads, D) each
-        way = upload(torch.from_numpy(closure(tree)[-rows:].copy()), query.device)
-        before = torch.arange(start, cache.length, device=query.device)
-        seen = torch.cat((way.new_ones(rows, len(before)), way), 1)
+        way = closure_on(tree, query.device)[-rows:]
+        seen = torch.cat((way.new_ones(rows, cache.length - start), way), 1)
         if window:
-            depth = upload(torch.tensor(depths(tree)), query.device) + cache.length
-            seen &= torch.cat((before, depth)) > places[:, None] - window
+            places = torch.cat((torch.arange(start - cache.length, 0, device=query.device), below))  # as seen from 0
+            seen &= places > below[-rows:, None] - window
         return attend(query[None], keys[None], values[None], seen[None], self._eagle.kernel)[0]
+
+
+def _longer(tree: Parents, parents: Sequence[int] | torch.Tensor) -> Parents:
+    """The tree with further rows."""
+    if not isinstance(parents, torch.Tensor):
+        assert isinstance(tree, tuple)
+        return *tree, *parents
+    if isinstance(tree, tuple):
+        assert not tree, "its rows are known to the host or to the device, not some to each"
+        tree = QueuedTree.nothing(parents.device)
+    return tree.grown(parents)
 
 
 def attend(

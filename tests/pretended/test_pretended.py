@@ -40,9 +40,8 @@ PARAMS: dict[str, dict[str, Any]] = {
 PROMPT = [1, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0]
 GREEDY, SAMPLED = {"temperature": 0.0}, {"temperature": 1.0, "seed": 1}
 # Host waits of a step behind the prompt, at most: one, in which the host learns the draft and the target's choices.
-# A tree of EAGLE-3 grows from what is likeliest on each of its levels, which the host has to know.
 # Ouroboros looks its phrases up in a pool on the host, so each pass of its drafter has to be known before the next one.
-PASSES = {"eagle3": 4, "ouroboros": 4}
+PASSES = {"ouroboros": 4}
 OPTIONS: dict[str, Any] = {"max_new_tokens": 12, "end_tokens": (), "prefill_chunk": 4}
 EACH, SAMPLINGS = [(method,) for method in METHODS], [GREEDY, SAMPLED]
 

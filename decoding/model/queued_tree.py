@@ -1,0 +1,96 @@
+"""The shape of a step's tree, where the host knows its parents and where only the device does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+
+from ..tree import after_chain, closure, depths
+from .upload import upload
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QueuedTree:
+    """A tree of which the host knows the number of nodes and a bound on their depth, and the device the rest."""
+
+    parents: torch.Tensor  # (T,), -1 at the root
+    depths: torch.Tensor  # (T,)
+    seen: torch.Tensor  # (T, T) a node's ancestors and itself: the closure
+    deepest: int  # no node stands deeper
+
+    @classmethod
+    def of(cls, parents: torch.Tensor, deepest: int) -> Self:
+        """The tree of these parents, none of whose nodes stands deeper than `deepest`."""
+        above = at = parents.clamp(min=0)  # the root stands behind itself
+        seen = torch.eye(len(parents), dtype=torch.bool, device=parents.device)
+        for _ in range(deepest):
+            seen = seen.scatter(1, at[:, None], True)
+            at = above.index_select(0, at)
+        return cls(parents, seen.sum(1) - 1, seen, deepest)
+
+    @classmethod
+    def nothing(cls, device: torch.device) -> Self:
+        """A tree without nodes yet."""
+        none = torch.empty(0, dtype=torch.long, device=device)
+        return cls(none, none, torch.empty(0, 0, dtype=torch.bool, device=device), -1)
+
+    def grown(self, parents: torch.Tensor) -> QueuedTree:  # (n,)
+        """The tree with a level of further nodes; a parent is an earlier node, or -1 for what stands before all."""
+        count, fresh, behind = len(self), len(parents), parents + 1
+        above = torch.cat((self.seen.new_zeros(1, count), self.seen)).index_select(0, behind)
+        own = torch.eye(fresh, dtype=torch.bool, device=parents.device)
+        seen = torch.cat((torch.cat((self.seen, self.seen.new_zeros(count, fresh)), 1), torch.cat((above, own), 1)))
+        below = torch.cat((self.depths, above.sum(1)))
+        return QueuedTree(torch.cat((self.parents, parents)), below, seen, self.deepest + 1)
+
+    def __len__(self) -> int:
+        return len(self.parents)
+
+    def on(self, device: torch.device) -> QueuedTree:
+        """The same on another device, for which the host does not wait."""
+        parents, below, seen = (x.to(device, non_blocking=True) for x in (self.parents, self.depths, self.seen))
+        return QueuedTree(parents, below, seen, self.deepest)
+
+    def behind(self, length: int) -> QueuedTree:
+        """The tree that has a chain of `length` nodes in front of its root."""
+        chain = torch.arange(length, device=self.parents.device)
+        parents = torch.cat((chain - 1, torch.where(self.parents < 0, length - 1, self.parents + length)))
+        seen = self.seen.new_zeros(len(parents), len(parents))
+        seen[:, :length] = True
+        seen[:length, :length].tril_()
+        seen[length:, length:] = self.seen
+        return QueuedTree(parents, torch.cat((chain, self.depths + length)), seen, self.deepest + length)
+
+
+Parents = tuple[int, ...] | QueuedTree
+
+
+def deepest(parents: Parents) -> int:
+    """The depth of a tree's deepest node, or a bound on it."""
+    return parents.deepest if isinstance(parents, QueuedTree) else max(depths(parents))
+
+
+def depths_on(parents: Parents, device: torch.device) -> torch.Tensor:  # (T,)
+    """The depth of every node."""
+    if isinstance(parents, QueuedTree):
+        return parents.depths.to(device, non_blocking=True)
+    return upload(torch.tensor(depths(parents)), device)
+
+
+def closure_on(parents: Parents, device: torch.device) -> torch.Tensor:  # (T, T)
+    """What every node sees: its ancestors and itself."""
+    if isinstance(parents, QueuedTree):
+        return parents.seen.to(device, non_blocking=True)
+    return upload(torch.tensor(closure(parents)), device)
+
+
+def behind_chain(length: int, parents: Parents) -> Parents:
+    """The tree that has a chain of `length` nodes in front of its root."""
+    return parents.behind(length) if isinstance(parents, QueuedTree) else after_chain(length, parents)
+
+
+def on_host(parents: Parents) -> tuple[int, ...]:
+    """The parents where they are asked for one by one, which is no question of time on a CPU."""
+    return tuple(parents.parents.tolist()) if isinstance(parents, QueuedTree) else parents
