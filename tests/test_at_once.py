@@ -76,3 +76,23 @@ def test_a_chain_ends_where_it_would_have_ended(method: str, params: Params, mon
         lengths |= {step.drafted for step in got.trace.steps}
         assert all(step.fed > step.drafted for step in got.trace.steps)
     assert len(lengths) > 2
+
+
+@pytest.mark.parametrize(
+    "bounds", [{}, {"threshold": 0.04}, {"expand": 0.05}, {"threshold": 0.03, "expand": 0.05}], ids=title
+)
+def test_a_tree_holds_what_it_would_have_held(bounds: Params, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No guess below a bound or behind an end of text, although the device grew the tree to its full size."""
+    ours = machine("llama", torch.empty(0, dtype=torch.float64))
+    form, sizes = {"m": 12, "k": 3, "depth": 3}, set[int]()
+    for temperature in (0.0, 1.0):
+        options: dict[str, Any] = {"max_new_tokens": 40, "sampling": {"temperature": temperature, "seed": 2}}
+        free = ours.generate(prompt_for(2), "eagle3", form, end_tokens=(), **options)
+        expanded = {step.tokens[parent] for step in free.trace.steps for parent in step.parents if parent > 0}
+        options |= {"params": form | bounds, "end_tokens": (min(expanded - {*free.ids}),)}
+        expected = ours.generate(prompt_for(2), "eagle3", **options)
+        with far_away(monkeypatch):
+            got = ours.generate(prompt_for(2), "eagle3", **options)
+        assert said(got) == said(expected) != said(free)
+        sizes |= {step.drafted for step in got.trace.steps[1:-2]}
+    assert len(sizes) > bool(bounds)
