@@ -98,7 +98,8 @@ def _acceptance(spec: Fields, tokens: int | None) -> Acceptance | None:
     if correct is not None:
         label = next(each for each in _CORRECT if each in spec)
         spec.agree(label, correct, f"the entries of {name}", sum(found.accepted))
-    if steps and proposed and proposed % steps == 0:  # SGLang verifies as many guesses in every step
+    # SGLang verifies as many guesses in every step, unless it adapts their number.
+    if steps and proposed and proposed % steps == 0 and proposed // steps >= max(found.accepted):
         return replace(found, drafted=(proposed // steps,) * steps)
     return replace(found, drafts=proposed)
 

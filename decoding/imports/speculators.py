@@ -39,15 +39,22 @@ def read(contents: Contents) -> Imported:
             drafted=drafts,
             new_tokens=steps + accepted,
         )
-        found = from_histogram(fields, "num_drafts", _histogram(fields, steps, accepted))
-        each = drafts // steps if steps and drafts % steps == 0 else None
+        reached = _reached(fields, steps, accepted)
+        longest = len(reached) - 1  # of any draft: a mean of whole numbers may be one by chance
+        if not accepted <= drafts <= longest * steps:
+            fields.refuse(
+                "num_draft_tokens", f"is {drafts}, but {steps} drafts of {longest} positions accepted {accepted}"
+            )
+        counts = [here - there for here, there in zip(reached, [*reached[1:], 0], strict=True)]
+        found = from_histogram(fields, "num_drafts", counts)
+        each = longest if drafts == longest * steps else None
         tables.add_steps(fields.where, run, found.accepted, drafted=[each] * steps)
     tables.missing |= {"steps.start": UNORDERED, "steps.step": UNORDERED, "runs.question": ONE_RUN}
     return tables.finished(contents.name, NAME, TITLE, format=NAME)
 
 
-def _histogram(fields: Fields, steps: int, accepted: int) -> list[int]:
-    """Steps by accepted guesses, of the shares that got at least so far."""
+def _reached(fields: Fields, steps: int, accepted: int) -> list[int]:
+    """How many drafts came at least so far, of the shares by position; all of them at the front."""
     if steps > 10**9:
         fields.refuse("num_drafts", f"is {steps}, more than can be read")
     count = sum(name.startswith(_POSITION) for name in fields.names())
@@ -65,4 +72,4 @@ def _histogram(fields: Fields, steps: int, accepted: int) -> list[int]:
     fields.agree("num_accepted_tokens", accepted, "the shares by position", sum(reached[1:]))
     if steps:
         fields.about("acceptance_length", "accepted tokens and drafts", 1 + accepted / steps)
-    return [here - there for here, there in zip(reached, [*reached[1:], 0], strict=True)]
+    return reached

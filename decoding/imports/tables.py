@@ -68,7 +68,7 @@ class Tables:
         if row.get("new_tokens") is None:
             row["new_tokens"] = sum(given["written"])
         if count:
-            row["mean_acceptance_length"] = row["new_tokens"] / count
+            row["mean_acceptance_length"] = sum(given["written"]) / count
         drafted = given.get("drafted")
         row.setdefault("drafted", sum(drafted) if drafted and None not in drafted else drafts)
 

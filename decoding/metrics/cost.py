@@ -128,6 +128,7 @@ def speedup(selection: Selection) -> Result:
     if np.isfinite(low):
         sentence += f" ({low:.2f} to {high:.2f} over {len(pair.drafting.questions)} questions)"
     sentence += f"; {found.tokens:.2f} tokens a step would give {found.free:.2f} times if guesses cost nothing"
+    sentence += "" if pair.paired else ", beside autoregressive runs on other questions"
     reasons = _reasons(pair.drafting, found)
     if not reasons and found.free < _FEW and np.nansum(selection.steps.maybe("drafted")) > 0:
         reasons = ["too few guesses come true"]

@@ -133,10 +133,17 @@ def run_seconds(selection: Selection) -> tuple[Array, Array]:
     return np.where(timed, first, whole[0]), np.where(timed, rest, whole[1])
 
 
+def run_tokens(selection: Selection) -> Array:
+    """Tokens of every run: those that the record counts of a whole one, whose last step the text's end may have cut."""
+    counted = np.where(selection.complete, selection.runs.maybe("new_tokens"), np.nan)
+    return np.where(np.isnan(counted), selection.by_run(selection.steps.number("written")), counted)
+
+
 def later_tokens(selection: Selection) -> Array:
     """Tokens of every run behind its first step."""
     steps = selection.steps
-    return selection.by_run(np.where(steps.number("step") > 0, steps.number("written"), 0))
+    first = selection.by_run(np.where(steps.number("step") == 0, steps.number("written"), 0))
+    return np.asarray(np.maximum(run_tokens(selection) - first, 0))
 
 
 def later_sums(selection: Selection) -> tuple[Array, Array]:
@@ -151,7 +158,7 @@ def wall(selection: Selection) -> tuple[Array, Array]:
     A record that does not split a run's time says how many tokens a second the whole run wrote.
     """
     first, later = run_seconds(selection)
-    runs, tokens = selection.runs, selection.by_run(selection.steps.number("written"))
+    runs, tokens = selection.runs, run_tokens(selection)
     seconds = first + later
     with np.errstate(divide="ignore", invalid="ignore"):
         unsplit = runs.maybe("new_tokens") / runs.maybe("tokens_per_second")

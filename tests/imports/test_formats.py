@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from decoding import load
+from decoding.errors import TraceError
 from decoding.evaluate.checks import check_table, check_tables
 from decoding.evaluate.folder import read_folder, write_folder
 from decoding.evaluate.schema import NODES, RUNS, STEPS
@@ -265,3 +266,31 @@ def test_a_summary_says_how_long_drafts_were() -> None:
         for each in (found, exact)
     ]
     assert pairs[0] == pairs[1] and not found.steps["drafted"].null_count
+
+
+def test_a_mean_that_is_a_whole_number_by_chance_says_nothing_of_each_step() -> None:
+    """Two drafts of three guesses, or one of two and one of four: the second one accepted four."""
+    head = "subset,num_drafts,num_draft_tokens,num_accepted_tokens,acceptance_length,"
+    head += ",".join(f"acceptance_at_pos_{place}" for place in range(4))
+    found = read_any(f"{head}\nchat,2,6,5,3.5,1.0,0.5,0.5,0.5\n".encode())
+    assert found.steps["drafted"].to_pylist() == [None, None] and found.runs["drafted"].to_pylist() == [6]
+    full = read_any(f"{head}\nchat,2,8,5,3.5,1.0,0.5,0.5,0.5\n".encode())
+    assert full.steps["drafted"].to_pylist() == [4, 4]
+    for drafts in (4, 9):
+        with pytest.raises(TraceError, match=f"num_draft_tokens is {drafts}, but 2 drafts of 4 positions accepted 5"):
+            read_any(f"{head}\nchat,2,{drafts},5,3.5,1.0,0.5,0.5,0.5\n".encode())
+    spec = {"spec_verify_ct": 2, "spec_num_correct_drafts": 5, "spec_num_proposed_drafts": 6}
+    spec |= {"spec_correct_drafts_histogram": [0, 1, 0, 0, 1], "completion_tokens": 8}
+    answer = read_any(json.dumps({"text": "", "meta_info": spec}).encode(), "sglang")
+    assert answer.steps["drafted"].to_pylist() == [0, None, None] and answer.runs["drafted"].to_pylist() == [6]
+
+
+@pytest.mark.parametrize("lengths", [[1, 2, 3], [2, 2]])
+def test_spec_benchs_tokens_a_second_are_the_files(lengths: list[int]) -> None:
+    """The end of the text cut the last step, or the prompt's pass wrote a token that nobody counts as a step's."""
+    answer = {"turns": ["a"], "new_tokens": [5], "wall_time": [0.5], "accept_lengths": lengths}
+    found = read_any(json.dumps({"question_id": 1, "category": "c", "choices": [answer]}).encode())
+    selection = Selection.of(*found[:3], found.summary["missing"])
+    assert [row[1] for row in measure("throughput", selection)["rows"]] == [10.0, 10.0]
+    assert measure("mean_acceptance_length", selection)["value"] == sum(lengths) / len(lengths)
+    assert found.runs["mean_acceptance_length"].to_pylist() == [sum(lengths) / len(lengths)]

@@ -95,6 +95,7 @@ def test_a_question_without_its_baseline_does_not_count() -> None:
 def test_other_questions_are_compared_and_say_nothing_of_noise() -> None:
     found = measure("speedup", beside_plain([2] * 4, [1.25] * 4, other="other ").where(method="draft_model"))
     assert found["value"] == pytest.approx(1.6) and found["low"] is found["high"] is None
+    assert "beside autoregressive runs on other questions" in found["sentence"]
 
 
 def test_intervals_of_the_speed_up_cover_the_truth() -> None:
