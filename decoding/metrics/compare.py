@@ -250,12 +250,12 @@ def _sentence(parts: Sequence[_Part], difference: Array, beyond: dict[int, bool]
         sign = -1 if difference[0] < 0 else 1
         other = f"; it {_VERBS[-sign]} {clauses[-sign]}" if clauses[-sign] else ""
         same = f", {clauses[sign]}" if clauses[sign] else ""
-        return f"Acceptance {_VERBS[sign]} from {was:.2f} to {now:.2f}{same}{other}{speed}."
+        return f"Acceptance {_VERBS[sign]} from {was:.2f} to {now:.2f}{same}{other}.{speed}"
     named = [f"it {_VERBS[sign]} {clauses[sign]}" for sign in (-1, 1) if clauses[sign]]
     if not named:
         of = " in acceptance" if speed else ""
-        return f"There is no difference{of} beyond noise ({was:.2f} and {now:.2f} over {questions} questions){speed}."
-    return f"As a whole acceptance did not change beyond noise ({was:.2f} and {now:.2f}); {listed(named)}{speed}."
+        return f"There is no difference{of} beyond noise ({was:.2f} and {now:.2f} over {questions} questions).{speed}"
+    return f"As a whole acceptance did not change beyond noise ({was:.2f} and {now:.2f}); {listed(named)}.{speed}"
 
 
 def _of_speed(parts: Sequence[_Part], beyond: dict[int, bool]) -> str:
@@ -264,7 +264,7 @@ def _of_speed(parts: Sequence[_Part], beyond: dict[int, bool]) -> str:
     if found is None:
         return ""
     was, now = _over(found.before), _over(found.after)
-    return f"; the speed-up {_VERBS[-1 if now < was else 1]} from {was:.2f} to {now:.2f}"
+    return f" The speed-up {_VERBS[-1 if now < was else 1]} from {was:.2f} to {now:.2f}."
 
 
 def _clause(parts: Sequence[_Part], named: Sequence[int], beyond: dict[int, bool]) -> str:

@@ -111,7 +111,7 @@ def test_some_records_count_guesses_by_run_alone() -> None:
     assert measure("draft_acceptance_rate", part)["reason"] == "this record does not say how many guesses a step had"
     lengths = measure("histogram_by_draft_length", whole)
     assert lengths["rows"] == [[4, 2, 1]] and "of 3 more steps nobody says" in lengths["sentence"]
-    assert measure("by_category", whole)["rows"][0][6] == pytest.approx(2 / 4)
+    assert measure("by_category", whole)["rows"][0][6] == pytest.approx(3 / 8)
 
 
 def test_a_record_says_itself_why_it_has_no_guesses() -> None:

@@ -113,7 +113,7 @@ def test_a_slower_step_is_named_though_acceptance_is_the_same() -> None:
     before, after = (timed(seed, cost).where(method="draft_model") for seed, cost in ((1, 1.2), (2, 1.8)))
     found = compared(before, after)
     assert "no difference in acceptance beyond noise" in found["sentence"]
-    assert "the speed-up fell from 2." in found["sentence"] and "to 1." in found["sentence"]
+    assert "The speed-up fell from 2." in found["sentence"] and "to 1." in found["sentence"]
     row = next(row for row in found["rows"] if row[0] == "speed")
     assert (
         row[8] is True and row[5] < row[4] < row[6] < 0 and row[3] == pytest.approx(measure("speedup", after)["value"])
