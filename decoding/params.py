@@ -49,6 +49,11 @@ class Params:
         return 0
 
     @property
+    def rows(self) -> int:
+        """Guesses that a drafter reads in a step as a tree, at most; 0 for a method without such a drafter."""
+        return 0
+
+    @property
     def ranked(self) -> int:
         """How many of the target's likeliest tokens at every node the method is to see; 0 where one is enough."""
         return 0

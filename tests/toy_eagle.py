@@ -64,13 +64,11 @@ class ToySession:
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Read more rows of a tree behind the text."""
         assert len(tokens) == len(features) == len(parents) and len(self._tree) + len(tokens) <= self.largest_step
-        fresh = list[tuple[int, ...]]()
         for token, feature, parent in zip(tokens, features, parents, strict=True):
             before = self._rows[-1] if parent < 0 else self._tree[parent]
             assert self._tail(feature) == before, "a guess is read with the feature of another one"
-            fresh.append((*before, token)[-self._order :])
-        self._tree += fresh
-        return self._answer(fresh)
+            self._tree.append((*before, token)[-self._order :])
+        return self._answer(self._tree[-len(tokens) :])
 
     def forget(self) -> None:
         """Forget the tree."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -15,6 +15,7 @@ from ..stops import Stops
 from ..types import JSON, Draft, Role
 from .beginning import Beginning, lead_of
 from .drafting import DraftReader
+from .features import FeatureReader
 from .parts import read_once
 from .target import Target, TreePlace, UnreadError
 from .together import together
@@ -23,27 +24,35 @@ if TYPE_CHECKING:
     from ..engine import Engine
     from ..request import Request
 
-_TOGETHER = 64  # places
+_TOGETHER, _ROWS = 64, 1024  # places that are drafted at together, and rows of a tree for them, at most
 _FIRST_GUESSES = 8  # that are named of a place
 
 
 class Measured:
     """One method at all places."""
 
+    @torch.inference_mode()
     def __init__(self, engine: Engine, target: Target, request: Request) -> None:
+        begun, params, room = time.perf_counter(), request.params, request.max_new_tokens
         self.name, self.unread = request.method.name, list[list[TreePlace]]()
-        self._engine, self._target = engine, target
-        self._request = replace(request, parts=read_once(request.parts, len(target.text), request.max_new_tokens))
+        self._engine, self._target, self._request = engine, target, request
         self._lead = lead_of(request)
         self._drafts: dict[int, Draft] = {}  # by place, until they are judged
         self._rows: dict[int, dict[str, JSON]] = {}  # what came of it, by place
-        self._seconds = 0.0
+        self.together = max(1, min(_TOGETHER, _ROWS // max(1, params.rows)))  # places for `guess`
         self._reader: DraftReader | None = None
+        self._features: dict[str, FeatureReader] = {}  # by the part's name
         if "draft_model" in request.method.needs and engine.draft is not None:
-            room, largest = request.max_new_tokens, request.largest_step
-            self._reader = DraftReader(engine, engine.draft, target.text, room, largest)
-        alone = self._reader is not None and not self._reader.joins_places
-        self.together = 1 if alone or self._request.parts else _TOGETHER  # places that `guess` should be given
+            self._reader = DraftReader(engine, engine.draft, target.text, room, request.largest_step)
+            self.together = self.together if self._reader.joins_places else 1
+        if "features" in request.method.needs:
+            opened = {name: part for name, part in request.parts.items() if hasattr(part, "open")}
+            guesses = self.together * (params.rows + 2)  # and the places themselves
+            self._features = {name: FeatureReader(part, target, room, guesses) for name, part in opened.items()}
+        elif "early_exit" in request.method.needs:
+            self._request = replace(request, parts=read_once(request.parts, len(target.text), room))
+            self.together = 1
+        self._seconds = time.perf_counter() - begun
 
     @torch.inference_mode()
     def guess(self, places: Sequence[int]) -> None:
@@ -51,6 +60,8 @@ class Measured:
         begun, after = time.perf_counter(), [place for place in places if place > self._lead]
         for place in {*places} - {*after}:
             self._rows[place] = {"accepted": None, "drafted": 0, "written": [], "guesses": []}
+        for reader in self._features.values() if after else ():
+            reader.begin(after)
         for place, draft in zip(after, together([partial(self._draft, place) for place in after]), strict=True):
             try:
                 self._judge(place, draft)
@@ -80,7 +91,9 @@ class Measured:
     def _draft(self, place: int) -> Draft:
         """What the method proposes there."""
         session = None if self._reader is None else self._reader.at(place - 1)
-        return Beginning(self._engine, self._target, self._request, place, session).guess()
+        parts: dict[str, Any] = {name: reader.at(place) for name, reader in self._features.items()}
+        request = replace(self._request, parts={**self._request.parts, **parts})
+        return Beginning(self._engine, self._target, request, place, session).guess()
 
     def close(self) -> None:
         """Give the drafter's session back."""

@@ -43,6 +43,8 @@ def ask(service: Service[Question, Answer], question: Question) -> Answer:
 
 def together(works: Sequence[Callable[[], T]]) -> list[T]:
     """Run tasks to their ends, and return what they return. The first error that one raises is raised here."""
+    if len(works) == 1:  # it need not wait for others
+        return [works[0]()]
     tasks = [_Task(work) for work in works]
     waiting = tasks
     try:
