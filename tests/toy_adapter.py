@@ -64,9 +64,18 @@ class ToySession:
         self.reads.append(len(hidden))
         return hidden
 
-    def logits(self, row: torch.Tensor) -> torch.Tensor:  # (order,) -> (V,)
-        """The guess behind one of the rows."""
-        return self._adapter.guess.logits([token for token in row.long().tolist() if token >= 0])
+    def look(self, hidden: torch.Tensor, parents: tuple[int, ...]) -> torch.Tensor:  # (n, order) -> (n, order)
+        """Read a tree, of which nothing is stored; each row must continue the one above it."""
+        rows = [tuple(row) for row in hidden.long().tolist()]
+        assert len(rows) == len(parents) <= self.largest_step
+        for row, parent in zip(rows, parents, strict=True):
+            before = rows[parent] if parent >= 0 else self._rows[-1] if self._rows else self._start
+            assert row[:-1] == before[1:], "a guess is fed the state of another place"
+        return hidden
+
+    def logits(self, rows: torch.Tensor) -> torch.Tensor:  # (R, order) -> (R, V)
+        """The guesses behind some rows."""
+        return torch.stack([self._adapter.guess.logits([t for t in row if t >= 0]) for row in rows.long().tolist()])
 
     def rewind(self, length: int) -> None:
         """Forget what stands behind `length`."""

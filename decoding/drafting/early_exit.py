@@ -58,7 +58,7 @@ class EarlyExit(Writer):
         rows = self._enter(written)
         if len(self.unread):
             rows = torch.cat((self.unread.take(len(self.unread)), rows))
-        return self.adapter.logits(self.adapter.read(rows)[-1])[None]  # (1, V)
+        return self.adapter.logits(self.adapter.read(rows)[-1:])  # (1, V)
 
     def entry(self, written: Tokens) -> tuple[int, torch.Tensor] | None:
         """The layer, and the hidden states with which the root and the drafted tokens enter it: as in `Draft`."""

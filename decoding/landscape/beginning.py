@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,14 +9,17 @@ import torch
 
 from ..loop import Loop
 from ..model.download import fetch
-from ..model.session import ExitSession, Session
+from ..model.session import Session
 from ..parts.base import TAPPING
 from ..queued import QueuedDraft
 from ..tree import Builder
 from ..types import Draft, Verdict
+from .hanging import HangingTree
+from .together import ask
 
 if TYPE_CHECKING:
     from ..engine import Engine
+    from ..model.session import Tokens
     from ..request import Request
     from .target import Target
 
@@ -74,6 +76,7 @@ class _PrefixSession:
             self._session.seam,
         )
         self._layers: tuple[int, ...] = ()
+        self._entered: tuple[int, ...] = ()  # behind the text, by `enter`
         self._returned = 0  # tokens whose hidden states `tapped` has returned
 
     def tap(self, *layers: int) -> None:
@@ -86,12 +89,12 @@ class _PrefixSession:
         self._returned = self.length
         return states
 
-    def enter(self, tokens: Sequence[int], layer: int, ahead: int = 0) -> torch.Tensor:
+    def enter(self, tokens: Tokens, layer: int, ahead: int = 0) -> torch.Tensor:
         """Run a chain through the first layers."""
-        if ahead == 0:
-            self._target.stand(self.length)
-        assert isinstance(self._session, ExitSession)
-        return self._session.enter(tokens, layer, ahead)
+        known = tuple(tokens.tolist() if isinstance(tokens, torch.Tensor) else tokens)
+        before, self._entered = self._entered[:ahead], (*self._entered[:ahead], *known)
+        chain = tuple(range(-1, len(known) - 1))
+        return ask(self._target.first_layers(layer), HangingTree(self.length, before, known, chain))
 
     def read(self, tokens: Any, parents: tuple[int, ...], skip: int = 0, only: Any = None) -> Any:
         """Not asked for: the target reads all places together."""

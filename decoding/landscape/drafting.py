@@ -10,6 +10,7 @@ import torch
 from ..model.queued_tree import on_host
 from ..model.session import Reading, catch_up
 from ..model.upload import upload
+from .hanging import HangingTree, hang, parted
 from .together import ask
 
 if TYPE_CHECKING:
@@ -21,17 +22,10 @@ _ROWS = 512  # of a pass
 
 
 class _Asked(NamedTuple):
-    """A tree that stands behind some tokens, and these behind a part of the text."""
+    """A tree, and the rows of it that are asked for."""
 
-    length: int  # of the part
-    stored: tuple[int, ...]
-    tokens: tuple[int, ...]
-    parents: tuple[int, ...]
-    asked: tuple[int, ...]  # rows of the tree
-
-    @property
-    def rows(self) -> int:
-        return len(self.stored) + len(self.tokens)
+    tree: HangingTree
+    rows: Sequence[int]
 
 
 class DraftReader:
@@ -64,49 +58,19 @@ class DraftReader:
 
     def answer(self, questions: Sequence[_Asked]) -> list[Reading]:
         """Read trees, in as few passes as their rows fit into."""
-        found, waiting = dict[int, Reading](), sorted(range(len(questions)), key=lambda i: questions[i].length)
-        while waiting:
-            first, rows, count = questions[waiting[0]].length, 0, 0
-            for i in waiting:
-                rows += questions[i].rows
-                if count and questions[i].length - first + rows > self._largest:
-                    break
-                count += 1
-            part, waiting = waiting[:count], waiting[count:]
-            found |= zip(part, self._read([questions[i] for i in part]), strict=True)
-        return [found[i] for i in range(len(questions))]
-
-    def _read(self, questions: Sequence[_Asked]) -> list[Reading]:
-        """One pass; the questions ascend along the text."""
-        start, end = questions[0].length, questions[-1].length
+        start = min(asked.tree.length for asked in questions)
         self._stand(start)
-        tokens, parents, known = list[int](), list[int](), dict[tuple[int, int], int]()
-
-        def row(token: int, parent: int) -> int:
-            if (parent, token) not in known:
-                known[parent, token] = len(tokens)
-                tokens.append(token)
-                parents.append(parent)
-            return known[parent, token]
-
-        chain = [-1]
-        for token in self._text[start:end]:
-            chain.append(row(token, chain[-1]))
-        roots = [chain[asked.length - start] for asked in questions]
-        for i, asked in enumerate(questions):
-            for token in asked.stored:
-                roots[i] = row(token, roots[i])
-        places = list[list[int]]()
-        for asked, root in zip(questions, roots, strict=True):
-            rows = list[int]()
-            for token, parent in zip(asked.tokens, asked.parents, strict=True):
-                rows.append(row(token, root if parent < 0 else rows[parent]))
-            places.append([rows[place] for place in asked.asked])
-        answering = sorted({place for rows in places for place in rows})
-        reading = self.session.read(tokens, tuple(parents), only=answering)
-        at = {place: answer for answer, place in enumerate(answering)}
-        picked = [[at[place] for place in rows] for rows in places]
-        return [Reading(_pick(reading.logits, rows), _pick(reading.hidden, rows)) for rows in picked]
+        found = dict[int, Reading]()
+        for part in parted(start, [(asked.tree.length, asked.tree.rows) for asked in questions], self._largest):
+            made = hang(self._text, start, [questions[one].tree for one in part])
+            wanted = [[rows[row] for row in questions[one].rows] for one, rows in zip(part, made.rows, strict=True)]
+            only = sorted({row for rows in wanted for row in rows})
+            reading = self.session.read(made.tokens, made.parents, only=only)
+            place = {row: answer for answer, row in enumerate(only)}
+            for one, rows in zip(part, wanted, strict=True):
+                at = [place[row] for row in rows]
+                found[one] = Reading(_pick(reading.logits, at), _pick(reading.hidden, at))
+        return [found[one] for one in range(len(questions))]
 
     def _stand(self, length: int) -> None:
         """Let the session hold this many tokens of the text, as a run begins whose prompt is one token longer."""
@@ -140,9 +104,8 @@ class _DraftSession:
     def read(self, tokens: Tokens, parents: Parents, skip: int = 0, only: Sequence[int] | None = None) -> Reading:
         """Feed a tree whose root stands right behind the stored tokens; answer for rows `skip` and later."""
         self._tokens = tokens.tolist() if isinstance(tokens, torch.Tensor) else [*tokens]
-        asked = tuple(range(skip, len(parents)) if only is None else only)
-        question = _Asked(self._start, tuple(self._stored), tuple(self._tokens), on_host(parents), asked)
-        return ask(self._reader, question)
+        tree = HangingTree(self._start, tuple(self._stored), tuple(self._tokens), on_host(parents))
+        return ask(self._reader, _Asked(tree, range(skip, len(parents)) if only is None else only))
 
     def commit(self, rows: Sequence[int]) -> None:
         """Store the rows of the last reading that form a path from its root."""

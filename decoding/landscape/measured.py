@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,8 +15,8 @@ from ..stops import Stops
 from ..types import JSON, Draft, Role
 from .beginning import Beginning, lead_of
 from .drafting import DraftReader
+from .exits import ExitReader
 from .features import FeatureReader
-from .parts import read_once
 from .target import Target, TreePlace, UnreadError
 from .together import together
 
@@ -41,17 +41,16 @@ class Measured:
         self._rows: dict[int, dict[str, JSON]] = {}  # what came of it, by place
         self.together = max(1, min(_TOGETHER, _ROWS // max(1, params.rows)))  # places for `guess`
         self._reader: DraftReader | None = None
-        self._features: dict[str, FeatureReader] = {}  # by the part's name
+        self._along: Mapping[str, FeatureReader | ExitReader] = {}  # what reads the text along, by the part's name
         if "draft_model" in request.method.needs and engine.draft is not None:
             self._reader = DraftReader(engine, engine.draft, target.text, room, request.largest_step)
             self.together = self.together if self._reader.joins_places else 1
+        opened = {name: part for name, part in request.parts.items() if hasattr(part, "open")}
         if "features" in request.method.needs:
-            opened = {name: part for name, part in request.parts.items() if hasattr(part, "open")}
             guesses = self.together * (params.rows + 2)  # and the places themselves
-            self._features = {name: FeatureReader(part, target, room, guesses) for name, part in opened.items()}
+            self._along = {name: FeatureReader(part, target, room, guesses) for name, part in opened.items()}
         elif "early_exit" in request.method.needs:
-            self._request = replace(request, parts=read_once(request.parts, len(target.text), room))
-            self.together = 1
+            self._along = {name: ExitReader(part, target, room) for name, part in opened.items()}
         self._seconds = time.perf_counter() - begun
 
     @torch.inference_mode()
@@ -60,7 +59,7 @@ class Measured:
         begun, after = time.perf_counter(), [place for place in places if place > self._lead]
         for place in {*places} - {*after}:
             self._rows[place] = {"accepted": None, "drafted": 0, "written": [], "guesses": []}
-        for reader in self._features.values() if after else ():
+        for reader in self._along.values() if after else ():
             reader.begin(after)
         for place, draft in zip(after, together([partial(self._draft, place) for place in after]), strict=True):
             try:
@@ -91,7 +90,7 @@ class Measured:
     def _draft(self, place: int) -> Draft:
         """What the method proposes there."""
         session = None if self._reader is None else self._reader.at(place - 1)
-        parts: dict[str, Any] = {name: reader.at(place) for name, reader in self._features.items()}
+        parts: dict[str, Any] = {name: reader.at(place) for name, reader in self._along.items()}
         request = replace(self._request, parts={**self._request.parts, **parts})
         return Beginning(self._engine, self._target, request, place, session).guess()
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 
 from ..errors import ParamError
-from ..model.session import TapSession, catch_up
+from ..model.session import ExitSession, TapSession, catch_up
 from ..sampling import likeliest
+from .exits import FirstLayers
 
 if TYPE_CHECKING:
     from ..engine import Engine
@@ -45,6 +46,7 @@ class Target:
         self.session = engine.session_pool.acquire(model, len(text) + max_new_tokens, rows)
         self._largest = min(_ROWS, model.step_rows or _ROWS)
         self._answers: dict[TreePlace, int] = {}
+        self._first_layers: dict[int, FirstLayers] = {}
         self._hidden = torch.empty(0)  # (N, H)
         self._states: dict[tuple[int, ...], torch.Tensor] = {}  # by the tapped layers, (N, layers * H)
 
@@ -93,6 +95,13 @@ class Target:
             self._states[layers] = self.session.tapped()
             self.session.tap()
         return self._states[layers]
+
+    def first_layers(self, layer: int) -> FirstLayers:
+        """The layers in front of one of them, for many places at once."""
+        if layer not in self._first_layers:
+            assert isinstance(self.session, ExitSession)
+            self._first_layers[layer] = FirstLayers(self.text, self.session, layer)
+        return self._first_layers[layer]
 
     def stand(self, length: int) -> None:
         """Let the session hold this many tokens of the text."""

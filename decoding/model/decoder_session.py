@@ -50,9 +50,11 @@ class DecoderSession:
         return self.answer(self.run(x, step, 0, self._model.shape.layers), skip, only)
 
     @torch.inference_mode()
-    def enter(self, tokens: Tokens, layer: int, ahead: int = 0) -> torch.Tensor:  # (n, H)
-        """Run a chain through the layers in front of `layer`; it stands `ahead` rows behind the stored tokens."""
-        parents = tuple(range(-1, len(tokens) - 1))
+    def enter(
+        self, tokens: Tokens, layer: int, ahead: int = 0, parents: tuple[int, ...] | None = None
+    ) -> torch.Tensor:  # (n, H)
+        """Run a chain, or a tree, `ahead` rows behind the stored tokens through the layers in front of `layer`."""
+        parents = parents or tuple(range(-1, len(tokens) - 1))
         if found := self._replayed(Part(0, layer, answers=False), tokens, parents, ahead):
             return found[0]
         x, step = self.prepare(tokens, parents, ahead)

@@ -87,9 +87,12 @@ class TapSession(Session, Protocol):
 class ExitSession(TapSession, Protocol):
     """A session whose layers can be run in two parts: an early exit reads what stands between them."""
 
-    def enter(self, tokens: Tokens, layer: int, ahead: int = 0) -> torch.Tensor:  # (n, H)
+    def enter(
+        self, tokens: Tokens, layer: int, ahead: int = 0, parents: tuple[int, ...] | None = None
+    ) -> torch.Tensor:  # (n, H)
         """Run a chain through the layers in front of `layer`; it stands `ahead` rows behind the stored tokens.
 
+        With `parents` it is a tree.
         The rows in between are those of earlier calls. Nothing is stored before `resume` and `commit`.
         """
         ...

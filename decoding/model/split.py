@@ -110,9 +110,11 @@ class SplitSession:
         return self._last.answer(self._run(inputs[0].ids, inputs, 0, self._model.shape.layers), skip, only)
 
     @torch.inference_mode()
-    def enter(self, tokens: Tokens, layer: int, ahead: int = 0) -> torch.Tensor:  # (n, H)
-        """Run a chain through the layers in front of `layer`; it stands `ahead` rows behind the stored tokens."""
-        inputs = self._prepare(tokens, tuple(range(-1, len(tokens) - 1)), ahead)
+    def enter(
+        self, tokens: Tokens, layer: int, ahead: int = 0, parents: tuple[int, ...] | None = None
+    ) -> torch.Tensor:  # (n, H)
+        """Run a chain, or a tree, `ahead` rows behind the stored tokens through the layers in front of `layer`."""
+        inputs = self._prepare(tokens, parents or tuple(range(-1, len(tokens) - 1)), ahead)
         return self._run(inputs[0].ids, inputs, 0, layer)
 
     @torch.inference_mode()

@@ -100,10 +100,12 @@ class TableSession:
         rows = [self._model.logits(tail) for tail in tails]
         return Reading(torch.stack(rows) if rows else torch.empty(0, self._model.card.vocabulary), answering)
 
-    def enter(self, tokens: Tokens, layer: int, ahead: int = 0) -> torch.Tensor:  # (n, order)
-        """The hidden states of a chain; every layer of a table is the same."""
+    def enter(
+        self, tokens: Tokens, layer: int, ahead: int = 0, parents: tuple[int, ...] | None = None
+    ) -> torch.Tensor:  # (n, order)
+        """The hidden states of a chain, or a tree; every layer of a table is the same."""
         self._entered[ahead:] = known = [*map(int, tokens)]
-        return self._tails([*self._text, *self._entered[:ahead]], known, tuple(range(-1, len(known) - 1)))
+        return self._tails([*self._text, *self._entered[:ahead]], known, parents or tuple(range(-1, len(known) - 1)))
 
     def tap(self, *layers: int) -> None:
         """From now on record the hidden states of stored tokens, once for each of these layers; none: stop."""

@@ -26,7 +26,9 @@ from ..model.kernels import Masked, by_torch, choose
 from ..model.linear import Linear, linear
 from ..model.rope import Tables
 from ..model.split import AnyDecoder
+from ..model.upload import upload
 from ..params import Params, param, shown
+from ..tree import closure, depths, is_chain
 from .draft_vocabulary import DraftVocabulary, read_vocabulary
 from .native_adapter import native_adapter
 
@@ -221,19 +223,28 @@ class AdapterSession:
     @torch.inference_mode()
     def read(self, hidden: torch.Tensor) -> torch.Tensor:  # (n, H) -> (n, H)
         """Read the next tokens' hidden states behind the exit layer; the answer is for `logits`."""
-        self._cache.check(len(hidden))
-        if self._adapter.native is not None:
-            out = self._adapter.native.read(hidden, self._cache, self._tables)
-        else:
-            assert self._adapter.block is not None
-            cos, sin = (table[self.length : self.length + len(hidden)] for table in self._tables)
-            out = self._adapter.block.forward(hidden, (cos, sin), self._attend)
+        out = self.look(hidden, tuple(range(-1, len(hidden) - 1)))
         self._cache.commit(range(len(hidden)))
         return out
 
-    def logits(self, row: torch.Tensor) -> torch.Tensor:  # (H,) of an answer -> (V,)
-        """What follows the token of that row."""
-        return self._adapter.logits(row[None])[0]
+    @torch.inference_mode()
+    def look(self, hidden: torch.Tensor, parents: tuple[int, ...]) -> torch.Tensor:  # (n, H) -> (n, H)
+        """Read the states of a tree's tokens behind those that were read; nothing is stored."""
+        self._cache.check(len(hidden))
+        if self._adapter.native is not None:
+            return self._adapter.native.read(hidden, parents, self._cache, self._tables)
+        assert self._adapter.block is not None
+        first = self.length
+        if is_chain(parents):
+            cos, sin = (table[first : first + len(hidden)] for table in self._tables)
+        else:
+            places = upload(torch.tensor(depths(parents)) + first, hidden.device)
+            cos, sin = (table[places] if len(table) else table for table in self._tables)
+        return self._adapter.block.forward(hidden, (cos, sin), lambda q, k, v: self._attend(q, k, v, parents))
+
+    def logits(self, rows: torch.Tensor) -> torch.Tensor:  # (R, H) of an answer -> (R, V)
+        """What follows the tokens of those rows."""
+        return self._adapter.logits(rows)
 
     def rewind(self, length: int) -> None:
         """Forget what stands behind `length`: at most `largest_step` tokens, or all of them."""
@@ -242,15 +253,23 @@ class AdapterSession:
         else:
             self._cache.reset()
 
-    def _attend(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
-        """Store the step's keys and values, (n, kv_heads, D) each, and attend to all that its rows see."""
+    def _attend(
+        self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, parents: tuple[int, ...]
+    ) -> torch.Tensor:
+        """Put a tree's keys and values, (n, kv_heads, D) each, behind the text, and attend to all that its rows see."""
         cache, window = self._cache, self._adapter.config.window
         first, stop = cache.length, cache.length + len(query)
         cache.data[0][:, cache.places(first, stop)] = torch.stack((key, value))  # (2, slots, kv_heads, D)
         start = max(0, first - window + 1) if window else 0
         keys, values = cache.data[0][:, None, cache.places(start, stop)]
-        places = torch.arange(start, stop, device=query.device)
-        mask = visible(places[first - start :], places, window) if len(query) > 1 else None  # one row sees them all
+        mask = None  # one row sees them all
+        if len(query) > 1:
+            places = torch.arange(start, stop, device=query.device)
+            if not is_chain(parents):
+                places[first - start :] = upload(torch.tensor(depths(parents)) + first, query.device)
+            mask = visible(places[first - start :], places, window)
+            if not is_chain(parents):
+                mask[:, first - start :] &= upload(torch.from_numpy(closure(parents).copy()), query.device)
         return _attend(query[None], keys, values, mask, self._adapter.kernel)[0]
 
 

@@ -30,10 +30,11 @@ class NativeAdapter:
     def __init__(self, shape: Shape, layers: NativeLayers) -> None:
         self._shape, self._layers = shape, layers
 
-    def read(self, hidden: torch.Tensor, cache: Cache, tables: Tables) -> torch.Tensor:  # (n, H) -> (n, H)
-        """Run it over the rows behind those in the cache; their keys and values go there."""
-        chain = tuple(range(-1, len(hidden) - 1))
-        step = NativeInputs([0] * len(hidden), chain, cache, tables, self._shape)
+    def read(
+        self, hidden: torch.Tensor, parents: tuple[int, ...], cache: Cache, tables: Tables
+    ) -> torch.Tensor:  # (n, H) -> (n, H)
+        """Run it over a tree behind the rows in the cache; its keys and values go there."""
+        step = NativeInputs([0] * len(hidden), parents, cache, tables, self._shape)
         return self._layers.final(self._layers.forward(hidden, step, 0, 1))
 
 

@@ -60,6 +60,8 @@ def test_a_tap_keeps_what_every_stored_token_had_at_the_exit(family: str, layer:
     branch = one.tapped()
     store(plain, PROMPT)
     assert torch.allclose(branch, plain.enter((7, 13, 17), layer), atol=1e-9, rtol=0)
+    tree = plain.enter((7, 11, 13, 17), layer, parents=(-1, 0, 0, 2))
+    assert torch.allclose(branch, tree[[0, 2, 3]], atol=1e-9, rtol=0)
     one.reset(1)
     store(one, (5,))
     assert len(one.tapped()) == 1, "a new text begins anew"

@@ -26,7 +26,9 @@ from decoding.parts.adapter import (
     save_adapter,
     visible,
 )
+from decoding.tree import path_to
 from tests.families import needs_compiler, tiny
+from tests.model.texts import random_tree
 
 TEXT = torch.randint(0, 67, (48,), generator=torch.Generator().manual_seed(3)).tolist()
 Weights = dict[str, torch.Tensor]
@@ -84,7 +86,7 @@ def test_it_is_a_layer_of_the_decoder(family: str, architecture: str) -> None:
     reader = one.open(64, 64)
     found = torch.cat([reader.read(part) for part in rows.split(5)])
     assert torch.allclose(found, wanted.hidden, atol=1e-9, rtol=0)
-    assert torch.allclose(reader.logits(found[-1]), wanted.logits[-1], atol=1e-9, rtol=0)
+    assert torch.allclose(reader.logits(found[-1:])[0], wanted.logits[-1], atol=1e-9, rtol=0)
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
@@ -105,6 +107,26 @@ def test_a_session_reads_as_whole_rows_are_read(family: str, architecture: str) 
             assert session.length == fed
         session.rewind(0)
         assert torch.allclose(session.read(hidden[:2]), wanted[:2], atol=1e-9, rtol=0)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("family", ["llama", "mistral"])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)  # the second is compiled where it can be
+def test_a_tree_is_read_as_its_paths_are(family: str, architecture: str, dtype: torch.dtype) -> None:
+    """A row that sees a cousin, or stands at its number's place in the text and not at its depth's."""
+    exact, weights = adapter(family, architecture)
+    one = Adapter(exact.config, weights, Decoder.from_transformers(tiny(family), dtype))
+    text, guesses, parents = noise(30, 64, seed=1).to(dtype), noise(12, 64, seed=2).to(dtype), random_tree(12, 3)
+    session, alone = one.open(64, 32), one.open(64, 32)
+    for each in (session, alone):
+        each.read(text)
+    found = session.look(guesses, parents)
+    assert session.length == 30 and len(found) == 12
+    for node in range(12):
+        path = path_to(parents, node)
+        wanted = alone.read(guesses[[*path]])[-1]
+        alone.rewind(30)
+        assert torch.allclose(found[node], wanted, atol=1e-9 if dtype == torch.float64 else 2e-5, rtol=0)
 
 
 @needs_compiler
@@ -260,7 +282,7 @@ def test_what_is_saved_is_loaded(architecture: str, tmp_path: Path) -> None:
     assert torch.allclose(found, whole(one, weights, hidden), atol=1e-9, rtol=0)
     head = weights.get("lm_head.weight")
     wanted = decoder("mistral").head(found[-1:])[0] if head is None else head @ found[-1]
-    assert torch.allclose(session.logits(found[-1]), wanted, atol=1e-9, rtol=0)
+    assert torch.allclose(session.logits(found[-1:])[0], wanted, atol=1e-9, rtol=0)
 
 
 def test_an_adapter_is_known_by_its_content(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ def by_hand(learner: Kangaroo, batch: Batch, folder: Path, shift: int = 0) -> tu
             made = session.read(found.hidden_states[adapter.layer][0])
             for t in range(end - begin - 1 - shift):
                 if learnt[begin + t + 1]:
-                    draft, target = session.logits(made[t]), found.logits[0, t + shift].softmax(-1)
+                    draft, target = session.logits(made[t : t + 1])[0], found.logits[0, t + shift].softmax(-1)
                     losses.append(float(cross_entropy(draft, target)))
                     right.append(bool(draft.argmax() == target.argmax()))
                     accepted.append(float(torch.minimum(draft.softmax(-1), target).sum()))
