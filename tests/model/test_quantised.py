@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from decoding.model.quantised import FEW, quantised, rounded
 from tests.families import machine, tiny
 from tests.pretended.test_pretended import PARAMS
 from tests.test_load import save
+from tests.tiers import crossed
 
 DTYPES = [torch.float32, torch.bfloat16, torch.float16, torch.float64]
 
@@ -55,9 +57,12 @@ def engine(family: str) -> Engine:
     return machine(family, precision="int8+float32")
 
 
-@pytest.mark.parametrize("sampling", [{}, {"temperature": 0.8, "seed": 3}], ids=["greedy", "sampling"])
-@pytest.mark.parametrize("family", ["llama-biased", "mistral"])
-@pytest.mark.parametrize("method", METHODS)
+SAMPLINGS: list[dict[str, Any]] = [{}, {"temperature": 0.8, "seed": 3}]
+
+
+@pytest.mark.parametrize(
+    ("method", "family", "sampling"), crossed(product(METHODS, ["llama-biased", "mistral"]), SAMPLINGS), ids=str
+)
 def test_every_method_writes_the_quantised_models_text(method: str, family: str, sampling: dict[str, Any]) -> None:
     """Lossless means: what this model writes token by token, and not what it wrote before it was rounded."""
     for seed in range(3):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -29,10 +30,10 @@ def coarse(family: str, rows: int) -> Engine:
         return machine(family, torch.empty(0, dtype=torch.bfloat16))
 
 
-def differing(method: str, params: Any, family: str, rows: int) -> int:
+def differing(method: str, params: Any, family: str, rows: int, seeds: Sequence[int]) -> int:
     """Texts that part from the autoregressive ones."""
     parted = 0
-    for seed in (2, 3):
+    for seed in seeds:
         options = {**OPTIONS, "prefill_chunk": (512, 5)[seed % 2]}
         got = coarse(family, rows).generate(prompt_for(seed), method, params=params, **options).ids
         parted += got != plain(family, rows, seed)
@@ -46,15 +47,15 @@ def plain(family: str, rows: int, seed: int) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize(("method", "params", "family"), crossed(CASES, FAMILIES), ids=title)
-def test_every_method_writes_the_autoregressive_text(method: str, params: Any, family: str) -> None:
+def test_every_method_writes_the_autoregressive_text(method: str, params: Any, family: str, everything: bool) -> None:
     """Eight bits leave many near-ties, which the rounding of another shape would decide otherwise."""
-    assert differing(method, params, family, ROWS) == 0
+    assert differing(method, params, family, ROWS, (2, 3) if everything else (2,)) == 0
 
 
 def test_it_is_the_rows_that_do_it() -> None:
     """The negative control: on these models some texts part where rows are as many as a step asks for."""
     methods = [(method, params) for method, params in CASES if method in ("lookahead", "prompt_lookup", "jacobi")]
-    assert sum(differing(method, params, "llama", 0) for method, params in methods) > 0
+    assert sum(differing(method, params, "llama", 0, (2,)) for method, params in methods) > 0
 
 
 def test_the_header_says_so() -> None:

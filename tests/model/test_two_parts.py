@@ -11,6 +11,7 @@ from decoding.engine import Engine
 from decoding.methods import METHODS
 from decoding.model import attention, kernels
 from tests.families import machine
+from tests.tiers import crossed
 
 PARAMS: dict[str, dict[str, Any]] = {"lookahead": {"W": 5, "N": 4, "G": 5}}
 # Every layer sees all, none repeats heads; some layers have windows; many query heads share one of keys.
@@ -22,9 +23,8 @@ def made(family: str) -> Engine:
     return machine(family, torch.empty(0, dtype=torch.float64), noise=0.01)
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("family", FAMILIES)
-def test_texts_are_those_of_one_call(family: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("method", "family"), crossed([(method,) for method in METHODS], FAMILIES))
+def test_texts_are_those_of_one_call(method: str, family: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A prompt, a tree or a commit that crosses a block's border reads keys of another place, or none."""
     monkeypatch.setattr(attention, "BLOCK", 8)  # borders come often in a short text
     prompt = torch.randint(0, 60, (21,), generator=torch.Generator().manual_seed(1)).tolist()
