@@ -101,14 +101,15 @@ class Tab:
         self.context, self.watched, self.free = chromium.new_context(), Watched(), True
         self._page = None
 
-    def open(self, width: int, height: int) -> Any:
-        """Hand out the page, blank and of this size."""
+    def open(self, width: int, height: int, reduced_motion: str = "no-preference") -> Any:
+        """Hand out the page, blank and of this size, to a visitor who wants motion or none."""
         if self._page is None or self._page.is_closed():
             self._page = self.context.new_page()
             self._page.set_default_timeout(PATIENCE)
             self.watched.attach(self._page)
         self.free = False
         self._page.set_viewport_size({"width": width, "height": height})
+        self._page.emulate_media(reduced_motion=reduced_motion)
         return self._page
 
     def reset(self) -> Watched:
@@ -149,15 +150,17 @@ def tab(chromium: Any) -> Iterator[Tab]:
 def new_page(chromium: Any, tab: Tab) -> Iterator[Callable[..., Any]]:
     """Opens pages; at the end none may have had an error, or asked anyone but this machine.
 
-    The first is the process's own, unless a test wants one that is `alone` or of another kind; each of the others has a
-    context of its own, as another visitor's would.
+    The first is the process's own, unless a test wants one `alone`, for a script that would stay; each of the others
+    has a context of its own, as another visitor's would.
     """
     opened, watched = [], Watched()
 
-    def open_page(width: int = 1280, height: int = 1000, alone: bool = False, **options: Any) -> Any:
-        if tab.free and not alone and not options:
-            return tab.open(width, height)
-        context = chromium.new_context(viewport={"width": width, "height": height}, **options)
+    def open_page(
+        width: int = 1280, height: int = 1000, alone: bool = False, reduced_motion: str = "no-preference"
+    ) -> Any:
+        if tab.free and not alone:
+            return tab.open(width, height, reduced_motion)
+        context = chromium.new_context(viewport={"width": width, "height": height}, reduced_motion=reduced_motion)
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
         watched.attach(page)

@@ -87,11 +87,11 @@ def test_an_address_of_a_branch_asks_before_it_decodes(new_page: NewPage, served
     page = served.open(new_page())
     open_trace(page, trace)
     run = page.evaluate("SpecscopeApp.viewers.facts.run")
-    page = served.open(new_page(), f"?run={run}&branch=2k0&force=Sunday&step=2")
+    served.open(page, f"?run={run}&branch=2k0&force=Sunday&step=2")
     page.wait_for_selector(".app-asks-fork")
     assert page.evaluate("SpecscopeApp.viewers.beside") is None
     page.click(".app-asks-fork button")
     page.wait_for_selector(".app-verdict:has-text('had written “Sunday” instead')")
-    page = served.open(new_page(), f"?run={run}&branch=2n999&step=2")
+    served.open(page, f"?run={run}&branch=2n999&step=2")
     page.click(".app-asks-fork button")
     page.wait_for_selector(".app-notice:has-text('ode must be a whole number')")

@@ -29,7 +29,8 @@ def test_a_record_has_the_room_until_the_form_is_wanted(new_page: NewPage, serve
     assert form.is_hidden()
     button.click()
     assert page.input_value("#run-length input") == "77"
-    page.evaluate(f"{PLAYER}.togglePlay()")  # the visitor's own choice lasts, while a record plays and afterwards
+    # The visitor's own choice lasts, while a record plays and afterwards.
+    page.evaluate(f"{PLAYER}.change({{ speed: '8' }}), {PLAYER}.togglePlay()")
     page.wait_for_function(f"{PLAYER}.state.step >= 7")
     assert form.is_visible()
     served.open(page, form=False)
@@ -51,7 +52,7 @@ def test_a_form_that_an_address_filled_folds_away_in_play_and_moves_nothing(new_
 def test_whoever_writes_in_the_form_keeps_it(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page(), "?method=lookahead&length=24&prompt=Monday%3A", form=False)
     page.focus("#run-prompt textarea")
-    page.evaluate(f"{PLAYER}.togglePlay()")
+    page.evaluate(f"{PLAYER}.change({{ speed: '8' }}), {PLAYER}.togglePlay()")
     page.wait_for_function(f"{PLAYER}.state.playing && {PLAYER}.state.step >= 7")
     assert page.locator("#run-go").is_visible()
 

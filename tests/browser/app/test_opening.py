@@ -113,7 +113,7 @@ def test_keys_of_the_player_are_not_heard_behind_it_and_space_is_the_races(new_p
 
 
 def test_without_motion_it_shows_its_end_at_once(new_page: NewPage, served: Served) -> None:
-    page = new_page(reduced_motion="reduce")
+    page = new_page(alone=True, reduced_motion="reduce")
     page.add_init_script(
         "addEventListener('DOMContentLoaded', () => new MutationObserver(() => {"
         " if (globalThis.SpecscopeApp?.viewers?.opening?.race.state.playing) globalThis.played = true;"
