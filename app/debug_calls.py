@@ -49,7 +49,9 @@ class DebugCalls:
         state = DebugState.parse(query)
         folder = self._folders.get(state.folder)
         against = self._folders.get(state.against) if state.against else None
-        return DebugView(state.settled(state.folder or self._folders.first(), folder.methods()), folder, against)
+        others = against.methods() if against else ()
+        settled = state.settled(state.folder or self._folders.first(), folder.methods(), others)
+        return DebugView(settled, folder, against)
 
     def open(self, asked: Any) -> Answer:
         """What an address shows at once: folders, filters, query, and how many steps it chooses."""

@@ -87,17 +87,26 @@ class DebugState:
         fields["chart"] = self.chart
         return urlencode({key: value for key, value in fields.items() if value != ""})
 
-    def settled(self, folder: str, methods: Sequence[tuple[str, str]]) -> DebugState:
-        """The same with a folder, and looking at one method and setting where none was chosen; compared is another one.
+    def settled(
+        self, folder: str, methods: Sequence[tuple[str, str]], others: Sequence[tuple[str, str]] = ()
+    ) -> DebugState:
+        """The same with a folder, and looking at one method and setting where none was chosen.
 
-        `methods` are the folder's, the most telling first; mixed numbers would be nobody's.
+        `methods` are the folder's, the most telling first; mixed numbers would be nobody's. `others` are those of the
+        folder to compare with: the same method in another folder, another one in the same.
         """
         chosen = self.sql or self.every_method or self.filters.method is not None or len(methods) < 2
         filters = self.filters if chosen else replace(self.filters, method=methods[0][0], setting=methods[0][1])
         state = replace(self, folder=folder, filters=filters)
-        if self.against != folder or self.against_method or self.sql:
+        if not self.against or self.against_method or self.sql:
             return state
-        other = next((pair for pair in methods if pair != (filters.method, filters.setting)), ("", ""))
+        looked = (filters.method or "", filters.setting or "")
+        if self.against == folder:
+            other = next((pair for pair in methods if pair != looked), ("", ""))
+        elif filters.method is None or len(others) < 2:
+            other = ("", "")
+        else:
+            other = min(others, key=lambda pair: (pair != looked, pair[0] != looked[0]))
         return replace(state, against_method=other[0], against_setting=other[1])
 
     def shown(self) -> dict[str, Any]:
@@ -114,8 +123,13 @@ class DebugState:
         """The SQL of the second one: the same filters, with its own method and setting."""
         if self.sql:
             return self.sql
-        own = {"method": self.against_method or None, "setting": self.against_setting or None}
-        return replace(self.filters, **own).sql()  # type: ignore[arg-type]
+        method, setting = self.against_choice
+        return replace(self.filters, method=method or None, setting=setting or None).sql()
+
+    @property
+    def against_choice(self) -> tuple[str, str]:
+        """The second selection's method and setting; "" for all."""
+        return ("" if self.against_method == EVERY else self.against_method), self.against_setting
 
 
 def _checked_filter(name: str, value: str) -> dict[str, Any]:

@@ -92,7 +92,7 @@ class DebugView:
         self.first = Selected(folder, state.query)
         self.second: Selected | None = None
         if against is not None:
-            self.second = Selected(against, state.against_query, state.against_method, state.against_setting)
+            self.second = Selected(against, state.against_query, *state.against_choice)
 
     def head(self) -> dict[str, Any]:
         """What the page shows at once: how much was chosen, or the table that the query answers with."""
@@ -109,7 +109,7 @@ class DebugView:
         """What the selections are called in legends."""
         names = [self._name(self.folder, self.state.filters.method, self.state.filters.setting)]
         if self.against is not None:
-            names.append(self._name(self.against, self.state.against_method, self.state.against_setting))
+            names.append(self._name(self.against, *self.state.against_choice))
             if self.folder is not self.against:
                 names = [f"{name} ({each.name})" for name, each in zip(names, (self.folder, self.against), strict=True)]
         return [f"{letter}: {name}"[:60] for letter, name in zip("AB", names, strict=False)]

@@ -76,7 +76,20 @@ def test_a_folder_is_compared_with_another_method_of_its_own() -> None:
     state = DebugState.parse("folder=a&against=a").settled("a", METHODS)
     assert (state.against_method, state.against_setting) == ("draft_model", "short")
     assert "setting = 'short'" in state.against_query and "setting = 'default'" in state.query
-    assert DebugState.parse("folder=a&against=b").settled("a", METHODS).against_method == ""
+
+
+def test_another_folder_is_compared_at_the_same_method() -> None:
+    """One method beside all of the other folder's mixed together said nothing."""
+    others = [("medusa", "default"), ("draft_model", "long"), ("draft_model", "default")]
+    state = DebugState.parse("folder=a&against=b").settled("a", METHODS, others)
+    assert (state.against_method, state.against_setting) == ("draft_model", "default")
+    state = DebugState.parse("folder=a&against=b&f.method=eagle3").settled("a", METHODS, others)
+    assert (state.against_method, state.against_setting) == ("medusa", "default")
+    state = DebugState.parse("folder=a&against=b&b.method=*").settled("a", METHODS, others)
+    assert state.against_choice == ("", "") and "method" not in state.against_query
+    for query in ("f.method=*", "sql=SELECT 1"):
+        assert DebugState.parse(f"folder=a&against=b&{query}").settled("a", METHODS, others).against_method == ""
+    assert DebugState.parse("folder=a&against=b").settled("a", METHODS, others[:1]).against_method == ""
 
 
 def test_random_bytes_make_no_error() -> None:

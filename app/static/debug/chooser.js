@@ -99,8 +99,9 @@ export class Chooser {
     const method = String(filters.method ?? "");
     offer(this.method.select, [[EVERY, edited ? "As the query says" : "All methods"], ...methodsOf(facts)], method || EVERY);
     offer(this.setting.select, settingsOf(facts, method), String(filters.setting ?? ""));
-    offer(this.otherMethod.select, [["", "All methods"], ...methodsOf(other)], opened.against_method ?? "");
-    offer(this.otherSetting.select, settingsOf(other, opened.against_method ?? ""), opened.against_setting ?? "");
+    const otherMethod = opened.against_method === EVERY ? "" : (opened.against_method ?? "");
+    offer(this.otherMethod.select, [[EVERY, "All methods"], ...methodsOf(other)], otherMethod || EVERY);
+    offer(this.otherSetting.select, settingsOf(other, otherMethod), opened.against_setting ?? "");
     this.facts = facts;
     this.otherFacts = other;
     for (const { node } of [this.otherMethod, this.otherSetting]) node.hidden = !against;

@@ -1,5 +1,6 @@
 // The Debug page: run folders under filters and SQL, their metrics as cards, and the steps behind every bar.
 import { copyLink } from "../../../assets/player/controls/save.js";
+import { button } from "../../../assets/player/dom/buttons.js";
 import { el, write } from "../../../assets/player/dom/elements.js";
 import { addressOf, asked, write as writeAddress } from "../address.js";
 import { answerOf } from "../answers.js";
@@ -12,7 +13,7 @@ import { FilterForm } from "./filters.js";
 import { showSteps } from "./steps.js";
 import { count, plainTable } from "./table.js";
 
-/** @import { Behind, DebugIo, Opened, StepRow } from "./types.d.ts" */
+/** @import { Behind, DebugIo, Opened } from "./types.d.ts" */
 
 const QUESTIONS = { key: "questions", title: "Every question", group: "A against B", chart: "table",
   formula: "tokens written / steps of every question, in A and in B", look_for: "The questions that lost most come first." };
@@ -39,7 +40,9 @@ export class Debug {
     this.chooser = new Chooser((fields) => this.go(fields), (files) => this.bring(files),
       (form) => this.download(form), () => copyLink(this));
     this.filters = new FilterForm((fields) => this.go(fields));
-    this.notice = el("p", { class: "app-debug-notice", role: "alert", hidden: true });
+    this.sentence = el("span", { role: "alert" });
+    this.notice = el("div", { class: "app-debug-notice", hidden: true }, this.sentence,
+      button("close", "Close", () => this.say("")));
     this.says = el("p", { class: "ss-verdict", hidden: true });
     this.count = el("p", { class: "app-debug-count", "aria-live": "polite" }, "Opening a run folder");
     this.table = el("div", { class: "app-debug-answer" });
@@ -86,7 +89,7 @@ export class Debug {
 
   /** @param {string} sentence */
   say(sentence) {
-    write(this.notice, sentence);
+    write(this.sentence, sentence);
     this.notice.hidden = !sentence;
   }
 
@@ -186,27 +189,31 @@ export class Debug {
     const { address, opened: { folder = "", against = "", names = [] } } = this;
     const both = behind.key === COMPARED.key || behind.key === QUESTIONS.key; // their rows are of both selections
     this.list?.remove();
-    this.list = showSteps(this.root, behind.title, both ? names : [], behind.second,
-      (second, offset) => this.ask(() => this.server.debug_steps([address, behind.key, behind.row, second, offset])),
-      (step, second) => this.play(second ? against : folder, step));
+    this.list = showSteps(this.root, behind.title, both ? names : [], behind.second, {
+      steps: (second, offset, say) =>
+        this.ask(() => this.server.debug_steps([address, behind.key, behind.row, second, offset]), say),
+      run: ({ run, step }, second, say) =>
+        this.ask(() => this.server.debug_play([second ? against : folder, run, step]), say),
+      play: (lines, run, step) => this.play(lines, run, step),
+    });
   }
 
   /**
-   * A step in the player, on the page of runs; false if it cannot be shown there.
-   * @param {string} folder
-   * @param {StepRow} step
+   * A step in the player, on the page of runs.
+   * @param {string} lines
+   * @param {string} run
+   * @param {number} step
    */
-  async play(folder, { run, step }) {
-    const found = await this.ask(() => this.server.debug_play([folder, run, step]));
-    if (!found?.lines || !shown.viewer) return false;
+  async play(lines, run, step) {
+    const { viewer } = shown;
+    if (!viewer) return;
     this.scrolled = scrollY;
-    writeAddress(addressOf(`run=${found.run}`, { step }), true); // the one entry that turning and showing make
+    writeAddress(addressOf(`run=${run}`, { step }), true); // the one entry that turning and showing make
     turnTo("run");
-    await seen(shown.viewer.root);
-    shown.viewer.opening?.leave();
-    shown.viewer.show(found.lines);
-    shown.viewer.root.scrollIntoView({ block: "start" });
-    return true;
+    await seen(viewer.root);
+    viewer.opening?.leave();
+    viewer.show(lines);
+    viewer.root.scrollIntoView({ block: "start" });
   }
 
   /** @param {File[]} files */
@@ -240,9 +247,10 @@ export class Debug {
    * An answer of the server, or null after its sentence has been shown.
    * @template {{ fault?: string }} T
    * @param {() => Promise<T | null>} call
+   * @param {(sentence: string) => void} [say]
    */
-  ask(call) {
-    return answerOf(call, (sentence) => this.say(sentence));
+  ask(call, say = (sentence) => this.say(sentence)) {
+    return answerOf(call, say);
   }
 
   destroy() {

@@ -1,9 +1,9 @@
 // The steps behind a bar: a list in which each leads into the player.
 import { dialog } from "../../../assets/player/dom/dialog.js";
-import { el } from "../../../assets/player/dom/elements.js";
+import { el, write } from "../../../assets/player/dom/elements.js";
 import { count } from "./table.js";
 
-/** @import { StepRow, StepRows } from "./types.d.ts" */
+/** @import { StepRow, StepRows, StepsIo } from "./types.d.ts" */
 
 /** The classes of the player's legend. */
 const FATES = { accepted: "ss-fate-2", rejected: "ss-fate-3", wanted: "ss-fate-6" };
@@ -32,12 +32,13 @@ const words = (row) => {
 const item = (row, play) => {
   const pieces = row.pieces.map(([text, fate]) => token(text, fate));
   if (row.wanted !== null) pieces.push(token(row.wanted, "wanted"));
-  if (!pieces.length) pieces.push(el("span", { class: "ss-token" }, (row.text ?? "").replace(/\n/g, "↵")));
+  if (!pieces.length && row.text) pieces.push(el("span", { class: "ss-token" }, row.text.replace(/\n/g, "↵")));
   const name = `Question ${row.question}`;
   return el("li", { class: "app-debug-step" },
     el("button", { type: "button", class: "ss-button ss-worded", title: "Open this step in the player",
       "aria-label": `${name}, step ${row.step}`, onclick: () => play(row) }, name),
-    el("span", { class: "ss-mono app-debug-pieces" }, ...pieces), el("span", { class: "ss-quiet" }, words(row)));
+    pieces.length ? el("span", { class: "ss-mono app-debug-pieces" }, ...pieces) : null,
+    el("span", { class: "ss-quiet" }, words(row)));
 };
 
 /** @param {StepRows} found */
@@ -54,14 +55,14 @@ const about = ({ count: all, whole, slowest }) => {
  * @param {string} title
  * @param {string[]} sides the selections that are compared, or none
  * @param {boolean} second whether the second of them is listed
- * @param {(second: boolean, offset: number) => Promise<StepRows | null>} ask
- * @param {(row: StepRow, second: boolean) => Promise<boolean>} play
+ * @param {StepsIo} io
  */
-export const showSteps = (root, title, sides, second, ask, play) => {
+export const showSteps = (root, title, sides, second, io) => {
   let left = false; // for the player
   let listed = second;
   const list = el("ol", { class: "app-debug-steps" });
   const status = el("p", { class: "ss-quiet", role: "status" });
+  const say = (/** @type {string} */ sentence) => write(status, sentence);
   const further = el("button", { type: "button", class: "ss-button ss-worded", hidden: true,
     onclick: () => fill() }, "More steps");
   const choice = sides.length > 1 ? sides.map((name, place) => el("button", { type: "button", class: "ss-toggle ss-button",
@@ -69,26 +70,27 @@ export const showSteps = (root, title, sides, second, ask, play) => {
   const box = dialog(title, el("div", { class: "ss-contents" },
     choice.length ? el("div", { class: "app-tools", role: "group", "aria-label": "Selection" }, ...choice) : null,
     status, list, further));
+  const play = async (/** @type {StepRow} */ row, /** @type {boolean} */ of) => {
+    const found = await io.run(row, of, say);
+    if (!found?.lines || !box.open) return;
+    left = true;
+    box.close(); // or the player could not have the keys
+    await io.play(found.lines, found.run ?? "", row.step);
+  };
   const fill = async () => {
     const of = listed;
-    const found = await ask(of, list.childElementCount);
-    if (of !== listed) return undefined;
-    if (!found) return box.close(); // the page says why
-    list.append(...found.steps.map((row) => item(row, async (chosen) => {
-      left = true;
-      box.close(); // or the player could not have the keys
-      if (!(await play(chosen, of))) box.remove();
-    })));
-    status.textContent = about(found);
+    const found = await io.steps(of, list.childElementCount, say);
+    if (of !== listed || !found) return;
+    list.append(...found.steps.map((row) => item(row, (chosen) => play(chosen, of))));
+    say(about(found));
     further.hidden = list.childElementCount >= found.count;
-    return undefined;
   };
   const turn = (/** @type {boolean} */ to) => {
     listed = to;
     choice.forEach((node, place) => node.setAttribute("aria-pressed", String((place === 1) === to)));
     list.replaceChildren();
     further.hidden = true;
-    status.textContent = "Looking for steps";
+    say("Looking for steps");
     return fill();
   };
   box.addEventListener("close", () => {

@@ -107,6 +107,20 @@ export interface StepRows {
   steps: StepRow[];
 }
 
+/** A run of a folder for the player. */
+export interface Played {
+  fault?: string;
+  lines?: string;
+  run?: string;
+}
+
+/** What the list of steps asks of the page; it says itself why something cannot be had. */
+export interface StepsIo {
+  steps(second: boolean, offset: number, say: (sentence: string) => void): Promise<StepRows | null>;
+  run(row: StepRow, second: boolean, say: (sentence: string) => void): Promise<Played | null>;
+  play(lines: string, run: string, step: number): Promise<void>;
+}
+
 export interface DebugServer {
   debug_open(query: string): Promise<Opened | null>;
   debug_chart(asked: [query: string, key: string]): Promise<Measured | null>;
@@ -114,7 +128,7 @@ export interface DebugServer {
     Promise<StepRows | null>;
   debug_export(asked: [query: string, form: string]): Promise<Saved | null>;
   debug_bring(files: string[]): Promise<{ fault?: string; folder?: string } | null>;
-  debug_play(asked: [folder: string, run: number, step: number]): Promise<{ fault?: string; lines?: string; run?: string } | null>;
+  debug_play(asked: [folder: string, run: number, step: number]): Promise<Played | null>;
 }
 
 export interface DebugIo {

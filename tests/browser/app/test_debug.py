@@ -229,20 +229,15 @@ def test_two_folders_are_compared(debug: DebugPage) -> None:
 
 def test_an_address_restores_the_view(debug: DebugPage) -> None:
     """As another visitor gets it: from nothing, and with the chart in sight that it points to."""
-    card = debug.open(**POCKET, **{"f.accepted": "2", "against": "own-1-first"}) or debug.card("step_time")
-    card.get_by_role("button", name="Copy a link to Step time").click()
+    view = POCKET | {"f.accepted": "2", "against": "own-1-first", "b.method": "medusa", "b.setting": "default"}
+    debug.open(**view)
+    debug.card("step_time").get_by_role("button", name="Copy a link to Step time").click()
     debug.page.wait_for_selector("[data-key=step_time] [role=status]:text('The link is copied.')")
     link = debug.page.evaluate("navigator.clipboard.readText()")
     debug.page.goto("about:blank")
     debug.page.goto(link)
     debug.wait("globalThis.SpecscopeApp?.debugs?.cards.cards.length")
-    assert debug.query == {
-        "screen": "debug",
-        **POCKET,
-        "f.accepted": "2",
-        "against": "own-1-first",
-        "chart": "step_time",
-    }
+    assert debug.query == {"screen": "debug", "chart": "step_time"} | view
     debug.wait(f"{CARD % 'step_time'}.figure.listens && !SpecscopeApp.debugs.cards.asking")
     top, bottom, focused = debug.page.evaluate(
         f"[...['top', 'bottom'].map((side) => {CARD % 'step_time'}.node.getBoundingClientRect()[side]), "
@@ -250,10 +245,9 @@ def test_an_address_restores_the_view(debug: DebugPage) -> None:
     )
     assert top >= 0 and bottom <= SIZE["height"] and focused == "step_time"
     assert debug.page.input_value("[aria-label='Accepted at least']") == "2"
-    chosen = {
-        name: debug.page.input_value(f"[aria-label='{name}']") for name in ("Run folder", "Method", "Compare with")
-    }
-    assert chosen == {"Run folder": "pocket", "Method": "draft_model", "Compare with": "own-1-first"}
+    menus = ("Run folder", "Method", "Compare with", "Its method")
+    chosen = [debug.page.input_value(f"[aria-label='{name}']") for name in menus]
+    assert chosen == ["pocket", "draft_model", "own-1-first", "medusa"]
     debug.page.select_option("[aria-label=Setting]", "short")
     debug.wait("!location.search.includes('chart=')")  # the visitor has gone on
 
@@ -262,6 +256,10 @@ def test_dropped_files_are_opened_or_refused_in_a_sentence(debug: DebugPage) -> 
     debug.open(**POCKET)
     debug.drop(("vllm.jsonl", (SAMPLES / "vllm.jsonl").read_bytes()))
     debug.wait("document.querySelector('.app-debug-facts').textContent.includes('recorded by vllm')")
+    debug.page.get_by_role("button", name="List them").click()
+    debug.page.locator("dialog[open] .app-debug-step button").first.click()
+    debug.page.wait_for_selector("dialog[open] [role=status]:text('This run has no trace')")  # where one looks
+    debug.page.keyboard.press("Escape")
     lacking = debug.page.locator(".app-debug-card[data-key=p_against_q].app-debug-lacking")
     lacking.scroll_into_view_if_needed()
     lacking.wait_for()
@@ -273,8 +271,10 @@ def test_dropped_files_are_opened_or_refused_in_a_sentence(debug: DebugPage) -> 
     ):
         debug.drop(*files)
         debug.notice.filter(has_text=sentence).wait_for()
-        assert "\n" not in debug.notice.inner_text() and not debug.page.locator(".ss-debug img").count()
+        said = debug.notice.locator("[role=alert]")
+        assert "\n" not in said.inner_text() and not debug.page.locator(".ss-debug img").count()
         assert (debug.count, debug.page.url) == (shown, address)
+        assert 0 <= debug.notice.bounding_box()["y"] < 200  # in sight, wherever the page was scrolled to
 
 
 def test_all_of_it_is_reached_and_pressed_by_keys(debug: DebugPage) -> None:
