@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -46,7 +47,21 @@ class DebugCalls:
 
     def _view(self, query: object) -> DebugView:
         """The view that an address names; a folder that has several methods is opened at one of them."""
+        return self._view_of(DebugState.parse(query))
+
+    def _what_is_left(self, query: object) -> tuple[DebugView, str]:
+        """The view that an address names as far as its folders are there, and a sentence on what is not."""
         state = DebugState.parse(query)
+        try:
+            return self._view_of(state), ""
+        except TraceError as gone:
+            try:
+                alone = replace(state, against="", against_method="", against_setting="")
+                return self._view_of(alone), as_sentence(gone)
+            except TraceError:
+                return self._view_of(DebugState()), as_sentence(gone)
+
+    def _view_of(self, state: DebugState) -> DebugView:
         folder = self._folders.get(state.folder)
         against = self._folders.get(state.against) if state.against else None
         others = against.methods() if against else ()
@@ -57,11 +72,9 @@ class DebugCalls:
         """What an address shows at once: folders, filters, query, and how many steps it chooses."""
         listed = self._folders.listed()
         try:
-            view = self._view(asked)
+            view, gone = self._what_is_left(asked)
         except TraceError as error:
-            if listed:
-                raise
-            return {"folders": [], "notice": as_sentence(error)}
+            return {"folders": listed, "notice": as_sentence(error)}
         state = view.state
         found: Answer = {
             "folders": listed,
@@ -81,7 +94,7 @@ class DebugCalls:
                 {name: getattr(metric, name) for name in ("key", "title", "group", "formula", "look_for", "chart")}
                 for metric in METRICS.values()
             ],
-            "notice": " ".join(as_sentence(problem) for problem in state.problems[:3]),
+            "notice": " ".join(filter(None, (gone, *map(as_sentence, state.problems[:3])))),
         }
         if view.against is not None:
             found["against_facts"] = view.against.facts()

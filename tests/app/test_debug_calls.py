@@ -59,6 +59,15 @@ def test_without_an_address_the_sample_is_shown(calls: Calls) -> None:
     assert calls("open", "")["folder"] == calls("open", "")["folders"][0]["id"]
 
 
+def test_an_address_of_a_folder_that_is_gone_opens_another(calls: Calls) -> None:
+    """A link to dropped files showed a sentence alone, without a menu to choose from."""
+    found = calls("open", f"folder=gone&against={calls.first}&f.accepted=2")
+    assert found["folder"] == "pocket" and found["chosen"] and "no longer has this run folder" in found["notice"]
+    found = calls("open", f"folder={calls.first}&against=gone&f.method=*&f.accepted=2")
+    assert found["folder"] == calls.first and found["filters"]["accepted"] == 2 and not found["against"]
+    assert "no longer has this run folder" in found["notice"] and "against=" not in found["address"]
+
+
 def test_filters_narrow_what_all_charts_are_of(calls: Calls) -> None:
     query = urlencode({"folder": calls.first, "f.method": "*", "f.accepted": 3})
     found = calls("open", query)
