@@ -109,14 +109,14 @@ class Writer(ABC):
     ) -> tuple[int, torch.Tensor | None, float | None]:  # (1, n)
         """A draw from q or, when greedy, the likeliest token; q, where anybody asks for it; and the confidence.
 
-        Of a greedy token the logits (V,) stand for q until the chain is written.
+        Of a greedy token the logits stand for q until the chain is written.
         """
         sampler = self.sampler
-        if sampler.plain and not self.detailed:  # no more is known of the vocabulary than has to be
+        if sampler.plain:  # then no logits are needed of tokens that it cannot say
             ids, chances = surest(logits, 1) if confidence else (likeliest(logits), None)
             place = int(ids[0])
             token = place if self.vocabulary is None else self.vocabulary.listed[place]
-            return token, None, None if chances is None else float(chances)
+            return token, logits[0] if self.detailed else None, None if chances is None else float(chances)
         sure = float(largest_probability(logits[0])) if confidence else None
         logits = sampler.penalise(self.widen(logits), [written])
         if sampler.sampling.greedy:
@@ -127,4 +127,5 @@ class Writer(ABC):
     def _shape(self, chain: Chain) -> None:
         """Make q of the logits that a greedy chain holds: no token waits for it, and all at once cost less."""
         if chain.q and self.detailed and self.sampler.sampling.greedy:
-            chain.q = [*self.sampler.probabilities(torch.stack([row for row in chain.q if row is not None]))]
+            logits = torch.stack([row for row in chain.q if row is not None])
+            chain.q = [*self.sampler.probabilities(self.widen(logits) if self.sampler.plain else logits)]
