@@ -18,9 +18,7 @@ def fetch(*tensors: torch.Tensor, decimals: int | None = None) -> list[list[floa
     Whole numbers come back exactly as long as they are smaller than 2 ** 53. With `decimals` all are rounded.
     """
     flat = torch.cat([tensor.reshape(-1).double() for tensor in tensors])
-    numbers: list[float] = _on_the_host(flat if decimals is None else flat.round(decimals=decimals)).tolist()
-    bounds = pairwise(accumulate((tensor.numel() for tensor in tensors), initial=0))
-    return [numbers[begin:end] for begin, end in bounds]
+    return _lists(_on_the_host(flat if decimals is None else flat.round(decimals=decimals)), tensors)
 
 
 def _on_the_host(numbers: torch.Tensor) -> torch.Tensor:
@@ -31,3 +29,9 @@ def _on_the_host(numbers: torch.Tensor) -> torch.Tensor:
     host.copy_(numbers, non_blocking=True)
     torch.cuda.current_stream(numbers.device).record_event().synchronize()
     return host
+
+
+def _lists(numbers: torch.Tensor, tensors: tuple[torch.Tensor, ...]) -> list[list[float]]:
+    listed: list[float] = numbers.tolist()
+    bounds = pairwise(accumulate((tensor.numel() for tensor in tensors), initial=0))
+    return [listed[begin:end] for begin, end in bounds]
