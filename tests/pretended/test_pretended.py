@@ -42,13 +42,13 @@ GREEDY, SAMPLED = {"temperature": 0.0}, {"temperature": 1.0, "seed": 1}
 # Host waits of a step behind the prompt, at most: one, in which the host learns the draft and the target's choices.
 # Ouroboros looks its phrases up in a pool on the host, so each pass of its drafter has to be known before the next one.
 PASSES = {"ouroboros": 4}
-OPTIONS: dict[str, Any] = {"max_new_tokens": 12, "end_tokens": (), "prefill_chunk": 4}
+OPTIONS: dict[str, Any] = {"max_new_tokens": 16, "end_tokens": (), "prefill_chunk": 4}
 EACH, SAMPLINGS = [(method,) for method in METHODS], [GREEDY, SAMPLED]
 
 
 @pytest.fixture(autouse=True)
 def longer(everything: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A dozen tokens take every kind of step; with --all runs are twice as long."""
+    """So many tokens take every kind of step; with --all runs are longer."""
     if everything:
         monkeypatch.setitem(OPTIONS, "max_new_tokens", 24)
 
