@@ -14,6 +14,7 @@ import torch
 import transformers
 from safetensors.torch import load_file, save_file
 
+from decoding import load
 from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.errors import ModelError
@@ -132,7 +133,7 @@ def loaded(folder: Path, dtype: str = "float32") -> TransformersModel:
 def test_every_method_writes_what_transformers_writes(maker: Maker, folder_of: Callable[[Maker], Path]) -> None:
     """A mask, a place or a scale that is lost on the way to their modules changes the text."""
     folder = folder_of(maker)
-    engine = Engine(loaded(folder), Codec())
+    engine = load(str(folder), device="cpu", dtype="float32")
     theirs = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, device_map={"": "cpu"})
     theirs.generation_config.eos_token_id = None
     for prompt in PROMPTS:
