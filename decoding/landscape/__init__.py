@@ -10,6 +10,12 @@ The target reads the text once. Along the text that tells its choices at every p
 that are the text itself. Where it would have chosen another token than the text has, and a method guessed that one, and
 behind the end of the text, guesses are read as well: those of many places and methods in one pass, each behind its own
 part of the text.
+
+Drafters work in the same way. At every place a method's own code runs, up to a question to its drafter; then those of
+many places are answered by one pass, in which each hangs off its own part of the text (`together.py`; a draft model in
+`drafting.py`, an early exit in `exits.py`, a drafter on features in `features.py`). So all rules of a method, as when a
+chain stops, are its own. Numbers are those of its step where a row does not depend on its neighbours in a pass, as in
+compiled code; elsewhere their last bits may differ, and what is chosen where two tokens are nearly equal.
 """
 
 from __future__ import annotations

@@ -45,15 +45,19 @@ def parted(start: int, rows: Sequence[tuple[int, int]], most: int) -> Iterator[l
 
 
 def hang(text: Sequence[int], start: int, trees: Sequence[HangingTree]) -> Pass:
-    """A pass behind the first `start` tokens: the text on, and trees off it. Rows that see the same are one row."""
+    """A pass behind the first `start` tokens: the text on, and trees off it.
+
+    Of what stands in front of trees, rows that see the same are one row. A tree has rows of its own, so that they are
+    neighbours: answers for them need not be copied.
+    """
     tokens, parents, known = list[int](), list[int](), dict[tuple[int, int], int]()
 
-    def row(token: int, parent: int) -> int:
-        if (parent, token) not in known:
-            known[parent, token] = len(tokens)
-            tokens.append(token)
-            parents.append(parent)
-        return known[parent, token]
+    def row(token: int, parent: int, *, shared: bool = True) -> int:
+        if shared and (parent, token) in known:
+            return known[parent, token]
+        tokens.append(token)
+        parents.append(parent)
+        return known.setdefault((parent, token), len(tokens) - 1) if shared else len(tokens) - 1
 
     ends = [-1]  # of the text, by its length
     for token in text[start : max(tree.length for tree in trees)]:
@@ -64,6 +68,7 @@ def hang(text: Sequence[int], start: int, trees: Sequence[HangingTree]) -> Pass:
         for token in tree.stored:
             above = row(token, above)
         for token, parent in zip(tree.tokens, tree.parents, strict=True):
-            rows.append(row(token, above if parent < 0 else rows[parent]))
+            place = above if parent < 0 else rows[parent]
+            rows.append(row(token, place, shared=place < 0))  # a pass has one root
         found.append(rows)
     return Pass(tokens, tuple(parents), found)
