@@ -60,7 +60,7 @@ def landscape(
         raise ParamError("the text has one token: a step has something to follow from the second on")
     check_count("first", first, 1, len(ids) - 1)
     requests = _requests(engine, ids, methods, max_new_tokens, cancel)
-    target = Target(engine, ids, max_new_tokens, max(request.largest_step for request in requests))
+    target = Target(engine, ids, requests)
     measured, found = list[Measured](), list[dict[str, JSON]]()
     places = [*range(len(ids) - 1, first - 1, -1)]  # from the last on, so that what is stored need not be read anew
     try:

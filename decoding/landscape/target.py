@@ -9,11 +9,13 @@ import torch
 
 from ..errors import ParamError
 from ..model.session import ExitSession, TapSession, catch_up
+from ..parts.base import TAPPING
 from ..sampling import likeliest
 from .exits import FirstLayers
 
 if TYPE_CHECKING:
     from ..engine import Engine
+    from ..request import Request
 
 _ROWS = 512  # of a pass
 
@@ -35,8 +37,10 @@ class Target:
     It has a session of the engine's until it is closed.
     """
 
-    def __init__(self, engine: Engine, text: Sequence[int], max_new_tokens: int, largest_step: int) -> None:
-        """Room for `max_new_tokens` behind the text, and for steps of `largest_step` rows."""
+    def __init__(self, engine: Engine, text: Sequence[int], requests: Sequence[Request]) -> None:
+        """Room for what the requests ask for behind the text."""
+        largest_step = max(request.largest_step for request in requests)
+        max_new_tokens = max(request.max_new_tokens for request in requests)
         model, rows = engine.model, max(_ROWS, largest_step)
         if model.rolling is not None:
             rows = max(rows, len(text))  # so that what was overwritten is never asked for again
@@ -48,7 +52,9 @@ class Target:
         self._answers: dict[TreePlace, int] = {}
         self._first_layers: dict[int, FirstLayers] = {}
         self._hidden = torch.empty(0)  # (N, H)
-        self._states: dict[tuple[int, ...], torch.Tensor] = {}  # by the tapped layers, (N, layers * H)
+        self._tapping = sorted({layer for request in requests for layer in _layers(request)})
+        self._states: dict[int, torch.Tensor] = {}  # (N, H) that enter a layer
+        self._joined: dict[tuple[int, ...], torch.Tensor] = {}  # (N, layers * H), of several layers
 
     def close(self) -> None:
         """Give the session back."""
@@ -64,6 +70,9 @@ class Target:
                 f"this model reads texts of more than {self.session.seam} tokens in another way: shorten it"
             )
         self.session.reset(len(self.text))
+        if self._tapping:
+            assert isinstance(self.session, TapSession)
+            self.session.tap(*self._tapping)
         hidden = list[torch.Tensor]()
         for start in range(0, len(self.text), self._largest):
             tokens = self.text[start : start + self._largest]
@@ -73,6 +82,14 @@ class Target:
             self.choices += likeliest(reading.logits)
             hidden.append(reading.hidden)
         self._hidden = torch.cat(hidden)
+        if self._tapping:
+            self._keep_states(self._tapping)
+
+    def _keep_states(self, layers: Sequence[int]) -> None:
+        """Take over what was recorded."""
+        assert isinstance(self.session, TapSession)
+        self._states |= zip(layers, self.session.tapped().chunk(len(layers), 1), strict=True)
+        self.session.tap()
 
     def _count(self, rows: int) -> None:
         self.rows += rows
@@ -84,17 +101,18 @@ class Target:
 
     @torch.inference_mode()
     def states(self, layers: tuple[int, ...]) -> torch.Tensor:  # (N, layers * H)
-        """The hidden states with which the text enters some layers: it is read once more for each set of them."""
-        if layers not in self._states:
+        """The hidden states with which the text enters some layers; of others than parts name it is read once more."""
+        if not {*layers} <= self._states.keys():
             assert isinstance(self.session, TapSession)
             self.session.reset(len(self.text))
             self.session.tap(*layers)
             catch_up(self.session, self.text, 0, self._largest)
             self.rows += len(self.text)
             self.passes += -(-len(self.text) // self._largest)
-            self._states[layers] = self.session.tapped()
-            self.session.tap()
-        return self._states[layers]
+            self._keep_states(layers)
+        if layers not in self._joined:
+            self._joined[layers] = torch.cat([self._states[layer] for layer in layers], 1)
+        return self._joined[layers]
 
     def first_layers(self, layer: int) -> FirstLayers:
         """The layers in front of one of them, for many places at once."""
@@ -154,3 +172,13 @@ class Target:
         self._count(len(tokens))
         self._answers |= zip(places, likeliest(reading.logits), strict=True)
         self.session.commit(range(chain - 1))  # the last may have more guesses, which the next pass reads
+
+
+def _layers(request: Request) -> Sequence[int]:
+    """The layers whose inputs a method's parts read."""
+    if not request.method.needs & TAPPING:
+        return ()
+    parts = request.parts.values()
+    return [layer for part in parts for layer in getattr(part, "layers", ())] + [
+        part.layer for part in parts if hasattr(part, "layer")
+    ]
