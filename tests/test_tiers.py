@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tiers import crossed
+from tests.tiers import crossed, few
 
 ROOT = Path(__file__).parent.parent
 TESTS = sorted(ROOT.glob("tests/**/*.py"))
@@ -56,6 +56,14 @@ def test_every_case_and_every_pair_is_in_a_tier() -> None:
     quick = [pair.values for pair in pairs if not pair.marks]
     assert quick == [("a", 1, "x"), ("a", 2, "y"), ("b", 1, "x")]
     assert all([mark.name for mark in pair.marks] == ["slow"] for pair in pairs if pair.values not in quick)
+
+
+def test_few_cases_of_each_method_are_in_the_default_tier() -> None:
+    """None may be lost, and every method stays."""
+    pairs = crossed([("a", 1), ("a", 2), ("a", 3), ("b", 1)], "xy")
+    fewer = few(2, pairs)
+    assert [case.values for case in fewer] == [pair.values for pair in pairs]
+    assert [case.values for case in fewer if not case.marks] == [("a", 1, "x"), ("a", 2, "y"), ("b", 1, "y")]
 
 
 def test_every_marker_is_documented_and_used() -> None:

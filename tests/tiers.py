@@ -6,6 +6,7 @@ marked `slow`, and gives those that take the fixture `everything` all of their s
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -26,6 +27,18 @@ def crossed(cases: Iterable[Sequence[Any]], others: Sequence[Any]) -> list[Any]:
         for at, case in enumerate(cases)
         for turn, other in enumerate(others)
     ]
+
+
+def few(most: int, cases: Iterable[Any]) -> list[Any]:
+    """What `crossed` gives; by default of each method no more than its first `most` cases.
+
+    For a test to which a method's settings are all alike, since they only lead to trees of other shapes.
+    """
+    met, found = Counter[str](), list[Any]()
+    for case in cases:
+        met[case.values[0]] += not case.marks
+        found.append(pytest.param(*case.values, marks=slow) if met[case.values[0]] > most else case)
+    return found
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
