@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -170,6 +171,8 @@ def cells(table: pa.Table) -> tuple[list[str], list[list[Any]]]:
 def _cell(value: Any) -> Any:
     if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, Decimal):  # as sums of whole numbers are
+        value = int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, int | float):
         return value if math.isfinite(value) and abs(value) < 2**53 else str(value)
     text = str(value)

@@ -119,6 +119,14 @@ def test_a_choice_needs_whole_numbers_of_runs_and_steps(query: str) -> None:
         choose(TABLES, query)
 
 
+def test_a_sum_of_whole_numbers_is_a_number() -> None:
+    """A sum has more digits than a column: it came as a text, which stood among the words of a table."""
+    found = answer(TABLES, "SELECT sum(accepted) AS accepted, 1.25::DECIMAL(5, 2) AS part FROM steps")
+    assert isinstance(found, Result)
+    (row,) = cells(found.table)[1]
+    assert row == [pc.sum(TABLES["steps"]["accepted"]).as_py(), 1.25] and [type(cell) for cell in row] == [int, float]
+
+
 def test_cells_are_plain_and_cut() -> None:
     """JSON has no number of 64 bits, no infinity and no list without end."""
     table = pa.table({"a": [2**60, 1], "b": ["x" * 999, None], "c": [float("inf"), 0.5], "d": [[1, 2], []]})
