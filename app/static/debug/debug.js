@@ -15,6 +15,8 @@ import { count, plainTable } from "./table.js";
 
 /** @import { Behind, DebugIo, Opened } from "./types.d.ts" */
 
+const ABOUT = "What a drafter did over many prompts. Every bar, cell and row opens its steps. Drop a run folder, traces or " +
+  "records of another engine on the page to look into them.";
 const QUESTIONS = { key: "questions", title: "Every question", group: "A against B", chart: "table",
   formula: "tokens written / steps of every question, in A and in B", look_for: "The questions that lost most come first." };
 const COMPARED = { key: "compared", title: "Difference, question by question", group: "A against B", chart: "table",
@@ -37,6 +39,8 @@ export class Debug {
     this.scrolled = 0; // where the page was left for the player
     /** @type {HTMLDialogElement | null} the list that it was left from */
     this.list = null;
+    /** @type {Element | null} what that list was opened with */
+    this.opener = null;
     this.chooser = new Chooser((fields) => this.go(fields), (files) => this.bring(files),
       (form) => this.download(form), () => copyLink(this));
     this.filters = new FilterForm((fields) => this.go(fields));
@@ -50,7 +54,7 @@ export class Debug {
       ask: (key) => this.server.debug_chart([this.address, key]), behind: (behind) => this.behind(behind),
       link: (key) => this.linkTo(key), signal: this.gone.signal,
     });
-    this.root = el("div", { class: "ss ss-debug" }, this.chooser.node, this.notice, this.says, this.filters.node,
+    this.root = el("div", { class: "ss ss-debug" }, el("p", { class: "ss-quiet app-debug-about" }, ABOUT), this.chooser.node, this.notice, this.says, this.filters.node,
       this.count, this.table, this.cards.node);
     element.replaceChildren(this.root);
     this.on = { link: () => addressOf(this.address) };
@@ -189,6 +193,7 @@ export class Debug {
     const { address, opened: { folder = "", against = "", names = [] } } = this;
     const both = behind.key === COMPARED.key || behind.key === QUESTIONS.key; // their rows are of both selections
     this.list?.remove();
+    this.opener = document.activeElement;
     this.list = showSteps(this.root, behind.title, both ? names : [], behind.second, {
       steps: (second, offset, say) =>
         this.ask(() => this.server.debug_steps([address, behind.key, behind.row, second, offset]), say),
@@ -240,6 +245,7 @@ export class Debug {
     await seen(this.root);
     if (!this.list?.isConnected || this.list.open) return undefined;
     scrollTo({ top: this.scrolled });
+    if (this.opener instanceof HTMLElement) this.opener.focus({ preventScroll: true }); // where keys go on behind the list
     return this.list.showModal();
   }
 

@@ -92,6 +92,8 @@ class DebugPage:
         card = self.page.locator(f".app-debug-card[data-key={key}]")
         card.evaluate("(card) => card.scrollIntoView({ block: 'center' })")
         self.wait(f"{CARD % key}.found && (!{CARD % key}.found.figure || {CARD % key}.figure.listens)")
+        self.wait("!SpecscopeApp.debugs.cards.asking")  # those around it have their height
+        card.evaluate("(card) => card.scrollIntoView({ block: 'center' })")
         return card
 
     def listed(self) -> tuple[str, str]:
@@ -177,7 +179,6 @@ def test_filters_change_the_cards_and_back_brings_them_again(debug: DebugPage) -
 def test_a_bar_opens_its_steps_and_a_step_the_player(debug: DebugPage) -> None:
     debug.open(**POCKET)
     card = debug.card("acceptance_histogram")
-    card.locator(".bars .point").first.dispatch_event("mousemove")
     box = card.locator(".bars .point path").last.bounding_box()
     debug.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     debug.page.wait_for_selector("[data-key=acceptance_histogram] .hovertext")
@@ -302,6 +303,11 @@ def test_all_of_it_is_reached_and_pressed_by_keys(debug: DebugPage) -> None:
     assert said.inner_text().startswith("position 3, accepted ")
     debug.page.wait_for_selector("[data-key=survival] .hovertext")
     debug.page.keyboard.press("Enter")
+    assert debug.listed()[0] == "Survival by position: position 3"
+    debug.page.keyboard.press("Tab")
+    debug.page.keyboard.press("Enter")
+    debug.plays(0)
+    debug.page.go_back()
     assert debug.listed()[0] == "Survival by position: position 3"
     debug.page.keyboard.press("Escape")
     assert debug.page.evaluate(FOCUSED)[0].startswith("Survival by position. ")  # and not at the top of the page
