@@ -13,7 +13,7 @@ import platform
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 import torch
@@ -23,14 +23,27 @@ from decoding.bench.methods import as_prompt
 from decoding.engine import Engine
 from decoding.evaluate.tables import tables_of
 from decoding.methods import METHODS
-from decoding.prompts.tasks import read_tasks
+from decoding.prompts.tasks import ENGLISH, SUITES, read_tasks
 from decoding.run import Run
 
 from .measure import publish, ratio, table
 
-TOKENS, EVERY, WARM_UP = 64, 6, 8
-NAMES = {"pocket": tuple(METHODS), "smollm2": ("autoregressive", "prompt_lookup", "draft_model", "eagle3")}
-SUITES = {"pocket": embedded.suite, "smollm2": lambda: embedded.ROOT / "assets" / "english" / "tasks.jsonl"}
+TOKENS, WARM_UP = 64, 8
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A model's prompts, of which each n-th is taken, and the methods that decode them."""
+
+    suite: Path
+    every: int
+    methods: Sequence[str]
+
+
+MODELS = {
+    "pocket": Measured(embedded.TASKS, 12, tuple(METHODS)),
+    "smollm2": Measured(SUITES[ENGLISH], 24, ("autoregressive", "prompt_lookup", "draft_model", "eagle3")),
+}
 LEVELS = ("light", "full")
 T = TypeVar("T")
 
@@ -84,13 +97,13 @@ def costs(engine: Engine, method: str, prompts: Sequence[Sequence[int]]) -> Cost
     return found
 
 
-def report(model: str, methods: Sequence[str], every: int) -> str:
+def report(model: str, measured: Measured) -> str:
     """A row a method, and one for all of them together."""
     engine = load(model, device="cpu")
-    tasks = read_tasks(SUITES[model]())[::every]
+    tasks = read_tasks(measured.suite)[:: measured.every]
     prompts = [engine.encode(as_prompt(engine, [("user", task.turns[0])])) for task in tasks]
     rows, total = [["ms per step", "steps", "light", "full", "trace", "rows", "full against light"]], Costs()
-    for name in methods:
+    for name in measured.methods:
         each = costs(engine, name, prompts)
         rows.append(each.row(name))
         for part in ("light", "full", "trace", "rows"):
@@ -99,21 +112,24 @@ def report(model: str, methods: Sequence[str], every: int) -> str:
     together = sum(total.full) / sum(total.light) - 1
     rows.append([*total.row("all of them together")[:-1], f"{100 * together:+.1f}%"])
     where = f"{model}, {engine.model.precision}, one thread, {platform.machine()}, torch {torch.__version__}"
-    return f"{where}, {datetime.date.today()}; {len(prompts)} prompts of {TOKENS} tokens.\n\n{table(rows)}"
+    return f"{where}, {datetime.date.today()}; {len(prompts)} prompts, {TOKENS} tokens each.\n\n{table(rows)}"
 
 
 def main() -> None:
     """Print a table a model, and write them to a file where one is named."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.record", description=__doc__)
-    parser.add_argument("--models", default=",".join(NAMES), help="pocket, smollm2 or both")
+    parser.add_argument("--models", default=",".join(MODELS), help="pocket, smollm2 or both")
     parser.add_argument("--methods", help="only these methods")
-    parser.add_argument("--every", type=int, default=EVERY, help="take each n-th prompt of the suite")
+    parser.add_argument("--every", type=int, help="take each n-th prompt of a suite")
     parser.add_argument("--out", help="also write the tables to this file")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    only = arguments.methods.split(",") if arguments.methods else None
-    reports = [partial(report, model, only or NAMES[model], arguments.every) for model in arguments.models.split(",")]
-    publish("\n\n".join(each() for each in reports), arguments.out)
+    reports = ["Written by `python -m benchmarks.record --out benchmarks/record.md`; processor time."]
+    for model in arguments.models.split(","):
+        measured = MODELS[model]
+        methods = arguments.methods.split(",") if arguments.methods else measured.methods
+        reports.append(report(model, Measured(measured.suite, arguments.every or measured.every, methods)))
+    publish("\n\n".join(reports), arguments.out)
 
 
 if __name__ == "__main__":
