@@ -1,8 +1,8 @@
 """What a full record costs beside decoding: `python -m benchmarks.record`.
 
 Every prompt is decoded twice, once with a light record and once with a full one, in turn, and compared by processor
-time on one thread: another process that has the core costs none of it. What `evaluate` adds, a full record's trace and
-rows, is measured behind each pair.
+time on one thread, of which another process that has the core takes none. What `evaluate` adds, a full record's trace
+and rows, is measured behind each pair.
 """
 
 from __future__ import annotations
