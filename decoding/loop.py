@@ -178,6 +178,7 @@ class Loop:
         columns = record.columns(draft, verdict, self._method.panel())
         if level == "full":
             columns |= record.detail(draft, self._outlook or self._sampler.outlook(logits))
+            self._outlook = None  # it holds the logits, which may be large
         return columns
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -113,6 +114,21 @@ def test_a_greedy_draft_asks_for_no_distribution_that_nobody_records(
     assert not asked
     trace_of(method, {})
     assert asked
+
+
+def test_a_step_that_is_recorded_leaves_no_logits_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of a wide step over a large vocabulary take gigabytes, and the next step makes new ones."""
+    seen, outlook = list[weakref.ref[Outlook]](), Sampler.outlook
+
+    def noted(self: Sampler, logits: torch.Tensor) -> Outlook:
+        found = outlook(self, logits)
+        seen.append(weakref.ref(found))
+        return found
+
+    monkeypatch.setattr(Sampler, "outlook", noted)
+    for _ in engine(MODEL, DRAFTER).decode(PROMPT, "draft_model", max_new_tokens=8, record="full"):
+        assert seen[-1]() is None
+    assert len(seen) > 1
 
 
 def test_guesses_behind_one_node_share_the_drafters_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
