@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,6 +50,23 @@ def test_names_from_files_mean_nothing_to_markdown() -> None:
     [row] = [line for line in text.splitlines() if line.endswith(" | 1.500 |")]
     assert row.startswith("| a\\|b &lt;script&gt; # c \\[d](e) 'f' g") and len(row) < 130
     assert "Besides: x 0.250." in text and "**Does not hold here.**" in text
+
+
+def test_the_page_that_ships_has_a_verdict_on_every_claim() -> None:
+    """A paper that was added, or a claim that was changed, without measuring it."""
+    shipped = Path(paper_checks.DEFAULT_OUT).read_text(encoding="utf-8")
+    begins = [
+        f"| {paper.title} | {claim.place} | {claim.title} | " for paper in PAPERS.values() for claim in paper.claims
+    ]
+    rows = [line for line in shipped.splitlines() if line.startswith(tuple(f"| {p.title} | " for p in PAPERS.values()))]
+    found = [row for row in rows if row.count(" | ") == 3]
+    assert [row[: row.rindex(" | ") + 3] for row in found] == begins
+    verdicts = Counter(row.rsplit(" | ", 1)[1].removesuffix(" |") for row in found)
+    counts = "; ".join(f"{verdict}: {verdicts[verdict]}" for verdict in Verdict if verdicts[verdict])
+    assert f"Claims: {len(begins)}. {counts.capitalize()}." in shipped
+    for paper in PAPERS.values():
+        for claim in paper.claims:
+            assert f"### {claim.place}: {claim.title}\n" in shipped
 
 
 def test_prose_never_becomes_a_list() -> None:
