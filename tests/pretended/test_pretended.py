@@ -40,8 +40,9 @@ PARAMS: dict[str, dict[str, Any]] = {
 PROMPT = [1, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0]
 GREEDY, SAMPLED = {"temperature": 0.0}, {"temperature": 1.0, "seed": 1}
 # Host waits of a step behind the prompt, at most: one, in which the host learns the draft and the target's choices.
-# In front of each pass of its drafter, and of the target's, Ouroboros looks up in a pool on the host which phrases follow
-# the token that the drafter has just written: so the host has to know what a pass wrote before it can queue the next.
+# In front of each pass of its drafter, and of the target's, Ouroboros looks up in a pool on the host which phrases
+# follow the token that the drafter has just written: so the host has to know what a pass wrote before it can queue the
+# next.
 PASSES = {"ouroboros": 4}
 OPTIONS: dict[str, Any] = {"max_new_tokens": 16, "end_tokens": (), "prefill_chunk": 4}
 EACH, SAMPLINGS = [(method,) for method in METHODS], [GREEDY, SAMPLED]
