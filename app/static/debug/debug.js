@@ -15,8 +15,8 @@ import { count, plainTable } from "./table.js";
 
 /** @import { Behind, DebugIo, Opened } from "./types.d.ts" */
 
-const ABOUT = "What a drafter did over many prompts. Every bar, cell and row opens its steps. Drop a run folder, traces or " +
-  "records of another engine on the page to look into them.";
+const ABOUT = "What a drafter did over many prompts. Every bar, cell and row opens its steps. Run folders, traces and other " +
+  "engines' records can be dropped anywhere.";
 const QUESTIONS = { key: "questions", title: "Every question", group: "A against B", chart: "table",
   formula: "tokens written / steps of every question, in A and in B", look_for: "The questions that lost most come first." };
 const COMPARED = { key: "compared", title: "Difference, question by question", group: "A against B", chart: "table",

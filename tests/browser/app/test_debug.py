@@ -69,6 +69,11 @@ class DebugPage:
         self.page.evaluate("(query) => SpecscopeApp.debugs.load(query, true)", given)
         self.page.wait_for_function("SpecscopeApp.debugs.root.offsetParent")
 
+    def unfold(self, opens: bool) -> None:
+        """Show filters and SQL, or hide them."""
+        given = "(opens) => document.querySelectorAll('.app-debug-box').forEach((box) => { box.open = opens; })"
+        self.page.evaluate(given, opens)
+
     @property
     def query(self) -> dict[str, str]:
         """The address's fields."""
@@ -164,7 +169,7 @@ def test_a_page_without_a_model_opens_the_sample(debug: DebugPage) -> None:
 def test_filters_change_the_cards_and_back_brings_them_again(debug: DebugPage) -> None:
     debug.open(**POCKET)
     before = debug.card("survival").inner_text()
-    debug.page.evaluate("document.querySelectorAll('.app-debug-box').forEach((box) => { box.open = true; })")
+    debug.unfold(True)
     debug.page.fill("[aria-label='Accepted at least']", "3")
     debug.page.get_by_role("button", name="Apply").click()
     debug.counts("174 of")
@@ -195,6 +200,7 @@ def test_a_bar_opens_its_steps_and_a_step_the_player(debug: DebugPage) -> None:
 def test_a_query_that_cannot_run_loses_nothing(debug: DebugPage) -> None:
     """The charts were gone, and with them the way back."""
     debug.open(**POCKET)
+    debug.unfold(True)
     shown, address = debug.card("survival").inner_text(), debug.page.url
     for sql, sentence in (("SELEC run", "syntax error"), ("DROP TABLE runs", "Only a SELECT can be run here")):
         debug.page.fill(".ss-debug textarea", sql)
@@ -280,7 +286,7 @@ def test_dropped_files_are_opened_or_refused_in_a_sentence(debug: DebugPage) -> 
 
 def test_all_of_it_is_reached_and_pressed_by_keys(debug: DebugPage) -> None:
     debug.open(**POCKET)
-    debug.page.evaluate("document.querySelectorAll('.app-debug-box').forEach((box) => { box.open = false; })")
+    debug.unfold(False)
     debug.card("survival")
     debug.page.get_by_role("tab", name="Debug").focus()
     seen = list[str]()
