@@ -253,7 +253,7 @@ METRICS = _listed(
         "Time",
         "different experts of a layer that a pass reads, by its rows; steps behind the first one, mean over the layers",
         "Rising with the rows: a tree makes the pass read more weights, which costs more than its arithmetic.",
-        "lines",
+        "bars",
         experts.experts,
     ),
     Metric(
