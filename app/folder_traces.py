@@ -121,12 +121,13 @@ def _step(
         choices=tuple(choices),
         p=tuple(node["p"] for node in nodes) if known else (),
         q=tuple(node["q"] for node in nodes) if known else (),
+        experts=row["experts"],
     )
 
 
 def _header(run: dict[str, Any], length: int) -> Header:
     tokens = [*run["prompt_ids"], *run["ids"]]
-    card = ModelCard(run["model"] or "a model", "", "", 0, max(tokens) + 1, length + 1)
+    card = ModelCard(run["model"] or "a model", "", "", 0, max(tokens) + 1, length + 1, experts=run["experts"])
     sampling = json.loads(run["sampling"]) if run["sampling"] else {}
     return Header(
         method=run["method"],

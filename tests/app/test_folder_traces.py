@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -44,6 +45,17 @@ def test_a_run_is_put_together_from_the_tables(method: str) -> None:
         for node in {parent for parent in b.parents if parent >= 0} | written.keys():
             assert a.choices[node] == written.get(node, b.choices[node]), (a.index, node)
     assert parse_trace(pack(made)).steps == made.steps  # it obeys the rules of all traces
+
+
+def test_a_mixtures_counters_know_its_experts() -> None:
+    """They stand in the tables, and what a step costs depends on them."""
+    own = read_trace(GOLDEN / "lookahead.jsonl")
+    steps = tuple(replace(step, experts=2.5 + step.index) for step in own.steps)
+    mixture = replace(own, header=replace(own.header, model=replace(own.header.model, experts=8)), steps=steps)
+    made, _ = trace_of(folder_of(mixture), 3)
+    assert [step.experts for step in made.steps] == [step.experts for step in steps]
+    assert made.header.model.experts == 8
+    assert parse_trace(pack(made)).steps == made.steps
 
 
 @pytest.mark.parametrize("method", METHODS)
