@@ -42,7 +42,10 @@ CANDIDATES: Mapping[str, Sequence[Settings]] = {
     "ngrammys": [
         {"k": k, "w": w, "layout": "trie"} for k, w in ((2, 2), (3, 1), (3, 2), (3, 3), (4, 2), (5, 4), (8, 4))
     ],
-    "token_recycling": [{"tree": "grown", "size": size, "warm_start": "across"} for size in (2, 3, 4, 5, 7, 10, 15)],
+    "token_recycling": [
+        {"tree": "grown", "size": size, "warm_start": "across", "prompt_as_reference": pairs}
+        for size, pairs in (*((size, True) for size in (3, 4, 5, 7, 10, 15)), (5, False), (7, False))
+    ],
     "medusa": [{"size": size} for size in (3, 4, 5, 6, 7, 10, 15)],
     "kangaroo": [
         *({"gamma": gamma, "eta": 0.0} for gamma in (1, 2, 3)),

@@ -48,7 +48,7 @@ SETTINGS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "token_recycling": [
         {"k": 4, "tree": "grown", "size": 12},
         {},
-        {"k": 3, "tree": "grown", "size": 6, "warm_start": "across"},
+        {"k": 3, "tree": "grown", "size": 6, "warm_start": "across", "prompt_as_reference": True},
         {"k": 2, "tree": "given", "paths": "0;1;0,0;0,1;1,0;0,0,0;5"},
     ],
     "medusa": [

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import MutableMapping, Sequence
 from threading import Lock
 from typing import Any, Literal, NamedTuple
 
 Behind = Literal["accepted", "rejected"]
+Given = Literal["accepted", "rejected", "prompt"]
 
 
 class Row(NamedTuple):
@@ -14,7 +15,7 @@ class Row(NamedTuple):
 
     entries: tuple[int, ...]
     step: int  # of the run that gave it
-    behind: Behind  # what became of the node at which the target was asked
+    behind: Given  # what became of the node at which the target was asked; or what a prompt says stands first
 
 
 class CandidateTable:
@@ -42,6 +43,18 @@ class CandidateTable:
             if len(self._rows) > self._largest:
                 del self._rows[next(iter(self._rows))]
         return old.entries if old else ()
+
+    def read(self, prompt: Sequence[int], k: int) -> None:
+        """Put what follows each token in a prompt in front of its row: of several the last one first."""
+        given = dict[int, tuple[int, ...]]()
+        for token, follower in zip(prompt, prompt[1:], strict=False):
+            row = given.get(token)
+            if row is None:
+                known = self.row(token)
+                row = known.entries if known else ()
+            given[token] = (follower, *(entry for entry in row if entry != follower))[:k]
+        for token, entries in given.items():
+            self.put(token, Row(entries, -1, "prompt"))
 
     def finish(self) -> None:
         """Forget which steps gave the rows: they were those of a run that is over."""

@@ -16,7 +16,8 @@ Algorithm
 Differs from the paper
   Rows exist once their token was read, so that no guess is made from an empty one, and the rows longest without a
   change make room where there are too many. Of nodes with the same token the accepted one gives the row. The paper's
-  tree was found for models of 7B to 33B; others are grown here from how often each rank was right (measured).
+  tree was found for models of 7B to 33B; others are grown here from how often each rank was right (measured). A table
+  can begin with the pairs of tokens of the prompt, which costs no pass.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar, TypedDict
 
-from ..drafting.candidate_table import Behind, CandidateTable, Row, remembered
+from ..drafting.candidate_table import Behind, CandidateTable, Given, Row, remembered
 from ..params import Params, param
 from ..parts.medusa_tree import Path, Tree, from_paths, given, grow
 from ..tree import Builder
@@ -67,9 +68,13 @@ class TokenRecyclingParams(Params):
         choices=("off", "across"),
     )
 
+    prompt_as_reference: bool = param(
+        False, label="Prompt as reference", help="Rows begin with what follows their token in the prompt"
+    )
+
     presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
-        "SmolLM2 on a CPU": {"tree": "grown", "size": 7, "warm_start": "across"},
-        "pocket on a CPU": {"tree": "grown", "size": 5, "warm_start": "across"},
+        "SmolLM2 on a CPU": {"tree": "grown", "size": 10, "warm_start": "across", "prompt_as_reference": True},
+        "pocket on a CPU": {"tree": "grown", "size": 5, "warm_start": "across", "prompt_as_reference": True},
     }
 
     @property
@@ -99,8 +104,8 @@ class RecycledRow(TypedDict):
 
     token: int
     entries: list[int]
-    ago: int  # steps since it was given; 0: by an earlier run
-    behind: Behind  # what became of the node that gave it
+    ago: int  # steps since it was given; 0: by an earlier run or a prompt
+    behind: Given  # what became of the node that gave it; or a prompt did
 
 
 class TokenRecyclingPanel(TypedDict, total=False):
@@ -126,6 +131,8 @@ class TokenRecycling(Method):
         self._context, self._shape = context, params.shape
         across = params.warm_start == "across"
         self._table = remembered(context.memory, params.k) if across else CandidateTable()  # L1
+        if params.prompt_as_reference:
+            self._table.read(context.text, params.k)
         self._step = 0
         self._panel: TokenRecyclingPanel = {}
 

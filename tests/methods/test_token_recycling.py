@@ -21,6 +21,7 @@ SETTINGS: list[dict[str, Any]] = [
     {"k": 4, "tree": "grown", "size": 9},
     {"k": 3, "tree": "given", "paths": "0;1;2;0,0;0,1;1,0;0,0,0"},
     {"k": 1, "tree": "given", "paths": "0;0,0;0,0,0;1"},
+    {"k": 3, "tree": "grown", "size": 9, "prompt_as_reference": True},
 ]
 # The paper's tree (its figure): guesses at each depth, and some of its paths.
 AT_DEPTH = {1: 8, 2: 21, 3: 25, 4: 15, 5: 8, 6: 3}
@@ -65,6 +66,16 @@ def filled(table: Table, root: int, paths: list[tuple[int, ...]], depth: int, en
     return found
 
 
+def pairs(prompt: list[int], k: int) -> Table:
+    """What follows every token of a prompt, the last one first."""
+    table = Table()
+    for at in reversed(range(len(prompt) - 1)):
+        row = table.setdefault(prompt[at], [])
+        if prompt[at + 1] not in row:
+            row.append(prompt[at + 1])
+    return {token: row[:k] for token, row in table.items()}
+
+
 @pytest.mark.parametrize("params", SETTINGS, ids=str)
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
 def test_every_step_is_the_rule(params: dict[str, Any], temperature: float) -> None:
@@ -76,6 +87,8 @@ def test_every_step_is_the_rule(params: dict[str, Any], temperature: float) -> N
         sampling = Sampling(temperature=temperature, seed=seed)
         drive = Drive(TokenRecycling, model, random_prompt(5, 14, seed), sampling, end_tokens=[13], **params)
         table, paths = Table(), setting.shape.paths
+        if setting.prompt_as_reference:
+            table = pairs(random_prompt(5, 14, seed), setting.k)
         for _ in range(25):
             room = drive.context.room
             turn = drive.turn()
@@ -135,6 +148,19 @@ def test_a_cold_table_guesses_nothing_and_a_warm_one_at_once() -> None:
     assert {row["ago"] for row in warm.trace.steps[0].panel["rows"]} == {0}
     again = machine.generate((1, 2, 3), "token_recycling", params={}, max_new_tokens=40, memory=mine)
     assert not again.trace.steps[0].drafted  # its setting asks for a cold start
+
+
+def test_the_prompts_pairs_are_guessed_from_the_first_step_on() -> None:
+    """Behind 3 stood 1, then 4; what an earlier run knows of 3 comes behind both."""
+    mine = dict[str, Any]()
+    params = {"tree": "given", "paths": "0;1;2;3;0,0", "warm_start": "across", "prompt_as_reference": True}
+    options: dict[str, Any] = {"params": params, "memory": mine}
+    first = engine(counted_text()).generate((7, 3, 9, 3), "token_recycling", **options)
+    assert first.trace.steps[0].tokens[1] == 9
+    step = engine(counted_text()).generate((3, 1, 3, 4, 3), "token_recycling", **options).trace.steps[0]
+    [row] = [row for row in step.panel["rows"] if row["token"] == 3]
+    assert row["entries"][:2] == [4, 1] and len(row["entries"]) > 2
+    assert (row["ago"], row["behind"]) == (0, "prompt")
 
 
 def test_a_passed_over_token_is_guessed_when_its_row_comes_again() -> None:

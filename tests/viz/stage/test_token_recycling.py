@@ -9,6 +9,7 @@ import pytest
 
 from decoding.trace.file import read_trace
 from decoding.types import Step, Trace
+from tests.toys import counted_text, engine
 from tests.viz.records import changed, record
 from viz.methods.stages.token_recycling import paid_off
 from viz.run_state import RunState
@@ -122,6 +123,17 @@ def test_what_paid_off_was_passed_over_before() -> None:
         assert not said or said[0] in words
         assert not any("paid off" in word for word in Scene(run, k).words("verify"))
     assert likelier > 2 and rejected > 2
+
+
+def test_a_row_of_the_prompt_says_so_and_pays_nothing_off() -> None:
+    """The target has passed nothing over there: the prompt's pairs stand first."""
+    params = {"tree": "given", "paths": "0;1", "prompt_as_reference": True}
+    run = RunState.of(engine(counted_text()).generate((3, 1, 3, 4, 3), "token_recycling", params, record="full").trace)
+    assert [piece.token for piece in table(Scene(run, 0), "propose")[3]] == [4, 1]
+    assert "from a prompt" in Scene(run, 0).words("verify")
+    assert not any(
+        paid_off(run, step) and all(row["behind"] == "prompt" for row in step.panel["rows"]) for step in run.steps
+    )
 
 
 def test_a_panel_of_another_making_is_drawn_as_far_as_it_can_be_read() -> None:

@@ -60,6 +60,8 @@ def entry_nodes(step: Step, row: RecycledRow) -> dict[int, int]:
 
 def since(row: RecycledRow) -> str:
     """When a row was given, and by what kind of node."""
+    if row["behind"] == "prompt":
+        return "from a prompt"
     if not row["ago"]:
         return "earlier run"
     mark = ", rejected" if row["behind"] == "rejected" else ""
@@ -71,7 +73,7 @@ def paid_off(run: RunState, step: Step) -> list[str]:
     rows, said = {row["token"]: row for row, _ in rows_read(step)}, list[str]()
     for node in step.path[1:]:
         row, rank = rows.get(step.tokens[step.parents[node]]), parse(step.sources[node])[1][:1]
-        if row is None or not rank:
+        if row is None or not rank or row["behind"] == "prompt":
             continue
         token, when = quote(run, [step.tokens[node]]), "in an earlier run"
         if row["ago"]:
