@@ -25,8 +25,9 @@ def left_clean(tab: Tab) -> Iterator[None]:
 
 def test_nothing_of_a_test_is_left(tab: Tab, site: str) -> None:
     """What one test stores, sets or intercepts must not be there for the next; a page just opened shows the same."""
-    page = tab.open(1280, 1000)
+    page = tab.open(1280, 1000, reduced_motion="reduce")
     page.goto(site)
+    assert page.evaluate("matchMedia('(prefers-reduced-motion: reduce)').matches")
     page.evaluate("localStorage.a = sessionStorage.a = document.cookie = 'a=1'; globalThis.own = 1")
     page.evaluate("history.pushState(null, '', '?a'); history.pushState(null, '', '?b')")
     page.route("**/style.css", lambda route: route.fulfill(body="body { color: red }", content_type="text/css"))
@@ -40,6 +41,7 @@ def test_nothing_of_a_test_is_left(tab: Tab, site: str) -> None:
     assert again.evaluate("getComputedStyle(document.body).color") != "rgb(255, 0, 0)"
     state = "async () => (await navigator.permissions.query({ name: 'clipboard-read' })).state"
     assert again.evaluate(state) != "granted"
+    assert not again.evaluate("matchMedia('(prefers-reduced-motion: reduce)').matches")
 
 
 def test_a_page_just_opened_is_as_blank(chromium: Any, site: str) -> None:
