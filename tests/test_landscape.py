@@ -88,6 +88,15 @@ def test_real_decoders_too(family: str) -> None:
             assert (one["accepted"][place - 1], one["written"][place - 1]) == wanted, (one["name"], place)
 
 
+@pytest.mark.parametrize("family", ["dynamic", "longrope"])
+def test_a_text_that_is_read_in_another_way_than_its_beginning_is_refused(family: str) -> None:
+    """Behind 32 tokens these models rotate a prompt as its length asks for: no place of it would be that of a run."""
+    real = families.machine(family)
+    assert real.landscape([5, 9, 33, 7] * 8, ["jacobi"], first=31, max_new_tokens=NEW)["finished"]
+    with pytest.raises(ParamError, match="shorten it"):
+        real.landscape([5, 9, 33, 7] * 8 + [5], ["jacobi"], first=31, max_new_tokens=NEW)
+
+
 def test_pocket_as_it_ships() -> None:
     """The parts that a visitor has, at a few places of an answer."""
     pocket = load("pocket")

@@ -65,11 +65,11 @@ class Target:
     @torch.inference_mode()
     def read_text(self) -> None:
         """Read the text, once, in front of all questions."""
-        if self.session.seam is not None and len(self.text) > self.session.seam:
-            raise ParamError(
-                f"this model reads texts of more than {self.session.seam} tokens in another way: shorten it"
-            )
         self.session.reset(len(self.text))
+        if not self.session.keep(0, 1):  # its rotary embedding depends on how long a prompt is
+            raise ParamError(
+                f"this model reads a text of {len(self.text)} tokens in another way than its beginning: shorten it"
+            )
         if self._tapping:
             assert isinstance(self.session, TapSession)
             self.session.tap(*self._tapping)
