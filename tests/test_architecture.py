@@ -43,6 +43,7 @@ METHOD_IMPORTS = {
     "suffix_automaton",
     "earlier_answers",
     "candidate_table",
+    "guess_tree",
     "window",
     "medusa_tree",
     "rankings",

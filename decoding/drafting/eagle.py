@@ -117,7 +117,7 @@ class FeatureDrafter(Writer):
             above, tokens = growth.choose(ends)
             final, feature = self.drafter.grow(tokens, feature.index_select(0, above), above + base)
             base, rows = rows, rows + len(tokens)
-        kept, parents = growth.kept()
+        kept, parents = growth.best()
         root = upload(torch.tensor(self.text[-1:]), self._device)
 
         def finished(found: Sequence[Sequence[float]]) -> Draft:

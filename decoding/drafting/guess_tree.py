@@ -9,17 +9,17 @@ from typing import NamedTuple
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How a tree is grown, and what is kept of it."""
+    """How a tree is grown, and how much of it the target reads."""
 
     k: int  # guesses behind a guess, and guesses of a level that have any
     depth: int
-    most: int  # guesses that are kept
-    least: float  # of a product that is kept
+    most: int  # guesses that the target reads
+    least: float  # of a product that the target reads
     expand: float  # of a product that has guesses behind it
 
     @property
     def bound(self) -> float:
-        """Products that have guesses behind them: behind one that is not kept nothing is, as they fall along a path."""
+        """The least product that has guesses behind it; `least` counts here too, as products fall along a path."""
         return max(self.least, self.expand)
 
 

@@ -46,8 +46,8 @@ class QueuedGrowth:
         self._made += products.numel()
         return chosen // products.shape[1], tokens.flatten().index_select(0, chosen)
 
-    def kept(self) -> tuple[torch.Tensor, QueuedTree]:
-        """The tokens that are kept, (n,), and behind a root the tree of them: dead ones stand behind the others."""
+    def best(self) -> tuple[torch.Tensor, QueuedTree]:
+        """The tokens of the best guesses, (n,), and the tree of them behind a root; dead ones stand at its end."""
         tokens, products, alive, above = (
             torch.cat([level.flatten() for level in levels])
             for levels in (self.tokens, self._products, self._alive, self._above)

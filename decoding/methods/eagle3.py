@@ -162,7 +162,7 @@ class Eagle3(Method):
         return self._drafter.tree(form, self._finish)  # L3, L5, L6
 
     def _finish(self, guesses: Sequence[Guess], kept: Sequence[int]) -> Draft:
-        """The tree of the guesses that are kept."""
+        """The tree of the best guesses."""
         context, tree, place = self._context, Builder(self._context.text[-1]), {-1: 0}
         shown, self._guesses = [guesses[each] for each in kept], kept
         for each, guess in zip(kept, shown, strict=True):
