@@ -1,15 +1,15 @@
 """Tier 3: the engine's output follows the target's exact distribution, and the same test rejects classic mistakes.
 
 The language is made of blocks: a separator, then three tokens that depend on the block so far alone, so a block has a
-joint distribution of 125 cells that can be enumerated. Every method writes one block in each of 5,000 runs (`--all`:
+joint distribution of 125 cells that can be enumerated. Every method writes one block in each of 10,000 runs (`--all`:
 50,000). And since a lossless engine writes independent blocks, longer runs give samples with methods in every state of
 their windows, pools and caches: 5,000 of them with every method, and 2,500 with its other settings (`--all`: 25,000
 with all of them).
 
 Power: a test rejects, with a probability of at least 0.99, every sampler of independent blocks whose distribution is a
-total variation distance of 0.081 away from the right one (5,000 samples; 2,500: 0.11; 25,000: 0.039; 50,000: 0.028),
-whatever the bias. Only the hardest bias needs that much: most are seen far earlier. The distance is over the cells of
-the test, which pools the rarest; together they hold less than 0.02 (2,500 samples: 0.05; 25,000 and 50,000: 0.01).
+total variation distance of 0.06 away from the right one (10,000 samples; 50,000: 0.028; 25,000: 0.039; 5,000: 0.081;
+2,500: 0.11), whatever the bias. Only the hardest bias needs that much: most are seen far earlier. The distance is over
+the cells of the test, which pools the rarest; together they hold less than 0.01 (5,000 samples: 0.02; 2,500: 0.05).
 False alarms: two in a million tests of a right sampler (chi-square says one; simulated samples, a million of them, said
 one to three). The seeds are fixed, so a test that passes once passes always; and new seeds for all of these tests would
 give a false alarm once in 15,000 times. `test_the_power_is_as_stated` computes these numbers. The controls, which are
@@ -42,13 +42,14 @@ Params = Mapping[str, Any]
 
 WORDS, END = 5, 5  # tokens 0 to 4, and the separator
 BLOCKS = 50  # in a long run
-SAMPLES = 5_000  # short runs of one block each; and blocks of all long runs with a method's first setting
+RUNS, SAMPLES = 10_000, 5_000  # short runs of one block each; blocks of all long runs with a method's first setting
 FEW_SAMPLES = 2_500  # blocks with each of its other settings; both kinds of control have as many
 ALL_RUNS, ALL_SAMPLES = 50_000, 25_000  # runs, and blocks with any configuration, with --all
 # samples: the distance that 0.99 of tests see, and the share that their rarest cells hold together, at most
 DETECTED = {
     FEW_SAMPLES: (0.11, 0.05),
     SAMPLES: (0.081, 0.02),
+    RUNS: (0.06, 0.01),
     ALL_SAMPLES: (0.039, 0.01),
     ALL_RUNS: (0.028, 0.01),
 }
@@ -223,7 +224,7 @@ SHORT_RUNS: Mapping[str, tuple[Params, Params]] = {
 def test_three_tokens_of_many_runs_follow_the_exact_distribution(method: str, everything: bool) -> None:
     """Any bias in how a run starts: its prefill, its first window, its first draft, its seed."""
     params, setting = SHORT_RUNS[method]
-    runs = ALL_RUNS if everything else SAMPLES
+    runs = ALL_RUNS if everything else RUNS
     counts, accepted = count_runs(method, params, setting, runs)
     assert accepted > runs // 10 or method == "autoregressive", "too few guesses were accepted for this test to count"
     assert chance(counts, joint(setting)) > FALSE_ALARM, misfit(counts, joint(setting))
@@ -369,13 +370,13 @@ def test_the_hardest_bias_is_seen_and_the_right_distribution_is_not_rejected() -
         signs[cell] = (
             -1.0 if (distribution * np.nan_to_num(signs))[distribution > distribution[cell]].sum() > 0 else 1.0
         )
-    distance, _ = DETECTED[SAMPLES]
+    distance, _ = DETECTED[RUNS]
     biased = distribution * (1 + 2 * distance * signs)
     biased /= biased.sum()
     assert abs(biased - distribution).sum() / 2 == pytest.approx(distance, rel=0.02)
-    seen = sum(chance(source.multinomial(SAMPLES, biased), distribution) < FALSE_ALARM for _ in range(times))
+    seen = sum(chance(source.multinomial(RUNS, biased), distribution) < FALSE_ALARM for _ in range(times))
     assert seen >= 0.985 * times
-    assert all(chance(source.multinomial(SAMPLES, distribution), distribution) > FALSE_ALARM for _ in range(times))
+    assert all(chance(source.multinomial(RUNS, distribution), distribution) > FALSE_ALARM for _ in range(times))
 
 
 @pytest.mark.parametrize("rule", [accept.sampled, lenient], ids=["strict", "lenient"])
