@@ -20,6 +20,7 @@ SOURCES = sorted(path for part in ("decoding", "lab", "viz", "app") for path in 
 INTERNAL = {
     "RefusedError": "the evaluator of pocket's Python answers calls an answer wrong with it",
     "JoinError": "the page's own scripts cannot be joined: the tests join them all",
+    "UnreadError": "a landscape asks the target for a verdict again once it has read the guess",
 }
 
 

@@ -23,7 +23,7 @@ class Service(Protocol[Question, Answer]):
         ...
 
 
-class _StoppedError(BaseException):
+class _AbandonedError(BaseException):
     """Another task has failed: nobody answers any more."""
 
 
@@ -95,7 +95,7 @@ class _Task(Generic[T]):
         self._back.release()
         self._turn.acquire()
         if self._stopped:
-            raise _StoppedError
+            raise _AbandonedError
         self.question = None
         return self.answer
 
@@ -110,7 +110,7 @@ class _Task(Generic[T]):
         _here.task = self
         try:
             self.found.append(self._work())
-        except _StoppedError:
+        except _AbandonedError:
             pass
         except BaseException as error:  # noqa: BLE001  # whoever runs the tasks raises it
             self._error = error
