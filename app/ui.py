@@ -64,8 +64,9 @@ def _build_replay_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) ->
 
     def opened(request: gr.Request) -> dict[Any, Any]:
         query = request.query_params or {}
-        selected = "debug" if query.get("screen") == "debug" else "run"
-        return {tabs: gr.Tabs(selected=selected), viewer: _open_run(app_state, query.get("run"), [])}
+        # Without a screen in the address the tabs stay as they are: a visitor may have turned already.
+        turned = gr.Tabs(selected="debug") if query.get("screen") == "debug" else gr.skip()
+        return {tabs: turned, viewer: _open_run(app_state, query.get("run"), [])}
 
     page.load(tolerant(opened), None, [tabs, viewer], **QUICK)
 

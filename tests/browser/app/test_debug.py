@@ -157,11 +157,17 @@ def debug(shared: DebugPage) -> Iterator[DebugPage]:
 
 
 def test_a_page_without_a_model_opens_the_sample(debug: DebugPage) -> None:
-    """Such a page had no Debug tab."""
+    """Such a page had no Debug tab; nor may what it opens with turn back who has turned to it already."""
+    held = list[Any]()
+    debug.page.route("**/run/predict*", lambda route: held.append(route))
     debug.land()
     assert debug.page.locator("[role=tab]:visible").all_inner_texts() == ["Run", "Debug"]
     debug.page.get_by_role("tab", name="Debug").click()
+    with debug.page.expect_response(lambda response: "/run/predict" in response.url):
+        held[0].continue_()
+    debug.page.unroute_all()
     debug.counts("223 of 3,680 steps chosen")
+    assert debug.page.is_visible(".ss-debug")
     assert debug.query == {"screen": "debug"} | POCKET
     debug.wait("document.querySelector('.ss-debug > .ss-verdict').textContent.startsWith('1.69 times as fast')")
 
