@@ -16,7 +16,9 @@ from decoding.bench.methods import BenchEntry, base_entry, measure, method_entry
 from decoding.cli.bench import read_questions
 from decoding.cli.progress import Progress
 from decoding.engine import Engine
+from decoding.methods.token_recycling import TokenRecyclingParams
 from decoding.prompts.tasks import Task
+from decoding.tuned import CPU
 from decoding.types import JSON
 
 from .measure import table
@@ -45,7 +47,8 @@ CANDIDATES: Mapping[str, Sequence[Settings]] = {
     "token_recycling": [
         {"tree": "grown", "size": size, "warm_start": "across", "prompt_as_reference": pairs}
         for size, pairs in (*((size, True) for size in (3, 4, 5, 7, 10, 15)), (5, False), (7, False))
-    ],
+    ]
+    + [TokenRecyclingParams.presets[CPU]],  # a tree grown from other numbers
     "medusa": [{"size": size} for size in (3, 4, 5, 6, 7, 10, 15)],
     "kangaroo": [
         *({"gamma": gamma, "eta": 0.0} for gamma in (1, 2, 3)),
