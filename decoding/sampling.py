@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from .errors import ModelError
-from .model.download import fetch, waits
+from .model.download import fetch
 from .model.queued_tree import Parents, closure_on
 from .model.upload import upload
 from .native.summaries import NativeNodes, softmax, summarize, summarizes
@@ -236,7 +236,9 @@ class Outlook:
         return self.best.shape[1]
 
     def likeliest(self) -> list[int]:
-        """The likeliest token at every node; ties break to the lowest id."""
+        """The likeliest token at every node, as `likeliest` says it; compiled code has found it already."""
+        if not summarizes(self._scores):  # torch has ranked these numbers in float32, whatever they were
+            return likeliest(self._scores)
         chosen: list[int] = self.best[:, 0].tolist()
         return chosen
 
@@ -300,8 +302,6 @@ def _summarized(
     wide = scores if scores.dtype == torch.float64 else scores.float()
     best = ranked(scores, count)
     values = wide.gather(-1, best)
-    if not waits(scores.device) and bool(values.isnan().any()):
-        raise ModelError(_NOT_A_NUMBER)
     distances = ((wide - values[:, :1]) * scale).clamp(min=_FARTHEST)
     powers = distances.exp()
     return best, values, powers.sum(-1), (powers * distances).sum(-1)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from decoding.errors import ModelError, ParamError
 from decoding.model.download import fetch
-from decoding.sampling import Draws, Sampler, Sampling, draw, draw_rows, largest_probability, likeliest, ranked
+from decoding.sampling import Draws, Outlook, Sampler, Sampling, draw, draw_rows, largest_probability, likeliest, ranked
 
 CPU = torch.device("cpu")
 WORDS, ROWS = 29, 40
@@ -207,3 +207,11 @@ def test_numbers_that_are_fetched_rounded_are_rounded_as_python_does() -> None:
     numbers = torch.cat((torch.rand(5000), torch.tensor([0.0, 1.0, 0.5e-6, 1.5e-6, 2.5e-6, 0.015625, 12.3456785])))
     fetched, ids = fetch(numbers, torch.tensor([70_000, 3]), decimals=6)
     assert fetched == [round(number, 6) for number in numbers.tolist()] and ids == [70_000, 3]
+
+
+def test_an_outlook_and_greedy_decoding_name_the_same_tokens() -> None:
+    """A full record must not change a text: these two numbers are one in float32."""
+    scores = torch.tensor([[0.0, 1.0, 1.0 + 1e-12], [2.0, 2.0, 0.0]], dtype=torch.float64)
+    assert Outlook(scores).likeliest() == likeliest(scores) == [2, 0]
+    with pytest.raises(ModelError, match="not a number"):
+        Outlook(torch.tensor([[0.0, torch.nan]])).likeliest()

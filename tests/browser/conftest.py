@@ -156,11 +156,17 @@ def new_page(chromium: Any, tab: Tab) -> Iterator[Callable[..., Any]]:
     opened, watched = [], Watched()
 
     def open_page(
-        width: int = 1280, height: int = 1000, alone: bool = False, reduced_motion: str = "no-preference"
+        width: int = 1280,
+        height: int = 1000,
+        alone: bool = False,
+        reduced_motion: str = "no-preference",
+        has_touch: bool = False,
     ) -> Any:
-        if tab.free and not alone:
+        if tab.free and not alone and not has_touch:
             return tab.open(width, height, reduced_motion)
-        context = chromium.new_context(viewport={"width": width, "height": height}, reduced_motion=reduced_motion)
+        context = chromium.new_context(
+            viewport={"width": width, "height": height}, reduced_motion=reduced_motion, has_touch=has_touch
+        )
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
         watched.attach(page)
