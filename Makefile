@@ -17,7 +17,7 @@ demo: $(VENV)/ready  ## a finished run of every method, in the terminal
 real: $(VENV)/real-ready  ## SmolLM2 135M, a real model in English, ready for the page and the command line
 	@$(PY) -m decoding prepare --model smollm2
 
-test: $(VENV)/dev-ready  ## every promise, in some sixteen minutes on two cores
+test: $(VENV)/dev-ready  ## every promise, in some fifteen minutes on two cores
 	$(PY) -m pytest --numprocesses auto --durations 20
 
 test-all: $(VENV)/dev-ready  ## every test with all of its samples and combinations
