@@ -19,7 +19,6 @@ from .debug_state import COMPARED, QUESTIONS, DebugState
 from .limits import LIMITS
 from .question_differences import by_question
 from .run_folders import OpenFolder
-from .steps_behind import Behind, behind
 
 _SIGNS = {"=", "!=", "<", "<=", ">", ">=", "is", "is not"}
 _ROWS = 200  # of a result that the page is given
@@ -57,15 +56,18 @@ class Selected:
         wanted = {"method": self._method or None, "setting": self._setting or None}
         return chosen.where(**wanted) if any(wanted.values()) else chosen  # type: ignore[arg-type]
 
-    def steps(self, wanted: Behind) -> np.ndarray[Any, Any]:
-        """The places in the table of steps that were chosen, those alone that are wanted."""
+    def steps(self, conditions: Sequence[Condition] = (), slowest: str = "") -> np.ndarray[Any, Any]:
+        """The places in the table of steps that were chosen, those alone of which some conditions hold.
+
+        The slowest come first by the column that `slowest` names.
+        """
         rows = self.selection.steps.rows
-        if wanted.conditions:
-            found = self.folder.mask(choose(self.folder.tables, conditions_sql(wanted.conditions)))
+        if conditions:
+            found = self.folder.mask(choose(self.folder.tables, conditions_sql(conditions)))
             rows = rows[found[rows]]
-        if not wanted.largest:
+        if not slowest:
             return rows
-        values = self.folder.folder.steps[wanted.largest].to_numpy()[rows]  # NaN where null, which sorts last
+        values = self.folder.folder.steps[slowest].to_numpy()[rows]  # NaN where null, which sorts last
         return rows[np.argsort(-values, kind="stable")]
 
 
@@ -146,9 +148,9 @@ class DebugView:
         return self.folder.results.get(place, lambda: make(first.selection, second.selection))
 
     def _shown(self, result: Result) -> dict[str, Any]:
-        """A result without its conditions, which stay here."""
+        """A result without what says which steps are behind its rows, which stays here."""
         rows = result["rows"][:_ROWS]
-        facts = {name: value for name, value in result.items() if name not in ("rows", "where")}
+        facts = {name: value for name, value in result.items() if name not in ("rows", "where", "slowest")}
         return facts | {"rows": rows, "more": len(result["rows"]) - len(rows)}
 
     def steps(self, key: str, row: int, second: bool, offset: int) -> dict[str, Any]:
@@ -156,25 +158,27 @@ class DebugView:
         side = self.second if second else self.first
         if side is None:
             raise ParamError("there is no second selection to look into: choose a folder to compare with")
-        wanted = Behind()
+        conditions, slowest, whole = list[Condition](), "", False
         if key and row >= 0:
             result = self._compared(key) if key in (COMPARED, QUESTIONS) else side.measure(key)
             if row >= len(result["rows"]):
                 raise ParamError(f"this chart has {len(result['rows'])} rows: ask for an earlier one")
-            wanted = behind(key, result, row)
-        places = side.steps(wanted)
+            conditions = result["where"][row] if result["where"] else []
+            slowest = result["slowest"][row] if result["slowest"] else ""
+            whole = bool(slowest) or not result["where"]
+        places = side.steps(conditions, slowest)
         listed = places[offset : offset + LIMITS.listed_steps]
         return {
             "count": len(places),
             "offset": offset,
-            "whole": wanted.whole,
-            "slowest": bool(wanted.largest),
+            "whole": whole,
+            "slowest": bool(slowest),
             "steps": [step_facts(side.folder, int(at)) for at in listed],
         }
 
     def table(self, most: int) -> pa.Table:
         """The steps of the first selection with what is known of their runs."""
-        places = self.first.steps(Behind())
+        places = self.first.steps()
         if len(places) > most:
             raise ParamError(f"{len(places):,} steps are chosen, above the {most:,} of a file: narrow the filters")
         steps, runs = self.folder.folder.steps.take(pa.array(places)), self.folder.folder.runs

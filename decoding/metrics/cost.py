@@ -14,7 +14,7 @@ from .columns import Array
 from .guesses import branches
 from .result import Result, UnknownError, listed, result, share
 from .selection import Selection
-from .times import later_steps, wall
+from .times import LATER, TOTAL, later_steps, wall
 
 _LONGEST = 16  # of the drafts that are compared
 _FEW = 1.2  # tokens a step from which no cost is worth a word
@@ -70,8 +70,11 @@ class Pair:
         return cls(selection.on_questions(both), plain.on_questions(both), True)
 
     def sums(self) -> tuple[Array, Array]:
-        """The sums of both by question, in the order of the first one's; in one row where questions are not paired."""
-        drafting, plain = _sums(self.drafting), _sums(self.plain)
+        """The sums of both."""
+        return self.matched(_sums(self.drafting), _sums(self.plain))
+
+    def matched(self, drafting: Array, plain: Array) -> tuple[Array, Array]:
+        """Numbers of both by question, in the order of the first one's; in one row where questions are not paired."""
         if not self.paired:
             return drafting.sum(0, keepdims=True), plain.sum(0, keepdims=True)
         places = {name: place for place, name in enumerate(self.plain.questions)}
@@ -91,9 +94,10 @@ def step_cost(selection: Selection) -> Result:
     """A step in autoregressive steps of the same folder."""
     pair = Pair.of(selection)
     found = costs(pair)
-    names = ["the whole step"]
+    names, slowest = ["the whole step"], [TOTAL]
     if found.split:
         names += ["an autoregressive step", "drafting", "verifying more rows than one", "more time outside of passes"]
+        slowest += [TOTAL, "draft_ms", "forward_ms", "other_ms"]
 
     def parts(each: Costs) -> list[Any]:
         return [each.total, np.ones_like(each.total), each.draft, each.verification, each.outside][: len(names)]
@@ -102,16 +106,27 @@ def step_cost(selection: Selection) -> Result:
     sentence = f"A step costs {found.total:.2f} steps of one token at a time and writes {found.tokens:.2f} tokens."
     columns = ("part", "autoregressive steps", "low", "high")
     interval, unit = rows[0][2:], "autoregressive steps"
-    return result(sentence, value=found.total, interval=interval, unit=unit, columns=columns, rows=rows)
+    where = [LATER] * len(rows)
+    return result(
+        sentence,
+        value=found.total,
+        interval=interval,
+        unit=unit,
+        columns=columns,
+        rows=rows,
+        where=where,
+        slowest=slowest,
+    )
 
 
 def speedup(selection: Selection) -> Result:
     """From the speed that the accepted tokens would give for nothing to the one that was measured."""
     pair = Pair.of(selection)
     found = costs(pair)
-    names = ["if a step cost no more than one of one token"]
+    names, slowest = ["if a step cost no more than one of one token"], [TOTAL]
     if found.split:
         names += ["with the time for drafting", "and for verifying more rows than one"]
+        slowest += ["draft_ms", "forward_ms"]
     names.append("measured: and with all time outside of passes")
 
     def speeds(each: Costs) -> list[Any]:
@@ -134,7 +149,17 @@ def speedup(selection: Selection) -> Result:
         reasons = ["too few guesses come true"]
     sentence += f": {listed(reasons)}." if reasons else "."
     columns = ("speed-up", "times", "low", "high")
-    return result(sentence, value=found.speed, interval=(low, high), unit="times", columns=columns, rows=rows)
+    slowest += [TOTAL] * (len(rows) - len(slowest))
+    return result(
+        sentence,
+        value=found.speed,
+        interval=(low, high),
+        unit="times",
+        columns=columns,
+        rows=rows,
+        where=[LATER] * len(rows),
+        slowest=slowest,
+    )
 
 
 def speed_sums(selection: Selection) -> tuple[list[str], Array]:
@@ -163,7 +188,15 @@ def best_gamma(selection: Selection) -> Result:
         f"the best gamma is {best[0]}{more}, {best[3]:.2f} times as fast" if best[0] else "guessing does not pay"
     )
     columns = ("gamma", "tokens per step", "step cost", "speed-up")
-    return result(f"{sentence}; now it is {drafted:.1f}.", value=best[0], unit="guesses", columns=columns, rows=rows)
+    return result(
+        f"{sentence}; now it is {drafted:.1f}.",
+        value=best[0],
+        unit="guesses",
+        columns=columns,
+        rows=rows,
+        where=[LATER] * len(rows),
+        slowest=[TOTAL] * len(rows),
+    )
 
 
 def chain_tokens(rate: float, gamma: int) -> float:
@@ -273,13 +306,8 @@ def _spec_bench(pair: Pair) -> list[JSON] | None:
             return None
         rates = np.divide(tokens, seconds, out=np.zeros(len(tokens)), where=seconds > 0)
         sides.append(np.stack((rates, (seconds > 0).astype(float)), axis=1))
-    if not pair.paired:
-        sides = [side.sum(0, keepdims=True) for side in sides]
-    else:
-        places = {name: place for place, name in enumerate(pair.plain.questions)}
-        sides[1] = sides[1][[places[name] for name in pair.drafting.questions]]
 
     def of(sums: Array) -> Array:
         return sums[..., :1] / sums[..., 1:2] / (sums[..., 2:3] / sums[..., 3:])
 
-    return [float(number[0]) for number in intervals.of_sums(np.concatenate(sides, axis=1), of)]
+    return [float(number[0]) for number in intervals.of_sums(np.concatenate(pair.matched(*sides), axis=1), of)]

@@ -28,6 +28,7 @@ class Result(TypedDict):
     columns: list[str]
     rows: list[list[JSON]]
     where: list[list[Condition]]  # one entry a row, or none at all
+    slowest: list[str]  # of rows that are made of all these steps' times: the column by which to list the slowest first
 
 
 class UnknownError(SpecscopeError):
@@ -43,6 +44,7 @@ def result(
     columns: Sequence[str] = (),
     rows: Sequence[Sequence[JSON]] = (),
     where: Sequence[Sequence[Condition]] = (),
+    slowest: Sequence[str] = (),
 ) -> Result:
     """A result with plain numbers: NaN and numpy's types do not reach JSON."""
     return Result(
@@ -55,6 +57,7 @@ def result(
         columns=list(columns),
         rows=[[plain(cell) for cell in row] for row in rows],
         where=[[(table, column, sign, plain(bound)) for table, column, sign, bound in row] for row in where],
+        slowest=list(slowest),
     )
 
 

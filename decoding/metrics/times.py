@@ -7,11 +7,14 @@ import numpy as np
 from ..types import JSON
 from . import intervals
 from .columns import Array
-from .result import Result, UnknownError, result, share
+from .result import Condition, Result, UnknownError, result, share
 from .selection import Selection
 
 PHASES = ("draft", "forward", "accept", "commit", "other")
 _PERCENTILES = (50, 95, 99)
+TOTAL = "total_ms"
+LATER: list[Condition] = [("steps", "step", ">", 0)]
+_FIRST: list[Condition] = [("steps", "step", "=", 0)]
 _SAYS = {
     "draft": "drafting",
     "forward": "the target's pass",
@@ -63,7 +66,17 @@ def step_time(selection: Selection) -> Result:
         most = max(means, key=lambda phase: means[phase])
         sentence += f", of which {share(means[most] / whole)} is {_SAYS[most]}."
     columns = ("phase", "ms", "share", "p50", "p95", "p99")
-    return result(sentence, value=value, interval=(low, high), unit="ms", columns=columns, rows=rows)
+    where, slowest = [LATER] * len(rows), [TOTAL, *(f"{phase}_ms" for phase in means or ())]
+    return result(
+        sentence,
+        value=value,
+        interval=(low, high),
+        unit="ms",
+        columns=columns,
+        rows=rows,
+        where=where,
+        slowest=slowest,
+    )
 
 
 def latency(selection: Selection) -> Result:
@@ -76,8 +89,9 @@ def latency(selection: Selection) -> Result:
     to_first = np.where(np.isnan(first), selection.runs.maybe("prefill_seconds"), first)
     each = later[tokens > 0] / tokens[tokens > 0]
     rows: list[list[JSON]] = []
-    sentences = []
+    sentences, where = [], [LATER] * 3
     if not np.isnan(to_first).all():
+        where = [_FIRST, *where]
         rows.append(_row("to the first token", 1000 * to_first[~np.isnan(to_first)]))
         sentences.append(f"the first token comes after {rows[-1][2]:.1f} ms")
     steps = selection.steps
@@ -95,7 +109,15 @@ def latency(selection: Selection) -> Result:
         raise steps.lacking("total_ms")
     sentence = ", ".join(sentences)
     columns = ("time", "count", *(f"p{percentile}" for percentile in _PERCENTILES))
-    return result(f"In the median {sentence}.", value=rows[-1][2], unit="ms", columns=columns, rows=rows)
+    return result(
+        f"In the median {sentence}.",
+        value=rows[-1][2],
+        unit="ms",
+        columns=columns,
+        rows=rows,
+        where=where[: len(rows)],
+        slowest=[TOTAL] * len(rows),
+    )
 
 
 def throughput(selection: Selection) -> Result:
@@ -114,7 +136,16 @@ def throughput(selection: Selection) -> Result:
     name, value, *interval = rows[0]
     sentence = f"{value:,.1f}: {name}."
     columns = ("counted as", "tokens per second", "low", "high")
-    return result(sentence, value=value, interval=interval, unit="tokens/s", columns=columns, rows=rows)
+    return result(
+        sentence,
+        value=value,
+        interval=interval,
+        unit="tokens/s",
+        columns=columns,
+        rows=rows,
+        where=[LATER] * len(rows),
+        slowest=[TOTAL] * len(rows),
+    )
 
 
 def run_seconds(selection: Selection) -> tuple[Array, Array]:
