@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
 from .hanging import HangingTree, hang, parted
+from .part_at_place import OutputLayer, PartAt
 from .together import ask
 
 if TYPE_CHECKING:
@@ -47,10 +49,10 @@ class ExitReader:
 
     def __init__(self, part: Any, target: Target, room: int) -> None:
         """`room` is for what may be written behind the text."""
-        self.part, self.logits = part, _Logits(self)
-        self._target, self._states = target, target.states((part.layer,))
+        self._part, self._target, self._states = part, target, target.states((part.layer,))
         # With steps as long as the text, not even a rolling cache overwrites what is asked for again.
         self.session = part.open(len(target.text) + room, max(_ROWS, len(target.text)))
+        self.logits = OutputLayer(self.session)
         for states in torch.split(self._states, _ROWS):
             self.session.read(states)
 
@@ -59,9 +61,9 @@ class ExitReader:
         self.session.rewind(min(places) - 1)
         self._target.stand(min(places) - 1)
 
-    def at(self, place: int) -> _PartAt:
+    def at(self, place: int) -> PartAt:
         """The part as a run meets it whose text is read up to that place."""
-        return _PartAt(self, place - 1)
+        return PartAt(self._part, partial(_SessionAt, self, place - 1))
 
     def answer(self, questions: Sequence[_Rows]) -> list[torch.Tensor]:
         """Read hidden states; what the output layer takes of each."""
@@ -80,31 +82,6 @@ class ExitReader:
             for one, last in zip(part, ends, strict=True):
                 found[one] = made[last - len(questions[one].fresh) : last]
         return [found[one] for one in range(len(questions))]
-
-
-class _Logits:
-    """The adapter's output layer."""
-
-    def __init__(self, reader: ExitReader) -> None:
-        self._reader = reader
-
-    def answer(self, questions: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
-        """What follows rows."""
-        return torch.split(self._reader.session.logits(torch.cat([*questions])), [len(rows) for rows in questions])
-
-
-class _PartAt:
-    """The adapter, opened for one place."""
-
-    def __init__(self, reader: ExitReader, length: int) -> None:
-        self._reader, self._length = reader, length
-
-    def open(self, capacity: int, largest_step: int) -> _SessionAt:
-        """A session that has read all of the text there."""
-        return _SessionAt(self._reader, self._length, largest_step)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._reader.part, name)
 
 
 class _SessionAt:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
+from .part_at_place import OutputLayer, PartAt
 from .together import ask
 
 if TYPE_CHECKING:
@@ -34,11 +36,11 @@ class FeatureReader:
 
     def __init__(self, part: Any, target: Target, room: int, guesses: int) -> None:
         """`room` is for what may be written behind the text, `guesses` how many of all places are read together."""
-        self.part, self.logits = part, _Logits(self)
-        self._text, self._states = target.text, target.states(part.layers)
+        self._part, self._text, self._states = part, target.text, target.states(part.layers)
         # With steps as long as the text, not even a rolling cache overwrites what is asked for again.
         largest = max(_CHUNK, len(self._text)) + guesses
         self.session = part.open(len(self._text) + room, largest)
+        self.logits = OutputLayer(self.session)
         found = list[Pair]()
         for start in range(0, len(self._text) - 1, _CHUNK):
             tokens = self._text[start + 1 : start + 1 + _CHUNK]
@@ -55,9 +57,9 @@ class FeatureReader:
             features = self.session.features(self._states[self._start : last])
             self.session.grow(self._text[self._start + 1 : last + 1], features, range(-1, self._rows - 1))
 
-    def at(self, place: int) -> _PartAt:
+    def at(self, place: int) -> PartAt:
         """The part as a run meets it whose text is read up to that place."""
-        return _PartAt(self, place - 1)
+        return PartAt(self._part, partial(_SessionAt, self, place - 1))
 
     def row(self, length: int) -> int:
         """Where so many rows of the text end in the tree."""
@@ -74,31 +76,6 @@ class FeatureReader:
             first += len(one)
         self._rows = first
         return found
-
-
-class _Logits:
-    """The drafter's output layer."""
-
-    def __init__(self, reader: FeatureReader) -> None:
-        self._reader = reader
-
-    def answer(self, questions: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
-        """What follows rows."""
-        return torch.split(self._reader.session.logits(torch.cat([*questions])), [len(rows) for rows in questions])
-
-
-class _PartAt:
-    """The drafter, opened for one place."""
-
-    def __init__(self, reader: FeatureReader, length: int) -> None:
-        self._reader, self._length = reader, length
-
-    def open(self, capacity: int, largest_step: int) -> _SessionAt:
-        """A session that has read all of the text there, but for the last row."""
-        return _SessionAt(self._reader, self._length, largest_step)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._reader.part, name)
 
 
 class _SessionAt:

@@ -10,7 +10,7 @@ import torch
 from ..errors import ParamError
 from ..model.session import ExitSession, TapSession, catch_up
 from ..parts.base import TAPPING
-from ..sampling import likeliest
+from ..ranking import likeliest
 from .exits import FirstLayers
 
 if TYPE_CHECKING:
