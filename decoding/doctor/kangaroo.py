@@ -10,7 +10,8 @@ import torch
 
 from ..errors import UnfitError
 from ..model.split import SplitDecoder
-from ..parts.adapter import Adapter, AdapterConfig, StoredAdapter, forward_rows, read_adapter, visible
+from ..parts.adapter import Adapter, AdapterConfig, forward_rows, visible
+from ..parts.adapter_files import StoredAdapter, read_adapter
 from .probes import Check, Probe, chains
 from .rest import check_dtype, check_norms, word
 

@@ -26,7 +26,7 @@ from ..errors import ModelError
 from ..model.files import read_json
 from ..model.linear import Linear, linear
 from ..native.products import has_native
-from ..sampling import ranked
+from ..ranking import ranked
 from ..types import JSON
 from .draft_vocabulary import DraftVocabulary, read_vocabulary
 from .medusa_tree import Accuracies

@@ -68,7 +68,7 @@ def _heads(path: str, target: AnyModel, codec: Codec) -> Part:
 
 
 def _adapter(path: str, target: AnyModel, codec: Codec) -> Part:
-    from .adapter import load_adapter
+    from .adapter_files import load_adapter
 
     return load_adapter(path, _decoder(target))
 

@@ -23,7 +23,7 @@ import torch
 from ..errors import ModelError
 from ..model.session import Model, ProgressCallback
 from ..model.split import AnyDecoder
-from ..sampling import Outlook
+from ..outlook import Outlook
 from ..user_cache import user_cache
 from .rankings import RANKINGS
 

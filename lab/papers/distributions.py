@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import torch
 
 from decoding.model.session import Model
-from decoding.sampling import Sampler, Sampling, likeliest
+from decoding.ranking import likeliest
+from decoding.sampling import Sampler, Sampling
 from decoding.trace.rescore import ROWS, plain_passes
 
 from .claims import UnmeasuredError

@@ -19,7 +19,7 @@ _SHARES = {"a sixteenth": 16, "a quarter": 4, "all": 1}  # of a text, as what it
 
 def load_adapters(engine: Engine, folder: Path) -> dict[str, Variant]:
     """A variant for every adapter in a folder of folders."""
-    from decoding.parts.adapter import load_adapter
+    from decoding.parts.adapter_files import load_adapter
 
     model, found = _decoder(engine), dict[str, Variant]()
     for place in _folders(folder, "--kangaroo-variants", "adapters"):

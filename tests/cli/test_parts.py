@@ -9,7 +9,7 @@ import pytest
 
 from decoding import load
 from decoding.model.decoder import Decoder
-from decoding.parts.adapter import save_adapter
+from decoding.parts.adapter_files import save_adapter
 from decoding.parts.eagle_files import save_eagle
 from decoding.parts.heads import save_heads
 from tests import families

@@ -16,16 +16,8 @@ from safetensors.torch import load_file, save_file
 
 from decoding.errors import ModelError, ParamError
 from decoding.model.decoder import Decoder
-from decoding.parts.adapter import (
-    ARCHITECTURES,
-    Adapter,
-    AdapterConfig,
-    AdapterSession,
-    forward_rows,
-    load_adapter,
-    save_adapter,
-    visible,
-)
+from decoding.parts.adapter import ARCHITECTURES, Adapter, AdapterConfig, AdapterSession, forward_rows, visible
+from decoding.parts.adapter_files import load_adapter, save_adapter
 from decoding.tree import path_to
 from tests.families import needs_compiler, tiny
 from tests.model.texts import random_tree

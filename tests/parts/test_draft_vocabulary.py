@@ -14,7 +14,8 @@ from decoding.engine import Engine
 from decoding.errors import ModelError
 from decoding.model.decoder import Decoder
 from decoding.parts import Parts
-from decoding.parts.adapter import Adapter, load_adapter, save_adapter
+from decoding.parts.adapter import Adapter
+from decoding.parts.adapter_files import load_adapter, save_adapter
 from decoding.parts.draft_vocabulary import VOCABULARY_FILE, read_vocabulary, write_vocabulary
 from decoding.parts.heads import Heads, HeadWeights, load_heads, save_heads
 from decoding.sampling import Sampling

@@ -12,7 +12,8 @@ from torch.nn.functional import cross_entropy
 
 from decoding.errors import ParamError
 from decoding.model.decoder import Decoder
-from decoding.parts.adapter import ARCHITECTURES, load_adapter
+from decoding.parts.adapter import ARCHITECTURES
+from decoding.parts.adapter_files import load_adapter
 from lab.training.backbone import Backbone
 from lab.training.batches import Batch
 from lab.training.kangaroo import AdapterSettings, Kangaroo, usual_exit

@@ -23,7 +23,7 @@ from decoding.cli.train_parts import (
 from decoding.codec import Codec
 from decoding.errors import ModelError, ParamError, SpecscopeError
 from decoding.model.loading import load_decoder
-from decoding.parts.adapter import load_adapter
+from decoding.parts.adapter_files import load_adapter
 from decoding.parts.eagle_files import load_eagle
 from decoding.parts.heads import load_heads
 from lab.pocket.quality import Quality

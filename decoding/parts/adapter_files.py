@@ -1,0 +1,115 @@
+"""An adapter's folder: config.json, an `AdapterConfig`, and adapter.safetensors: names as in transformers' layers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import NamedTuple
+
+import torch
+
+from ..errors import ModelError, ParamError, UnfitError
+from ..model.files import read_json
+from ..model.split import AnyDecoder
+from ..params import shown
+from .adapter import Adapter, AdapterConfig, Weights
+from .draft_vocabulary import DraftVocabulary, read_vocabulary
+
+_FLOATS = ("F64", "F32", "BF16", "F16")  # as safetensors names them
+
+
+def save_adapter(folder: str | Path, config: AdapterConfig, weights: Weights) -> None:
+    """Write an adapter's folder."""
+    from safetensors.torch import save_file
+
+    where = Path(folder)
+    where.mkdir(parents=True, exist_ok=True)
+    own = {name: weight.detach().to("cpu", copy=True).contiguous() for name, weight in weights.items()}
+    save_file(own, where / "adapter.safetensors.new")
+    (where / "config.json.new").write_text(json.dumps(config.to_json(), indent=2) + "\n", encoding="utf-8")
+    for name in ("adapter.safetensors", "config.json"):  # a kill before leaves the older adapter as it is
+        (where / f"{name}.new").replace(where / name)
+
+
+def load_adapter(folder: str, model: AnyDecoder) -> Adapter:
+    """Read an adapter that was made for this model; ModelError where it was not, or is damaged."""
+    stored = read_adapter(folder, model)
+    return Adapter(stored.config, stored.weights, model, stored.about, stored.vocabulary)
+
+
+class StoredAdapter(NamedTuple):
+    """An adapter as its folder holds it."""
+
+    config: AdapterConfig
+    weights: Weights
+    vocabulary: DraftVocabulary | None
+    about: str
+
+
+def read_adapter(folder: str, model: AnyDecoder, *, lenient: bool = False) -> StoredAdapter:
+    """What a folder holds, checked against the model; `lenient` lets the name of another model pass."""
+    where, shape = Path(folder), model.shape
+    config = _read_config(where)
+    if config.base_hash not in ("", model.card.hash) and not lenient:
+        raise UnfitError(
+            "verifier",
+            f"the adapter is for {shown(config.base_model)}, not for {shown(model.card.name)} as it is now: name one "
+            "made for this model, or delete base_hash from its config.json if only the form of the two's files differs",
+        )
+    if (layer := config.exit_layer) > shape.layers:
+        raise UnfitError(
+            "exit_layer",
+            f"the adapter stands behind layer {layer} of a model of {shape.layers}: name one made for it",
+        )
+    weights = _read_weights(where / "adapter.safetensors", config.tensors(shape.hidden, shape.vocabulary))
+    vocabulary = read_vocabulary(where, model)
+    digest = hashlib.sha256(json.dumps(config.to_json(), sort_keys=True).encode())
+    digest.update(vocabulary.about.encode() if vocabulary else b"")
+    for name in sorted(weights):
+        digest.update(weights[name].contiguous().view(torch.uint8).numpy().tobytes())
+    return StoredAdapter(config, weights, vocabulary, f"{where.resolve().name} {digest.hexdigest()[:12]}")
+
+
+def _read_config(where: Path) -> AdapterConfig:
+    try:
+        found = (where / "config.json").is_file()
+    except OSError:  # a name too long for the file system
+        found = False
+    if not found:
+        raise ModelError(f"{str(where)[:200]!r} is no adapter's folder: it has no config.json")
+    raw, names = read_json(where / "config.json"), {field.name for field in fields(AdapterConfig)}
+    if missing := names - raw.keys() - {"base_model", "base_hash"}:
+        raise ModelError(f"config.json in {str(where)!r} has no {min(missing)}: name the folder of a Kangaroo adapter")
+    try:
+        return AdapterConfig.parse({name: raw[name] for name in names & raw.keys()})
+    except ParamError as error:
+        raise ModelError(f"config.json in {str(where)!r} cannot be used: {error}") from None
+
+
+def _read_weights(path: Path, wanted: Mapping[str, tuple[int, ...]]) -> dict[str, torch.Tensor]:
+    """The weights, if they are those wanted: names, shapes and types are checked before any of them is read."""
+    from safetensors import SafetensorError, safe_open
+
+    if not path.is_file():
+        raise ModelError(f"{str(path.parent)!r} has no {path.name}; pickled weights can run code: convert them")
+    try:
+        with safe_open(path, framework="pt", device="cpu") as file:
+            found = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118  # the file is no dict
+            for name in sorted(found.keys() ^ wanted.keys()):
+                state = "missing" if name in wanted else "one too many"
+                raise ModelError(f"the adapter's weight {name[:80]} is {state}: its files do not belong together")
+            for name, size in wanted.items():
+                shape, dtype = found[name].get_shape(), found[name].get_dtype()
+                if tuple(shape) != size:
+                    raise ModelError(f"the weight {name} is {shape}, not {list(size)}: name an adapter for this model")
+                if dtype not in _FLOATS:
+                    raise ModelError(f"the adapter's {name} is stored as {dtype}; save it as float32 or bfloat16")
+            weights: dict[str, torch.Tensor] = {name: file.get_tensor(name) for name in wanted}
+    except (OSError, SafetensorError):
+        raise ModelError(f"{path.name} in {str(path.parent)!r} is damaged or cut short; fetch it again") from None
+    if broken := [name for name, weight in weights.items() if not weight.isfinite().all()]:
+        raise ModelError(f"the adapter's weight {broken[0]} holds what is no number; train it anew or fetch it again")
+    return weights
