@@ -17,7 +17,8 @@ from .model.download import fetch
 from .model.queued_tree import Parents, QueuedTree, deepest, depths_on
 from .model.upload import upload
 from .queued import Proposal, QueuedDraft
-from .sampling import Draws, Sampler, checked, drawn_rows, likeliest_rows, ranked
+from .ranking import checked, likeliest_rows, ranked
+from .sampling import Draws, Sampler, drawn_rows
 from .tree import closure, depths
 from .types import Draft, Role, Verdict
 

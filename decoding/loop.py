@@ -24,9 +24,11 @@ from .model.download import waits
 from .model.seam import Seam
 from .model.session import ExitSession, Model, Session, TapSession
 from .model.tree_reader import TreeReader
+from .outlook import Outlook
 from .queued import Proposal, QueuedDraft
+from .ranking import likeliest, ranked
 from .request import Request
-from .sampling import Outlook, Sampler, likeliest, ranked
+from .sampling import Sampler
 from .stops import Stops
 from .trace import columns as record
 from .types import Draft, Role, Step, Verdict

@@ -27,9 +27,10 @@ from .model.tree_reader import TreeReader
 from .model.upload import upload
 from .processor import processor_name
 from .queued import Proposal, QueuedDraft
+from .ranking import checked, likeliest, likeliest_rows
 from .ranks import Ranks
 from .request import Request
-from .sampling import checked, drawn_rows, likeliest, likeliest_rows
+from .sampling import drawn_rows
 from .shares import Shares, cut
 from .tree import depths
 from .types import Draft, Role, Step, Verdict

@@ -16,7 +16,8 @@ from decoding.methods import METHODS, Method
 from decoding.methods.autoregressive import Autoregressive
 from decoding.model.decoder import Decoder
 from decoding.model.table import TableModel
-from decoding.sampling import Outlook, likeliest
+from decoding.outlook import Outlook
+from decoding.ranking import likeliest
 from decoding.trace.columns import detail
 from decoding.tree import Builder
 from tests.families import tiny

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from decoding.errors import ModelError, ParamError
 from decoding.model.download import fetch
-from decoding.sampling import Draws, Outlook, Sampler, Sampling, draw, draw_rows, largest_probability, likeliest, ranked
+from decoding.outlook import Outlook, largest_probability
+from decoding.ranking import likeliest, ranked
+from decoding.sampling import Draws, Sampler, Sampling, draw, draw_rows
 
 CPU = torch.device("cpu")
 WORDS, ROWS = 29, 40

@@ -8,7 +8,7 @@ import torch
 
 from decoding.model.table import TableModel
 from decoding.parts.medusa_tree import Accuracies
-from decoding.sampling import likeliest, ranked
+from decoding.ranking import likeliest, ranked
 
 from .toys import noise
 

@@ -17,7 +17,8 @@ from .. import accept
 from ..model.download import fetch, waits
 from ..model.tree_reader import TreeReader
 from ..model.upload import upload
-from ..sampling import checked, draw, drawn_rows, likeliest, likeliest_rows
+from ..ranking import checked, likeliest, likeliest_rows
+from ..sampling import draw, drawn_rows
 from ..tree import Builder, depths
 from ..types import Draft
 from .chain import Chain

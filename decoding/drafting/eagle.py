@@ -15,8 +15,8 @@ from torch.nn.functional import cosine_similarity
 
 from ..model.download import fetch
 from ..model.upload import upload
+from ..outlook import surest
 from ..queued import Proposal, QueuedDraft
-from ..sampling import surest
 from ..types import Draft
 from .guess_tree import Branch, Form, Guess, best, expand
 from .queued_growth import QueuedGrowth
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
 _CHUNK = 256  # rows that are read at once of a long prompt
 
-
-Finish = Callable[[Sequence[Guess], Sequence[int]], Draft]  # makes the draft of all guesses, and of which are kept
+Finish = Callable[[Sequence[Guess], Sequence[int]], Draft]  # makes the draft of all guesses and the places of the best
 
 
 class FeatureDrafter(Writer):
@@ -121,10 +120,10 @@ class FeatureDrafter(Writer):
         root = upload(torch.tensor(self.text[-1:]), self._device)
 
         def finished(found: Sequence[Sequence[float]]) -> Draft:
-            told = iter(zip(levels, found[: len(levels)], found[len(levels) :], strict=True))
+            fetched = iter(zip(levels, found[: len(levels)], found[len(levels) :], strict=True))
 
             def look(chosen: Sequence[int], guesses: Sequence[Guess]) -> Sequence[Branch] | None:
-                if (level := next(told, None)) is None:
+                if (level := next(fetched, None)) is None:
                     return None
                 (logits, feature), tokens, chances = level
                 self._note(chosen, logits, feature)

@@ -11,8 +11,10 @@ import torch
 
 from ..model.download import waits
 from ..model.upload import upload
+from ..outlook import largest_probability, surest
 from ..queued import Proposal, QueuedDraft
-from ..sampling import checked, draw, drawn_rows, largest_probability, likeliest, likeliest_rows, surest
+from ..ranking import checked, likeliest, likeliest_rows
+from ..sampling import draw, drawn_rows
 from ..types import Draft
 from .chain import Chain
 

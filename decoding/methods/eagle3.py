@@ -60,7 +60,11 @@ class Eagle3Params(Params):
         0.0, label="Stop when unsure", help="Nothing is guessed below this product of probabilities", min=0.0, max=1.0
     )
     expand: float = param(
-        0.0, label="Tree: guess behind", help="Products from which on a guess has guesses behind it", min=0.0, max=1.0
+        0.0,
+        label="Tree: expand from",
+        help="A guess with a smaller product gets no guesses behind it",
+        min=0.0,
+        max=1.0,
     )
 
     presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {

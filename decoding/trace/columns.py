@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..sampling import Outlook
+from ..outlook import Outlook
 from ..types import JSON, Draft, Verdict
 
 LEVELS = ("off", "light", "full")

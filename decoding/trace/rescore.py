@@ -12,7 +12,8 @@ import torch
 
 from ..errors import ParamError
 from ..model.session import Model, ProgressCallback, Session, catch_up
-from ..sampling import Sampler, Sampling, likeliest
+from ..ranking import likeliest
+from ..sampling import Sampler, Sampling
 from ..session_pool import SessionPool
 from ..types import Trace
 

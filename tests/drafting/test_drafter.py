@@ -17,7 +17,8 @@ from decoding.methods.base import Context
 from decoding.methods.lookahead import Lookahead
 from decoding.model.session import Reading
 from decoding.model.table import TableModel, TableSession
-from decoding.sampling import Sampler, Sampling, likeliest
+from decoding.ranking import likeliest
+from decoding.sampling import Sampler, Sampling
 from tests.methods.loop import Drive
 from tests.toys import cycle, hashed, plain, prompt_for, toy
 

@@ -16,7 +16,7 @@ from decoding.model import kernels
 from decoding.model.captured import SAME_ROWS, Part, StepBuffer
 from decoding.model.decoder import Decoder
 from decoding.model.quantised import FEW, quantised, rounded
-from decoding.sampling import likeliest
+from decoding.ranking import likeliest
 from tests import families
 from tests.model.test_attention import BOUNDS, differs
 from tests.pretended.test_pretended import PARAMS

@@ -11,7 +11,8 @@ import torch
 from decoding import accept
 from decoding.methods.base import Context, Method
 from decoding.model.table import TableModel
-from decoding.sampling import Sampler, Sampling, likeliest, ranked
+from decoding.ranking import likeliest, ranked
+from decoding.sampling import Sampler, Sampling
 from decoding.tree import path_to
 from decoding.types import JSON, Draft, Verdict
 

@@ -19,7 +19,7 @@ import torch
 from decoding import sampling
 from decoding.model.decoder import Decoder
 from decoding.native import build, products, summaries
-from decoding.sampling import Drafted, Outlook
+from decoding.outlook import Drafted, Outlook
 from decoding.tree import path_to
 from tests.families import ALL, needs_compiler, tiny
 from tests.model.test_parity import BY_LENGTH

@@ -11,7 +11,9 @@ import torch
 
 from decoding import loop
 from decoding.model.table import TableModel
-from decoding.sampling import Outlook, Sampler, Sampling, likeliest, ranked
+from decoding.outlook import Outlook
+from decoding.ranking import likeliest, ranked
+from decoding.sampling import Sampler, Sampling
 from decoding.tree import path_to
 from decoding.types import Trace
 from tests import toy_adapter
