@@ -57,7 +57,7 @@ def test_the_contract_of_its_json(command: Command, tmp_path: Path) -> None:
     assert {"method", "setting", "questions", "runs", "steps", "nodes", "metrics", "against"} <= set(drafted)
     assert list(drafted["metrics"]) == list(METRICS)
     found = drafted["metrics"]["mean_acceptance_length"]
-    assert {"reason", "value", "low", "high", "unit", "sentence", "columns", "rows", "where"} == set(found)
+    assert {"reason", "value", "low", "high", "unit", "sentence", "columns", "rows", "where", "slowest"} == set(found)
     assert found["value"] == pytest.approx(8 / 3) and drafted["against"] is None
 
 

@@ -174,7 +174,7 @@ def test_a_race_is_run_raced_and_judged(new_page: NewPage, served: Served) -> No
     assert "methods=autoregressive%2Clookahead%2Cdraft_model" in page.url
     link = page.locator(".app-after a").nth(1)
     assert link.inner_text() == "Open Lookahead"
-    opened = served.open(page, "?" + urlsplit(link.get_attribute("href")).query)
+    opened = served.open(new_page(), "?" + urlsplit(link.get_attribute("href")).query)
     opened.wait_for_function(f"{PLAYER}.record.check?.exact === 24")
     assert opened.inner_text(".ss-title") == "Lookahead"
 
