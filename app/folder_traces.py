@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from decoding.errors import TraceError
 from decoding.evaluate.folder import RunFolder
+from decoding.evaluate.tables import SOURCE
 from decoding.trace.file import parse_trace
 from decoding.trace.metrics import summarise
 from decoding.types import Header, ModelCard, Role, Step, Timing, Trace
@@ -20,8 +21,11 @@ from .limits import LIMITS
 
 _FILE = re.compile(r"traces/[A-Za-z0-9_][A-Za-z0-9_.-]{0,120}\.jsonl(\.gz)?")
 _ROLES = {"root": Role.ROOT, "verify": Role.VERIFY, "explore": Role.EXPLORE}
-_LACKING = "this run has no trace, and its tables do not hold {}: evaluate with --traces to play it"
 _UNKNOWN = 0  # a choice that no table says: the node has no child that would ask for it
+
+
+class _Lacking(Exception):
+    """What of a run the tables do not hold."""
 
 
 def trace_of(folder: RunFolder, run: int) -> tuple[Trace, bool]:
@@ -34,17 +38,29 @@ def trace_of(folder: RunFolder, run: int) -> tuple[Trace, bool]:
         file = folder.path / named
         if file.is_file() and not file.is_symlink() and file.stat().st_size <= LIMITS.upload_bytes:
             return parse_trace(file.read_bytes(), limits=LIMITS.files, allow_partial=True), True
-    return _rebuilt(folder, row), False
+    try:
+        return _rebuilt(folder, row), False
+    except _Lacking as what:
+        raise TraceError(f"this run has no trace, and its tables do not hold {what}{_way(row)}") from None
+
+
+def _way(run: dict[str, Any]) -> str:
+    """How the run can be played all the same, where it can."""
+    if run["engine"] == SOURCE:
+        return ": evaluate with --traces to play it"
+    if run["prompt_ids"] and run["ids"]:
+        return ": import the record with --restore to play it"
+    return ", nor did the record that they were made of"
 
 
 def _rebuilt(folder: RunFolder, run: dict[str, Any]) -> Trace:
     """A trace of what the tables say: without the method's own view, and without the best alternatives."""
     for name, what in (("prompt_ids", "the prompt's tokens"), ("ids", "the new tokens")):
         if not run[name]:
-            raise TraceError(_LACKING.format(what))
+            raise _Lacking(what)
     rows = {name: _rows_of(table, run["run"]) for name, table in (("steps", folder.steps), ("nodes", folder.nodes))}
     if not rows["nodes"]:
-        raise TraceError(_LACKING.format("its guesses one by one"))
+        raise _Lacking("its guesses one by one")
     nodes: dict[int, list[dict[str, Any]]] = {}
     for row in rows["nodes"]:
         nodes.setdefault(row["step"], []).append(row)
@@ -54,7 +70,7 @@ def _rebuilt(folder: RunFolder, run: dict[str, Any]) -> Trace:
         done = committed - len(run["prompt_ids"])
         emitted = tuple(ids[done : done + row["written"]])
         if row["step"] != index or len(emitted) != row["written"] or not nodes.get(index):
-            raise TraceError(_LACKING.format("all of its steps in order"))
+            raise _Lacking("all of its steps in order")
         steps.append(_step(row, nodes[index], emitted, committed, texts))
         committed += row["written"]
     texts = _texts(folder, run, set(run["prompt_ids"]) - texts.keys()) | texts
@@ -93,7 +109,7 @@ def _step(
             if token is not None and text is not None:
                 texts.setdefault(token, text)
         if node["token"] is None or (node["parent"] >= 0 and node["parent"] not in places):
-            raise TraceError(_LACKING.format("the tokens of its guesses"))
+            raise _Lacking("the tokens of its guesses")
         if node["parent"] >= 0 and node["wanted"] is not None:
             choices[places[node["parent"]]] = node["wanted"]
         if node["accepted"] and node["role"] == "verify":

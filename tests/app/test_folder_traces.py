@@ -115,3 +115,17 @@ def test_tables_without_tokens_make_no_trace() -> None:
         trace_of(RunFolder(whole.path, whole.runs, whole.steps, whole.nodes.slice(0, 0), whole.summary), 3)
     with pytest.raises(TraceError, match="no such run"):
         trace_of(whole, 4)
+
+
+@pytest.mark.parametrize(
+    ("ids", "way"),
+    [(True, "its guesses one by one: import the record with --restore"), (False, "new tokens, nor did the record")],
+)
+def test_another_engines_run_is_not_evaluated_again(ids: bool, way: str) -> None:
+    """Whoever dropped a record of vLLM here has no evaluation that could write traces."""
+    whole = folder_of(read_trace(GOLDEN / "medusa.jsonl"))
+    rows = whole.runs.to_pylist()
+    other = {"engine": "vllm"} | ({} if ids else {"ids": None})
+    runs = pa.Table.from_pylist([row | other for row in rows], whole.runs.schema)
+    with pytest.raises(TraceError, match=way):
+        trace_of(RunFolder(whole.path, runs, whole.steps, whole.nodes.slice(0, 0), whole.summary), 3)

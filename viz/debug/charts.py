@@ -174,7 +174,7 @@ def _heat(sides: Sequence[Side]) -> Figure:
     if len(sides) > 1:
         figure["layout"]["xaxis"]["domain"] = [0, 0.47]
         figure["layout"]["xaxis2"] = _axis(f"{across} ({sides[1].name})", {"domain": [0.53, 1], "anchor": "y2"})
-        figure["layout"]["yaxis2"] = _axis("", {"anchor": "x2"})
+        figure["layout"]["yaxis2"] = _axis("", {"anchor": "x2", "matches": "y", "showticklabels": False})
     return figure
 
 
