@@ -1,6 +1,9 @@
-// A team of threads that work through a step together: phase by phase, each taking the next piece that nobody has.
+// A team of threads that work through a step together, phase by phase, each taking the next piece that nobody has.
+//
+// A phase is over when its pieces are done, whoever did them. Nobody waits for a member that another process keeps from
+// its core: it joins in wherever the others are when it comes, and if it comes too late, not at all.
 #pragma once
-#include <sched.h>
+#include <stdint.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -13,70 +16,104 @@ static inline void pause_a_moment() { __builtin_ia32_pause(); }
 
 class Team {
  public:
-  // Runs `work(member)` on so many members, the calling thread the first of them; returns when all are done. One call
-  // at a time.
+  // Runs `work(member)` on up to so many members, the calling thread the first of them; returns when all is done. One
+  // call at a time.
   void run(int size, const std::function<void(int)>& work) {
     while ((int)members_.size() < size - 1) {
       int number = (int)members_.size() + 1;
       members_.emplace_back([this, number] { wait_for_work(number); });
     }
-    size_ = size;
-    phase_ = 0;
-    waiting_ = 0;
-    next_ = 0;
-    left_ = size - 1;
     {
       std::lock_guard<std::mutex> lock(mutex_);
+      size_ = size;
       work_ = &work;
+      next_ = 0;
       call_++;
     }
     if (size > 1) called_.notify_all();
+    own_phase_ = 0;
     work(0);
-    for (int spins = 0; left_.load(std::memory_order_acquire) > 0; spins++) rest(spins);
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      work_ = nullptr;  // who comes now is too late
+    }
+    wait_until([this] { return inside_.load() == 0; });
   }
 
-  // Gives the calling member pieces of the present phase, and waits at its end until all of them are done.
+  // Gives the calling member pieces of its next phase, and returns when all of them are done.
   template <class Piece> void share(int pieces, Piece piece) {
-    for (int i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < pieces;) piece(i);
-    int phase = phase_.load(std::memory_order_relaxed);
-    if (waiting_.fetch_add(1, std::memory_order_acq_rel) == size_ - 1) {
-      waiting_.store(0, std::memory_order_relaxed);
-      next_.store(0, std::memory_order_relaxed);
-      phase_.store(phase + 1, std::memory_order_release);
-    } else {
-      for (int spins = 0; phase_.load(std::memory_order_acquire) == phase; spins++) rest(spins);
+    if (pieces == 0) return;
+    const uint64_t phase = own_phase_++;
+    for (uint64_t next = next_.load(); next >> 32 == phase;) {
+      if ((int)(uint32_t)next == pieces) {
+        wait_until([this, phase] { return next_.load() >> 32 != phase; });
+        return;
+      }
+      if (!next_.compare_exchange_weak(next, next + 1)) continue;
+      piece((int)(uint32_t)next);
+      if (++done_ == pieces) {
+        done_ = 0;
+        next_ = (phase + 1) << 32;
+        wake_sleepers();
+        return;
+      }
+      next = next_.load();
     }
   }
 
   int size() const { return size_; }
 
  private:
-  // Where another process has the core that a member needs, the others must not hold theirs against it.
-  static void rest(int spins) {
-    if (spins < 4000) pause_a_moment();
-    else sched_yield();
+  // Most waits are over sooner than a thread falls asleep or wakes.
+  template <class Over> static bool soon(Over over) {
+    for (int i = 0; i < 4000; i++) {
+      if (over()) return true;
+      pause_a_moment();
+    }
+    return false;
+  }
+
+  template <class Over> void wait_until(Over over) {
+    if (soon(over)) return;
+    std::unique_lock<std::mutex> lock(mutex_);
+    sleepers_++;  // before it looks again: whoever ends the wait looks for sleepers afterwards
+    ended_.wait(lock, over);
+    sleepers_--;
+  }
+
+  void wake_sleepers() {
+    if (sleepers_.load() == 0) return;
+    std::lock_guard<std::mutex> lock(mutex_);
+    ended_.notify_all();
   }
 
   void wait_for_work(int number) {
     for (long seen = 0;;) {
       const std::function<void(int)>* work;
+      soon([&] { return call_.load() != seen; });
       {
         std::unique_lock<std::mutex> lock(mutex_);
-        called_.wait(lock, [&] { return call_ != seen; });
-        seen = call_;
+        called_.wait(lock, [&] { return call_.load() != seen; });
+        seen = call_.load();
         work = work_;
-        if (number >= size_) continue;  // a smaller team this time
+        if (!work || number >= size_) continue;
+        inside_++;
       }
+      own_phase_ = 0;
       (*work)(number);
-      left_.fetch_sub(1, std::memory_order_release);
+      inside_--;
+      wake_sleepers();
     }
   }
 
   std::mutex mutex_;
-  std::condition_variable called_;
+  std::condition_variable called_, ended_;
   std::vector<std::thread> members_;
-  const std::function<void(int)>* work_ = nullptr;
-  long call_ = 0;
+  const std::function<void(int)>* work_ = nullptr;  // of the call that is going on
+  std::atomic<long> call_{0};
   int size_ = 1;
-  std::atomic<int> phase_{0}, waiting_{0}, next_{0}, left_{0};
+  std::atomic<uint64_t> next_{0};  // the phase that the first member is in, and its next piece
+  std::atomic<int> done_{0};       // pieces of that phase
+  std::atomic<int> inside_{0}, sleepers_{0};
+  static inline thread_local uint32_t own_phase_ = 0;
 };
