@@ -9,7 +9,7 @@ import torch
 
 from .errors import ModelError
 from .model.download import fetch
-from .native.summaries import NativeNodes, summarize, summarizes
+from .native.summaries import NativeNodes, largest, summarize, summarizes
 from .ranking import NOT_A_NUMBER, likeliest, ranked
 
 _TOP = 5  # tokens that an outlook lists at every node
@@ -122,8 +122,16 @@ def surest(logits: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor
     return outlook.best, outlook.shares()
 
 
+def surest_token(logits: torch.Tensor) -> tuple[int, float]:  # (1, V)
+    """The likeliest token of a row and its probability, before temperature and filters."""
+    if not summarizes(logits):
+        ids, chances = surest(logits, 1)
+        return int(ids), float(chances)
+    if (found := largest(logits, shares=True)) is None:
+        raise ModelError(NOT_A_NUMBER)
+    return found[0][0], found[1][0]
+
+
 def largest_probability(logits: torch.Tensor) -> torch.Tensor:  # (V,) -> ()
-    """How likely the likeliest token is, before temperature and filters."""
-    if summarizes(logits[None]) and (read := summarize(logits[None], 1, 1.0)) is not None:
-        return 1.0 / read[2][0]
+    """How likely the likeliest token is, before temperature and filters, where the logits are."""
     return torch.softmax(logits.float(), -1).max()

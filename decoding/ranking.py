@@ -9,7 +9,7 @@ import torch
 
 from .errors import ModelError
 from .model.download import fetch
-from .native.summaries import summarize, summarizes
+from .native.summaries import largest, summarize, summarizes
 
 NOT_A_NUMBER = "the model's output is not a number here; try dtype float32 or another model"
 _FEW = 2**20  # numbers below which numpy is the faster at finding the largest of a row
@@ -19,10 +19,9 @@ _SPARE = 32  # numbers looked at behind the largest: bfloat16 has many equal one
 def likeliest(logits: torch.Tensor) -> list[int]:  # (T, V) -> T ids
     """The greedy choice at every row; ties break to the lowest id."""
     if summarizes(logits):
-        if (read := summarize(logits, 1)) is None:
+        if (found := largest(logits)) is None:
             raise ModelError(NOT_A_NUMBER)
-        chosen: list[int] = read[0][:, 0].tolist()
-        return chosen
+        return found[0]
     if logits.device.type == "cpu":
         # torch searches bfloat16 fifteen times as long as numpy searches the same numbers in float32
         wide = logits if logits.dtype == torch.float64 else logits.float()

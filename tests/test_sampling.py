@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from decoding.errors import ModelError, ParamError
 from decoding.model.download import fetch
-from decoding.outlook import Outlook, largest_probability
+from decoding.outlook import Outlook, largest_probability, surest_token
 from decoding.ranking import likeliest, ranked
 from decoding.sampling import Draws, Sampler, Sampling, draw, draw_rows
 
@@ -200,7 +200,9 @@ def test_the_best_come_first_and_the_lowest_id_wins_a_tie() -> None:
 def test_the_largest_probability_is_that_of_the_softmax(dtype: torch.dtype) -> None:
     row = torch.randn(5000, generator=torch.Generator().manual_seed(1)).to(dtype) * 3
     row[7] = -torch.inf
-    assert float(largest_probability(row)) == pytest.approx(float(torch.softmax(row.double(), -1).max()), rel=1e-5)
+    wanted = pytest.approx(float(torch.softmax(row.double(), -1).max()), rel=1e-5)
+    assert float(largest_probability(row)) == wanted
+    assert surest_token(row[None]) == (likeliest(row[None])[0], wanted)
 
 
 def test_numbers_that_are_fetched_rounded_are_rounded_as_python_does() -> None:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 import torch
 
 from ..errors import ModelError
+from . import quiet
 from .upload import upload
 
 Views = tuple[torch.Tensor, ...]  # key and value of layer 0, key and value of layer 1, ...: (1, kv_heads, P, D) each
@@ -46,7 +47,7 @@ class Cache:
         self._longest = 0
         with torch.inference_mode():
             try:  # zeros touch every page now, so that a lack of memory shows here and not in the middle of a run
-                self.data = torch.zeros(layers, 2, self.slots, kv_heads, head_dim, device=device, dtype=dtype)
+                self.data = quiet.zeros(layers, 2, self.slots, kv_heads, head_dim, device=device, dtype=dtype)
             except RuntimeError:
                 raise ModelError(
                     f"there is no memory for the keys and values of {self.slots} tokens; ask for fewer tokens"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from torch.nn.functional import silu
 
 from ..errors import ModelError
 from ..types import ModelCard
+from . import quiet
 from .attention import Attention
 from .cache import Cache
 from .captured import SAME_ROWS, Outputs, Part, Recorder, StepBuffer, captures, step_rows
@@ -91,11 +92,7 @@ class Decoder:
     ) -> Outputs:
         """A pass over a step that stands in a buffer: what enters the tapped layers, what comes out, and the answer."""
         step = ForwardInputs.buffered(buffer, cut, cache, tables, self.shape, self._attention)
-        x, states, start = step.ids if hidden is None else hidden, list[torch.Tensor](), part.start
-        for layer in part.taps:
-            states.append(x := self.forward(x, step, start, layer))
-            start = layer
-        x = self.forward(x, step, start, part.stop)
+        states, x = self.tapped(step.ids if hidden is None else hidden, step, part.start, part.stop, part.taps)
         if not part.answers:
             return *states, x
         final = self.final(x)
@@ -116,11 +113,11 @@ class Decoder:
         shape, weights = self.shape, self._weights
         heads, size = shape.heads, shape.head_dim
         stop = shape.layers if stop is None else stop
-        if x.dim() == 1:
-            x = self.embed(x)
         if isinstance(step, NativeInputs):  # the same in compiled code
             assert self._native is not None
-            return self._native.forward(x, step, start, stop)
+            return self._native.forward(self._fresh(x), step, start, stop)
+        if x.dim() == 1:
+            x = self.embed(x)
         normal = self._norm
         for index in range(start, stop):
             layer = weights.layers[index]
@@ -134,9 +131,27 @@ class Decoder:
             x = x + layer.down(silu(gate).mul_(up))
         return x
 
+    def tapped(
+        self, x: torch.Tensor, step: ForwardInputs | NativeInputs, start: int, stop: int, taps: Sequence[int]
+    ) -> tuple[list[torch.Tensor], torch.Tensor]:
+        """The same, with what enters some layers, side by side or layer by layer, beside what comes out."""
+        if taps and isinstance(step, NativeInputs):
+            assert self._native is not None
+            together, x = self._native.tapped(self._fresh(x), step, start, stop, taps)
+            return [together], x
+        states = list[torch.Tensor]()
+        for layer in taps:
+            states.append(x := self.forward(x, step, start, layer))
+            start = layer
+        return states, self.forward(x, step, start, stop)
+
+    def _fresh(self, x: torch.Tensor) -> torch.Tensor:  # (T,) ids or (T, H) -> (T, H)
+        """Rows that compiled code may write over: embeddings, or a copy."""
+        return self.embed(x) if x.dim() == 1 else x.clone(memory_format=torch.contiguous_format)
+
     def embed(self, ids: torch.Tensor) -> torch.Tensor:  # (T,) -> (T, H)
         """The input embeddings of tokens."""
-        return self._weights.embedding.index_select(0, ids)
+        return quiet.rows(self._weights.embedding, ids)
 
     def final(self, x: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, H)
         """The final norm."""

@@ -73,13 +73,10 @@ class DecoderSession:
 
     def run(self, x: torch.Tensor, step: ForwardInputs | NativeInputs, start: int, stop: int) -> torch.Tensor:
         """Run the layers from `start` to `stop`, and note what enters the tapped ones."""
-        states = list[torch.Tensor]()
-        for layer in self._taps.layers:
-            if start <= layer <= stop:
-                states.append(x := self._model.forward(x, step, start, layer))
-                start = layer
+        taps = [layer for layer in self._taps.layers if start <= layer <= stop]
+        states, x = self._model.tapped(x, step, start, stop, taps)
         self._taps.note(states)
-        return self._model.forward(x, step, start, stop)
+        return x
 
     def _replayed(
         self,

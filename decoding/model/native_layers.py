@@ -47,7 +47,8 @@ class StepStruct(ctypes.Structure):
         *((name, ctypes.c_int32) for name in ("slots", "length", "threads")),
         ("eps", ctypes.c_float),
         ("width", ctypes.c_int32),
-        *((name, ctypes.c_void_p) for name in ("depths", "paths", "cos", "sin", "cache", "beside")),
+        *((name, ctypes.c_void_p) for name in ("depths", "paths", "cos", "sin", "cache", "beside", "tapped", "taps")),
+        ("tap_count", ctypes.c_int32),
     ]
 
 
@@ -69,10 +70,10 @@ class NativeInputs:
 
         Fewer tokens than parents are those of the tree's last rows: the others have been read before.
         """
-        rows = len(tokens)
-        below, paths = (each[len(parents) - rows :] for each in _paths(parents))
-        in_a_row = rows == 1 or (rows == len(parents) and below[-1] == rows - 1)
-        self._fill(tokens, below, paths, cache.length + ahead, cache, tables, shape, in_a_row)
+        below, paths = (each[len(parents) - len(tokens) :] for each in _paths(parents))
+        first = cache.length + ahead
+        assert first + len(parents) <= len(tables.cos)
+        self._fill(tokens, below, paths, first, cache, tables, shape)
 
     @classmethod
     def of_texts(
@@ -80,6 +81,7 @@ class NativeInputs:
     ) -> Self:
         """Rows of several texts: the place of each in its text, and a line for each with the slots of that text."""
         made = cls.__new__(cls)
+        assert places.max() < len(tables.cos)
         made._fill(tokens, places, paths, 0, cache, tables, shape)
         return made
 
@@ -92,15 +94,9 @@ class NativeInputs:
         cache: Cache,
         tables: Tables,
         shape: Shape,
-        in_a_row: bool = False,  # one place behind the other
     ) -> None:
         self.ids, self.cache = torch.as_tensor(tokens), cache
-        if in_a_row:
-            cos, sin = (table.narrow(0, first + int(below[0]), len(tokens)) for table in tables)
-        else:
-            places = torch.from_numpy(below) + first
-            cos, sin = (table.index_select(0, places) for table in tables)
-        self._keep = below, paths, cos, sin  # for as long as the structure names their addresses
+        self._keep = below, paths, tables  # for as long as the structure names their addresses
         self.struct = StepStruct(
             rows=len(tokens),
             hidden=shape.hidden,
@@ -114,8 +110,8 @@ class NativeInputs:
             width=paths.shape[1],
             depths=below.ctypes.data,
             paths=paths.ctypes.data,
-            cos=cos.data_ptr(),
-            sin=sin.data_ptr(),
+            cos=tables.cos.data_ptr(),
+            sin=tables.sin.data_ptr(),
             cache=cache.data.data_ptr(),
         )
 
@@ -147,18 +143,32 @@ class NativeLayers:
     def forward(
         self, x: torch.Tensor, step: NativeInputs, start: int, stop: int, beside: torch.Tensor | None = None
     ) -> torch.Tensor:  # (T, H) -> (T, H)
-        """Run the layers from `start` to `stop`. Keys and values go into the step's cache.
+        """Run the layers from `start` to `stop`, in the place of `x`. Keys and values go into the step's cache.
 
         Attention reads `beside`, (T, H), in front of its normed input, where its weights are made for both.
         """
         if start == stop:
             return x
         step.struct.beside = None if beside is None else beside.data_ptr()
-        x = x.clone(memory_format=torch.contiguous_format)
+        assert x.is_contiguous()
         part = ctypes.byref(self._structs, start * ctypes.sizeof(LayerStruct))
         if self._forward(ctypes.byref(step.struct), part, stop - start, x.data_ptr()):
             raise ModelError("there is no memory for a step of so many tokens; shorten the prompt")
         return x
+
+    def tapped(
+        self, x: torch.Tensor, step: NativeInputs, start: int, stop: int, taps: Sequence[int]
+    ) -> tuple[torch.Tensor, torch.Tensor]:  # (T, H) -> (T, taps * H), (T, H)
+        """The same, with what enters some layers beside what comes out."""
+        if start == stop:
+            return x, x  # nothing is tapped but what leaves the last layer
+        states = x.new_empty(len(x), len(taps) * x.shape[1])
+        layers = (ctypes.c_int32 * len(taps))(*taps)
+        step.struct.tapped, step.struct.tap_count = states.data_ptr(), len(taps)
+        step.struct.taps = ctypes.addressof(layers)
+        x = self.forward(x, step, start, stop)
+        step.struct.tap_count = 0
+        return states, x
 
     def final(self, x: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, H)
         """The final norm."""

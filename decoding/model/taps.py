@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
+from . import quiet
 from .upload import upload
 
 
@@ -30,11 +31,13 @@ class Taps:
         """Hold the states of the rows that are stored."""
         if self.layers:
             taken = upload(torch.tensor(rows, dtype=torch.long), self._entering.device)
-            self._stored.append(self._entering.index_select(0, taken))
+            self._stored.append(quiet.rows(self._entering, taken))
 
     def take(self) -> torch.Tensor:  # (n, layers * H)
         """The states of the tokens stored since the last call."""
         held, self._stored = self._stored, []
+        if len(held) == 1:
+            return held[0]
         return torch.cat(held) if held else self._entering[:0]
 
     def clear(self) -> None:

@@ -35,9 +35,12 @@ struct Step {
   float eps;
   int32_t width;
   const int32_t *depths, *paths;  // (rows), and (rows, width): the rows from the root to each row
-  const void *cos, *sin;  // (rows, head_dim)
+  const void *cos, *sin;  // (places, head_dim)
   void* cache;            // (layers, 2, slots, kv_heads, head_dim): keys, then values
   const void* beside;     // (rows, hidden) that attention reads in front of the normed input, or null
+  void* tapped;           // (rows, taps, hidden): a copy of what enters some layers
+  const int32_t* taps;    // these layers, which ascend
+  int32_t tap_count;
 };
 
 // ---- products ----
@@ -319,7 +322,8 @@ template <class T> struct Attention {
 // Queries and keys are normed where the model does that, and rotated; keys and values go into the cache.
 template <class T> static void rotate_and_write(const Step& step, const Layer& layer, T* row, int number) {
   const int size = step.head_dim, half = size / 2, keys = step.heads, values = keys + step.kv_heads;
-  const T *cos = (const T*)step.cos + (size_t)number * size, *sin = (const T*)step.sin + (size_t)number * size;
+  const size_t place = (size_t)(step.length + step.depths[number]);
+  const T *cos = (const T*)step.cos + place * size, *sin = (const T*)step.sin + place * size;
   std::vector<T> swapped(size);
   for (int head = 0; head < values; head++) {
     T* x = row + (size_t)head * size;
@@ -334,9 +338,9 @@ template <class T> static void rotate_and_write(const Step& step, const Layer& l
   const int own = step.paths[(size_t)number * step.width + step.depths[number]];
   const size_t slot = (size_t)((step.length + own) % step.slots) * step.kv_heads * size, bytes = sizeof(T) * size;
   const size_t part = (size_t)step.slots * step.kv_heads * size;
-  T* place = (T*)step.cache + 2 * layer.number * part + slot;
-  memcpy(place, row + (size_t)keys * size, bytes * step.kv_heads);
-  memcpy(place + part, row + (size_t)values * size, bytes * step.kv_heads);
+  T* key = (T*)step.cache + 2 * layer.number * part + slot;
+  memcpy(key, row + (size_t)keys * size, bytes * step.kv_heads);
+  memcpy(key + part, row + (size_t)values * size, bytes * step.kv_heads);
 }
 
 template <class T> struct Buffers {
@@ -377,6 +381,16 @@ template <class T> struct Forward {
     own.attended.resize((size_t)rows * step.heads * step.head_dim);
     own.inner.resize((size_t)rows * 2 * inner);
     own.scores.resize(step.threads * Attention<T>{step, {}, nullptr, nullptr}.memory_for(each));
+  }
+
+  // Copies what enters this layer to where it is asked for, if it is.
+  void copy_tapped(int layer) {
+    for (int at = 0; at < step.tap_count; at++) {
+      if (step.taps[at] != layer) continue;
+      team.share(rows, [&](int r) {
+        std::copy_n(x + (size_t)r * hidden, hidden, (T*)step.tapped + ((size_t)r * step.tap_count + at) * hidden);
+      });
+    }
   }
 
   // What a product reads: the normed rows, behind what stands beside them.
@@ -445,9 +459,11 @@ template <class T> static int forward(const Step& step, const Layer* layers, int
   }
   work.team.run(step.threads, [&](int member) {
     for (int i = 0; i < count; i++) {
+      work.copy_tapped(layers[i].number);
       work.attend(layers[i], member);
       work.think(layers[i]);
     }
+    work.copy_tapped(layers[count - 1].number + 1);
   });
   return 0;
 }

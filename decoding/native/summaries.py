@@ -10,7 +10,6 @@ import torch
 
 from .products import function, has_native
 
-PIECE = 2**14  # numbers that torch works on without waking its threads, which would spin beside compiled layers
 _FEW = 1024  # numbers of a row below which there is nothing to gain
 
 
@@ -43,6 +42,21 @@ def summarize(
         torch.get_num_threads(),
     )
     return None if spoilt else (ids, values, totals, moments)
+
+
+def largest(rows: torch.Tensor, shares: bool = False) -> tuple[list[int], list[float]] | None:  # (R, V)
+    """Of every row the id of the largest number, ties by the lowest id; with `shares` how much of the softmax it is.
+
+    For a few rows most of `summarize` is making tensors. None where a number is not a number.
+    """
+    rows = rows.contiguous()
+    count = len(rows)
+    ids, values = (ctypes.c_int64 * count)(), (ctypes.c_float * count)()
+    totals, moments = ((ctypes.c_float * count)() if shares else None for _ in range(2))
+    spoilt = function("summarize", rows.dtype)(
+        rows.data_ptr(), *rows.shape, 1, 1.0, ids, values, totals, moments, torch.get_num_threads()
+    )
+    return None if spoilt else (ids[:], [1.0 / total for total in totals or ()])
 
 
 def softmax(rows: torch.Tensor) -> torch.Tensor | None:  # (R, V) -> (R, V)

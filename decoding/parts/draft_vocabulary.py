@@ -16,9 +16,9 @@ import numpy as np
 import torch
 
 from ..errors import ModelError
+from ..model import quiet
 from ..model.linear import Linear, linear
 from ..model.transformers_model import AnyModel
-from ..native.summaries import PIECE
 
 VOCABULARY_FILE = "vocabulary.safetensors"
 
@@ -43,7 +43,7 @@ class DraftVocabulary:
     def widen(self, logits: torch.Tensor) -> torch.Tensor:  # (..., n) -> (..., V)
         """Logits of the whole vocabulary: every other token is impossible."""
         wide = logits.new_empty((*logits.shape[:-1], self.size))
-        for piece in torch.split(wide.view(-1), PIECE):
+        for piece in torch.split(wide.view(-1), quiet.MOST):
             piece.fill_(-torch.inf)
         return wide.index_copy_(-1, self.ids, logits)
 

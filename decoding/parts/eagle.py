@@ -151,7 +151,9 @@ class Eagle:
         """For compiled code: what its attention reads in front of the residual, and the residual, (T, H) each."""
         assert self.native is not None
         beside = self.native.norm(self._embed(ids), self._scales[0])
-        return beside, self.native.norm(feature, self._scales[1]) if self.config.norm_before_residual else feature
+        if self.config.norm_before_residual:
+            return beside, self.native.norm(feature, self._scales[1])
+        return beside, feature.clone(memory_format=torch.contiguous_format)
 
     def embed(self, ids: torch.Tensor) -> torch.Tensor:  # (T,) -> (T, H)
         """The embeddings of tokens."""

@@ -35,7 +35,8 @@ class NativeAdapter:
     ) -> torch.Tensor:  # (n, H) -> (n, H)
         """Run it over a tree behind the rows in the cache; its keys and values go there."""
         step = NativeInputs([0] * len(hidden), parents, cache, tables, self._shape)
-        return self._layers.final(self._layers.forward(hidden, step, 0, 1))
+        x = hidden.clone(memory_format=torch.contiguous_format)
+        return self._layers.final(self._layers.forward(x, step, 0, 1))
 
 
 def native_adapter(config: AdapterConfig, weights: Mapping[str, torch.Tensor], shape: Shape) -> NativeAdapter | None:

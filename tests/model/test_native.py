@@ -101,6 +101,22 @@ def test_a_product_row_by_row(dtype: torch.dtype, outputs: int, inputs: int, thr
 
 
 @needs_compiler
+def test_a_member_that_comes_late_runs_nothing_that_is_over() -> None:
+    """Members look out for work while others are called alone: between two sizes of a team they must see either."""
+    torch.manual_seed(0)
+    product, x = products.NativeProduct(torch.randn(96, 32), None), torch.randn(2, 32)
+    rows, before = torch.randn(1, 1024), torch.get_num_threads()
+    wanted, largest = product(x), summaries.largest(rows)
+    try:
+        torch.set_num_threads(2)
+        for _ in range(60_000):
+            assert summaries.largest(rows) == largest  # one row is one member's work
+            assert torch.equal(product(x), wanted)
+    finally:
+        torch.set_num_threads(before)
+
+
+@needs_compiler
 def test_texts_of_one_model_side_by_side() -> None:
     """What belongs to a step must not lie in the model: two visitors' steps run at the same time."""
     decoder, tokens = Decoder.from_transformers(tiny("llama")), [text(60, seed) for seed in range(4)]
@@ -207,6 +223,10 @@ def test_the_largest_numbers_of_rows_are_in_order_and_ties_by_id(
         torch.testing.assert_close(totals[usual].double(), wanted, rtol=2e-6, atol=0)
         wanted = (distances.exp() * distances).sum(-1)
         torch.testing.assert_close(moments[usual].double(), wanted, rtol=4e-6, atol=1e-6)
+        few = summaries.largest(rows[usual], shares=True)
+        assert few is not None and few[0] == order[usual, 0].tolist()
+        assert few[1] == pytest.approx(wide.softmax(-1).amax(-1).tolist(), rel=2e-6)
+        assert summaries.largest(rows) == (order[:, 0].tolist(), [])
 
 
 @needs_compiler
@@ -216,7 +236,7 @@ def test_a_row_that_holds_no_number_is_found(dtype: torch.dtype, place: int) -> 
     """It would be compared as smaller than everything, and the run would go on."""
     rows = torch.zeros(3, 1031, dtype=dtype)
     rows[2, place] = torch.nan
-    assert summaries.summarize(rows, 5) is None
+    assert summaries.summarize(rows, 5) is None and summaries.largest(rows, shares=True) is None
     assert summaries.summarize(rows[:2], 5) is not None
 
 
