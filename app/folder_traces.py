@@ -24,7 +24,7 @@ _ROLES = {"root": Role.ROOT, "verify": Role.VERIFY, "explore": Role.EXPLORE}
 _UNKNOWN = 0  # a choice that no table says: the node has no child that would ask for it
 
 
-class _Lacking(Exception):
+class _LackingError(Exception):
     """What of a run the tables do not hold."""
 
 
@@ -40,7 +40,7 @@ def trace_of(folder: RunFolder, run: int) -> tuple[Trace, bool]:
             return parse_trace(file.read_bytes(), limits=LIMITS.files, allow_partial=True), True
     try:
         return _rebuilt(folder, row), False
-    except _Lacking as what:
+    except _LackingError as what:
         raise TraceError(f"this run has no trace, and its tables do not hold {what}{_way(row)}") from None
 
 
@@ -57,10 +57,10 @@ def _rebuilt(folder: RunFolder, run: dict[str, Any]) -> Trace:
     """A trace of what the tables say: without the method's own view, and without the best alternatives."""
     for name, what in (("prompt_ids", "the prompt's tokens"), ("ids", "the new tokens")):
         if not run[name]:
-            raise _Lacking(what)
+            raise _LackingError(what)
     rows = {name: _rows_of(table, run["run"]) for name, table in (("steps", folder.steps), ("nodes", folder.nodes))}
     if not rows["nodes"]:
-        raise _Lacking("its guesses one by one")
+        raise _LackingError("its guesses one by one")
     nodes: dict[int, list[dict[str, Any]]] = {}
     for row in rows["nodes"]:
         nodes.setdefault(row["step"], []).append(row)
@@ -70,7 +70,7 @@ def _rebuilt(folder: RunFolder, run: dict[str, Any]) -> Trace:
         done = committed - len(run["prompt_ids"])
         emitted = tuple(ids[done : done + row["written"]])
         if row["step"] != index or len(emitted) != row["written"] or not nodes.get(index):
-            raise _Lacking("all of its steps in order")
+            raise _LackingError("all of its steps in order")
         steps.append(_step(row, nodes[index], emitted, committed, texts))
         committed += row["written"]
     texts = _texts(folder, run, set(run["prompt_ids"]) - texts.keys()) | texts
@@ -109,7 +109,7 @@ def _step(
             if token is not None and text is not None:
                 texts.setdefault(token, text)
         if node["token"] is None or (node["parent"] >= 0 and node["parent"] not in places):
-            raise _Lacking("the tokens of its guesses")
+            raise _LackingError("the tokens of its guesses")
         if node["parent"] >= 0 and node["wanted"] is not None:
             choices[places[node["parent"]]] = node["wanted"]
         if node["accepted"] and node["role"] == "verify":

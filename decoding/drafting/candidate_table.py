@@ -16,6 +16,7 @@ class Row(NamedTuple):
     entries: tuple[int, ...]
     step: int  # of the run that gave it
     behind: Given  # what became of the node at which the target was asked; or what a prompt says stands first
+    run: int = 0  # which of the table's runs that was
 
 
 class CandidateTable:
@@ -27,6 +28,13 @@ class CandidateTable:
     def __init__(self, largest: int = 32_768) -> None:
         self._rows = dict[int, Row]()  # the row that was given first comes first
         self._largest, self._lock = largest, Lock()
+        self._runs = 0
+
+    def begin(self) -> int:
+        """The number of a run that begins: rows of other runs are of no step of its own."""
+        with self._lock:
+            self._runs += 1
+            return self._runs
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -56,12 +64,6 @@ class CandidateTable:
         for token, entries in given.items():
             self.put(token, Row(entries, -1, "prompt"))
 
-    def finish(self) -> None:
-        """Forget which steps gave the rows: they were those of a run that is over."""
-        with self._lock:
-            for token, row in self._rows.items():
-                self._rows[token] = row._replace(step=-1)
-
 
 def remembered(memory: MutableMapping[str, Any], k: int) -> CandidateTable:
     """The table that earlier runs with rows of the same length left in `memory`; one of another length gives way."""
@@ -70,5 +72,4 @@ def remembered(memory: MutableMapping[str, Any], k: int) -> CandidateTable:
     if table is None:
         memory.clear()
         table = memory[name] = CandidateTable()
-    table.finish()
     return table

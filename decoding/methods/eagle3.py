@@ -71,7 +71,7 @@ class Eagle3Params(Params):
         "paper": {},
         "chain": {"form": "chain"},
         "SmolLM2 on a CPU": {"m": 4, "k": 4, "depth": 4, "threshold": 0.05, "expand": 0.4},
-        "pocket on a CPU": {"form": "chain", "gamma": 6, "threshold": 0.3},
+        "pocket on a CPU": {"form": "chain", "gamma": 8, "threshold": 0.3},
     }
 
     @property

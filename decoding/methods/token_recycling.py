@@ -77,7 +77,7 @@ class TokenRecyclingParams(Params):
 
     presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
         "SmolLM2 on a CPU": {"tree": "given", "paths": _DEEP, "warm_start": "across", "prompt_as_reference": True},
-        "pocket on a CPU": {"tree": "grown", "size": 5, "warm_start": "across", "prompt_as_reference": True},
+        "pocket on a CPU": {"tree": "grown", "size": 4, "warm_start": "across", "prompt_as_reference": True},
     }
 
     @property
@@ -136,7 +136,7 @@ class TokenRecycling(Method):
         self._table = remembered(context.memory, params.k) if across else CandidateTable()  # L1
         if params.prompt_as_reference:
             self._table.read(context.text, params.k)
-        self._step = 0
+        self._run, self._step = self._table.begin(), 0
         self._panel: TokenRecyclingPanel = {}
 
     def propose(self) -> Draft:
@@ -158,7 +158,7 @@ class TokenRecycling(Method):
             {
                 "token": token,
                 "entries": [*row.entries],
-                "ago": self._step - row.step if row.step >= 0 else 0,
+                "ago": self._step - row.step if row.run == self._run else 0,
                 "behind": row.behind,
             }
             for token, row in read.items()
@@ -171,7 +171,8 @@ class TokenRecycling(Method):
         accepted, given = set(verdict.path), dict[int, Row]()
         for node, (token, entries) in enumerate(zip(draft.tokens, verdict.ranked, strict=True)):  # L4
             if token not in given or node in accepted or given[token].behind == "rejected":
-                given[token] = Row(tuple(entries), self._step, "accepted" if node in accepted else "rejected")
+                behind: Behind = "accepted" if node in accepted else "rejected"
+                given[token] = Row(tuple(entries), self._step, behind, self._run)
         before = {token: self._table.put(token, row) for token, row in given.items()}
         changed: JSON = [
             [token, [*before[token]], [*row.entries], row.behind]

@@ -32,10 +32,12 @@ def test_the_row_longest_without_a_change_makes_room() -> None:
 
 
 def test_a_memory_keeps_rows_of_one_length() -> None:
-    """Rows that a later run finds are of no step of its own."""
+    """Each run has a number: a step of another run is none of its own."""
     memory = dict[str, Any]()
     table = remembered(memory, 4)
-    table.put(1, row(2, 3, step=7))
+    first = table.begin()
+    table.put(1, row(2, 3, step=7)._replace(run=first))
     again = remembered(memory, 4)
-    assert again is table and again.row(1) == row(2, 3, step=-1)
+    assert again is table and again.begin() != first
+    assert again.row(1) == row(2, 3, step=7)._replace(run=first)
     assert len(remembered(memory, 5)) == 0 and len(memory) == 1
