@@ -122,14 +122,14 @@ def surest(logits: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor
     return outlook.best, outlook.shares()
 
 
-def surest_token(logits: torch.Tensor) -> tuple[int, float]:  # (1, V)
-    """The likeliest token of a row and its probability, before temperature and filters."""
+def surest_of_few(logits: torch.Tensor, count: int = 1) -> tuple[list[int], list[float]]:  # (R, V) -> R * count each
+    """The same of a few rows, on the host, row by row."""
     if not summarizes(logits):
-        ids, chances = surest(logits, 1)
-        return int(ids), float(chances)
-    if (found := largest(logits, shares=True)) is None:
+        ids, chances = fetch(*surest(logits, count))
+        return [int(token) for token in ids], [*chances]
+    if (found := largest(logits, count, shares=True)) is None:
         raise ModelError(NOT_A_NUMBER)
-    return found[0][0], found[1][0]
+    return found
 
 
 def largest_probability(logits: torch.Tensor) -> torch.Tensor:  # (V,) -> ()

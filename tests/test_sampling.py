@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from decoding.errors import ModelError, ParamError
 from decoding.model.download import fetch
-from decoding.outlook import Outlook, largest_probability, surest_token
+from decoding.outlook import Outlook, largest_probability, surest_of_few
 from decoding.ranking import likeliest, ranked
 from decoding.sampling import Draws, Sampler, Sampling, draw, draw_rows
 
@@ -202,7 +202,7 @@ def test_the_largest_probability_is_that_of_the_softmax(dtype: torch.dtype) -> N
     row[7] = -torch.inf
     wanted = pytest.approx(float(torch.softmax(row.double(), -1).max()), rel=1e-5)
     assert float(largest_probability(row)) == wanted
-    assert surest_token(row[None]) == (likeliest(row[None])[0], wanted)
+    assert surest_of_few(row[None]) == (likeliest(row[None]), [wanted])
 
 
 def test_numbers_that_are_fetched_rounded_are_rounded_as_python_does() -> None:

@@ -15,7 +15,7 @@ from torch.nn.functional import cosine_similarity
 
 from ..model.download import fetch
 from ..model.upload import upload
-from ..outlook import surest
+from ..outlook import surest, surest_of_few
 from ..queued import Proposal, QueuedDraft
 from ..types import Draft
 from .guess_tree import Branch, Form, Guess, best, expand
@@ -96,7 +96,9 @@ class FeatureDrafter(Writer):
             final = self._read(parents, [guess.token for guess in read], [guess.parent for guess in read])
             logits = self.drafter.logits(final)
             self._note(parents, logits)
-            return _branches(len(logits), *fetch(*self._likeliest(logits, form.k)))
+            places, chances = surest_of_few(logits, form.k)
+            tokens = places if self.vocabulary is None else [self.vocabulary.listed[place] for place in places]
+            return _branches(len(logits), tokens, [_chance(chance) for chance in chances])
 
         guesses = expand(form, self.end_tokens, look)
         return finish(guesses, best(form, guesses))
@@ -180,6 +182,11 @@ class FeatureDrafter(Writer):
         if self.detailed:
             self._said |= dict(zip(guesses, logits, strict=False))
             self._made |= dict(zip(guesses, () if feature is None else torch.split(feature, 1), strict=False))
+
+
+def _chance(share: float) -> float:
+    """A share as a probability: rounding can exceed 1, and a row without finite numbers has none."""
+    return min(share, 1.0) if share == share else 0.0
 
 
 def _branches(rows: int, tokens: Sequence[float], chances: Sequence[float]) -> list[Branch]:

@@ -11,7 +11,7 @@ import torch
 
 from ..model.download import waits
 from ..model.upload import upload
-from ..outlook import largest_probability, surest_token
+from ..outlook import largest_probability, surest_of_few
 from ..queued import Proposal, QueuedDraft
 from ..ranking import checked, likeliest, likeliest_rows
 from ..sampling import draw, drawn_rows
@@ -115,10 +115,13 @@ class Writer(ABC):
         """
         sampler = self.sampler
         if sampler.plain:  # then no logits are needed of tokens that it cannot say
-            place, sure = surest_token(logits) if confidence else (likeliest(logits)[0], None)
+            if confidence:
+                [place], [sure] = surest_of_few(logits)
+            else:
+                [place], sure = likeliest(logits), None
             token = place if self.vocabulary is None else self.vocabulary.listed[place]
             return token, logits[0] if self.detailed else None, sure
-        sure = surest_token(logits)[1] if confidence else None
+        sure = surest_of_few(logits)[1][0] if confidence else None
         logits = sampler.penalise(self.widen(logits), [written])
         if sampler.sampling.greedy:
             return likeliest(logits)[0], logits[0] if self.detailed else None, sure

@@ -70,7 +70,7 @@ class Eagle3Params(Params):
     presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
         "paper": {},
         "chain": {"form": "chain"},
-        "SmolLM2 on a CPU": {"m": 4, "k": 4, "depth": 4, "threshold": 0.05, "expand": 0.4},
+        "SmolLM2 on a CPU": {"m": 5, "k": 4, "depth": 4, "threshold": 0.02, "expand": 0.3},
         "pocket on a CPU": {"form": "chain", "gamma": 8, "threshold": 0.3},
     }
 

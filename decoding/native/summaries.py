@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
@@ -44,19 +45,26 @@ def summarize(
     return None if spoilt else (ids, values, totals, moments)
 
 
-def largest(rows: torch.Tensor, shares: bool = False) -> tuple[list[int], list[float]] | None:  # (R, V)
-    """Of every row the id of the largest number, ties by the lowest id; with `shares` how much of the softmax it is.
+def largest(
+    rows: torch.Tensor, count: int = 1, shares: bool = False
+) -> tuple[list[int], list[float]] | None:  # (R, V) -> R * count each
+    """Of every row the ids of the largest numbers, ties by the lowest id; with `shares` their shares of the softmax.
 
     For a few rows most of `summarize` is making tensors. None where a number is not a number.
     """
     rows = rows.contiguous()
-    count = len(rows)
-    ids, values = (ctypes.c_int64 * count)(), (ctypes.c_float * count)()
-    totals, moments = ((ctypes.c_float * count)() if shares else None for _ in range(2))
+    found, size = min(count, rows.shape[1]), len(rows)
+    ids, values = (ctypes.c_int64 * (size * found))(), (ctypes.c_float * (size * found))()
+    totals, moments = ((ctypes.c_float * size)() if shares else None for _ in range(2))
     spoilt = function("summarize", rows.dtype)(
-        rows.data_ptr(), *rows.shape, 1, 1.0, ids, values, totals, moments, torch.get_num_threads()
+        rows.data_ptr(), *rows.shape, found, 1.0, ids, values, totals, moments, torch.get_num_threads()
     )
-    return None if spoilt else (ids[:], [1.0 / total for total in totals or ()])
+    if spoilt:
+        return None
+    if totals is None:
+        return ids[:], []
+    distances = [value - values[place - place % found] for place, value in enumerate(values)]
+    return ids[:], [math.exp(distance) / totals[place // found] for place, distance in enumerate(distances)]
 
 
 def softmax(rows: torch.Tensor) -> torch.Tensor | None:  # (R, V) -> (R, V)

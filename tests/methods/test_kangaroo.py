@@ -222,7 +222,7 @@ def test_confidence_is_the_distribution_before_it_is_shaped() -> None:
 def test_fixed_steps_ask_for_no_confidence(temperature: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a GPU every number that is fetched is a wait, and without eta nobody needs this one."""
     asked: list[str] = []
-    for name in ("surest_token", "largest_probability"):
+    for name in ("surest_of_few", "largest_probability"):
         ask = getattr(writer, name)
         monkeypatch.setattr(writer, name, lambda *given, ask=ask, name=name: asked.append(name) or ask(*given))
     for eta in (0.0, 1e-9):

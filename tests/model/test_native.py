@@ -223,9 +223,9 @@ def test_the_largest_numbers_of_rows_are_in_order_and_ties_by_id(
         torch.testing.assert_close(totals[usual].double(), wanted, rtol=2e-6, atol=0)
         wanted = (distances.exp() * distances).sum(-1)
         torch.testing.assert_close(moments[usual].double(), wanted, rtol=4e-6, atol=1e-6)
-        few = summaries.largest(rows[usual], shares=True)
-        assert few is not None and few[0] == order[usual, 0].tolist()
-        assert few[1] == pytest.approx(wide.softmax(-1).amax(-1).tolist(), rel=2e-6)
+        few = summaries.largest(rows[usual], count, shares=True)
+        assert few is not None and few[0] == order[usual].flatten().tolist()
+        assert few[1] == pytest.approx(wide.softmax(-1).gather(-1, order[usual]).flatten().tolist(), rel=4e-6)
         assert summaries.largest(rows) == (order[:, 0].tolist(), [])
 
 

@@ -1,4 +1,4 @@
-"""The threads of the compiled code share phases out among them: whoever comes late or never, each piece is done once."""
+"""The compiled code shares phases out among its threads: whoever comes late or never, each piece is done once."""
 
 from __future__ import annotations
 
