@@ -49,6 +49,7 @@ class StepStruct(ctypes.Structure):
         ("width", ctypes.c_int32),
         *((name, ctypes.c_void_p) for name in ("depths", "paths", "cos", "sin", "cache", "beside", "tapped", "taps")),
         ("tap_count", ctypes.c_int32),
+        *((name, ctypes.c_void_p) for name in ("entry_norm", "beside_norm", "final_norm", "final")),
     ]
 
 
@@ -169,6 +170,19 @@ class NativeLayers:
         x = self.forward(x, step, start, stop)
         step.struct.tap_count = 0
         return states, x
+
+    def beside(
+        self, x: torch.Tensor, other: torch.Tensor, step: NativeInputs, norms: tuple[torch.Tensor | None, torch.Tensor]
+    ) -> torch.Tensor:  # (T, H) twice -> (T, H)
+        """Run the only layer on `x`, in its place, with `other` beside it; what comes out behind the final norm.
+
+        The first norm, if any, is that of `x` in front of all else, the second that of `other`.
+        """
+        final, struct, (own, others) = torch.empty_like(x), step.struct, norms
+        struct.entry_norm, struct.beside_norm = None if own is None else own.data_ptr(), others.data_ptr()
+        struct.final_norm, struct.final = self._last.data_ptr(), final.data_ptr()
+        self.forward(x, step, 0, 1, other)
+        return final
 
     def final(self, x: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, H)
         """The final norm."""

@@ -41,6 +41,9 @@ struct Step {
   void* tapped;           // (rows, taps, hidden): a copy of what enters some layers
   const int32_t* taps;    // these layers, which ascend
   int32_t tap_count;
+  const void *entry_norm, *beside_norm;  // of what goes in and of what stands beside it, in front of the layers, or null
+  const void* final_norm;
+  void* final;            // (rows, hidden) what comes out behind the final norm, or null
 };
 
 // ---- products ----
@@ -393,13 +396,26 @@ template <class T> struct Forward {
     }
   }
 
+  // Norms every row into its place in `to`, where that is asked for.
+  void norm_all_rows(const void* weight, T* to) {
+    if (!weight || !to) return;
+    team.share(rows, [&](int r) {
+      norm(x + (size_t)r * hidden, (const T*)weight, to + (size_t)r * hidden, hidden, step.eps);
+    });
+  }
+
   // What a product reads: the normed rows, behind what stands beside them.
   void norm_rows(const void* weight, const T* beside = nullptr) {
     const size_t row_width = (size_t)hidden * (beside ? 2 : 1);
     team.share(rows, [&](int r) {
       const T* row = x + (size_t)r * hidden;
       T* place = own.normed.data() + r * row_width;
-      if (beside) place = std::copy_n(beside + (size_t)r * hidden, hidden, place);
+      if (beside) {
+        const T* other = beside + (size_t)r * hidden;
+        if (step.beside_norm) norm(other, (const T*)step.beside_norm, place, hidden, step.eps);
+        else std::copy_n(other, hidden, place);
+        place += hidden;
+      }
       if (weight) norm(row, (const T*)weight, place, hidden, step.eps);
       else std::copy_n(row, hidden, place);
     });
@@ -458,12 +474,14 @@ template <class T> static int forward(const Step& step, const Layer* layers, int
     return 1;
   }
   work.team.run(step.threads, [&](int member) {
+    work.norm_all_rows(step.entry_norm, x);
     for (int i = 0; i < count; i++) {
       work.copy_tapped(layers[i].number);
       work.attend(layers[i], member);
       work.think(layers[i]);
     }
     work.copy_tapped(layers[count - 1].number + 1);
+    work.norm_all_rows(step.final_norm, (T*)step.final);
   });
   return 0;
 }

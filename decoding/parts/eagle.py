@@ -138,7 +138,8 @@ class Eagle:
                 self._head = model.head if self.vocabulary is None else self.vocabulary.head(model)
             self.block = Block(config, own, linear)
             self.native = _native(config, own)
-        self._scales = [own[f"{_AT}{name}.weight"].contiguous() for name in ("input_layernorm", "hidden_norm")]
+        beside, feature = (own[f"{_AT}{name}.weight"].contiguous() for name in ("input_layernorm", "hidden_norm"))
+        self.norms = feature if config.norm_before_residual else None, beside  # for compiled code
         cuda = self.device.type == "cuda"
         self.kernel = choose(self.device, self.dtype, config.shape.head_dim).attend if cuda else by_torch
         self.rope = rope or config.rope(self.device, self.dtype)
@@ -146,14 +147,6 @@ class Eagle:
     def open(self, capacity: int, largest_step: int) -> EagleSession:
         """A session for texts of up to `capacity` tokens, and for trees of up to `largest_step` behind them."""
         return EagleSession(self, capacity, largest_step)
-
-    def normed(self, ids: torch.Tensor, feature: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """For compiled code: what its attention reads in front of the residual, and the residual, (T, H) each."""
-        assert self.native is not None
-        beside = self.native.norm(self._embed(ids), self._scales[0])
-        if self.config.norm_before_residual:
-            return beside, self.native.norm(feature, self._scales[1])
-        return beside, feature.clone(memory_format=torch.contiguous_format)
 
     def embed(self, ids: torch.Tensor) -> torch.Tensor:  # (T,) -> (T, H)
         """The embeddings of tokens."""
@@ -232,9 +225,8 @@ class EagleSession:
         cache.check(len(tree))
         if eagle.native is not None:
             step = NativeInputs(tokens, on_host(tree), cache, self._tables, eagle.config.shape)
-            beside, x = eagle.normed(step.ids, feature)
-            x = eagle.native.forward(x, step, 0, 1, beside)
-            final = eagle.native.final(x)
+            x = feature.clone(memory_format=torch.contiguous_format)
+            final = eagle.native.beside(x, eagle.embed(step.ids), step, eagle.norms)
             return final, final if eagle.config.norm_output else x
         ids, below = on_device(tokens, eagle.device), depths_on(tree, eagle.device)
         turn = Tables(*(table.index_select(0, below[-len(ids) :] + cache.length) for table in self._tables))
