@@ -41,6 +41,15 @@ def test_points_carry_their_rows() -> None:
     assert drawn("heat", HEAT)["data"][0]["customdata"] == [[0, None], [None, 1]]
 
 
+def test_two_heat_maps_share_what_stands_at_their_left() -> None:
+    """The second map's own ticks lay over the first map's words, and rows that only it has had none."""
+    other = Side("B", HEAT.columns, [(3, 2, 5)], second=True)
+    layout = drawn("heat", HEAT, other)["layout"]
+    assert layout["yaxis"]["tickvals"] == [0, 1, 2]
+    assert layout["yaxis2"]["matches"] == "y" and not layout["yaxis2"]["showticklabels"]
+    assert (layout["xaxis"]["tickvals"], layout["xaxis2"]["tickvals"]) == ([1, 2], [3])
+
+
 def test_an_interval_that_is_not_known_has_no_whisker() -> None:
     whiskers = drawn("lines", LINES)["data"][0]["error_y"]
     assert whiskers["array"] == pytest.approx([0.2, 0]) and whiskers["arrayminus"] == pytest.approx([0.1, 0])

@@ -170,17 +170,18 @@ def _heat(sides: Sequence[Side]) -> Figure:
         trace |= {"xgap": 1, "ygap": 1, "hoverongaps": False}
         trace["colorbar"] = {"thickness": 8, "outlinewidth": 0, "tickfont": {"color": "$muted", "size": 11}}
         data.append(trace | ({"xaxis": "x2", "yaxis": "y2"} if number else {}))
-    figure = _figure(data, sides, _axis(across, _cells_axis(sides[0], across)), _axis(up, _cells_axis(sides[0], up)))
+    figure = _figure(data, sides, _axis(across, _cells_axis(sides[:1], across)), _axis(up, _cells_axis(sides, up)))
     if len(sides) > 1:
         figure["layout"]["xaxis"]["domain"] = [0, 0.47]
-        figure["layout"]["xaxis2"] = _axis(f"{across} ({sides[1].name})", {"domain": [0.53, 1], "anchor": "y2"})
+        place = {"domain": [0.53, 1], "anchor": "y2"} | _cells_axis(sides[1:], across)
+        figure["layout"]["xaxis2"] = _axis(f"{across} ({sides[1].name})", place)
         figure["layout"]["yaxis2"] = _axis("", {"anchor": "x2", "matches": "y", "showticklabels": False})
     return figure
 
 
-def _cells_axis(side: Side, name: str) -> Trace:
+def _cells_axis(sides: Sequence[Side], name: str) -> Trace:
     """Each number has a tick of its own, where these are few."""
-    found = sorted(set(side.column(name)))
+    found = sorted({number for side in sides for number in side.column(name)})
     return {"tickvals": found} if len(found) <= 12 else {}
 
 
