@@ -134,4 +134,6 @@ def surest_of_few(logits: torch.Tensor, count: int = 1) -> tuple[list[int], list
 
 def largest_probability(logits: torch.Tensor) -> torch.Tensor:  # (V,) -> ()
     """How likely the likeliest token is, before temperature and filters, where the logits are."""
+    if summarizes(logits[None]) and (found := largest(logits[None], shares=True)) is not None:
+        return torch.tensor(found[1][0])
     return torch.softmax(logits.float(), -1).max()

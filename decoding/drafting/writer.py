@@ -121,7 +121,7 @@ class Writer(ABC):
                 [place], sure = likeliest(logits), None
             token = place if self.vocabulary is None else self.vocabulary.listed[place]
             return token, logits[0] if self.detailed else None, sure
-        sure = surest_of_few(logits)[1][0] if confidence else None
+        sure = float(largest_probability(logits[0])) if confidence else None
         logits = sampler.penalise(self.widen(logits), [written])
         if sampler.sampling.greedy:
             return likeliest(logits)[0], logits[0] if self.detailed else None, sure

@@ -1,0 +1,93 @@
+"""The Debug page at size: `python -m benchmarks.debug`.
+
+The run folder that ships, many times over, in the page's server and a headless browser on the same cores.
+"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import platform
+import statistics
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from app.run_folders import SHIPPED
+from decoding.evaluate.folder import read_folder, renumbered, write_folder
+from tools.browser import browser, served
+
+from .measure import command, table
+
+COPIES = 28  # some hundred thousand steps
+# What is looked for, as an address names it, in the steps of all methods: by steps and by their guesses.
+FILTERS = tuple(
+    f"f.method=*&{each}"
+    for each in ("f.accepted=2", "f.rejected_at=3", "f.p_to=0.1", "f.depth=2&f.p_from=0.5", "f.text=the", "f.wanted=is")
+)
+COUNT = "document.querySelector('.app-debug-count').textContent"
+OPEN = """async (query) => {
+  const before = SpecscopeApp.debugs.opened, begin = performance.now();
+  await SpecscopeApp.debugs.load(query, true);
+  while (SpecscopeApp.debugs.opened === before) await new Promise(requestAnimationFrame);
+  return (performance.now() - begin) / 1000;
+}"""
+
+
+def larger(folder: Path, out: Path) -> tuple[int, int]:
+    """Write the folder several times over as one; its steps and nodes."""
+    whole = read_folder(folder)
+    tables = {"runs": whole.runs, "steps": whole.steps, "nodes": whole.nodes}
+    copies = [renumbered(tables, copy * len(whole.runs)) for copy in range(COPIES)]
+    runs, steps, nodes = (pa.concat_tables([copy[name] for copy in copies]) for name in tables)
+    write_folder(out, runs, steps, nodes, {"source": "specscope", "name": "The suite"})
+    return len(steps), len(nodes)
+
+
+def watched(chromium: Any, folder: Path) -> tuple[float, list[float], float]:
+    """Seconds until the folder is open, those of filters, and the server's megabytes behind them."""
+    with served("--replay-only", "--runs", str(folder)) as server:
+        page = chromium.new_page()
+        page.goto(f"{server.address}?screen=debug")
+        page.wait_for_function("globalThis.SpecscopeApp?.debugs?.opened.facts")
+        listed: list[dict[str, str]] = page.evaluate("SpecscopeApp.debugs.opened.folders")
+        own = next(each["id"] for each in listed if each["id"].startswith("own-"))
+        address = f"screen=debug&folder={own}"
+        opened = ask(page, address)
+        filtered = [ask(page, f"{address}&{each}") for each in FILTERS]
+        page.wait_for_function("!SpecscopeApp.debugs.cards.asking")  # its charts too
+        return opened, filtered, server.megabytes
+
+
+def ask(page: Any, query: str) -> float:
+    """Seconds until the page shows how much a query chooses."""
+    taken: float = page.evaluate(OPEN, query)
+    assert "steps chosen" in page.evaluate(COUNT), page.evaluate(COUNT)
+    return taken
+
+
+def report() -> str:
+    """Everything, as a page of Markdown."""
+    with tempfile.TemporaryDirectory() as place, browser() as chromium:
+        large = Path(place) / "large"
+        steps, nodes = larger(SHIPPED / "pocket", large)
+        opened, filtered, memory = watched(chromium, large)
+    rows: Sequence[Sequence[str]] = [
+        ["", "measured", "bar"],
+        [f"opening a folder of {steps:,} steps and {nodes:,} nodes, s", f"{opened:.2f}", "3"],
+        ["a filter over them, s (median)", f"{statistics.median(filtered):.2f}", "0.5"],
+        ["the slowest filter, s", f"{max(filtered):.2f}", ""],
+        ["memory of the page's server, MB", f"{memory:.0f}", "1500"],
+    ]
+    where = f"{os.cpu_count()} cores, {platform.machine()}, Chromium, duckdb {duckdb.__version__}"
+    versions = f"pyarrow {pa.__version__}, {datetime.date.today()}"
+    by = "Written by `python -m benchmarks.debug --out benchmarks/debug.md`."
+    return f"{by}\n\n{where}, {versions}.\n\n{table(rows)}"
+
+
+if __name__ == "__main__":
+    command(__doc__, report)
