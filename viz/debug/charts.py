@@ -173,8 +173,8 @@ def _heat(sides: Sequence[Side]) -> Figure:
     figure = _figure(data, sides, _axis(across, _cells_axis(sides[:1], across)), _axis(up, _cells_axis(sides, up)))
     if len(sides) > 1:
         figure["layout"]["xaxis"]["domain"] = [0, 0.47]
-        place = {"domain": [0.53, 1], "anchor": "y2"} | _cells_axis(sides[1:], across)
-        figure["layout"]["xaxis2"] = _axis(f"{across} ({sides[1].name})", place)
+        second = {"domain": [0.53, 1], "anchor": "y2"} | _cells_axis(sides[1:], across)
+        figure["layout"]["xaxis2"] = _axis(f"{across} ({sides[1].name})", second)
         figure["layout"]["yaxis2"] = _axis("", {"anchor": "x2", "matches": "y", "showticklabels": False})
     return figure
 
