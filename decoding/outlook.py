@@ -123,7 +123,7 @@ def surest(logits: torch.Tensor, count: int) -> tuple[torch.Tensor, torch.Tensor
 
 
 def surest_of_few(logits: torch.Tensor, count: int = 1) -> tuple[list[int], list[float]]:  # (R, V) -> R * count each
-    """The same of a few rows, on the host, row by row."""
+    """The likeliest tokens of a few rows and their probabilities, as numbers of the host, row by row."""
     if not summarizes(logits):
         ids, chances = fetch(*surest(logits, count))
         return [int(token) for token in ids], [*chances]

@@ -7,6 +7,7 @@ with the target's own.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -186,7 +187,7 @@ class FeatureDrafter(Writer):
 
 def _chance(share: float) -> float:
     """A share as a probability: rounding can exceed 1, and a row without finite numbers has none."""
-    return min(share, 1.0) if share == share else 0.0
+    return 0.0 if math.isnan(share) else min(share, 1.0)
 
 
 def _branches(rows: int, tokens: Sequence[float], chances: Sequence[float]) -> list[Branch]:

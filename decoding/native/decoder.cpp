@@ -37,11 +37,11 @@ struct Step {
   const int32_t *depths, *paths;  // (rows), and (rows, width): the rows from the root to each row
   const void *cos, *sin;  // (places, head_dim)
   void* cache;            // (layers, 2, slots, kv_heads, head_dim): keys, then values
-  const void* beside;     // (rows, hidden) that attention reads in front of the normed input, or null
+  const void* beside;     // (rows, hidden) that attention reads, normed, in front of the normed input, or null
   void* tapped;           // (rows, taps, hidden): a copy of what enters some layers
   const int32_t* taps;    // these layers, which ascend
   int32_t tap_count;
-  const void *entry_norm, *beside_norm;  // of what goes in and of what stands beside it, in front of the layers, or null
+  const void *entry_norm, *beside_norm;  // of what goes in, or null, and of what stands beside it
   const void* final_norm;
   void* final;            // (rows, hidden) what comes out behind the final norm, or null
 };
@@ -411,9 +411,7 @@ template <class T> struct Forward {
       const T* row = x + (size_t)r * hidden;
       T* place = own.normed.data() + r * row_width;
       if (beside) {
-        const T* other = beside + (size_t)r * hidden;
-        if (step.beside_norm) norm(other, (const T*)step.beside_norm, place, hidden, step.eps);
-        else std::copy_n(other, hidden, place);
+        norm(beside + (size_t)r * hidden, (const T*)step.beside_norm, place, hidden, step.eps);
         place += hidden;
       }
       if (weight) norm(row, (const T*)weight, place, hidden, step.eps);
