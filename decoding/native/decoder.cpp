@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <new>
+#include <type_traits>
 
 #include "team.h"
 #include "vectors.h"
@@ -13,10 +14,13 @@
 static const int LANES = 16;
 static const int BLOCK = 32;   // outputs whose weights lie side by side
 static const int AHEAD = 1536;  // bytes: a weight comes from memory, and is asked for before it is needed
+static const int TOKENS_AHEAD = 32;  // the same, for a key or a value
+static const int LEAST_QUERIES = 4, MOST_QUERIES = 48;  // that a member takes at once
+// Whose sums are all in registers: rows of a product, queries of an attention and vectors of values for each of them.
 #ifdef __AVX512F__
-static const int MOST_ROWS = 14;  // whose sums are all in registers
+static const int MOST_ROWS = 14, MOST_TOGETHER = 6, VALUES = 4;
 #else
-static const int MOST_ROWS = 3;
+static const int MOST_ROWS = 3, MOST_TOGETHER = 3, VALUES = 2;
 #endif
 
 struct Product {  // outputs in blocks: the first inputs of all of them, then the next
@@ -84,21 +88,27 @@ static inline void rows_of(const T* x, int row_stride, const Product& p, int row
   }
 }
 
+// Calls `use` with a number from 1 to MOST as a constant.
+template <int MOST, class Use> static inline void with_constant(int number, Use use) {
+  if constexpr (MOST > 1)
+    if (number < MOST) return with_constant<MOST - 1>(number, use);
+  use(std::integral_constant<int, MOST>());
+}
+
+// Divides `count` into groups of at most MOST, as equal as can be, and calls `use(size, first)` with each one's size as
+// a constant.
+template <int MOST, class Use> static inline void in_groups(int count, Use use) {
+  const int groups = (count + MOST - 1) / MOST;
+  for (int group = 0, first = 0; group < groups; group++) {
+    const int size = (count - first + groups - group - 1) / (groups - group);
+    with_constant<MOST>(size, [&](auto n) { use(n, first); });
+    first += size;
+  }
+}
+
 template <class T, class Then>
 static void multiply(const T* x, int row_stride, int rows, const Product& p, int first, int last, Then then) {
-  int parts = (rows + MOST_ROWS - 1) / MOST_ROWS;
-  for (int part = 0, row = 0; part < parts; part++) {
-    int count = (rows - row + parts - part - 1) / (parts - part);
-    switch (count) {
-#define CASE(R) case R: rows_of<T, R>(x, row_stride, p, row, first, last, then); break;
-      CASE(1) CASE(2) CASE(3)
-#ifdef __AVX512F__
-      CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12) CASE(13) CASE(14)
-#endif
-#undef CASE
-    }
-    row += count;
-  }
+  in_groups<MOST_ROWS>(rows, [&](auto n, int row) { rows_of<T, n>(x, row_stride, p, row, first, last, then); });
 }
 
 template <class T> static inline Vector with_bias(Vector sum, const Product& p, int output) {
@@ -146,88 +156,87 @@ template <class T> struct Attention {
     return (slot_of(position, path) * step.kv_heads + kv) * step.head_dim;
   }
 
+  struct Query {
+    int row, head, start, stop;  // the positions that it sees: from `start` to `stop`
+    float *scores, *sums, total;
+    const T* numbers;
+  };
+
   // Sixteen neighbouring positions of a row's text as columns; zeros for those in front of `start` and from `stop` on,
   // whose slots may hold anything.
-  void read_keys(int first, int start, int stop, int kv, const int32_t* path, float* columns) const {
-    const int size = step.head_dim;
+  void read_keys(int first, int start, int stop, int kv, const int32_t* path, T* columns) const {
+    static const uint32_t nothing[8] = {};
     const T* places[LANES];
     for (int j = 0; j < LANES; j++)
       places[j] = first + j < start || first + j >= stop ? nullptr : keys() + at(first + j, path, kv);
-    for (int d = 0; d < size; d += LANES) {
-      float lines[LANES * LANES];
-      for (int j = 0; j < LANES; j++) store(lines + j * LANES, places[j] ? load(places[j] + d) : all(0.0f));
-      transpose(lines, columns + d * LANES);
+    const int numbers = 8 * Width<T>::step;  // in eight columns
+    for (int d = 0; d < step.head_dim; d += numbers) {
+      const void* lines[LANES];
+      for (int j = 0; j < LANES; j++) lines[j] = places[j] ? (const void*)(places[j] + d) : nothing;
+      transpose(lines, columns + (size_t)d * LANES);
     }
   }
-  void read_values(int first, int start, int stop, int kv, const int32_t* path, float* lines) const {
-    const int size = step.head_dim;
-    for (int j = 0; j < LANES; j++) {
-      const bool seen = first + j >= start && first + j < stop;
-      const T* value = seen ? values() + at(first + j, path, kv) : nullptr;
-      for (int d = 0; d < size; d += LANES) store(lines + j * size + d, seen ? load(value + d) : all(0.0f));
-    }
+  static void prefetch(const T* place, int count) {
+    for (int i = 0; i < count; i += 64 / sizeof(T)) __builtin_prefetch(place + i);
   }
 
-  struct Query {
-    int row, head, start, stop;  // the positions that it sees: from `start` to `stop`
-    float *scores, *sums;
-    float scale, total;
-  };
-
-  // A few queries at once, so that the sums of one need not wait for each other; each in the order of its dimensions.
-  template <int N> void score(Query* const* queries, int first, const float* columns) const {
-    const T* numbers[N];
+  // N queries at once, so that the sums of one need not wait for each other; each in the order of its dimensions.
+  template <int N> void score(const Query* queries, int first, const T* columns) const {
     Vector sums[N];
-    for (int n = 0; n < N; n++) {
-      numbers[n] = qkv + (size_t)queries[n]->row * row_width() + (size_t)queries[n]->head * step.head_dim;
-      sums[n] = all(0.0f);
+    for (int n = 0; n < N; n++) sums[n] = all(0.0f);
+    for (int d = 0; d < step.head_dim; d += Width<T>::step) {
+      auto column = load_pairs(columns + d * LANES);
+      for (int n = 0; n < N; n++) sums[n] = dot(column, both(queries[n].numbers + d), sums[n]);
     }
-    for (int d = 0; d < step.head_dim; d++) {
-      Vector column = load(columns + d * LANES);
-      for (int n = 0; n < N; n++) sums[n] = fma(all(widen(numbers[n][d])), column, sums[n]);
-    }
-    for (int n = 0; n < N; n++) {
-      const Query& q = *queries[n];
-      float* scores = q.scores + first;
-      store(scores, mul(sums[n], all(q.scale)));
-      if (first >= q.start && first + LANES <= q.stop) continue;
-      for (int j = 0; j < LANES; j++)
-        if (first + j < q.start || first + j >= q.stop) scores[j] = -INFINITY;
-    }
+    const Vector scale = all(1.0f / sqrtf((float)step.head_dim));
+    for (int n = 0; n < N; n++) store(queries[n].scores + first, mul(sums[n], scale));
   }
-  static float widen(float x) { return x; }
-  static float widen(bf16 x) {
-    uint32_t bits = (uint32_t)x << 16;
-    float y;
-    memcpy(&y, &bits, 4);
-    return y;
-  }
-  template <int N> void mix(Query* const* queries, int first, const float* lines) const {
-    const int size = step.head_dim;
-    for (int d = 0; d < size; d += LANES) {
-      Vector sums[N];
-      for (int n = 0; n < N; n++) sums[n] = load(queries[n]->sums + d);
-      for (int j = 0; j < LANES; j++) {
-        Vector line = load(lines + j * size + d);
-        for (int n = 0; n < N; n++) sums[n] = fma(all(queries[n]->scores[first + j]), line, sums[n]);
-      }
-      for (int n = 0; n < N; n++) store(queries[n]->sums + d, sums[n]);
-    }
-  }
+
+  // The scores of the positions from `begin` on, which starts a block, become shares of `total`.
   static void soften(Query& q, int begin) {
+    const int end = (q.stop + LANES - 1) / LANES * LANES, first = q.start / LANES * LANES;
+    auto fill_unseen = [&](float number) {
+      std::fill(q.scores + begin, q.scores + q.start, number);
+      std::fill(q.scores + q.stop, q.scores + end, number);
+    };
+    fill_unseen(-INFINITY);
     Vector most = all(-INFINITY), total = all(0.0f);
-    for (int j = begin; j < q.stop; j += LANES) most = larger(most, load(q.scores + j));
-    Vector highest = all(lane_max(most));
-    for (int j = begin; j < q.stop; j += LANES) {
-      float lanes[LANES];
-      Vector weight = exponential(sub(load(q.scores + j), highest));
-      store(lanes, weight);
-      for (int i = 0; i < LANES; i++)
-        if (j + i < q.start || j + i >= q.stop) lanes[i] = 0.0f;
-      memcpy(q.scores + j, lanes, sizeof lanes);
-      total = add(total, load(lanes));
-    }
+    for (int j = first; j < end; j += LANES) most = larger(most, load(q.scores + j));
+    const Vector highest = all(lane_max(most));
+    for (int j = first; j < end; j += LANES) store(q.scores + j, exponential(sub(load(q.scores + j), highest)));
+    fill_unseen(0.0f);
+    for (int j = first; j < end; j += LANES) total = add(total, load(q.scores + j));
     q.total = lane_sum(total);
+  }
+
+  // Adds the values of the positions from `from` to `stop`, each in the share that N queries have for it, to their
+  // sums: C vectors of dimensions.
+  template <int N, int C>
+  void mix_some(const Query* queries, int from, int stop, int kv, const int32_t* path, int d) const {
+    const float* scores[N];
+    Vector sums[N][C];
+    for (int n = 0; n < N; n++) {
+      scores[n] = queries[n].scores;
+      for (int c = 0; c < C; c++) sums[n][c] = load(queries[n].sums + d + c * LANES);
+    }
+    for (int j = from; j < stop; j++) {
+      const T* line = values() + at(j, path, kv) + d;
+      if (j + TOKENS_AHEAD < stop) prefetch(values() + at(j + TOKENS_AHEAD, path, kv) + d, C * LANES);
+      Vector value[C];
+      for (int c = 0; c < C; c++) value[c] = load(line + c * LANES);
+      for (int n = 0; n < N; n++) {
+        const Vector share = all(scores[n][j]);
+        for (int c = 0; c < C; c++) sums[n][c] = fma(share, value[c], sums[n][c]);
+      }
+    }
+    for (int n = 0; n < N; n++)
+      for (int c = 0; c < C; c++) store(queries[n].sums + d + c * LANES, sums[n][c]);
+  }
+  template <int N> void mix(const Query* queries, int from, int stop, int kv, const int32_t* path) const {
+    int d = 0;
+    for (; d + VALUES * LANES <= step.head_dim; d += VALUES * LANES)
+      mix_some<N, VALUES>(queries, from, stop, kv, path, d);
+    for (; d < step.head_dim; d += LANES) mix_some<N, 1>(queries, from, stop, kv, path, d);
   }
 
   int score_width() const { return (step.length + step.width + 2 * LANES) / LANES * LANES; }
@@ -236,8 +245,9 @@ template <class T> struct Attention {
   // The queries from `first` to `last` of one kv head: query heads that share it, row by row.
   void some(int kv, int first, int last, float* memory) const {
     const int size = step.head_dim, repeats = step.heads / step.kv_heads, count = last - first, width = score_width();
-    float *block = memory, *rest = block + LANES * size;
-    std::vector<Query> queries(count);
+    T* columns = (T*)memory;
+    float* rest = memory + LANES * size;
+    Query queries[MOST_QUERIES];
     int lowest = INT_MAX;
     for (int i = 0; i < count; i++) {
       Query& q = queries[i];
@@ -247,32 +257,26 @@ template <class T> struct Attention {
       q.start = layer.window && q.stop > layer.window ? q.stop - layer.window : 0;
       q.scores = rest + (size_t)i * (width + size);
       q.sums = q.scores + width;
-      q.scale = 1.0f / sqrtf((float)size);
+      q.numbers = qkv + (size_t)q.row * row_width() + (size_t)q.head * size;
       std::fill(q.sums, q.sums + size, 0.0f);
       lowest = std::min(lowest, q.start);
     }
-    blocks(queries, lowest,
-           [&](int from, int start, int stop, const int32_t* path) { read_keys(from, start, stop, kv, path, block); },
-           [&](Query* const* some, int count, int from) {
-             switch (count) {
-               case 1: score<1>(some, from, block); break;
-               case 2: score<2>(some, from, block); break;
-               case 3: score<3>(some, from, block); break;
-               case 4: score<4>(some, from, block); break;
-             }
-           });
-    for (Query& q : queries) soften(q, q.start / LANES * LANES);
-    blocks(queries, lowest,
-           [&](int from, int start, int stop, const int32_t* path) { read_values(from, start, stop, kv, path, block); },
-           [&](Query* const* some, int count, int from) {
-             switch (count) {
-               case 1: mix<1>(some, from, block); break;
-               case 2: mix<2>(some, from, block); break;
-               case 3: mix<3>(some, from, block); break;
-               case 4: mix<4>(some, from, block); break;
-             }
-           });
-    for (const Query& q : queries) {
+    const int begin = lowest / LANES * LANES;
+    stretches(queries, count, [&](Query* some, int count, int from, int stop, const int32_t* path) {
+      for (from = std::max(from, begin); from < stop; from += LANES) {
+        for (int j = from + TOKENS_AHEAD; j < std::min(stop, from + TOKENS_AHEAD + LANES); j++)
+          prefetch(keys() + at(j, path, kv), size);
+        read_keys(from, lowest, stop, kv, path, columns);
+        in_groups<MOST_TOGETHER>(count, [&](auto n, int i) { score<n>(some + i, from, columns); });
+      }
+    });
+    for (int i = 0; i < count; i++) soften(queries[i], begin);
+    stretches(queries, count, [&](Query* some, int count, int from, int stop, const int32_t* path) {
+      const int first = std::max(from, lowest);
+      in_groups<MOST_TOGETHER>(count, [&](auto n, int i) { mix<n>(some + i, first, stop, kv, path); });
+    });
+    for (int i = 0; i < count; i++) {
+      const Query& q = queries[i];
       T* y = out + ((size_t)q.row * step.heads + q.head) * size;
       for (int d = 0; d < size; d += LANES) store(y + d, divide(load(q.sums + d), all(q.total)));
     }
@@ -281,41 +285,25 @@ template <class T> struct Attention {
   const int32_t* path(const Query& q) const { return step.paths + (size_t)q.row * step.width; }
 
   // The positions, from the first on, that lie in the same slots for all of these queries.
-  int common(const std::vector<Query>& queries) const {
+  int common(const Query* queries, int count) const {
     const int32_t* first = path(queries[0]);
     int shared = step.depths[queries[0].row] + 1;
-    for (const Query& q : queries) {
-      const int32_t* own = path(q);
-      shared = std::min(shared, step.depths[q.row] + 1);
+    for (int i = 0; i < count; i++) {
+      const int32_t* own = path(queries[i]);
+      shared = std::min(shared, step.depths[queries[i].row] + 1);
       shared = (int)(std::mismatch(first, first + shared, own).first - first);
     }
     return step.length + shared;
   }
 
-  // Goes through every query's positions in their order, sixteen at a time: first the text that all have in common, then,
-  // row by row, what stands behind it on the path to the row.
-  template <class Read, class Use>
-  void blocks(std::vector<Query>& queries, int lowest, Read read, Use use) const {
-    const int shared = common(queries) / LANES * LANES, count = (int)queries.size();
-    auto use_all = [&](int first, int last, int from) {
-      Query* some[4];
-      int chosen = 0;
-      for (int i = first; i < last; i++) {
-        if (queries[i].start < from + LANES) some[chosen++] = &queries[i];
-        if (chosen == 4 || (chosen && i == last - 1)) use(some, chosen, from), chosen = 0;
-      }
-    };
-    for (int from = lowest / LANES * LANES; from < shared; from += LANES) {
-      read(from, lowest, from + LANES, path(queries[0]));
-      use_all(0, count, from);
-    }
+  // Goes through every query's positions in their order: first the text that all have in common, in whole blocks, then,
+  // row by row, what stands behind it on the path to the row. `use(queries, count, from, stop, path)`.
+  template <class Use> void stretches(Query* queries, int count, Use use) const {
+    const int shared = common(queries, count) / LANES * LANES;
+    if (shared) use(queries, count, 0, shared, path(queries[0]));
     for (int i = 0, next; i < count; i = next) {
-      const Query& first = queries[i];
-      for (next = i; next < count && queries[next].row == first.row;) next++;
-      for (int from = std::max(shared, first.start / LANES * LANES); from < first.stop; from += LANES) {
-        read(from, first.start, first.stop, path(first));
-        use_all(i, next, from);
-      }
+      for (next = i; next < count && queries[next].row == queries[i].row;) next++;
+      use(queries + i, next - i, shared, queries[i].stop, path(queries[i]));
     }
   }
 };
@@ -374,9 +362,10 @@ template <class T> struct Forward {
   T* x;  // (rows, hidden): what goes in, and what comes out
   const int rows = step.rows, hidden = step.hidden, queries = rows * (step.heads / step.kv_heads);
   const int width = (step.heads + 2 * step.kv_heads) * step.head_dim;
-  // Queries of one kv head that a member takes at once: few enough for every member to have work.
+  // Queries of one kv head that a member takes at once: few enough for every member to have work, but not so few that
+  // reading the keys and values once more costs more than that gains.
   const int wanted = std::max(1, step.threads * 3 / step.kv_heads);
-  const int each = std::min(48, (queries + wanted - 1) / wanted);
+  const int each = std::min(MOST_QUERIES, std::max(LEAST_QUERIES, (queries + wanted - 1) / wanted));
 
   void allocate(int inner) {
     own.normed.resize((size_t)rows * hidden * 2);

@@ -47,28 +47,27 @@ static inline Vector dot(Pairs a, Pairs b, Vector c) {
                           _mm512_castsi512_ps(_mm512_and_si512(b.v, high)), even)};
 #endif
 }
-// Sixteen lines of sixteen numbers become sixteen columns.
-static inline void transpose(const float* lines, float* columns) {
-  __m512 a[16], b[16];
-  for (int i = 0; i < 16; i++) a[i] = _mm512_loadu_ps(lines + i * 16);
-  for (int i = 0; i < 16; i += 2) {
+// Eight columns, of sixteen 32-bit units, from sixteen lines of eight.
+static inline void transpose(const void* const* lines, void* columns) {
+  // Two lines side by side, so that quarters of them end up in their order.
+  __m512 a[8], b[8];
+  for (int i = 0; i < 8; i++) {
+    const void* const* line = lines + i % 4 + i / 4 * 8;
+    a[i] = _mm512_insertf32x8(_mm512_castps256_ps512(_mm256_loadu_ps((const float*)line[0])),
+                              _mm256_loadu_ps((const float*)line[4]), 1);
+  }
+  for (int i = 0; i < 8; i += 2) {
     b[i] = _mm512_unpacklo_ps(a[i], a[i + 1]);
     b[i + 1] = _mm512_unpackhi_ps(a[i], a[i + 1]);
   }
-  for (int i = 0; i < 16; i += 4)
+  for (int i = 0; i < 8; i += 4)
     for (int k = 0; k < 2; k++) {
       a[i + 2 * k] = _mm512_shuffle_ps(b[i + k], b[i + k + 2], 0x44);
       a[i + 2 * k + 1] = _mm512_shuffle_ps(b[i + k], b[i + k + 2], 0xee);
     }
-  for (int k = 0; k < 4; k++)  // quarters of lines 0 to 7 and of 8 to 15
-    for (int i = 0; i < 16; i += 8) {
-      b[i + k] = _mm512_shuffle_f32x4(a[i + k], a[i + k + 4], 0x88);
-      b[i + k + 4] = _mm512_shuffle_f32x4(a[i + k], a[i + k + 4], 0xdd);
-    }
-  for (int k = 0; k < 8; k++) {
-    int column = k % 4 + (k / 4) * 4;
-    _mm512_storeu_ps(columns + column * 16, _mm512_shuffle_f32x4(b[k], b[k + 8], 0x88));
-    _mm512_storeu_ps(columns + (column + 8) * 16, _mm512_shuffle_f32x4(b[k], b[k + 8], 0xdd));
+  for (int k = 0; k < 4; k++) {
+    _mm512_storeu_ps((float*)columns + k * 16, _mm512_shuffle_f32x4(a[k], a[k + 4], 0x88));
+    _mm512_storeu_ps((float*)columns + (k + 4) * 16, _mm512_shuffle_f32x4(a[k], a[k + 4], 0xdd));
   }
 }
 #elif defined(__AVX2__) && defined(__FMA__)
@@ -127,9 +126,9 @@ static inline __m256 dot8(__m256i a, __m256i b, __m256 c) {
                          _mm256_castsi256_ps(_mm256_and_si256(b, high)), c);
 }
 static inline Vector dot(Pairs x, Pairs y, Vector z) { return {dot8(x.a, y.a, z.a), dot8(x.b, y.b, z.b)}; }
-static inline void transpose(const float* lines, float* columns) {
+static inline void transpose(const void* const* lines, void* columns) {
   for (int i = 0; i < 16; i++)
-    for (int j = 0; j < 16; j++) columns[i * 16 + j] = lines[j * 16 + i];
+    for (int j = 0; j < 8; j++) ((uint32_t*)columns)[j * 16 + i] = ((const uint32_t*)lines[i])[j];
 }
 #else
 #error "needs AVX-512 or AVX2"

@@ -125,7 +125,7 @@ def test_what_is_replayed_is_what_was_written(
         assert got.ids == expected.ids
         assert [step.path for step in got.trace.steps] == [step.path for step in expected.trace.steps]
     tapes = recorders[0].tapes
-    assert sum(tape.replays for tape in tapes) > len(tapes) > 0
+    assert tapes and sum(tape.replays for tape in tapes) >= len(tapes), "or nothing here is of replays"
     assert recorders[1].tapes or method not in ("draft_model", "ouroboros")
 
 
