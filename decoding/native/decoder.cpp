@@ -13,7 +13,7 @@
 
 static const int LANES = 16;
 static const int BLOCK = 32;   // outputs whose weights lie side by side
-static const int AHEAD = 1536;  // bytes: a weight comes from memory, and is asked for before it is needed
+static const int AHEAD = 4096;  // bytes: a weight comes from memory, and is asked for before it is needed
 static const int TOKENS_AHEAD = 32;  // the same, for a key or a value
 static const int LEAST_QUERIES = 4, MOST_QUERIES = 48;  // that a member takes at once
 // Whose sums are all in registers: rows of a product, queries of an attention and vectors of values for each of them.
@@ -362,10 +362,15 @@ template <class T> struct Forward {
   T* x;  // (rows, hidden): what goes in, and what comes out
   const int rows = step.rows, hidden = step.hidden, queries = rows * (step.heads / step.kv_heads);
   const int width = (step.heads + 2 * step.kv_heads) * step.head_dim;
-  // Queries of one kv head that a member takes at once: few enough for every member to have work, but not so few that
-  // reading the keys and values once more costs more than that gains.
-  const int wanted = std::max(1, step.threads * 3 / step.kv_heads);
-  const int each = std::min(MOST_QUERIES, std::max(LEAST_QUERIES, (queries + wanted - 1) / wanted));
+  // Queries of one kv head that a member takes at once. Every piece reads its keys and values anew, so there are no more
+  // of them than give all members the same or nearly the same work.
+  const int each = std::min(MOST_QUERIES, std::max(LEAST_QUERIES, (queries + parts() - 1) / parts()));
+
+  int parts() const {
+    int parts = 1;
+    while (parts * step.kv_heads % step.threads && parts * step.kv_heads < 3 * step.threads) parts++;
+    return parts;
+  }
 
   void allocate(int inner) {
     own.normed.resize((size_t)rows * hidden * 2);
