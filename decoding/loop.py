@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -26,7 +26,7 @@ from .model.session import ExitSession, Model, Session, TapSession
 from .model.tree_reader import TreeReader
 from .outlook import Outlook
 from .queued import Proposal, QueuedDraft
-from .ranking import likeliest, ranked
+from .ranking import likeliest, likeliest_and_ranked
 from .request import Request
 from .sampling import Sampler
 from .stops import Stops
@@ -149,7 +149,7 @@ class Loop:
         sampler = self._sampler
         if self._request.record == "full":
             self._outlook = sampler.outlook(logits)
-        argmax = likeliest(logits) if self._outlook is None or sampler.filters else self._outlook.likeliest()
+        argmax, best = self._likeliest(logits)
 
         def p(node: int) -> torch.Tensor:  # (V,)
             return sampler.probabilities(logits[node])
@@ -163,9 +163,15 @@ class Loop:
             path, emitted = accept.typical(proposal, p_of, sampler.draws, position, *typical)
         else:
             path, emitted = accept.walk(proposal, accept.sampled(proposal, p, sampler.draws, position))
-        count = self._request.params.ranked
-        best = ranked(logits, count).tolist() if count else ()
         return proposal, Verdict(path, emitted, tuple(argmax), ranked=best)
+
+    def _likeliest(self, logits: torch.Tensor) -> tuple[list[int], Sequence[Sequence[int]]]:  # (T, V)
+        """The greedy choice at every node, and the likeliest tokens there, if the method asks for them."""
+        if count := self._request.params.ranked:
+            return likeliest_and_ranked(logits, count)
+        if self._outlook is None or self._sampler.filters:
+            return likeliest(logits), ()
+        return self._outlook.likeliest(), ()
 
     @property
     def _position(self) -> int:

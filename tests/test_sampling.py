@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from decoding.errors import ModelError, ParamError
 from decoding.model.download import fetch
 from decoding.outlook import Outlook, largest_probability, surest_of_few
-from decoding.ranking import likeliest, ranked
+from decoding.ranking import likeliest, likeliest_and_ranked, ranked
 from decoding.sampling import Draws, Sampler, Sampling, draw, draw_rows
 
 CPU = torch.device("cpu")
@@ -194,6 +194,18 @@ def test_the_best_come_first_and_the_lowest_id_wins_a_tie() -> None:
         noise = (torch.randn(4, 50, generator=source) * 4).round().to(dtype)
         assert ids(noise, 50) == noise.sort(descending=True, stable=True).indices.tolist()
     assert sorted(ids(torch.full((1, 4), float("nan")), 4)[0]) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("size", [50, 2000], ids=["read by torch", "read by compiled code"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_one_look_says_what_two_say(size: int, dtype: torch.dtype) -> None:
+    """With ties, with more numbers asked for than there are, and where a number is none."""
+    rows = (torch.randn(5, size, generator=torch.Generator().manual_seed(2)) * 4).round().to(dtype)
+    for count in (1, 8, 60):
+        assert likeliest_and_ranked(rows, count) == (likeliest(rows), ids(rows, count))
+    rows[3, 4] = torch.nan
+    with pytest.raises(ModelError):
+        likeliest_and_ranked(rows, 8)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
