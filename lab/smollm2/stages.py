@@ -120,7 +120,7 @@ class Stages:
         agreements = dict[int, float]()
         shape = self._open()[0].shape
         for layer in self._plan.exits:
-            job = replace(self._job("", steps=self._plan.exit_steps), out=self._work / f"exit-{layer}")
+            job = replace(self._drafting(self._job("", steps=self._plan.exit_steps)), out=self._work / f"exit-{layer}")
             found: Any = train_kangaroo(job, layer, _ARCHITECTURE, _RATE, self._progress)
             agreements[layer] = found["heads"][0]["top"][0]
         chosen = best_exit(agreements, shape, self._plan.draft_vocabulary)

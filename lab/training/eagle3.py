@@ -28,13 +28,12 @@ from decoding.types import JSON
 
 from .backbone import Backbone
 from .batches import IGNORED, Batch
-from .measures import rank_of
+from .drafted import RANKS, DraftedTokens
 from .optimizers import Group
 from .seeding import seeded
 
 _LOGITS = 2**22  # in memory at a time
 _SPREAD = 0.02  # of fresh weights
-_RANKS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +59,7 @@ class Eagle3:
         self.distances = settings.guesses + 1
         self.config = _config(backbone, settings, ids)
         self._ids = None if ids is None else ids.to(self.device)
-        output: Tensor = backbone.model.get_output_embeddings().weight.detach()
-        self._head = output if self._ids is None else output.index_select(0, self._ids)
+        self._drafted = DraftedTokens(backbone, ids)
         self._weights = self._fresh(seed)
         self._rope = self.config.rope(self.device, torch.float32)
         self.groups: Mapping[str, Group] = {"drafter": Group(self._weights, settings.rate)}
@@ -113,31 +111,22 @@ class Eagle3:
     ) -> tuple[float, Tensor]:
         """The loss of the rows `at`, which should say what the model says `where`; and its gradient by all rows."""
         total, gradient = 0.0, torch.zeros_like(rows)
-        for begin in range(0, len(at), self._rows):
-            piece = slice(begin, begin + self._rows)
+        for begin in range(0, len(at), self._drafted.rows):
+            piece = slice(begin, begin + self._drafted.rows)
             hidden = rows[at[piece]].requires_grad_()  # a leaf: only one piece's logits are ever in memory
             with torch.no_grad():
                 p = wanted(where[piece]).softmax(-1)
-            loss = functional.cross_entropy(self._logits(hidden), p, reduction="sum") / count.clamp(min=1)
+            loss = functional.cross_entropy(self._drafted.logits(hidden), p, reduction="sum") / count.clamp(min=1)
             loss.backward()  # type: ignore[no-untyped-call]
             assert hidden.grad is not None
             gradient[at[piece]] = hidden.grad
             total += float(loss.detach())
         return total, gradient
 
-    @property
-    def _rows(self) -> int:
-        return max(1, _LOGITS // self.config.draft_vocabulary)
-
     def _targets(self, final: Tensor) -> Callable[[Tensor], Tensor]:
         """The model's logits over the tokens that may be drafted, at flat places."""
         flat = final.flatten(0, 1)
-        return lambda places: self._logits(flat[places])
-
-    def _logits(self, rows: Tensor) -> Tensor:  # (N, H) behind a final norm -> (N, draft vocabulary)
-        """The model's output layer over the tokens that may be drafted."""
-        with self.backbone.cast():
-            return functional.linear(rows, self._head).float()
+        return lambda places: self._drafted.logits(flat[places])
 
     def _read(self, batch: Batch) -> tuple[list[Tensor], Tensor]:
         """What goes into the output layer at every step, (lines, length, H) each; and the model's final states."""
@@ -169,8 +158,7 @@ class Eagle3:
         likely a token drawn from its distribution would be accepted, the sum of min(p, q).
         """
         steps = self.settings.guesses
-        loss, accepted, found = torch.zeros(steps), torch.zeros(steps), torch.zeros(steps)
-        ranks = torch.zeros(steps, _RANKS)
+        loss, accepted, found, ranks = [0.0] * steps, [0.0] * steps, [0] * steps, [torch.zeros(RANKS)] * steps
         for batch in batches:
             place = batch.to(self.device)
             places, labels = place.labels(self.distances)
@@ -178,41 +166,29 @@ class Eagle3:
             flat = final.flatten(0, 1)
             for step, rows in enumerate(made):
                 at = places[labels[:, step + 1] != IGNORED]
-                size = max(1, _LOGITS // self.backbone.shape.vocabulary)
-                for piece in torch.split(at, size):
-                    logits, whole = (
-                        self._logits(rows.flatten(0, 1)[piece]),
-                        self.backbone.logits(flat[piece + step + 1]),
-                    )
-                    p, choice = whole.softmax(-1), whole.argmax(-1)
-                    narrow = whole if self._ids is None else whole.index_select(-1, self._ids)
-                    loss[step] += float(functional.cross_entropy(logits, narrow.softmax(-1), reduction="sum"))
-                    drafted = p if self._ids is None else p.index_select(-1, self._ids)
-                    accepted[step] += float(torch.minimum(logits.softmax(-1), drafted).sum())
-                    ranks[step] += self._ranks(logits, choice)
+                for piece in torch.split(at, max(1, _LOGITS // self.backbone.shape.vocabulary)):
+                    logits = self._drafted.logits(rows.flatten(0, 1)[piece])
+                    lost, agreed, ranked = self._drafted.score(logits, self.backbone.logits(flat[piece + step + 1]))
+                    loss[step] += lost
+                    accepted[step] += agreed
+                    ranks[step] = ranks[step] + ranked
                     found[step] += len(piece)
-        found = found.clamp(min=1)
-        top = (ranks.cumsum(1) / found[:, None]).tolist()
         return {
             "heads": [
-                {"loss": float(loss[k] / found[k]), "top": top[k], "acceptance": float(accepted[k] / found[k])}
+                {
+                    "loss": loss[k] / max(1, found[k]),
+                    "top": (ranks[k].cumsum(0) / max(1, found[k])).tolist(),
+                    "acceptance": accepted[k] / max(1, found[k]),
+                }
                 for k in range(steps)
             ]
         }
-
-    def _ranks(self, logits: Tensor, choice: Tensor) -> Tensor:
-        """How often the model's choice has each of the first ranks."""
-        if self._ids is not None:
-            where = torch.searchsorted(self._ids, choice).clamp(max=len(self._ids) - 1)
-            known = self._ids[where] == choice
-            logits, choice = logits[known], where[known]
-        return torch.bincount(rank_of(logits, choice).clamp(max=_RANKS), minlength=_RANKS + 1)[:_RANKS].cpu()
 
     def save(self, folder: Path) -> None:
         """Write the drafter in the model's dtype, with the model's output layer for the tokens that it drafts."""
         dtype = self.backbone.dtype
         weights = {name: weight.detach().to(dtype) for name, weight in self._weights.items()}
-        weights["lm_head.weight"] = self._head.to(dtype)
+        weights["lm_head.weight"] = self._drafted.head.to(dtype)
         save_eagle(folder, self.config, weights, self._ids, self.settings.guesses)
 
 

@@ -1,8 +1,9 @@
 """A Kangaroo adapter as it learns, behind a shallow part of a frozen model.
 
 From the hidden state with which the token at place t leaves layer l, the adapter guesses what the whole model says at
-the same place: soft cross-entropy against the model's distribution, and no regression of features (equation 3 of
-the paper). Its draft logits are the model's own output layer over what it makes of that state.
+the same place: soft cross-entropy against the model's distribution over the tokens that may be drafted, and no
+regression of features (equation 3 of the paper). Its draft logits are the model's own output layer over what it makes
+of that state.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -23,7 +23,7 @@ from decoding.types import JSON
 
 from .backbone import Backbone
 from .batches import Batch
-from .measures import overlap, rank_of
+from .drafted import RANKS, DraftedTokens
 from .optimizers import Group
 from .seeding import seeded
 
@@ -50,14 +50,17 @@ class Kangaroo:
 
     distances = 1
 
-    def __init__(self, backbone: Backbone, settings: AdapterSettings, seed: int) -> None:
+    def __init__(self, backbone: Backbone, settings: AdapterSettings, seed: int, ids: Tensor | None = None) -> None:
+        """`ids` are the tokens that it may draft; None: all."""
         if not 1 <= settings.exit_layer <= backbone.shape.layers:
             raise ParamError(f"--exit-layer must be from 1 to the model's {backbone.shape.layers} layers")
         self.backbone, self.settings, self.device = backbone, settings, backbone.device
         self.config = AdapterConfig.fit(backbone.shape, settings.exit_layer, settings.architecture)
+        self._drafted = DraftedTokens(backbone, ids)
         self._weights = self._fresh(seed)
         self.groups: Mapping[str, Group] = {"adapter": Group(self._weights, settings.rate)}
-        self.about: Mapping[str, JSON] = {"kind": "kangaroo", "model": backbone.hash, **asdict(settings)}
+        drafted = {} if ids is None else {"draft vocabulary": self._drafted.count}
+        self.about: Mapping[str, JSON] = {"kind": "kangaroo", "model": backbone.hash, **asdict(settings), **drafted}
 
     def _fresh(self, seed: int) -> dict[str, nn.Parameter]:
         """Weights to start from: the model's own last norm and head, and parts that add nothing yet.
@@ -84,11 +87,11 @@ class Kangaroo:
         """Leave the gradients of a batch."""
         made, final, _ = self._read(batch)
         total, gradients = 0.0, []
-        for begin in range(0, len(made), self._rows):
-            piece = slice(begin, begin + self._rows)
+        for begin in range(0, len(made), self._drafted.rows):
+            piece = slice(begin, begin + self._drafted.rows)
             hidden = made[piece].detach().requires_grad_()  # a leaf: only one piece's logits are ever in memory
             with torch.no_grad():
-                wanted = self.backbone.logits(final[piece]).softmax(-1)
+                wanted = self._drafted.logits(final[piece]).softmax(-1)
             loss = functional.cross_entropy(self._logits(hidden), wanted, reduction="sum") / counts[0]
             loss.backward()  # type: ignore[no-untyped-call]
             gradients.append(hidden.grad)
@@ -97,10 +100,6 @@ class Kangaroo:
             reached = torch.cat([gradient for gradient in gradients if gradient is not None])
             made.backward(reached)  # type: ignore[no-untyped-call]
         return {"loss": total}
-
-    @property
-    def _rows(self) -> int:
-        return max(1, _LOGITS // self.backbone.shape.vocabulary)
 
     def _read(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:  # (N, H), (N, H), (N,)
         """What adapter and model have at the places whose next token is learnt, and that token."""
@@ -112,32 +111,25 @@ class Kangaroo:
             made = forward_rows(self.config, self._weights, entering, batch.positions, mask)
         return made.flatten(0, 1)[places], final.flatten(0, 1)[places], labels[:, 0]
 
-    def _logits(self, made: Tensor) -> Tensor:  # (N, H) -> (N, V)
-        if "lm_head.weight" not in self._weights:
-            return self.backbone.logits(made)
-        with self.backbone.cast():
-            return functional.linear(made, self._weights["lm_head.weight"]).float()
+    def _logits(self, made: Tensor) -> Tensor:  # (N, H) -> (N, n)
+        own = self._weights.get("lm_head.weight")
+        return self._drafted.logits(made, None if own is None else self._drafted.narrow(own, 0))
 
     @torch.no_grad()
     def measure(self, batches: Sequence[Batch]) -> dict[str, JSON]:
         """The loss; how often the adapter's one to five likeliest tokens hold the model's greedy choice; and how
         likely a token drawn from its distribution would be accepted, the sum of min(p, q).
         """
-        sums: dict[str, Any] = {"loss": 0.0, "acceptance": 0.0, "ranks": torch.zeros(5), "count": 0}
+        loss, accepted, count, ranks = 0.0, 0.0, 0, torch.zeros(RANKS)
         for batch in batches:
             made, final, _ = self._read(batch.to(self.device))
-            pieces = (torch.split(rows, self._rows) for rows in (made, final))
-            for draft, target in zip(*pieces, strict=True):
-                logits, wanted = self._logits(draft), self.backbone.logits(target)
-                p = wanted.softmax(-1)
-                sums["loss"] += float(functional.cross_entropy(logits, p, reduction="sum"))
-                sums["acceptance"] += overlap(logits, p)
-                ranks = rank_of(logits, wanted.argmax(-1))
-                sums["ranks"] += torch.bincount(ranks.clamp(max=5), minlength=6)[:5].cpu()
-                sums["count"] += len(draft)
-        count = max(1, sums["count"])
-        top = (sums["ranks"].cumsum(0) / count).tolist()
-        return {"heads": [{"loss": sums["loss"] / count, "top": top, "acceptance": sums["acceptance"] / count}]}
+            size = max(1, _LOGITS // self.backbone.shape.vocabulary)
+            for draft, target in zip(torch.split(made, size), torch.split(final, size), strict=True):
+                lost, agreed, ranked = self._drafted.score(self._logits(draft), self.backbone.logits(target))
+                loss, accepted, count, ranks = loss + lost, accepted + agreed, count + len(draft), ranks + ranked
+        found = max(1, count)
+        top = (ranks.cumsum(0) / found).tolist()
+        return {"heads": [{"loss": loss / found, "top": top, "acceptance": accepted / found}]}
 
     def save(self, folder: Path) -> None:
         """Write the adapter in the model's dtype, with the model that it belongs to."""

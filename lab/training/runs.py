@@ -87,7 +87,7 @@ def train_medusa(job: Job, settings: HeadSettings, progress: Progress) -> dict[s
     final = learner.measure(held_out)
     model: dict[str, Any] = {"before": before, "after": after, "agreement": agreement(old, new)}
     learner.save(job.out, "backbone" if settings.joint is not None else job.model, final["accuracies"])
-    used = {**used, **_narrow(job, source, backbone.shape.vocabulary)}
+    used = {**used, **_narrow(job, source, _common(job, source, backbone.shape.vocabulary))}
     if tasks:
         model["before"]["questions"] = _questions(backbone, job.model, tasks, progress)
         model["after"]["questions"] = _questions(backbone, str(job.out / "backbone"), tasks, progress)
@@ -100,12 +100,13 @@ def train_kangaroo(job: Job, layer: int | None, architecture: str, rate: float, 
     backbone, codec = _open(job, progress)
     source = _source(job, backbone, codec, progress)
     settings = AdapterSettings(layer or usual_exit(backbone.shape.layers), architecture, rate)
-    learner = Kangaroo(backbone, settings, job.seed)
+    ids = _common(job, source, backbone.shape.vocabulary)
+    learner = Kangaroo(backbone, settings, job.seed, ids)
     used = _learn(job, learner, source, progress)
     progress("measuring", 1.0)
     final = learner.measure(_held_out(job, source))
     learner.save(job.out)
-    used = {**used, **_narrow(job, source, backbone.shape.vocabulary)}
+    used = {**used, **_narrow(job, source, ids)}
     write_report(job.out, job.model, used, job.work / LOG, final, backbone.device)
     return {**final}
 
@@ -186,10 +187,9 @@ def _learn(
     return {**learner.about, **source.about, **asdict(budget), **optimizer.about, "seed": job.seed}
 
 
-def _narrow(job: Job, source: Source, vocabulary: int) -> Mapping[str, JSON]:
+def _narrow(job: Job, source: Source, ids: Tensor | None) -> Mapping[str, JSON]:
     """Write the tokens that may be drafted, if not all may; what the card says of it."""
     (job.out / VOCABULARY_FILE).unlink(missing_ok=True)  # of an earlier training
-    ids = _common(job, source, vocabulary)
     if ids is None:
         return {}
     write_vocabulary(job.out, ids.tolist())

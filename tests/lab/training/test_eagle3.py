@@ -123,7 +123,7 @@ def test_pieces_small_enough_for_the_memory_change_nothing(
 ) -> None:
     found = list[list[Tensor]]()
     for at_once, logits in ((len(batch.ids), 2**22), (1, 300 * 3)):
-        monkeypatch.setattr("lab.training.eagle3._LOGITS", logits)
+        monkeypatch.setattr("lab.training.drafted._LOGITS", logits)
         learner = Eagle3(backbone(), EagleSettings(), IDS, seed=1)
         shaken(learner)
         for part in batch.parts(at_once):

@@ -14,17 +14,27 @@ from decoding.errors import ParamError
 from decoding.model.decoder import Decoder
 from decoding.parts.adapter import ARCHITECTURES
 from decoding.parts.adapter_files import load_adapter
+from decoding.parts.draft_vocabulary import write_vocabulary
 from lab.training.backbone import Backbone
 from lab.training.batches import Batch
 from lab.training.kangaroo import AdapterSettings, Kangaroo, usual_exit
 
 from .test_medusa import Kill, MakeBackbone, shaken, train, weights_of
 
+IDS = torch.tensor([token for token in range(300) if token % 3])
 
-def by_hand(learner: Kangaroo, batch: Batch, folder: Path, shift: int = 0) -> tuple[float, float, float]:
-    """Loss, top-1 agreement and expected acceptance, row by row, with the adapter as the engine runs it."""
+
+def by_hand(
+    learner: Kangaroo, batch: Batch, folder: Path, shift: int = 0, ids: Tensor | None = None
+) -> tuple[float, float, float]:
+    """Loss over the tokens that may be drafted, top-1 agreement and expected acceptance, row by row, with the adapter
+    as the engine runs it.
+    """
     model = learner.backbone.model
     learner.save(folder)
+    if ids is not None:
+        write_vocabulary(folder, ids.tolist())
+    drafted = slice(None) if ids is None else ids
     adapter = load_adapter(str(folder), Decoder.from_transformers(model))
     losses, right, accepted = list[float](), list[bool](), list[float]()
     for ids, positions, learnt in zip(batch.ids, batch.positions, batch.learnt, strict=True):
@@ -36,38 +46,40 @@ def by_hand(learner: Kangaroo, batch: Batch, folder: Path, shift: int = 0) -> tu
             made = session.read(found.hidden_states[adapter.layer][0])
             for t in range(end - begin - 1 - shift):
                 if learnt[begin + t + 1]:
-                    draft, target = session.logits(made[t : t + 1])[0], found.logits[0, t + shift].softmax(-1)
-                    losses.append(float(cross_entropy(draft, target)))
+                    draft, logits = session.logits(made[t : t + 1])[0], found.logits[0, t + shift]
+                    target = logits.softmax(-1)
+                    losses.append(float(cross_entropy(draft[drafted], logits[drafted].softmax(-1))))
                     right.append(bool(draft.argmax() == target.argmax()))
                     accepted.append(float(torch.minimum(draft.softmax(-1), target).sum()))
     return sum(losses) / len(losses), sum(right) / len(right), sum(accepted) / len(accepted)
 
 
 @pytest.mark.parametrize(
-    ("family", "layer", "architecture"),
+    ("family", "layer", "architecture", "ids"),
     [
-        ("llama", 1, "kangaroo"),
-        ("mistral", 2, "kangaroo"),
-        ("qwen3", 2, "kangaroo_head"),
-        ("llama", 2, "transformer"),
-        ("llama", 1, "mlp_only"),
+        ("llama", 1, "kangaroo", None),
+        ("mistral", 2, "kangaroo", IDS),
+        ("qwen3", 2, "kangaroo_head", None),
+        ("qwen3", 2, "kangaroo_head", IDS),
+        ("llama", 2, "transformer", IDS),
+        ("llama", 1, "mlp_only", None),
     ],
 )
 def test_the_adapter_learns_the_models_own_distribution_at_the_same_place(
-    backbone: MakeBackbone, batch: Batch, tmp_path: Path, family: str, layer: int, architecture: str
+    backbone: MakeBackbone, batch: Batch, tmp_path: Path, family: str, layer: int, architecture: str, ids: Tensor | None
 ) -> None:
     """Measured on packed rows, and by hand on each alone with the engine's adapter. The control is off by one."""
     assert architecture in ARCHITECTURES
-    learner = Kangaroo(backbone(family), AdapterSettings(layer, architecture), seed=1)
+    learner = Kangaroo(backbone(family), AdapterSettings(layer, architecture), 1, ids)
     shaken(learner)
     few = next(batch.parts(2))
-    loss, right, accepted = by_hand(learner, few, tmp_path)
+    loss, right, accepted = by_hand(learner, few, tmp_path, ids=ids)
     (found,) = learner.measure([few])["heads"]
     assert found["loss"] == pytest.approx(loss, rel=1e-3)
     assert found["top"][0] == pytest.approx(right, abs=1e-6)
     assert found["acceptance"] == pytest.approx(accepted, rel=1e-3)
     assert learner.learn(few, few.counts(1), 0.0)["loss"] == pytest.approx(loss, rel=1e-3)
-    assert abs(by_hand(learner, few, tmp_path, shift=1)[0] - loss) > 1e-2 * loss
+    assert abs(by_hand(learner, few, tmp_path, 1, ids)[0] - loss) > 1e-2 * loss
 
 
 def test_an_untaught_adapter_says_what_the_model_would_if_it_ended_there(backbone: MakeBackbone, batch: Batch) -> None:
@@ -113,7 +125,7 @@ def test_pieces_small_enough_for_the_memory_change_nothing(
 ) -> None:
     found = list[list[Tensor]]()
     for at_once, logits in ((len(batch.ids), 2**22), (1, 300 * 3)):
-        monkeypatch.setattr("lab.training.kangaroo._LOGITS", logits)
+        monkeypatch.setattr("lab.training.drafted._LOGITS", logits)
         learner = Kangaroo(backbone(), AdapterSettings(1), seed=1)
         shaken(learner)
         for part in batch.parts(at_once):
