@@ -72,7 +72,8 @@ def load(
     parts = Parts(makers(name, target, codec, named))
     if draft is None:
         return Engine(target, codec, parts=parts)
-    drafter, draft_codec = load_model(draft, draft_device or str(target.device), dtype, progress, download)
+    where, width = draft_device or str(target.device), target.card.vocabulary
+    drafter, draft_codec = load_draft(draft, where, dtype, progress, download, width)
     return Engine(target, codec, match(target, codec, drafter, draft_codec), parts)
 
 
@@ -135,6 +136,20 @@ def load_model(
     model = loading.load_model(name, device, dtype, progress, download=download)
     # What has just been fetched or converted.
     return model, load_codec(find_folder(name, lambda what, share: None, model.dtype, download=download))
+
+
+def load_draft(
+    name: str, device: str, dtype: str | None, progress: Progress | None, download: bool, width: int
+) -> tuple[AnyModel, Codec]:
+    """A draft model for a target of `width` tokens, which drafts common ones only where its folder lists them; and its
+    tokenizer.
+    """
+    from .model.files import find_folder
+    from .parts.draft_vocabulary import narrowed
+
+    model, codec = load_model(name, device, dtype, progress, download)
+    folder = find_folder(name, lambda what, share: None, model.dtype, download=download)
+    return narrowed(model, folder, width), codec
 
 
 def find_codec(name: str, progress: Progress) -> Codec:

@@ -25,6 +25,7 @@ from .model.seam import Seam
 from .model.session import ExitSession, Model, Session, TapSession
 from .model.tree_reader import TreeReader
 from .outlook import Outlook
+from .parts.draft_vocabulary import drafted_by
 from .queued import Proposal, QueuedDraft
 from .ranking import likeliest, likeliest_and_ranked
 from .request import Request
@@ -43,7 +44,7 @@ class Loop:
         model: Model,
         session: Session,
         draft: Session | None,
-        draft_device: torch.device,
+        drafts_on: Model,
         codec: Codec,
     ) -> None:
         self._request, self._device, self._session = request, model.device, session
@@ -71,7 +72,8 @@ class Loop:
             random=random.Random(request.sampling.seed),
             detailed=request.record == "full",
         )
-        self._context.draft = Drafter(draft, self._context, draft_device) if draft is not None else None
+        if draft is not None:
+            self._context.draft = Drafter(draft, self._context, drafts_on.device, drafted_by(drafts_on))
         if "early_exit" in request.method.needs and isinstance(session, ExitSession):
             self._context.target = EarlyExit(session, self._context, model.device)
         if "features" in request.method.needs and isinstance(session, TapSession):

@@ -49,12 +49,12 @@ class ParallelLoop(Loop):
         model: Model,
         session: Session,
         draft: Session | None,
-        draft_device: torch.device,
+        drafts_on: Model,
         codec: Codec,
     ) -> None:
         assert request.ranks is not None
         self._exchange = Exchange(request.ranks, super()._watch(request), sampling=not request.sampling.greedy)
-        super().__init__(request, model, session, draft, draft_device, codec)
+        super().__init__(request, model, session, draft, drafts_on, codec)
         self._reader = self._share = _ShareReader(session, self._chunk, request, self._exchange)
         _check_same_run(request.ranks, request, model)
 

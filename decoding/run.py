@@ -113,9 +113,8 @@ def _steps(request: Request, engine: Engine, progress: _Progress) -> Generator[S
 
     try:
         drafter = acquire("draft", draft) if draft and "draft_model" in request.method.needs else None
-        where = draft.device if draft else model.device
         make = Loop if request.ranks is None else ParallelLoop
-        loop = make(request, model, acquire("target", model), drafter, where, engine.codec)
+        loop = make(request, model, acquire("target", model), drafter, draft or model, engine.codec)
         while progress.finish is None:
             step, progress.finish = loop.turn(len(progress.steps))
             if step is not None:

@@ -13,7 +13,7 @@ from decoding.model.table import TableModel
 class ToyAdapter:
     """Agrees with the target to the degree of `mix`, and looks at the last `order` tokens of a hidden state only."""
 
-    layer, about = 1, "toy adapter"
+    layer, about, vocabulary = 1, "toy adapter", None
 
     def __init__(self, target: TableModel, mix: float, order: int, seed: int) -> None:
         self.target_order = target.order

@@ -105,6 +105,7 @@ def add_drafter_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--intermediate", default="256", metavar="N", help="width of its feed-forward parts (default: 256)"
     )
+    _add_vocabulary_flag(group)
 
 
 def _add_vocabulary_flag(group: argparse._ArgumentGroup) -> None:

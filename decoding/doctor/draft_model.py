@@ -11,6 +11,7 @@ import torch
 from ..codec import Codec
 from ..model.decoder import Decoder
 from ..model.session import catch_up
+from ..parts.draft_vocabulary import drafted_by
 from ..parts.makers import head_of
 from .probes import Check, Probe, chains
 from .rest import word
@@ -143,10 +144,13 @@ class ExaminedDraft:
         fed = [min(max(each + wiring.offset, 0), own - 1) for each in ids]
         first = places[0] + moved  # rows in front of it answer for nothing
         rows = fed[first : places[-1] + moved + depth]
-        session = self._model(wiring).open(len(fed), max(len(rows), _CHUNK))
+        model = self._model(wiring)
+        session = model.open(len(fed), max(len(rows), _CHUNK))
         session.reset(len(prompt))
         catch_up(session, fed[:first], 0, _CHUNK)
         logits = session.read(rows, tuple(range(-1, len(rows) - 1))).logits
+        if (drafted := drafted_by(model)) is not None:
+            logits = drafted.widen(logits)
         best = logits[..., : wanted + max(0, wiring.offset)].argmax(-1) - wiring.offset
         return chains(best, [place - places[0] for place in places], depth)
 

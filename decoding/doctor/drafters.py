@@ -29,9 +29,9 @@ def open_drafter(
     if not isinstance(model, Decoder | SplitDecoder):
         raise ParamError(_OTHER)
     if kind == "draft":
-        from ..loader import load_model
+        from ..loader import load_draft
 
-        draft, codec = load_model(name, str(model.device), model.precision, progress, download)
+        draft, codec = load_draft(name, str(model.device), model.precision, progress, download, model.card.vocabulary)
         return _examined_draft(draft, codec, engine)
     from ..parts.places import find_part
     from .eagle import ExaminedEagle

@@ -115,6 +115,8 @@ class ExaminedAdapter:
         seen = visible(rows, rows, config.window)
         out = forward_rows(config, self._weights(wiring.dtype), x[None].to(wiring.dtype), rows, seen)[0]
         best = self._adapter.logits(out[places[0] :].to(self._model.dtype)).argmax(-1)
+        if (drafted := self._adapter.vocabulary) is not None:
+            best = drafted.ids[best]
         return chains(best, [place - places[0] for place in places], depth)
 
     def _weights(self, dtype: torch.dtype) -> Mapping[str, torch.Tensor]:

@@ -28,6 +28,7 @@ from .writer import CPU, Writer
 if TYPE_CHECKING:
     from ..methods.base import Context
     from ..model.session import Reading, Session, Tokens
+    from ..parts.draft_vocabulary import DraftVocabulary
 
 Guesses = Callable[[int], Iterable[tuple[int, ...]]]  # a token -> what may follow it
 
@@ -40,9 +41,15 @@ class Drafter(Writer):
 
     kind = "draft"
 
-    def __init__(self, session: Session, context: Context, device: torch.device = CPU) -> None:
+    def __init__(
+        self,
+        session: Session,
+        context: Context,
+        device: torch.device = CPU,
+        vocabulary: DraftVocabulary | None = None,
+    ) -> None:
         super().__init__(context, device)
-        self.session = session
+        self.session, self.vocabulary = session, vocabulary
         self._reader = TreeReader(session, session.largest_step)
 
     def next_logits(self, written: Tokens) -> torch.Tensor | None:
@@ -82,7 +89,9 @@ class Drafter(Writer):
             reading = self._read(missing, draft, max(0, self.session.largest_step - len(draft.tokens)), asked)
             if reading is None:
                 break
-            logits = self.sampler.penalise_tree(reading.logits, draft, chain.tokens, asked)
+            logits = reading.logits
+            if not self.sampler.plain:
+                logits = self.sampler.penalise_tree(self.widen(logits), draft, chain.tokens, asked)
             answers, choose = self._choices(draft, asked, logits, window is not None, chain)
             path, written = accept.walk(draft, choose)
             self._reader.commit(path)
@@ -134,12 +143,12 @@ class Drafter(Writer):
         """
         greedy, draws = self.sampler.sampling.greedy, self.sampler.draws
         if greedy and not self.detailed:
-            best = dict(zip(asked, likeliest(logits), strict=True))
+            best = dict(zip(asked, self._likeliest(logits), strict=True))
             return best, accept.greedy(best)
         row = {node: place for place, node in enumerate(asked)}
         drawn, shaped = list[int](), None
         if greedy or not waits(self._device):
-            answers = likeliest(logits) if greedy or windowed else []
+            answers = self._likeliest(logits) if greedy or windowed else []
         else:
             shaped = self.sampler.probabilities(logits)
             below = depths(draft.parents)
@@ -159,3 +168,10 @@ class Drafter(Writer):
             return drawn[row[node]] if drawn else draw(q, uniform)
 
         return best, choose
+
+    def _likeliest(self, logits: torch.Tensor) -> list[int]:
+        """The likeliest tokens; of plain sampling the logits are over the drafter's own alone."""
+        places = likeliest(logits)
+        if self.vocabulary is None or not self.sampler.plain:
+            return places
+        return [self.vocabulary.listed[place] for place in places]

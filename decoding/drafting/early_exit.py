@@ -38,7 +38,7 @@ class EarlyExit(Writer):
     def attach(self, adapter: Adapter, capacity: int, largest_step: int) -> None:
         """Draft behind this adapter's layer, on a text of up to `capacity` tokens."""
         self.layer = adapter.layer
-        self.adapter = adapter.open(capacity, largest_step)
+        self.adapter, self.vocabulary = adapter.open(capacity, largest_step), adapter.vocabulary
         self.session.tap(self.layer)
 
     @property
@@ -58,7 +58,7 @@ class EarlyExit(Writer):
         rows = self._enter(written)
         if len(self.unread):
             rows = torch.cat((self.unread.take(len(self.unread)), rows))
-        return self.adapter.logits(self.adapter.read(rows)[-1:])  # (1, V)
+        return self.adapter.logits(self.adapter.read(rows)[-1:])
 
     def entry(self, written: Tokens) -> tuple[int, torch.Tensor] | None:
         """The layer, and the hidden states with which the root and the drafted tokens enter it: as in `Draft`."""

@@ -161,7 +161,7 @@ class Sessions:
         for _, session in self._held:
             session.reset(len(request.prompt))
         draft = self._held[1][1] if len(owners) > 1 else None
-        return RestoringLoop(request, engine.model, self._held[0][1], draft, owners[-1].device, engine.codec)
+        return RestoringLoop(request, engine.model, self._held[0][1], draft, owners[-1], engine.codec)
 
     def __exit__(self, *exception: object) -> None:
         for owner, session in self._held:

@@ -43,7 +43,7 @@ class Beginning(Loop):
         )
         prefix = cast("Session", _PrefixSession(target, place - 1))
         drafts_on = engine.model if draft is None or engine.draft is None else engine.draft
-        super().__init__(here, engine.model, prefix, draft, drafts_on.device, engine.codec)
+        super().__init__(here, engine.model, prefix, draft, drafts_on, engine.codec)
         if len(prompt) < place:
             self._write(target.text[place - 1], target.choices[place - 2], target.hidden(place - 2))
 

@@ -103,8 +103,8 @@ class _SessionAt:
         self._stored = torch.cat((stored, hidden))
         return ask(self._reader, _Rows(self._start, stored, hidden))
 
-    def logits(self, rows: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, V)
-        """What follows the tokens of rows."""
+    def logits(self, rows: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, n)
+        """What follows the tokens of rows, over the tokens that may be drafted."""
         return ask(self._reader.logits, rows)
 
     def rewind(self, length: int) -> None:

@@ -26,14 +26,18 @@ from .rope import Rope, Tables
 from .weights import Weights
 
 if TYPE_CHECKING:
+    from ..parts.draft_vocabulary import DraftVocabulary
     from .session import Tokens
 
 
 class Decoder:
     """Weights on a device. `load_decoder` and `from_transformers` make one."""
 
-    def __init__(self, shape: Shape, weights: Weights, rope: Rope, card: ModelCard) -> None:
-        self.shape, self.card, self.rope = shape, card, rope
+    def __init__(
+        self, shape: Shape, weights: Weights, rope: Rope, card: ModelCard, drafts: DraftVocabulary | None = None
+    ) -> None:
+        """`drafts`: the tokens that its logits are over, of a draft model; None: all."""
+        self.shape, self.card, self.rope, self.drafts = shape, card, rope, drafts
         self.device, self.dtype, self.precision = weights.norm.device, weights.norm.dtype, weights.precision.name
         self.devices: tuple[torch.device, ...] = (self.device,)
         self.window, self.rolling = shape.window, shape.rolling
@@ -66,7 +70,12 @@ class Decoder:
 
     def rewired(self, windows: tuple[int | None, ...], base: float) -> Decoder:
         """The same weights under other windows, one a layer, and another base of the rotary embedding."""
-        return Decoder(replace(self.shape, windows=windows), self._weights, self.rope.with_base(base), self.card)
+        shape = replace(self.shape, windows=windows)
+        return Decoder(shape, self._weights, self.rope.with_base(base), self.card, self.drafts)
+
+    def narrowed(self, drafts: DraftVocabulary) -> Decoder:
+        """The same weights with an output layer of some tokens alone."""
+        return Decoder(self.shape, replace(self._weights, head=drafts.head(self)), self.rope, self.card, drafts)
 
     def open(self, capacity: int, largest_step: int) -> DecoderSession:
         """A session for texts of up to `capacity` tokens."""
@@ -107,8 +116,8 @@ class Decoder:
         return ForwardInputs(tokens, parents, cache, tables, self.shape, self._attention, ahead)
 
     def forward(
-        self, x: torch.Tensor, step: ForwardInputs | NativeInputs, start: int = 0, stop: int | None = None
-    ) -> torch.Tensor:  # (T,) ids or (T, H) -> (T, H)
+        self, x: Tokens, step: ForwardInputs | NativeInputs, start: int = 0, stop: int | None = None
+    ) -> torch.Tensor:  # T ids or (T, H) -> (T, H)
         """Run the layers from `start` to `stop`; ids are embedded first. Keys and values go into the step's cache."""
         shape, weights = self.shape, self._weights
         heads, size = shape.heads, shape.head_dim
@@ -116,7 +125,7 @@ class Decoder:
         if isinstance(step, NativeInputs):  # the same in compiled code
             assert self._native is not None
             return self._native.forward(self._fresh(x), step, start, stop)
-        if x.dim() == 1:
+        if not isinstance(x, torch.Tensor) or x.dim() == 1:
             x = self.embed(x)
         normal = self._norm
         for index in range(start, stop):
@@ -132,7 +141,7 @@ class Decoder:
         return x
 
     def tapped(
-        self, x: torch.Tensor, step: ForwardInputs | NativeInputs, start: int, stop: int, taps: Sequence[int]
+        self, x: Tokens, step: ForwardInputs | NativeInputs, start: int, stop: int, taps: Sequence[int]
     ) -> tuple[list[torch.Tensor], torch.Tensor]:
         """The same, with what enters some layers, side by side or layer by layer, beside what comes out."""
         if taps and isinstance(step, NativeInputs):
@@ -145,11 +154,13 @@ class Decoder:
             start = layer
         return states, self.forward(x, step, start, stop)
 
-    def _fresh(self, x: torch.Tensor) -> torch.Tensor:  # (T,) ids or (T, H) -> (T, H)
+    def _fresh(self, x: Tokens) -> torch.Tensor:  # T ids or (T, H) -> (T, H)
         """Rows that compiled code may write over: embeddings, or a copy."""
-        return self.embed(x) if x.dim() == 1 else x.clone(memory_format=torch.contiguous_format)
+        if not isinstance(x, torch.Tensor) or x.dim() == 1:
+            return self.embed(x)
+        return x.clone(memory_format=torch.contiguous_format)
 
-    def embed(self, ids: torch.Tensor) -> torch.Tensor:  # (T,) -> (T, H)
+    def embed(self, ids: Tokens) -> torch.Tensor:  # T ids -> (T, H)
         """The input embeddings of tokens."""
         return quiet.rows(self._weights.embedding, ids)
 

@@ -71,7 +71,7 @@ class DecoderSession:
         step = self.prepare(tokens, parents)[1]
         return self.answer(self.run(hidden, step, layer, self._model.shape.layers), 0)
 
-    def run(self, x: torch.Tensor, step: ForwardInputs | NativeInputs, start: int, stop: int) -> torch.Tensor:
+    def run(self, x: Tokens, step: ForwardInputs | NativeInputs, start: int, stop: int) -> torch.Tensor:
         """Run the layers from `start` to `stop`, and note what enters the tapped ones."""
         taps = [layer for layer in self._taps.layers if start <= layer <= stop]
         states, x = self._model.tapped(x, step, start, stop, taps)
@@ -124,9 +124,7 @@ class DecoderSession:
         return self._taps.take()
 
     @torch.inference_mode()
-    def prepare(
-        self, tokens: Tokens, parents: Parents, ahead: int = 0
-    ) -> tuple[torch.Tensor, ForwardInputs | NativeInputs]:
+    def prepare(self, tokens: Tokens, parents: Parents, ahead: int = 0) -> tuple[Tokens, ForwardInputs | NativeInputs]:
         """Ids and step for `Decoder.forward`; raises ModelError, with nothing written, where the rows do not fit."""
         self.cache.check(ahead + len(tokens))
         step = self._model.inputs(tokens, parents, self.cache, self._tables, ahead)

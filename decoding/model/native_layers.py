@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -71,10 +71,9 @@ class NativeInputs:
 
         Fewer tokens than parents are those of the tree's last rows: the others have been read before.
         """
-        below, paths = (each[len(parents) - len(tokens) :] for each in _paths(parents))
         first = cache.length + ahead
         assert first + len(parents) <= len(tables.cos)
-        self._fill(tokens, below, paths, first, cache, tables, shape)
+        self._fill(tokens, _paths(parents, len(tokens)), first, cache, tables, shape)
 
     @classmethod
     def of_texts(
@@ -83,21 +82,20 @@ class NativeInputs:
         """Rows of several texts: the place of each in its text, and a line for each with the slots of that text."""
         made = cls.__new__(cls)
         assert places.max() < len(tables.cos)
-        made._fill(tokens, places, paths, 0, cache, tables, shape)
+        made._fill(tokens, _Paths.of(places, paths), 0, cache, tables, shape)
         return made
 
     def _fill(
         self,
         tokens: Tokens,
-        below: np.ndarray,
-        paths: np.ndarray,
+        paths: _Paths,
         first: int,
         cache: Cache,
         tables: Tables,
         shape: Shape,
     ) -> None:
-        self.ids, self.cache = torch.as_tensor(tokens), cache
-        self._keep = below, paths, tables  # for as long as the structure names their addresses
+        self.ids, self.cache = tokens, cache
+        self._keep = paths, tables  # for as long as the structure names their addresses
         self.struct = StepStruct(
             rows=len(tokens),
             hidden=shape.hidden,
@@ -108,25 +106,40 @@ class NativeInputs:
             length=first,
             threads=torch.get_num_threads(),
             eps=shape.eps,
-            width=paths.shape[1],
-            depths=below.ctypes.data,
-            paths=paths.ctypes.data,
+            width=paths.width,
+            depths=paths.depths_at,
+            paths=paths.rows_at,
             cos=tables.cos.data_ptr(),
             sin=tables.sin.data_ptr(),
             cache=cache.data.data_ptr(),
         )
 
 
+class _Paths(NamedTuple):
+    """Every row's depth, and in a line for each row the rows from the root to it; and where both lie in memory."""
+
+    depths: np.ndarray
+    rows: np.ndarray
+    width: int
+    depths_at: int
+    rows_at: int
+
+    @classmethod
+    def of(cls, depths: np.ndarray, rows: np.ndarray) -> Self:
+        """Asking arrays for their addresses takes longer than all else: once, where they are remembered."""
+        return cls(depths, rows, rows.shape[1], depths.ctypes.data, rows.ctypes.data)
+
+
 @remembered
-def _paths(parents: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Every row's depth, and in a line for each row the rows from the root to it."""
+def _paths(parents: tuple[int, ...], count: int) -> _Paths:
+    """Those of the last `count` rows of a tree."""
     below = np.array(depths(parents), dtype=np.int32)
     paths = np.zeros((len(parents), len(parents)), dtype=np.int32)
     for row, parent in enumerate(parents):
         if parent >= 0:
             paths[row] = paths[parent]
         paths[row, below[row]] = row
-    return below, paths
+    return _Paths.of(below[len(parents) - count :], paths[len(parents) - count :])
 
 
 class NativeLayers:
@@ -178,10 +191,17 @@ class NativeLayers:
 
         The first norm, if any, is that of `x` in front of all else, the second that of `other`.
         """
-        final, struct, (own, others) = torch.empty_like(x), step.struct, norms
+        struct, (own, others) = step.struct, norms
         struct.entry_norm, struct.beside_norm = None if own is None else own.data_ptr(), others.data_ptr()
-        struct.final_norm, struct.final = self._last.data_ptr(), final.data_ptr()
-        self.forward(x, step, 0, 1, other)
+        return self.through(x, step, other)
+
+    def through(
+        self, x: torch.Tensor, step: NativeInputs, beside: torch.Tensor | None = None
+    ) -> torch.Tensor:  # (T, H) -> (T, H)
+        """Run all layers, in the place of `x`; what comes out behind the final norm."""
+        final = torch.empty_like(x)
+        step.struct.final_norm, step.struct.final = self._last.data_ptr(), final.data_ptr()
+        self.forward(x, step, 0, self._shape.layers, beside)
         return final
 
     def final(self, x: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, H)

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
+
+from ..native.products import has_native
+from ..native.rows import gather
+from .upload import on_device
+
+if TYPE_CHECKING:
+    from .session import Tokens
 
 MOST = 2**14  # numbers at a time that torch works on in the calling thread alone
 
 
-def rows(table: torch.Tensor, index: torch.Tensor) -> torch.Tensor:  # (n, H), (m,) -> (m, H)
+def rows(table: torch.Tensor, index: Tokens) -> torch.Tensor:  # (n, H), m numbers -> (m, H)
     """Some rows of a table."""
-    if table.device.type != "cpu" or len(index) * table.shape[1] <= MOST:
+    if not isinstance(index, torch.Tensor):
+        if has_native(table.device, table.dtype) and table.is_contiguous():
+            return gather(table, index)
+        index = on_device(index, table.device)
+    if table.device.type != "cpu" or len(index) * table.shape[1] <= MOST or not table.is_contiguous():
         return table.index_select(0, index)
     found = np.take(table.view(torch.uint8).numpy(), index.numpy(), axis=0)
     return torch.from_numpy(found).view(table.dtype)

@@ -24,6 +24,7 @@ from .layout import Layout
 from .native_layers import NativeInputs
 from .rope import Rope
 from .session import Reading
+from .upload import on_device
 from .weights import Weights
 
 if TYPE_CHECKING:
@@ -69,10 +70,10 @@ class SplitDecoder:
         """A session for texts of up to `capacity` tokens."""
         return SplitSession(self, capacity, largest_step)
 
-    def embed(self, ids: torch.Tensor) -> torch.Tensor:  # (T,) -> (T, H)
+    def embed(self, ids: Tokens) -> torch.Tensor:  # T ids -> (T, H)
         """The input embeddings of tokens, on the last device."""
         first = self.sections[0]
-        return first.embed(ids.to(first.device)).to(self.device)
+        return first.embed(on_device(ids, first.device)).to(self.device)
 
     def head(self, x: torch.Tensor) -> torch.Tensor:  # (R, H) after the final norm -> (R, V)
         """The logits."""
@@ -107,7 +108,9 @@ class SplitSession:
     def read(self, tokens: Tokens, parents: Parents, skip: int = 0, only: Sequence[int] | None = None) -> Reading:
         """Feed a tree whose root stands right behind the stored tokens; answer for the rows that are asked for."""
         inputs = self._prepare(tokens, parents)
-        return self._last.answer(self._run(inputs[0].ids, inputs, 0, self._model.shape.layers), skip, only)
+        return self._last.answer(
+            self._run(on_device(tokens, self._model.devices[0]), inputs, 0, self._model.shape.layers), skip, only
+        )
 
     @torch.inference_mode()
     def enter(
@@ -115,7 +118,7 @@ class SplitSession:
     ) -> torch.Tensor:  # (n, H)
         """Run a chain, or a tree, `ahead` rows behind the stored tokens through the layers in front of `layer`."""
         inputs = self._prepare(tokens, parents or tuple(range(-1, len(tokens) - 1)), ahead)
-        return self._run(inputs[0].ids, inputs, 0, layer)
+        return self._run(on_device(tokens, self._model.devices[0]), inputs, 0, layer)
 
     @torch.inference_mode()
     def resume(self, tokens: Tokens, parents: tuple[int, ...], layer: int, hidden: torch.Tensor) -> Reading:

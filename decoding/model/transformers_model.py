@@ -145,9 +145,9 @@ class TransformersModel:
         logits: torch.Tensor = self._outputs(x)
         return logits
 
-    def embed(self, ids: torch.Tensor) -> torch.Tensor:  # (T,) -> (T, H)
+    def embed(self, ids: Tokens) -> torch.Tensor:  # T ids -> (T, H)
         """The input embeddings of tokens."""
-        embedded: torch.Tensor = self._inputs(ids)
+        embedded: torch.Tensor = self._inputs(on_device(ids, self.device))
         return embedded
 
     def embeddings(self) -> tuple[torch.Tensor, torch.Tensor]:  # (V, H), (V, H)

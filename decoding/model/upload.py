@@ -21,4 +21,4 @@ def on_device(tokens: Tokens, device: torch.device) -> torch.Tensor:  # (n,)
     """Tokens as a model reads them."""
     if isinstance(tokens, torch.Tensor):
         return tokens.to(device, non_blocking=True)
-    return upload(torch.tensor(tokens), device)
+    return upload(torch.tensor(tokens, dtype=torch.long), device)

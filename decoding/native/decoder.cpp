@@ -497,6 +497,14 @@ template <class T> static int norm_all(const T* x, T* y, const T* weight, int ro
   return 0;
 }
 
+template <class T> static int gather(const T* table, int count, int size, const int64_t* rows, int wanted, T* out) {
+  for (int r = 0; r < wanted; r++) {
+    if (rows[r] < 0 || rows[r] >= count) return 1;
+    memcpy(out + (size_t)r * size, table + (size_t)rows[r] * size, sizeof(T) * size);
+  }
+  return 0;
+}
+
 // ---- what a row of logits says ----
 
 static inline float number(const float* x) { return *x; }
@@ -746,6 +754,12 @@ int product_float32(const Product* p, const void* x, int rows, void* y, int thre
 }
 int norm_bfloat16(const void* x, void* y, const void* weight, int rows, int size, float eps) {
   return norm_all((const bf16*)x, (bf16*)y, (const bf16*)weight, rows, size, eps);
+}
+int gather_bfloat16(const void* table, int count, int size, const int64_t* rows, int wanted, void* out) {
+  return gather((const bf16*)table, count, size, rows, wanted, (bf16*)out);
+}
+int gather_float32(const void* table, int count, int size, const int64_t* rows, int wanted, void* out) {
+  return gather((const float*)table, count, size, rows, wanted, (float*)out);
 }
 int norm_float32(const void* x, void* y, const void* weight, int rows, int size, float eps) {
   return norm_all((const float*)x, (float*)y, (const float*)weight, rows, size, eps);

@@ -181,16 +181,15 @@ class Adapter:
             own = {name: w.detach().to(self.device, self.dtype, copy=True) for name, w in weights.items()}
             self.native = native_adapter(config, own, model.shape)
             self.block = _Block(config, own, lambda weight: linear(weight, None)) if self.native is None else None
-            self._vocabulary, output = vocabulary, own.get("lm_head.weight")
+            self.vocabulary, output = vocabulary, own.get("lm_head.weight")
             if output is not None:
                 self._head = linear(output if vocabulary is None else vocabulary.rows(output), None)
             else:
                 self._head = model.head if vocabulary is None else vocabulary.head(model)
 
-    def logits(self, rows: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, V)
-        """What follows each row."""
-        said = self._head(rows)
-        return said if self._vocabulary is None else self._vocabulary.widen(said)
+    def logits(self, rows: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, n)
+        """What follows each row, over the tokens that may be drafted."""
+        return self._head(rows)
 
     def open(self, capacity: int, largest_step: int) -> AdapterSession:
         """A session for texts of up to `capacity` tokens."""
@@ -236,8 +235,8 @@ class AdapterSession:
             cos, sin = (table[places] if len(table) else table for table in self._tables)
         return self._adapter.block.forward(hidden, (cos, sin), lambda q, k, v: self._attend(q, k, v, parents))
 
-    def logits(self, rows: torch.Tensor) -> torch.Tensor:  # (R, H) of an answer -> (R, V)
-        """What follows the tokens of those rows."""
+    def logits(self, rows: torch.Tensor) -> torch.Tensor:  # (R, H) of an answer -> (R, n)
+        """What follows the tokens of those rows, over the tokens that may be drafted."""
         return self._adapter.logits(rows)
 
     def rewind(self, length: int) -> None:

@@ -1,9 +1,9 @@
 """The tokens that a drafter may draft: common ones only, so that it multiplies fewer rows of the output layer.
 
-The output layer is a fifth of a small model, and a drafter that shares it pays for all of it with every token, although
-most of its rows are never drafted. Beside its weights, a folder of Medusa heads or of a Kangaroo adapter may hold
-vocabulary.safetensors: `ids`, those tokens, ascending. What is written stays the model's own, rare tokens included.
-Zhao et al., 2025, arXiv 2502.14856 (FR-Spec).
+The output layer is a fifth of a small model and nearly all of a tiny one, and a drafter pays for all of it with every
+token, although most of its rows are never drafted. Beside its weights, a folder of Medusa heads, of a Kangaroo adapter
+or of a draft model may hold vocabulary.safetensors: `ids`, those tokens, ascending. What is written stays the model's
+own, rare tokens included. Zhao et al., 2025, arXiv 2502.14856 (FR-Spec).
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ import torch
 
 from ..errors import ModelError
 from ..model import quiet
+from ..model.decoder import Decoder
 from ..model.linear import Linear, linear
+from ..model.session import Model
 from ..model.transformers_model import AnyModel
 
 VOCABULARY_FILE = "vocabulary.safetensors"
@@ -68,6 +70,24 @@ def read_vocabulary(folder: Path, model: AnyModel) -> DraftVocabulary | None:
             "make it again, or delete it to draft from all tokens"
         )
     return DraftVocabulary(ids.long(), size, model.device)
+
+
+@torch.inference_mode()
+def narrowed(draft: AnyModel, folder: Path, width: int) -> AnyModel:
+    """A draft model whose logits are over the tokens of its folder's file only, where it has one.
+
+    Of a model that is no decoder of ours, or whose vocabulary is not `width` tokens as the target's is, all tokens are
+    drafted, which costs time alone.
+    """
+    if not isinstance(draft, Decoder) or draft.shape.vocabulary != width:
+        return draft
+    vocabulary = read_vocabulary(folder, draft)
+    return draft if vocabulary is None else draft.narrowed(vocabulary)
+
+
+def drafted_by(model: Model) -> DraftVocabulary | None:
+    """The tokens that a draft model's logits are over; None: all."""
+    return model.drafts if isinstance(model, Decoder) else None
 
 
 def write_vocabulary(folder: Path, ids: Sequence[int]) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn.functional import silu
 
+from ..model import quiet
 from ..model.cache import Cache
 from ..model.kernels import by_torch, choose
 from ..model.linear import Linear, linear
@@ -131,7 +132,7 @@ class Eagle:
                 if name != "ids"
             }
             embedding, output = own.pop("embed_tokens.weight", None), own.pop("lm_head.weight", None)
-            self._embed = model.embed if embedding is None else lambda ids: embedding.index_select(0, ids)
+            self._embed = model.embed if embedding is None else lambda ids: quiet.rows(embedding, ids)
             if output is not None:
                 self._head = linear(output, None)
             else:
@@ -148,7 +149,7 @@ class Eagle:
         """A session for texts of up to `capacity` tokens, and for trees of up to `largest_step` behind them."""
         return EagleSession(self, capacity, largest_step)
 
-    def embed(self, ids: torch.Tensor) -> torch.Tensor:  # (T,) -> (T, H)
+    def embed(self, ids: Tokens) -> torch.Tensor:  # T ids -> (T, H)
         """The embeddings of tokens."""
         return self._embed(ids)
 

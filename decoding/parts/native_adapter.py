@@ -36,7 +36,7 @@ class NativeAdapter:
         """Run it over a tree behind the rows in the cache; its keys and values go there."""
         step = NativeInputs([0] * len(hidden), parents, cache, tables, self._shape)
         x = hidden.clone(memory_format=torch.contiguous_format)
-        return self._layers.final(self._layers.forward(x, step, 0, 1))
+        return self._layers.through(x, step)
 
 
 def native_adapter(config: AdapterConfig, weights: Mapping[str, torch.Tensor], shape: Shape) -> NativeAdapter | None:

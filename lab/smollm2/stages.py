@@ -147,7 +147,7 @@ class Stages:
 
     def _drafter(self) -> JSON:
         """A model of five million parameters; its tokens are those of the model, whose tokenizer serves both."""
-        job = self._job("drafter", epochs=self._plan.drafter_epochs)
+        job = self._drafting(self._job("drafter", epochs=self._plan.drafter_epochs))
         made = train_drafter(job, DrafterSettings(**_SIZES), self._progress)
         for name in _TOKENIZER:
             (job.out / name).unlink(missing_ok=True)

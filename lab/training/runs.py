@@ -136,9 +136,9 @@ def train_drafter(job: Job, settings: DrafterSettings, progress: Progress) -> di
     progress("measuring", 1.0)
     final = learner.measure(_held_out(job, source))
     learner.save(job.out, codec)
-    write_report(
-        job.out, job.model, {**used, "parameters": parameters(learner.model)}, job.work / LOG, final, backbone.device
-    )
+    used = {**used, "parameters": parameters(learner.model)}
+    used = {**used, **_narrow(job, source, _common(job, source, backbone.shape.vocabulary))}
+    write_report(job.out, job.model, used, job.work / LOG, final, backbone.device)
     return {**final}
 
 

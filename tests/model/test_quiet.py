@@ -8,7 +8,9 @@ import sys
 import pytest
 import torch
 
+from decoding.errors import ModelError
 from decoding.model import quiet
+from tests.families import needs_compiler
 
 THREADS = """
 import os
@@ -35,7 +37,18 @@ def test_rows_are_torchs(dtype: torch.dtype, count: int) -> None:
     """Of a part of a table as well, and in any order."""
     table = torch.randn(60, 2 * quiet.MOST // 64).to(dtype)[7:]
     index = torch.randint(len(table), (count,))
-    assert torch.equal(quiet.rows(table, index), table.index_select(0, index))
+    wanted = table.index_select(0, index)
+    assert torch.equal(quiet.rows(table, index), wanted)
+    assert torch.equal(quiet.rows(table, index.tolist()), wanted)
+    assert torch.equal(quiet.rows(table.t().contiguous().t(), index.tolist()), wanted), "a table that lies otherwise"
+
+
+@needs_compiler
+@pytest.mark.parametrize("row", [-1, 60, 2**40])
+def test_a_row_that_is_not_there_is_refused(row: int) -> None:
+    """Compiled code would copy what lies beside the table."""
+    with pytest.raises(ModelError, match="name tokens from 0 to 59"):
+        quiet.rows(torch.randn(60, 32), [3, row])
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])

@@ -34,7 +34,7 @@ def by_hand(
     learner.save(folder)
     if ids is not None:
         write_vocabulary(folder, ids.tolist())
-    drafted = slice(None) if ids is None else ids
+    drafted = torch.arange(learner.backbone.shape.vocabulary) if ids is None else ids
     adapter = load_adapter(str(folder), Decoder.from_transformers(model))
     losses, right, accepted = list[float](), list[bool](), list[float]()
     for ids, positions, learnt in zip(batch.ids, batch.positions, batch.learnt, strict=True):
@@ -48,9 +48,9 @@ def by_hand(
                 if learnt[begin + t + 1]:
                     draft, logits = session.logits(made[t : t + 1])[0], found.logits[0, t + shift]
                     target = logits.softmax(-1)
-                    losses.append(float(cross_entropy(draft[drafted], logits[drafted].softmax(-1))))
-                    right.append(bool(draft.argmax() == target.argmax()))
-                    accepted.append(float(torch.minimum(draft.softmax(-1), target).sum()))
+                    losses.append(float(cross_entropy(draft, logits[drafted].softmax(-1))))
+                    right.append(bool(drafted[draft.argmax()] == target.argmax()))
+                    accepted.append(float(torch.minimum(draft.softmax(-1), target[drafted]).sum()))
     return sum(losses) / len(losses), sum(right) / len(right), sum(accepted) / len(accepted)
 
 
