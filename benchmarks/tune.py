@@ -52,7 +52,7 @@ CANDIDATES: Mapping[str, Sequence[Settings]] = {
     "medusa": [{"size": size} for size in (3, 4, 5, 6, 7, 10, 15)],
     "kangaroo": [
         *({"gamma": gamma, "eta": 0.0} for gamma in (1, 2, 3)),
-        *({"gamma": gamma, "eta": 0.6} for gamma in (2, 3, 4, 6)),
+        *({"gamma": gamma, "eta": eta} for gamma in (3, 6) for eta in (0.3, 0.4, 0.5, 0.6)),
     ],
     "eagle3": [
         *({"form": "chain", "gamma": gamma, "threshold": limit} for gamma in (4, 6, 8) for limit in (0.0, 0.3, 0.5)),

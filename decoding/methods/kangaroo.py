@@ -58,7 +58,7 @@ class KangarooParams(Params):
     )
 
     presets: ClassVar[Mapping[str, Mapping[str, JSON]]] = {
-        "SmolLM2 on a CPU": {"gamma": 3, "eta": 0.6},
+        "SmolLM2 on a CPU": {"gamma": 3, "eta": 0.4},
     }
 
 

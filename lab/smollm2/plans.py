@@ -12,7 +12,7 @@ class Plan:
     prompts: int  # that the model asks itself
     length: int  # tokens of a line, and the most that a conversation has
     lines: int  # per step
-    draft_vocabulary: int  # tokens that heads and adapter may draft
+    draft_vocabulary: int  # tokens that heads, adapter and drafter may draft
     heads: int
     heads_epochs: float
     exits: tuple[int, ...]  # layers behind which an adapter is tried
@@ -32,11 +32,11 @@ PLANS = {
         draft_vocabulary=8192,
         heads=4,
         heads_epochs=3.0,
-        exits=(3, 5, 8),
-        exit_steps=60,
+        exits=(1, 2, 3),
+        exit_steps=150,
         adapter_epochs=2.0,
         drafter_epochs=6.0,
-        eagle_epochs=2.0,
+        eagle_epochs=4.0,
         eagle_vocabulary=2304,
         eagle_width=384,
     ),
