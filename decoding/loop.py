@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -151,7 +151,13 @@ class Loop:
         sampler = self._sampler
         if self._request.record == "full":
             self._outlook = sampler.outlook(logits)
-        argmax, best = self._likeliest(logits)
+        ranked = list[list[int]]()  # the likeliest tokens at every node, if the method asks for them
+        if count := self._request.params.ranked:
+            argmax, ranked = likeliest_and_ranked(logits, count)
+        elif self._outlook is None or sampler.filters:
+            argmax = likeliest(logits)
+        else:
+            argmax = self._outlook.likeliest()
 
         def p(node: int) -> torch.Tensor:  # (V,)
             return sampler.probabilities(logits[node])
@@ -165,15 +171,7 @@ class Loop:
             path, emitted = accept.typical(proposal, p_of, sampler.draws, position, *typical)
         else:
             path, emitted = accept.walk(proposal, accept.sampled(proposal, p, sampler.draws, position))
-        return proposal, Verdict(path, emitted, tuple(argmax), ranked=best)
-
-    def _likeliest(self, logits: torch.Tensor) -> tuple[list[int], Sequence[Sequence[int]]]:  # (T, V)
-        """The greedy choice at every node, and the likeliest tokens there, if the method asks for them."""
-        if count := self._request.params.ranked:
-            return likeliest_and_ranked(logits, count)
-        if self._outlook is None or self._sampler.filters:
-            return likeliest(logits), ()
-        return self._outlook.likeliest(), ()
+        return proposal, Verdict(path, emitted, tuple(argmax), ranked=ranked)
 
     @property
     def _position(self) -> int:
