@@ -27,7 +27,7 @@ import plotly
 import torch
 
 from app.examples import EXAMPLES
-from decoding import load
+from decoding import load, smollm2
 from decoding.trace.file import write_trace
 from decoding.types import Trace
 from tools.browser import DRAWN, PLAYER, ROOT, browser, served
@@ -41,6 +41,7 @@ SERVERS, ROUNDS = 3, 16  # of watched runs: one process is some percent faster t
 STEPS, TOKENS = 200, 512
 PROMPT = "What is the dish of Ablow?"
 SUM = EXAMPLES["sum"].prompt
+PRIME = "Write a Python function that says whether a number is prime."
 LIVE = ("lookahead", "autoregressive")
 VIEWS = ("mask", "window", "pool", "tree")
 STAGE = "document.querySelector('.ss-stage .ss-piece')?.offsetParent"  # drawn, and seen
@@ -191,12 +192,7 @@ def lived(chromium: Any, server: Page, method: str, rounds: int) -> list[tuple[f
 
     A machine's speed drifts: a watched run is compared with the mean of the runs before and after it.
     """
-    page = open_page(chromium, server, height=1000)
-    page.goto(f"{server.address}?{urlencode({'method': method, 'length': 200, 'prompt': SUM})}")
-    page.wait_for_function(SHOWN)
-    page.wait_for_function("document.querySelector('#run-length input')?.value === '200'")
-    page.evaluate(TOOLS)
-    page.evaluate("bench.live()")  # brings the model
+    page = run_page(chromium, server, method=method, length=200, prompt=SUM)
     found, before = [], alone(method)
     for _ in range(rounds):
         first, watched = page.evaluate("bench.live()")
@@ -205,6 +201,26 @@ def lived(chromium: Any, server: Page, method: str, rounds: int) -> list[tuple[f
         before = after
     page.context.close()
     return found
+
+
+def run_page(chromium: Any, server: Page, **settings: str | int) -> Any:
+    """A visitor with a run's settings in the form, who has run it once: the model is loaded."""
+    page = open_page(chromium, server, height=1000)
+    page.goto(f"{server.address}?{urlencode(settings)}")
+    page.wait_for_function(SHOWN)
+    page.wait_for_function(f"document.querySelector('#run-length input')?.value === '{settings['length']}'")
+    page.evaluate(TOOLS)
+    page.evaluate("bench.live()")
+    return page
+
+
+def first_steps(chromium: Any, method: str) -> float:
+    """Milliseconds from the press of Run to the first step of SmolLM2, which is loaded: the median of some runs."""
+    with served("--model", smollm2.NAME) as server:
+        page = run_page(chromium, server, model=smollm2.NAME, method=method, length=48, prompt=PRIME)
+        firsts = [page.evaluate("bench.live()")[0] for _ in range(ROUNDS)]
+        page.context.close()
+    return statistics.median(firsts)
 
 
 def live(*, apart: bool = False) -> dict[str, tuple[float, str]]:
@@ -268,6 +284,7 @@ def report() -> str:
         shown = replayed(chromium, server, path, VIEWS)
         staged = replayed(chromium, server, path, ())
         version = chromium.version
+        english = {method: first_steps(chromium, method) for method in LIVE}
     together = live()
     apart = live(apart=True) if hasattr(os, "sched_setaffinity") and len(os.sched_getaffinity(0)) > 1 else {}
     text, stage = (statistics.median(seconds) for seconds in zip(*views, strict=True))
@@ -295,6 +312,8 @@ def report() -> str:
         rows.append([label, ratio, "95%"])
         if method in apart:
             rows.append([f"{label}, browser on other cores", apart[method][1], ""])
+    for method, first in english.items():
+        rows.append([f"Run pressed, first step of {method} on SmolLM2 seen, s", f"{first / 1000:.2f}", "1.5"])
     where = f"{os.cpu_count()} cores, {platform.machine()}, Chromium {version}, gradio {gradio.__version__}"
     versions = f"plotly {plotly.__version__}, torch {torch.__version__}, {datetime.date.today()}"
     return f"Written by `python -m benchmarks.page --out benchmarks/page.md`.\n\n{where}, {versions}.\n\n{table(rows)}"
