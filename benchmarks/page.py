@@ -26,8 +26,9 @@ import gradio
 import plotly
 import torch
 
+from app.catalog import SMOLLM2
 from app.examples import EXAMPLES
-from decoding import load, smollm2
+from decoding import load
 from decoding.trace.file import write_trace
 from decoding.types import Trace
 from tools.browser import DRAWN, PLAYER, ROOT, browser, served
@@ -216,8 +217,8 @@ def run_page(chromium: Any, server: Page, **settings: str | int) -> Any:
 
 def first_steps(chromium: Any, method: str) -> float:
     """Milliseconds from the press of Run to the first step of SmolLM2, which is loaded: the median of some runs."""
-    with served("--model", smollm2.NAME) as server:
-        page = run_page(chromium, server, model=smollm2.NAME, method=method, length=48, prompt=PRIME)
+    with served("--model", SMOLLM2.name) as server:
+        page = run_page(chromium, server, model=SMOLLM2.name, method=method, length=48, prompt=PRIME)
         firsts = [page.evaluate("bench.live()")[0] for _ in range(ROUNDS)]
         page.context.close()
     return statistics.median(firsts)
