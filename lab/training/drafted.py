@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from .backbone import Backbone
-from .measures import rank_of
+from .measures import overlap, rank_of
 
 _LOGITS = 2**22  # in memory at a time
 RANKS = 5
@@ -42,8 +42,7 @@ class DraftedTokens:
         """
         p = whole.softmax(-1)
         loss = functional.cross_entropy(logits, self.narrow(whole).softmax(-1), reduction="sum")
-        accepted = torch.minimum(logits.softmax(-1), self.narrow(p)).sum()
-        return float(loss), float(accepted), self._ranks(logits, whole.argmax(-1))
+        return float(loss), overlap(logits, self.narrow(p)), self._ranks(logits, whole.argmax(-1))
 
     def _ranks(self, logits: Tensor, choice: Tensor) -> Tensor:  # (N, n), (N,) -> (5,)
         if self._ids is not None:

@@ -12,11 +12,12 @@ from safetensors.torch import save_file
 from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.errors import ModelError
+from decoding.loader import load
 from decoding.model.decoder import Decoder
 from decoding.parts import Parts
 from decoding.parts.adapter import Adapter
 from decoding.parts.adapter_files import load_adapter, save_adapter
-from decoding.parts.draft_vocabulary import VOCABULARY_FILE, narrowed, read_vocabulary, write_vocabulary
+from decoding.parts.draft_vocabulary import VOCABULARY_FILE, drafted_by, narrowed, read_vocabulary, write_vocabulary
 from decoding.parts.heads import Heads, HeadWeights, load_heads, save_heads
 from decoding.sampling import Sampling
 from decoding.types import JSON
@@ -128,11 +129,21 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 
 def test_a_draft_model_says_the_same_of_the_common_tokens(model: Decoder, tmp_path: Path) -> None:
-    """By itself and in another's place: a folder that is loaded as the target answers for all of its tokens."""
     whole, narrow = both_drafts(model, tmp_path)
     said, all_of_them = (one.open(8, 8).read(PROMPT, (-1, 0, 1, 2, 3)).logits for one in (narrow, whole))
     assert torch.allclose(said, all_of_them[:, COMMON])
     assert narrowed(whole, tmp_path, model.shape.vocabulary + 1) is whole, "a vocabulary that is padded differently"
+
+
+def test_a_folder_drafts_common_tokens_and_as_a_target_all(tmp_path: Path) -> None:
+    """The list is for drafting: a draft model that is loaded by itself writes all of its tokens."""
+    for name, model in (("target", tiny("llama")), ("draft", near("llama"))):
+        model.save_pretrained(tmp_path / name)
+    write_vocabulary(tmp_path / "draft", COMMON)
+    engine = load(str(tmp_path / "target"), draft=str(tmp_path / "draft"), device="cpu", dtype="float32")
+    assert engine.draft is not None and (drafted := drafted_by(engine.draft)) is not None
+    assert drafted.listed == COMMON and drafted_by(engine.model) is None
+    assert drafted_by(load(str(tmp_path / "draft"), device="cpu", dtype="float32").model) is None
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

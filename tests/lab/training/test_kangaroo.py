@@ -37,11 +37,11 @@ def by_hand(
     drafted = torch.arange(learner.backbone.shape.vocabulary) if ids is None else ids
     adapter = load_adapter(str(folder), Decoder.from_transformers(model))
     losses, right, accepted = list[float](), list[bool](), list[float]()
-    for ids, positions, learnt in zip(batch.ids, batch.positions, batch.learnt, strict=True):
-        begins = [*(positions == 0).nonzero().flatten().tolist(), len(ids)]
+    for row, positions, learnt in zip(batch.ids, batch.positions, batch.learnt, strict=True):
+        begins = [*(positions == 0).nonzero().flatten().tolist(), len(row)]
         for begin, end in pairwise(begins):
             with torch.no_grad():
-                found = model(input_ids=ids[None, begin:end], output_hidden_states=True)
+                found = model(input_ids=row[None, begin:end], output_hidden_states=True)
             session = adapter.open(64, 64)
             made = session.read(found.hidden_states[adapter.layer][0])
             for t in range(end - begin - 1 - shift):
