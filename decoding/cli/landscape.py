@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Sequence
 
+from ..default_model import best_model
 from ..engine import Engine
 from ..errors import ParamError
 from ..trace import read_trace
@@ -17,7 +18,7 @@ from .progress import Progress
 from .recorded import engine_of
 
 HELP = "for every place of a text, how many guesses of each method the target would accept there"
-EXAMPLE = 'python -m decoding landscape --prompt "What is the dish of Ablow?" --write 40 --methods prompt_lookup,medusa'
+EXAMPLE = 'python -m decoding landscape --prompt "Who wrote Hamlet?" --write 40 --methods prompt_lookup,medusa'
 _MOST = 9  # accepted guesses that a digit can say
 _SHADES = ("", "24", "31", "37", "43", "42", "41", "40", "46", "118")  # of 256 colours, by the digit
 
@@ -63,7 +64,7 @@ def _text(arguments: argparse.Namespace, written: int) -> tuple[Engine, Sequence
         trace = read_trace(arguments.origin)
         engine = engine_of(arguments, trace)
         return engine, [*trace.header.prompt, *trace.ids], len(trace.header.prompt)
-    arguments.model = arguments.model or "pocket"
+    arguments.model = arguments.model or best_model()
     given = arguments.prompt_file
     text = clean(arguments.prompt) if given is None else read_text(given, "prompt file")
     engine = load_engine(arguments)

@@ -54,7 +54,7 @@ _COMMANDS = (
 )
 _EPILOG = """example:
   python -m decoding demo
-  python -m decoding run --method lookahead --prompt "What is the dish of Ablow?"
+  python -m decoding run --method lookahead --prompt "What is the capital of France?"
   python -m decoding COMMAND --help"""
 
 

@@ -34,7 +34,7 @@ _MT_BENCH = {"writing", "roleplay", "reasoning", "math", "coding", "extraction",
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """The command's flags."""
-    add_model_flags(parser)
+    add_model_flags(parser, embedded.TARGET)
     parser.add_argument("--only", metavar="A,B", help="papers by name, such as lookahead; default: all")
     parser.add_argument("--tasks", metavar="FILE", help='"english", or a file of questions in the form of Spec-Bench')
     parser.add_argument("--limit", default="6", metavar="N", help="questions of every kind (default: 6)")

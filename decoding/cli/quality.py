@@ -7,7 +7,7 @@ import json
 import sys
 from dataclasses import asdict
 
-from ..embedded import suite
+from ..embedded import TARGET, suite
 from ..prompts.tasks import read_tasks
 from .arguments import add_json_flag, add_model_flags, clean, load_engine, whole
 from .paint import Paint, one_line
@@ -19,7 +19,7 @@ EXAMPLE = "python -m decoding quality --limit 20"
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """The command's flags."""
-    add_model_flags(parser)
+    add_model_flags(parser, TARGET)
     parser.add_argument("--tasks", metavar="FILE", help="other tasks of the family's language, with references")
     parser.add_argument("--limit", metavar="N", help="the first N tasks only")
     parser.add_argument("--show-wrong", action="store_true", help="print every answer that was judged wrong")

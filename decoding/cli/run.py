@@ -11,7 +11,8 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from .. import embedded, toy
+from .. import embedded, smollm2, toy
+from ..default_model import best_model
 from ..engine import Engine
 from ..errors import ParamError
 from ..processor import LONGEST
@@ -39,9 +40,10 @@ from .recorded import engine_of
 from .screen import Screen
 
 HELP = "decode a prompt with one method and show the text and its metrics"
-EXAMPLE = 'python -m decoding run --method lookahead --prompt "What is the dish of Ablow?" --trace run.jsonl'
+EXAMPLE = 'python -m decoding run --method lookahead --prompt "What is the capital of France?" --trace run.jsonl'
 _SAMPLING = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "seed")
-_PROMPTS = {"toy": toy.PROMPT, embedded.TARGET: embedded.PROMPT}  # for those who give none
+# For those who give none.
+_PROMPTS = {"toy": toy.PROMPT, embedded.TARGET: embedded.PROMPT, smollm2.NAME: smollm2.PROMPT}
 _METHOD, _NEW_TOKENS = "autoregressive", "128"
 _BRANCH = ("step", "node", "token", "token_id", "keep")
 # What a branch takes from the run that it comes from.
@@ -192,7 +194,7 @@ def contract(run: Run, engine: Engine, verdict: Rescore) -> dict[str, JSON]:
 
 
 def _prompt(arguments: argparse.Namespace) -> Prompt:
-    """The prompt, or the one that comes with an embedded model."""
+    """The prompt, or the one that comes with the model."""
     if arguments.prompt_ids is not None:
         if arguments.chat:
             raise ParamError("--chat needs a text: give --prompt or --prompt-file instead of --prompt-ids")
@@ -214,7 +216,7 @@ def _planned(arguments: argparse.Namespace, ranks: Ranks | None) -> tuple[Callab
     """What starts the run of a prompt, and its engine."""
     if given := [flag for flag in _BRANCH if getattr(arguments, flag) is not None]:
         raise ParamError(f"--{given[0].replace('_', '-')} is for a recorded run: name its file with --from")
-    arguments.model = arguments.model or embedded.TARGET
+    arguments.model = arguments.model or best_model()
     prompt = _prompt(arguments)
     engine = load_engine(arguments)
     if isinstance(prompt, str) and not arguments.raw:
