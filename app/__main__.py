@@ -14,7 +14,6 @@ import tempfile
 from collections.abc import Sequence
 from typing import NoReturn
 
-from decoding.embedded import TARGET
 from decoding.errors import ParamError, SpecscopeError
 
 
@@ -64,7 +63,8 @@ def _parser() -> _Parser:
     parser.add_argument(
         "--model",
         metavar="NAME",
-        help=f"the model that is selected at first (default: the first of the file, or {TARGET})",
+        help="the model that is selected at first (default: the first of the file; without a file SmolLM2 135M where "
+        "it is on this machine, else pocket)",
     )
     return parser
 

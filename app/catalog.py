@@ -156,15 +156,17 @@ _ROOM = 1.3  # times the weights: what they are read through, the cache, and the
 
 
 def default_catalog(download: bool = False) -> dict[str, Entry]:
-    """What a page offers whose owner has listed no models: those that ship, SmolLM2, and what this machine can hold.
+    """Return the models of a page whose owner lists none: those that ship, SmolLM2, and what this machine can hold.
 
-    Without `download` a large model is offered only where its files have been fetched already, and no visitor's click
-    makes the machine fetch any.
+    The page begins with the first: SmolLM2 where it is on this machine, else pocket. Without `download` a large model
+    is offered only where its files have been fetched already, and no visitor's click makes the machine fetch any.
     """
     held = [entry for entry, size in _LARGE.items() if _ROOM * size <= _memory()]
     held = [entry for entry in held if download or fetched(entry.model, revision=entry.revision) is not None]
-    offered = [replace(entry, download=download) for entry in (SMOLLM2, *held)]
-    return EMBEDDED | {entry.name: entry for entry in offered}
+    smol, *large = (replace(entry, download=download) for entry in (SMOLLM2, *held))
+    shipped = list(EMBEDDED.values())
+    offered = [*shipped, smol, *large] if smollm2.here() is None else [smol, *shipped, *large]
+    return {entry.name: entry for entry in offered}
 
 
 def _memory() -> float:

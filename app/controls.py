@@ -12,13 +12,16 @@ from decoding.methods import METHODS, Method
 from decoding.params import Params, shown
 from decoding.request import check_count, find_method, find_sampling
 from decoding.sampling import Sampling
+from decoding.tuned import tuned_preset
 from decoding.types import JSON, Trace
 
 from .catalog import Entry, choose
 from .limits import LIMITS
+from .machine import device_of
 
 Message = dict[str, str]
 Prompt = str | tuple[Message, ...]
+DEFAULTS = "defaults"  # the name of the settings that are a method's own
 ROLES = ("system", "user", "assistant")
 
 
@@ -141,9 +144,14 @@ def typed(cls: type[Params], values: Mapping[str, object]) -> dict[str, JSON]:
 def presets(kind: type[Method]) -> dict[str, dict[str, JSON]]:
     """The settings of a method by the name of the preset, the defaults first."""
     plain = kind.Params().to_json()
-    return {"defaults": plain} | {
+    return {DEFAULTS: plain} | {
         name: kind.Params.parse(dict(values)).to_json() for name, values in kind.Params.presets.items()
     }
+
+
+def best_preset(method: str, entry: Entry) -> str:
+    """Return the preset that is fastest for this model on its kind of device, as measured; else the defaults."""
+    return tuned_preset(method, entry.model, device_of(entry.device)) or DEFAULTS
 
 
 def preset_name(kind: type[Method], values: Mapping[str, object]) -> str:

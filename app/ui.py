@@ -9,11 +9,11 @@ import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from decoding.errors import ParamError, TraceError
+from decoding.errors import ModelError, ParamError, TraceError
 
 from . import log, malloc, server
 from .catalog import default_catalog, read_catalog
@@ -24,9 +24,13 @@ from .state import AppState
 from .streaming import as_sentence, page_line
 from .viewer import viewer as make_viewer
 
+if TYPE_CHECKING:
+    from .model_pool import Loading
+
 TITLE = "Specscope"
 _DEFAULT_OWNER = Owner()
 _LAST_STEP, _LAST_ANSWER = 2.5, 2.0  # seconds for runs and for requests to end
+_LOOK = 0.2  # seconds between two looks at a model that loads
 _MAX_PROBLEMS = 3  # of an address that are shown: the others mostly follow from the first
 _HEAD = """<header class="app-header"><h1 class="app-name">Specscope</h1>
 <p class="app-motto">How a language model writes several tokens per step, without changing its text.</p>
@@ -94,10 +98,10 @@ def _build_full_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> N
         query = {key: value for key, value in (request.query_params or {}).items() if key != "__theme"}
         state = parse(query, app_state.catalog)
         shown: dict[Any, Any] = {tabs: gr.skip()}  # Gradio takes an empty dictionary for one value
-        if not query or state.screen == "race":
-            shown |= form.fill({"run": landing.id} if landing else {})
         if not query:
-            return shown
+            return shown  # the form begins with the best that is ready; the opening race says itself what it is
+        if state.screen == "race" and landing:
+            shown |= form.fill({"run": landing.id})
         shown |= race_form.show_state(state) if state.screen == "race" else form.fill(query)
         problems = state.problems if state.screen == "run" else []  # each page shows the problems of its own address
         shown |= {tabs: gr.Tabs(selected=state.screen), viewer: _open_run(app_state, state.run, problems)}
@@ -189,9 +193,23 @@ def serve(host: str, port: int, launch: Launch, owner: Owner = _DEFAULT_OWNER) -
     gc.freeze()  # the server's objects live for ever: searching them for garbage took a tenth of a run's time
     server.say(f"Specscope is at http://{host}:{port}")
     if not launch.replay_only:
-        app_state.runs.models.request(app_state.catalog[app_state.default_model])
+        loading = app_state.runs.models.request(app_state.catalog[app_state.default_model])
+        threading.Thread(target=_announce, args=(loading, app_state.default_model), daemon=True).start()
     ended.wait()
     _end(app_state, running)
+
+
+def _announce(loading: Loading, name: str) -> None:
+    """Say in the terminal what the first model waits for, and when it is ready: converting one takes some seconds."""
+    phase = ""
+    try:
+        while loading.wait(_LOOK) is None:
+            if loading.phase != phase:
+                phase = loading.phase
+                server.say(f"{phase[:1].upper()}{phase[1:]} ...")
+        server.say(f"{name} is ready.")
+    except ModelError as error:
+        server.say(as_sentence(str(error)))
 
 
 def _end(app_state: AppState, running: server.Running) -> None:

@@ -14,7 +14,7 @@ from tools.page import serving
 def test_an_attacked_server_stays_up_private_and_fair(tmp_path: Path) -> None:
     temporary, statuses = tmp_path / "tmp", dict[str, Counter[int]]()
     temporary.mkdir()
-    with serving(tmp_path / "log", TMPDIR=str(temporary)) as page:
+    with serving(tmp_path / "log", "--model", "pocket", TMPDIR=str(temporary)) as page:
         page.visitor().run(run_length=8)
         beside = Others(page)
         for attack in ATTACKS:

@@ -13,22 +13,25 @@ from decoding.errors import ParamError
 from decoding.methods import METHODS
 from decoding.params import Params
 from decoding.sampling import Sampling
+from decoding.tuned import TUNED
 from decoding.types import JSON
 
 from ..address import PageState
 from ..catalog import Entry
-from ..controls import Message, Prompt, presets, runnable, typed
+from ..controls import Message, Prompt, presets, typed
 from ..events import QUICK, tolerant
 from ..examinations import KINDS
-from ..examples import EXAMPLES
+from ..examples import EXAMPLES, Example, examples_for
 from ..limits import LIMITS
+from ..state import AppState
 
 Component = gr.components.Component
 Update = dict[Any, Any]  # component -> its new value, or gr.update
 MESSAGE, CHAT, RAW = "Message", "Chat", "Raw"
 _OWN = "own settings"  # shown for settings that match no preset
 _SLIDER_VALUES = 64  # a whole number with more possible values gets a number field, not a slider
-_PROMPT = "What is the dish of Ablow?"
+_NO_EXAMPLE = ("None: write your own prompt", "")
+_ABOUT_PRESETS = "“on a CPU”: the fastest settings there, as measured. “defaults”: the paper's, which suit a GPU."
 _INPUT_FACTOR = 3  # times the server's limit: browsers cut longer texts silently, the server refuses them with a reason
 _MAX_TEMPERATURE = 2.0  # of the page's slider; the command line accepts more
 
@@ -67,15 +70,18 @@ class MethodControls:
     doctor: gr.Button | None  # examines the drafter, for methods that have one
 
     @classmethod
-    def build(cls, name: str, visible: bool) -> MethodControls:
-        """Create the controls: first the parameters that the paper names; the others in a closed accordion."""
-        kind, rows = METHODS[name], METHODS[name].Params.describe()
+    def build(cls, name: str, visible: bool, chosen: str) -> MethodControls:
+        """Create the controls, with the values of the `chosen` preset.
+
+        The parameters that the paper names come first, the others are in a closed accordion.
+        """
+        kind, known = METHODS[name], presets(METHODS[name])
+        rows = [row | {"default": known[chosen][row["name"]]} for row in kind.Params.describe()]
         prefix = f"p-{name}".replace("_", "-")
-        known = list(presets(kind))
         named = [row for row in rows if row["symbol"] != row["name"] or len(row["name"]) == 1] or rows[:3]
         rest = [row for row in rows if row not in named]
         with gr.Group(visible=visible, elem_classes="app-method") as group:
-            menu = _presets(known, prefix) if known[1:] else None
+            menu = _presets(list(known), chosen, prefix) if len(known) > 1 else None
             fields = {row["name"]: control(row, prefix) for row in named}
             reference = _reference(prefix) if kind.takes_reference else None
             if rest:
@@ -85,9 +91,10 @@ class MethodControls:
         return cls(name, group, menu, {row["name"]: fields[row["name"]] for row in rows}, reference, doctor)
 
 
-def _presets(names: list[str], prefix: str) -> gr.Dropdown:
-    """The menu of presets; settings that match none of them are shown as own settings."""
-    return gr.Dropdown([*names, (_OWN, "")], value=names[0], label="Preset", elem_id=f"{prefix}-preset")
+def _presets(names: list[str], chosen: str, prefix: str) -> gr.Dropdown:
+    """Create the menu of presets; settings that match none of them are shown as own settings."""
+    about = _ABOUT_PRESETS if set(TUNED) & set(names) else None
+    return gr.Dropdown([*names, (_OWN, "")], value=chosen, label="Preset", info=about, elem_id=f"{prefix}-preset")
 
 
 def _doctor(prefix: str) -> gr.Button:
@@ -138,16 +145,15 @@ class PromptControls:
     history: gr.Textbox  # the conversation so far as JSON, stored in the page only
 
     @classmethod
-    def build(cls, prefix: str) -> PromptControls:
-        """Create the controls."""
-        choices = [("None: write your own prompt", ""), *((example.label, example.id) for example in EXAMPLES.values())]
-        example = gr.Dropdown(choices, value="", label="Example", elem_id=f"{prefix}-example")
-        hint = gr.Markdown("", visible=False, elem_classes="app-hint")
+    def build(cls, prefix: str, entry: Entry, first: Example) -> PromptControls:
+        """Create the controls, with the examples that a model understands and the prompt of the first of them."""
+        example = gr.Dropdown(_choices(entry), value=first.id, label="Example", elem_id=f"{prefix}-example")
+        hint = gr.Markdown(first.shows, elem_classes="app-hint")
         mode = gr.Radio(
             [MESSAGE, CHAT, RAW], value=MESSAGE, label="Prompt", elem_id=f"{prefix}-mode", elem_classes="app-mode"
         )
         text = gr.Textbox(
-            _PROMPT,
+            first.prompt,
             label="Text",
             lines=3,
             max_lines=10,
@@ -172,7 +178,7 @@ class PromptControls:
         return {name: getattr(self, name) for name in names}
 
     @property
-    def controls(self) -> list[Component]:
+    def controls(self) -> list[Any]:
         """The same controls as a list."""
         return list(self.fields.values())
 
@@ -183,6 +189,8 @@ class PromptControls:
             return gr.update(visible=mode != CHAT), gr.update(visible=mode == CHAT)
 
         self.mode.change(tolerant(shown), self.mode, [self.text, self.chat], **QUICK)
+        for written in (self.text, self.message):  # what the hint says of the example need not hold for another prompt
+            written.input(None, None, [self.example, self.hint], js="() => ['', '']", **QUICK)
         self.fresh.click(lambda: ("[]", "", ""), None, [self.history, self.transcript, self.message], **QUICK)
 
     def show(self, prompt: Prompt, example: str = "", raw: bool = False) -> Update:
@@ -201,10 +209,26 @@ class PromptControls:
         """Put an example's prompt, and the sampling that goes with it, into the controls."""
         example = EXAMPLES.get(name)
         if example is None:
-            return {self.hint: gr.update(visible=False)}
+            return {self.hint: gr.update(value="", visible=False)}
         values = {**Sampling().to_json(), **example.sampling}
         shown = self.show(example.prompt or tuple(dict(message) for message in example.messages), name)
         return shown | {sampling.fields[key]: value for key, value in values.items()}
+
+    def choose_example(self, entry: Entry, name: str | None) -> Any:
+        """Offer the examples that a model understands, and select one of them, or none."""
+        offered = any(example.id == name for example in examples_for(entry.model))
+        return gr.update(choices=_choices(entry), value=name if offered else "")
+
+    def show_model(self, entry: Entry, sampling: SamplingControls, values: Mapping[str, Any]) -> Update:
+        """Offer a model's examples; an unchanged example of another language gives way to the first of them."""
+        examples, selected = examples_for(entry.model), EXAMPLES.get(values["example"])
+        if selected is None or selected in examples:
+            return {self.example: gr.update(choices=_choices(entry))}
+        written = values["message"] if values["mode"] == CHAT else values["text"]
+        if written != (selected.prompt or selected.messages[-1]["content"]):
+            return {self.example: self.choose_example(entry, None)}
+        first = examples[0].id
+        return self.show_example(first, sampling) | {self.example: self.choose_example(entry, first)}
 
     def _chat(self, visible: bool, history: list[Message]) -> Update:
         texts = {self.history: json.dumps(history), self.transcript: transcript(history)}
@@ -214,6 +238,10 @@ class PromptControls:
     def outputs(self) -> list[Any]:
         """All components that `show` may change."""
         return [self.mode, self.hint, self.text, self.chat, self.system, self.transcript, self.message, self.history]
+
+
+def _choices(entry: Entry) -> list[tuple[str, str]]:
+    return [_NO_EXAMPLE, *((example.label, example.id) for example in examples_for(entry.model))]
 
 
 def transcript(history: list[Message]) -> str:
@@ -248,7 +276,11 @@ def values_of(cls: type[Params], fields: Mapping[str, Component], given: Mapping
     return typed(cls, {name: given[component] for name, component in fields.items()})
 
 
-def initial_method(entry: Entry, state: PageState) -> str:
-    """The method to select first: the one in the address, if the model can run it."""
-    names = runnable(entry)
-    return state.method if state.method in names else "lookahead" if "lookahead" in names else names[0]
+def entry_for(app_state: AppState, state: PageState) -> Entry:
+    """Return the model that an address names, else the default, or another that understands the address's example."""
+    default = app_state.catalog[app_state.default_model]
+    if state.model is not None:
+        return app_state.catalog[state.model]
+    example = EXAMPLES.get(state.example or "")
+    entries = (default, *app_state.catalog.values())
+    return next((entry for entry in entries if example in examples_for(entry.model)), default)

@@ -10,21 +10,20 @@ import gradio as gr
 from decoding.errors import SpecscopeError
 from decoding.methods import METHODS
 from decoding.sampling import Sampling
-from decoding.tuned import tuned_preset
 
 from .. import address, races
 from ..address import PageState
-from ..controls import Order, order, preset, presets, runnable
+from ..controls import DEFAULTS, Order, best_preset, order, preset, presets, runnable
 from ..events import QUICK, tolerant
+from ..examples import examples_for
 from ..limits import LIMITS
-from ..machine import device_of
 from ..state import AppState
 from ..streaming import fault_lines
 from ..viewer import race_viewer
-from .form import RAW, PromptControls, SamplingControls, Update, prompt_of, values_of
+from .form import RAW, PromptControls, SamplingControls, Update, entry_for, prompt_of, values_of
 from .form_values import on_click, parse_values
 
-_PLAIN = "defaults"
+_FIRST = "html"  # the example that the form begins with, for models that understand it: all usual methods gain on it
 _USUAL = ("autoregressive", "lookahead", "draft_model", "prompt_lookup")
 
 
@@ -33,8 +32,10 @@ class RaceForm:
 
     def __init__(self, app_state: AppState, viewer: gr.HTML) -> None:
         self.app_state, self.viewer = app_state, viewer
-        names = runnable(app_state.catalog[app_state.default_model])
-        self.prompt = PromptControls.build("race")
+        entry = app_state.catalog[app_state.default_model]
+        names, examples = runnable(entry), examples_for(entry.model)
+        first = next((example for example in examples if example.id == _FIRST), examples[0])
+        self.prompt = PromptControls.build("race", entry, first)
         choices = [(METHODS[name].label, name) for name in names]
         usual = [name for name in _USUAL if name in names]
         self.methods = gr.CheckboxGroup(
@@ -47,10 +48,10 @@ class RaceForm:
         self.presets: dict[str, gr.Dropdown] = {}
         with gr.Accordion("Presets", open=False):
             for name in METHODS:
-                if presets(METHODS[name]).keys() != {_PLAIN}:
+                if presets(METHODS[name]).keys() != {DEFAULTS}:
                     self.presets[name] = gr.Dropdown(
                         list(presets(METHODS[name])),
-                        value=self._best(name, app_state.default_model),
+                        value=best_preset(name, entry),
                         label=METHODS[name].label,
                         visible=name in usual,
                         elem_id=f"race-{name}",
@@ -78,7 +79,8 @@ class RaceForm:
         self.methods.change(tolerant(self.show_presets), self.methods, list(self.presets.values()), **QUICK)
         self.model.change(tolerant(self.show_model), [self.model, self.methods], self.methods, **QUICK)
         outputs = [*prompt.outputs, *self.sampling.fields.values()]
-        self.model.input(tolerant(self.show_best), self.model, list(self.presets.values()), **QUICK)
+        changed = [prompt.example, *outputs, *self.presets.values()]
+        self.model.input(tolerant(self.change_model), {self.model, *prompt.controls}, changed, **QUICK)
         prompt.example.input(tolerant(self.show_example), prompt.example, outputs, **QUICK)
         on_click(self.run, self.inputs, self.start, self.viewer)
         self.stop.click(self.end, None, None, **QUICK)
@@ -124,14 +126,12 @@ class RaceForm:
         """Show the presets of the selected methods."""
         return [gr.update(visible=name in names) for name in self.presets]
 
-    def _best(self, method: str, model: str) -> str:
-        """The fastest preset for a model on its device, as measured, or the defaults."""
-        entry = self.app_state.catalog[model]
-        return tuned_preset(method, entry.model, device_of(entry.device)) or _PLAIN
-
-    def show_best(self, model: str) -> list[Any]:
-        """Select the fastest presets for a model."""
-        return [gr.update(value=self._best(name, model)) for name in self.presets]
+    def change_model(self, given: dict[Any, Any]) -> Update:
+        """Offer a model's examples, and select its fastest presets."""
+        entry = self.app_state.catalog[given[self.model]]
+        values = {key: given[component] for key, component in self.prompt.fields.items()}
+        shown = self.prompt.show_model(entry, self.sampling, values)
+        return shown | {menu: best_preset(name, entry) for name, menu in self.presets.items()}
 
     def show_model(self, name: str, methods: list[str]) -> Any:
         """Offer the methods whose parts a model has."""
@@ -145,26 +145,21 @@ class RaceForm:
 
     def show_state(self, state: PageState) -> Update:
         """Put the state that an address describes into the controls."""
-        shown: Update = {}
-        if state.model:
-            shown[self.model] = state.model
-        names = [
-            name
-            for name in state.methods
-            if name in runnable(self.app_state.catalog[state.model or self.app_state.default_model])
-        ]
+        entry = entry_for(self.app_state, state)
+        shown: Update = {self.model: entry.name}
+        names = [name for name in state.methods if name in runnable(entry)]
         if names[1:]:
             shown[self.methods] = names
             for name, menu in self.presets.items():
-                shown[menu] = gr.update(visible=name in names, value=state.presets.get(name, _PLAIN))
+                shown[menu] = gr.update(visible=name in names, value=state.presets.get(name, DEFAULTS))
         if state.length:
             shown[self.length] = state.length
         if state.example:
-            shown |= self.show_example(state.example) | {self.prompt.example: state.example}
+            shown |= self.show_example(state.example)
         if state.prompt is not None:
-            shown |= self.prompt.show(state.prompt, state.example or "", state.raw) | {
-                self.prompt.example: state.example or ""
-            }
+            shown |= self.prompt.show(state.prompt, state.example or "", state.raw)
+        if state.example or state.prompt is not None:
+            shown[self.prompt.example] = self.prompt.choose_example(entry, state.example)
         return shown | {self.sampling.fields[name]: value for name, value in state.sampling.items()}
 
     @property

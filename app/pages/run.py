@@ -11,14 +11,15 @@ import gradio as gr
 from decoding.errors import SpecscopeError
 from decoding.methods import METHODS
 from decoding.sampling import Sampling
+from decoding.tuned import TUNED
 
 from .. import address, examinations, landscapes
 from ..address import PageState
 from ..branch_from_run import branch_of
 from ..catalog import choose
-from ..controls import Order, order, preset, preset_name, presets, runnable
+from ..controls import DEFAULTS, Order, best_preset, order, preset, preset_name, presets, runnable
 from ..events import DECODES, QUICK, event_address, tolerant
-from ..examples import EXAMPLES
+from ..examples import EXAMPLES, examples_for
 from ..limits import LIMITS
 from ..settings_from_run import order_of, settings_from_run
 from ..state import AppState
@@ -30,7 +31,7 @@ from .form import (
     PromptControls,
     SamplingControls,
     Update,
-    initial_method,
+    entry_for,
     prompt_of,
     transcript,
     values_of,
@@ -53,12 +54,12 @@ class RunForm:
     def __init__(self, app_state: AppState, viewer: gr.HTML, doctor: gr.HTML, landscape: gr.HTML) -> None:
         self.app_state, self.viewer, self.doctor, self.landscape = app_state, viewer, doctor, landscape
         entry = app_state.catalog[app_state.default_model]
-        names = runnable(entry)
-        first = initial_method(entry, PageState())
-        self.prompt = PromptControls.build("run")
+        names, example = runnable(entry), examples_for(entry.model)[0]
+        first = example.method if example.method in names else names[0]
+        self.prompt = PromptControls.build("run", entry, example)
         choices = [(METHODS[name].label, name) for name in names]
         self.method = gr.Dropdown(choices, value=first, label="Method", elem_id="run-method")
-        self.methods = {name: MethodControls.build(name, name == first) for name in METHODS}
+        self.methods = {name: MethodControls.build(name, name == first, best_preset(name, entry)) for name in METHODS}
         with gr.Row(elem_classes="app-pair"):
             self.length = gr.Number(
                 128, label="New tokens", minimum=1, maximum=LIMITS.new_tokens, precision=0, elem_id="run-length"
@@ -104,6 +105,8 @@ class RunForm:
                 gr.on(changed, None, fields, method.preset, js=_FIND_PRESET % json.dumps(settings))
             if method.doctor is not None:
                 on_click(method.doctor, [self.model], self.examine(method.name), self.doctor)
+        menus = [method.preset for method in self.methods.values() if method.preset is not None]
+        self.model.input(tolerant(self.change_model), {self.model, *prompt.controls, *menus}, self.outputs, **QUICK)
         run = on_click(self.run, self.inputs, self.start, self.viewer)
         on_click(self.beside, self.inputs, self.start_beside, self.viewer)
         conversation = [prompt.history, prompt.transcript, prompt.message]
@@ -230,6 +233,18 @@ class RunForm:
         choices = [(METHODS[known].label, known) for known in names]
         return gr.update(choices=choices, value=method if method in names else names[0])
 
+    def change_model(self, given: dict[Any, Any]) -> Update:
+        """Offer a model's examples, and select its fastest presets in the place of another model's."""
+        entry = self.app_state.catalog[given[self.model]]
+        values = {key: given[component] for key, component in self.prompt.fields.items()}
+        shown = self.prompt.show_model(entry, self.sampling, values)
+        for name, method in self.methods.items():
+            if method.preset is not None and given[method.preset] in (*TUNED, DEFAULTS):
+                best = best_preset(name, entry)
+                settings = preset(METHODS[name], best)
+                shown |= {method.preset: best} | {field: settings[key] for key, field in method.fields.items()}
+        return shown
+
     def show_example(self, name: str) -> Update:
         """Put an example's prompt into the controls, with the method and the sampling that go with it."""
         shown = self.prompt.show_example(name, self.sampling)
@@ -246,10 +261,9 @@ class RunForm:
 
     def show_state(self, state: PageState) -> Update:
         """Put the state that an address describes into the controls."""
-        shown: Update = {}
-        if state.model:
-            shown[self.model] = state.model
-        if state.method in runnable(self.app_state.catalog[state.model or self.app_state.default_model]):
+        entry = entry_for(self.app_state, state)
+        shown: Update = {self.model: entry.name}
+        if state.method in runnable(entry):
             shown[self.method] = state.method
             fields = self.methods[str(state.method)].fields
             shown |= {fields[name]: value for name, value in state.params.items()}
@@ -263,9 +277,10 @@ class RunForm:
             shown[self.length] = state.length
         if state.prompt is not None:
             shown |= self.prompt.show(state.prompt, state.example or "", state.raw)
-            shown[self.prompt.example] = state.example or ""
+            shown[self.prompt.example] = self.prompt.choose_example(entry, state.example)
         elif state.example:
-            shown |= self.show_example(state.example) | {self.prompt.example: state.example}
+            shown |= self.show_example(state.example)
+            shown[self.prompt.example] = self.prompt.choose_example(entry, state.example)
             if state.method:
                 shown[self.method] = state.method
             shown |= {self.sampling.fields[name]: value for name, value in state.sampling.items()}

@@ -25,10 +25,13 @@ def no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(smollm2, "fetched", lambda *arguments, **options: None)
 
 
-def test_the_list_begins_with_what_needs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """pocket is first, so that a page works at once; a large model is offered where it can be had and held."""
+def test_the_list_begins_with_the_best_that_is_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A newcomer meets English where it can be had, and pocket works everywhere; a large model has to fit."""
     monkeypatch.setattr(catalog, "_memory", lambda: 2e12)
+    monkeypatch.setattr(smollm2, "packaged", lambda: None)
     assert list(default_catalog()) == ["pocket", "pocket-medusa-2", "SmolLM2 135M"]
+    monkeypatch.setattr(smollm2, "packaged", lambda: Path("SmolLM2.gguf"))
+    assert list(default_catalog()) == ["SmolLM2 135M", "pocket", "pocket-medusa-2"]
     assert list(default_catalog(download=True))[3:] == ["SmolLM2 1.7B", "Mistral 7B", "Qwen3 8B"]
     monkeypatch.setattr(catalog, "_memory", lambda: 16e9)
     assert list(default_catalog(download=True))[3:] == ["SmolLM2 1.7B"]

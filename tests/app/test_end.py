@@ -21,7 +21,7 @@ def test_a_signal_ends_runs_after_their_step_and_the_server_after_them(tmp_path:
 
     That the other signal ends a server too, the test below shows by default.
     """
-    with serving(tmp_path / "log") as page:
+    with serving(tmp_path / "log", "--model", "pocket") as page:
         tabs = [page.visitor() for _ in range(3)]
         assert [tab.join(run_length=256, run_method="ngrammys").status for tab in tabs] == [200] * 3
         got = tabs[0].stream()

@@ -1,9 +1,13 @@
-"""The page's examples, answered by the embedded model: an answer that is wrong teaches nobody to trust a method."""
+"""The page's examples, answered by their models: an answer that is wrong teaches nobody to trust a method."""
 
 from __future__ import annotations
 
-from app.examples import EXAMPLES
+import pytest
+
+from app.examples import EXAMPLES, Example, examples_for
 from decoding import load
+from decoding.engine import Engine
+from decoding.tuned import tuned_params
 from lab.pocket.language.code_checker import right
 
 FUNCTION = '''Here is a short function for this:
@@ -15,6 +19,11 @@ def below_of(numbers):
 print(below_of([1, 9, 4, 8]))  # [1, 4]
 
 It prints [1, 4]. You can try another list too.'''
+
+
+@pytest.fixture(scope="module")
+def smol() -> Engine:
+    return load("smollm2", device="cpu", download=False)
 
 
 def _answer(example: str) -> str:
@@ -32,3 +41,19 @@ def test_the_function_does_what_it_says() -> None:
 
 def test_the_sum_comes_out() -> None:
     assert "So Romy has 20 cards" in _answer("sum")
+
+
+@pytest.mark.parametrize("example", examples_for("smollm2"), ids=lambda example: example.id)
+def test_an_english_example_shows_what_it_says(example: Example, smol: Engine) -> None:
+    """The method that goes with it gains clearly, or hardly at all where the example says so."""
+    prompt = example.messages or smol.as_turn(example.prompt)
+    tuned = tuned_params(smol, [example.method]).get(example.method)
+    run = smol.generate(prompt, example.method, params=tuned, sampling=example.sampling, max_new_tokens=96)
+    assert run.summary.new_tokens >= 30
+    assert (run.summary.mean_acceptance_length > 1.4) == ("rejected" not in example.shows)
+
+
+def test_the_first_english_answer_is_right(smol: Engine) -> None:
+    first = examples_for("smollm2")[0]
+    answer = smol.generate(smol.as_turn(first.prompt), max_new_tokens=60).text
+    assert answer == first.prompt.split(": ")[1].replace("swiming", "swimming")

@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[2]
         (["--models", "/no/such/catalog.toml", "--port", "7999"], "cannot be read: No such file or directory"),
         (
             ["--model", "org/model", "--port", "7999"],
-            "there is no model 'org/model' in the catalog; choose one of pocket",
+            "there is no model 'org/model' in the catalog; choose one of ",
         ),
         (["--host", "not a host", "--port", "7999"], "cannot serve on not a host:7999"),
     ],
