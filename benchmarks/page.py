@@ -237,7 +237,7 @@ def live(*, apart: bool = False) -> dict[str, tuple[float, str]]:
             with limited_to(visitors):
                 chromium = opened.enter_context(browser())
             with limited_to(engines):
-                server = opened.enter_context(served())
+                server = opened.enter_context(served("--model", "pocket"))
             for method, rounds in found.items():
                 rounds += lived(chromium, server, method, ROUNDS // (1 + apart))
     columns = {method: [*zip(*rounds, strict=True)] for method, rounds in found.items()}
@@ -278,7 +278,7 @@ def alone(method: str) -> float:
 def report() -> str:
     """Everything, as a page of Markdown."""
     trace = long_run()
-    with tempfile.TemporaryDirectory() as folder, browser() as chromium, served() as server:
+    with tempfile.TemporaryDirectory() as folder, browser() as chromium, served("--model", "pocket") as server:
         path = Path(folder) / "long.jsonl.gz"
         write_trace(trace, path)
         views = first_views(chromium, server)

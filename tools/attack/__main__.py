@@ -105,7 +105,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         temporary = Path(folder) / "tmp"
         temporary.mkdir()
-        with serving(Path(folder) / "log", TMPDIR=str(temporary)) as page:
+        with serving(Path(folder) / "log", "--model", "pocket", TMPDIR=str(temporary)) as page:
             _warm_up(page)
             results = []
             for attack in ATTACKS:
