@@ -20,6 +20,7 @@ from decoding.model.files import find_folder
 from decoding.native.build import library
 from decoding.parts import CAPABILITIES
 from decoding.trace.file import write_trace
+from tests.space import front_matter
 from tests.tiers import crossed
 
 # Methods that have all that they need here.
@@ -148,3 +149,11 @@ def test_a_decoder_of_it_is_a_llama(engine: Engine) -> None:
     """Nine query heads share three key/value heads."""
     assert isinstance(engine.model, Decoder)
     assert (engine.model.shape.family, engine.model.shape.heads, engine.model.shape.kv_heads) == ("llama", 9, 3)
+
+
+def test_a_space_is_built_with_the_very_weights_that_are_loaded() -> None:
+    """Fetched at build, it is ready when the first visitor comes."""
+    [wanted] = json.loads(front_matter()["preload_from_hub"])
+    hub_id, files, revision = wanted.split()
+    assert (hub_id, revision) == (smollm2.HUB_ID, smollm2.REVISION)
+    assert {"config.json", "model.safetensors", "tokenizer.json"} <= set(files.split(","))
