@@ -194,7 +194,7 @@ class LiveRuns:
         options["memory"] = self._memory(job, order)
         run = begin(engine, order, options)
         try:
-            yield RunWriter(run, engine.codec, job.id, max_bytes)
+            yield RunWriter(run, job.id, max_bytes)
             if run.steps:
                 first = run.steps[0]
                 self._prefill_pace[order.entry.name] = first.timing.total_ms / 1000 / first.fed

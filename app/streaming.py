@@ -17,7 +17,6 @@ from .limits import LIMITS
 from .trace_store import new_id
 
 if TYPE_CHECKING:
-    from decoding.codec import Codec
     from decoding.engine import Engine
     from decoding.run import Run
     from decoding.types import Step
@@ -113,19 +112,12 @@ def in_lane(lane: int, lines: str) -> str:
 class RunWriter:
     """Writes the player's lines of a run; `play` can write a step, or its details, again later."""
 
-    def __init__(self, run: Run, codec: Codec, run_id: str, max_bytes: int) -> None:
+    def __init__(self, run: Run, run_id: str, max_bytes: int) -> None:
         self.run, self.play = run, Play(run.header, run_id, max_bytes)
-        self._codec = codec
-        self._texts: dict[int, str] | None = None  # display texts of the steps' tokens; None before the first lines
+        self._begun = False
 
     def lines(self, steps: Sequence[Step]) -> str:
         """The lines of some steps; in front of the first ones stand the lines that open the play."""
-        text = ""
-        if self._texts is None:
-            text = self.play.begin({token: self._codec.piece(token) for token in set(self.run.header.prompt)})
-            self._texts = {}
-        for step in steps:
-            texts = {token: self._codec.piece(token) for token in step.used - self._texts.keys()}
-            self._texts |= texts
-            text += self.play.step(step, texts)
-        return text
+        begin = "" if self._begun else self.play.begin(self.run.texts())
+        self._begun = True
+        return begin + "".join(self.play.step(step, self.run.texts(step)) for step in steps)

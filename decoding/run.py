@@ -14,6 +14,7 @@ import torch
 from .loop import Loop
 from .model.bandwidth import read_bandwidth
 from .model.session import Model, Session, TapSession
+from .panel_tokens import tokens_in
 from .parallel import ParallelLoop
 from .parts.base import TAPPING
 from .processor import processor_name
@@ -85,11 +86,18 @@ class Run(Iterator[Step]):
     @property
     def trace(self) -> Trace:
         """The record so far."""
-        used = set(self.header.prompt)
+        texts = self.texts()
         for step in self.steps:
-            used |= step.used
-        texts = {token: self._codec.piece(token) for token in sorted(used)}
-        return Trace(self.header, tuple(self.steps), self.summary, texts)
+            texts |= self.texts(step)
+        return Trace(self.header, tuple(self.steps), self.summary, dict(sorted(texts.items())))
+
+    def texts(self, step: Step | None = None) -> dict[int, str]:
+        """Display texts of the tokens that a step's record names; without a step, of the prompt and the reference."""
+        if step is None:
+            used = {*self.header.prompt, *self.header.reference}
+        else:
+            used = step.used | tokens_in(self.request.method.Panel, step.panel)
+        return {token: self._codec.piece(token) for token in sorted(used)}
 
 
 def _steps(request: Request, engine: Engine, progress: _Progress) -> Generator[Step, None, None]:

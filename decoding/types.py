@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 if TYPE_CHECKING:
     import torch
@@ -19,6 +19,8 @@ SCHEMA = 1  # version of the trace format; raised whenever a reader of the old o
 # Of a field that records of this version may lack, being older than it: its default says that nothing is known.
 LATER = {"later": True}
 
+# An id in a method's panel: by this type the tokens are found whose texts a record needs.
+Token = Annotated[int, "token"]
 JSON = Any  # null, bool, int, float, str, list or dict with str keys; checked where it enters
 
 
@@ -138,7 +140,7 @@ class Step:
 
     @property
     def used(self) -> set[int]:
-        """All token ids in the record of the step."""
+        """All token ids in the record of the step, but for those in its panel: see `decoding/panel_tokens.py`."""
         return {*self.emitted, *self.tokens, *self.choices, *self.alternatives}
 
     @property

@@ -119,12 +119,12 @@ def _run(arguments: argparse.Namespace, ranks: Ranks | None) -> int:
         writer = stack.enter_context(TraceWriter(arguments.trace)) if arguments.trace is not None else None
         if writer:
             writer.header(run.header)
-            writer.texts(_texts(engine, set(run.header.prompt)))
+            writer.texts(run.texts())
         show, written = None if arguments.json or silent else Screen(paint, engine, run, progress), 0
         progress("reading the prompt", 0.0)
         for step in run:
             if writer:
-                writer.texts(_texts(engine, step.used))
+                writer.texts(run.texts(step))
                 writer.step(step)
             written += len(step.emitted)
             if show:
@@ -267,7 +267,3 @@ def _start(
         progress=progress,
         ranks=ranks,
     )
-
-
-def _texts(engine: Engine, tokens: set[int]) -> dict[int, str]:
-    return {token: engine.codec.piece(token) for token in sorted(tokens)}

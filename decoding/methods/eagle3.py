@@ -41,7 +41,7 @@ from ..drafting.guess_tree import Form, Guess
 from ..params import Params, param
 from ..queued import Proposal
 from ..tree import Builder
-from ..types import JSON, Draft, Verdict
+from ..types import JSON, Draft, Token, Verdict
 from .base import Context, Method
 
 
@@ -93,7 +93,7 @@ class Eagle3Panel(TypedDict, total=False):
     chances: list[float]  # of every guess, its probability behind its parent; in a chain, that of the likeliest token
     made: int  # guesses of the tree before the best of them were kept
     vocabulary: int | None  # tokens that the drafter can say; None: all
-    unsayable: list[int]  # tokens that the target chose or wrote in this step, which the drafter cannot say
+    unsayable: list[Token]  # tokens that the target chose or wrote in this step, which the drafter cannot say
     agreement: list[float]  # cosines of its own features and the target's: of the root, then of accepted guesses
     stopped: Literal["start", "budget", "interrupted", ""]  # why nothing was drafted
 

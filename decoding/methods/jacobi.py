@@ -29,7 +29,7 @@ from typing import ClassVar, TypedDict
 
 from ..params import Params, param
 from ..tree import Builder
-from ..types import JSON, Draft, Verdict
+from ..types import JSON, Draft, Token, Verdict
 from .base import Context, Method
 
 
@@ -59,8 +59,8 @@ class JacobiParams(Params):
 class JacobiPanel(TypedDict, total=False):
     """An iteration on the block."""
 
-    guesses: list[int]  # the block as fed
-    answers: list[int]  # what the target says behind the root and behind every guess
+    guesses: list[Token]  # the block as fed
+    answers: list[Token]  # what the target says behind the root and behind every guess
     settled: int | None  # guesses that were right; None before the target has answered
 
 

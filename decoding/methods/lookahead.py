@@ -36,7 +36,7 @@ from ..drafting.ngram_pool import NgramPool, Outcome
 from ..drafting.window import Window, largest_window
 from ..params import Params, param
 from ..tree import Builder
-from ..types import JSON, Draft, Verdict
+from ..types import JSON, Draft, Token, Verdict
 from .base import Context, Method
 
 Phase = Literal["prefill", "fill", "steady"]
@@ -85,7 +85,7 @@ class LookaheadParams(Params):
 class LookaheadPool(TypedDict, total=False):
     """What the pool learned, and how much it holds now."""
 
-    inserted: list[tuple[int, list[int], Outcome]]  # first token, the tokens behind it, what became of them
+    inserted: list[tuple[Token, list[Token], Outcome]]  # first token, the tokens behind it, what became of them
     keys: int  # tokens that have an n-gram
     entries: int  # n-grams
 
@@ -94,10 +94,10 @@ class LookaheadPanel(TypedDict, total=False):
     """The window, the guesses and the pool."""
 
     phase: Phase
-    rows: list[list[int]]  # the window as fed
-    new: list[int]  # what the target says at the end of every column
-    key: int  # c
-    guesses: list[list[int]]
+    rows: list[list[Token]]  # the window as fed
+    new: list[Token]  # what the target says at the end of every column
+    key: Token  # c
+    guesses: list[list[Token]]
     pool: LookaheadPool
 
 

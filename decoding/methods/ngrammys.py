@@ -37,7 +37,7 @@ from ..drafting.suffix_index import SuffixIndex
 from ..params import Params, param
 from ..parts.rankings import RANKINGS
 from ..tree import Builder
-from ..types import JSON, Draft, Verdict
+from ..types import JSON, Draft, Token, Verdict
 from .base import Context, Method
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class NGrammysRow(TypedDict, total=False):
     place: int  # context: where it occurred last
     rank: int  # bigram, unigram: of its first token
     p: float  # bigram: probability of its first token
-    tokens: list[int]
+    tokens: list[Token]
 
 
 class NGrammysPanel(TypedDict, total=False):
@@ -97,7 +97,7 @@ class NGrammysPanel(TypedDict, total=False):
     k: int
     w: int
     winner: int | None  # the first row that holds what was accepted; None where nothing was
-    query: list[int]  # the text's last q tokens
+    query: list[Token]  # the text's last q tokens
     matches: int  # earlier occurrences of the query
     places: list[int]  # behind the latest of them
     nodes: int  # of the tree, the root included

@@ -42,7 +42,7 @@ from ..drafting.ngram_pool import NEW, NgramPool, Outcome, remembered
 from ..drafting.window import Window, before_end, largest_pass
 from ..params import Params, param
 from ..tree import path_to
-from ..types import JSON, Draft, Verdict
+from ..types import JSON, Draft, Token, Verdict
 from .base import Context, Method
 
 _DRAFT = "By Lookahead's window and phrases, by phrases without a window, or token by token"
@@ -102,9 +102,9 @@ class OuroborosPanel(TypedDict, total=False):
     """How the draft was written and lengthened, and what was learned from the target's answers."""
 
     passes: list[int]  # tokens that each pass of the drafter wrote
-    suffixes: list[list[int]]  # phrases behind the draft
-    refined: list[list[int]]  # what became of them
-    inspired: list[tuple[int, list[int], Outcome]]  # first token, the tokens behind it, what became of them
+    suffixes: list[list[Token]]  # phrases behind the draft
+    refined: list[list[Token]]  # what became of them
+    inspired: list[tuple[Token, list[Token], Outcome]]  # first token, the tokens behind it, what became of them
     pool: OuroborosPool
     counts: OuroborosCounts
 

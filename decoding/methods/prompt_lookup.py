@@ -29,7 +29,7 @@ from ..drafting.suffix_index import SuffixIndex
 from ..errors import ParamError
 from ..params import Params, param
 from ..tree import Builder
-from ..types import JSON, Draft, Verdict
+from ..types import JSON, Draft, Token, Verdict
 from .base import Context, Method
 
 
@@ -81,7 +81,7 @@ class PromptLookupPanel(TypedDict, total=False):
     """The match; nothing where there was none."""
 
     n: int  # tokens that matched
-    ending: list[int]
+    ending: list[Token]
     copied_from: str  # the first guess's source
 
 

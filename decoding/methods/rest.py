@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, ClassVar, TypedDict
 from ..errors import ParamError
 from ..params import Params, param
 from ..tree import Builder
-from ..types import JSON, Draft, Verdict
+from ..types import JSON, Draft, Token, Verdict
 from .base import Context, Method
 
 if TYPE_CHECKING:
@@ -70,11 +70,11 @@ class RestPanel(TypedDict, total=False):
     """What was found, and the commonest of it; nothing where no guess was wanted."""
 
     span: int  # tokens of the text's end that were found
-    ending: list[int]  # those tokens
+    ending: list[Token]  # those tokens
     hits: int  # places where they stand
     read: int  # places read
     nodes: int  # guesses
-    top: list[tuple[list[int], int]]  # the first guesses, each with its prefix, and how often it stands there
+    top: list[tuple[list[Token], int]]  # the first guesses, each with its prefix, and how often it stands there
 
 
 class Rest(Method):

@@ -33,7 +33,7 @@ from ..drafting.earlier_answers import Answer, remembered
 from ..drafting.suffix_automaton import Entry, Place, SuffixAutomaton
 from ..params import Params, param
 from ..tree import Builder
-from ..types import JSON, Draft, Verdict
+from ..types import JSON, Draft, Token, Verdict
 from .base import Context, Method
 
 _PLACES, _FOLLOWS = 4, 8  # earlier places that the panel names, and tokens behind each
@@ -90,7 +90,7 @@ class SuffixPlace(TypedDict):
 
     answer: int  # 0: in this text; 1: in the latest earlier answer, 2: in the one before it, ...
     place: int  # behind it
-    follows: list[int]  # what stands there
+    follows: list[Token]  # what stands there
 
 
 class SuffixPanel(TypedDict, total=False):
@@ -99,7 +99,7 @@ class SuffixPanel(TypedDict, total=False):
     local: SuffixSide
     earlier: SuffixSide  # of the global tree
     chosen: Literal["local", "global"]  # nothing where neither offered anything
-    ending: list[int]
+    ending: list[Token]
     places: list[SuffixPlace]  # the latest ones
     answers: int  # earlier ones that are remembered
 

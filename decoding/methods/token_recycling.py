@@ -31,7 +31,7 @@ from ..drafting.candidate_table import Behind, CandidateTable, Given, Row, remem
 from ..params import Params, param
 from ..parts.medusa_tree import Path, Tree, from_paths, given, grow
 from ..tree import Builder
-from ..types import JSON, Draft, Verdict
+from ..types import JSON, Draft, Token, Verdict
 from .base import Context, Method
 
 _DEEPEST = 8  # of a grown tree
@@ -107,8 +107,8 @@ class TokenRecyclingParams(Params):
 class RecycledRow(TypedDict):
     """A row of the table that guesses were read from."""
 
-    token: int
-    entries: list[int]
+    token: Token
+    entries: list[Token]
     ago: int  # steps since it was given; 0: by an earlier run or a prompt
     behind: Given  # what became of the node that gave it; or a prompt did
 
@@ -118,7 +118,7 @@ class TokenRecyclingPanel(TypedDict, total=False):
 
     rows: list[RecycledRow]  # in the order of the tree
     changed: list[
-        tuple[int, list[int], list[int], Behind]
+        tuple[Token, list[Token], list[Token], Behind]
     ]  # token, the row before, the row now, what became of its node
     known: int  # rows of the table
 

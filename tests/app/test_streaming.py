@@ -1,0 +1,55 @@
+"""The lines of live runs, of every method."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from typing import Any
+
+import pytest
+
+from app.streaming import RunWriter
+from decoding.engine import Engine
+from decoding.methods import METHODS
+from tests.families import machine
+from tests.toys import SETTINGS
+from tests.viz.records import expanded, parsed
+from viz.stream.lines import ids_in
+from viz.stream.play import lines
+
+_UNNAMED = re.compile(r"#\d+")  # what stands for a token whose text is not known
+
+
+@cache
+def _engine() -> Engine:
+    """An engine with every part, and a vocabulary of which a step sees only a little."""
+    return machine("llama", vocab_size=997)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("number", range(4))
+def test_a_stream_names_no_token_without_its_text(method: str, number: int) -> None:
+    """Pools and tables hold tokens that are no node of the step, some of them from earlier runs."""
+    settings = SETTINGS[method]
+    params, memory = settings[number % len(settings)], dict[str, Any]()
+    reference = [*range(40, 80), 3, 1, 4, *range(80, 90)] if METHODS[method].takes_reference else None
+    for prompt in ((3, 1, 4, 1, 5, 9, 2, 6, 3, 1, 4), (5, 3, 5, 8, 9, 7, 9, 3, 1, 4)):
+        run = _engine().decode(
+            prompt, method, params, None, 12, record="full", end_tokens=(), memory=memory, reference=reference
+        )
+        writer = RunWriter(run, "id", 10**9)
+        _check("".join(writer.lines([step]) for step in run))
+        assert not any(_UNNAMED.search(writer.play.rows(k)) for k in range(len(run.steps)))
+        _check(lines(run.trace, cap=None))
+
+
+def _check(stream: str) -> None:
+    """Every token that a line names must have its text in a line before it."""
+    known = set[int]()
+    for line in expanded(parsed(stream)):
+        if line["kind"] == "texts":
+            known |= {int(token) for token in line["texts"]}
+        elif line["kind"] == "step":
+            assert {*ids_in(line), *line["emitted"]} <= known
+            assert not _UNNAMED.search(json.dumps(line))
