@@ -49,7 +49,9 @@ def test_only_text_and_stage_are_open_until_a_view_is_asked_for(show: Show, meth
     shown = show(record(method))
     assert shown.run(OPEN) == [] and shown.run("player.place().view") is None
     assert shown.page.is_visible(".ss-stage") and shown.page.is_visible(".ss-text")
-    shown.press("6")
+    keys = shown.run('[...player.root.querySelectorAll(".ss-tab kbd")].map((key) => key.textContent)')
+    assert keys == [str(place + 1) for place in range(len(keys))], "keys in the order of what they open"
+    shown.press(keys[shown.run('[...player.cards.buttons.keys()].indexOf("timeline")')])
     shown.wait('document.activeElement.dataset.view === "timeline"')
     shown.page.click(".ss-tab:has-text('Token tree')")
     shown.page.wait_for_selector("[data-view=tree]")
@@ -168,7 +170,7 @@ def test_what_is_used_less_waits_behind_a_button(show: Show) -> None:
     before = shown.run(PLACES)
     shown.page.click("button[aria-label='More controls']")
     assert [part for part in drawer if not shown.page.is_visible(part)] == []
-    assert shown.text(".ss-where") == f"0 / {shown.run('player.record.last')}"
+    assert shown.text(".ss-where") == f"prompt / {shown.run('player.record.last')}"
     assert shown.run(PLACES) == before
     shown.page.click(".ss-foot")
     assert not shown.page.is_visible(".ss-drawer")

@@ -2,7 +2,6 @@ import { NumbersView } from "./numbers.js";
 import { viewKey } from "../charts/legend.js";
 import { Plot } from "../charts/plot.js";
 import { toggleFullScreen } from "../controls/full_screen.js";
-import { VIEW_KEYS } from "../controls/keys.js";
 import { saveImage } from "../controls/save.js";
 import { button } from "../dom/buttons.js";
 import { el, show, write } from "../dom/elements.js";
@@ -36,7 +35,6 @@ export class Card {
     const { view, player } = this;
     /** @param {"png" | "svg"} format */
     const save = (format) => this.plot && saveImage(player, this.plot, format);
-    const key = VIEW_KEYS.indexOf(view.name) + 1;
     const buttons = [button("table", `${view.label} as a table`, () => showTable(player, this))];
     if (this.plot) {
       buttons.push(button("image", `Save ${view.label} as PNG`, () => save("png")),
@@ -46,7 +44,7 @@ export class Card {
       button("close", `Close ${view.label}`, () => player.cards.toggle(view.name, false), {
         class: "ss-button ss-close",
       }));
-    return el("div", { class: "ss-card-head" }, key ? el("kbd", { "aria-hidden": "true" }, String(key)) : null,
+    return el("div", { class: "ss-card-head" }, el("kbd", { "aria-hidden": "true" }, player.cards.key(view)),
       el("h3", { id }, view.label), el("div", { class: "ss-card-buttons" }, ...buttons));
   }
 

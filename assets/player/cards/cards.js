@@ -1,7 +1,6 @@
 // The views: each in a card that can be opened, closed, shown as a table, filled to the screen and saved.
 import { Card } from "./card.js";
 import { unfill } from "../controls/full_screen.js";
-import { VIEW_KEYS } from "../controls/keys.js";
 import { el, prefersCalm } from "../dom/elements.js";
 
 /** @import { Player } from "../player.js" */
@@ -68,12 +67,19 @@ export class Cards {
     if (!this.buttons.has(state.view ?? "")) state.view = null;
   }
 
+  /**
+   * The key that opens a view: its place among those that are offered.
+   * @param {View} view
+   */
+  key(view) {
+    return String((this.views ?? []).indexOf(view) + 1);
+  }
+
   /** @param {View} view */
   tab(view) {
-    const key = VIEW_KEYS.indexOf(view.name) + 1;
     return el("button", {
       type: "button", class: "ss-tab", title: view.look_for, onclick: () => this.press(view.name),
-    }, key ? el("kbd", { "aria-hidden": "true" }, String(key)) : null, view.label);
+    }, el("kbd", { "aria-hidden": "true" }, this.key(view)), view.label);
   }
 
   /** @param {string} name */

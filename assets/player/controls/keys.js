@@ -5,15 +5,13 @@ import { el } from "../dom/elements.js";
 
 /** @import { Player } from "../player.js" */
 
-export const VIEW_KEYS = ["mask", "window", "pool", "tree", "pair", "timeline", "counters", "check"];
-
 const KEYS = [
   ["Space", "play or pause"],
   ["← →", "step back and forward; with Shift by ten"],
   ["Home End", "first and last step"],
   ["[ ]", "previous and next rejection"],
   [", .", "previous and next phase of the step"],
-  ["1 – 8", "open and go to a view; on the full screen, show it in the stage's place"],
+  ["1 – 9", "open and go to the view with that number; on the full screen, show it in the stage's place"],
   ["n p", "pin the next or the previous token of the step"],
   ["i", "facts of the step"],
   ["f", "full screen"],
@@ -25,7 +23,7 @@ const KEYS = [
 
 // What a class is shown on the full screen, in few words.
 const STRIP = [
-  ["Space", "play"], ["← →", "step"], [", .", "phase"], ["[ ]", "rejection"], ["n p", "token"], ["1 – 8", "view"],
+  ["Space", "play"], ["← →", "step"], [", .", "phase"], ["[ ]", "rejection"], ["n p", "token"], ["1 – 9", "view"],
   ["f", "leave"],
 ];
 
@@ -100,8 +98,8 @@ export const listenToKeys = (root, act, lent = null) => {
 
 /** @param {Player} player */
 export const listenToPlayerKeys = (player) => listenToKeys(player.root, (event) => {
-  const action = /^[1-8]$/.test(event.key)
-    ? () => player.cards.goto(VIEW_KEYS[Number(event.key) - 1]) : ACTIONS[event.key];
+  const view = player.cards.views?.[Number(event.key) - 1]; // no number: none
+  const action = view ? () => player.cards.goto(view.name) : ACTIONS[event.key];
   if (!action || !player.record.play) return false;
   action(player, event);
   return true;

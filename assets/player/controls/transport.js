@@ -5,6 +5,7 @@ import { toggleFullScreen } from "./full_screen.js";
 import { button, setIcon } from "../dom/buttons.js";
 import { el, show, svg, write } from "../dom/elements.js";
 import { PHASES } from "../stream/fates.js";
+import { plural, stepName } from "../text/words.js";
 import { JUMPS, bigAcceptance, isRejection } from "../stream/jumps.js";
 
 /** @import { Player } from "../player.js" */
@@ -134,10 +135,10 @@ export class Transport {
     this.scrubber.value = String(Math.max(0, state.step));
     this.scrubber.disabled = none;
     for (const each of Object.values(this.buttons)) each.disabled = none;
-    this.scrubber.setAttribute("aria-valuetext", none ? "no steps yet" : `step ${state.step} of ${record.last}`);
-    write(this.where, none ? "–" : `${state.step} / ${record.last}`);
-    this.where.style.minWidth = `${2 * String(record.last).length + 3}ch`; // nothing beside it moves as the steps count up
-    this.where.title = "The step on the screen, and the last one";
+    this.scrubber.setAttribute("aria-valuetext", none ? "no steps yet" : `step ${stepName(state.step)} of ${record.last}`);
+    write(this.where, none ? "–" : `${state.step || "prompt"} / ${record.last}`);
+    this.where.style.minWidth = `${Math.max(6, String(record.last).length) + String(record.last).length + 3}ch`; // nothing beside it moves as the steps count up
+    this.where.title = `The step on the screen, and the last one. Step 0 reads the prompt: ${plural(record.last + 1, "pass", "passes")} in all`;
   }
 
   drawPhase() {

@@ -6,7 +6,7 @@ import { unpack } from "../stream/decode.js";
 import { FATE, isJudged, seenFate } from "../stream/fates.js";
 import { sentence } from "./status.js";
 import { WhatIf } from "./what_if.js";
-import { milliseconds, probability, sourceWords } from "./words.js";
+import { milliseconds, probability, sourceWords, stepName } from "./words.js";
 
 /** @import { Facts } from "../dom/elements.js" */
 /** @import { Player } from "../player.js" */
@@ -99,7 +99,7 @@ export class Detail {
   drawStep() {
     const { record, state } = this.player;
     const step = record.steps[state.step];
-    write(this.title, step ? `Step ${state.step}` : "Details");
+    write(this.title, step ? `Step ${stepName(state.step)}` : "Details");
     write(this.why, step ? sentence(step, state) : "");
     this.best.replaceChildren();
     if (!step) return this.list.replaceChildren();

@@ -20,6 +20,12 @@ export const probability = (p) => (p >= 0.001 || p === 0 ? p.toFixed(3) : p.toEx
  */
 export const plural = (count, word, many = `${word}s`) => `${count} ${count === 1 ? word : many}`;
 
+/**
+ * Steps are counted from the one that reads the prompt.
+ * @param {number} step
+ */
+export const stepName = (step) => (step === 0 ? "0, prompt" : String(step));
+
 /** @param {number} ms */
 export const milliseconds = (ms) => (ms >= 1000 ? `${(ms / 1000).toFixed(2)} s` : `${ms.toFixed(ms < 10 ? 1 : 0)} ms`);
 
