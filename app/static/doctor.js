@@ -1,6 +1,6 @@
 // What an examination finds: a verdict in words, both curves, and all numbers as tables.
 import { el } from "../../assets/player/dom/elements.js";
-import { busy } from "./busy.js";
+import { busy, stoppable } from "./busy.js";
 import { growing, pulse } from "./streams.js";
 
 /** @import { Io, PageFacts, Report } from "./types.d.ts" */
@@ -26,10 +26,15 @@ export const showDoctor = (element, { props, server, watch }) => {
       ...(known.report ? found(known.report) : [waiting(sentence, over ? null : share)]));
     if (known.report) drawChart(section, known.report);
   };
+  /** @param {boolean} going */
+  const goes = (going) => {
+    busy(BUTTONS, going);
+    stoppable("examination", going);
+  };
   /** @param {string} said */
   const end = (said) => {
     [sentence, over] = [said, true];
-    busy(BUTTONS, false);
+    goes(false);
     draw();
   };
   const hearTail = growing((tail, anew) => {
@@ -46,7 +51,7 @@ export const showDoctor = (element, { props, server, watch }) => {
   const hear = () => {
     hearTail(props.value);
     beat(!over);
-    busy(BUTTONS, !over);
+    goes(!over);
   };
   if (props.value) hear();
   watch("value", hear);

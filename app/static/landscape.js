@@ -1,6 +1,6 @@
 // The landscape of the run on the screen: what a step of each method would do that began in front of a token of its text.
 import { el, show, write } from "../../assets/player/dom/elements.js";
-import { busy } from "./busy.js";
+import { busy, stoppable } from "./busy.js";
 import { shown } from "./shown.js";
 import { growing, pulse } from "./streams.js";
 
@@ -153,6 +153,7 @@ class Landscape {
     show(this.stop, !this.over);
     show(this.found, here && this.rows.length > 0);
     busy(["landscape-go"], !this.over);
+    stoppable("landscape", !this.over);
   }
 
   /**

@@ -5,7 +5,7 @@ import { addressOf, asked, note, placeIn } from "./address.js";
 import { answerOf } from "./answers.js";
 import { Bar } from "./bar.js";
 import { Beside } from "./beside.js";
-import { busy } from "./busy.js";
+import { busy, stoppable } from "./busy.js";
 import { base64, catchDrops, fileMenu, save } from "./files.js";
 import { landed, loadCharts } from "./first_run.js";
 import { forkIn, forkQuery } from "./fork.js";
@@ -22,7 +22,6 @@ import { applyTheme } from "./theme.js";
 /** @import { PageFacts, ViewerIo } from "./types.d.ts" */
 
 const NOTE_MS = 250;
-const REST_MS = 1500; // that the end of a run is seen before the player goes to a step to learn from
 const OTHERS = ["race", "debug"]; // screens beside this one
 const STARTS = ["run-go", "run-beside", "run-again"]; // the buttons that start a run
 
@@ -49,8 +48,6 @@ export class Viewer {
     this.opened = undefined;
     /** @type {number | undefined} a timer */
     this.moving = undefined;
-    /** @type {number | undefined} a timer */
-    this.resting = undefined;
     /** @type {Beside | null} */
     this.beside = null;
     this.file = el("input", { type: "file", accept: ".jsonl,.gz", hidden: true, "aria-label": "Trace file" });
@@ -90,6 +87,7 @@ export class Viewer {
     });
     this.take = this.taking();
     this.listen = this.listening();
+    this.runs(false);
     this.pulse = pulse(() => server.run_lives(this.live), (sentence) => this.lose(sentence));
     if (props.value) this.hear(props.value);
     else this.land();
@@ -118,6 +116,12 @@ export class Viewer {
    */
   fork(query) {
     if (this.facts.run) this.io.branch(`run=${this.facts.run}&${query}`);
+  }
+
+  /** @param {boolean} going whether a live run goes on */
+  runs(going) {
+    busy(STARTS, going);
+    stoppable("run", going);
   }
 
   // The query that names what is shown.
@@ -152,9 +156,8 @@ export class Viewer {
     if (!this.begun) this.notice.answer(waiting(text));
     else if (this.beside?.facts.run === run) this.beside.take(text);
     else if ((begins && !this.beside) || run === this.facts.run) this.take(text);
-    if (begins && this.ended && live === "alone") this.rest(); // too short to be followed
     this.pulse(!this.ended);
-    busy(STARTS, !this.ended);
+    this.runs(!this.ended);
     return undefined;
   }
 
@@ -227,7 +230,7 @@ export class Viewer {
    */
   lose(sentence) {
     this.lost = sentence;
-    busy(STARTS, false);
+    this.runs(false);
     if (!this.begun) this.notice.answer(sentence);
     else if (this.beside) this.beside.player.lose(sentence);
     else if (this.facts.run === this.live) this.player.lose(sentence);
@@ -237,7 +240,6 @@ export class Viewer {
     this.gone.abort();
     this.opening?.destroy();
     clearTimeout(this.moving);
-    clearTimeout(this.resting);
     this.beside?.destroy();
     this.player.destroy();
   }
@@ -273,13 +275,12 @@ export class Viewer {
     }
     Object.assign(this.facts, facts);
     if (facts.notice) this.say(facts.notice);
-    const followed = this.player.state.follow;
     this.player.feed(rest);
+    if (facts.step !== undefined) this.player.change({ example: facts.step });
     this.bar.show(this.facts, this.player.record);
     if (this.lost && this.facts.run === this.live) this.player.lose(this.lost);
     loadCharts();
     if (anew) this.place();
-    else if (followed && this.player.record.end) this.rest();
     if (anew && navigator.userActivation?.hasBeenActive) {
       requestAnimationFrame(() => this.inSight()); // laid out by then
     }
@@ -287,20 +288,14 @@ export class Viewer {
     this.offerOwn();
   }
 
-  // The end of a run that was followed is seen for a moment; then the player rests where there is something to learn,
-  // unless the visitor has gone elsewhere.
-  rest() {
-    const { player, facts: { run, step } } = this;
-    player.seek(player.record.last);
-    const seen = JSON.stringify(player.place());
-    clearTimeout(this.resting);
-    this.resting = setTimeout(() => {
-      const moved = this.facts.run !== run || player.state.playing || JSON.stringify(player.place()) !== seen;
-      if (!moved) player.goto({ step });
-    }, REST_MS);
+  // Where a run opens that was sent nowhere else: a live one at its end, a recording at a step to learn from.
+  get opensAt() {
+    const { record } = this.player;
+    if (!this.facts.live) return this.facts.step;
+    return record.end ? record.last : undefined;
   }
 
-  // An address is followed once; otherwise a recording opens at its instructive step.
+  // An address is followed once.
   place() {
     const query = asked();
     const ours = !shown.placed && (query.get("run") ?? this.props.landing) === this.facts.run;
@@ -308,7 +303,7 @@ export class Viewer {
     const place = ours ? placeIn(query) : {};
     if (ours) shown.placed = true;
     if (ours && this.props.live) this.name(forkIn(query));
-    const step = place.step ?? this.facts.step;
+    const step = place.step ?? this.opensAt;
     this.opened = step;
     if (step !== undefined) this.player.goto({ ...place, step });
   }
@@ -366,7 +361,7 @@ export class Viewer {
       this.io.fill(query.has("run") ? location.search : (this.facts.address ?? ""));
     }
     this.player.release();
-    this.player.goto({ step: this.facts.step, ...defined(placeIn(query)) });
+    this.player.goto({ step: this.opensAt, ...defined(placeIn(query)) });
   }
 
   // On a phone the form stands below the player, whose foot may still be seen: a new run must not begin out of sight.
@@ -423,8 +418,8 @@ export class Viewer {
     this.leave();
     this.apart();
     this.take(lines);
-    const { address, step } = this.facts;
-    this.put({ step });
+    const { address } = this.facts;
+    this.put({ step: this.opensAt });
     this.player.root.focus({ preventScroll: true }); // it has the keys, and not the button that opened it
     if (address) this.io.fill(address);
   }

@@ -14,6 +14,7 @@ import { Fetcher } from "./stream/fetcher.js";
 import { JUMPS, findStep } from "./stream/jumps.js";
 import { RunRecord } from "./stream/record.js";
 import { sameSpot, spot } from "./stream/spot.js";
+import { Conclusion } from "./text/conclusion.js";
 import { Detail } from "./text/detail.js";
 import { Stage } from "./stage/stage.js";
 import { explain } from "./text/explain.js";
@@ -26,8 +27,8 @@ import { Tooltip } from "./text/tooltip.js";
 
 const NARROW = 700;
 
-/** @type {Pick<State, "step" | "phase" | "hover" | "pin" | "playing" | "follow">} */
-const BEGIN = { step: -1, phase: "commit", hover: null, pin: null, playing: false, follow: false };
+/** @type {Pick<State, "step" | "phase" | "hover" | "pin" | "playing" | "follow" | "example">} */
+const BEGIN = { step: -1, phase: "commit", hover: null, pin: null, playing: false, follow: false, example: null };
 
 let made = 0;
 
@@ -69,8 +70,9 @@ export class Player {
     this.stage = new Stage(this);
     this.cards = new Cards(this);
     this.status = new Status(this);
+    this.conclusion = new Conclusion(this);
     this.help = new Help(this);
-    this.parts = [this.status, this.transport, this.text, this.detail, this.stage, this.cards, this.legend]; // of the open cards
+    this.parts = [this.status, this.conclusion, this.transport, this.text, this.detail, this.stage, this.cards, this.legend]; // of the open cards
     this.root = this.build();
     this.element.replaceChildren(this.root);
     this.root.addEventListener("click", ({ target }) => {
@@ -101,7 +103,7 @@ export class Player {
     return el("div", { class: "ss", role: "group", "aria-label": "Player", tabindex: -1 },
       this.status.head,
       el("div", { class: "ss-sticky" }, this.transport.bar),
-      this.status.say, this.status.notice,
+      this.status.say, this.status.notice, this.conclusion.node,
       el("div", { class: "ss-body" }, words, this.stage.node, this.legend.node, this.cards.tabs, this.cards.grid,
         this.detail.node),
       this.help.strip, this.status.foot, this.tooltip.node, this.help.node);

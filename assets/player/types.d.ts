@@ -20,6 +20,7 @@ export interface State {
   pin: Spot | null;
   playing: boolean;
   follow: boolean;
+  example: number | null; // a step to learn from, to which the end of the run leads
   open: Set<string>;
   view: string | null; // the one that was opened last; where there is room for one only, the one that is shown
   facts: boolean; // whether the step's facts are shown

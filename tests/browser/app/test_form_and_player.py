@@ -144,15 +144,19 @@ def test_a_refused_prompt_leaves_what_is_shown_and_moves_nothing(new_page: NewPa
     assert page.evaluate(words) == place
 
 
-def test_a_run_that_ends_rests_at_a_step_to_learn_from(new_page: NewPage, served: Served) -> None:
-    """It stood at the end token."""
+def test_a_run_that_ends_stays_at_its_answer(new_page: NewPage, served: Served) -> None:
+    """It jumped to an earlier step, and the answer was gone."""
     page = served.open(new_page())
     page.fill("#run-length input", "24")
     run_to_the_end(page)
     last, step = page.evaluate(f"[{PLAYER}.record.last, SpecscopeApp.viewers.facts.step]")
     assert 0 < step < last
-    page.wait_for_function(f"{PLAYER}.state.step === {step}")
+    page.wait_for_function(f"location.search.includes('step={last}')")
+    assert page.inner_text(".ss-headline").startswith(f"{last + 1} passes wrote 24 tokens: ")
+    assert page.locator("#run-stop").get_attribute("aria-disabled") == "true"  # there is nothing to stop
+    page.click(".ss-conclusion button")
     page.wait_for_function(f"location.search.includes('step={step}')")
+    assert not page.locator(".ss-conclusion").is_visible()
 
 
 def test_a_visitor_who_has_moved_is_left_there(new_page: NewPage, served: Served, slow: Any) -> None:
@@ -164,5 +168,5 @@ def test_a_visitor_who_has_moved_is_left_there(new_page: NewPage, served: Served
     page.wait_for_function(f"{PLAYER}.state.step === 0")
     slow.set()
     page.wait_for_function(f"{PLAYER}.record.check")
-    assert page.evaluate(f"[{PLAYER}.state.step, SpecscopeApp.viewers.resting]") == [0, None]  # and no timer moves it
+    assert page.evaluate(f"{PLAYER}.state.step") == 0
     nobody_is_left(served)
