@@ -13,6 +13,7 @@ from decoding.errors import ParamError, SpecscopeError
 from decoding.methods import METHODS
 from decoding.request import find_sampling
 from decoding.types import Header, Trace
+from viz import token_text
 
 from .address import PageState, parse
 from .catalog import Entry
@@ -169,7 +170,7 @@ def _prompt_text(engine: Engine | None, trace: Trace) -> tuple[str, bool, bool]:
     """The prompt as text, whether it is fed as it is, and whether exactly the tokens of the trace come of that."""
     prompt = trace.header.prompt
     pieces = [trace.texts.get(token, "") for token in prompt]
-    spelled = "".join(pieces)
+    spelled = "".join(token_text.whole(pieces))
     if engine is None:
         return spelled, True, False
     if message := engine.codec.message_of(prompt):

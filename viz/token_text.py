@@ -6,8 +6,9 @@ letters; and it may look like a tag.
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
 
@@ -20,6 +21,7 @@ _SIGNS = {" ": "·", "\n": "↵", "\t": "⇥", "\r": "␍", "\x7f": "␡"}
 _BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 _HIDDEN = ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs")
 _RIGHT_TO_LEFT = ("R", "AL", "AN")
+_BYTES = re.compile(r"(?:<0x[0-9A-F]{2}>)+")  # a token that is no whole characters: see `Codec.piece`
 
 
 def raw(text: str) -> str:
@@ -30,7 +32,7 @@ def raw(text: str) -> str:
 
 def shown(text: str, longest: int = LONGEST_SHOWN) -> str:
     """The text with everything visible, cut."""
-    return _shown(text[: 4 * longest + 1], longest)
+    return _shown(_decoded([text]) if _BYTES.fullmatch(text) else text[: 4 * longest + 1], longest)
 
 
 @lru_cache(maxsize=4096)
@@ -46,11 +48,38 @@ def escaped(text: str) -> str:
 def joined(texts: Iterable[str], most: int = 4 * LONGEST_QUOTED + 1) -> str:
     """Texts in a row, as far as `quoted` looks at them: a thousand long ones would fill the memory."""
     row = ""
-    for text in texts:
+    for text in whole(texts):
         row += text[:most]
         if len(row) >= most:
             break
     return row
+
+
+def whole(texts: Iterable[str]) -> Iterator[str]:
+    """The same texts, with the characters that tokens beside one another spell byte by byte."""
+    row = list[str]()
+    for text in texts:
+        if _BYTES.fullmatch(text):
+            row.append(text)
+            continue
+        if row:
+            yield _decoded(row)
+            row = []
+        yield text
+    if row:
+        yield _decoded(row)
+
+
+def _decoded(texts: Iterable[str]) -> str:
+    """The characters that bytes spell; those that spell none stand as ⟨F09F⟩."""
+    given, text = bytes.fromhex("".join(texts).replace("<0x", "").replace(">", "")), ""
+    while given:
+        try:
+            return text + given.decode()
+        except UnicodeDecodeError as error:
+            text += given[: error.start].decode() + f"⟨{given[error.start : error.end].hex().upper()}⟩"
+            given = given[error.end :]
+    return text
 
 
 def quoted(text: str, longest: int = LONGEST_QUOTED) -> str:

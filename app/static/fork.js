@@ -1,5 +1,6 @@
 // A branch beside the run that it comes from: what differs between both, from the place on where it leaves the other.
 import { el } from "../../assets/player/dom/elements.js";
+import { joinedText } from "../../assets/player/text/tokens.js";
 
 /** @import { RunRecord } from "../../assets/player/stream/record.js" */
 /** @import { Fork } from "../../assets/player/types.d.ts" */
@@ -105,7 +106,7 @@ const written = (record) => record.steps.flatMap((step) => step.emitted);
  * @param {RunRecord} record
  * @param {number[]} tokens
  */
-const text = (record, tokens) => tokens.map((token) => record.raw(token)).join("");
+const text = (record, tokens) => joinedText(record, tokens);
 
 /**
  * How many tokens both end with.

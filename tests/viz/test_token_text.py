@@ -29,7 +29,10 @@ ANYTHING = st.text(st.characters(), max_size=300)
         ("\u00a0", "⟨U+00A0⟩"),
         ("\u3164", "⟨U+3164⟩"),
         ("\ud800", "⟨U+D800⟩"),
-        ("<0xE2>", "<0xE2>"),
+        ("<0xE2>", "⟨E2⟩"),
+        ("<0xF0><0x9F>", "⟨F09F⟩"),
+        ("<0x20><0xF0><0x9F>", "·⟨F09F⟩"),
+        ("<0x0A>", "↵"),
         ("x" * 10_000, "x" * 23 + "…"),
     ],
 )
@@ -112,3 +115,9 @@ def test_no_two_methods_mean_different_things_by_a_source() -> None:
     """A reader of many runs must not learn a kind twice; what methods share stands once."""
     kinds = [kind for screen in SCREENS.values() for kind in screen.sources]
     assert sorted({*kinds, *sources.SHARED_WORDS}) == sorted([*kinds, *sources.SHARED_WORDS])
+
+
+def test_tokens_in_a_row_spell_whole_characters() -> None:
+    """An emoji is several tokens of a byte-level tokenizer, and stood as their bytes."""
+    assert token_text.joined(["An", " <0xF0>", "<0xF0><0x9F>", "<0x90>", "<0x8A>", "!"]) == "An <0xF0>🐊!"
+    assert token_text.joined(["<0x9F>", "<0xE2><0x82><0xAC>", "<0xF0>", " "]) == "⟨9F⟩€⟨F0⟩ "

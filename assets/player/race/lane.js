@@ -1,7 +1,7 @@
 // One run of a race: its text, which appears as time goes by, and its numbers so far.
 import { el, write } from "../dom/elements.js";
 import { RunRecord } from "../stream/record.js";
-import { tokenSpan } from "../text/tokens.js";
+import { joinTokens, tokenSpan } from "../text/tokens.js";
 import { finishWords, plural } from "../text/words.js";
 import { timeWords } from "./pace.js";
 
@@ -10,7 +10,7 @@ import { timeWords } from "./pace.js";
 
 const WHOLE = new Set(["length", "end_of_text", "stop"]);
 
-/** @typedef {{ id: number, fate: number, step: number, span: HTMLElement, at: number }} Written at some millisecond */
+/** @typedef {{ id: number, fate: number, step: number, span: HTMLElement, at: number, lends?: boolean }} Written at some millisecond */
 
 export class Lane {
   /**
@@ -76,6 +76,7 @@ export class Lane {
     this.text.setAttribute("aria-label", `Text of ${this.label}`);
     /** @type {HTMLElement[]} */
     const made = [];
+    const before = this.tokens.length;
     for (; this.grown <= record.last; this.grown += 1) {
       const step = record.steps[this.grown];
       this.recorded += step.ms[4];
@@ -87,6 +88,7 @@ export class Lane {
         made.push(span);
       });
     }
+    joinTokens(record, this.tokens, before);
     this.text.append(...made);
   }
 

@@ -5,6 +5,8 @@ import { el, facts, show, write } from "../dom/elements.js";
 import { unpack } from "../stream/decode.js";
 import { FATE, isJudged, seenFate } from "../stream/fates.js";
 import { sentence } from "./status.js";
+import { specialWord } from "./special.js";
+import { isBytes } from "./tokens.js";
 import { WhatIf } from "./what_if.js";
 import { milliseconds, probability, sourceWords, stepName } from "./words.js";
 
@@ -119,6 +121,21 @@ export class Detail {
   }
 
   /**
+   * What a token is, where its text alone does not say it.
+   * @param {number} id
+   * @returns {Facts}
+   */
+  naming(id) {
+    const { record } = this.player;
+    /** @type {Facts} */
+    const rows = [["Token", record.visible(id)]];
+    const special = specialWord(record, id);
+    if (special) rows.push(["Special token", special]);
+    if (isBytes(record.raw(id))) rows.push(["Bytes", "of a character that several tokens spell"]);
+    return rows;
+  }
+
+  /**
    * Where the target chose a token itself.
    * @param {number} k
    * @param {number} node
@@ -144,7 +161,7 @@ export class Detail {
     // Where tokens are drawn, the likeliest need not be what was written.
     const drawn = Number(record.head.header.sampling?.temperature ?? 0) > 0;
     /** @type {Facts} */
-    const rows = [["Token", record.visible(nodes.token[node])]];
+    const rows = this.naming(nodes.token[node]);
     rows.push(["Fate", whole ? `${fate.label}: ${fate.words}` : fate.label]);
     const helped = nodes.inspired.has(node) ? ", inspired or refined" : "";
     rows.push(["Where from", sourceWords(record, nodes.source[node] ?? "") + helped]);
@@ -175,13 +192,13 @@ export class Detail {
     const fate = (code) => this.player.fate(code);
     if ("prompt" in at) {
       const id = unpack(record.head.prompt)[at.prompt];
-      return [["Token", record.visible(id)], ["Fate", fate(FATE.PROMPT).label], ["Token id", String(id)],
+      return [...this.naming(id), ["Fate", fate(FATE.PROMPT).label], ["Token id", String(id)],
         ["Position", String(at.prompt)]];
     }
     const step = record.steps[at.step];
     const id = step.emitted[at.place];
     const { label, words } = fate(step.emitted_fates[at.place]);
-    return [["Token", record.visible(id)], ["Fate", whole ? `${label}: ${words}` : `${label}, step ${at.step}`],
+    return [...this.naming(id), ["Fate", whole ? `${label}: ${words}` : `${label}, step ${at.step}`],
       ...(at.node >= 0 ? [this.decided(at.step, at.node)] : []),
       ["Token id", String(id)], ["Position", String(step.start + at.place)]];
   }

@@ -2,13 +2,13 @@
 import { el } from "../dom/elements.js";
 import { unpack } from "../stream/decode.js";
 import { FATE, isJudged, seenFate } from "../stream/fates.js";
-import { tokenSpan } from "./tokens.js";
+import { joinTokens, tokenSpan, writePart } from "./tokens.js";
 
 /** @import { Player } from "../player.js" */
 /** @import { RunRecord } from "../stream/record.js" */
 /** @import { Spot } from "../types.d.ts" */
 
-/** @typedef {{ span: HTMLElement, step: number, place: number }} Written */
+/** @typedef {{ span: HTMLElement, id: number, step: number, place: number, lends?: boolean }} Written */
 
 export class TextView {
   /** @param {Player} player */
@@ -34,6 +34,8 @@ export class TextView {
     this.ends = [];
     /** @type {number} tokens that are seen */
     this.until = 0;
+    /** @type {Written[]} those whose characters are not whole yet on the screen */
+    this.loose = [];
     /** @type {HTMLElement[]} */
     this.marked = [];
     /** @type {RunRecord["check"]} */
@@ -59,21 +61,25 @@ export class TextView {
   grow() {
     const { record } = this.player;
     if (!this.prompt.childNodes.length) {
-      const ids = Array.from(unpack(record.head.prompt));
-      this.prompt.append(...ids.map((id, place) => this.span(id, FATE.PROMPT, { prompt: place })));
+      const row = Array.from(unpack(record.head.prompt), (id, place) =>
+        ({ id, span: this.span(id, FATE.PROMPT, { prompt: place }) }));
+      joinTokens(record, row);
+      this.prompt.append(...row.map(({ span }) => span));
     }
     /** @type {HTMLElement[]} */
     const made = [];
+    const before = this.tokens.length;
     for (let k = this.ends.length; k <= record.last; k += 1) {
       record.steps[k].emitted.forEach((id, place) => {
         const { emitted_fates: fates, inspired } = record.steps[k];
         const span = this.span(id, fates[place], { at: this.tokens.length }, inspired?.includes(place));
         span.hidden = true;
-        this.tokens.push({ span, step: k, place });
+        this.tokens.push({ span, id, step: k, place });
         made.push(span);
       });
       this.ends.push(this.tokens.length);
     }
+    joinTokens(record, this.tokens, before);
     this.body.append(...made);
     this.near();
   }
@@ -108,7 +114,19 @@ export class TextView {
       this.tokens[i].span.hidden = i >= until;
     }
     this.until = until;
+    this.loosen();
     this.showGhosts();
+  }
+
+  // A character whose last token is still to come stands as what is there of it.
+  loosen() {
+    const { record } = this.player;
+    if (this.loose.length) joinTokens(record, this.tokens, this.tokens.indexOf(this.loose[0]));
+    this.loose = [];
+    for (let at = this.until - 1; at >= 0 && this.until < this.tokens.length && this.tokens[at].lends; at -= 1) {
+      this.loose.unshift(this.tokens[at]);
+      writePart(record, this.tokens[at], null);
+    }
   }
 
   // Behind the text stand the guesses of this step: all of a line before it is committed, the missed ones after it.
@@ -123,12 +141,14 @@ export class TextView {
     const judged = isJudged(state);
     const missed = patch.ghosts ? Array.from(unpack(patch.ghosts)) : [];
     const line = state.phase === "commit" ? missed : [...nodes.path.slice(1), ...missed];
-    this.ghosts.replaceChildren(...line.map((node) => {
-      const fate = seenFate(nodes.fate[node], judged);
-      const span = tokenSpan(record, nodes.token[node], fate, nodes.inspired.has(node));
+    const row = line.map((node) => {
+      const fate = seenFate(nodes.fate[node], judged), id = nodes.token[node];
+      const span = tokenSpan(record, id, fate, nodes.inspired.has(node));
       span.dataset.node = String(node);
-      return span;
-    }));
+      return { span, id };
+    });
+    joinTokens(record, row);
+    this.ghosts.replaceChildren(...row.map(({ span }) => span));
   }
 
   // Asks where things stand, which makes the browser lay them out: once, behind everything else.
