@@ -22,6 +22,7 @@ class PageLimits:
     prompt_tokens: int = 4_096  # of models with a longer context than that; the embedded one has 1,024 in all
     nodes: int = 256  # of the largest step: a mask has their square
     seconds: float = 60.0  # of the wall clock, for one run from its first step
+    speedup_seconds: float = 6.0  # of measuring a speedup, after which no further round begins: others wait
     race_seconds: float = 120.0  # for all the runs of a race together
     examination_seconds: float = 240.0  # for a drafter's examination, which other visitors wait for
     examination_prompts: int = 24  # as many as tell a fault of a tenth from chance

@@ -6,6 +6,7 @@ here is not counted, and nothing waits for the page.
 
 from __future__ import annotations
 
+import copy
 import math
 import threading
 import time
@@ -218,6 +219,8 @@ class LiveRuns:
             if engine is None:
                 yield player.fault("Stopped before the first step.")
                 return
+            compares = order.compare and order.method.name != "autoregressive"
+            memory = copy.deepcopy(self._memory(job, order)) if compares else {}
             with self.decode(job, engine, order, chat=self._chat(job, order)) as writer:
                 if line := self.prefill_line(order, writer.run):
                     yield line
@@ -236,8 +239,8 @@ class LiveRuns:
             check = asdict(engine.rescore(trace))
             self.store.add_proof(job.id, Proof(check))
             yield play.late(check)
-            if order.compare and order.method.name != "autoregressive" and not job.cancel.is_set():
-                speedup = yield from measure_speedup(engine, order, run, job.cancel)
+            if compares and not job.cancel.is_set():
+                speedup = yield from measure_speedup(engine, order, run, job.cancel, memory)
                 self.store.add_proof(job.id, Proof(check, speedup))
                 yield play.late(check, speedup)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from .loop import Loop
-from .model.bandwidth import read_bandwidth
+from .model.bandwidth import cache_bytes, read_bandwidth
 from .model.session import Model, Session, TapSession
 from .panel_tokens import tokens_in
 from .parallel import ParallelLoop
@@ -20,7 +20,7 @@ from .parts.base import TAPPING
 from .processor import processor_name
 from .request import Request
 from .stops import trim
-from .trace.metrics import summarise
+from .trace.metrics import may_be_cached, summarise
 from .types import Header, Step, Summary, Trace
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ class _Progress:
 
     steps: list[Step] = field(default_factory=list)
     finish: str | None = None
+    bandwidth: float | None = None  # measured after the last step
 
 
 class Run(Iterator[Step]):
@@ -81,7 +82,8 @@ class Run(Iterator[Step]):
     @property
     def summary(self) -> Summary:
         """What came out so far."""
-        return summarise(self.steps, self.finish or "cancelled", self.text)
+        summary = summarise(self.steps, self.finish or "cancelled", self.text)
+        return replace(summary, bandwidth=self._progress.bandwidth)
 
     @property
     def trace(self) -> Trace:
@@ -142,6 +144,8 @@ def _steps(request: Request, engine: Engine, progress: _Progress) -> Generator[S
                 chat.release(use, owner, session, text[: session.length])
             else:
                 session_pool.release(owner, session)
+    if progress.steps:
+        progress.bandwidth = _bandwidth(request, model)
 
 
 def _header(request: Request, model: Model, draft: Model | None) -> Header:
@@ -166,7 +170,8 @@ def _header(request: Request, model: Model, draft: Model | None) -> Header:
         window=model.rolling,
         lossless=request.params.typical is None or request.sampling.greedy,
         slots=_slots(request, model.rolling),
-        bandwidth=_bandwidth(model) if model.card.pass_bytes else None,
+        bandwidth=_bandwidth(request, model),
+        cache=cache_bytes(model.devices) if model.card.pass_bytes else None,
         processor=processor_name(),
         threads=torch.get_num_threads(),
         ranks=1 if request.ranks is None else request.ranks.count,
@@ -174,8 +179,11 @@ def _header(request: Request, model: Model, draft: Model | None) -> Header:
     )
 
 
-def _bandwidth(model: Model) -> float | None:
-    """That of the slowest device: layers are read one after the other, wherever they are."""
+def _bandwidth(request: Request, model: Model) -> float | None:
+    """Measure the slowest device, since layers are read one after the other; None where nobody will look at it."""
+    weights = model.card.pass_bytes
+    if request.record == "off" or weights is None or may_be_cached(weights, cache_bytes(model.devices)):
+        return None
     found = [read_bandwidth(device) for device in set(model.devices)]
     return min((each for each in found if each is not None), default=None)
 

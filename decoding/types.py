@@ -222,7 +222,9 @@ class Header:
     window: int | None = None  # the sliding window that no row sees beyond; None where some layer sees the whole text
     lossless: bool = True  # whether the text has the target's own distribution; not with typical acceptance
     slots: int = 0  # of the rolling cache that the run needs; 0 where no slot is ever used twice
-    bandwidth: float | None = field(default=None, metadata=LATER)  # bytes per second that the device was seen to read
+    # Bytes per second that the device was measured to read before the run; None where its cache may hold the weights.
+    bandwidth: float | None = field(default=None, metadata=LATER)
+    cache: int | None = field(default=None, metadata=LATER)  # bytes of the devices' last caches; None for a table
     processor: str | None = field(default=None, metadata=LATER)  # the CPU's name, of the machine that has the device
     threads: int | None = field(default=None, metadata=LATER)  # that torch computed with on the CPU
     ranks: int = field(default=1, metadata=LATER)  # processes that read every step's tree together
@@ -246,6 +248,7 @@ class Summary:
     decode_seconds: float  # all later steps
     tokens_per_second: float | None  # tokens of the later steps / decode_seconds
     timing: Timing  # sums over the later steps
+    bandwidth: float | None = field(default=None, metadata=LATER)  # as the header's, measured again after the run
 
 
 @dataclass(frozen=True, slots=True)

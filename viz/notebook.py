@@ -9,6 +9,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from decoding.errors import ParamError
+from decoding.trace import metrics
 from decoding.types import Trace
 
 from . import token_text
@@ -84,7 +85,7 @@ class _Drawing:
             raise ParamError(f"there is no theme {theme[:40]!r}: choose one of {', '.join(THEMES)}")
         if name not in VIEWS:
             raise ParamError(f"there is no view {name[:40]!r}: choose one of {', '.join(VIEWS)}")
-        self.view, self._colours, self._check, self._speedup = VIEWS[name], THEMES[theme], check, speedup
+        self.view, self._colours, self._check = VIEWS[name], THEMES[theme], check
         if not self.view.shows(trace.header):
             raise ParamError(
                 f"a run of {trace.header.method[:40]} has nothing to show here: choose another than {name}"
@@ -93,6 +94,11 @@ class _Drawing:
         self.last = len(self._run.steps) - 1
         if self.last < 0:
             raise ParamError("this trace holds no step: record a run first")
+        tokens_per_step = metrics.compression_rate(metrics.written(self._run.steps))
+        self._of_run = {
+            "speedup": metrics.credible_speedup(speedup, tokens_per_step),
+            "bandwidth": counters.bandwidth(self._run, trace.summary),
+        }
         self._shown = {token: token_text.shown(words) for token, words in self._run.texts.items()}
         self._base = self.view.base(RunState(trace.header, dict(trace.texts)))
 
@@ -149,7 +155,7 @@ class _Drawing:
             return [(self.view.label, sentence)]
         rows = counters.rows(self._run.header)
         values = self.view.frame(self._run, k)["values"]
-        values = [self._speedup if row.key == "speedup" else value for row, value in zip(rows, values, strict=True)]
+        values = [self._of_run.get(row.key, value) for row, value in zip(rows, values, strict=True)]
         return [(row.label, counters.shown(row, value)) for row, value in zip(rows, values, strict=True)]
 
     def _plain(self, value: encode.Value, k: int | None = None) -> encode.Value:

@@ -3,37 +3,63 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 
+import numpy as np
 import torch
 
 from .memory import release_memory
 
-_WIDTH = 1024
-# Far above what is nearest to the arithmetic, and read in a few milliseconds. Large caches that many cores share may
-# still hold it, as they may hold a small model.
-_BYTES = {"cpu": 2**26, "cuda": 2**29}
+_CACHES = Path("/sys/devices/system/cpu")
+_USUAL_CACHE = 2**25  # bytes, where the system does not say
+_LEAST, _MOST = 2**26, 2**29  # bytes that are read; of a GPU the most, beside which starting a kernel costs little
+_CACHES_FULL = 4  # that many times the cache is read, so that nearly all of it comes from memory
 _READS = 3
 
 
-@cache
 def read_bandwidth(device: torch.device) -> float | None:
-    """Bytes per second, measured once a process by the product that decoding spends its time in; None: no room."""
-    size, best = _BYTES[device.type], None
-    with suppress(RuntimeError):  # no room
+    """Measure the bytes per second that this thread's number of threads can read; None if there is no room.
+
+    The speed of a machine that others use too changes within minutes, so every run measures it anew.
+    """
+    size, best = _MOST, None
+    if device.type != "cuda":
+        size = min(max(_CACHES_FULL * cache_bytes([device]), _LEAST), _MOST)
+    with suppress(RuntimeError, MemoryError):  # no room
         best = _fastest_read(device, size)
-    release_memory()  # half a gigabyte, that a model may need, or another process
-    return None if best is None else round(size / best, 0)
+    if device.type == "cuda":
+        release_memory()  # a model may need it, or another process
+    return round(size / best, 0) if best else None
+
+
+def cache_bytes(devices: Iterable[torch.device]) -> int:
+    """The size of the devices' last caches, together."""
+    return sum(_cache_bytes(device) for device in set(devices))
+
+
+@cache
+def _cache_bytes(device: torch.device) -> int:
+    if device.type == "cuda":
+        return int(torch.cuda.get_device_properties(device).L2_cache_size)
+    found = dict[str, int]()  # by the cores that share a cache
+    for folder in _CACHES.glob("cpu[0-9]*/cache/index3"):
+        with suppress(OSError, ValueError):
+            size = (folder / "size").read_text().strip()
+            found[(folder / "shared_cpu_list").read_text()] = int(size.removesuffix("K")) * 1024
+    return sum(found.values()) or _USUAL_CACHE
 
 
 @torch.inference_mode()
 def _fastest_read(device: torch.device, size: int) -> float:
-    """Seconds that reading `size` bytes takes."""
-    block = torch.ones(size // (4 * _WIDTH), _WIDTH, device=device)
-    row = torch.ones(_WIDTH, device=device)
-    return min(_seconds(device, lambda: torch.mv(block, row)) for _ in range(_READS))
+    """Seconds that reading `size` bytes takes: as a maximum, which costs less arithmetic than any product."""
+    if device.type == "cuda":
+        block = torch.ones(size // 4, device=device)
+    else:  # in large pages, for which numpy asks: they are there four times as soon
+        block = torch.from_numpy(np.empty(size // 4, np.float32)).fill_(1)
+    return min(_seconds(device, block.amax) for _ in range(_READS))
 
 
 def _seconds(device: torch.device, work: Callable[[], object]) -> float:

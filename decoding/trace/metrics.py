@@ -8,6 +8,8 @@ from dataclasses import fields
 
 from ..types import Step, Summary, Timing
 
+WHOLE = ("length", "end_of_text", "stop")  # the ends of a run that was not cut short
+
 
 def summarise(steps: Sequence[Step], finish: str, text: str) -> Summary:
     """All the numbers of a run."""
@@ -29,6 +31,39 @@ def summarise(steps: Sequence[Step], finish: str, text: str) -> Summary:
         tokens_per_second=sum(len(step.emitted) for step in later) / seconds if seconds > 0 else None,
         timing=add(step.timing for step in later),
     )
+
+
+def speedup(run: Summary, plain: Summary) -> float | None:
+    """How many times as fast a run was as autoregressive decoding of its prompt, both with reading the prompt.
+
+    None where one of them was cut short or has a single step, or where the ratio is a measuring error.
+    """
+    if any(each.finish not in WHOLE or each.steps < 2 for each in (run, plain)):
+        return None
+    seconds, plain_seconds = (each.prefill_seconds + each.decode_seconds for each in (run, plain))
+    if seconds <= 0 or plain_seconds <= 0:
+        return None
+    return credible_speedup(run.new_tokens / seconds / (plain.new_tokens / plain_seconds), run.mean_acceptance_length)
+
+
+def credible_speedup(speedup: float | None, tokens_per_step: float) -> float | None:
+    """The speedup, or None if it is a measuring error: above the tokens per step, to the two digits that are shown.
+
+    A step does all that an autoregressive one does, so it cannot take less time than that.
+    """
+    fine = speedup is not None and speedup > 0 and round(speedup, 2) <= round(tokens_per_step, 2)
+    return speedup if fine else None
+
+
+def median_run(runs: Sequence[Summary]) -> Summary:
+    """The one of median speed."""
+    by_pace = sorted(runs, key=lambda run: (run.prefill_seconds + run.decode_seconds) / max(1, run.new_tokens))
+    return by_pace[len(runs) // 2]
+
+
+def may_be_cached(weights: int, cache: int) -> bool:
+    """Whether a processor's cache may hold the weights of a pass, or half of them: then memory does not limit it."""
+    return weights <= 2 * cache
 
 
 def histogram(steps: Sequence[Step]) -> tuple[int, ...]:

@@ -23,6 +23,7 @@ from app.streaming import batches
 from app.trace_store import TraceStore
 from decoding import METHODS
 from decoding.chat import Chat
+from decoding.engine import Engine
 from decoding.loop import Loop
 from decoding.run import Run
 from viz.stream.play import Play
@@ -125,9 +126,18 @@ def test_the_pace_of_reading_is_that_of_the_last_run(runs: LiveRuns) -> None:
     assert 0 < runs._prefill_pace["toy"] < end["summary"]["prefill_seconds"]
 
 
-def test_a_measured_speedup_comes_where_it_was_asked_for(runs: LiveRuns) -> None:
+def test_a_measured_speedup_comes_where_it_was_asked_for(runs: LiveRuns, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is measured in rounds, since the machine's own speed swings, and each takes its turn in every round."""
+    began, decode = list[str](), Engine.decode
+
+    def noted(engine: Engine, prompt: Any, method: Any, *more: Any, **options: Any) -> Any:
+        began.append(method if isinstance(method, str) else method.name)
+        return decode(engine, prompt, method, *more, **options)
+
+    monkeypatch.setattr(Engine, "decode", noted)
     last = lines(whole(runs.start(asked(compare=True), "tab", "")))[-1]
     assert last["kind"] == "check" and last["speedup"] > 0
+    assert began == ["lookahead", *["lookahead", "autoregressive"] * 3]
     plain = lines(whole(runs.start(asked(method="autoregressive", params={}, compare=True), "tab", "")))
     assert plain[-1]["speedup"] is None  # of the baseline against itself there is nothing to measure
 

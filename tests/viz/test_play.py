@@ -264,8 +264,8 @@ def test_a_run_that_ends_badly_or_late_says_so() -> None:
     torn = parsed(lines(replace(trace, summary=None)))[-1]
     assert (torn["finish"], torn["summary"]) == ("torn", {})
     result = {"checked": 16, "exact": 16, "near_ties": 0, "violations": 0, "noise": 1e-5, "places": ()}
-    late = json.loads(Play(trace.header).late(result, 1.5))
-    assert (late["kind"], late["check"]["tone"], late["speedup"]) == ("check", "exact", 1.5)
+    late = json.loads(Play(trace.header).late(result))
+    assert (late["kind"], late["check"]["tone"], late["speedup"]) == ("check", "exact", None)
     assert json.loads(play.state("queued", "Two runs are before yours.")) == {
         "kind": "state",
         "what": "queued",
@@ -273,6 +273,17 @@ def test_a_run_that_ends_badly_or_late_says_so() -> None:
         "share": None,
     }
     assert json.loads(play.fault("Ask for fewer tokens."))["sentence"] == "Ask for fewer tokens."
+
+
+@pytest.mark.parametrize(("speedup", "shown"), [(0.4, 0.4), (16 / 15, 16 / 15), (1.08, None), (1.5, None)])
+def test_a_speedup_above_the_tokens_per_step_is_not_sent(speedup: float, shown: float | None) -> None:
+    """No step is cheaper than an autoregressive one, so it was measured wrongly: 16 tokens took 15 steps."""
+    trace = record("jacobi")
+    play = Play(trace.header)
+    for step in trace.steps:
+        play.step(step)
+    for made in (play.late(None, speedup), play.end(trace.summary, None, speedup)):
+        assert json.loads(made)["speedup"] == shown
 
 
 @pytest.fixture(scope="module")

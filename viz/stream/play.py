@@ -24,6 +24,7 @@ from dataclasses import asdict
 from typing import Any
 
 from decoding.errors import TraceError
+from decoding.trace import metrics
 from decoding.types import Header, ModelCard, Step, Summary, Trace
 
 from .. import narration, ranks, sources
@@ -117,11 +118,12 @@ class Play:
         numbers.pop("text", None)  # it stands in the steps
         finish = "torn" if summary is None else summary.finish[:40]
         memory = counters.largest_memory(self.run) if self.run.steps else None
-        return line("end", finish=finish, summary=numbers, memory=memory, check=self._check(check), speedup=speedup)
+        facts = {"memory": memory, "bandwidth": counters.bandwidth(self.run, summary)}
+        return line("end", finish=finish, summary=numbers, **facts, **self._proof(check, speedup))
 
     def late(self, check: Rescored | None = None, speedup: float | None = None) -> str:
         """What was found out after the end: the check's outcome, or the measured speedup."""
-        return line("check", check=self._check(check), speedup=speedup)
+        return line("check", **self._proof(check, speedup))
 
     def full(self, k: int) -> str:
         """Step k again with everything in it, and the texts that it uses."""
@@ -203,8 +205,10 @@ class Play:
                 patches[view.name] = view.frame(self.run, k)
         return {name: self._strings.replace(patch) for name, patch in patches.items() if patch}
 
-    def _check(self, check: Rescored | None) -> dict[str, Any] | None:
-        return None if check is None else check_outcome(check, self.run.header)
+    def _proof(self, check: Rescored | None, speedup: float | None) -> dict[str, Any]:
+        tokens_per_step = metrics.compression_rate(metrics.written(self.run.steps))
+        outcome = None if check is None else check_outcome(check, self.run.header)
+        return {"check": outcome, "speedup": metrics.credible_speedup(speedup, tokens_per_step)}
 
     def _existing(self, k: int) -> int:
         if not 0 <= k < len(self.run.steps):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from decoding.trace import metrics
 from decoding.trace.cache_slots import cache_state
-from decoding.types import Header, Step
+from decoding.types import Header, Step, Summary
 
 from ..fates import siblings_of
 from ..methods import screen_of
@@ -20,6 +20,7 @@ from ..view import Figure, Patch, View
 
 CTAR = (1, 2, 3, 4)
 PHASES = ("draft", "forward", "accept", "commit", "other")
+_STEADY = 1.15  # by what factor two measurements of one machine may differ
 _EVERY = 32  # every how many steps sums are remembered: of a long run all of them would take more than its record
 
 
@@ -77,14 +78,6 @@ _COMMON = (
     Row("step_ms", "Time per step", "The time of all steps after the first, divided by their number.", " ms"),
     Row("prefill_ms", "Prefill", "The time of the first step, which reads the prompt.", " ms", 1),
     Row(
-        "bandwidth",
-        "Share of the bandwidth measured here",
-        "The weights, keys and values that the target's passes after the first step had to read, divided by the time "
-        "of those passes and by the bytes per second that this device was measured to read. A small model may lie in "
-        "a faster cache: then it can be more than 100 %. Not known of a method that runs layers while it drafts.",
-        **_PERCENT,
-    ),
-    Row(
         "memory",
         "Memory",
         "The weights of the target and of a draft model, and for each the keys and values of as many tokens as the "
@@ -117,10 +110,18 @@ _COMMON = (
         **_PERCENT,
     ),
     Row(  # behind all that grows from step to step
+        "bandwidth",
+        "Share of the bandwidth measured here",
+        "The weights, keys and values that the target's passes after the first step had to read, divided by the time "
+        "of those passes and by the bytes per second that this device was measured to read before and after the run, "
+        "with as many threads. Known when the run has ended, and the same at every step.",
+    ),
+    Row(
         "speedup",
         "Speedup of the whole run",
-        "Tokens per second of all steps, divided by those of our own autoregressive run of the same prompt on the same "
-        "machine. It is measured once, and is the same at every step.",
+        "Tokens per second of all steps, the first one included, divided by those of our own autoregressive run of the "
+        "same prompt on the same machine. The same at every step. A measurement above the tokens per step is not "
+        "shown: a step does all that an autoregressive one does, so it cannot be faster.",
         unit="×",
     ),
 )
@@ -201,7 +202,7 @@ def numbers(run: RunState, k: int) -> dict[str, Any]:
         "time": [phase / total for phase in phases] if total > 0 else None,
         "step_ms": total / k if k else None,
         "prefill_ms": first.timing.total_ms,
-        "bandwidth": _bandwidth(run.header, k, totals.seen, phases[PHASES.index("forward")]),
+        "bandwidth": None,
         "memory": _memory(run.header, totals.cached),
         "new_tokens": new,
         "exchanged": exchanged / (k + 1),
@@ -227,14 +228,34 @@ def _totals(run: RunState, k: int) -> Totals:
     return total
 
 
-def _bandwidth(header: Header, passes: int, seen: int, ms: float) -> float | None:
-    """The share of the device's bandwidth that passes reached; a lower bound, as what they wrote is not counted."""
-    card, roof = header.model, header.bandwidth
-    if not roof or not ms or card.pass_bytes is None or card.token_bytes is None:
+def bandwidth(run: RunState, summary: Summary | None) -> str | None:
+    """Say what share of the device's bandwidth the passes of a whole run reached, or why none is given.
+
+    The share is a lower bound, as what passes wrote is not counted. None where nothing is known.
+    """
+    header, k, card = run.header, len(run.steps) - 1, run.header.model
+    if k < 1 or card.pass_bytes is None or card.token_bytes is None:
         return None
     if not screen_of(header).bandwidth_known:
+        return "Not known: this method runs layers of the model while it drafts."
+    if header.cache is not None and metrics.may_be_cached(card.pass_bytes, header.cache):
+        return "Not given: the processor's cache may hold the weights."
+    measured = [each for each in (header.bandwidth, summary and summary.bandwidth) if each]
+    if len(measured) < 2:
+        return "Not known: it was not measured both before and after the run." if measured else None
+    low, high = min(measured), max(measured)
+    if high > low * _STEADY:
+        return f"Not given: the machine read {low / 1e9:.0f} and {high / 1e9:.0f} GB/s before and after the run."
+    totals = _totals(run, k)
+    seconds = totals.times[PHASES.index("forward")] / 1000
+    size = k * card.pass_bytes + totals.seen * card.token_bytes
+    if not seconds or not isfinite(size / seconds / low):
         return None
-    return (passes * card.pass_bytes + seen * card.token_bytes) / (ms / 1000) / roof
+    shares = [size / seconds / each for each in (high, low)]
+    if shares[1] > 1:
+        return "Not given: the run read faster than the measurements say the machine can."
+    least, most = (f"{100 * share:.0f}" for share in shares)
+    return f"{least} %" if least == most else f"{least} to {most} %"
 
 
 def largest_memory(run: RunState) -> int | None:
@@ -275,7 +296,9 @@ def shown(row: Row, value: Any) -> str:
         names = row.parts or [str(row.first + place) for place in range(len(value))]
         parts = (f"{name}: {_digits(row, part)}" for name, part in zip(names, value, strict=True))
         return ", ".join(parts) or "none yet"
-    return "not known" if value is None else _digits(row, value)
+    if value is None or isinstance(value, str):
+        return value or "not known"
+    return _digits(row, value)
 
 
 def _digits(row: Row, value: float) -> str:

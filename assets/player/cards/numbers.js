@@ -44,14 +44,15 @@ export class NumbersView {
   values() {
     const { record, state } = this.player;
     const patch = record.steps[state.step]?.views?.[this.view.name];
+    const ofRun = new Map([["speedup", record.speedup], ["bandwidth", record.end?.bandwidth]]);
     return (this.view.base.rows ?? []).map((row, i) =>
-      (row.key === "speedup" ? record.speedup : patch?.values?.[i]) ?? null);
+      (ofRun.has(row.key) ? ofRun.get(row.key) : patch?.values?.[i]) ?? null);
   }
 
   draw() {
     const { record, state } = this.player;
     const { thin } = record.steps[state.step] ?? {};
-    const wanted = [record.version, state.step, record.speedup, record.check?.say, thin].join("|");
+    const wanted = [record.version, state.step, record.speedup, record.end?.bandwidth, record.check?.say, thin].join("|");
     if (this.drawn === wanted) return true;
     this.drawn = wanted;
     const values = this.values();

@@ -180,6 +180,7 @@ export interface EndLine extends Omit<CheckLine, "kind"> {
   finish: string;
   summary?: Summary;
   memory?: number | null;
+  bandwidth?: string | null;
 }
 
 export interface FaultLine {
