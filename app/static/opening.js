@@ -27,14 +27,14 @@ class OpeningRace extends Race {
 
   // It is the end that the race is watched for.
   conclude() {
-    const found = this.ended ? outcome(this.running) : null;
-    write(this.headline, found?.words ?? "");
+    const result = outcome(this);
+    write(this.headline, result?.words ?? "");
     this.root.classList.toggle("ss-over", this.ended);
     const { threads, processor } = this.running[0]?.record.head.header ?? {};
     const machine = [processor, threads && plural(threads, "thread")].filter(Boolean).join(", ");
     const factor = slowing(this.length);
     const pace = factor > 1 ? `Shown ${factor} times slower than recorded` : "Shown as fast as recorded";
-    write(this.times, found ? `${pace}: ${found.times}${machine ? ` (${machine})` : ""}.` : `${pace}.`);
+    write(this.times, result ? `${result.passes} ${pace}${machine ? ` (${machine})` : ""}.` : `${pace}.`);
   }
 }
 

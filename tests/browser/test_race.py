@@ -90,7 +90,8 @@ def test_its_clocks_count_passes_or_are_a_gpus(race: Callable[..., Shown]) -> No
     assert [place.endswith(", projected") for place in shown.run(places)] == [True, True]
     assert "Projected" in shown.text(".ss-assumed") and "H100 SXM" in shown.text(".ss-assumed")
     assert shown.run("player.length") == pytest.approx(len(fast.steps) * 14e12 / 3.35e12)
-    assert shown.run("player.results.querySelector('tbody tr').cells[1].textContent") == "Autoregressive"  # measured
+    assert shown.run("player.results.querySelector('tbody tr').cells[1].textContent") == "Lookahead"  # by this clock
+    assert shown.text(".ss-headline").startswith("Projected for an H100 GPU, Lookahead would finish first: ")
     shown.page.select_option("select[aria-label=Pace]", "recorded")
     assert shown.run("player.state.time") == shown.run("player.length") == 90 * len(slow.steps)
     assert shown.page.locator(".ss-assumed").is_hidden()
@@ -110,15 +111,51 @@ def test_the_headline_has_the_numbers_and_a_slow_lane_its_reason(race: Callable[
     plain, slow = (replace(run, summary=summarise(run.steps, "length", "")) for run in runs)
     shown = race([plain, slow])
     assert plain.ids == slow.ids
-    words = f"{len(slow.steps)} passes instead of {len(plain.steps)}, the same text."
+    shown.do("player.change({ time: player.length })")
+    words = f"Autoregressive finished first, in {40 * len(plain.steps)} ms: no method was faster."
     assert shown.text(".ss-headline") == words
-    seconds = 90 * len(slow.steps) / 1000
-    assert shown.text(".ss-times") == f"Measured: {seconds:.2f} s instead of {40 * len(plain.steps)} ms."
-    (reason,) = shown.run("[...player.results.querySelectorAll('p')].map((words) => words.textContent)")
-    assert slow.summary and plain.summary and slow.summary.tokens_per_second and plain.summary.tokens_per_second
-    speedup = slow.summary.tokens_per_second / plain.summary.tokens_per_second
+    assert shown.text(".ss-times") == (
+        f"Lookahead needed the fewest passes: {len(slow.steps)} instead of {len(plain.steps)}."
+    )
+    reason, _ = shown.run("[...player.results.querySelectorAll('p')].map((words) => words.textContent)")
+    speedup = 40 * len(plain.steps) / (90 * len(slow.steps))
+    cells = shown.run("[...player.results.querySelectorAll('tbody td:last-child')].map((cell) => cell.textContent)")
+    assert cells == ["1.00×", f"{speedup:.2f}×"]
     assert f"Lookahead ran at {speedup:.2f}×" in reason and "as much as 2.25 autoregressive ones" in reason
     assert speedup < 1 and f"wrote {2.25 * speedup:.2f} tokens" in reason
+
+
+RESULT = """[player.headline, player.times, player.verdict, player.results, player.together,
+  ...player.list.map((lane) => lane.placed)].filter((node) => node.checkVisibility()).map((node) => node.textContent)
+  .join(" ")"""
+
+
+def test_nothing_of_the_result_is_seen_before_the_end(race: Callable[..., Shown]) -> None:
+    """Headline, table, places, verdict and speeds told how a race ends before it was played."""
+    runs = [timed(record("autoregressive"), 40), timed(record("lookahead"), 40)]
+    shown = race([replace(run, summary=summarise(run.steps, "length", "")) for run in runs])
+    for time in (0, 40 * len(record("lookahead").steps), 40 * len(record("autoregressive").steps) - 1):
+        shown.do(f"player.change({{ time: {time}, playing: false }})")
+        seen = shown.run(RESULT)
+        assert not any(word in seen for word in ("Lookahead", "instead", "lossless", "1.", "×", "0 s")), seen
+        assert "tokens/s" not in shown.run("player.lanes.innerText")
+    shown.page.click("button[aria-label='Show the result']")
+    assert "Lookahead finished first: " in shown.run(RESULT) and "tokens/s" in shown.run("player.lanes.innerText")
+    shown.page.click("button[aria-label='Restart']")
+    shown.do("player.change({ playing: false, time: 1 })")
+    assert "Lookahead" not in shown.run(RESULT)
+    shown.page.click("text=Align by token")  # all outputs are asked for
+    assert shown.run("player.ended") and shown.page.locator(".ss-aligned").is_visible()
+
+
+def test_a_speedup_that_cannot_be_is_left_out(race: Callable[..., Shown]) -> None:
+    """Steps that take less time than autoregressive ones were measured wrongly, or on another machine."""
+    quick, plain = timed(record("lookahead"), 30), timed(record("autoregressive"), 40)
+    other = replace(timed(record("rest"), 60), header=replace(record("rest").header, threads=64))
+    shown = race([quick, plain, other])
+    shown.do("player.change({ time: player.length })")
+    cells = shown.run("[...player.results.querySelectorAll('tbody td:last-child')].map((cell) => cell.textContent)")
+    assert sorted(cells) == ["1.00×", "–", "–"]
 
 
 def test_outputs_that_differ_are_told_loudly(race: Callable[..., Shown]) -> None:
@@ -129,6 +166,7 @@ def test_outputs_that_differ_are_told_loudly(race: Callable[..., Shown]) -> None
     wrong = replace(bad, steps=(*bad.steps[:-1], replace(last, emitted=(other, *last.emitted[1:]))))
     shown = race([timed(good, 10), timed(wrong, 10)])
     at = sum(len(step.emitted) for step in bad.steps[:-1])
+    shown.do("player.change({ time: player.length })")
     shown.wait("document.querySelector('.ss-verdict').dataset.tone === 'broken'")
     assert f"REST and Jacobi part at token {at}," in shown.text(".ss-verdict")
     shown.page.click("text=Align by token")
@@ -185,13 +223,13 @@ def test_a_race_that_was_stopped_tells_what_its_ended_lanes_came_to(race: Callab
     assert shown.run("player.ready") is False
     shown.do("player.feed(given)", "".join(json.dumps(line) + "\n" for line in got))
     assert shown.run("player.ready") and not shown.page.is_disabled("button[aria-label^='Play']")
+    shown.do("player.change({ time: player.length })")
     verdict = shown.text(".ss-verdict")
     assert verdict == "2 lossless runs wrote the same 16 tokens. Not compared: 1 run cut short."
     rows = shown.run(
         '[...player.results.querySelectorAll("tbody tr")].map((row) => [...row.cells].map((c) => c.textContent))'
     )
     assert rows[-1][:2] == ["–", "Medusa"] and "–" not in [row[0] for row in rows[:-1]]
-    shown.do("player.change({ time: player.length })")
     places = shown.run("player.list.map((lane) => lane.node.querySelector('.ss-place').textContent)")
     assert sorted(place[:2] for place in places[:2]) == sorted(row[0] for row in rows[:-1])
     assert places[2:] == ["stopped before its end", "", ""]
@@ -203,7 +241,7 @@ def test_the_table_tells_the_memory_of_every_lane(race: Callable[..., Shown]) ->
     trace = timed(record("rest"), 10)
     card = replace(trace.header.model, weight_bytes=2_000_000, token_bytes=100_000)
     shown = race([replace(trace, header=replace(trace.header, model=card)), trace])
-    shown.wait("document.querySelector('.ss-table tbody tr')")
+    shown.do("player.change({ time: player.length })")
     cached = max(step.start - 1 - step.pending + step.fed for step in trace.steps)
     headings, *rows = shown.run(
         '[...document.querySelectorAll(".ss-table")].at(-1).innerText.split("\\n").map((row) => row.split("\\t"))'

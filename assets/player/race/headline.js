@@ -1,33 +1,100 @@
-// What a race came to, in one line of measured numbers; and why a lane that needs fewer passes can be slower.
-import { milliseconds } from "../text/words.js";
+// What a race came to, in one line of its clock's numbers; and why a lane that needs fewer passes can be slower.
+import { milliseconds, plural } from "../text/words.js";
 
+/** @import { Pace } from "./pace.js" */
 /**
- * A lane that came to its own end.
- * @typedef {{ label: string, plain: boolean, passes: number, ids: number[], ms: number }} Finished
+ * A lane that came to its own end: its time by the race's clock, and that time in words.
+ * @typedef {{ label: string, plain: boolean, passes: number, ids: number[], time: number, words: string }} Finished
  */
 
-/**
- * Autoregressive decoding against the lane with the fewest passes; null where one of them is missing.
- * @param {Finished[]} lanes
- * @returns {{ words: string, times: string } | null}
- */
-export const headline = (lanes) => {
-  const base = lanes.find(({ plain }) => plain);
-  const others = lanes.filter((lane) => lane !== base);
-  if (!base || !others.length) return null;
-  const best = others.reduce((one, other) => (other.passes < one.passes ? other : one));
-  const who = others.length > 1 ? `${best.label}: ` : "";
-  const same = sameIds(base.ids, best.ids) ? ", the same text" : "";
-  const words = best.passes < base.passes ? `${who}${best.passes} passes instead of ${base.passes}${same}.`
-    : `No method needed fewer passes than the ${base.passes} of autoregressive decoding.`;
-  return { words, times: `${milliseconds(best.ms)} instead of ${milliseconds(base.ms)}` };
+/** @type {Record<Pace, [before: string, verb: string]>} */
+const CLOCKS = {
+  recorded: ["", "finished first"],
+  passes: ["If every pass cost the same, ", "would finish first"],
+  gpu: ["Projected for an H100 GPU, ", "would finish first"],
 };
 
 /**
- * @param {number[]} one
- * @param {number[]} other
+ * Who finished first by the race's clock, and as a second fact who needed the fewest passes.
+ * @param {Finished[]} lanes
+ * @param {Pace} [pace]
+ * @returns {{ words: string, passes: string }}
  */
-const sameIds = (one, other) => one.length === other.length && one.every((id, i) => id === other[i]);
+export const headline = (lanes, pace = "recorded") => {
+  if (lanes.length < 2) {
+    const words = lanes.length ? `Only ${lanes[0].label} came to its end: it has nobody to be compared with.`
+      : "No run came to its end.";
+    return { words, passes: "" };
+  }
+  const least = Math.min(...lanes.map(({ time }) => time));
+  const first = lanes.filter(({ time }) => time === least);
+  const base = lanes.find(({ plain }) => plain);
+  const [before, verb] = CLOCKS[pace];
+  const names = first.map(({ label }) => label);
+  const who = [names.slice(0, -1).join(", "), names.at(-1)].filter(Boolean).join(" and ");
+  return { words: `${before}${who} ${verb}${timesOf(first, base)}.`, passes: passSentence(lanes, base, first) };
+};
+
+/**
+ * @param {Finished[]} first those that finished first
+ * @param {Finished | undefined} base
+ */
+const timesOf = (first, base) => {
+  const [best] = first;
+  if (first.length > 1) return `, in ${best.words} each`;
+  if (!base) return `, in ${best.words}`;
+  return best === base ? `, in ${best.words}: no method was faster`
+    : `: ${best.words} instead of ${base.words}${otherText(base, best)}`;
+};
+
+/**
+ * Who needed the fewest passes, if somebody needed fewer than the others.
+ * @param {Finished[]} lanes
+ * @param {Finished | undefined} base
+ * @param {Finished[]} first those that finished first
+ */
+const passSentence = (lanes, base, first) => {
+  const fewest = lanes.reduce((one, other) => (other.passes < one.passes ? other : one));
+  const most = base ?? lanes.reduce((one, other) => (other.passes > one.passes ? other : one));
+  if (fewest.passes === most.passes) {
+    return base ? `No method needed fewer passes than the ${base.passes} of autoregressive decoding.`
+      : `Each needed ${plural(most.passes, "pass", "passes")}.`;
+  }
+  const passes = `${fewest.passes} instead of ${most.passes}`;
+  const [best] = first;
+  const same = base && best !== base && first.length === 1 && sameText(base, best);
+  if (first.length === 1 && best.passes === fewest.passes) {
+    return `It ${same ? "wrote the same text in" : "needed"} ${lanes.length > 2 ? "the fewest" : "fewer"} passes: ${passes}.`;
+  }
+  return `${same ? "It wrote the same text. " : ""}${fewest.label} needed the fewest passes: ${passes}.`;
+};
+
+/**
+ * A shorter text takes less time.
+ * @param {Finished} base
+ * @param {Finished} best
+ */
+const otherText = (base, best) => {
+  if (sameText(base, best)) return "";
+  const [ours, theirs] = [best.ids.length, base.ids.length];
+  return ours === theirs ? ", but for another text" : `, but for ${plural(ours, "token")} instead of ${theirs}`;
+};
+
+/**
+ * @param {Finished} one
+ * @param {Finished} other
+ */
+const sameText = (one, other) => one.ids.length === other.ids.length && one.ids.every((id, i) => id === other.ids[i]);
+
+/**
+ * How many times as fast as autoregressive decoding a lane wrote its text; null where that is a measuring error: a step
+ * does all that an autoregressive one does, so that the tokens per step, to the two digits that are shown, limit it.
+ * `credible_speedup` in decoding/trace/metrics.py is the same rule.
+ * @param {number} speedup
+ * @param {number} tokensPerStep
+ */
+export const credibleSpeedup = (speedup, tokensPerStep) =>
+  (speedup > 0 && Number(speedup.toFixed(2)) <= Number(tokensPerStep.toFixed(2)) ? speedup : null);
 
 /**
  * Why a lane is slower than autoregressive decoding: its steps cost more than the tokens that they write are worth.

@@ -4,6 +4,7 @@ import { RunRecord } from "../stream/record.js";
 import { joinTokens, tokenSpan } from "../text/tokens.js";
 import { finishWords, plural } from "../text/words.js";
 import { timeWords } from "./pace.js";
+import { rate } from "./results.js";
 
 /** @import { Race } from "./race.js" */
 /** @import { Timed } from "./pace.js" */
@@ -24,7 +25,6 @@ export class Lane {
     /** @type {number[]} by step: when its tokens are written, in milliseconds from the start, by the race's clock */
     this.times = [];
     this.grown = 0; // steps whose tokens are there
-    this.recorded = 0; // milliseconds that all steps took
     /** @type {Written[]} */
     this.tokens = [];
     this.seen = 0;
@@ -55,9 +55,9 @@ export class Lane {
     return Boolean(this.record.end || this.record.fault);
   }
 
-  /** @param {"total" | "recorded"} time */
-  placeBy(time) {
-    return 1 + this.race.running.filter((lane) => lane.whole && lane[time] < this[time]).length;
+  // By the race's clock.
+  get place() {
+    return 1 + this.race.running.filter((lane) => lane.whole && lane.total < this.total).length;
   }
 
   // The method that writes one token per pass, which the others are measured against.
@@ -79,7 +79,6 @@ export class Lane {
     const before = this.tokens.length;
     for (; this.grown <= record.last; this.grown += 1) {
       const step = record.steps[this.grown];
-      this.recorded += step.ms[4];
       step.emitted.forEach((id, place) => {
         const span = tokenSpan(record, id, step.emitted_fates[place]);
         span.hidden = true;
@@ -129,12 +128,8 @@ export class Lane {
     if (record.live) return `decoding: ${plural(this.tokens.length, "token")} so far`;
     const steps = this.times.filter((at) => at <= time).length;
     const words = [plural(this.seen, "token"), plural(steps, "pass", "passes")];
-    if (this.race.state.pace !== "recorded") return words.join(" · ");
-    const prefill = this.times[0] ?? 0;
-    const first = this.tokens.filter(({ step }) => step === 0).length;
-    const spent = Math.min(time, this.total) - prefill;
-    const rate = spent > 0 && steps > 1 ? (this.seen - first) / (this.times[steps - 1] - prefill) : null;
-    if (rate) words.push(`${(rate * 1000).toFixed(1)} tokens/s`);
+    const speed = this.race.ended && this.race.state.pace === "recorded" ? rate(this) : null;
+    if (speed) words.push(`${speed.toFixed(1)} tokens/s`);
     return words.join(" · ");
   }
 
@@ -142,7 +137,8 @@ export class Lane {
   placeWords(time) {
     if (!this.race.ready || this.record.fault || time < this.total) return "";
     if (!this.whole) return finishWords(this.record.end?.finish);
-    const { state: { pace }, plainSteps } = this.race;
-    return `${this.placeBy("total")}. in ${timeWords(pace, this.total, plainSteps)}${pace === "gpu" ? ", projected" : ""}`;
+    const { ended, state: { pace }, plainSteps } = this.race;
+    if (!ended) return "finished";
+    return `${this.place}. in ${timeWords(pace, this.total, plainSteps)}${pace === "gpu" ? ", projected" : ""}`;
   }
 }

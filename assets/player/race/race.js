@@ -25,6 +25,7 @@ export class Race {
     /** @type {string | undefined} the query that names it, where its host knows one */
     this.address = undefined;
     this.destroyed = false;
+    this.concluded = false; // whether the result was drawn
     this.run = 0; // counts the times it was started
     /** @type {number | undefined} a frame */
     this.request = undefined;
@@ -40,6 +41,7 @@ export class Race {
     this.state = { time: 0, playing: false, speed: null, aligned: false, pace: "recorded" };
     this.playing = button("play", "Play", () => this.toggle(), { key: "Space", class: "ss-button ss-main" });
     this.restart = button("restart", "Restart", () => this.change({ time: 0, playing: true }));
+    this.skip = button("last", "Show the result", () => this.finish());
     this.scrubber = el("input", {
       type: "range", min: 0, max: 0, value: 0, class: "ss-scrubber", "aria-label": "Time",
     });
@@ -56,7 +58,7 @@ export class Race {
     this.assumed = el("p", { class: "ss-quiet ss-assumed", role: "status" });
     this.aligned = el("button", {
       type: "button", class: "ss-button ss-toggle", title: "One column for every output token",
-      onclick: () => this.change({ aligned: !this.state.aligned }),
+      onclick: () => this.align(!this.state.aligned),
     }, "Align by token");
     this.legend = el("ul", { class: "ss-legend", "aria-label": "Legend" });
     this.headline = el("p", { class: "ss-headline", role: "status" });
@@ -79,11 +81,11 @@ export class Race {
 
   build() {
     const bar = el("div", { class: "ss-transport", role: "group", "aria-label": "Race" },
-      el("div", { class: "ss-buttons" }, this.playing, this.restart),
+      el("div", { class: "ss-buttons" }, this.playing, this.restart, this.skip),
       el("div", { class: "ss-scrub" }, this.scrubber), this.where, this.pace, this.speed, this.aligned);
     return el("div", { class: "ss ss-race", role: "group", "aria-label": "Race", tabindex: -1 },
-      el("div", { class: "ss-sticky" }, bar, this.legend), this.assumed, this.headline, this.times, this.verdict,
-      this.lanes, this.together, this.results, this.foot);
+      el("div", { class: "ss-sticky" }, bar, this.legend), this.assumed, this.headline, this.times, this.lanes,
+      this.verdict, this.together, this.results, this.foot);
   }
 
   // A frame that was asked for stays so, and draws the new race.
@@ -195,16 +197,17 @@ export class Race {
     if (changed.has("record")) {
       this.explain();
       write(this.foot, footer(this.running.map((lane) => lane.record.head.header)));
-      drawResults(this);
     }
+    if (changed.has("record") || changed.has("pace") || this.ended !== this.concluded) drawResults(this);
+    this.concluded = this.ended;
     const { time, playing, aligned, pace } = this.state;
     for (const lane of this.list) lane.show(time);
     this.conclude();
-    show(this.lanes, !aligned);
-    show(this.together, aligned);
+    show(this.lanes, !aligned || !this.ended);
+    show(this.together, aligned && this.ended);
     this.aligned.setAttribute("aria-pressed", String(aligned));
     setIcon(this.playing, playing ? "pause" : "play", `${playing ? "Pause" : "Play"} (Space)`);
-    for (const control of [this.playing, this.restart, this.scrubber]) control.disabled = !this.ready;
+    for (const control of [this.playing, this.restart, this.skip, this.scrubber, this.aligned]) control.disabled = !this.ready;
     this.scrubber.max = String(Math.ceil(this.length));
     this.scrubber.value = String(Math.round(time));
     const words = timeWords(pace, time, this.plainSteps);
@@ -236,12 +239,24 @@ export class Race {
     show(this.assumed, pace !== "recorded");
   }
 
-  // The headline stands as soon as its numbers are known.
+  // The result is what a race is watched for: nothing tells it before. Its lines keep their room until then.
   conclude() {
-    const found = this.ready ? outcome(this.running) : null;
-    write(this.headline, found?.words ?? "");
-    write(this.times, found ? `Measured: ${found.times}.` : "");
-    show(this.headline, Boolean(found));
+    const result = outcome(this);
+    const waits = this.ready && !this.ended;
+    write(this.headline, result?.words ?? (waits ? "Which method finishes first?" : ""));
+    write(this.times, result?.passes ?? (waits ? "The result is shown at the end of the race." : ""));
+    for (const node of [this.headline, this.times]) show(node, waits || Boolean(result));
+  }
+
+  /** @param {boolean} aligned all outputs in full, which is a part of the result */
+  align(aligned) {
+    if (aligned) this.finish();
+    this.change({ aligned });
+  }
+
+  // The result at once, for who does not want to wait for it.
+  finish() {
+    this.change({ time: this.length, playing: false });
   }
 
   paint() {

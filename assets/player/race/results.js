@@ -1,8 +1,8 @@
 // What a race came to: the table, whether the outputs agree, and all of them under one another token by token.
 import { el, show, write } from "../dom/elements.js";
-import { plural } from "../text/words.js";
-import { headline, slowSentence } from "./headline.js";
-import { meanStep } from "./pace.js";
+import { milliseconds, plural } from "../text/words.js";
+import { credibleSpeedup, headline, slowSentence } from "./headline.js";
+import { timeWords } from "./pace.js";
 
 /** @import { Summary } from "../types.d.ts" */
 /** @import { Lane } from "./lane.js" */
@@ -18,13 +18,14 @@ export const drawResults = (race) => {
   const lanes = race.running;
   race.results.replaceChildren();
   race.together.replaceChildren();
-  show(race.verdict, race.ready || Boolean(race.fault));
-  if (!race.ready && !race.fault) return;
+  show(race.verdict, race.ended || Boolean(race.fault));
+  if (!race.ended && !race.fault) return;
   const { tone, say } = race.fault ? { tone: "broken", say: race.fault } : compareLanes(lanes);
   write(race.verdict, say);
   race.verdict.dataset.tone = tone;
   if (race.fault) return;
-  race.results.append(table(lanes), ...slowSentences(lanes).map((words) => el("p", { class: "ss-quiet" }, words)));
+  const notes = [...slowSentences(race), ...(race.state.pace === "recorded" ? [RATES] : [])];
+  race.results.append(table(race), ...notes.map((words) => el("p", { class: "ss-quiet" }, words)));
   const words = "A column is an output token; a line in front of it begins a step.";
   race.together.append(el("p", { class: "ss-quiet" }, words), aligned(lanes));
 };
@@ -95,41 +96,53 @@ const number = (value, digits, unit = "") => (typeof value === "number" ? value.
 const summary = (lane) => lane.record.end?.summary ?? {};
 
 /** @param {Lane} lane */
-const rate = (lane) => summary(lane).tokens_per_second;
+export const rate = (lane) => summary(lane).tokens_per_second;
 
 /**
+ * By the race's clock, the reading of the prompt included; null between machines, and where a run was cut short.
  * @param {Lane} lane
  * @param {Lane | undefined} base
  */
 const speedup = (lane, base) => {
-  const [own, plain] = [rate(lane), base && rate(base)];
-  return own && plain ? own / plain : null;
+  if (!base || [lane, base].some(({ whole, record, total }) => !whole || record.steps.length < 2 || !total)) return null;
+  const [ours, theirs] = [lane, base].map(({ record }) => record.head.header);
+  if (ours.processor !== theirs.processor || ours.threads !== theirs.threads) return null;
+  return credibleSpeedup((lane.ids.length / lane.total) / (base.ids.length / base.total), tokensPerStep(lane));
 };
+
+/** @param {Lane} lane */
+const tokensPerStep = ({ ids, record: { steps } }) => ids.length / steps.length;
 
 /** @param {Lane[]} lanes */
 const plainOf = (lanes) => lanes.find((lane) => lane.plain);
 
 /**
- * What the lanes that came to their end came to.
- * @param {Lane[]} lanes
+ * What the lanes that came to their end came to; null before the race's end, and for one lane alone.
+ * @param {Race} race
  */
-export const outcome = (lanes) => headline(lanes.filter((lane) => lane.whole).map((lane) => ({
-  label: lane.label, plain: lane.plain, passes: lane.record.steps.length, ids: lane.ids, ms: lane.recorded,
-})));
+export const outcome = ({ ended, list, running, plainSteps, state: { pace } }) => {
+  if (!ended || list.length < 2) return null;
+  /** @param {number} time */
+  const words = (time) => (pace === "recorded" ? milliseconds(time) : timeWords(pace, time, plainSteps));
+  return headline(running.filter((lane) => lane.whole).map((lane) => ({
+    label: lane.label, plain: lane.plain, passes: lane.record.steps.length, ids: lane.ids, time: lane.total,
+    words: words(lane.total),
+  })), pace);
+};
 
 /**
- * A sentence for each lane that was slower than autoregressive decoding.
- * @param {Lane[]} lanes
+ * A sentence for each lane that was slower than autoregressive decoding when it was recorded.
+ * @param {Race} race
  */
-const slowSentences = (lanes) => {
+const slowSentences = ({ running: lanes, state: { pace } }) => {
   const base = plainOf(lanes);
-  if (!base) return [];
-  const plainMs = meanStep(base.record.steps);
+  if (!base || pace !== "recorded") return [];
+  const plainMs = base.total / base.record.steps.length;
   return lanes.flatMap((lane) => {
     const ratio = speedup(lane, base);
-    if (lane === base || !plainMs || ratio === null || ratio >= 1) return [];
+    if (lane === base || ratio === null || ratio >= 1) return [];
     const { device = "machine", model } = lane.record.head.header;
-    const cost = meanStep(lane.record.steps) / plainMs;
+    const cost = lane.total / lane.record.steps.length / plainMs;
     return [slowSentence({ label: lane.label, speedup: ratio, cost, plainMs, model: model.name, device })];
   });
 };
@@ -137,28 +150,32 @@ const slowSentences = (lanes) => {
 /** @param {Summary} summary */
 const laterSteps = ({ steps = 0, decode_seconds: seconds = 0 }) => (steps > 1 ? (seconds * 1000) / (steps - 1) : null);
 
+const RATES = "Tokens/s and time per step leave out the first step, which reads the prompt; time and speedup count it.";
+const MEASURED = new Set(["Tokens/s", "Time per step"]); // which only the recorded clock shows
+
 // The table's columns: what each is called, and its cell for a lane; `base` is the plain lane, where there is one.
 /** @type {[heading: string, cell: (lane: Lane, base: Lane | undefined) => string][]} */
 const COLUMNS = [
-  ["Place", (lane) => (lane.whole ? `${lane.placeBy("recorded")}.` : "–")],
+  ["Place", (lane) => (lane.whole ? `${lane.place}.` : "–")],
   ["Method", (lane) => lane.label],
-  ["Time", (lane) => `${(lane.recorded / 1000).toFixed(2)} s`],
+  ["Time", (lane) => timeWords(lane.race.state.pace, lane.total, lane.race.plainSteps)],
   ["Tokens", (lane) => String(lane.tokens.length)],
   ["Tokens/s", (lane) => number(rate(lane), 1)],
-  ["Tokens per step", (lane) => number(summary(lane).mean_acceptance_length, 2)],
+  ["Tokens per step", (lane) => number(tokensPerStep(lane), 2)],
   ["Time per step", (lane) => number(laterSteps(summary(lane)), 2, " ms")],
   ["Rows per token", (lane) => number(summary(lane).fed_per_token, 1)],
   ["Memory", (lane) => number(lane.record.end?.memory ? lane.record.end.memory / 1e6 : null, 1, " MB")],
   ["Speedup", (lane, base) => number(speedup(lane, base), 2, "×")],
 ];
 
-/** @param {Lane[]} lanes */
-const table = (lanes) => {
+/** @param {Race} race */
+const table = ({ running: lanes, state: { pace } }) => {
   const base = plainOf(lanes);
-  const sorted = [...lanes].sort((a, b) => Number(b.whole) - Number(a.whole) || a.recorded - b.recorded);
-  const rows = sorted.map((lane) => COLUMNS.map(([, cellOf]) => el("td", {}, cellOf(lane, base))));
+  const sorted = [...lanes].sort((a, b) => Number(b.whole) - Number(a.whole) || a.total - b.total);
+  const columns = COLUMNS.filter(([heading]) => pace === "recorded" || !MEASURED.has(heading));
+  const rows = sorted.map((lane) => columns.map(([, cellOf]) => el("td", {}, cellOf(lane, base))));
   return el("table", { class: "ss-table" },
-    el("thead", {}, el("tr", {}, ...COLUMNS.map(([heading]) => el("th", { scope: "col" }, heading)))),
+    el("thead", {}, el("tr", {}, ...columns.map(([heading]) => el("th", { scope: "col" }, heading)))),
     el("tbody", {}, ...rows.map((cells) => el("tr", {}, ...cells))));
 };
 

@@ -169,6 +169,7 @@ def test_a_race_is_run_raced_and_judged(new_page: NewPage, served: Served) -> No
     page.wait_for_selector("#race-go")
     page.wait_for_function("document.querySelector('#race-length input')?.value === '24'")
     page.click("#race-go")
+    page.click("#race button[aria-label='Show the result']")
     page.wait_for_function("document.querySelector('#race .ss-verdict')?.textContent.includes('same 24 tokens')")
     assert page.locator(".ss-lane").count() == 3
     assert "methods=autoregressive%2Clookahead%2Cdraft_model" in page.url

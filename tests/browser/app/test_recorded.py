@@ -37,6 +37,7 @@ def test_a_recorded_race_plays_before_anything_is_loaded_and_a_live_one_takes_it
     page.get_by_role("tab", name="Race").click()
     page.wait_for_selector(".app-race-head:has-text('A recorded race')")
     page.wait_for_function("SpecscopeApp.races.state.time > 0")
+    page.click("#race button[aria-label='Show the result']")
     page.wait_for_function("document.querySelector('#race .ss-verdict').textContent.includes('wrote the same')")
     lanes = page.locator("#race .ss-lane").count()
     assert 2 <= lanes <= 6 and page.locator(".app-after a").count() == lanes
