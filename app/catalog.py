@@ -27,6 +27,7 @@ from decoding.hub import HubId, fetch, fetched, parse_id
 from decoding.parts import CAPABILITIES
 
 if TYPE_CHECKING:
+    from decoding.codec import Codec
     from decoding.engine import Engine
 
 Report = Callable[[str, float], None]  # takes the phase and the share of it that is done
@@ -98,6 +99,16 @@ class Entry:
         )
         self._name(engine)
         return engine
+
+    def codec(self) -> Codec:
+        """Load the tokenizer alone. Raises ModelError unless its files are on this machine."""
+        from decoding.loader import find_codec
+
+        def report(what: str, share: float) -> None:
+            pass
+
+        where = replace(self, download=False)._place(self.model, self.revision, report)
+        return find_codec(where, report, download=False)
 
     def _place(self, place: str, revision: str | None, report: Report) -> str:
         """A folder or file unchanged; for a hub id, the folder of its downloaded files at the given commit."""

@@ -6,7 +6,7 @@ import base64
 import io
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
@@ -19,7 +19,7 @@ from viz.palette import THEMES
 from .brought_files import read_files
 from .debug_state import COMPARED, QUESTIONS, DebugState
 from .debug_view import DebugView, whole
-from .folder_traces import trace_of
+from .folder_traces import trace_of, with_texts
 from .limits import LIMITS
 from .middleware.session_tracker import CLIENT
 from .query_pool import QueryPool
@@ -28,6 +28,10 @@ from .server_calls import Answer
 from .streaming import as_sentence, page_line
 from .trace_store import StoredRun, TraceStore, new_id, replay
 
+if TYPE_CHECKING:
+    from decoding.codec import Codec
+    from decoding.types import Header
+
 _SOME = "The run's trace is made of the tables: it shows the guesses, and not the method's own view."
 _TYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 
@@ -35,8 +39,10 @@ _TYPES = {"csv": "text/csv", "parquet": "application/vnd.apache.parquet"}
 class DebugCalls:
     """Answers the calls of the Debug page's script; raises SpecscopeError with a sentence for the visitor."""
 
-    def __init__(self, folders: RunFolders, store: TraceStore) -> None:
-        self._folders, self._store = folders, store
+    def __init__(
+        self, folders: RunFolders, store: TraceStore, codec_of: Callable[[Header], Codec | None] = lambda header: None
+    ) -> None:
+        self._folders, self._store, self._codec_of = folders, store, codec_of
         self._pool = QueryPool()
 
     def call(self, name: str, asked: Any) -> Answer:
@@ -141,6 +147,8 @@ class DebugCalls:
         trace, own = trace_of(opened.folder, whole(number, 2**31))
         if not 0 <= whole(step, 2**31) < len(trace.steps):
             raise TraceError(f"this run has {len(trace.steps)} steps: ask for an earlier one")
+        if not own:
+            trace = with_texts(trace, self._codec_of)
         run = new_id()
         with self._store.reading():
             play, lines = replay(trace, run)

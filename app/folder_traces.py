@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +20,9 @@ from decoding.trace.metrics import summarise
 from decoding.types import Header, ModelCard, Role, Step, Timing, Trace
 
 from .limits import LIMITS
+
+if TYPE_CHECKING:
+    from decoding.codec import Codec
 
 _FILE = re.compile(r"traces/[A-Za-z0-9_][A-Za-z0-9_.-]{0,120}\.jsonl(\.gz)?")
 _ROLES = {"root": Role.ROOT, "verify": Role.VERIFY, "explore": Role.EXPLORE}
@@ -42,6 +47,18 @@ def trace_of(folder: RunFolder, run: int) -> tuple[Trace, bool]:
         return _rebuilt(folder, row), False
     except _LackingError as what:
         raise TraceError(f"this run has no trace, and its tables do not hold {what}{_way(row)}") from None
+
+
+def with_texts(trace: Trace, codec_of: Callable[[Header], Codec | None]) -> Trace:
+    """The same trace with the texts of prompt tokens that the tables lack, as the model's tokenizer spells them.
+
+    A tokenizer that spells a known token otherwise is that of another model with the same name.
+    """
+    lacking = set(trace.header.prompt) - trace.texts.keys()
+    codec = codec_of(trace.header) if lacking else None
+    if codec is None or any(codec.piece(token) != text for token, text in trace.texts.items()):
+        return trace
+    return replace(trace, texts={**trace.texts, **{token: codec.piece(token) for token in lacking}})
 
 
 def _way(run: dict[str, Any]) -> str:

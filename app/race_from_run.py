@@ -16,7 +16,7 @@ _OWN_SETTINGS = "A race uses presets only: the method's own settings in the run 
 
 def race_from_run(app_state: AppState, query: Mapping[str, str]) -> tuple[PageState, list[str]]:
     """The state of a race from the run that an address names, and a remark on each setting that was not copied."""
-    state, remarks = settings_from_run(app_state, query, load=True)
+    state, remarks = settings_from_run(app_state, query)
     if state.method is not None:
         _set_method(state, remarks)
     return state, remarks

@@ -24,27 +24,25 @@ from .state import AppState
 from .streaming import as_sentence
 
 if TYPE_CHECKING:
-    from decoding.engine import Engine
+    from decoding.codec import Codec
 
-_LOAD_TIMEOUT = 20.0  # seconds for the model, whose tokenizer is needed
 _NO_MODEL = "This page does not have the run's model: another one is selected."
 _NO_METHOD = "The selected model lacks the parts that the run's method needs: another method is selected."
-_OTHER_TOKENS = "The prompt was converted to plain text: its tokens may differ from those of the run."
+_LEFT = "The prompt field was left as it was: "
+_NO_TOKENIZER = _LEFT + "the tokenizer of the run's model is not on this server."
+_NO_TEXT = _LEFT + "no text becomes exactly the tokens of the run's prompt."
 _NO_REFERENCE = "The run's reference document was not copied."
 _SHORTER = f"The run was longer than this page allows: the length is set to {LIMITS.new_tokens} new tokens."
 
 
-def settings_from_run(
-    app_state: AppState, query: Mapping[str, str], *, load: bool = False
-) -> tuple[PageState, list[str]]:
+def settings_from_run(app_state: AppState, query: Mapping[str, str]) -> tuple[PageState, list[str]]:
     """The state that filling in a form with a run's settings needs, and a sentence on each that could not be copied.
 
-    The prompt of an unknown run is spelled by the tokenizer of its model. With `load` the model is loaded for that;
-    without, the run's own texts stand in where it is not loaded.
+    A prompt is copied only if exactly the run's tokens come of it, which the tokenizer of the run's model decides.
     """
     state, remarks = parse(query, app_state.catalog), list[str]()
     try:
-        _copy_settings(app_state, state, remarks, load)
+        _copy_settings(app_state, state, remarks)
     except SpecscopeError as error:
         remarks.append(as_sentence(error))
     return state, remarks
@@ -54,6 +52,8 @@ def order_of(app_state: AppState, state: PageState) -> Order:
     """The order of a run with these settings. Raises ParamError if the page cannot run it."""
     if state.model is None:
         raise ParamError("this page does not have the run's model: choose another one in the form, and press Run")
+    if state.prompt is None:
+        raise ParamError("the run's prompt could not be copied: write one in the form, and press Run")
     return order(
         app_state.catalog,
         model=state.model,
@@ -67,7 +67,7 @@ def order_of(app_state: AppState, state: PageState) -> Order:
     )
 
 
-def _copy_settings(app_state: AppState, state: PageState, remarks: list[str], load: bool) -> None:
+def _copy_settings(app_state: AppState, state: PageState, remarks: list[str]) -> None:
     header = _header(app_state, state.run)
     if header is None:
         return
@@ -83,7 +83,7 @@ def _copy_settings(app_state: AppState, state: PageState, remarks: list[str], lo
         remarks.append(_SHORTER)
     state.length = state.length or min(header.max_new_tokens, LIMITS.new_tokens)
     if state.prompt is None and state.example is None:
-        _copy_prompt(app_state, state, entry, remarks, load)
+        _copy_prompt(app_state, state, remarks)
 
 
 def _copy_method(header: Header, state: PageState, entry: Entry | None, remarks: list[str]) -> None:
@@ -98,8 +98,8 @@ def _copy_method(header: Header, state: PageState, entry: Entry | None, remarks:
         remarks.append(_NO_METHOD)
 
 
-def _copy_prompt(app_state: AppState, state: PageState, entry: Entry | None, remarks: list[str], load: bool) -> None:
-    """Copy the prompt: from the recipe of a recording, or in the words that its tokens stand for."""
+def _copy_prompt(app_state: AppState, state: PageState, remarks: list[str]) -> None:
+    """Copy the prompt: from the recipe of a recording, or as what its tokens were made from."""
     known = _recorded_prompts().get(state.run or "") if app_state.recordings.get(state.run) else None
     if known is not None:
         state.prompt = check_prompt(known)
@@ -107,14 +107,15 @@ def _copy_prompt(app_state: AppState, state: PageState, entry: Entry | None, rem
         trace = _trace(app_state, state.run)
         if trace is None:
             return
-        engine = _engine(app_state, entry, load)
-        text, state.raw, same_tokens = _prompt_text(engine, trace)
-        state.prompt = check_prompt(text)
-        if not same_tokens:
-            remarks.append(_OTHER_TOKENS)
+        codec = codec_of(app_state, trace.header)
         if trace.header.reference:
-            state.reference = check_reference(engine.codec.decode(trace.header.reference)) if engine else ""
+            state.reference = check_reference(codec.decode(trace.header.reference)) if codec else ""
             remarks += [] if state.reference else [_NO_REFERENCE]
+        found = _prompt_of(codec, trace.header.prompt) if codec else None
+        if found is None:
+            remarks.append(_NO_TEXT if codec else _NO_TOKENIZER)
+            return
+        state.prompt, state.raw = check_prompt(found[0]), found[1]
     if not state.raw:
         state.example = _example(state.prompt)
 
@@ -138,12 +139,10 @@ def entry_of(app_state: AppState, header: Header) -> Entry | None:
     return next((entry for entry in app_state.catalog.values() if name in (entry.name, entry.model)), None)
 
 
-def _engine(app_state: AppState, entry: Entry | None, load: bool) -> Engine | None:
-    """The engine of a run's model, if it is loaded, or may be loaded now."""
-    models = app_state.runs.models
-    if entry is None or not (load or entry.name in models):
-        return None
-    return models.request(entry).wait(_LOAD_TIMEOUT if load else 0.0)
+def codec_of(app_state: AppState, header: Header) -> Codec | None:
+    """The tokenizer of a run's model, if it is at hand; a page that only replays loads none."""
+    entry = None if app_state.replay_only else entry_of(app_state, header)
+    return None if entry is None else app_state.tokenizers.of(entry)
 
 
 @cache
@@ -166,24 +165,20 @@ def _example(prompt: Prompt) -> str | None:
     return next((each.id for each in EXAMPLES.values() if _as_written(each.prompt or each.messages) == prompt), None)
 
 
-def _prompt_text(engine: Engine | None, trace: Trace) -> tuple[str, bool, bool]:
-    """The prompt as text, whether it is fed as it is, and whether exactly the tokens of the trace come of that."""
-    prompt = trace.header.prompt
-    pieces = [trace.texts.get(token, "") for token in prompt]
-    spelled = "".join(token_text.whole(pieces))
-    if engine is None:
-        return spelled, True, False
-    if message := engine.codec.message_of(prompt):
-        return message, False, True
-    plain = engine.codec.decode(prompt)  # without the special tokens, which the tokenizer adds to a text
-    for text in (plain, spelled, "".join(pieces[1:])):
-        if text.strip() and _encode(engine, text) == list(prompt):
-            return text, True, True
-    return plain, True, False
+def _prompt_of(codec: Codec, ids: Sequence[int]) -> tuple[Prompt, bool] | None:
+    """The prompt that exactly these tokens come of, and whether it is fed as it is; None if there is none."""
+    if messages := codec.conversation_of(ids):
+        return _as_written(messages), False
+    pieces = [codec.piece(token) for token in ids]
+    plain = codec.decode(ids)  # without the special tokens, which the tokenizer adds to a text
+    for text in (plain, "".join(token_text.whole(pieces)), "".join(token_text.whole(pieces[1:]))):
+        if text.strip() and _encode(codec, text) == list(ids):
+            return text, True
+    return None
 
 
-def _encode(engine: Engine, text: str) -> list[int]:
+def _encode(codec: Codec, text: str) -> list[int]:
     try:
-        return engine.encode(text)
+        return codec.encode(text)
     except SpecscopeError:
         return []

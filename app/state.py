@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import MutableMapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from .middleware.session_tracker import SessionTracker
 from .own_models import OwnModels
 from .recordings import Recordings
 from .server_calls import ServerCalls
+from .tokenizers import Tokenizers
 from .trace_store import TraceStore
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class AppState:
     store: TraceStore = field(init=False)
     calls: ServerCalls = field(init=False)
     tracker: SessionTracker = field(default_factory=SessionTracker)
+    tokenizers: Tokenizers = field(default_factory=Tokenizers)
 
     def __post_init__(self) -> None:
         choose(self.catalog, self.default_model)
@@ -50,10 +52,11 @@ class AppState:
         """The calls of the Debug page, created on first use: they import what reads and queries tables."""
         from .debug_calls import DebugCalls
         from .run_folders import RunFolders
+        from .settings_from_run import codec_of
 
         with self._debug_lock:
             if self._debug is None:
-                self._debug = DebugCalls(RunFolders(self.runs_folder), self.store)
+                self._debug = DebugCalls(RunFolders(self.runs_folder), self.store, partial(codec_of, self))
             return self._debug
 
     @cached_property

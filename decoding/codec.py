@@ -11,7 +11,7 @@ from .errors import ParamError
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-_PROBE = "the message"
+_PROBES = ("the system prompt", "the first message", "the answer", "the second message")
 Message = Mapping[str, str]  # {"role": "system" | "user" | "assistant", "content": "..."}
 
 
@@ -65,17 +65,43 @@ class Codec:
         """Whether the model was made for conversations, and says in which form it reads them."""
         return self.tokenizer is not None and bool(self.tokenizer.chat_template)
 
-    def message_of(self, ids: Sequence[int]) -> str | None:
-        """The message in a prompt that is one turn of a chat and nothing else; None for any other prompt."""
+    def conversation_of(self, ids: Sequence[int]) -> list[dict[str, str]] | None:
+        """The messages that the template turns into exactly these ids; None for any other prompt."""
         if not self.has_chat_template:
             return None
-        # The template's own words around a message, which is found again between them.
-        before, found, behind = self._through_template([{"role": "user", "content": _PROBE}]).partition(_PROBE)
         whole: str = self.tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False)
-        if not found or not (whole.startswith(before) and whole.endswith(behind)):
+        for roles in (["user", "assistant", "user"], ["system", "user", "assistant", "user"]):
+            try:
+                messages = self._split(whole, roles)
+                if messages and self.encode_chat(messages) == list(ids):
+                    return messages
+            except ParamError:  # a template without a system prompt, or one that refuses these messages
+                continue
+        return None
+
+    def _split(self, whole: str, roles: Sequence[str]) -> list[dict[str, str]] | None:
+        """The messages between the template's own words, which a made-up conversation of these roles shows."""
+        probes = _PROBES[-len(roles) :]
+        rest = self._through_template(
+            [{"role": role, "content": probe} for role, probe in zip(roles, probes, strict=True)]
+        )
+        seams = list[str]()
+        for probe in probes:
+            seam, _, rest = rest.partition(probe)
+            seams.append(seam)
+        before, *system, to_assistant, to_user = seams
+        if not all(seams[1:]) or not (whole.startswith(before) and whole.endswith(rest)):
             return None
-        message = whole[len(before) : len(whole) - len(behind)]
-        return message if self.encode_chat([{"role": "user", "content": message}]) == list(ids) else None
+        messages, body = list[dict[str, str]](), whole[len(before) : len(whole) - len(rest)]
+        for seam in system:
+            text, _, body = body.partition(seam)
+            messages.append({"role": "system", "content": text})
+        role, seam = "user", to_user
+        while seam:
+            text, seam, body = body.partition(to_assistant if role == "user" else to_user)
+            messages.append({"role": role, "content": text})
+            role = "assistant" if role == "user" else "user"
+        return messages if messages[-1]["role"] == "user" else None
 
     def decode(self, ids: Sequence[int]) -> str:
         """Plain text of some tokens, special ones left out."""

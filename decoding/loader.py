@@ -156,15 +156,15 @@ def load_draft(
     return narrowed(model, folder, width), codec
 
 
-def find_codec(name: str, progress: Progress) -> Codec:
-    """The tokenizer of a model, without its weights."""
+def find_codec(name: str, progress: Progress, *, download: bool = True) -> Codec:
+    """The tokenizer of a model, without its weights. Without `download` the hub is asked for nothing."""
     from .model.files import find_folder
 
     if name == "toy":
         from .toy import toy
 
         return toy().codec
-    return load_codec(find_folder(name, progress))
+    return load_codec(find_folder(name, progress, download=download))
 
 
 def load_codec(folder: Path) -> Codec:

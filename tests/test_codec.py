@@ -146,6 +146,17 @@ def test_a_chat_goes_through_the_models_template(codecs: dict[str, Codec]) -> No
     assert codecs["bytes"].decode(ids) == "<user>the cat<assistant>sat<me>"
 
 
+def test_a_conversation_is_found_again_in_its_ids(codecs: dict[str, Codec]) -> None:
+    """With a system prompt or without one; of any other ids there is none, and none is made up."""
+    codec = codecs["bytes"]
+    talk = [{"role": role, "content": f"the {role}"} for role in ("system", "user", "assistant", "user")]
+    for chat in (talk, talk[1:], talk[1:2]):
+        assert codec.conversation_of(codec.encode_chat(chat)) == chat
+    ids = codec.encode_chat(talk)
+    for other in (ids[1:], ids[:-1], codec.encode("the cat"), codec.encode_chat(talk[:3])):
+        assert codec.conversation_of(other) is None
+
+
 @pytest.mark.parametrize(
     ("template", "chat", "words"),
     [

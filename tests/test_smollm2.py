@@ -118,8 +118,10 @@ def test_it_answers_as_an_assistant(engine: Engine) -> None:
     """A plain text, which the model was not trained on, would end at once."""
     result = engine.generate(engine.as_turn(QUESTION), max_new_tokens=24)
     assert "Paris" in result.text and result.summary.finish == "end_of_text"
-    assert engine.codec.message_of(engine.encode(engine.as_turn(QUESTION))) == QUESTION
-    assert engine.codec.message_of(engine.encode(QUESTION)) is None
+    assert engine.codec.conversation_of(engine.encode(engine.as_turn(QUESTION))) == [
+        {"role": "user", "content": QUESTION}
+    ]
+    assert engine.codec.conversation_of(engine.encode(QUESTION)) is None
     assert engine.model.card.name == "smollm2"
 
 

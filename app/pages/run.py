@@ -171,7 +171,7 @@ class RunForm:
         return self.order(given), example if isinstance(example, str) else None
 
     def _made(self, query: Mapping[str, str]) -> tuple[Order, str | None]:
-        state, _ = settings_from_run(self.app_state, query, load=True)
+        state, _ = settings_from_run(self.app_state, query)
         return order_of(self.app_state, state), state.example
 
     def fill(self, query: Mapping[str, str]) -> Update:

@@ -8,9 +8,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from app.folder_traces import trace_of
+from app.folder_traces import trace_of, with_texts
 from app.run_folders import SHIPPED
 from app.trace_store import pack, replay
+from decoding import load
 from decoding.errors import TraceError
 from decoding.evaluate.folder import RunFolder, read_folder
 from decoding.evaluate.tables import Place, joined, tables_of
@@ -80,6 +81,16 @@ def test_a_prompt_is_read_in_the_words_of_other_runs_of_its_model() -> None:
     """The tables hold texts of guesses alone: a prompt that its own run does not repeat was a row of numbers."""
     trace, _ = trace_of(read_folder(SHIPPED / "pocket"), 1)
     assert set(trace.header.prompt) <= trace.texts.keys()
+
+
+def test_a_prompt_that_no_run_repeats_is_read_in_the_words_of_the_tokenizer() -> None:
+    """Unless the tokenizer at hand is another one: its words would be wrong."""
+    engine = load("pocket")
+    made, _ = trace_of(folder_of(engine.generate(engine.as_turn("I have a black dog."), max_new_tokens=2).trace), 3)
+    assert not set(made.header.prompt) <= made.texts.keys()
+    whole = with_texts(made, lambda header: engine.codec)
+    assert "".join(whole.texts[token] for token in made.header.prompt) == "<s><|user|>I have a black dog.<|assistant|>"
+    assert with_texts(made, lambda header: load("toy").codec) == with_texts(made, lambda header: None) == made
 
 
 def test_a_trace_of_its_own_is_played_as_it_is(tmp_path: Path) -> None:

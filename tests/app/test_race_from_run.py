@@ -52,5 +52,5 @@ def test_what_cannot_be_taken_over_is_said(app_state: AppState, trace: Trace) ->
     assert "presets only" in " ".join(race_from_run(app_state, keep(app_state, own))[1])
     far = replace(trace, header=replace(trace.header, model=replace(trace.header.model, name="elsewhere")))
     state, remarks = race_from_run(app_state, keep(app_state, far))
-    assert state.prompt and state.model is None
-    assert "does not have the run's model" in remarks[0] and "tokens may differ" in remarks[1]
+    assert state.prompt is None and state.model is None
+    assert "does not have the run's model" in remarks[0] and "prompt field was left" in remarks[1]

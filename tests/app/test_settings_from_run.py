@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from app.catalog import POCKET, SMOLLM2, Entry
 from app.examples import EXAMPLES
+from app.folder_traces import trace_of
 from app.limits import LIMITS
 from app.recordings import Recordings
 from app.settings_from_run import order_of, settings_from_run
@@ -15,6 +17,8 @@ from app.state import AppState
 from app.trace_store import StoredRun, replay
 from decoding import load
 from decoding.errors import ParamError
+from decoding.evaluate.folder import RunFolder
+from decoding.evaluate.tables import tables_of
 from decoding.methods import METHODS
 from decoding.types import Trace
 
@@ -84,10 +88,50 @@ def test_hostile_settings_are_answered_with_a_sentence(
 
 
 def test_no_model_is_loaded_only_to_fill_a_form(trace: Trace) -> None:
+    """The tokenizer alone says what the prompt was."""
     app_state = AppState(CATALOG, "toy")
     state, remarks = settings_from_run(app_state, keep(app_state, trace))
     assert "toy" not in app_state.runs.models
-    assert state.prompt and state.raw and "tokens may differ" in remarks[0]
+    assert state.prompt == "Monday: high tide" and state.raw and remarks == []
+
+
+TALK = [
+    {"role": "system", "content": "Answer in one sentence."},
+    {"role": "user", "content": "I like to eat carrots. <|user|>?"},
+    {"role": "assistant", "content": "That sounds nice."},
+    {"role": "user", "content": "What do I like?"},
+]
+
+
+@pytest.mark.parametrize("messages", [TALK[1:2], TALK[1:], TALK], ids=["message", "conversation", "system prompt"])
+def test_a_run_folders_prompt_is_copied_as_the_messages_that_it_was(messages: list[dict[str, str]]) -> None:
+    """Run decoded what was left of it: a later turn lost its template, and tokens that no guess had repeated."""
+    engine, app_state = load("pocket"), AppState({"pocket": POCKET}, "pocket")
+    own = engine.generate(engine.codec.encode_chat(messages), "jacobi", max_new_tokens=4).trace
+    folder = RunFolder(Path("nowhere"), *tables_of(own), {"finished": True, "missing": {}})
+    query = keep(app_state, trace_of(folder, 0)[0])
+    state, remarks = settings_from_run(app_state, query)
+    assert state.prompt == (messages[0]["content"] if len(messages) == 1 else tuple(messages))
+    assert not state.raw and remarks == [] and order_of(app_state, state).prompt == state.prompt
+
+
+@pytest.mark.parametrize(
+    ("model", "why"), [("toy", "no text becomes exactly the tokens"), ("elsewhere", "tokenizer of the run's model")]
+)
+def test_a_prompt_that_cannot_be_copied_faithfully_is_not_copied(
+    app_state: AppState, trace: Trace, model: str, why: str
+) -> None:
+    """A mutilated prompt in the form looks like the run's own, and Run decodes it."""
+    engine = app_state.runs.models.request(TOY).wait(60)
+    assert engine is not None
+    letters = tuple(token for letter in "Monday" for token in engine.codec.encode_part(letter))
+    header = replace(trace.header, prompt=letters, model=replace(trace.header.model, name=model))
+    state, remarks = settings_from_run(app_state, keep(app_state, replace(trace, header=header)))
+    assert state.prompt is None and state.example is None
+    assert [why in remark for remark in remarks if "prompt field was left as it was" in remark] == [True]
+    state.model = "toy"
+    with pytest.raises(ParamError, match="prompt could not be copied"):
+        order_of(app_state, state)
 
 
 def test_the_prompts_of_the_embedded_familys_recordings_are_theirs() -> None:
