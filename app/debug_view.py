@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -195,24 +195,31 @@ def step_facts(folder: OpenFolder, at: int) -> dict[str, Any]:
     row["ms"] = steps["total_ms"][at].as_py()
     place = int(np.searchsorted(runs["run"].to_numpy(), row["run"]))
     row |= {name: runs[name][place].as_py() for name in ("question", "category", "turn", "method", "setting")}
-    return row | pieces(folder, row["run"], row["step"])
+    return row | pieces(folder, row)
 
 
-def pieces(folder: OpenFolder, run: int, step: int) -> dict[str, Any]:
-    """The texts of a step's guesses with what became of them: the accepted ones, then the first one rejected."""
-    nodes = folder.folder.nodes
+def pieces(folder: OpenFolder, row: Mapping[str, Any]) -> dict[str, Any]:
+    """The texts of a step's guesses with what became of them: the accepted ones, then the first ones rejected.
+
+    The target's own token follows: its choice in the place of the rejected ones, or the bonus after guesses that were
+    all right.
+    """
+    nodes, run, step = folder.folder.nodes, row["run"], row["step"]
     first, last = np.searchsorted(folder.node_keys, [(run << 32) | step, ((run << 32) | step) + 1])
     if first == last:
         return {"pieces": [], "wanted": None}
     part = nodes.slice(int(first), int(last - first)).select(
         ["parent", "depth", "role", "text", "accepted", "judged", "wanted_text"]
     )
-    rows = [row for row in part.to_pylist() if row["role"] == "verify"]
-    accepted = sorted((row for row in rows if row["accepted"]), key=lambda row: row["depth"])
+    guesses = [guess for guess in part.to_pylist() if guess["role"] == "verify"]
+    accepted = sorted((guess for guess in guesses if guess["accepted"]), key=lambda guess: guess["depth"])
     end = len(accepted) + 1
-    rejected = [row for row in rows if row["judged"] and not row["accepted"] and row["depth"] == end]
-    found = [[raw(row["text"] or ""), "accepted"] for row in accepted]
-    found += [[raw(row["text"] or ""), "rejected"] for row in rejected[:3]]
+    rejected = [guess for guess in guesses if guess["judged"] and not guess["accepted"] and guess["depth"] == end]
+    found = [[raw(guess["text"] or ""), "accepted"] for guess in accepted]
+    found += [[raw(guess["text"] or ""), "rejected"] for guess in rejected[:3]]
+    text, before = row["text"] or "", "".join(guess["text"] or "" for guess in accepted)
+    if accepted and not rejected and row["written"] > len(accepted) and text.startswith(before):
+        found.append([raw(text.removeprefix(before)), "bonus"])
     return {
         "pieces": found,
         "wanted": raw(wanted) if rejected and (wanted := rejected[0]["wanted_text"]) is not None else None,

@@ -124,6 +124,16 @@ def test_a_list_of_steps_says_what_became_of_guesses(calls: Calls) -> None:
         assert (row["wanted"] is None) == (row["accepted"] == 4)
 
 
+def test_a_listed_step_shows_every_token_that_it_wrote(calls: Calls) -> None:
+    """The target's own token after guesses that were all right was missing: "5 of 5 accepted" showed five of six."""
+    rows = calls("steps", ["folder=pocket&f.method=draft_model&f.setting=default", "", -1, False, 0])["steps"]
+    guessing = [row for row in rows if row["pieces"]]
+    for row in guessing:
+        written = [text for text, fate in row["pieces"] if fate != "rejected"]
+        assert "".join(written) + (row["wanted"] or "") == row["text"]
+    assert {"accepted", "bonus", "rejected"} == {fate for row in guessing for _, fate in row["pieces"]}
+
+
 def test_two_selections_are_drawn_together_and_compared(calls: Calls) -> None:
     query = f"folder={calls.first}&f.method=medusa&against={calls.second}&b.method=medusa"
     found = calls("open", query)

@@ -6,14 +6,16 @@ import { count } from "./table.js";
 /** @import { StepRow, StepRows, StepsIo } from "./types.d.ts" */
 
 /** The classes of the player's legend. */
-const FATES = { accepted: "ss-fate-2", rejected: "ss-fate-3", wanted: "ss-fate-6" };
+const FATES = { accepted: "ss-fate-2", rejected: "ss-fate-3", wanted: "ss-fate-6", bonus: "ss-fate-7" };
+/** @type {{ [fate: string]: string }} */
+const SAYS = { wanted: "the target's own choice", bonus: "bonus: the target's own token after guesses that were all right" };
 
 /**
  * A token's text, in which ends of lines are seen.
  * @param {string} text
  * @param {keyof typeof FATES} fate
  */
-const token = (text, fate) => el("span", { class: `ss-token ${FATES[fate]}`, title: fate === "wanted" ? "the target's own choice" : fate },
+const token = (text, fate) => el("span", { class: `ss-token ${FATES[fate]}`, title: SAYS[fate] ?? fate },
   text === "" ? "∅" : text.replace(/\n/g, "↵"));
 
 /** @param {StepRow} row */

@@ -94,7 +94,7 @@ export interface StepRow {
   turn: number;
   method: string;
   setting: string;
-  pieces: [text: string, fate: "accepted" | "rejected"][];
+  pieces: [text: string, fate: "accepted" | "rejected" | "bonus"][];
   wanted: string | null;
 }
 
