@@ -14,6 +14,7 @@ from .acceptance import MOST_STEPS, Acceptance
 from .fields import Fields
 
 UNORDERED = "a record that counts its steps in a histogram knows no order"
+ONLY_GUESSING = "the record counts steps with guesses alone, not the pass that reads the prompt"
 UNPLACED = "the record leaves out steps without a guess, so it does not say where in the text the others stand"
 
 
@@ -28,15 +29,16 @@ def step_columns(
     if tokens < first and not accepted:
         return {"accepted": [], "written": [], "drafted": []}, {}
     whole = first + sum(accepted) + len(accepted)
-    longest = accepted[-1:] if found.ordered else [max(accepted, default=0)] * bool(accepted)
-    if whole > tokens and whole - sum(longest) > tokens:
+    # Which step was the last one is not known without an order: the longest can have lost as many tokens as any.
+    last = len(accepted) - 1 if found.ordered or not accepted else accepted.index(max(accepted))
+    if whole > tokens and whole - (accepted[last] if accepted else 0) > tokens:
         fields.refuse(what, f"is {tokens}, but {first} + the sum of (accepted + 1) over all steps is {whole}")
     without = max(0, tokens - whole)
     if without > MOST_STEPS:
         fields.refuse(what, f"is {tokens}, which makes more than the {MOST_STEPS} steps that are read")
     written = [each + 1 for each in accepted]
-    if whole > tokens and found.ordered:
-        written[-1] -= whole - tokens  # the text ended in the middle of the last step
+    if whole > tokens:
+        written[last] -= whole - tokens  # the text ended in the middle of the last step
     placed = found.ordered and not without
     head = [0] * first
     columns: dict[str, list[Any]] = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..types import JSON
 from .acceptance import from_histogram
-from .cuts import UNORDERED
+from .cuts import ONLY_GUESSING, UNORDERED
 from .fields import Fields
 from .records import Contents
 from .speculators import ONE_RUN
@@ -49,6 +49,7 @@ def read(contents: Contents) -> Imported:
         named = fields.at("per_category")
         categories = dict(named.plain) if named else {}
     tables.missing |= {"steps.start": UNORDERED, "steps.step": UNORDERED, "runs.question": ONE_RUN}
+    tables.missing["steps.first"] = ONLY_GUESSING
     return tables.finished(contents.name, NAME, TITLE, format=NAME, per_category=categories)
 
 

@@ -7,7 +7,7 @@ acceptance_length = 1 + accepted / drafts, acceptance_at_pos_i = the share of dr
 from __future__ import annotations
 
 from .acceptance import from_histogram
-from .cuts import UNORDERED
+from .cuts import ONLY_GUESSING, UNORDERED
 from .fields import Fields
 from .records import Contents
 from .tables import Imported, Tables
@@ -50,6 +50,7 @@ def read(contents: Contents) -> Imported:
         each = longest if drafts == longest * steps else None
         tables.add_steps(fields.where, run, found.accepted, drafted=[each] * steps)
     tables.missing |= {"steps.start": UNORDERED, "steps.step": UNORDERED, "runs.question": ONE_RUN}
+    tables.missing["steps.first"] = ONLY_GUESSING
     return tables.finished(contents.name, NAME, TITLE, format=NAME)
 
 

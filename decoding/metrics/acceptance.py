@@ -23,8 +23,10 @@ def mean_acceptance_length(selection: Selection) -> Result:
     written, accepted = steps.number("written"), steps.number("accepted")
     guessing = selection.guessing
     ones = np.ones(len(steps))
+    alone = guessing.all() and "steps.first" in steps.columns.reasons  # no record of the steps without a guess
+    each = "tokens written per step with guesses" if alone else "tokens written per step (Spec-Bench, Kangaroo's CR)"
     sums = {
-        "tokens written per step (Spec-Bench, Kangaroo's CR)": (written, ones),
+        each: (written, ones),
         "1 + accepted per step with guesses (vLLM)": (np.where(guessing, accepted + 1, 0), guessing),
         "accepted per step, the target's own token left out (gpt-fast)": (accepted, ones),
     }
@@ -32,13 +34,15 @@ def mean_acceptance_length(selection: Selection) -> Result:
     below = np.stack([selection.by_question(counts) for _, counts in sums.values()], axis=1)
     value, low, high = intervals.ratio(above, below)
     rows = [list(row) for row in zip(sums, value, low, high, strict=True)]
-    each = above[:, :1] / below[:, :1]  # REST's macro average: every question weighs the same
-    macro = [float(bound[0]) for bound in intervals.ratio(each, np.ones_like(each))]
+    means = above[:, :1] / below[:, :1]  # REST's macro average: every question weighs the same
+    macro = [float(bound[0]) for bound in intervals.ratio(means, np.ones_like(means))]
     rows.append(["tokens written per step, mean of the questions' means (REST, macro)", *macro])
     questions = len(selection.questions)
-    sentence = f"A step writes {value[0]:.2f} tokens, the target's own one included"
+    sentence = f"A step{' with guesses' if alone else ''} writes {value[0]:.2f} tokens, the target's own one included"
     if np.isfinite(low[0]):
         sentence += f" ({low[0]:.2f} to {high[0]:.2f} over {questions} questions)"
+    if f"{value[1]:.2f}" != f"{value[0]:.2f}" and guessing.any():
+        sentence += f"; vLLM counts {value[1]:.2f}, of the steps with guesses alone"
     interval = (float(low[0]), float(high[0]))
     columns = ("counted as", "tokens", "low", "high")
     return result(f"{sentence}.", value=value[0], interval=interval, unit="tokens", columns=columns, rows=rows)

@@ -103,7 +103,10 @@ def step_cost(selection: Selection) -> Result:
         return [each.total, np.ones_like(each.total), each.draft, each.verification, each.outside][: len(names)]
 
     rows = [[name, *numbers] for name, numbers in zip(names, _resampled(pair, parts), strict=True)]
-    sentence = f"A step costs {found.total:.2f} steps of one token at a time and writes {found.tokens:.2f} tokens."
+    sentence = (
+        f"After the first step, which reads the prompt, a step costs {found.total:.2f} steps of one token at a time "
+        f"and writes {found.tokens:.2f} tokens."
+    )
     columns = ("part", "autoregressive steps", "low", "high")
     interval, unit = rows[0][2:], "autoregressive steps"
     where = [LATER] * len(rows)
@@ -142,7 +145,9 @@ def speedup(selection: Selection) -> Result:
     sentence = f"{found.speed:.2f} times as fast as one token at a time"
     if np.isfinite(low):
         sentence += f" ({low:.2f} to {high:.2f} over {len(pair.drafting.questions)} questions)"
-    sentence += f"; {found.tokens:.2f} tokens a step would give {found.free:.2f} times if guesses cost nothing"
+    sentence += (
+        f"; {found.tokens:.2f} tokens a step after the first would give {found.free:.2f} times if guesses cost nothing"
+    )
     sentence += "" if pair.paired else ", beside autoregressive runs on other questions"
     reasons = _reasons(pair.drafting, found)
     if not reasons and found.free < _FEW and np.nansum(selection.steps.maybe("drafted")) > 0:

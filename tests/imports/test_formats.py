@@ -101,6 +101,17 @@ def test_all_formats_tell_of_the_same_steps() -> None:
     assert found["vllm_vcr.jsonl"].steps["start"] == ordered["start"]
 
 
+def test_the_same_answers_have_the_same_mean_in_every_format() -> None:
+    """A histogram's steps wrote four tokens more than the answers had: the end of a text had cut its last step."""
+    whole = {"vllm.jsonl", "vllm_summary.json", "sglang.jsonl", "aiperf.jsonl", "vllm_vcr.jsonl", "spec_bench.jsonl"}
+    found = {name: measure("mean_acceptance_length", Selection.from_folder(read_any(sample(name)))) for name in NAMES}
+    assert {round(found[name]["value"], 3) for name in whole} == {3.621}
+    assert {round(found[name]["rows"][3][1], 3) for name in whole} == {3.573}
+    for name in ("acceptance.csv", "speculation_profile.json"):  # which have no pass that reads the prompt
+        assert found[name]["sentence"].startswith("A step with guesses writes 3.90 tokens")
+    assert "vLLM counts 3.90, of the steps with guesses alone" in found["vllm.jsonl"]["sentence"]
+
+
 def test_tokens_and_places_are_those_of_the_run() -> None:
     found = read_any(sample("vllm.jsonl"))
     runs, steps = found.runs.to_pylist(), found.steps.to_pylist()
