@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import threading
 import time
 from collections.abc import Generator, Iterator, Sequence
@@ -28,6 +29,7 @@ _log = logging.getLogger(__name__)
 _POLL = 0.25  # seconds between two checks while waiting: in between it is noticed that a visitor has left
 _FIRST_BATCH = 0.1  # seconds: a reader does not notice a shorter delay
 _FAILED = "the run failed on this machine: try again, or choose another method or model"
+_PLAIN_WORD = re.compile(r"\A[a-z]+(?!\w|\.\w)")  # at the beginning: not vLLM, top_p or config.json
 EVICTED = (
     f"To store this run, your oldest one was deleted: the server stores {LIMITS.stored_runs_each} runs, and "
     f"{LIMITS.stored_bytes_each >> 20} MB, of each visitor. Download the runs that you want to keep."
@@ -59,9 +61,8 @@ def failure_line(error: Exception) -> str:
 
 
 def as_sentence(error: object) -> str:
-    """An error message as a sentence: with a capital letter and a full stop."""
-    text = str(error)
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+    """An error message as a sentence: a full stop, and a capital letter unless a name such as vLLM comes first."""
+    return _PLAIN_WORD.sub(lambda word: word[0].capitalize(), str(error).rstrip(".")) + "."
 
 
 def wait_for_turn(ticket: Ticket, cancel: threading.Event) -> Lines:

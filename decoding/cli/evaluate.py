@@ -89,7 +89,8 @@ def main(arguments: argparse.Namespace) -> int:
     plan = make_plan(
         read_questions(arguments.tasks, model, limit),
         methods,
-        params=_params(arguments, methods, model),
+        params=method_params(arguments.param),
+        tuned=_tuned(arguments, methods, model) if arguments.tuned else None,
         settings=settings,
         sampling={"temperature": arguments.temperature, "top_p": arguments.top_p, "seed": arguments.seed},
         max_new_tokens=budget,
@@ -144,15 +145,11 @@ def _gpus(text: str | None) -> float:
     return found
 
 
-def _params(arguments: argparse.Namespace, methods: list[str], model: str) -> dict[str, dict[str, JSON]]:
-    """The methods' settings: those of --param, where there are none the tuned ones if they are asked for."""
-    params = method_params(arguments.param)
-    if not arguments.tuned:
-        return params
+def _tuned(arguments: argparse.Namespace, methods: list[str], model: str) -> dict[str, Mapping[str, JSON]]:
+    """The fastest settings of the methods that have presets for this model and device."""
     device = (arguments.device or ("cuda" if torch.cuda.is_available() else "cpu")).partition(":")[0]
     known = [name for name in methods if name in METHODS and (tuned_preset(name, model, device))]
-    presets = {name: METHODS[name].Params.presets[tuned_preset(name, model, device) or ""] for name in known}
-    return {name: dict(preset) for name, preset in presets.items()} | params
+    return {name: METHODS[name].Params.presets[tuned_preset(name, model, device) or ""] for name in known}
 
 
 def _settings(texts: list[str]) -> dict[str, tuple[str, Mapping[str, JSON]]]:

@@ -15,7 +15,7 @@ from ..request import check_count, find_method, find_sampling
 from ..trace.columns import LEVELS
 from ..types import JSON
 
-BASE, DEFAULT = "autoregressive", "default"
+BASE, DEFAULT, TUNED = "autoregressive", "default", "tuned"
 _SETTING_NAME = re.compile(r"[\w.-]{1,40}", re.ASCII)  # part of a trace's file name
 
 
@@ -60,6 +60,7 @@ def make_plan(
     methods: Sequence[str],
     *,
     params: Mapping[str, Mapping[str, JSON]] | None = None,
+    tuned: Mapping[str, Mapping[str, JSON]] | None = None,
     settings: Mapping[str, tuple[str, Mapping[str, JSON]]] | None = None,
     sampling: Mapping[str, JSON] | None = None,
     max_new_tokens: int = 128,
@@ -69,14 +70,17 @@ def make_plan(
 ) -> Plan:
     """Check what was asked for, before anything runs.
 
-    `params` holds settings by method, `settings` further ones by the name of each: the method and what differs from
-    its `params`. Autoregressive decoding comes first, unless `baseline` says otherwise.
+    `params` holds settings by method, and `tuned` those of the methods that `params` leaves out, named "tuned".
+    `settings` holds further ones by the name of each: the method and what differs from its first setting.
+    Autoregressive decoding comes first, unless `baseline` says otherwise.
     """
     params, settings = params or {}, settings or {}
+    named = dict.fromkeys((tuned or {}).keys() - params.keys(), TUNED)
+    params = {**(tuned or {}), **params}
     names = [*([BASE] if baseline else []), *methods]
-    wanted = [(name, DEFAULT, params.get(name, {})) for name in dict.fromkeys(names)]
+    wanted = [(name, named.get(name, DEFAULT), params.get(name, {})) for name in dict.fromkeys(names)]
     for name, (method, changes) in settings.items():
-        if not _SETTING_NAME.fullmatch(name) or name == DEFAULT:
+        if not _SETTING_NAME.fullmatch(name) or name == DEFAULT or name == named.get(method):
             raise ParamError(f"a setting's name must be 1 to 40 letters, digits, _, . or -, not {name[:40]!r}")
         wanted.append((method, name, {**params.get(method, {}), **changes}))
     seen = set[str]()

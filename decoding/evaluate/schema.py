@@ -27,7 +27,7 @@ RUNS_SCHEMA = _schema(
     ("category", _text),
     ("turn", _whole),  # from 1
     ("method", _text),  # ours, or the name that another engine gives its own
-    ("setting", _text),  # the name that the user gave these settings, else "default"
+    ("setting", _text),  # the name that the user gave these settings, "tuned" of --tuned, else "default"
     ("params", _text),  # a JSON object
     ("sampling", _text),  # a JSON object
     ("engine", _text),  # "specscope", "vllm", ...: who decoded

@@ -13,7 +13,7 @@ from .records import Contents
 from .tables import Imported, Tables
 from .vllm import FINISH
 
-NAME, TITLE = "vllm-vcr", "vllm-vcr's recording"
+NAME, TITLE = "vllm-vcr", "the recording of vllm-vcr"
 NO_STEPS = "some of these requests have no itl_ms, only its mean"
 
 

@@ -19,7 +19,7 @@ from app.live_runs import LiveRuns
 from app.model_pool import ModelPool
 from app.opening_step import opening_step
 from app.run_queue import RunQueue
-from app.streaming import batches
+from app.streaming import as_sentence, batches
 from app.trace_store import TraceStore
 from decoding import METHODS
 from decoding.chat import Chat
@@ -386,3 +386,9 @@ def test_an_answer_in_an_abandoned_conversation_is_for_nobody(runs: LiveRuns) ->
         assert kinds(whole(going))[-1] == "check" and runs.take_answer("tab") is None
     whole(runs.start(asked(prompt=turns), "tab", ""))
     assert runs.take_answer("tab") is not None
+
+
+def test_a_sentence_begins_with_a_capital_letter_unless_a_name_does() -> None:
+    """It began with "VLLM's answer"."""
+    lines = ["vLLM's answer is short", "top_p must be 1", "config.json is empty", "the run has ended.", "stopped"]
+    assert [as_sentence(line).split()[0] for line in lines] == ["vLLM's", "top_p", "config.json", "The", "Stopped."]

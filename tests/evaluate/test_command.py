@@ -45,6 +45,28 @@ def test_a_folder_of_texts_is_evaluated_and_a_second_call_goes_on(command: Comma
     assert changed.code == 2 and "begun with other sampling" in changed.err and changed.err.count("\n") == 1
 
 
+def test_tuned_settings_are_named_for_it(command: Command, tmp_path: Path) -> None:
+    """They were called "default" beside runs with the defaults; those that --param sets are not tuned."""
+    flags = ("--methods", "lookahead,jacobi,kangaroo", "--tuned", "--param", "jacobi.n=4", "--limit", "1")
+    more = (
+        "--device",
+        "cpu",
+        "--setting",
+        "wide:lookahead.W=9",
+        "--max-new-tokens",
+        "4",
+        "--out",
+        str(tmp_path / "out"),
+        "--json",
+    )
+    rows = command("evaluate", *flags, *more).json["rows"]
+    named = [("autoregressive", "default"), ("lookahead", "tuned"), ("jacobi", "default"), ("kangaroo", "default")]
+    assert [(row["method"], row["setting"]) for row in rows] == [*named, ("lookahead", "wide")]
+    made = read_folder(tmp_path / "out").runs.to_pylist()
+    params = {(row["method"], row["setting"]): json.loads(row["params"]) for row in made}
+    assert params["lookahead", "wide"] == params["lookahead", "tuned"] | {"W": 9}
+
+
 def test_the_table_of_a_terminal_has_a_line_for_every_setting(command: Command, tmp_path: Path) -> None:
     done = command("evaluate", *TOY, "--limit", "1", "--record", "light", "--traces", "--out", str(tmp_path / "runs"))
     lines = done.out.splitlines()

@@ -192,8 +192,11 @@ class ChartCard {
   }
 }
 
-/** @param {string} text */
-const sentence = (text) => (text ? `${text[0].toUpperCase()}${text.slice(1).replace(/\.$/, "")}.` : "");
+/**
+ * With a capital letter, unless a name such as vLLM comes first, and a full stop.
+ * @param {string} text
+ */
+const sentence = (text) => (text ? `${text.replace(/^[a-z]+(?!\w|\.\w)/, (word) => word[0].toUpperCase() + word.slice(1)).replace(/\.$/, "")}.` : "");
 
 export class ChartCards {
   /** @param {CardIo} io */

@@ -276,6 +276,7 @@ def test_dropped_files_are_opened_or_refused_in_a_sentence(debug: DebugPage) -> 
     lacking = debug.page.locator(".app-debug-card[data-key=p_against_q].app-debug-lacking")
     lacking.scroll_into_view_if_needed()
     lacking.wait_for()
+    debug.wait(f'{CARD % "step_time"}.body.innerText === "vLLM\'s answer does not record it."')  # not "VLLM's"
     shown, address = debug.count, debug.page.url
     hostile = [(f"{name}.parquet", b"PAR1" + b"\xff" * 400 + b"PAR1") for name in ("runs", "steps", "nodes")]
     for files, sentence in (
