@@ -12,7 +12,7 @@ from decoding.errors import ParamError
 from decoding.trace import metrics
 from decoding.types import Trace
 
-from . import token_text
+from . import notebook_legend, token_text
 from .cells import as_trace
 from .methods import label_of
 from .palette import MEANINGS, THEMES
@@ -29,6 +29,10 @@ from .views.pair import pair_detail
 _FONT = "system-ui, sans-serif"
 _TITLE, _CONTROLS = 44, 84  # pixels above and below a figure
 _LINE, _PITCH = 100, 18  # characters of a line below the title, and pixels that it takes
+_LISTS = ("shapes", "annotations")  # of a layout
+# Plotly rejects what nobody waits for when a pause ends a play.
+_QUIET = """document.getElementById("{plot_id}").on("plotly_animationinterrupted", () => addEventListener(
+  "unhandledrejection", (event) => event.reason === undefined && event.preventDefault(), { once: true }));"""
 
 
 def figure(
@@ -59,20 +63,39 @@ def animate(trace: Trace, name: str, theme: str = "light", check: Rescored | Non
     """A view of all steps, with a slider and a play button that need nothing but plotly."""
     drawing = _Drawing(trace, name, theme, check)
     drawn = [drawing.picture(k) for k in range(drawing.last + 1)]
-    tallest = max(drawn, key=lambda picture: picture["layout"].get("height", 0))
-    layout = drawing.framed(drawn[0]["layout"] | {"height": tallest["layout"].get("height", 450)}, "")
-    constant = ("title", "height", "margin", "updatemenus", "sliders")  # whatever a frame says
+    layouts = [picture["layout"] for picture in drawn]
+    margins = [layout.get("margin", {}) for layout in layouts]
+    widest = {side: max(margin.get(side, 8) for margin in margins) for side in ("l", "r", "t", "b")}
+    room = {"height": max(layout.get("height", 450) for layout in layouts), "margin": widest}
+    constant = ("title", "height", "margin", "showlegend", "updatemenus", "sliders")  # whatever a frame says
     frames = [
         go.Frame(
             name=str(k),
             data=picture["data"],
-            layout={name: part for name, part in picture["layout"].items() if name not in constant},
+            layout={
+                name: _filled(part, max(len(layout.get(name, ())) for layout in layouts)) if name in _LISTS else part
+                for name, part in picture["layout"].items()
+                if name not in constant
+            },
         )
         for k, picture in enumerate(drawn)
     ]
-    layout |= {"height": layout["height"] + _CONTROLS, **_controls(len(drawn), THEMES[theme])}
-    layout["margin"] = layout["margin"] | {"b": layout["margin"].get("b", 8) + _CONTROLS}
-    return go.Figure(data=drawn[0]["data"], layout={**layout, "template": "none"}, frames=frames)
+    controls = _controls(len(drawn), THEMES[theme], widest["b"])
+    layout = drawing.framed(layouts[0] | room, "", below=_CONTROLS) | controls
+    return _Animation(data=drawn[0]["data"], layout={**layout, "template": "none"}, frames=frames)
+
+
+class _Animation(go.Figure):  # type: ignore[misc]
+    """A figure whose page waits for its play button: plotly would start it, and let tokens slide from step to step."""
+
+    def to_html(self, *args: Any, **more: Any) -> str:
+        """Write the figure as HTML."""
+        html: str = super().to_html(*args, **{"auto_play": False, "post_script": _QUIET} | more)
+        return html
+
+    def write_html(self, *args: Any, **more: Any) -> None:
+        """Write the figure to an HTML file."""
+        super().write_html(*args, **{"auto_play": False, "post_script": _QUIET} | more)
 
 
 class _Drawing:
@@ -101,6 +124,7 @@ class _Drawing:
         }
         self._shown = {token: token_text.shown(words) for token, words in self._run.texts.items()}
         self._base = self.view.base(RunState(trace.header, dict(trace.texts)))
+        self._legend = self._plain(notebook_legend.entries(self.view, self._base, self._run))
 
     def subtitle(self, k: int, node: int | None) -> list[str]:
         """Lines on what a node sees, for the mask."""
@@ -115,6 +139,10 @@ class _Drawing:
 
     def picture(self, k: int, node: int | None = None) -> Figure:
         """The figure of step k, as plotly draws it; of "pair", that of a node."""
+        drawn = self._view(k, node)
+        return drawn | {"data": [*drawn["data"], *self._legend]}
+
+    def _view(self, k: int, node: int | None) -> Figure:
         if self.view.kind == "text":
             drawn: Figure = self._plain(text.picture(self._run, k))
             return drawn
@@ -135,8 +163,10 @@ class _Drawing:
         fills = self._plain([meaning.colour for meaning in MEANINGS])
         return merged | {"data": [as_trace(part, fills) if "layer" in part else part for part in merged["data"]]}
 
-    def framed(self, layout: Mapping[str, Any], step: str, subtitle: Sequence[str] = ()) -> dict[str, Any]:
-        """A layout with a title, for which the page has no need, and with lines below it."""
+    def framed(
+        self, layout: Mapping[str, Any], step: str, subtitle: Sequence[str] = (), below: int = 0
+    ) -> dict[str, Any]:
+        """A layout with a title and lines below it, a legend, for which the page has a place of its own, and room."""
         words = f"{self._base.get('label', self.view.label)}, {label_of(self._run.header)[:40]}{step}"
         colours = {"paper_bgcolor": "$paper", "plot_bgcolor": "$paper", "font": {"color": "$text", "family": _FONT}}
         framed: dict[str, Any] = _overlaid(self._plain(colours), layout)
@@ -144,9 +174,11 @@ class _Drawing:
         framed["title"] = {"text": token_text.escaped(words), "font": {"size": 15}, **corner}
         if subtitle:
             framed["title"]["subtitle"] = {"text": "<br>".join(map(token_text.escaped, subtitle)), "font": {"size": 12}}
-        margin, above = framed.get("margin", {}), _TITLE + _PITCH * len(subtitle)
-        framed["height"] = framed.get("height", 450) + above
-        return framed | {"margin": margin | {"t": margin.get("t", 8) + above}}
+        top, margin = _TITLE + _PITCH * len(subtitle), framed.get("margin", {})
+        above = top + notebook_legend.height(self._legend)
+        framed["margin"] = margin | {"t": margin.get("t", 8) + above, "b": margin.get("b", 8) + below}
+        framed["height"] = framed.get("height", 450) + above + below
+        return framed | notebook_legend.layout(self._legend, top, framed["height"], self._colours["text"])
 
     def _rows(self, k: int) -> list[tuple[str, str]]:
         """Labels and values of a view of numbers."""
@@ -168,8 +200,13 @@ def _table(rows: list[tuple[str, str]]) -> Figure:
     look = {"align": "left", "line": {"color": "$line"}, "font": {"color": "$text", "family": _FONT, "size": 13}}
     cells = {"values": [list(column) for column in zip(*rows, strict=True)], "fill": {"color": "$paper"}, "height": 26}
     header = {"values": ["", ""], "fill": {"color": "$panel"}, "height": 8}
-    table = {"type": "table", "columnwidth": [1, 2], "header": header | look, "cells": cells | look}
+    table = {"type": "table", "columnwidth": [4, 5], "header": header | look, "cells": cells | look}
     return {"data": [table], "layout": {"height": 36 + 26 * len(rows), "margin": {"l": 8, "r": 8, "t": 8, "b": 8}}}
+
+
+def _filled(parts: Sequence[Mapping[str, Any]], most: int) -> list[Mapping[str, Any]]:
+    """So many shapes or annotations that none of another step's stays: plotly lays them over those by their places."""
+    return [*(dict(part) | {"visible": True} for part in parts), *[{"visible": False}] * (most - len(parts))]
 
 
 def _overlaid(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
@@ -192,8 +229,8 @@ def _appended(base: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, An
     return merged
 
 
-def _controls(steps: int, colours: Mapping[str, str]) -> dict[str, Any]:
-    """A play button, a pause button and a slider."""
+def _controls(steps: int, colours: Mapping[str, str], margin: int) -> dict[str, Any]:
+    """A play button, a pause button and a slider, below what the figure has in its lower `margin`."""
     play = {"frame": {"duration": 500, "redraw": True}, "transition": {"duration": 0}, "fromcurrent": True}
     stand = {"frame": {"duration": 0, "redraw": True}, "transition": {"duration": 0}, "mode": "immediate"}
     buttons = [
@@ -202,13 +239,13 @@ def _controls(steps: int, colours: Mapping[str, str]) -> dict[str, Any]:
     ]
     look = {"bgcolor": colours["panel"], "bordercolor": colours["line"], "font": {"color": colours["text"]}}
     menu = {"type": "buttons", "direction": "left", "showactive": False, "buttons": buttons, **look}
-    menu |= {"x": 0, "xanchor": "left", "y": 0, "yanchor": "top", "pad": {"t": 30, "r": 8}}
+    menu |= {"x": 0, "xanchor": "left", "y": 0, "yanchor": "top", "pad": {"t": margin + 22, "r": 8}}
     slider = {
         "steps": [{"label": str(k), "method": "animate", "args": [[str(k)], stand]} for k in range(steps)],
         "currentvalue": {"prefix": "Step "},
         "x": 0.16,
         "len": 0.84,
-        "pad": {"t": 12},
+        "pad": {"t": margin + 4},
         **look,
     }
     return {"updatemenus": [menu], "sliders": [slider]}

@@ -22,7 +22,7 @@ from .records import METHODS, changed, hostile, record, strings_in
 
 SHOWN = [(method, name) for method in METHODS for name, view in VIEWS.items() if view.shows(record(method).header)]
 # What our own figures may say between angle brackets.
-MARKUP = ("<extra></extra>", "<br>")
+MARKUP = ("<extra></extra>", "<br>", "<i>word</i>")
 
 
 def plain(made: Any) -> dict[str, Any]:
@@ -66,6 +66,28 @@ def test_an_animation_holds_every_step(name: str) -> None:
     for k in (0, 6):
         assert made["frames"][k]["data"] == plain(figure(trace, name, k))["data"]
     assert made["frames"][0]["data"] != made["frames"][6]["data"] or name == "check"
+
+
+@pytest.mark.parametrize(("method", "name"), SHOWN)
+def test_colours_are_explained_beside_the_figure(method: str, name: str) -> None:
+    """On the page the legend is a line of its own; a figure in a notebook stands alone."""
+    made = plain(figure(record(method), name))
+    listed = {part["name"] for part in made["data"] if part.get("showlegend")}
+    if name in ("mask", "window", "pool", "tree", "cache", "stage"):
+        assert MEANINGS[Fate.ROOT].label in listed and made["layout"]["showlegend"]
+        assert made["layout"]["margin"]["t"] > 44 + 19
+    if name == "mask":
+        assert "text that the row sees" in listed
+
+
+def test_an_animation_waits_and_leaves_nothing_of_a_step_behind() -> None:
+    """Plotly would start it with sliding tokens, and keep a longer step's shapes below a shorter one's."""
+    made = animate(record("lookahead"), "stage")
+    assert "Plotly.animate(" not in made.to_html(include_plotlyjs="cdn") and "Plotly.animate(" in made.to_html(
+        include_plotlyjs="cdn", auto_play=True
+    )
+    for name in ("shapes", "annotations"):
+        assert len({len(frame["layout"][name]) for frame in plain(made)["frames"]}) == 1
 
 
 def test_the_text_is_the_texts() -> None:
