@@ -32,7 +32,8 @@ _DEFAULT_OWNER = Owner()
 _LAST_STEP, _LAST_ANSWER = 2.5, 2.0  # seconds for runs and for requests to end
 _LOOK = 0.2  # seconds between two looks at a model that loads
 _MAX_PROBLEMS = 3  # of an address that are shown: the others mostly follow from the first
-_HEAD = """<header class="app-header"><h1 class="app-name">Specscope</h1>
+_HEAD = """<header class="app-header">
+<h1 class="app-name"><a class="app-home" href="?" title="Watch the opening">Specscope</a></h1>
 <p class="app-motto">How a language model writes several tokens per step, without changing its text.</p>
 <button type="button" class="app-button" id="app-theme" aria-label="Light or dark">◐</button></header>"""
 

@@ -21,7 +21,7 @@ export const placeIn = (query) => {
 };
 
 /**
- * @param {string} base the query that names the run
+ * @param {string} base the query that names the run; an empty one is the page's own address
  * @param {Partial<Place>} [place]
  */
 export const addressOf = (base, place) => {
@@ -32,7 +32,7 @@ export const addressOf = (base, place) => {
   }
   const theme = asked().get("__theme");
   if (theme === "dark" || theme === "light") query.set("__theme", theme);
-  return `${location.origin}${location.pathname}?${query}`;
+  return `${location.origin}${location.pathname}${query.size ? `?${query}` : ""}`;
 };
 
 /**

@@ -5,7 +5,7 @@ import { slowing } from "../../assets/player/race/pace.js";
 import { outcome } from "../../assets/player/race/results.js";
 import { plural } from "../../assets/player/text/words.js";
 import { asked } from "./address.js";
-import { opened } from "./first_run.js";
+import { landed, opened } from "./first_run.js";
 import { split } from "./streams.js";
 
 /** @import { Viewer } from "./viewer.js" */
@@ -13,10 +13,10 @@ import { split } from "./streams.js";
 
 const OPENS = "app-opens"; // of the page, while the opening stands in the place of form and player
 
-let over = false; // once it was left it does not come back: Gradio may draw the component anew
+let missing = opened === null; // where it cannot be loaded, the player stands in its place
 
-// An address of one's own leads past the opening.
-export const opens = () => !over && opened !== null && [...asked().keys()].every((name) => name === "__theme");
+// The page's address alone names the opening; any other leads past it.
+export const opens = () => !missing && [...asked().keys()].every((name) => name === "__theme");
 
 // The race alone, in large letters: its only controls are keys and buttons.
 class OpeningRace extends Race {
@@ -38,34 +38,41 @@ class OpeningRace extends Race {
   }
 }
 
+/** It covers form and player while the address is the page's alone, and is kept as it was left. */
 export class Opening {
   /** @param {Viewer} viewer */
   constructor(viewer) {
     this.viewer = viewer;
+    this.plays = false; // whether it played when it was left
     this.asks = el("p", { class: "app-asks" });
     this.why = el("p", { class: "app-shows" });
     this.stage = el("div", {});
-    const step = button("app-first", "Step through it", () => this.leave(() => this.stepping()));
+    const step = button("app-first", "Step through it", () => this.stepping());
     const again = button("", "Watch again", () => this.watch());
-    const recorded = button("app-quiet", "Recorded runs", () => this.leave(() => viewer.gallery.showModal()));
-    const own = button("app-quiet", "Your own prompt", () => this.leave(() => this.writing()));
+    const recorded = button("app-quiet", "Recorded runs", () => viewer.gallery.showModal());
+    this.live = button("app-quiet", "Back to your run", () => viewer.showLive());
+    const own = viewer.props.live ? [button("app-quiet", "Your own prompt", () => this.writing())] : [];
     this.node = el("section", { class: "app-opening", "aria-label": "A recorded race" },
       this.asks, this.stage, this.why);
     this.race = new OpeningRace(this.stage);
-    this.race.headline.after(el("div", { class: "app-tools" }, step, again, recorded, own));
-    this.cover(true);
+    this.race.headline.after(el("div", { class: "app-tools" }, step, again, recorded, ...own, this.live));
     /** Resolves when it has been painted, or could not be. */
     this.painted = this.begin();
   }
 
   async begin() {
     const lines = await opened;
-    if (!lines) return this.leave();
+    if (!lines) {
+      missing = true;
+      this.leave();
+      return undefined;
+    }
     const [facts, rest] = split(lines);
     this.describe(facts);
     this.race.feed(rest);
     this.race.flush();
     this.watch(prefersCalm());
+    if (!this.covers) this.pause();
     return new Promise((done) => requestAnimationFrame(() => setTimeout(done, 0)));
   }
 
@@ -79,34 +86,55 @@ export class Opening {
     this.race.change(atOnce ? { time: this.race.length, playing: false } : { time: 0, playing: true });
   }
 
-  /** @param {boolean} covered whether form and player wait behind it */
-  cover(covered) {
-    show(this.viewer.root, !covered);
-    document.body.classList.toggle(OPENS, covered);
+  pause() {
+    this.plays = this.race.state.playing;
+    this.race.change({ playing: false });
   }
 
-  /** @param {() => void} [then] */
-  leave(then) {
-    over = true;
-    this.destroy();
-    this.viewer.opening = null;
-    then?.();
+  /** Whether form and player wait behind it. */
+  get covers() {
+    return this.node.isConnected;
   }
 
-  stepping() {
-    this.viewer.player.root.focus({ preventScroll: true });
+  enter() {
+    if (this.covers) return;
+    show(this.viewer.root, false);
+    this.viewer.root.before(this.node);
+    document.body.classList.add(OPENS);
+    show(this.live, this.viewer.hasLive);
+    if (this.plays) this.race.change({ playing: true });
+  }
+
+  /** Answers whether it was there to be left. */
+  leave() {
+    if (!this.covers) return false;
+    this.pause();
+    this.node.remove();
+    show(this.viewer.root, true);
+    document.body.classList.remove(OPENS);
+    return true;
+  }
+
+  // The run of its last lane, at the step to learn from.
+  async stepping() {
+    const { viewer } = this;
+    if (viewer.facts.run !== viewer.props.landing) return viewer.show(await landed ?? "");
+    viewer.player.goto({ step: viewer.facts.step });
+    viewer.reveal();
+    viewer.player.root.focus({ preventScroll: true });
     scrollTo(0, 0);
+    return undefined;
   }
 
   // Behind this very press the player, now in sight, takes the keys.
   writing() {
+    this.viewer.reveal();
     this.viewer.fold.choose(false);
     setTimeout(() => prompt()?.focus());
   }
 
   destroy() {
-    this.cover(false);
-    this.node.remove();
+    this.leave();
     this.race.destroy();
   }
 }

@@ -7,7 +7,7 @@ import { showLandscape } from "./landscape.js";
 import { followPointer } from "./pointer.js";
 import { showRace } from "./race.js";
 import { shown } from "./shown.js";
-import { followTabs } from "./tabs.js";
+import { followHome, followTabs } from "./tabs.js";
 import { toggleTheme } from "./theme.js";
 import { showViewer } from "./viewer.js";
 
@@ -15,6 +15,7 @@ import { showViewer } from "./viewer.js";
 // its charts to the page's address of that moment, and charts lose it once the address changes.
 document.querySelector("base")?.remove();
 
+followHome();
 followTabs();
 followPointer();
 holdBusyButtons();

@@ -9,11 +9,22 @@ const TAB = "#app-tabs [role=tab]";
 /** @type {{ [screen: string]: () => string }} */
 const ADDRESS = {
   run: () => {
-    const { player, facts } = /** @type {Viewer} */ (shown.viewer);
-    return addressOf(player.record.play ? facts.address ?? "" : "", player.place());
+    const { player, address, opening } = /** @type {Viewer} */ (shown.viewer);
+    return opening?.covers || !player.record.play ? addressOf("", {}) : addressOf(address, player.place());
   },
   race: () => addressOf(shown.race?.address ?? "screen=race", {}),
   debug: () => addressOf(shown.debug?.address ?? "screen=debug", {}),
+};
+
+/** The page's name leads to its opening, in this page: a run goes on meanwhile. */
+export const followHome = () => {
+  document.addEventListener("click", (event) => {
+    const { target, button, ctrlKey, metaKey, shiftKey, altKey } = event;
+    const link = target instanceof Element && target.closest(".app-home");
+    if (!link || !shown.viewer || button || ctrlKey || metaKey || shiftKey || altKey) return;
+    event.preventDefault();
+    shown.viewer.home();
+  });
 };
 
 export const followTabs = () => {

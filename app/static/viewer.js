@@ -1,7 +1,7 @@
 // The page around the player: it hands lines to it, updates the address, opens recordings and files, and saves exports.
 import { el } from "../../assets/player/dom/elements.js";
 import { Player } from "../../assets/player/player.js";
-import { addressOf, asked, note, placeIn } from "./address.js";
+import { addressOf, asked, note, placeIn, write } from "./address.js";
 import { answerOf } from "./answers.js";
 import { Bar } from "./bar.js";
 import { Beside } from "./beside.js";
@@ -53,7 +53,7 @@ export class Viewer {
     this.file = el("input", { type: "file", accept: ".jsonl,.gz", hidden: true, "aria-label": "Trace file" });
     this.file.addEventListener("change", () => this.open(this.file.files?.[0]));
     this.back = el("button", { type: "button", class: "app-button app-back", hidden: true,
-      onclick: () => this.show(this.own) }, "Back to your run");
+      onclick: () => this.showLive() }, "Back to your run");
     this.branch = ""; // what the address says of the branch that is shown beside the run, or that it asks for
     this.asks = el("p", { class: "app-asks-fork", hidden: true }, "This address names a branch of the run. ",
       el("button", { type: "button", class: "app-button", onclick: () => this.fork(this.branch) }, "Decode it"));
@@ -67,12 +67,12 @@ export class Viewer {
       el("button", { type: "button", class: "app-button app-recorded", onclick: () => this.gallery.showModal() },
         "Recorded runs"),
       fileMenu(() => this.file.click(), (form) => this.download(form)), this.file);
-    this.root = el("div", { class: "app-root" }, this.bar.node, this.asks, this.stage, this.notice.place, this.gallery);
-    element.replaceChildren(this.root);
+    this.root = el("div", { class: "app-root" }, this.bar.node, this.asks, this.stage, this.notice.place);
+    element.replaceChildren(this.root, this.gallery);
     this.fold = new Fold(this.root, settings);
-    /** @type {Opening | null} what stands in front of it at first */
-    this.opening = opens() ? new Opening(this) : null;
-    if (this.opening) element.prepend(this.opening.node);
+    /** @type {Opening | null} what covers it at the page's own address; made when it first does */
+    this.opening = null;
+    if (opens()) this.cover();
     catchDrops((files) => {
       if (asked().get("screen") === "debug" && shown.debug) return shown.debug.bring(files);
       turnTo("run");
@@ -172,7 +172,7 @@ export class Viewer {
     this.apart();
     if (!beside) return this.leave();
     this.beside = new Beside(this.stage, this.player, this.live, {
-      source: (run) => this.source(run), close: () => this.close(), alone: () => this.show(this.own),
+      source: (run) => this.source(run), close: () => this.close(), alone: () => this.showLive(),
       of: this.facts.run,
     });
     this.name(branch);
@@ -204,7 +204,35 @@ export class Viewer {
   }
 
   offerOwn() {
-    this.back.hidden = !this.live || !this.begun || this.live === this.facts.run || Boolean(this.beside);
+    this.back.hidden = !this.hasLive || this.live === this.facts.run || Boolean(this.beside);
+  }
+
+  // Whether a run that was started here has something to show.
+  get hasLive() {
+    return Boolean(this.live && this.begun);
+  }
+
+  showLive() {
+    if (this.live === this.facts.run) this.reveal();
+    else this.show(this.own);
+  }
+
+  cover() {
+    this.opening ??= new Opening(this);
+    this.opening.enter();
+  }
+
+  // What the opening covers is seen again, as another entry of the browser's history.
+  reveal() {
+    if (this.opening?.leave()) this.put(this.player.place(), true);
+  }
+
+  // To the opening, from wherever the visitor is. A live run goes on: it is found again by going back.
+  home() {
+    this.leave(this.live === this.facts.run);
+    const address = addressOf("", {});
+    write(address, address !== location.href);
+    this.returned();
   }
 
   // What is heard from now on is heard from its beginning.
@@ -267,7 +295,6 @@ export class Viewer {
     }
     if (anew) {
       this.name("");
-      if (facts.run !== this.props.landing) this.opening?.leave();
       this.facts = {};
       this.opened = undefined;
       this.player.reset();
@@ -330,17 +357,18 @@ export class Viewer {
   }
 
   // The run that is left is found again by going back, at the place where it was left.
-  leave() {
-    if (this.moving) this.put(this.player.place());
+  leave(anyway = false) {
+    if (this.moving || anyway) this.put(this.player.place());
   }
 
-  /** @param {Partial<Place>} place */
-  put(place) {
+  /**
+   * @param {Partial<Place>} place
+   * @param {boolean} [another] whether it is another entry of the browser's history
+   */
+  put(place, another = (asked().get("run") ?? this.props.landing) !== this.facts.run) {
     clearTimeout(this.moving);
     this.moving = undefined;
-    const { address } = this, { run } = this.facts;
-    const another = (asked().get("run") ?? this.props.landing) !== run;
-    if (address && this.player.record.play) note(this.root, address, place, another);
+    if (this.address && this.player.record.play) note(this.root, this.address, place, another);
   }
 
   // Back or forward: what the address names is shown again.
@@ -350,8 +378,14 @@ export class Viewer {
     turnTo(OTHERS.includes(screen) ? screen : "run");
     clearTimeout(this.moving);
     this.moving = undefined;
+    this.gallery.close();
     if (screen === "debug") shown.debug?.returned();
     if (OTHERS.includes(screen)) return;
+    if (opens()) {
+      this.cover();
+      return;
+    }
+    this.opening?.leave();
     const run = query.get("run") ?? this.props.landing ?? "";
     if (run !== this.facts.run) {
       const lines = run === this.live ? this.own : await this.linesOf(run);
@@ -416,10 +450,11 @@ export class Viewer {
   /** @param {string} lines */
   show(lines) {
     this.leave();
+    const covered = this.opening?.leave();
     this.apart();
     this.take(lines);
     const { address } = this.facts;
-    this.put({ step: this.opensAt });
+    this.put({ step: this.opensAt }, covered || undefined);
     this.player.root.focus({ preventScroll: true }); // it has the keys, and not the button that opened it
     if (address) this.io.fill(address);
   }

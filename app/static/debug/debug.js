@@ -215,8 +215,8 @@ export class Debug {
     this.scrolled = scrollY;
     writeAddress(addressOf(`run=${run}`, { step }), true); // the one entry that turning and showing make
     turnTo("run");
-    await seen(viewer.root);
     viewer.opening?.leave();
+    await seen(viewer.root);
     viewer.show(lines);
     viewer.root.scrollIntoView({ block: "start" });
   }

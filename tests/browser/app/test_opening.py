@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -13,12 +15,15 @@ from app.recordings import Recordings
 from decoding.types import Trace
 
 from .conftest import Served
+from .test_visitors import begin, nobody_is_left, slow
+
+__all__ = ["slow"]
 
 pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this process, and Gradio's parts warn
 NewPage = Callable[..., Any]
 PLAYER = "SpecscopeApp.viewers.player"
 RACE = "SpecscopeApp.viewers.opening.race"
-GONE = "!document.querySelector('.app-opening') && !SpecscopeApp.viewers.opening"
+GONE = "!document.querySelector('.app-opening') && !SpecscopeApp.viewers.opening?.covers"
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +89,7 @@ def test_it_is_stepped_through_by_keyboard_before_its_end(new_page: NewPage, ser
     landing = Recordings().landing
     assert landing is not None and landing.id == OPENING.runs[-1]
     page.wait_for_function(GONE)
+    assert f"run={landing.id}" in page.url
     assert page.evaluate(f"[{PLAYER}.state.step, SpecscopeApp.viewers.facts.run]") == [landing.step, landing.id]
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "Player"
     # The text is where it is written, although it could not scroll while it was hidden.
@@ -142,6 +148,65 @@ def test_other_ways_lead_on(new_page: NewPage, served: Served) -> None:
     page.click('.app-card[data-run="jacobi-defaults"]')
     page.wait_for_function("SpecscopeApp.viewers.facts.run === 'jacobi-defaults'")
     assert page.evaluate(GONE) and page.is_visible(".app-root")
+
+
+def test_back_from_what_it_led_to_shows_it_as_it_was(new_page: NewPage, served: Served) -> None:
+    """Its address stayed after it was left, so that Back left the site."""
+    page = served.land(new_page())
+    page.wait_for_function(f"{RACE}.state.playing && {RACE}.state.time > 0")
+    page.click("text=Step through it")
+    page.wait_for_function(GONE)
+    page.go_back()
+    page.wait_for_function(f"SpecscopeApp.viewers.opening.covers && {RACE}.state.playing")
+    end_of(page)
+    page.go_forward()
+    page.wait_for_function(f"{GONE} && {PLAYER}.state.step === SpecscopeApp.viewers.facts.step")
+    page.go_back()
+    page.wait_for_function(f"SpecscopeApp.viewers.opening.covers && {RACE}.ended && !{RACE}.state.playing")
+    page.click(".app-opening >> text=Your own prompt")
+    page.reload()
+    page.wait_for_selector("#run-prompt textarea", state="visible")
+    page.click(".app-home")
+    page.click(".app-opening >> text=Recorded runs")
+    page.click('.app-card[data-run="jacobi-defaults"]')
+    page.wait_for_function(f"{GONE} && location.search.includes('run=jacobi-defaults')")
+    page.go_back()
+    page.wait_for_selector(".app-opening")
+    page.reload()
+    page.wait_for_selector(".app-opening")
+
+
+@pytest.mark.parametrize("query", ["?run=jacobi-defaults&__theme=dark", "?screen=race", "?screen=debug"])
+def test_the_pages_name_leads_to_it_from_everywhere(new_page: NewPage, served: Served, query: str) -> None:
+    page = served.land(new_page(), query)
+    page.focus(".app-home")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".app-opening", state="visible")
+    assert parse_qs(urlsplit(page.url).query).keys() <= {"__theme"}
+    page.go_back()
+    wanted = query.removeprefix("?").partition("&")[0]
+    page.wait_for_function("(wanted) => location.search.includes(wanted)", arg=wanted)
+    page.wait_for_function("!document.querySelector('.app-opening')?.offsetParent")
+
+
+def test_a_live_run_goes_on_behind_it(new_page: NewPage, served: Served, slow: threading.Event) -> None:
+    page = served.open(new_page(), "?method=autoregressive&length=60&prompt=Monday%3A")
+    page.wait_for_function("document.querySelector('#run-length input')?.value === '60'")
+    begin(page)
+    run = page.evaluate("SpecscopeApp.viewers.facts.run")
+    page.click(".app-home")
+    page.wait_for_selector(".app-opening", state="visible")
+    slow.set()
+    page.wait_for_function(f"{PLAYER}.record.check")
+    page.go_back()
+    page.wait_for_function(f"{GONE} && SpecscopeApp.viewers.facts.run === '{run}'")
+    page.click(".app-home")
+    page.click("text=Step through it")
+    page.wait_for_function(f"{GONE} && SpecscopeApp.viewers.facts.run !== '{run}'")
+    page.click(".app-home")
+    page.click(".app-opening >> text=Back to your run")
+    page.wait_for_function(f"{GONE} && SpecscopeApp.viewers.facts.run === '{run}'")
+    nobody_is_left(served)
 
 
 def test_a_trace_that_is_dropped_on_it_is_shown(new_page: NewPage, served: Served) -> None:
