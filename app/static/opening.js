@@ -120,6 +120,7 @@ export class Opening {
     const { viewer } = this;
     if (viewer.facts.run !== viewer.props.landing) return viewer.show(await landed ?? "");
     viewer.player.goto({ step: viewer.facts.step });
+    viewer.io.fill(viewer.facts.address ?? ""); // the form has had what suits a run of one's own
     viewer.reveal();
     viewer.player.root.focus({ preventScroll: true });
     scrollTo(0, 0);
@@ -130,7 +131,7 @@ export class Opening {
   writing() {
     this.viewer.reveal();
     this.viewer.fold.choose(false);
-    setTimeout(() => prompt()?.focus());
+    setTimeout(() => prompt()?.select()); // so that what is typed takes its place
   }
 
   destroy() {
@@ -147,5 +148,5 @@ export class Opening {
 const button = (kind, words, onclick) =>
   el("button", { type: "button", class: `app-button ${kind}`.trim(), onclick }, words);
 
-/** @returns {HTMLElement | null} */
+/** @returns {HTMLTextAreaElement | null} */
 const prompt = () => document.querySelector("#run-prompt textarea");

@@ -44,9 +44,9 @@ export class NumbersView {
   values() {
     const { record, state } = this.player;
     const patch = record.steps[state.step]?.views?.[this.view.name];
-    const ofRun = new Map([["speedup", record.speedup], ["bandwidth", record.end?.bandwidth]]);
-    return (this.view.base.rows ?? []).map((row, i) =>
-      (ofRun.has(row.key) ? ofRun.get(row.key) : patch?.values?.[i]) ?? null);
+    /** @type {Record<string, number | string | null | undefined>} */
+    const ofRun = { speedup: record.speedup, bandwidth: record.end?.bandwidth };
+    return (this.view.base.rows ?? []).map(({ key = "" }, i) => (key in ofRun ? ofRun[key] : patch?.values?.[i]) ?? null);
   }
 
   draw() {
