@@ -5,6 +5,7 @@ import { toggleFullScreen } from "../controls/full_screen.js";
 import { saveImage } from "../controls/save.js";
 import { button } from "../dom/buttons.js";
 import { el, show, write } from "../dom/elements.js";
+import { withTerms } from "../text/glossary.js";
 import { showTable } from "../tables/table.js";
 
 /** @import { Player } from "../player.js" */
@@ -24,7 +25,7 @@ export class Card {
     this.waiting.hidden = true;
     const id = `ss-${view.name}-${player.number}`;
     this.node = el("section", { class: "ss-card", tabindex: -1, "data-view": view.name, "aria-labelledby": id },
-      this.head(id), el("p", { class: "ss-look" }, view.look_for), viewKey(view), this.waiting,
+      this.head(id), el("p", { class: "ss-look" }, ...withTerms(view.look_for, player)), viewKey(view), this.waiting,
       this.content.box);
     if (view.base.least) this.content.box.style.setProperty("--least", `${Number(view.base.least)}px`);
     this.onScreen = true;

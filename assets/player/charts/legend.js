@@ -2,6 +2,7 @@
 import { el, svg } from "../dom/elements.js";
 import { unpack } from "../stream/decode.js";
 import { FATE } from "../stream/fates.js";
+import { explained } from "../text/tooltip.js";
 
 /** @import { Player } from "../player.js" */
 /** @import { FateMeaning, KeyItem, StepLine, View } from "../types.d.ts" */
@@ -34,7 +35,21 @@ export class Legend {
     const known = `${record.version}/${theme}/${[...used]}`;
     if (this.known === known) return;
     this.known = known;
-    this.node.replaceChildren(...legendItems(record.head.fates, used));
+    const { fates } = record.head;
+    this.node.replaceChildren(...legendItems(fates, used));
+    fates.filter(({ code }) => used.has(code)).forEach((fate, i) => this.explain(this.node.children[i], fate));
+  }
+
+  /**
+   * For the pointer, the keyboard and a finger.
+   * @param {Element} item
+   * @param {FateMeaning} fate
+   */
+  explain(item, { words }) {
+    if (!(item instanceof HTMLElement)) return;
+    item.removeAttribute("title");
+    item.tabIndex = 0;
+    explained(item, this.player, () => words);
   }
 
   used() {

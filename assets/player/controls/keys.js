@@ -2,6 +2,7 @@
 import { toggleFullScreen } from "./full_screen.js";
 import { dialog } from "../dom/dialog.js";
 import { el } from "../dom/elements.js";
+import { glossary } from "../text/glossary.js";
 
 /** @import { Player } from "../player.js" */
 
@@ -18,7 +19,7 @@ const KEYS = [
   ["/", "find a token; Enter and Shift Enter go on and back"],
   ["c", "compare in a race"],
   ["Esc", "release the pinned token, leave the full screen"],
-  ["?", "these keys"],
+  ["?", "these keys, and what the words of the page mean"],
 ];
 
 // What a class is shown on the full screen, in few words.
@@ -118,8 +119,9 @@ export class Help {
       el("th", { scope: "row" }, ...allNamed(key)), el("td", {}, words)));
     this.strip = el("ul", { class: "ss-strip", "aria-label": "Keys" },
       ...STRIP.map(([key, words]) => el("li", {}, ...allNamed(key), ` ${words}`)));
-    this.node = dialog("Keys", el("table", { class: "ss-table" }, el("tbody", {}, ...rows)),
-      el("p", { class: "ss-quiet" }, "Point at a token to see it in every view; press it to pin it."));
+    this.node = dialog("Keys and words", el("table", { class: "ss-table" }, el("tbody", {}, ...rows)),
+      el("p", { class: "ss-quiet" }, "Point at a token to see it in every view; press it to pin it."),
+      el("h2", { class: "ss-words-title" }, "Words"), glossary());
   }
 
   open() {

@@ -96,7 +96,7 @@ export class Transport {
     const { player } = this;
     return el("div", { class: "ss-tools" }, this.follow, this.more,
       button("full", "Full screen", () => toggleFullScreen(player.root, player), { key: "f" }),
-      button(null, "Keys", () => player.help.open(), { key: "?", text: "?" }));
+      button(null, "Keys and words", () => player.help.open(), { key: "?", text: "?" }));
   }
 
   /** @param {boolean} wanted */

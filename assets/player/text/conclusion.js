@@ -1,5 +1,6 @@
 // What a run came to, once its end is on the screen: a line of measured numbers, and the way to a step to learn from.
 import { el, show, write } from "../dom/elements.js";
+import { withTerms } from "./glossary.js";
 import { plural } from "./words.js";
 
 /** @import { Player } from "../player.js" */
@@ -20,7 +21,7 @@ export class Conclusion {
     const words = ended && !state.full ? conclusion(record) : "";
     show(this.node, words !== "");
     root.classList.toggle("ss-concluded", words !== "");
-    write(this.words, words);
+    if (this.words.textContent !== words) this.words.replaceChildren(...withTerms(words, this.player));
     const k = words ? exampleStep(record, state.example) : -1;
     show(this.example, k >= 0);
     if (k >= 0) write(this.example, `See a step that wrote ${plural(record.steps[k].emitted.length, "token")}`);

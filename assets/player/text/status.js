@@ -3,6 +3,7 @@ import { library } from "../charts/library.js";
 import { button } from "../dom/buttons.js";
 import { el, show, write } from "../dom/elements.js";
 import { showTable } from "../tables/table.js";
+import { withTerms } from "./glossary.js";
 import { compact, finishWords, plural } from "./words.js";
 
 /** @import { Player } from "../player.js" */
@@ -48,8 +49,10 @@ export class Status {
     }
     const step = record.steps[state.step];
     const said = step ? sentence(step, state) : "";
-    write(this.say, said);
-    if (this.say.title !== said) this.say.title = said; // whole, where there is no room for all of it
+    if (this.say.title !== said) {
+      this.say.title = said; // whole, where there is no room for all of it
+      this.say.replaceChildren(...withTerms(said, this.player));
+    }
     if (["playing", "step", "phase", "record"].some((name) => changed.has(name))) this.speak(step);
   }
 

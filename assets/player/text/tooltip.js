@@ -4,9 +4,12 @@ import { el, facts } from "../dom/elements.js";
 /** @import { Facts } from "../dom/elements.js" */
 /** @import { Player } from "../player.js" */
 
+let made = 0;
+
 export class Tooltip {
   constructor() {
-    this.node = el("div", { class: "ss-tooltip", role: "tooltip" });
+    made += 1;
+    this.node = el("div", { class: "ss-tooltip", role: "tooltip", id: `ss-tooltip-${made}` });
     this.hide();
   }
 
@@ -53,7 +56,10 @@ export class Tooltip {
  */
 export const explained = (node, player, words) => {
   /** @param {Event} event */
-  const say = (event) => player.tooltip.words(words(), event);
+  const say = (event) => {
+    node.setAttribute("aria-describedby", player.tooltip.node.id);
+    player.tooltip.words(words(), event);
+  };
   node.addEventListener("mouseenter", say);
   node.addEventListener("focus", say);
   node.addEventListener("mouseleave", () => player.tooltip.hide());
