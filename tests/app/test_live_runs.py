@@ -59,7 +59,7 @@ def test_the_text_only_grows_and_ends_with_its_proof(runs: LiveRuns) -> None:
     kept = runs.store.get(got[0]["run"])
     assert kept is not None and len(kept.trace.steps) == steps and kept.trace.header.record == "full"
     opening = next(line for line in got[1:] if line["kind"] == "host")
-    assert opening["step"] == opening_step(kept.trace)  # the step to rest at
+    assert opening["step"] == opening_step(kept.trace)  # a step to learn from
     assert runs.active == 0 and len(runs.queue) == 0
 
 
