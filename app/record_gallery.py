@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from decoding import smollm2
 from decoding.errors import ParamError, SpecscopeError
-from decoding.trace.file import write_trace
+from decoding.trace.file import read_trace, write_trace
+from decoding.trace.metrics import median_run
 from decoding.types import Trace
 
 from .catalog import POCKET, SMOLLM2
 from .gallery_recipes import Recipe, recipes
 from .opening_step import opening_step
-from .recordings import FOLDER, INDEX, MOST_BYTES, Recording, read_index, write_index
+from .recordings import FOLDER, INDEX, MOST_BYTES, Recording, read_index, speedup_over, write_index
 
 if TYPE_CHECKING:
     from decoding.engine import Engine, Result
@@ -30,49 +31,62 @@ if TYPE_CHECKING:
 _MOST_THREADS = 256
 # With several threads, the order of sums could decide a near-tie in float32; compiled code has one order.
 _THREADS = {smollm2.NAME: 2}
-_ROUNDS = {smollm2.NAME: 3}  # the recording is the one of median speed: its times race against those of others
+_ROUNDS = 5
 
 
-def record(engine: Engine, recipe: Recipe) -> tuple[Recording, Trace]:
-    """Run a recipe, rescore it, and measure its speedup over autoregressive decoding in turn with it."""
+def record(engine: Engine, group: Sequence[Recipe]) -> list[tuple[Recording, Trace]]:
+    """Run the recipes of one prompt and autoregressive decoding in turn, for some rounds, and rescore them.
+
+    The machine's own speed swings, so all take their turn in every round. Of each the run of median speed is kept, and
+    its speedup is that over the autoregressive run of median speed: over the recorded one, if there is one.
+    """
     from decoding.methods import METHODS
 
-    rounds = _ROUNDS.get(recipe.model, 1)
-    pairs = [(_run(engine, recipe, recipe.method), _run(engine, recipe)) for _ in range(rounds)]
-    done, plain = (sorted(runs, key=_speed)[rounds // 2] for runs in zip(*pairs, strict=True))
-    ours, theirs = _speed(done), _speed(plain)
-    recording = Recording(
-        id=recipe.id,
-        title=recipe.title,
-        shows=recipe.shows,
-        family=(SMOLLM2 if recipe.model == smollm2.NAME else POCKET).name,
-        group=recipe.group,
-        about=recipe.about,
-        method=recipe.method,
-        label=METHODS[recipe.method].label,
-        preset=recipe.preset,
-        step=opening_step(done.trace),
-        tokens_per_step=round(done.summary.mean_acceptance_length, 2),
-        check=asdict(engine.rescore(done.trace)),
-        speedup=round(ours / theirs, 3) if ours and theirs and recipe.method != "autoregressive" else None,
-    )
-    return recording, done.trace
+    plain = next((recipe for recipe in group if recipe.method == "autoregressive"), None)
+    rounds = [
+        ([_run(engine, each) for each in group], None if plain else _plain(engine, group[0])) for _ in range(_ROUNDS)
+    ]
+    runs = [_median([done[place] for done, _ in rounds]) for place in range(len(group))]
+    base = runs[group.index(plain)] if plain else _median([other for _, other in rounds if other])
+    return [
+        (
+            Recording(
+                id=recipe.id,
+                title=recipe.title,
+                shows=recipe.shows,
+                family=(SMOLLM2 if recipe.model == smollm2.NAME else POCKET).name,
+                group=recipe.group,
+                about=recipe.about,
+                method=recipe.method,
+                label=METHODS[recipe.method].label,
+                preset=recipe.preset,
+                step=opening_step(done.trace),
+                tokens_per_step=round(done.summary.mean_acceptance_length, 2),
+                check=asdict(engine.rescore(done.trace)),
+                speedup=None if recipe.method == "autoregressive" else speedup_over(done.trace, base.trace),
+            ),
+            done.trace,
+        )
+        for recipe, done in zip(group, runs, strict=True)
+    ]
 
 
-def _run(engine: Engine, recipe: Recipe, method: str = "") -> Result:
-    """The recipe's run with a full record, or the plain one to compare it with.
-
-    Of earlier runs nothing is known but the one that the recipe names.
-    """
-    named, params, record = (method, recipe.params, "full") if method else ("autoregressive", None, "off")
-    memory, settings = dict[str, Any](), (recipe.sampling, recipe.length)
-    if method and recipe.before:
-        engine.generate(recipe.before, named, params, *settings, record="off", memory=memory)
-    return engine.generate(recipe.prompt, named, params, *settings, record=record, memory=memory)
+def _run(engine: Engine, recipe: Recipe) -> Result:
+    """The recipe's run with a full record. Of earlier runs nothing is known but the one that the recipe names."""
+    memory, settings = dict[str, Any](), (recipe.method, recipe.params, recipe.sampling, recipe.length)
+    if recipe.before:
+        engine.generate(recipe.before, *settings, record="off", memory=memory)
+    return engine.generate(recipe.prompt, *settings, record="full", memory=memory)
 
 
-def _speed(result: Result) -> float:
-    return result.summary.tokens_per_second or 0.0
+def _plain(engine: Engine, recipe: Recipe) -> Result:
+    """An autoregressive run of the recipe's prompt."""
+    return engine.generate(recipe.prompt, "autoregressive", None, recipe.sampling, recipe.length, record="off")
+
+
+def _median(runs: Sequence[Result]) -> Result:
+    median = median_run([run.summary for run in runs])
+    return next(run for run in runs if run.summary is median)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -126,17 +140,52 @@ def _record_all(folder: Path, chosen: Sequence[Recipe], threads: int | None) -> 
         torch.set_num_threads(threads or _THREADS.get(model, 1))
         engine = load(model, device="cpu")
         engine.generate("Monday:", max_new_tokens=64)  # the first passes of a process are slower: nobody's speedup
+        able = list[Recipe]()
         for recipe in (recipe for recipe in chosen if recipe.model == model):
             if missing := engine.lacks(recipe.method):
                 sys.stdout.write(f"{recipe.id}: left out, it needs {missing}\n")
-                continue
-            recording, trace = record(engine, recipe)
-            write_trace(trace, _file(folder, recipe.id))
-            made[recipe.id] = recording
+            else:
+                able.append(recipe)
+        for group in _by_task(able):
+            for recording, trace in record(engine, group):
+                write_trace(trace, _file(folder, recording.id))
+                made[recording.id] = recording
+                sys.stdout.write(
+                    f"{recording.id}: {len(trace.steps)} steps, {recording.tokens_per_step} tokens a step\n"
+                )
+            made |= _compared(folder, made, group[0])
             write_index(folder, [made[each.id] for each in recipes() if each.id in made])
-            sys.stdout.write(f"{recipe.id}: {len(trace.steps)} steps, {recording.tokens_per_step} tokens a step\n")
     size = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
     sys.stdout.write(f"all recordings: {size / 1e6:.2f} MB of at most {MOST_BYTES / 1e6:g} MB\n")
+
+
+def _by_task(chosen: Iterable[Recipe]) -> list[list[Recipe]]:
+    """The recipes by what they are to write, which is what they are compared by."""
+    groups = dict[str, list[Recipe]]()
+    for recipe in chosen:
+        groups.setdefault(_task(recipe), []).append(recipe)
+    return [*groups.values()]
+
+
+def _task(recipe: Recipe) -> str:
+    return repr((recipe.model, recipe.prompt, recipe.length, recipe.sampling))
+
+
+def _compared(folder: Path, made: Mapping[str, Recording], recipe: Recipe) -> dict[str, Recording]:
+    """The entries of a recipe's prompt with the speedups that a race of their files shows.
+
+    Some of them may be older than others, where only some were recorded.
+    """
+    ids = [each.id for each in recipes() if _task(each) == _task(recipe) and each.id in made]
+    plain = next((run for run in ids if made[run].method == "autoregressive"), None)
+    if plain is None:
+        return {}
+    traces = {run: read_trace(_file(folder, run)) for run in ids if _file(folder, run).exists()}
+    return {
+        run: replace(made[run], speedup=speedup_over(trace, traces[plain]))
+        for run, trace in traces.items()
+        if plain in traces and run != plain
+    }
 
 
 def _indexed(folder: Path) -> dict[str, Recording]:

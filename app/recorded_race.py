@@ -10,7 +10,7 @@ from viz.stream.play import Play
 
 from .gallery_recipes import OPENING, RACES, RecordedRace
 from .machine import elsewhere
-from .recordings import Recording, Recordings
+from .recordings import Recording, Recordings, task
 from .streaming import in_lane, page_line
 
 _NUMBERS = {2: "Two", 3: "Three", 4: "Four", 5: "Five", 6: "Six"}
@@ -43,15 +43,9 @@ def _lanes(recordings: Recordings, runs: Sequence[str]) -> list[tuple[Recording,
     found = list[tuple[Recording, Trace]]()
     for run in runs:
         recording, trace = recordings.get(run), recordings.trace(run)
-        if recording is not None and trace is not None and (not found or _answers(trace) == _answers(found[0][1])):
+        if recording is not None and trace is not None and (not found or task(trace) == task(found[0][1])):
             found.append((recording, trace))
     return found
-
-
-def _answers(trace: Trace) -> object:
-    """What runs of one race have in common."""
-    header = trace.header
-    return header.model.hash, header.dtype, header.prompt, header.max_new_tokens, dict(header.sampling)
 
 
 def _of_the_screen(race: RecordedRace, lanes: Sequence[tuple[Recording, Trace]]) -> str:

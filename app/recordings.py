@@ -18,6 +18,7 @@ from typing import Any
 
 from decoding.errors import SpecscopeError, TraceError
 from decoding.trace.file import parse_trace
+from decoding.trace.metrics import credible_speedup, speedup
 from decoding.trace.schema import from_json
 from decoding.types import JSON, Header, Trace
 
@@ -51,7 +52,24 @@ class Recording:
     step: int  # the step that is shown when it is opened
     tokens_per_step: float
     check: Mapping[str, JSON] | None = None  # of the rescore
-    speedup: float | None = None  # against autoregressive decoding, measured together
+    speedup: float | None = (
+        None  # over autoregressive decoding, of the whole run; of two recordings that of their times
+    )
+
+
+def task(trace: Trace) -> object:
+    """What runs have in common that can race."""
+    header = trace.header
+    return header.model.hash, header.dtype, header.prompt, header.max_new_tokens, dict(header.sampling)
+
+
+def speedup_over(trace: Trace, plain: Trace) -> float | None:
+    """The speedup over an autoregressive run, as a race of both shows it; None if they cannot be compared."""
+    machines = [(each.header.processor, each.header.threads) for each in (trace, plain)]
+    if task(trace) != task(plain) or machines[0] != machines[1] or not trace.summary or not plain.summary:
+        return None
+    found = speedup(trace.summary, plain.summary)
+    return found and round(found, 4)
 
 
 class Recordings:
@@ -118,8 +136,13 @@ class Recordings:
 
     def gallery(self) -> list[dict[str, JSON]]:
         """The entries that the page lists."""
-        names = ("id", "title", "family", "group", "about", "label", "tokens_per_step", "speedup")
-        return [{name: getattr(each, name) for name in names} for each in self if each.id not in self._broken]
+        names = ("id", "title", "family", "group", "about", "label", "tokens_per_step")
+        return [
+            {name: getattr(each, name) for name in names}
+            | {"speedup": credible_speedup(each.speedup, each.tokens_per_step)}
+            for each in self
+            if each.id not in self._broken
+        ]
 
     def _file(self, run: str) -> Path:
         return self._folder / f"{run}.jsonl.gz"

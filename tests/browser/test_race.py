@@ -112,7 +112,7 @@ def test_the_headline_has_the_numbers_and_a_slow_lane_its_reason(race: Callable[
     shown = race([plain, slow])
     assert plain.ids == slow.ids
     shown.do("player.change({ time: player.length })")
-    words = f"Autoregressive finished first, in {40 * len(plain.steps)} ms: no method was faster."
+    words = f"Autoregressive finished first, in {40 * len(plain.steps) / 1000:.2f} s: no method was faster."
     assert shown.text(".ss-headline") == words
     assert shown.text(".ss-times") == (
         f"Lookahead needed the fewest passes: {len(slow.steps)} instead of {len(plain.steps)}."

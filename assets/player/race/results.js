@@ -1,6 +1,6 @@
 // What a race came to: the table, whether the outputs agree, and all of them under one another token by token.
 import { el, show, write } from "../dom/elements.js";
-import { milliseconds, plural } from "../text/words.js";
+import { plural } from "../text/words.js";
 import { credibleSpeedup, headline, slowSentence } from "./headline.js";
 import { timeWords } from "./pace.js";
 
@@ -122,11 +122,9 @@ const plainOf = (lanes) => lanes.find((lane) => lane.plain);
  */
 export const outcome = ({ ended, list, running, plainSteps, state: { pace } }) => {
   if (!ended || list.length < 2) return null;
-  /** @param {number} time */
-  const words = (time) => (pace === "recorded" ? milliseconds(time) : timeWords(pace, time, plainSteps));
   return headline(running.filter((lane) => lane.whole).map((lane) => ({
     label: lane.label, plain: lane.plain, passes: lane.record.steps.length, ids: lane.ids, time: lane.total,
-    words: words(lane.total),
+    words: timeWords(pace, lane.total, plainSteps),
   })), pace);
 };
 
