@@ -163,6 +163,18 @@ def test_the_outcome_of_the_check_is_shown_where_it_belongs(show: Show) -> None:
     assert "2.50×" in shown.text("[data-view=counters]")
 
 
+def test_a_share_of_the_bandwidth_comes_with_the_end_or_a_sentence_in_its_place(show: Show) -> None:
+    """Only after the run it is known how fast the machine reads by then."""
+    shown = show(record("lookahead"), step=6)
+    shown.do("player.change({ open: new Set(['counters']) })")
+    end = {"kind": "end", "finish": "length", "summary": {}, "check": None, "speedup": None}
+    for words, sentence in (("35 to 39 %", False), ("Not given: it fits in a <b>cache</b>.", True)):
+        shown.do("player.feed(given)", json.dumps(end | {"bandwidth": words}) + "\n")
+        row = "[...document.querySelectorAll('.ss-number')].find((row) => row.textContent.startsWith('Share of'))"
+        assert shown.run(f"{row}.lastChild.textContent") == words
+        assert shown.run(f"{row}.lastChild.classList.contains('ss-sentence')") is sentence
+
+
 def test_seeking_leaves_nothing_behind(show: Show, everything: bool) -> None:
     """A page that grows with every step looked at dies in an afternoon of scrubbing.
 

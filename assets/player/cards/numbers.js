@@ -44,9 +44,10 @@ export class NumbersView {
   values() {
     const { record, state } = this.player;
     const patch = record.steps[state.step]?.views?.[this.view.name];
-    /** @type {Record<string, number | string | null | undefined>} */
+    /** @type {{ [key: string]: string | number | null | undefined }} known once the run has ended */
     const ofRun = { speedup: record.speedup, bandwidth: record.end?.bandwidth };
-    return (this.view.base.rows ?? []).map(({ key = "" }, i) => (key in ofRun ? ofRun[key] : patch?.values?.[i]) ?? null);
+    return (this.view.base.rows ?? []).map(({ key = "" }, i) =>
+      (Object.hasOwn(ofRun, key) ? ofRun[key] : patch?.values?.[i]) ?? null);
   }
 
   draw() {
@@ -60,6 +61,7 @@ export class NumbersView {
       const known = values[i];
       if (Array.isArray(known)) drawBars(value, row, known);
       else value.replaceChildren(formatted(row, known));
+      value.classList.toggle("ss-sentence", typeof known === "string" && known.endsWith(".")); // why there is no number
     });
     this.drawCheck();
     return true;
