@@ -148,6 +148,14 @@ def test_nothing_of_the_result_is_seen_before_the_end(race: Callable[..., Shown]
     assert shown.run("player.ended") and shown.page.locator(".ss-aligned").is_visible()
 
 
+def test_lanes_that_take_the_same_time_as_far_as_it_is_shown_share_their_place(race: Callable[..., Shown]) -> None:
+    """One of them finished first in 0.18 s instead of 0.18 s."""
+    shown = race([timed(record("autoregressive"), 40), timed(record("autoregressive"), 40.1)])
+    shown.do("player.change({ time: player.length })")
+    assert shown.run("player.list.map((lane) => lane.placed.textContent)") == ["1. in 0.64 s"] * 2
+    assert shown.text(".ss-headline") == "Autoregressive and Autoregressive finished first, in 0.64 s each."
+
+
 def test_a_speedup_that_cannot_be_is_left_out(race: Callable[..., Shown]) -> None:
     """Steps that take less time than autoregressive ones were measured wrongly, or on another machine."""
     quick, plain = timed(record("lookahead"), 30), timed(record("autoregressive"), 40)

@@ -36,7 +36,8 @@ test("autoregressive decoding may win, and does not hide that others needed fewe
 test("lanes that finish together share the place", () => {
   assert.equal(words(PLAIN, lane("Medusa", 2, 90), lane("REST", 3, 90), lane("Jacobi", 4, 90)),
     "Medusa, REST and Jacobi finished first, in 90 ms each.");
-  assert.equal(words(PLAIN, lane("Medusa", 2, 400)), "Autoregressive and Medusa finished first, in 400 ms each.");
+  assert.equal(words(PLAIN, { ...lane("Medusa", 2, 399.6), words: PLAIN.words }),
+    "Autoregressive and Medusa finished first, in 400 ms each.");
 });
 
 test("the same text is said only of the same tokens, and a shorter text is told", () => {

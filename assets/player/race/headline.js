@@ -26,8 +26,8 @@ export const headline = (lanes, pace = "recorded") => {
       : "No run came to its end.";
     return { words, passes: "" };
   }
-  const least = Math.min(...lanes.map(({ time }) => time));
-  const first = lanes.filter(({ time }) => time === least);
+  const soonest = lanes.reduce((one, other) => (other.time < one.time ? other : one));
+  const first = lanes.filter((lane) => lane.words === soonest.words); // less is not to be seen, and is noise
   const base = lanes.find(({ plain }) => plain);
   const [before, verb] = CLOCKS[pace];
   const names = first.map(({ label }) => label);

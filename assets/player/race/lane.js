@@ -55,9 +55,14 @@ export class Lane {
     return Boolean(this.record.end || this.record.fault);
   }
 
-  // By the race's clock.
+  // In the words of the race's clock; lanes of the same time, as far as it is shown, share a place.
+  get took() {
+    return timeWords(this.race.state.pace, this.total, this.race.plainSteps);
+  }
+
   get place() {
-    return 1 + this.race.running.filter((lane) => lane.whole && lane.total < this.total).length;
+    const { running } = this.race;
+    return 1 + running.filter((lane) => lane.whole && lane.total < this.total && lane.took !== this.took).length;
   }
 
   // The method that writes one token per pass, which the others are measured against.
@@ -137,8 +142,8 @@ export class Lane {
   placeWords(time) {
     if (!this.race.ready || this.record.fault || time < this.total) return "";
     if (!this.whole) return finishWords(this.record.end?.finish);
-    const { ended, state: { pace }, plainSteps } = this.race;
+    const { ended, state: { pace } } = this.race;
     if (!ended) return "finished";
-    return `${this.place}. in ${timeWords(pace, this.total, plainSteps)}${pace === "gpu" ? ", projected" : ""}`;
+    return `${this.place}. in ${this.took}${pace === "gpu" ? ", projected" : ""}`;
   }
 }

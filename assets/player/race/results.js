@@ -2,7 +2,6 @@
 import { el, show, write } from "../dom/elements.js";
 import { plural } from "../text/words.js";
 import { credibleSpeedup, headline, slowSentence } from "./headline.js";
-import { timeWords } from "./pace.js";
 
 /** @import { Summary } from "../types.d.ts" */
 /** @import { Lane } from "./lane.js" */
@@ -120,11 +119,11 @@ const plainOf = (lanes) => lanes.find((lane) => lane.plain);
  * What the lanes that came to their end came to; null before the race's end, and for one lane alone.
  * @param {Race} race
  */
-export const outcome = ({ ended, list, running, plainSteps, state: { pace } }) => {
+export const outcome = ({ ended, list, running, state: { pace } }) => {
   if (!ended || list.length < 2) return null;
   return headline(running.filter((lane) => lane.whole).map((lane) => ({
     label: lane.label, plain: lane.plain, passes: lane.record.steps.length, ids: lane.ids, time: lane.total,
-    words: timeWords(pace, lane.total, plainSteps),
+    words: lane.took,
   })), pace);
 };
 
@@ -156,7 +155,7 @@ const MEASURED = new Set(["Tokens/s", "Time per step"]); // which only the recor
 const COLUMNS = [
   ["Place", (lane) => (lane.whole ? `${lane.place}.` : "–")],
   ["Method", (lane) => lane.label],
-  ["Time", (lane) => timeWords(lane.race.state.pace, lane.total, lane.race.plainSteps)],
+  ["Time", (lane) => lane.took],
   ["Tokens", (lane) => String(lane.tokens.length)],
   ["Tokens/s", (lane) => number(rate(lane), 1)],
   ["Tokens per step", (lane) => number(tokensPerStep(lane), 2)],
