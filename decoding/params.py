@@ -85,6 +85,14 @@ class Params:
         """The values by name."""
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
 
+    def in_words(self) -> list[str]:
+        """As "W=15": the values that have a symbol in the paper, and those that differ from their defaults."""
+        return [
+            f"{row['name']}={getattr(self, row['name'])}"
+            for row in self.describe()
+            if len(row["name"]) == 1 or row["symbol"] != row["name"] or getattr(self, row["name"]) != row["default"]
+        ]
+
     @classmethod
     def describe(cls) -> list[dict[str, JSON]]:
         """Name, symbol, type, default, bounds, choices and help of every field."""

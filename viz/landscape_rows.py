@@ -38,6 +38,7 @@ class Row:
     """A method: the three lists have an entry for each token."""
 
     label: str
+    settings: str
     mean: str
     accepted: list[int | None]  # None: no step can begin there
     signs: list[str]
@@ -66,6 +67,7 @@ def _row(found: Landscape, method: Mapping[str, Any]) -> Row:
     cells = list(zip(*(method[name] for name in ("accepted", "drafted", "guesses", "written")), strict=True))
     return Row(
         label=method["label"],
+        settings=method["settings"],
         mean="–" if method["mean_accepted"] is None else f"{method['mean_accepted']:.2f}",
         accepted=[*method["accepted"]],
         signs=["" if accepted is None else str(accepted) if drafted else NO_GUESS for accepted, drafted, *_ in cells],

@@ -73,8 +73,10 @@ class Landscape {
     this.words = el("p", { class: "app-landscape-words" });
     this.foot = el("div", { class: "app-landscape-foot" }, this.words,
       el("button", { type: "button", class: "app-button", onclick: () => this.open() }, "Show its step"));
+    this.settings = el("ul", {});
     this.found = el("div", { class: "app-landscape-found", hidden: true }, this.legend,
-      el("div", { class: "app-strip-scroll" }, this.table), this.foot);
+      el("div", { class: "app-strip-scroll" }, this.table), this.foot,
+      el("details", { class: "app-landscape-settings" }, el("summary", {}, "Every method with its default settings"), this.settings));
     element.replaceChildren(el("section", { class: "app-landscape", "aria-label": "Landscape" },
       el("div", { class: "app-landscape-head" },
         el("button", { type: "button", class: "app-button", id: "landscape-go", onclick: () => this.measure() },
@@ -110,6 +112,7 @@ class Landscape {
     this.over = false;
     this.head.replaceChildren();
     this.body.replaceChildren();
+    this.settings.replaceChildren();
     this.progress.value = 0;
   }
 
@@ -173,6 +176,7 @@ class Landscape {
     const number = this.rows.push(row) - 1;
     const cells = row.accepted.map((count, place) => this.cell(row, number, count, place));
     this.body.append(el("tr", {}, el("th", { scope: "row" }, row.label), el("td", { class: "app-strip-mean" }, row.mean), ...cells));
+    this.settings.append(el("li", {}, `${row.label}: ${row.settings || "none"}`));
     if (number === 0) this.say(this.at);
   }
 

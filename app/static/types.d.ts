@@ -35,6 +35,7 @@ export interface StripColumn {
 /** A method of a landscape: the lists have an entry for each token. */
 export interface StripRow {
   label: string;
+  settings: string;
   mean: string;
   accepted: (number | null)[];
   signs: string[];

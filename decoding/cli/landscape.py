@@ -84,10 +84,12 @@ def _picture(paint: Paint, found: dict[str, JSON]) -> str:
     head = max(map(len, names), default=0)
     width = paint.width - head - 3
     places = range(found["first"], len(found["tokens"]))
-    lines = [paint.bold(f"{'method':{head}}  {'mean':>5}  {'guessed':>8}")]
+    lines = [paint.bold(f"{'method':{head}}  {'mean':>5}  {'guessed':>8}  settings")]
     for one in found["methods"]:
         mean = "-" if one["mean_accepted"] is None else f"{one['mean_accepted']:.2f}"
-        lines.append(f"{one['name']:{head}}  {mean:>5}  {one['guessed']:>4}/{len(places)}")
+        lines.append(
+            f"{one['name']:{head}}  {mean:>5}  {one['guessed']:>4}/{len(places):<3}  {one['settings']}".rstrip()
+        )
     for start in range(0, len(places), width):
         part = places[start : start + width]
         text = "".join(found["texts"][str(found["tokens"][place])] for place in part)

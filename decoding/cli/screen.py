@@ -6,10 +6,9 @@ import sys
 
 from .. import toy
 from ..engine import Engine
-from ..methods import METHODS
 from ..run import Run
 from ..trace.rescore import Rescore
-from ..types import JSON, Header, Step
+from ..types import Step
 from .paint import KINDS, Paint, kind_of, visible
 from .progress import Progress
 from .report import report
@@ -27,7 +26,7 @@ class Screen:
         self._stream = Stream(self._write, run.request.stop)
         self._begun = False
         header = run.header
-        params = "  ".join(f"{row['name']}={header.params[row['name']]}" for row in _worth_saying(header))
+        params = "  ".join(run.request.params.in_words())
         print(paint.fit(f"{paint.bold(header.method)}  {paint.dim(params)}"))
         if engine.model.card.family == "table":
             print(paint.dim(f"toy: {toy.NOTE}"))
@@ -64,13 +63,3 @@ class Screen:
     def _write(self, piece: Piece) -> None:
         text, paint = visible(piece.text), self._paint
         print(paint.guess(text, piece.kind) if piece.kind else text, end="")
-
-
-def _worth_saying(header: Header) -> list[dict[str, JSON]]:
-    """The parameters that have a symbol in the paper, and those that differ from their defaults."""
-    rows = METHODS[header.method].Params.describe()
-    return [
-        row
-        for row in rows
-        if len(row["name"]) == 1 or row["symbol"] != row["name"] or header.params[row["name"]] != row["default"]
-    ]

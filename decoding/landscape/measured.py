@@ -79,6 +79,7 @@ class Measured:
             "name": self.name,
             "label": self._request.method.label,
             "params": self._request.params.to_json(),
+            "settings": ", ".join(self._request.params.in_words()),
             "lead": self._lead,
             **{column: [row[column] for row in rows] for column in ("accepted", "drafted", "written", "guesses")},
             "mean_accepted": sum(known) / len(known) if known else None,

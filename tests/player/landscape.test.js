@@ -27,7 +27,7 @@ test("other keys are left to the page", () => {
 });
 
 test("a cell is said in the server's words", () => {
-  const row = { label: "Medusa", mean: "1.00", accepted: [2], signs: ["2"], words: ["no guess; the step writes 'a'"] };
+  const row = { label: "Medusa", settings: "", mean: "1.00", accepted: [2], signs: ["2"], words: ["no guess; the step writes 'a'"] };
   assert.equal(sentence(row, { text: "a", own: true, words: "token 1 of 1, 'a'" }, 0),
     "Medusa at token 1 of 1, 'a': no guess; the step writes 'a'.");
 });

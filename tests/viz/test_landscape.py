@@ -29,13 +29,14 @@ def found(**changes: Any) -> dict[str, Any]:
             {
                 "name": "medusa",
                 "label": "Medusa",
+                "settings": "heads=2",
                 "mean_accepted": 1.0,
                 "accepted": [None, 2, 0, 1],
                 "drafted": [0, 7, 1, 2],
                 "guesses": [[], [3, 1, 4, 5, 2], [4], [5, 6]],
                 "written": [[], [3, 6, 1], [6], [5, 1]],
             },
-            {"name": "lookahead", "label": "Lookahead", "mean_accepted": 0.0, **silent},
+            {"name": "lookahead", "label": "Lookahead", "settings": "", "mean_accepted": 0.0, **silent},
         ],
         "texts": {str(token): text for token, text in words.items()},
     }
@@ -57,6 +58,7 @@ def test_every_cell_is_said_in_words() -> None:
     assert medusa.words[0].startswith("no step can begin here")
     assert medusa.words[2] == "first guess ' d'; 0 of 1 guess accepted; the step writes ' f'"
     assert lookahead.words[3] == "no guess; the step writes ' e'"
+    assert (medusa.settings, lookahead.settings) == ("heads=2", "")
     assert (medusa.signs, medusa.mean) == (["", "2", "0", "1"], "1.00")
     assert lookahead.signs == ["·"] * 4
 
@@ -119,7 +121,14 @@ def test_no_text_of_a_token_is_markup() -> None:
 def test_a_long_text_is_seen_in_part_and_reached_by_dragging() -> None:
     """A picture of a hundred thousand pixels is none: browsers draw nothing then."""
     many = 5000
-    method = {"name": "jacobi", "label": "Jacobi", "mean_accepted": 0.0, "accepted": [0] * many, "drafted": [1] * many}
+    method = {
+        "name": "jacobi",
+        "label": "Jacobi",
+        "settings": "",
+        "mean_accepted": 0.0,
+        "accepted": [0] * many,
+        "drafted": [1] * many,
+    }
     method |= {"guesses": [[2]] * many, "written": [[2]] * many}
     made = plain(landscape(found(tokens=[1] * (many + 1), choices=[1] * (many + 1), methods=[method])))
     assert made["layout"]["width"] < 12_000 and made["layout"]["dragmode"] == "pan"
