@@ -78,6 +78,7 @@ export class Player {
     this.root.addEventListener("click", ({ target }) => {
       if (target instanceof Node && !this.transport.bar.contains(target)) this.transport.unfold(false);
     });
+    for (const name of ["click", "keydown"]) this.root.addEventListener(name, ({ target }) => this.detail.pressed(target), true);
     this.root.classList.toggle("ss-led", led);
     this.deafen = led ? () => {} : listenToPlayerKeys(this);
     const bar = /** @type {HTMLElement} */ (this.transport.bar.parentElement);
@@ -142,7 +143,7 @@ export class Player {
     this.fetch.thin();
     for (const part of this.parts) part.update(changed);
     if (["step", "phase", "record", "narrow", "full", "size"].some((name) => changed.has(name))) this.text.scroll();
-    if (changed.has("pin")) this.detail.avoid();
+    if (["pin", "full", "narrow"].some((name) => changed.has(name))) this.detail.avoid();
     const { step, phase } = this.state;
     this.root.dataset.at = `${step}/${phase}`;
     if (["step", "phase", "pin", "view"].some((name) => changed.has(name))) this.on.change?.(this.place());

@@ -142,6 +142,24 @@ def test_the_pane_is_shown_for_what_is_pinned_and_for_the_facts_of_a_step(show: 
     shown.page.wait_for_selector(".ss-detail", state="hidden")
 
 
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1280, 720), (390, 844)])
+def test_what_is_said_of_a_token_leaves_the_view_free_that_it_was_pressed_in(
+    show: Show, width: int, height: int
+) -> None:
+    """On a phone the pane covered all of it, and on a laptop a quarter of a view as wide as the page."""
+    shown = show(recorded("smollm2-prime-eagle3"), step=5, width=width, height=height)
+    on_a_page(shown)
+    shown.page.click(".ss-piece[data-node='1']")
+    shown.page.wait_for_selector(".ss-chip")
+    edges = """(({ left, right, top, bottom }) => [left, right, top, bottom])(
+      player.root.querySelector(given).getBoundingClientRect())"""
+    view, pane, chip = (shown.run(edges, each) for each in (".ss-stage", ".ss-detail", ".ss-chip"))
+    assert pane[2] >= view[3] or pane[3] <= view[2] or pane[0] >= view[1] or pane[1] <= view[0]
+    assert chip[3] <= height and view[2] >= 0
+    shown.press("Escape")
+    shown.page.wait_for_selector(".ss-detail", state="hidden")
+
+
 @pytest.mark.parametrize("name", ["smollm2-prime-lookahead", "smollm2-rain-draft_model", "smollm2-prime-medusa"])
 def test_a_pinned_token_shows_all_its_facts_without_scrolling(show: Show, name: str) -> None:
     """The pane beside the text was as low as the text: the last facts, and the target's best tokens, lay below it."""

@@ -33,6 +33,10 @@ export class Detail {
       this.whatIf.node, el("div", { class: "ss-detail-body" }, this.list, this.best));
     this.node = el("div", { class: "ss-aside", hidden: true }, this.pane); // holds its place on the screen
     this.chip.hidden = true;
+    /** @type {Element | null} the view that a token was last pressed in */
+    this.from = null;
+    /** @type {Element | null} the view that the pane stands below, instead of over the page */
+    this.above = null;
   }
 
   /** @param {Set<string>} changed */
@@ -52,17 +56,44 @@ export class Detail {
     else this.drawStep();
   }
 
-  // The pane changes its side rather than cover what it tells of, on the stage or in a view.
+  /** @param {EventTarget | null} target of a press */
+  pressed(target) {
+    if (target instanceof Element) this.from = target.closest(".ss-card") ?? this.from;
+  }
+
+  // The pane changes its side rather than cover what it tells of: the view where a token was pressed, and what is
+  // pinned in any other. A view as wide as the page has it below.
   avoid() {
-    if (this.node.hidden) return;
-    const pinned = [...this.player.root.querySelectorAll(".ss-piece.ss-pinned, .ss-mark-pinned[d]")]
+    const { root, state } = this.player;
+    const view = !state.full && this.from?.isConnected ? this.from : null;
+    if (this.node.hidden || (view && view === this.above)) return;
+    this.place(null);
+    const kept = [...root.querySelectorAll(".ss-piece.ss-pinned, .ss-mark-pinned[d]"), ...(view ? [view] : [])]
       .map((each) => each.getBoundingClientRect());
     const covers = () => {
       const { left, right, top, bottom } = this.pane.getBoundingClientRect();
-      return pinned.some((its) => its.left < right && its.right > left && its.top < bottom && its.bottom > top);
+      return kept.some((its) => its.left < right && its.right > left && its.top < bottom && its.bottom > top);
     };
-    this.node.classList.remove("ss-at-left");
     if (covers()) this.node.classList.add("ss-at-left");
+    if (view && covers()) this.place(view);
+  }
+
+  /** @param {Element | null} view that it stands below; null: over the page, at the right */
+  place(view) {
+    const { activeElement: focused } = document;
+    this.above = view;
+    this.node.classList.remove("ss-at-left");
+    this.node.classList.toggle("ss-below", view !== null);
+    const home = this.player.root.querySelector(".ss-body");
+    if (view) view.after(this.node);
+    else if (home && this.node !== home.lastElementChild) home.append(this.node);
+    if (focused instanceof HTMLElement && this.node.contains(focused)) focused.focus({ preventScroll: true });
+    if (!view) return;
+    // As much of it is brought into sight as leaves the view there.
+    const { transport, legend } = this.player;
+    const over = Number(transport.bar.parentElement?.offsetHeight) + legend.node.offsetHeight; // stays at the top
+    const hidden = this.pane.getBoundingClientRect().bottom + 8 - innerHeight;
+    scrollBy({ top: Math.max(0, Math.min(hidden, view.getBoundingClientRect().top - over)) });
   }
 
   /**
