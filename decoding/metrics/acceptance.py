@@ -42,7 +42,7 @@ def mean_acceptance_length(selection: Selection) -> Result:
     if np.isfinite(low[0]):
         sentence += f" ({low[0]:.2f} to {high[0]:.2f} over {questions} questions)"
     if f"{value[1]:.2f}" != f"{value[0]:.2f}" and guessing.any():
-        sentence += f"; vLLM counts {value[1]:.2f}, of the steps with guesses alone"
+        sentence += f"; as vLLM counts, by the steps with guesses alone, {value[1]:.2f}"
     interval = (float(low[0]), float(high[0]))
     columns = ("counted as", "tokens", "low", "high")
     return result(f"{sentence}.", value=value[0], interval=interval, unit="tokens", columns=columns, rows=rows)

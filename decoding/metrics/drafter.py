@@ -95,9 +95,11 @@ def p_against_q(selection: Selection) -> Result:
         for likely, sure in zip(_within("confidence", used // _BINS), _within("p", used % _BINS), strict=True)
     ]
     gap = float(q.mean() - p.mean())
-    sentence = f"The drafter finds its guesses likely at {q.mean():.2f} in the mean, the target at {p.mean():.2f}."
+    sentence = (
+        f"On average the drafter gives its guesses a probability of {q.mean():.2f}, and the target {p.mean():.2f}."
+    )
     columns = ("drafter from", "target from", "guesses", "accepted")
-    return result(sentence, value=gap, unit="probability", columns=columns, rows=rows, where=where)
+    return result(sentence, value=gap, unit="q - p, on average", columns=columns, rows=rows, where=where)
 
 
 def alpha(selection: Selection) -> Result:

@@ -68,11 +68,11 @@ export class Detail {
     const view = !state.full && this.from?.isConnected ? this.from : null;
     if (this.node.hidden || (view && view === this.above)) return;
     this.place(null);
-    const kept = [...root.querySelectorAll(".ss-piece.ss-pinned, .ss-mark-pinned[d]"), ...(view ? [view] : [])]
+    const rects = [...root.querySelectorAll(".ss-piece.ss-pinned, .ss-mark-pinned[d]"), ...(view ? [view] : [])]
       .map((each) => each.getBoundingClientRect());
     const covers = () => {
       const { left, right, top, bottom } = this.pane.getBoundingClientRect();
-      return kept.some((its) => its.left < right && its.right > left && its.top < bottom && its.bottom > top);
+      return rects.some((its) => its.left < right && its.right > left && its.top < bottom && its.bottom > top);
     };
     if (covers()) this.node.classList.add("ss-at-left");
     if (view && covers()) this.place(view);
