@@ -201,6 +201,8 @@ class _Landscape:
 def _measured(engine: Engine, trace: Trace, name: str) -> Sequence[int]:
     """The new tokens that can be measured. Raises ParamError if another model wrote the run, or there are none."""
     card, written, prompt = engine.model.card, trace.header.model, trace.header.prompt
+    if not written.hash:
+        raise ParamError("the record does not say which weights wrote this run, so its text cannot be measured")
     if (written.hash, written.vocabulary) != (card.hash, card.vocabulary):
         raise ParamError(f"other weights than those of {name} here wrote this run, so its text cannot be measured")
     most = min(LIMITS.new_tokens, card.context - _LEAST_ROOM - len(prompt))
