@@ -3,6 +3,7 @@
 screen=run|race|debug (Gradio has a "page" of its own; app/debug_state.py reads the fields of the last)
 run=ID of a recording or of a run made here
 step, phase, view, node: a place in the run; the node after the last one is the token that the target wrote itself
+beside=ID of a second run, recorded or made here, which the page shows in step with the first
 branch=12n3 (another guess, node 3 of step 12) or 12k2 with force=TEXT (behind the first 2 tokens of the step)
 model, method, methods (of a race)
 p.NAME: parameters that differ from their defaults   preset.METHOD: in a race   length, temperature, top_k, ..., seed
@@ -34,7 +35,7 @@ SCREENS, PHASES = ("run", "race", "debug"), ("propose", "verify", "accept", "com
 _VIEW = re.compile(r"[a-z_]{1,24}")
 _FORK = re.compile(r"(\d{1,6})([nk])(\d{1,4})", re.ASCII)
 _MAX_KEYS = 64
-_RESERVED = 200  # characters for the run, the place in it and the theme, which the page adds
+_RESERVED = 300  # characters for the run, the place in it and the theme, which the page adds
 _Value = TypeVar("_Value")
 
 

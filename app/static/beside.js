@@ -21,23 +21,37 @@ export class Beside {
     this.lead = lead;
     /** @type {PageFacts} */
     this.facts = { run };
-    /** @type {string | null} the view of the first player */
-    this.view = null;
+    this.open = ""; // the views of the first player, of which this one opens the same
     this.of = of;
     this.drawn = ""; // of the difference
     this.difference = el("div", { class: "app-difference", hidden: true });
     this.verdict = el("p", { class: "app-verdict", role: "status" });
     const place = el("div", {});
-    this.node = el("section", { class: "app-beside", "aria-label": "The run beside it" },
-      el("div", { class: "app-beside-head" }, this.verdict,
+    this.head = el("div", { class: "app-beside-head" }, this.verdict,
         el("button", { type: "button", class: "app-button", onclick: alone }, "Open alone"),
-        el("button", { type: "button", class: "app-button app-beside-close", onclick: close }, "Close")), place);
+        el("button", { type: "button", class: "app-button app-beside-close", onclick: close }, "Close"));
+    this.node = el("section", { class: "app-beside", "aria-label": "The run beside it" }, this.head, place);
     stage.append(this.node);
     stage.after(this.difference);
     stage.classList.add("app-two");
     this.player = new Player(place, { source: source(() => this.facts.run), led: true });
     this.player.root.addEventListener("keydown", (event) => this.pass(event));
     this.take = growing((tail) => this.feed(tail));
+    this.sized = new ResizeObserver(() => this.align());
+    for (const { root } of [lead, this.player]) this.sized.observe(root);
+  }
+
+  // What is the same in both lies at the same height: what stands above it is as high as the higher one of both.
+  align() {
+    const bar = /** @type {HTMLElement} */ (this.lead.transport.bar.parentElement);
+    const abreast = this.node.offsetTop === this.lead.element.offsetTop;
+    const parts = [[bar, this.head], ...[this.lead, this.player].map(({ status, stage, cards }) =>
+      [status.notice, stage.node, cards.tabs]).reduce((one, other) => one.map((node, i) => [node, other[i]]))];
+    for (const pair of parts) {
+      for (const node of pair) node.style.minHeight = "";
+      const [one, other] = pair.map((node) => node.offsetHeight);
+      if (abreast && one && other && one !== other) pair[one < other ? 0 : 1].style.minHeight = `${Math.max(one, other)}px`;
+    }
   }
 
   /**
@@ -71,9 +85,12 @@ export class Beside {
     if (ended) player.seek(player.record.last);
     else if (begun < 0) player.seek(0, "propose");
     else player.seekToken(begun, state.phase);
-    if (state.view !== this.view) {
-      this.view = state.view;
-      player.goto({ view: state.view });
+    const open = [...state.open, state.view].join();
+    if (open !== this.open) {
+      this.open = open;
+      const has = (/** @type {string} */ name) => player.cards.buttons.has(name);
+      const view = state.view && has(state.view) ? state.view : null;
+      player.change({ open: new Set([...state.open].filter(has)), view });
     }
   }
 
@@ -95,6 +112,10 @@ export class Beside {
   }
 
   destroy() {
+    this.sized.disconnect();
+    for (const node of [this.lead.transport.bar.parentElement, this.lead.stage.node, this.lead.cards.tabs, this.lead.status.notice]) {
+      if (node) node.style.minHeight = "";
+    }
     this.player.destroy();
     this.node.remove();
     this.difference.remove();

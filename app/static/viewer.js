@@ -127,7 +127,13 @@ export class Viewer {
   // The query that names what is shown.
   get address() {
     const { address = "" } = this.facts;
-    return address && this.branch ? `${address}&${this.branch}` : address;
+    const beside = this.second && !this.branch ? `beside=${this.second}` : this.branch;
+    return address && beside ? `${address}&${beside}` : address;
+  }
+
+  // The id of the run beside the one that is shown.
+  get second() {
+    return this.beside?.facts.run ?? "";
   }
 
   compare() {
@@ -171,14 +177,42 @@ export class Viewer {
     this.notice.say("");
     this.apart();
     if (!beside) return this.leave();
-    this.beside = new Beside(this.stage, this.player, this.live, {
-      source: (run) => this.source(run), close: () => this.close(), alone: () => this.showLive(),
-      of: this.facts.run,
-    });
+    this.lay(this.live, () => this.showLive());
     this.name(branch);
-    if (branch) this.put(this.player.place());
+    this.put(this.player.place());
     this.offerOwn();
     return undefined;
+  }
+
+  /**
+   * @param {string | undefined} run
+   * @param {() => void} alone
+   */
+  lay(run, alone) {
+    this.beside = new Beside(this.stage, this.player, run, {
+      source: (of) => this.source(of), close: () => this.close(), alone, of: this.facts.run,
+    });
+  }
+
+  /**
+   * Show what an address names beside the run: another that is recorded or stored.
+   * @param {string} run none: nothing is beside it
+   */
+  async follow(run) {
+    if (run === this.second) return;
+    this.apart();
+    if (!run) return;
+    const first = this.facts.run;
+    const answer = await this.server.open_recording(run).catch(() => null);
+    if (this.facts.run !== first || this.second) return;
+    const { lines } = answer ?? {};
+    if (!lines) {
+      this.say("The second run of this address is not here any more: start it again with Run beside.");
+      return;
+    }
+    this.lay(run, () => this.show(lines));
+    this.beside?.take(lines);
+    this.offerOwn();
   }
 
   close() {
@@ -333,6 +367,7 @@ export class Viewer {
     const step = place.step ?? this.opensAt;
     this.opened = step;
     if (step !== undefined) this.player.goto({ ...place, step });
+    if (ours && query.has("beside")) this.follow(query.get("beside") ?? "");
   }
 
   /**
@@ -361,11 +396,17 @@ export class Viewer {
     if (this.moving || anyway) this.put(this.player.place());
   }
 
+  /** Whether the address names another run than the one that is shown, or another beside it. */
+  get elsewhere() {
+    const query = asked(), second = this.branch ? "" : this.second;
+    return (query.get("run") ?? this.props.landing) !== this.facts.run || (query.get("beside") ?? "") !== second;
+  }
+
   /**
    * @param {Partial<Place>} place
    * @param {boolean} [another] whether it is another entry of the browser's history
    */
-  put(place, another = (asked().get("run") ?? this.props.landing) !== this.facts.run) {
+  put(place, another = this.elsewhere) {
     clearTimeout(this.moving);
     this.moving = undefined;
     if (this.address && this.player.record.play) note(this.root, this.address, place, another);
@@ -394,6 +435,7 @@ export class Viewer {
       this.take(lines);
       this.io.fill(query.has("run") ? location.search : (this.facts.address ?? ""));
     }
+    await this.follow(query.get("beside") ?? (query.has("branch") ? this.second : ""));
     this.player.release();
     this.player.goto({ step: this.opensAt, ...defined(placeIn(query)) });
   }
