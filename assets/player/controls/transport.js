@@ -113,10 +113,6 @@ export class Transport {
   /** @param {Set<string>} changed */
   update(changed) {
     const { record, state } = this.player;
-    if (changed.has("narrow")) {
-      if (state.narrow) this.drawer.prepend(this.where);
-      else this.bar.insertBefore(this.where, this.phase[0].parentElement);
-    }
     if (changed.has("record")) this.drawTicks();
     if (changed.has("record") || changed.has("step")) this.drawPlace();
     if (changed.has("phase") || changed.has("step") || changed.has("record")) this.drawPhase();
