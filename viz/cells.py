@@ -47,12 +47,14 @@ class Sign(IntEnum):
 SYMBOLS = ("cross", "triangle-down", "square-cross-open", "line-ew-open", "star-open", "octagon-open")
 
 CUT = 5  # characters of a token in a cell
-SIZE = 25  # pixels of a cell
+SIZE = 28  # pixels of a cell
+LETTERS = 12  # pixels of all words in figures: at the least what is read on a projector
 LIFT = 0.42  # rows from the middle of a cell to the sign on its upper edge
-PITCH = 29  # pixels from one cell to the next that they need side by side
-WIDE, WIDE_CUT = 33, 6  # the same where there are fewer cells
+PITCH = 36  # pixels from one cell to the next that they need side by side
+DOWN = 31  # the same from one row to the next
+WIDE, WIDE_CUT = 42, 6  # the same where there are fewer cells
 _WRAPPED = 29  # bytes around a packed array
-_FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "size": 11, "color": "$text"}
+_FONT = {"family": "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif", "size": LETTERS, "color": "$text"}
 
 
 def packed(values: Sequence[float]) -> Value:
@@ -80,7 +82,7 @@ def squares(colour: str | None = None, *, size: int = SIZE, text: bool = True, o
     """Squares with a token in each, of one colour or, without it, of the colours of their fates."""
     look: Layer = {"layer": "squares", "x": [], "y": [], "size": size, "opacity": opacity}
     look |= {} if colour is None else {"colour": colour}
-    return look | {"font": 9.5, "ink": "$text"} if text else look
+    return look | {"font": LETTERS, "ink": "$text"} if text else look
 
 
 def signs(size: int = 6, *, lifted: bool = False, stroke: float = 1) -> Layer:
@@ -103,7 +105,7 @@ def lifted(yaxis: Mapping[str, Any], by: float = LIFT) -> dict[str, Any]:
 
 def labels(side: Literal["left", "right"], colour: str = "$muted") -> Layer:
     """Words beside cells, on the left or on the right of their place."""
-    return {"layer": "labels", "x": [], "y": [], "side": side, "font": 11, "ink": colour}
+    return {"layer": "labels", "x": [], "y": [], "side": side, "font": LETTERS, "ink": colour}
 
 
 def line(colour: str, width: float = 1.5, dash: str = "solid") -> Trace:
@@ -154,7 +156,7 @@ def axis(least: float, most: float, *, down: bool = False, **more: Any) -> dict[
     """A bare axis of fixed range."""
     bare = {"showgrid": False, "zeroline": False, "showline": False, "ticks": "", "fixedrange": True}
     ends = [most, least] if down else [least, most]
-    return bare | {"range": ends, "tickfont": {"size": 10, "color": "$muted"}, "showticklabels": False} | more
+    return bare | {"range": ends, "tickfont": {"size": LETTERS, "color": "$muted"}, "showticklabels": False} | more
 
 
 def layout(height: int, xaxis: Mapping[str, Any], yaxis: Mapping[str, Any], **more: Any) -> dict[str, Any]:
@@ -173,4 +175,4 @@ def ticks(places: Mapping[float, str]) -> dict[str, Any]:
 def note(words: str, x: float, y: float, anchor: str) -> dict[str, Any]:
     """Quiet words at a place of the figure."""
     where = {"x": x, "y": y, "xanchor": anchor, "yanchor": "middle", "showarrow": False}
-    return {"text": words, "font": {"size": 10.5, "color": "$muted"}, **where}
+    return {"text": words, "font": {"size": LETTERS, "color": "$muted"}, **where}

@@ -10,7 +10,7 @@ import numpy as np
 
 from decoding.types import Header, Step
 
-from .cells import Trace
+from .cells import LETTERS, Trace
 from .stream import encode
 from .view import Figure, View
 
@@ -82,7 +82,7 @@ def bands() -> Trace:
 def names() -> Trace:
     """The ranks' names in the corners of their bands."""
     look = {"type": "scatter", "mode": "text", "x": [], "y": [], "hoverinfo": "skip", "cliponaxis": False}
-    return look | {"textposition": "bottom left", "textfont": {"size": 10, "color": "$muted"}}
+    return look | {"textposition": "bottom left", "textfont": {"size": LETTERS, "color": "$muted"}}
 
 
 def bands_of(step: Step, rows: Sequence[int | None], end: float) -> tuple[dict[str, Any], dict[str, Any]]:

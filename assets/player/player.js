@@ -104,7 +104,7 @@ export class Player {
     return el("div", { class: "ss", role: "group", "aria-label": "Player", tabindex: -1 },
       this.status.head,
       el("div", { class: "ss-sticky" }, this.transport.bar),
-      this.status.say, this.status.notice, this.conclusion.node,
+      this.status.slim, this.status.say, this.status.notice, this.conclusion.node,
       el("div", { class: "ss-body" }, words, this.stage.node, this.legend.node, this.cards.tabs, this.cards.grid,
         this.detail.node),
       this.help.strip, this.status.foot, this.tooltip.node, this.help.node);

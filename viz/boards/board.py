@@ -8,7 +8,7 @@ from typing import Literal
 from decoding.types import Step
 
 from ..cells import (
-    PITCH,
+    DOWN,
     SYMBOLS,
     WIDE,
     WIDE_CUT,
@@ -62,7 +62,7 @@ def shown_of(shown: int, number: int) -> str:
 def base(left: float, right: float, rows: float, label: str) -> Figure:
     """A board of cells without a step, from column `left` to `right`, and from row 0 down to `rows`."""
     data = [*Board.layers(), points("markers"), line("$muted", 1.2, "dot"), *[points("markers") for _ in range(3)]]
-    height = round(PITCH * (rows - _ABOVE)) + 16
+    height = round(DOWN * (rows - _ABOVE)) + 16
     yaxis = axis(_ABOVE, rows, down=True)
     figure = layout(height, axis(left, right), yaxis, yaxis3=lifted(yaxis))
     return {"data": data, "layout": figure, "least": round(WIDE * (right - left)) + 16, "label": label}

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from decoding.types import Step
 
-from ..cells import PITCH, WIDE, Sign, Trace, axis, layout, lifted, line, named_signs, note, packed, points
+from ..cells import DOWN, WIDE, Sign, Trace, axis, layout, lifted, line, named_signs, note, packed, points
 from ..palette import Fate
 from ..run_state import RunState
 from ..tables import Cell, Row, Table, fates_of, outcome_of, texts_of
@@ -56,7 +56,7 @@ def base(label: str, signs: Sequence[Sign], n: int, right: int, rows: int) -> Fi
     del data[SIZES]["x"]  # it is given by its first place and the distance of its places
     data[SIZES] |= {"fill": "tozeroy", "fillcolor": "$faint"}
     data[NOW] |= {"textposition": "middle right", "texttemplate": " %{y:,}", "marker": {"size": 6, "color": "$text"}}
-    wide, height = right + max(n + 1.6, _COUNTED), round(PITCH * (rows + 1.8)) + 84
+    wide, height = right + max(n + 1.6, _COUNTED), round(DOWN * (rows + 1.8)) + 84
     share = 56 / height
     own = {"xaxis2": axis(0, 1, range=None, autorange=True, anchor="y2", domain=[0.02, 0.9])}
     own["yaxis2"] = axis(0, 1, range=None, autorange=True, anchor="x2", domain=[0, share], rangemode="tozero")

@@ -21,7 +21,7 @@ PHASES: tuple[Phase, ...] = (
 )
 HEADINGS = ("Token", "Row", "Place", "What")
 ANSWER = "the target's answer"
-MARGIN = {"l": 58, "r": 8, "t": 22, "b": 4, "pad": 2}
+MARGIN = {"l": 76, "r": 8, "t": 24, "b": 4, "pad": 2}
 
 
 def parts(past: Layer, size: int, *, text: bool) -> list[Layer | Trace]:

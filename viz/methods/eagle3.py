@@ -8,7 +8,7 @@ from decoding.methods.eagle3 import Eagle3Panel, Eagle3Params
 from decoding.types import Header, Step
 
 from ..boards.board import Board
-from ..cells import PITCH, SYMBOLS, Sign, axis, layout, lifted, points, ticks
+from ..cells import DOWN, PITCH, SYMBOLS, Sign, axis, layout, lifted, points, ticks
 from ..fates import emitted_fates
 from ..panels import read_panel
 from ..params import read_params
@@ -49,7 +49,7 @@ def base(run: RunState) -> Figure:
     yaxis = axis(_DRIFT - 0.8, rows + 0.4, down=True) | ticks({_DRIFT: "own features", _WRITTEN: "written"})
     xaxis = axis(-0.7, _WIDE * depth - 0.5, side="top") | ticks(names)
     margin = {"l": 84, "r": 8, "t": 22, "b": 4, "pad": 2}
-    figure = layout(round(PITCH * (rows + 4)) + 26, xaxis, yaxis, margin=margin, yaxis3=lifted(yaxis))
+    figure = layout(round(DOWN * (rows + 4)) + 26, xaxis, yaxis, margin=margin, yaxis3=lifted(yaxis))
     words = "a word that the drafter cannot say"
     key = [{"symbol": SYMBOLS[Sign.MINUS], "colour": "$text", "words": words}]
     least = round(92 + _WIDE * PITCH * depth)

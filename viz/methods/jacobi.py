@@ -23,7 +23,7 @@ from ..boards.window import (
     SIGNS,
     parts,
 )
-from ..cells import PITCH, SIZE, Trace, at, axis, layout, lifted, packed, squares, texts, ticks
+from ..cells import DOWN, PITCH, SIZE, Trace, at, axis, layout, lifted, packed, squares, texts, ticks
 from ..fates import node_fates
 from ..palette import Fate
 from ..panels import read_panel
@@ -62,9 +62,9 @@ def base(run: RunState) -> Figure:
     rows = {-age: f"{age} ago" for age in (*range(5, past + 1, 5), 1)} | {0: "this pass", 1: "answers"}
     yaxis = axis(-past - 0.7, 1.7, down=True) | ticks(rows)
     xaxis = axis(0, columns, side="top", showticklabels=True, dtick=2 if columns < 30 else 5, tickformat="d")
-    figure = layout(round(30 + PITCH * (past + 2.4)), xaxis, yaxis, margin=MARGIN, yaxis3=lifted(yaxis))
+    figure = layout(round(30 + DOWN * (past + 2.4)), xaxis, yaxis, margin=MARGIN, yaxis3=lifted(yaxis))
     draws = [Fate.EXPLORED]  # as which the answers are drawn
-    return {"data": data, "layout": figure, "least": 66 + PITCH * columns, "look_for": _LOOK_FOR, "draws": draws}
+    return {"data": data, "layout": figure, "least": 84 + PITCH * columns, "look_for": _LOOK_FOR, "draws": draws}
 
 
 def frame(run: RunState, k: int) -> Patch:

@@ -18,6 +18,7 @@ from ..boards.board import GONE, OUTCOMES, SIGNED, Board, step_columns
 from ..boards.nodes import Nodes, root
 from ..cells import (
     CUT,
+    DOWN,
     PITCH,
     SIZE,
     WIDE_CUT,
@@ -99,11 +100,11 @@ def window_base(run: RunState) -> Figure:
     rows = axis(-0.7, first + _SHOWN - 0.3, down=True) | ticks({**lines, **named})
     places = {0.0: "root"} | {x: f"+{x}" for x in range(1, W + N - 1) if text or x % 10 == 0}
     xaxis = axis(-0.7, W + N - 0.1, side="top", tickangle=0) | ticks(places)
-    height = round(30 + PITCH * (N + _SHOWN + 1.4))
+    height = round(30 + DOWN * (N + _SHOWN + 1.4))
     return {
         "data": data,
         "layout": layout(height, xaxis, rows, margin=grid.MARGIN, yaxis3=lifted(rows)),
-        "least": 66 + PITCH * (W + N) if text else 600,
+        "least": 84 + PITCH * (W + N) if text else 600,
         "look_for": "Lines move up as steps pass, and each diagonal becomes an n-gram of the pool.",
         "key": board.key(*OUTCOMES.values()),
     }

@@ -8,7 +8,7 @@ from decoding.methods.medusa import MedusaPanel, MedusaParams
 from decoding.types import Header, Step
 
 from ..boards.board import Board
-from ..cells import PITCH, SYMBOLS, Sign, axis, layout, lifted, points, ticks
+from ..cells import DOWN, PITCH, SYMBOLS, Sign, axis, layout, lifted, points, ticks
 from ..fates import emitted_fates
 from ..panels import read_panel
 from ..params import read_params
@@ -45,7 +45,7 @@ def base(run: RunState) -> Figure:
     yaxis = axis(-2.4, shown + 0.4, down=True) | ticks({_WRITTEN: "written"})
     xaxis = axis(0.3, 6.7, side="top") | ticks(names)
     margin = {"l": 58, "r": 8, "t": 22, "b": 4, "pad": 2}
-    figure = layout(round(PITCH * (shown + 2.8)) + 26, xaxis, yaxis, margin=margin, yaxis3=lifted(yaxis))
+    figure = layout(round(DOWN * (shown + 2.8)) + 26, xaxis, yaxis, margin=margin, yaxis3=lifted(yaxis))
     key = [{"symbol": SYMBOLS[Sign.FRAME], "colour": "$text", "words": "a head's guess that was written"}]
     more: Figure = {"least": round(66 + _WIDE * PITCH * 6), "label": "Heads and ranks", "key": key}
     return {"data": data, "layout": figure, **more}

@@ -15,7 +15,7 @@ from decoding.trace.cache_slots import CacheState, Use, cache_state, chunks, fed
 from decoding.types import Header, Role, Step
 
 from .. import ranks
-from ..cells import axis, labels, layout, points
+from ..cells import LETTERS, axis, labels, layout, points
 from ..palette import MEANINGS, Fate
 from ..run_state import RunState
 from ..tables import Cell, Row, Table
@@ -58,7 +58,7 @@ def base(run: RunState) -> Figure:
     """All slots, empty, and the looks of the others."""
     page, lines = _page(run.header)
     marker = {"symbol": "triangle-down", "size": 7, "color": "$text"}
-    look = {"textposition": "middle right", "textfont": {"size": 11, "color": "$text"}}
+    look = {"textposition": "middle right", "textfont": {"size": LETTERS, "color": "$text"}}
     signs = points("markers+text", marker=marker, **look)
     data = [
         _bars("$paper", line={"width": 1, "color": "$line"}) | _all(lines, page, run.header.slots),

@@ -66,7 +66,7 @@ def base(run: RunState) -> Figure:
     }
     x = axis(-0.5, 0.5, side="top", showticklabels=True, tickangle=0)
     y = axis(-0.5, 0.5, down=True, showticklabels=True, showgrid=True, gridcolor="$line", ticklabelstandoff=4)
-    margin = {"l": 84, "r": 8, "t": 24, "b": 8}
+    margin = {"l": 96, "r": 8, "t": 26, "b": 8}
     key = [{"colour": "$line", "words": "text that the row sees"}]
     if run.header.window is not None:
         key.append({"colour": "$panel", "hatch": "x", "ink": "$line", "words": "out of the sliding window"})
@@ -107,7 +107,7 @@ def frame(run: RunState, k: int) -> Patch:
     data += [strip.patch] if strip else []
     across = {"range": [-0.5, wide - 0.5]} | _above(run, step, left, rows, beyond)
     down = {"range": [max(_LEAST - len(unread), rows) - 0.5, -len(unread) - 0.5]} | _beside(run, step, rows, unread)
-    room = {"margin": {"t": 64}} if "tickangle" in across else {}  # for slanting texts
+    room = {"margin": {"t": 74}} if "tickangle" in across else {}  # for slanting texts
     return {"data": data, "layout": {"xaxis": across, "yaxis": down} | room}
 
 

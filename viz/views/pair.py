@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from decoding import tree
 from decoding.types import Header, Step
 
-from ..cells import Trace, axis, labels, layout, note, packed, signs, ticks
+from ..cells import LETTERS, Trace, axis, labels, layout, note, packed, signs, ticks
 from ..fates import node_fates, places_of, siblings, target_choice
 from ..methods import screen_of
 from ..palette import MEANINGS, Fate
@@ -57,8 +57,8 @@ def shows(header: Header) -> bool:
 def base(run: RunState) -> Figure:
     """The figure without a step."""
     bar: Trace = {"type": "bar", "orientation": "h", "x": [], "width": 0.36, "showlegend": False, "hoverinfo": "none"}
-    bar |= {"textposition": "outside", "texttemplate": "%{x:.3f}", "cliponaxis": False}
-    bar |= {"textfont": {"size": 10, "color": "$text"}}
+    bar |= {"textposition": "outside", "texttemplate": "%{x:.3f}", "cliponaxis": False, "constraintext": "none"}
+    bar |= {"textfont": {"size": LETTERS, "color": "$text"}}
     rows = [*range(_ROWS)]
     target = bar | {"y": [row - 0.2 for row in rows], "marker": {"color": "$correction", "line": {"width": 0}}}
     drawn = {"shape": "/", "size": 6, "fillmode": "overlay", "fgcolor": "$paper", "fgopacity": 0.9}

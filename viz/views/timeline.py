@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from decoding.types import Step
 
-from ..cells import Phase, Trace, axis, labels, layout, points
+from ..cells import LETTERS, Phase, Trace, axis, labels, layout, points
 from ..fates import emitted_fates
 from ..palette import MEANINGS, PHASES, Fate
 from ..run_state import RunState
@@ -56,7 +56,7 @@ def base(run: RunState) -> Figure:
     shapes = [baseline | {"line": {"color": "$text", "width": 1, "dash": "dash"}}]
     more: Trace = {"yaxis2": times, "yaxis3": words, "barmode": "stack", "bargap": 0.15, "shapes": shapes}
     more |= {"showlegend": True, "legend": _legend(_TOP, "bottom"), "legend2": _legend(-0.12, "top")}
-    margin = {"l": 52, "r": 8, "t": 4, "b": 64, "pad": 2}
+    margin = {"l": 52, "r": 8, "t": 4, "b": 68, "pad": 2}
     figure = layout(360, steps | {"anchor": "y2"}, tokens, margin=margin, **more)
     return {"data": data, "layout": figure, "table": {"kind": "steps"}}
 
@@ -98,7 +98,7 @@ def _legend(y: float, anchor: str) -> Trace:
         "traceorder": "normal",
         "itemclick": False,
         "itemdoubleclick": False,
-        "font": {"size": 10.5, "color": "$muted"},
+        "font": {"size": LETTERS, "color": "$muted"},
     }
 
 

@@ -13,7 +13,7 @@ from decoding import tree
 from decoding.types import Header, Step
 
 from .. import ranks
-from ..cells import axis, labels, layout, line, packed, points
+from ..cells import LETTERS, axis, labels, layout, line, packed, points
 from ..fates import emitted_fates, node_fates
 from ..methods import inspired_nodes, screen_of
 from ..palette import FATE_RANGE, FATE_SCALE, MEANINGS, Fate
@@ -43,7 +43,7 @@ def base(run: RunState) -> Figure:
     """The figure without a step."""
     screen, deepest = screen_of(run.header), _deepest(run.header)
     fates = {"colorscale": FATE_SCALE, "cmin": FATE_RANGE[0], "cmax": FATE_RANGE[1], "showscale": False}
-    small, quiet = {"size": 10, "color": "$text"}, {"size": 11, "color": "$muted"}
+    small, quiet = {"size": LETTERS, "color": "$text"}, {"size": LETTERS, "color": "$muted"}
     own = _elbows("$text", 1.5, "dot") | {"mode": "lines+markers+text", "textposition": "top center"}
     wanted = MEANINGS[Fate.CORRECTION]
     mark = {"size": [0, 14], "opacity": 1, "line": {"width": 0}, "color": wanted.colour, "symbol": wanted.symbol}
@@ -259,12 +259,12 @@ def _thinned(names: Sequence[tuple[int, _Named]]) -> list[tuple[int, _Named]]:
 
 def _elbows(colour: str, width: float, dash: str = "solid") -> dict[str, Any]:
     drawn = line(colour, width, dash)
-    text = {"textposition": "top right", "textfont": {"size": 10, "color": "$text"}}
+    text = {"textposition": "top right", "textfont": {"size": LETTERS, "color": "$text"}}
     return drawn | {"line": drawn["line"] | {"shape": "hvh"}} | text
 
 
 def _nodes(**marker: Any) -> dict[str, Any]:
-    text = {"textposition": "top center", "textfont": {"size": 10, "color": "$text"}}
+    text = {"textposition": "top center", "textfont": {"size": LETTERS, "color": "$text"}}
     return points("markers+text", marker=marker, hoverinfo="none", **text)
 
 

@@ -15,6 +15,7 @@ const CONFIG = {
 };
 
 const CLEAR = { paper_bgcolor: "#0000", plot_bgcolor: "#0000" }; // the squares of cells lie beneath
+const LARGE = 1.5; // how much larger than on the page the words of a chart without cells are on the full screen, at most
 const CHIP_ROOM = 56; // pixels below a chart on the full screen, for the chip that tells what is pinned
 
 export class Plot {
@@ -90,19 +91,20 @@ export class Plot {
     const own = this.view.base.layout?.height ?? 320;
     const { card } = this;
     if (!card) return own;
-    return this.cells.any ? own * this.scale() : Math.max(240, this.room(card));
+    return this.cells.any && this.view.base.least ? own * this.scale() : Math.max(300, this.room(card));
   }
 
   /** @param {Element} card */
   room(card) {
-    return card.clientHeight - this.box.offsetTop - CHIP_ROOM;
+    return card.clientHeight - this.box.offsetTop - (card.matches(".ss-filled") ? CHIP_ROOM : 12);
   }
 
   // How much larger cells, with their words and signs, are on the full screen: as much as all of them have room for.
   scale() {
     const { card } = this;
     const { least, layout } = this.view.base;
-    if (!card || !this.cells.any || !least) return 1;
+    if (!card) return 1;
+    if (!this.cells.any || !least) return Math.min(LARGE, Math.max(1, this.room(card) / (layout?.height ?? 320)));
     return Math.max(1, Math.min(this.room(card) / (layout?.height ?? 320), this.box.clientWidth / least));
   }
 

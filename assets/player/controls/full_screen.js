@@ -1,6 +1,6 @@
 // The full screen, for a view or the whole player, which shows its stage there. What a view is read with lies elsewhere
-// on the page: the legend, the chip that tells what is pinned, the tooltip. A view takes them along, and they come back
-// when it does.
+// on the page: the line that names the run, the legend, the chip that tells what is pinned, the tooltip. A view takes them
+// along, and they come back when it does.
 
 /** @import { Player } from "../player.js" */
 
@@ -11,11 +11,12 @@ const back = new WeakMap();
  * @param {HTMLElement} card
  * @param {Player} player
  */
-const moveInto = (card, { legend, detail, tooltip }) => {
-  const parts = [legend.node, detail.chip, tooltip.node];
+const moveInto = (card, { status, legend, detail, tooltip }) => {
+  const parts = [status.slim, legend.node, detail.chip, tooltip.node];
   const places = parts.map(() => document.createComment(""));
   parts.forEach((part, i) => part.replaceWith(places[i]));
-  card.firstElementChild?.after(legend.node);
+  card.firstElementChild?.before(status.slim);
+  card.firstElementChild?.nextElementSibling?.after(legend.node);
   card.append(detail.chip, tooltip.node);
   return () => places.forEach((place, i) => place.replaceWith(parts[i]));
 };

@@ -2,6 +2,7 @@
 import { library } from "../charts/library.js";
 import { button } from "../dom/buttons.js";
 import { el, show, write } from "../dom/elements.js";
+import { unpack } from "../stream/decode.js";
 import { showTable } from "../tables/table.js";
 import { withTerms } from "./glossary.js";
 import { compact, finishWords, plural } from "./words.js";
@@ -17,6 +18,12 @@ export class Status {
     this.title = el("h2", { class: "ss-title" });
     this.about = el("p", { class: "ss-about" });
     this.head = el("header", { class: "ss-head" }, this.title, this.about);
+    // What the full screen shows, where the page around it is not seen.
+    this.method = el("strong", {});
+    this.by = el("span", {});
+    this.prompt = el("span", { class: "ss-slim-prompt" });
+    this.at = el("span", { class: "ss-slim-step" });
+    this.slim = el("p", { class: "ss-slim" }, this.method, this.by, this.prompt, this.at);
     this.say = el("p", { class: "ss-say" }); // always of the same height, so that nothing moves while a run plays
     this.live = el("p", { class: "ss-hidden", "aria-live": "polite", role: "status" });
     this.words = el("span", {});
@@ -48,6 +55,7 @@ export class Status {
       this.drawNotice();
     }
     const step = record.steps[state.step];
+    write(this.at, step ? `Step ${state.step} of ${record.last}` : "");
     const said = step ? sentence(step, state) : "";
     if (this.say.title !== said) {
       this.say.title = said; // whole, where there is no room for all of it
@@ -115,10 +123,24 @@ export class Status {
     show(this.head, Boolean(header));
     if (!header) return write(this.model, "");
     write(this.title, header.label);
+    write(this.method, header.label);
+    write(this.by, header.model.name);
+    write(this.prompt, asked(record));
+    this.prompt.title = asked(record);
     write(this.about, about(record, header));
     return write(this.model, footer([header]));
   }
 }
+
+/**
+ * The prompt in one line: of a conversation what the user said last.
+ * @param {RunRecord} record
+ */
+const asked = (record) => {
+  const whole = Array.from(unpack(record.head.prompt), (id) => record.raw(Number(id))).join("");
+  const turn = whole.split(/<\|[^|>]*\|>/).findLast((part) => /^user\s/.test(part));
+  return (turn?.replace(/^user\s/, "") ?? whole).replace(/\s+/g, " ").trim();
+};
 
 /**
  * What has happened up to a phase, and nothing of what comes after it.
