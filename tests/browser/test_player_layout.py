@@ -73,7 +73,7 @@ def test_text_and_stage_are_seen_at_once(show: Show, name: str, size: tuple[int,
     """Once a lecturer saw the text and the first row of the stage, and had to scroll for the rest."""
     shown = show(recorded(name), step=5, width=size[0], height=size[1])
     on_a_page(shown)
-    parts = [".ss-transport", ".ss-say", ".ss-text", ".ss-stage", ".ss-legend"]
+    parts = [".ss-transport", ".ss-slim", ".ss-legend", ".ss-say", ".ss-text", ".ss-stage", ".ss-legend"]
     assert shown.run(SEEN, parts) == []
     assert shown.run("player.transport.bar.offsetHeight") < 50, "the controls are one row"
     assert shown.run("player.legend.node.offsetHeight") < 32, "the legend is one line"
@@ -183,7 +183,7 @@ def test_a_pinned_token_shows_all_its_facts_without_scrolling(show: Show, name: 
 
 def test_what_is_used_less_waits_behind_a_button(show: Show) -> None:
     shown = show(record("lookahead"), width=390, height=844)
-    drawer = (".ss-where", ".ss-find", ".ss-toggle", ".ss-jumps", "button[aria-label='Copy link']")
+    drawer = (".ss-find", ".ss-toggle", ".ss-jumps", "button[aria-label='Copy link']")
     assert [part for part in drawer if shown.page.is_visible(part)] == []
     before = shown.run(PLACES)
     shown.page.click("button[aria-label='More controls']")
@@ -205,7 +205,7 @@ def test_what_is_used_less_waits_behind_a_button(show: Show) -> None:
 PIECES, OTHERS = ".ss-piece:not(.ss-empty) .ss-piece-word", ".ss-say, .ss-text .ss-token"
 SIZES = """[...player.root.querySelectorAll(given)]
   .filter((node) => node.offsetParent).map((node) => parseFloat(getComputedStyle(node).fontSize))"""
-HIDDEN = [".ss-head", ".ss-foot", ".ss-tabs", ".ss-legend", ".ss-grid"]
+HIDDEN = [".ss-head", ".ss-foot", ".ss-tabs", ".ss-grid"]
 
 
 def lecture(show: Show, native: bool, name: str, **options: Any) -> Shown:
@@ -225,7 +225,17 @@ def lecture(show: Show, native: bool, name: str, **options: Any) -> Shown:
 def test_a_class_can_read_the_full_screen(show: Show, native: bool, name: str) -> None:
     """Words of at least 20 pixels on a projector of 1280 by 720; all that is needed, and nothing else."""
     shown = lecture(show, native, name, step=5, width=1280, height=720, views=("mask",))
-    parts = [".ss-transport", ".ss-say", ".ss-text", ".ss-stage", ".ss-strip", ".ss-where", ".ss-phases"]
+    parts = [
+        ".ss-transport",
+        ".ss-slim",
+        ".ss-legend",
+        ".ss-say",
+        ".ss-text",
+        ".ss-stage",
+        ".ss-strip",
+        ".ss-where",
+        ".ss-phases",
+    ]
     assert shown.run(SEEN, parts) == []
     assert [part for part in HIDDEN if shown.page.is_visible(part)] == []
     assert min(shown.run(SIZES, PIECES)) >= 20 and min(shown.run(SIZES, OTHERS)) >= 20

@@ -185,7 +185,7 @@ def _above(
     groups = _groups(run, step, rows)
     stops = [*(node for node, _ in groups[1:]), rows]
     middles = [(start + (node + stop - 1) / 2, name) for (node, name), stop in zip(groups, stops, strict=True)]
-    apart = (start + rows) / 11
+    apart = (start + rows) / 9
     last = min((place for place, _ in beyond), default=inf)
     return _ticks([*labels, *(each for each in middles if last - each[0] >= apart), *beyond], apart)
 
