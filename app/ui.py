@@ -130,7 +130,6 @@ def _build_full_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> N
     page.load(tolerant(opened), None, [tabs, viewer, *form.outputs, *race_form.outputs], **QUICK)
     viewer.race(tolerant(compared), None, [tabs, *race_form.outputs], **QUICK)
     viewer.fill(tolerant(filled), None, form.outputs, **QUICK)
-    viewer.again(form.start_again, None, viewer, **DECODES)
     viewer.branch(form.start_branch, None, viewer, **DECODES)
     page.unload(tolerant(closed))
 

@@ -41,6 +41,19 @@ def race_viewer(app_state: AppState) -> gr.HTML:
     return _watching(app_state, "race", '<div class="app-race"></div>')
 
 
+def conversation(elem_id: str) -> gr.HTML:
+    """The turns of a conversation so far. Its value is their JSON, which events bring back."""
+    return _without_postprocess(
+        gr.HTML(
+            "[]",
+            html_template="<div></div>",
+            js_on_load="SpecscopeApp.chat(element, { props, watch });",
+            apply_default_css=False,
+            elem_id=elem_id,
+        )
+    )
+
+
 def doctor_viewer(app_state: AppState) -> gr.HTML:
     """What an examination finds; the caller renders it. Before the first one it takes no room."""
     return _watching(app_state, "doctor", "<div></div>")

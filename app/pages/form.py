@@ -24,6 +24,7 @@ from ..examinations import KINDS
 from ..examples import EXAMPLES, Example, examples_for
 from ..limits import LIMITS
 from ..state import AppState
+from ..viewer import conversation
 
 Component = gr.components.Component
 Update = dict[Any, Any]  # component -> its new value, or gr.update
@@ -32,7 +33,6 @@ _OWN = "own settings"  # shown for settings that match no preset
 _SLIDER_VALUES = 64  # a whole number with more possible values gets a number field, not a slider
 _NO_EXAMPLE = ("None: write your own prompt", "")
 _ABOUT_PRESETS = "“on a CPU”: the fastest settings there, as measured. “defaults”: the paper's, which suit a GPU."
-_INPUT_FACTOR = 3  # times the server's limit: browsers cut longer texts silently, the server refuses them with a reason
 _MAX_TEMPERATURE = 2.0  # of the page's slider; the command line accepts more
 
 
@@ -101,14 +101,43 @@ def _doctor(prefix: str) -> gr.Button:
     return gr.Button("Doctor: is it wired well?", size="sm", elem_id=f"{prefix}-doctor", elem_classes="app-examine")
 
 
+def _at_most(characters: int, info: str = "") -> dict[str, Any]:
+    """Name the limit of a text field, in words and for the page's script, which counts (text_limits.js)."""
+    limit = f"up to {characters:,} characters"
+    return {
+        "info": f"{info} ({limit})" if info else limit.capitalize(),
+        "elem_classes": f"app-most-{characters}",
+    }
+
+
+def answer_line() -> gr.HTML:
+    """Where the page's script says what came of a press on the button below it."""
+    return gr.HTML('<p class="app-said" role="status"></p>', html_template="${value}", apply_default_css=False)
+
+
+def length_field(tokens: int, prefix: str) -> gr.Number:
+    """The field for the number of new tokens."""
+    most = LIMITS.new_tokens
+    return gr.Number(
+        tokens,
+        label="New tokens",
+        info=f"1 to {most}",
+        minimum=1,
+        maximum=most,
+        precision=0,
+        elem_id=f"{prefix}-length",
+    )
+
+
 def _reference(prefix: str) -> gr.Textbox:
     return gr.Textbox(
         label="Reference document",
-        info="A document that the answer may quote: guesses are copied from it and from the text",
         lines=2,
         max_lines=8,
-        max_length=_INPUT_FACTOR * LIMITS.reference_characters,
         elem_id=f"{prefix}-reference",
+        **_at_most(
+            LIMITS.reference_characters, "A document that the answer may quote: guesses are copied from it and the text"
+        ),
     )
 
 
@@ -139,10 +168,9 @@ class PromptControls:
     text: gr.Textbox
     chat: gr.Group
     system: gr.Textbox
-    transcript: gr.Textbox
+    history: gr.HTML  # the conversation so far as JSON, stored in the page only
     message: gr.Textbox
     fresh: gr.Button  # begins a new conversation
-    history: gr.Textbox  # the conversation so far as JSON, stored in the page only
 
     @classmethod
     def build(cls, prefix: str, entry: Entry, first: Example) -> PromptControls:
@@ -157,19 +185,22 @@ class PromptControls:
             label="Text",
             lines=3,
             max_lines=10,
-            max_length=_INPUT_FACTOR * LIMITS.prompt_characters,
             elem_id=f"{prefix}-prompt",
+            **_at_most(LIMITS.prompt_characters),
         )
         with gr.Group(visible=False, elem_classes="app-talk") as chat:
-            longest = _INPUT_FACTOR * LIMITS.message_characters
-            system = gr.Textbox(label="System prompt", max_lines=4, max_length=longest, elem_id=f"{prefix}-system")
-            transcript = gr.Textbox(
-                label="Conversation so far", lines=2, max_lines=10, interactive=False, elem_id=f"{prefix}-said"
+            longest = _at_most(LIMITS.message_characters)
+            system = gr.Textbox(label="System prompt", max_lines=4, elem_id=f"{prefix}-system", **longest)
+            history = conversation(f"{prefix}-history")
+            message = gr.Textbox(
+                label="Message",
+                lines=2,
+                placeholder="Write the next message, then press Run",
+                elem_id=f"{prefix}-message",
+                **longest,
             )
-            message = gr.Textbox(label="Message", lines=2, max_length=longest, elem_id=f"{prefix}-message")
             fresh = gr.Button("New conversation", size="sm", elem_id=f"{prefix}-fresh")
-            history = gr.Textbox("[]", visible=False, elem_id=f"{prefix}-history")
-        return cls(mode, example, hint, text, chat, system, transcript, message, fresh, history)
+        return cls(mode, example, hint, text, chat, system, history, message, fresh)
 
     @property
     def fields(self) -> dict[str, Component]:
@@ -191,7 +222,7 @@ class PromptControls:
         self.mode.change(tolerant(shown), self.mode, [self.text, self.chat], **QUICK)
         for written in (self.text, self.message):  # what the hint says of the example need not hold for another prompt
             written.input(None, None, [self.example, self.hint], js="() => ['', '']", **QUICK)
-        self.fresh.click(lambda: ("[]", "", ""), None, [self.history, self.transcript, self.message], **QUICK)
+        self.fresh.click(lambda: ("[]", ""), None, [self.history, self.message], **QUICK)
 
     def show(self, prompt: Prompt, example: str = "", raw: bool = False) -> Update:
         """Put a prompt into the controls."""
@@ -231,22 +262,16 @@ class PromptControls:
         return self.show_example(first, sampling) | {self.example: self.choose_example(entry, first)}
 
     def _chat(self, visible: bool, history: list[Message]) -> Update:
-        texts = {self.history: json.dumps(history), self.transcript: transcript(history)}
-        return {self.chat: gr.update(visible=visible), **texts}
+        return {self.chat: gr.update(visible=visible), self.history: json.dumps(history)}
 
     @property
     def outputs(self) -> list[Any]:
         """All components that `show` may change."""
-        return [self.mode, self.hint, self.text, self.chat, self.system, self.transcript, self.message, self.history]
+        return [self.mode, self.hint, self.text, self.chat, self.system, self.history, self.message]
 
 
 def _choices(entry: Entry) -> list[tuple[str, str]]:
     return [_NO_EXAMPLE, *((example.label, example.id) for example in examples_for(entry.model))]
-
-
-def transcript(history: list[Message]) -> str:
-    """A conversation as plain text."""
-    return "\n".join(f"{message['role'].capitalize()}: {message['content']}" for message in history)
 
 
 def prompt_of(values: Mapping[str, Any]) -> str | list[Message]:

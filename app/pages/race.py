@@ -18,9 +18,19 @@ from ..events import QUICK, tolerant
 from ..examples import examples_for
 from ..limits import LIMITS
 from ..state import AppState
-from ..streaming import fault_lines
+from ..streaming import refusal_line
 from ..viewer import race_viewer
-from .form import RAW, PromptControls, SamplingControls, Update, entry_for, prompt_of, values_of
+from .form import (
+    RAW,
+    PromptControls,
+    SamplingControls,
+    Update,
+    answer_line,
+    entry_for,
+    length_field,
+    prompt_of,
+    values_of,
+)
 from .form_values import on_click, parse_values
 
 _FIRST = "html"  # the example that the form begins with, for models that understand it: all usual methods gain on it
@@ -57,15 +67,14 @@ class RaceForm:
                         elem_id=f"race-{name}",
                     )
         with gr.Row(elem_classes="app-pair"):
-            self.length = gr.Number(
-                96, label="New tokens", minimum=1, maximum=LIMITS.new_tokens, precision=0, elem_id="race-length"
-            )
+            self.length = length_field(96, "race")
             self.model = gr.Dropdown(
                 list(app_state.catalog), value=app_state.default_model, label="Model", elem_id="race-model"
             )
         with gr.Accordion("Sampling", open=False):
             self.sampling = SamplingControls.build("race-s")
         with gr.Row(elem_classes="app-go"):
+            answer_line()
             self.run = gr.Button("Race", variant="primary", elem_id="race-go")
             self.stop = gr.Button("Stop", elem_id="race-stop")
         self.inputs = [self.methods, self.length, self.model, *self.prompt.controls]
@@ -112,7 +121,7 @@ class RaceForm:
             given = parse_values(form, self.inputs)
             orders = self.orders(given)
         except SpecscopeError as error:
-            yield fault_lines(str(error))
+            yield refusal_line(str(error))
             return
         example = given[self.prompt.example]
         query = address.write_race(orders, example if isinstance(example, str) else None)
@@ -173,7 +182,7 @@ def build(app_state: AppState) -> RaceForm:
     """Lay out the page."""
     viewer = race_viewer(app_state)
     with gr.Row(elem_classes="app-page"):
-        with gr.Column(elem_classes="app-form", min_width=280):
+        with gr.Column(elem_classes="app-form", min_width=280, elem_id="race-form"):
             form = RaceForm(app_state, viewer)
         with gr.Column(elem_classes="app-view", min_width=320):
             viewer.render()

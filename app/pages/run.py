@@ -20,7 +20,6 @@ from ..catalog import choose
 from ..controls import DEFAULTS, Order, best_preset, order, preset, preset_name, presets, runnable
 from ..events import DECODES, QUICK, event_address, tolerant
 from ..examples import EXAMPLES, examples_for
-from ..limits import LIMITS
 from ..settings_from_run import order_of, settings_from_run
 from ..state import AppState
 from ..streaming import fault_lines, refusal_line
@@ -31,9 +30,10 @@ from .form import (
     PromptControls,
     SamplingControls,
     Update,
+    answer_line,
     entry_for,
+    length_field,
     prompt_of,
-    transcript,
     values_of,
 )
 from .form_values import on_click, parse_values
@@ -44,8 +44,6 @@ _FIND_PRESET = """(...values) => {
   const given = JSON.stringify(values);
   return Object.entries(%s).find(([, preset]) => JSON.stringify(preset) === given)?.[0] ?? "";
 }"""
-# What the page's script says where Run was pressed.
-_SAID = '<p class="app-said" role="status"></p>'
 
 
 class RunForm:
@@ -61,9 +59,7 @@ class RunForm:
         self.method = gr.Dropdown(choices, value=first, label="Method", elem_id="run-method")
         self.methods = {name: MethodControls.build(name, name == first, best_preset(name, entry)) for name in METHODS}
         with gr.Row(elem_classes="app-pair"):
-            self.length = gr.Number(
-                128, label="New tokens", minimum=1, maximum=LIMITS.new_tokens, precision=0, elem_id="run-length"
-            )
+            self.length = length_field(128, "run")
             self.model = gr.Dropdown(
                 list(app_state.catalog), value=app_state.default_model, label="Model", elem_id="run-model"
             )
@@ -77,7 +73,7 @@ class RunForm:
             elem_id="run-compare",
         )
         with gr.Row(elem_classes="app-go"):
-            gr.HTML(_SAID, html_template="${value}", apply_default_css=False)
+            answer_line()
             self.run = gr.Button("Run", variant="primary", elem_id="run-go")
             self.beside = gr.Button("Run beside", elem_id="run-beside")
             self.stop = gr.Button("Stop", elem_id="run-stop")
@@ -108,9 +104,10 @@ class RunForm:
         menus = [method.preset for method in self.methods.values() if method.preset is not None]
         self.model.input(tolerant(self.change_model), {self.model, *prompt.controls, *menus}, self.outputs, **QUICK)
         run = on_click(self.run, self.inputs, self.start, self.viewer)
-        on_click(self.beside, self.inputs, self.start_beside, self.viewer)
-        conversation = [prompt.history, prompt.transcript, prompt.message]
-        run.then(self.show_answer, prompt.message, conversation, **QUICK)
+        beside = on_click(self.beside, self.inputs, self.start_beside, self.viewer)
+        again = self.viewer.again(self.start_again, None, self.viewer, **DECODES)
+        for started in (run, beside, again):
+            started.then(self.show_answer, prompt.message, [prompt.history, prompt.message], **QUICK)
         for another in (prompt.fresh.click, prompt.example.input):
             another(self.end_conversation, None, None, **QUICK)
         self.landscape.measure(self.measure, None, self.landscape, **DECODES)
@@ -218,10 +215,10 @@ class RunForm:
         """Add the model's answer to the conversation; a message that was typed meanwhile is not cleared."""
         found = self.app_state.runs.take_answer(_tab(request))
         if found is None or not found[1].strip():
-            return gr.skip(), gr.skip(), gr.skip()
+            return gr.skip(), gr.skip()
         prompt, answer = found
         turns = [*(turn for turn in prompt if turn["role"] != "system"), {"role": "assistant", "content": answer}]
-        return json.dumps(turns), transcript(turns), "" if message == prompt[-1]["content"] else gr.skip()
+        return json.dumps(turns), "" if message == prompt[-1]["content"] else gr.skip()
 
     def show_method(self, name: str) -> list[Any]:
         """Show the parameters of the selected method."""

@@ -33,12 +33,15 @@ export const save = ({ name, type, text, bytes }) => {
 };
 
 /**
- * The menu of files: one to open, and those that a run can be saved as.
+ * The menu of files: one to open, and those that a run can be saved as. It closes on a choice, on Esc, and as soon as
+ * anything outside it is pressed or has the focus.
  * @param {() => void} open
  * @param {(form: string) => void} download
+ * @param {AbortSignal} signal ends it
  */
-export const fileMenu = (open, download) => {
-  const menu = el("details", { class: "app-menu" }, el("summary", { class: "app-button" }, "File"));
+export const fileMenu = (open, download, signal) => {
+  const button = el("summary", { class: "app-button" }, "File");
+  const menu = el("details", { class: "app-menu" }, button);
   /** @param {() => void} act */
   const closing = (act) => () => {
     menu.open = false;
@@ -48,6 +51,17 @@ export const fileMenu = (open, download) => {
     el("button", { type: "button", onclick: closing(open) }, "Open a trace"),
     ...FORMS.map(([form, label]) => el("button", { type: "button", "data-form": form,
       onclick: closing(() => download(form)) }, `Download: ${label}`))));
+  menu.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !menu.open) return;
+    event.stopPropagation(); // it is no key of the player's
+    menu.open = false;
+    button.focus();
+  });
+  /** @param {Event} event */
+  const leave = ({ target }) => {
+    if (target instanceof Node && !menu.contains(target)) menu.open = false;
+  };
+  for (const kind of ["pointerdown", "focusin", "click"]) document.addEventListener(kind, leave, { signal });
   return menu;
 };
 

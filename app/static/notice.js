@@ -1,4 +1,4 @@
-// Sentences that belong to no step. They lie over the foot of the player and in the form, and move nothing on the page.
+// Sentences that belong to no step: over the foot of the player, or beside Run. They move nothing on the page.
 import { el, write } from "../../assets/player/dom/elements.js";
 
 export class Notice {
@@ -11,23 +11,41 @@ export class Notice {
 
   /** @param {string} sentence none takes the last one away */
   say(sentence) {
-    write(this.words, sentence);
-    this.node.hidden = !sentence;
+    this.show(sentence);
     sayAtRun("");
   }
 
+  /** @param {string} sentence */
+  show(sentence) {
+    write(this.words, sentence);
+    this.node.hidden = !sentence;
+  }
+
   /**
-   * What came of a press on Run: it is said there as well, since the player may be out of sight.
+   * What came of a press that starts a run: said once, beside Run if that is in sight, or else here.
    * @param {string} sentence
    */
   answer(sentence) {
-    this.say(sentence);
-    sayAtRun(sentence);
+    const there = inSight(document.querySelector("#run-go"));
+    this.show(there ? "" : sentence);
+    sayAtRun(there ? sentence : "");
   }
 }
 
 /** @param {string} sentence */
-export const sayAtRun = (sentence) => {
-  const said = document.querySelector(".app-said");
+export const sayAtRun = (sentence) => sayIn("#run-form", sentence);
+
+/**
+ * @param {string} form
+ * @param {string} sentence
+ */
+export const sayIn = (form, sentence) => {
+  const said = document.querySelector(`${form} .app-said`);
   if (said) write(said, sentence);
+};
+
+/** @param {Element | null} node */
+const inSight = (node) => {
+  const { top, bottom, height } = node?.getBoundingClientRect() ?? new DOMRect();
+  return height > 0 && top >= 0 && bottom <= innerHeight;
 };

@@ -1,5 +1,6 @@
 // The page around the player: what its template calls.
 import { holdBusyButtons } from "./busy.js";
+import { showChat } from "./chat.js";
 import { showDoctor } from "./doctor.js";
 import { showDebug } from "./debug/debug.js";
 import { restFrames } from "./idle_frames.js";
@@ -8,6 +9,7 @@ import { followPointer } from "./pointer.js";
 import { showRace } from "./race.js";
 import { shown } from "./shown.js";
 import { followHome, followTabs } from "./tabs.js";
+import { followLimits } from "./text_limits.js";
 import { toggleTheme } from "./theme.js";
 import { showViewer } from "./viewer.js";
 
@@ -19,6 +21,7 @@ followHome();
 followTabs();
 followPointer();
 holdBusyButtons();
+followLimits();
 
 globalThis.SpecscopeApp = {
   viewer(element, io) {
@@ -26,6 +29,7 @@ globalThis.SpecscopeApp = {
     restFrames();
   },
   race: showRace,
+  chat: showChat,
   doctor: showDoctor,
   landscape: showLandscape,
   debug: showDebug,

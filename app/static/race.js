@@ -4,6 +4,7 @@ import { el, prefersCalm } from "../../assets/player/dom/elements.js";
 import { Race } from "../../assets/player/race/race.js";
 import { addressOf, note } from "./address.js";
 import { busy } from "./busy.js";
+import { sayIn } from "./notice.js";
 import { shown } from "./shown.js";
 import { growing, pulse, split } from "./streams.js";
 
@@ -45,6 +46,9 @@ export const showRace = (element, { props, server, watch }) => {
     take = takes(); // should lines come after all, they are heard from the beginning
   });
   const hear = () => {
+    const [{ refused }] = split(`${String(props.value ?? "").split("\n", 1)[0]}\n`);
+    sayIn("#race-form", refused ?? "");
+    if (refused) return;
     take(props.value);
     beat(!race.over);
     busy(["race-go"], !race.over);

@@ -15,6 +15,7 @@ export interface PageFacts {
   step?: number; // the one that a recording opens at
   notice?: string;
   refused?: string; // why settings make no run
+  left_out?: string; // of a run's texts, what is too long for the address
   branch?: string; // of a run that goes on from another one: what the address says of it beside the other
   live?: "alone" | "beside"; // of a run that was started here: whether it takes the place of the one on the screen
   recorded?: boolean; // of a race
@@ -121,6 +122,7 @@ declare global {
   var SpecscopeApp: {
     viewer(element: HTMLElement, io: ViewerIo): void;
     race(element: HTMLElement, io: Io): void;
+    chat(element: HTMLElement, io: Io): void;
     doctor(element: HTMLElement, io: Io): void;
     landscape(element: HTMLElement, io: LandscapeIo): void;
     debug(element: HTMLElement, io: DebugIo): void;

@@ -66,7 +66,7 @@ export class Viewer {
     this.bar = new Bar(this.back, settings, ...(props.live ? this.starters() : []),
       el("button", { type: "button", class: "app-button app-recorded", onclick: () => this.gallery.showModal() },
         "Recorded runs"),
-      fileMenu(() => this.file.click(), (form) => this.download(form)), this.file);
+      fileMenu(() => this.file.click(), (form) => this.download(form), this.gone.signal), this.file);
     this.root = el("div", { class: "app-root" }, this.bar.node, this.asks, this.stage, this.notice.place);
     element.replaceChildren(this.root, this.gallery);
     this.fold = new Fold(this.root, settings);

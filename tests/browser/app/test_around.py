@@ -221,17 +221,18 @@ def test_a_wrong_address_of_a_race_is_told_on_its_page(new_page: NewPage, served
     page.wait_for_selector("#race :text('Methods in the address')", state="visible")
 
 
-def test_a_race_that_cannot_begin_says_why_in_its_verdict(new_page: NewPage, served: Served) -> None:
+def test_a_race_that_cannot_begin_says_why_beside_its_button(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page(), "?screen=race&methods=jacobi,lookahead&length=16")
     page.wait_for_function("document.querySelector('#race-length input')?.value === '16'")
     page.fill("#race-length input", "")
     page.click("#race-go")
     sentence = "The number of new tokens must be a whole number from 1 to 256, not nothing."
-    page.wait_for_selector(f"#race .ss-verdict:has-text('{sentence}')")
-    assert page.locator("#race .ss-lane").count() == 0
+    page.wait_for_selector(f"#race-form .app-said:has-text('{sentence}')")
+    assert page.get_by_text(sentence).count() == 1
     page.fill("#race-length input", "16")
     page.click("#race-go")
     page.wait_for_function("SpecscopeApp.races.ready && SpecscopeApp.races.list.length === 2")
+    assert page.inner_text("#race-form .app-said") == ""
     page.click("#race button[aria-label='Show the result']")
     page.wait_for_selector("#race .ss-verdict:has-text('lossless runs')")
 
@@ -239,12 +240,36 @@ def test_a_race_that_cannot_begin_says_why_in_its_verdict(new_page: NewPage, ser
 def test_a_prompt_that_is_too_long_is_told_of_and_leaves_no_address(new_page: NewPage, served: Served) -> None:
     """A browser that cuts a text says nothing; a run that never began cannot be found again."""
     page = served.open(new_page())
-    page.fill("#run-prompt textarea", "x" * 9_000)
+    page.fill("#run-prompt textarea", "x" * 7_600)
+    page.wait_for_selector(".app-count:has-text('7,600 of 8,000 characters')")
+    page.fill("#run-prompt textarea", "xy" * 60_000)
+    page.wait_for_selector(".app-count.app-over:has-text('120,000 characters: shorten it to 8,000')")
     page.click("#run-go")
-    page.wait_for_selector(".app-notice:has-text('The prompt has 9000 characters: shorten it to 8000.')")
+    page.wait_for_selector("#run-form .app-said:has-text('“Text” has 120,000 characters: shorten it to 8,000.')")
     page.fill("#run-prompt textarea", "x y " * 1_990)
+    assert page.inner_text("#run-form .app-said") == ""
     page.click("#run-go")
-    page.wait_for_selector(".app-notice:has-text('tokens: shorten it to')")
+    page.wait_for_selector("#run-form .app-said:has-text('tokens: shorten it to')")
+    assert page.locator(".app-notice").is_hidden()
     page.get_by_role("tab", name="Race").click()
     page.get_by_role("tab", name="Run").click()
     assert query(page)["run"] == [page.evaluate("SpecscopeApp.viewers.props.landing")]  # which is still shown
+
+
+def test_the_file_menu_closes_when_it_is_left(new_page: NewPage, served: Served) -> None:
+    page = served.open(new_page(), form=False)
+    menu = page.locator(".app-menu")
+    for leave in (".app-settings", ".app-title", ".ss-text"):
+        page.click(".app-menu summary")
+        assert menu.get_attribute("open") is not None
+        page.click(leave)
+        assert menu.get_attribute("open") is None
+    page.focus(".app-menu summary")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Escape")
+    assert menu.get_attribute("open") is None
+    assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
+    page.keyboard.press("Enter")
+    page.keyboard.press("Shift+Tab")
+    assert menu.get_attribute("open") is None

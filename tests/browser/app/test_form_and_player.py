@@ -132,14 +132,13 @@ def test_a_refused_prompt_leaves_what_is_shown_and_moves_nothing(new_page: NewPa
     page.fill("#run-prompt textarea", " ")
     for _ in range(2):
         page.click("#run-go")
-        for part in (".app-notice", ".app-said"):
-            page.wait_for_selector(f"{part}:has-text('The prompt is empty')")
-            box = page.locator(part).bounding_box()
-            assert box["y"] >= 0 and box["y"] + box["height"] <= 720
-            on_top = "([x, y, part]) => Boolean(document.elementFromPoint(x, y)?.closest(part))"
-            assert page.evaluate(on_top, [box["x"] + 20, box["y"] + box["height"] / 2, part])
-        page.click(".app-close")
-        page.wait_for_function("document.querySelector('.app-said').textContent === ''")
+        part = "#run-form .app-said"
+        page.wait_for_selector(f"{part}:has-text('The prompt is empty')")
+        assert page.locator(":text('The prompt is empty'):visible").count() == 1
+        box = page.locator(part).bounding_box()
+        assert box["y"] >= 0 and box["y"] + box["height"] <= 720
+        on_top = "([x, y, part]) => Boolean(document.elementFromPoint(x, y)?.closest(part))"
+        assert page.evaluate(on_top, [box["x"] + 20, box["y"] + box["height"] / 2, part])
     assert page.evaluate(f"[SpecscopeApp.viewers.facts.run, {PLAYER}.root.dataset.at]") == before
     assert page.evaluate(words) == place
 

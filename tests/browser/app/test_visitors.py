@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -209,7 +210,9 @@ def test_two_visitors_take_turns_and_see_their_place(
         page.wait_for_function("document.querySelector('#run-length input')?.value === '256'")
     begin(first)
     second.click("#run-go")
-    second.wait_for_function("document.querySelector('.app-notice').textContent.includes('1 run is before yours')")
+    second.wait_for_function(
+        "document.querySelector('#run-form .app-said').textContent.includes('1 run is before yours')"
+    )
     assert first.evaluate(f"{PLAYER}.record.live")
     held.set()
     for page in (first, second):
@@ -225,21 +228,25 @@ def test_a_conversation_goes_on(new_page: NewPage, served: Served) -> None:
         page.fill("#run-message textarea", words)
         page.click("#run-go")
         page.wait_for_function(
-            f"document.querySelector('#run-said textarea').value.split('Assistant:').length === {turn + 1}"
+            f"document.querySelectorAll('#run-history .app-turn-assistant p:not(:empty)').length === {turn}"
         )
         assert page.input_value("#run-message textarea") == ""
-    said = page.input_value("#run-said textarea")
-    assert said.index("rough?") < said.index("Assistant:") < said.index("And on Friday?")
+    names = page.locator("#run-history .app-turn strong").all_inner_texts()
+    assert names == ["User", "Assistant"] * 2
+    assert page.locator("#run-history .app-turn p").all_inner_texts()[::2] == [
+        "On which days is the sea rough?",
+        "And on Friday?",
+    ]
     step = page.evaluate(f"{PLAYER}.record.steps[0]")
     assert step["pending"] < step["start"] - 1  # the second turn reads only what is new
     page.click("#run-fresh")
-    page.wait_for_function("document.querySelector('#run-said textarea').value === ''")
+    page.wait_for_selector("#run-history .app-turn", state="detached")
 
 
 TALK = "?method=autoregressive&length=256&chat=" + quote(
     '[{"role":"user","content":"On which days is the sea rough?"}]'
 )
-SAID = "document.querySelector('#run-said textarea')?.value"
+SAID = "[...document.querySelectorAll('#run-history .app-turn')].map((turn) => turn.querySelector('p').textContent)"
 ENDED = f"{PLAYER}.record.check"
 
 
@@ -255,9 +262,9 @@ def test_what_is_typed_while_an_answer_comes_stays(
     page.click("#run-mode input[value=Raw]")
     end_with_answer(page, held, "And on Friday?")  # it finds the form as a raw text
     page.click("#run-mode input[value=Chat]")
-    page.wait_for_function(f"{SAID}?.includes('Assistant:')")
+    page.wait_for_function(f"{SAID}.length === 2")
     assert page.input_value("#run-message textarea") == "And on Friday?"
-    assert page.evaluate(SAID).startswith("User: On which days is the sea rough?\nAssistant:")
+    assert page.evaluate(SAID)[0] == "On which days is the sea rough?"
 
 
 def test_a_new_conversation_stays_new_while_the_old_one_is_answered(
@@ -271,7 +278,20 @@ def test_a_new_conversation_stays_new_while_the_old_one_is_answered(
     page.click("#run-fresh")
     page.wait_for_function("document.querySelector('#run-message textarea').value === ''")
     end_with_answer(page, held, "")
-    assert page.evaluate(SAID) == ""
+    assert page.evaluate(SAID) == []
+
+
+def test_hostile_turns_are_shown_as_text_and_long_ones_fold(new_page: NewPage, served: Served) -> None:
+    evil = "<img src=x onerror=alert(1)>${alert(2)}{{3}} "
+    chat = [{"role": "user", "content": evil * 20}, {"role": "assistant", "content": evil}]
+    page = served.open(new_page(), f"?method=lookahead&chat={quote(json.dumps([*chat, chat[0]]))}")
+    page.wait_for_function(f"{SAID}.length === 2")
+    assert page.evaluate(SAID) == [evil * 20, evil] and page.locator("#run-history img").count() == 0
+    long = page.locator("#run-history .app-turn-user")
+    height = long.bounding_box()["height"]
+    long.get_by_role("button", name="Show all").click()
+    assert long.bounding_box()["height"] > height
+    assert page.locator("#run-history .app-turn-assistant button").count() == 0
 
 
 def test_a_recording_that_is_opened_during_a_run_stays(
