@@ -35,7 +35,7 @@ SCREENS, PHASES = ("run", "race", "debug"), ("propose", "verify", "accept", "com
 _VIEW = re.compile(r"[a-z_]{1,24}")
 _FORK = re.compile(r"(\d{1,6})([nk])(\d{1,4})", re.ASCII)
 _MAX_KEYS = 64
-_RESERVED = 300  # characters for the run, the place in it and the theme, which the page adds
+_TEXTS = {"reference": "reference", "prompt": "prompt", "raw": "prompt", "chat": "conversation"}  # fields of any length
 _Value = TypeVar("_Value")
 
 
@@ -116,7 +116,7 @@ def parse(query: Mapping[str, str], catalog: Mapping[str, Entry]) -> PageState:
 
 
 def write(order: Order, example: str | None = None) -> str:
-    """The query of a run."""
+    """The query of a run, without texts that are too long for an address (see `left_out`)."""
     changed = {name: value for name, value in order.params.to_json().items() if value != _default(order, name)}
     fields: dict[str, Any] = {"model": order.entry.name, "method": order.method.name}
     fields |= {f"p.{name}": json.dumps(value) if isinstance(value, bool) else value for name, value in changed.items()}
@@ -138,12 +138,17 @@ def _encode(fields: dict[str, Any], order: Order, example: str | None) -> str:
     """Add sampling, length and prompt to the fields, and encode them; texts that are too long are left out."""
     fields |= {name: value for name, value in order.sampling.to_json().items() if value != Sampling().to_json()[name]}
     fields |= {"length": order.max_new_tokens} | _prompt_field(order, example)
-    for text in ("", "reference", "prompt", "raw", "chat"):
-        fields.pop(text, None)
-        query, characters = urlencode(fields), sum(len(key) + len(str(value)) for key, value in fields.items())
-        if characters <= LIMITS.address_characters - _RESERVED and len(query) <= LIMITS.address_bytes:
-            break
-    return query
+    return urlencode({name: value for name, value in fields.items() if not _too_long(name, value)})
+
+
+def _too_long(name: str, value: object) -> bool:
+    return name in _TEXTS and len(urlencode({name: value})) > LIMITS.address_text_bytes
+
+
+def left_out(order: Order, example: str | None = None) -> str:
+    """Which texts of an order its address leaves out, in words; "" if it has all of them."""
+    texts = ({"reference": order.reference} if order.reference else {}) | _prompt_field(order, example)
+    return " and the ".join(_TEXTS[name] for name, value in texts.items() if _too_long(name, value))
 
 
 def _prompt_field(order: Order, example: str | None) -> dict[str, str]:

@@ -63,7 +63,8 @@ class PageLimits:
     calls_each: int = 4  # calls of functions: reading, replaying, exporting
     connections: int = 2_000  # open at once, where the system allows as many files
     connections_each: int = 400  # of one address, unless it is a proxy's: a page uses six
-    address_characters: int = 18_000  # of a page's address: enough for a long prompt and a reference
+    address_characters: int = 18_000  # of a page's address that is read: older links hold a long prompt and a reference
+    address_text_bytes: int = 2_048  # of one encoded text in an address that is written: mail and chat cut longer links
     address_bytes: int = 56_000  # of the encoded address, where most letters take three; the server reads 64 KB in all
     # Of the Debug page.
     folder_bytes: int = (

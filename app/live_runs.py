@@ -81,16 +81,25 @@ class LiveRuns:
         self._prefill_pace: dict[str, float] = {}  # by model: seconds for each token of the last prompt
 
     def start(
-        self, order: Order, tab: str, address: str, *, fresh: bool = False, beside: bool = False, branch: str = ""
+        self,
+        order: Order,
+        tab: str,
+        address: str,
+        *,
+        fresh: bool = False,
+        beside: bool = False,
+        branch: str = "",
+        left_out: str = "",
     ) -> Iterator[str]:
         """Decode an order of a tab; yields the text of its lines as it grows.
 
         A run that is compared with another begins `fresh`, as recordings do; the page shows it `beside` the other. A
-        `branch` is what the address of the other run has beside it.
+        `branch` is what the address of the other run has beside it, and `left_out` names what the address lacks.
         """
         job = self.job(tab, fresh)
         about = {"address": f"{address}&run={job.id}".removeprefix("&"), "live": "beside" if beside else "alone"}
-        opening = page_line(run=job.id, **about | ({"branch": branch} if branch else {}))
+        about |= {name: words for name, words in (("branch", branch), ("left_out", left_out)) if words}
+        opening = page_line(run=job.id, **about)
         return self.stream(job, opening, self._lines(job, order))
 
     def job(self, tab: str, fresh: bool = False) -> Job:

@@ -43,10 +43,14 @@ def check_lanes(methods: object) -> tuple[str, ...]:
     return tuple(methods)
 
 
-def start(runs: LiveRuns, orders: Sequence[Order], tab: str, address: str) -> Iterator[str]:
-    """Run the orders, which differ in their method only, one after the other; yields the race's text as it grows."""
+def start(runs: LiveRuns, orders: Sequence[Order], tab: str, address: str, left_out: str = "") -> Iterator[str]:
+    """Run the orders, which differ in their method only, one after the other; yields the race's text as it grows.
+
+    `left_out` names what the address lacks.
+    """
     job = runs.job(f"{tab}{RACE}")
-    opening = page_line(run=job.id, address=address) + line("race", labels=[order.method.label for order in orders])
+    about = {"address": address} | ({"left_out": left_out} if left_out else {})
+    opening = page_line(run=job.id, **about) + line("race", labels=[order.method.label for order in orders])
     return runs.stream(job, opening, _Race(runs, tab, job).lines(orders))
 
 

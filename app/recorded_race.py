@@ -29,12 +29,15 @@ def opening(recordings: Recordings) -> str:
     return _lines(lanes, model=landing.family, title=OPENING.prompt, shows=shows, machine=machine)
 
 
-def recorded_race(recordings: Recordings) -> str:
-    """The lines of the first race of which two lanes can be read; empty if there is none."""
+def recorded_race(recordings: Recordings, live: bool = True) -> str:
+    """The lines of the first race of which two lanes can be read; empty if there is none.
+
+    On a page that is `live` they tell how to run another race.
+    """
     for race in RACES:
         lanes = _lanes(recordings, race.runs)
         if len(lanes) > 1:
-            return _of_the_screen(race, lanes)
+            return _of_the_screen(race, lanes, " Press Race to run one of your own." if live else "")
     return ""
 
 
@@ -48,11 +51,8 @@ def _lanes(recordings: Recordings, runs: Sequence[str]) -> list[tuple[Recording,
     return found
 
 
-def _of_the_screen(race: RecordedRace, lanes: Sequence[tuple[Recording, Trace]]) -> str:
-    shows = (
-        f"{_NUMBERS[len(lanes)]} methods answer “{race.prompt}” on {lanes[0][0].family}. Press Race to run one of "
-        "your own."
-    )
+def _of_the_screen(race: RecordedRace, lanes: Sequence[tuple[Recording, Trace]], advice: str) -> str:
+    shows = f"{_NUMBERS[len(lanes)]} methods answer “{race.prompt}” on {lanes[0][0].family}.{advice}"
     machine = next(filter(None, (elsewhere(trace.header) for _, trace in lanes)), "")
     return _lines(lanes, title="A recorded race", shows=shows, machine=machine, address="screen=race", recorded=True)
 

@@ -40,8 +40,9 @@ _TYPES = {"jsonl.gz": "application/gzip", "html": "text/html", "csv": "text/csv"
 class ServerCalls:
     """Answers the calls of the page's scripts."""
 
-    def __init__(self, store: TraceStore, recordings: Recordings) -> None:
+    def __init__(self, store: TraceStore, recordings: Recordings, live: bool = True) -> None:
         self._store, self._recordings = store, recordings
+        self._live = live  # whether the page runs races of its own
         self._race: str | None = None
         self._race_lock = threading.Lock()
 
@@ -78,7 +79,7 @@ class ServerCalls:
         """The lines of the recorded race; made when they are first asked for, once."""
         with self._race_lock:
             if self._race is None:
-                self._race = recorded_race(self._recordings)
+                self._race = recorded_race(self._recordings, self._live)
             return self._race
 
     def open_run(self, run: object) -> Answer:

@@ -43,7 +43,7 @@ class AppState:
         if self.own_root is not None:
             self.own = OwnModels(self.own_root, self.catalog)
         self.store = TraceStore(self.recordings.packed)
-        self.calls = ServerCalls(self.store, self.recordings)
+        self.calls = ServerCalls(self.store, self.recordings, live=not self.replay_only)
         self._debug_lock = threading.Lock()
         self._debug: DebugCalls | None = None
 

@@ -57,20 +57,24 @@ def build(app_state: AppState) -> gr.Blocks:
 
 
 def _build_replay_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> None:
-    """The page for recorded runs, uploaded traces and run folders."""
+    """The page for recorded runs, the recorded race, uploaded traces and run folders."""
     from .pages import debug
+    from .viewer import race_viewer
 
     with gr.Tabs(elem_id="app-tabs") as tabs:
         with gr.Tab("Run", id="run", elem_id="run"):
             gr.Markdown("This page shows recorded runs. Open one of them, or drop a trace file on the page.")
             viewer.render()
+        with gr.Tab("Race", id="race", elem_id="race"):
+            race_viewer(app_state).render()
         with gr.Tab("Debug", id="debug", elem_id="debug"):
             debug.build(app_state)
 
     def opened(request: gr.Request) -> dict[Any, Any]:
         query = request.query_params or {}
         # Without a screen in the address the tabs stay as they are: a visitor may have turned already.
-        turned = gr.Tabs(selected="debug") if query.get("screen") == "debug" else gr.skip()
+        screen = query.get("screen")
+        turned = gr.Tabs(selected=screen) if screen in ("race", "debug") else gr.skip()
         return {tabs: turned, viewer: _open_run(app_state, query.get("run"), [])}
 
     page.load(tolerant(opened), None, [tabs, viewer], **QUICK)

@@ -123,9 +123,10 @@ class RaceForm:
         except SpecscopeError as error:
             yield refusal_line(str(error))
             return
-        example = given[self.prompt.example]
-        query = address.write_race(orders, example if isinstance(example, str) else None)
-        yield from races.start(self.app_state.runs, orders, str(request.session_hash), query)
+        chosen = given[self.prompt.example]
+        example = chosen if isinstance(chosen, str) else None
+        query, lacks = address.write_race(orders, example), address.left_out(orders[0], example)
+        yield from races.start(self.app_state.runs, orders, str(request.session_hash), query, lacks)
 
     def end(self, request: gr.Request) -> None:
         """Cancel the race: it ends after the current step."""

@@ -159,7 +159,8 @@ class RunForm:
         except SpecscopeError as error:
             yield refusal_line(str(error))
             return
-        yield from self.app_state.runs.start(wanted, _tab(request), address.write(wanted, example), **how)
+        query, lacks = address.write(wanted, example), address.left_out(wanted, example)
+        yield from self.app_state.runs.start(wanted, _tab(request), query, left_out=lacks, **how)
 
     def _given(self, form: object) -> tuple[Order, str | None]:
         """The order in the controls, and the example that it began with."""

@@ -77,12 +77,14 @@ const beforeRace = ({ recorded, title, shows, machine }) => recorded ? [el("div"
  * @param {Race} race
  * @param {PageFacts} facts
  */
-const afterRace = (race, { address, runs, notice }) => {
+const afterRace = (race, { address, runs, notice, left_out: text }) => {
   if (!address) return [];
   const copy = el("button", { type: "button", class: "app-button", onclick: () => copyLink(link) }, "Copy link");
   /** @type {Linked} */
   const link = {
-    on: { link: () => addressOf(address) }, place: () => null, root: race.root,
+    on: { link: () => addressOf(address), lacks: () => text ? { words: `The ${text} is too long for a link, so this ` +
+      "one names the race without it: open a method of the race and share its trace file instead." } : null },
+    place: () => null, root: race.root,
     announce: (said) => { copy.textContent = said; },
   };
   const open = (runs ?? []).map(([label, run]) =>

@@ -1,5 +1,5 @@
-// What a text field may hold. A browser's own limit would cut a longer text without a word: here the field keeps it, says
-// how much is too much, and no run starts from it. The server checks it again.
+// Text fields count their characters near their limit, and no run starts while one has too many. A browser's maxlength
+// would cut a longer text silently. The server checks the limits again.
 import { el, write } from "../../assets/player/dom/elements.js";
 import { sayIn } from "./notice.js";
 
@@ -55,6 +55,10 @@ export const followLimits = () => {
       if (target instanceof HTMLTextAreaElement) count(target);
     });
   }
+  // What a menu cuts off, as the name of a model, is read by pointing at it.
+  document.addEventListener("pointerover", ({ target }) => {
+    if (target instanceof HTMLInputElement && target.getAttribute("role") === "listbox") target.title = target.value;
+  });
   addEventListener("click", (event) => {
     const form = event.target instanceof Element && event.target.closest(STARTS)?.closest(".app-form");
     if (!form) return;

@@ -81,7 +81,8 @@ export class Viewer {
     addEventListener("popstate", () => this.returned(), { signal: this.gone.signal });
     this.player = new Player(lead, {
       source: this.source(() => this.facts.run),
-      on: { link: (place) => addressOf(this.address, place ?? {}), change: (place) => this.moved(place),
+      on: { link: (place) => addressOf(this.address, place ?? {}), lacks: () => this.lacks(),
+        change: (place) => this.moved(place),
         fork: props.live ? (fork) => this.fork(forkQuery(fork)) : undefined,
         compare: props.live ? () => io.race(this.facts.address ?? "") : undefined },
     });
@@ -134,6 +135,14 @@ export class Viewer {
   // The id of the run beside the one that is shown.
   get second() {
     return this.beside?.facts.run ?? "";
+  }
+
+  // What is too long for the address is found by it only as long as the server stores the run.
+  lacks() {
+    const { left_out: text } = this.facts;
+    const words = `The ${text} is too long for a link, so this one works only while the server stores the run: ` +
+      "share the trace file instead.";
+    return text ? { words, save: () => this.download("trace") } : null;
   }
 
   compare() {

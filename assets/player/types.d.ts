@@ -48,6 +48,7 @@ export type Fork = { step: number } & ({ node: number } | { keep: number; text: 
 export interface Host {
   fork?: (fork: Fork) => void;
   link?: (place: Place | null) => string;
+  lacks?: () => { words: string; save?: () => void } | null; // what a link cannot hold, and what to share instead
   change?: (place: Place) => void;
   compare?: (place: Place) => void;
 }

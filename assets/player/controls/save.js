@@ -19,17 +19,21 @@ export const saveImage = async (player, plot, format) => {
 };
 
 /**
- * The address goes to the clipboard, or where that is closed into a field to copy from.
+ * The address goes to the clipboard, or where that is closed into a field to copy from. So does one that lacks
+ * something: a sentence says so first.
  * @param {Linked} player
  */
 export const copyLink = async (player) => {
   const address = String(await player.on.link?.(player.place()));
+  const lacks = player.on.lacks?.() ?? null;
   try {
+    if (lacks) throw new Error(lacks.words);
     await navigator.clipboard.writeText(address);
     player.announce("The link is copied.");
   } catch {
     const field = el("input", { class: "ss-select", readonly: true, value: address, "aria-label": "Link" });
-    const box = dialog("Copy this link", field);
+    const box = dialog("Copy this link", lacks && el("p", {}, lacks.words), field,
+      lacks?.save && el("button", { type: "button", class: "ss-button ss-toggle", onclick: lacks.save }, "Download the trace"));
     box.addEventListener("close", () => box.remove());
     player.root.append(box);
     box.showModal();

@@ -281,6 +281,21 @@ def test_a_new_conversation_stays_new_while_the_old_one_is_answered(
     assert page.evaluate(SAID) == []
 
 
+def test_a_link_that_lacks_the_conversation_says_so_and_offers_the_trace(new_page: NewPage, served: Served) -> None:
+    turn = {"role": "user", "content": "On which days is the sea rough? " * 40}
+    chat = [turn, {"role": "assistant", "content": "On Monday. " * 90}, turn]
+    page = served.open(new_page(), f"?method=lookahead&length=8&chat={quote(json.dumps(chat))}")
+    page.wait_for_function(f"{SAID}.length === 2")
+    page.click("#run-go")
+    page.wait_for_function(f"SpecscopeApp.viewers.live && {ENDED} && {SAID}.length === 4")
+    page.evaluate(f"{PLAYER}.copyLink()")
+    page.wait_for_selector(".ss-dialog[open]:has-text('The conversation is too long for a link')")
+    assert "chat=" not in page.input_value(".ss-dialog[open] input")
+    with page.expect_download() as download:
+        page.click("text=Download the trace")
+    assert download.value.suggested_filename.endswith("trace.jsonl.gz")
+
+
 def test_hostile_turns_are_shown_as_text_and_long_ones_fold(new_page: NewPage, served: Served) -> None:
     evil = "<img src=x onerror=alert(1)>${alert(2)}{{3}} "
     chat = [{"role": "user", "content": evil * 20}, {"role": "assistant", "content": evil}]
