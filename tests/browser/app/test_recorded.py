@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from app import server, ui
+from app.middleware.origin import Owner
+from app.recorded_race import opening
 from app.recordings import Recordings
+from app.state import AppState
 
 from .conftest import Served
 from .test_around import GOLDEN, RACED
@@ -70,3 +75,34 @@ def test_a_run_from_another_machine_says_so(new_page: NewPage, served: Served, t
     words = "Recorded on another machine (<b>Abacus</b> 9, 2 threads, float64)."
     assert page.inner_text(".app-what .app-machine") == words
     assert "<b>Abacus</b> 9 · 2 threads" in page.inner_text(".ss-foot >> nth=0")
+
+
+MODEL = ("Your own prompt", "Run live", "Compare", "Landscape", "What if?", "Press Race")
+
+
+def test_a_replay_page_offers_what_needs_no_model(new_page: NewPage) -> None:
+    app_state = AppState(replay_only=True)
+    landing = app_state.recordings.landing
+    assert landing is not None
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    site = server.Site(app_state.calls.recording_lines(landing.id), opening(app_state.recordings))
+    running = server.launch(ui.build(app_state), site, "127.0.0.1", port, app_state.tracker, Owner())
+    try:
+        page = Served(f"http://127.0.0.1:{port}/", app_state).land(new_page())
+        visible = "button:not([role=tab]):visible, summary:visible, .app-shows:visible"
+        page.wait_for_selector(".app-first")
+        seen = page.locator(visible).all_inner_texts()
+        page.click(".app-first")
+        page.wait_for_selector(".app-root", state="visible")
+        seen += page.locator(visible).all_inner_texts()
+        page.get_by_role("tab", name="Race").click()
+        page.wait_for_function("SpecscopeApp.races?.length > 0")
+        seen += page.locator(visible).all_inner_texts()
+        assert "Recorded runs" in seen
+        assert not [words for words in seen for name in MODEL if name in words]
+        page.reload()
+        page.wait_for_selector("#race .ss-lane", state="visible")
+    finally:
+        running.stop()
