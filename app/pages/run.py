@@ -69,7 +69,7 @@ class RunForm:
         self.compare = gr.Checkbox(
             False,
             label="Measure the speedup",
-            info="Decodes the prompt a second time, autoregressively",
+            info="Decodes the prompt again, in turn with autoregressive decoding, up to three times",
             elem_id="run-compare",
         )
         with gr.Row(elem_classes="app-go"):
