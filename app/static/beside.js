@@ -45,9 +45,10 @@ export class Beside {
   align() {
     const bar = /** @type {HTMLElement} */ (this.lead.transport.bar.parentElement);
     const abreast = this.node.offsetTop === this.lead.element.offsetTop;
-    const parts = [[bar, this.head], ...[this.lead, this.player].map(({ status, stage, cards }) =>
-      [status.notice, stage.node, cards.tabs]).reduce((one, other) => one.map((node, i) => [node, other[i]]))];
-    for (const pair of parts) {
+    /** @param {Player} player */
+    const parts = ({ status, conclusion, stage, cards }) => [status.notice, conclusion.node, stage.node, cards.tabs];
+    const ours = [bar, ...parts(this.lead)], theirs = [this.head, ...parts(this.player)];
+    for (const pair of ours.map((node, i) => [node, theirs[i]])) {
       for (const node of pair) node.style.minHeight = "";
       const [one, other] = pair.map((node) => node.offsetHeight);
       if (abreast && one && other && one !== other) pair[one < other ? 0 : 1].style.minHeight = `${Math.max(one, other)}px`;
