@@ -3,14 +3,18 @@
 /** @import { SceneLink, StagePiece } from "../types.d.ts" */
 
 export const COLUMN = 4.75;
+export const NARROW_COLUMN = 3.4; // on a narrow page: so that letters are large enough to be read
 export const ROW = 1.8;
 export const GUTTER = 0.35; // between boxes
 const HIGH = ROW - GUTTER;
 
-/** @param {StagePiece} piece */
-const box = ({ x, y, wide }) => ({
-  left: x * COLUMN, right: (x + wide) * COLUMN - GUTTER, top: y * ROW, bottom: y * ROW + HIGH,
-  middle: y * ROW + HIGH / 2, centre: (x + wide / 2) * COLUMN - GUTTER / 2,
+/**
+ * @param {StagePiece} piece
+ * @param {number} column
+ */
+const box = ({ x, y, wide }, column) => ({
+  left: x * column, right: (x + wide) * column - GUTTER, top: y * ROW, bottom: y * ROW + HIGH,
+  middle: y * ROW + HIGH / 2, centre: (x + wide / 2) * column - GUTTER / 2,
 });
 
 /** @param {number} value */
@@ -27,9 +31,12 @@ const curve = ([x, y], [u, v], [across, down] = [0.5, 0]) => {
   return `M${points[0]} ${points[1]}C${points.slice(2).join(" ")}`;
 };
 
-/** @param {SceneLink} link */
-export const linkPath = ({ from, to, kind }) => {
-  const [a, b] = [box(from), box(to)];
+/**
+ * @param {SceneLink} link
+ * @param {number} [column]
+ */
+export const linkPath = ({ from, to, kind }, column = COLUMN) => {
+  const [a, b] = [box(from, column), box(to, column)];
   if (kind === "diagonal") return `M${short(a.centre)} ${short(a.middle)}L${short(b.centre)} ${short(b.middle)}`;
   if ((kind === "tree" || kind === "flow") && b.left >= a.right - 1) return curve([a.right, a.middle], [b.left, b.middle]);
   if (Math.abs(a.middle - b.middle) < 0.1) { // side by side: an arch above them

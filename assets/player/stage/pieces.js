@@ -1,11 +1,16 @@
 // The pieces on the stage: one element each for as long as it is there, moved by its transform alone.
 import { el, write } from "../dom/elements.js";
 import { COLUMN, GUTTER, ROW } from "./links.js";
+import { fitted } from "./text_fit.js";
 
 /** @import { StagePiece, Where } from "../types.d.ts" */
 
+const SHORT = 3; // letters of a word that a line through it would hide
+
 /** @param {Where} where */
-const moved = ({ x, y }) => `translate(${x * COLUMN}em, ${y * ROW}em)`;
+export const moved = ({ x, y }) => `translate(calc(${x} * var(--column)), ${y * ROW}em)`;
+/** @param {number} wide */
+export const width = (wide) => `calc(${wide} * var(--column) - ${GUTTER}em)`;
 
 export class Pieces {
   constructor() {
@@ -16,6 +21,9 @@ export class Pieces {
     this.shown = new Map();
     /** @type {Set<HTMLElement>} fading out */
     this.leaving = new Set();
+    this.column = COLUMN; // letters
+    this.letter = 16; // pixels, and of the smallest word
+    this.least = 12;
   }
 
   /**
@@ -73,11 +81,14 @@ export class Pieces {
     const element = /** @type {HTMLElement} */ (this.elements.get(piece.id));
     element.dataset.piece = String(piece.id);
     const classes = `ss-piece ss-is-${piece.fate}${piece.faint ? " ss-faint" : ""}${piece.text ? "" : " ss-empty"}${
-      piece.fed ? " ss-fed" : ""}${piece.cached ? " ss-cached" : ""}${piece.copied ? " ss-copied" : ""}`;
+      piece.fed ? " ss-fed" : ""}${piece.cached ? " ss-cached" : ""}${piece.copied ? " ss-copied" : ""}${piece.text.length <= SHORT ? " ss-short" : ""}`;
     if (element.className !== classes) element.className = classes;
     element.style.transform = moved(piece);
-    element.style.width = `${piece.wide * COLUMN - GUTTER}em`;
-    write(/** @type {Node} */ (element.firstChild), piece.text);
+    element.style.width = width(piece.wide);
+    const word = /** @type {HTMLElement} */ (element.firstChild);
+    write(word, piece.text);
+    const { size, narrow, most } = fitted(this, piece);
+    Object.assign(word.style, { fontSize: `${size}em`, maxWidth: `${most}em`, transform: narrow < 1 ? `scaleX(${narrow})` : "" });
     element.title = piece.text;
     if (piece.node >= 0) element.dataset.node = String(piece.node);
     else delete element.dataset.node;

@@ -3,8 +3,8 @@ import { button } from "../dom/buttons.js";
 import { el, prefersCalm, show, svg, write } from "../dom/elements.js";
 import { PHASES, isJudged } from "../stream/fates.js";
 import { showTable } from "../tables/table.js";
-import { COLUMN, GUTTER, ROW, linkPath } from "./links.js";
-import { Pieces } from "./pieces.js";
+import { COLUMN, GUTTER, NARROW_COLUMN, ROW, linkPath } from "./links.js";
+import { Pieces, moved, width } from "./pieces.js";
 import { sceneAt } from "./scene.js";
 
 /** @import { Player } from "../player.js" */
@@ -12,6 +12,8 @@ import { sceneAt } from "./scene.js";
 
 const LARGEST = 26; // pixels of a letter, on however wide a page
 const SMALLEST = 14; // and on however low a page, if it is wide enough
+const LEAST_ROOM = 4; // letters: where there is less beside it, a word is left out
+const LEAST = { wide: 12, narrow: 11 }; // pixels of the smallest words
 const BELOW = 40; // pixels of the window that are left for the legend
 const TEXT_LINES = 2; // that the text has at least beside the stage, on the full screen
 const GLIDE_SHARE = 0.7; // of a phase's time that movements take
@@ -61,6 +63,10 @@ export class Stage {
     return this.player.state.narrow ? this.base.narrow : this.base.wide;
   }
 
+  get column() {
+    return this.player.state.narrow ? NARROW_COLUMN : COLUMN;
+  }
+
   /** @param {Set<string>} changed */
   update(changed) {
     const { record, state } = this.player;
@@ -88,16 +94,22 @@ export class Stage {
     const wide = this.node.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight);
     if (wide <= 0) return;
     const high = this.room() - parseFloat(paddingTop) - parseFloat(paddingBottom);
-    const least = state.full ? 0 : SMALLEST;
-    const tallest = state.narrow ? Infinity : Math.max(least, high / (rows * ROW));
-    const letter = Math.min(wide / (columns * COLUMN), tallest, state.full ? Infinity : LARGEST);
+    const smallest = state.full ? 0 : SMALLEST;
+    const tallest = state.narrow ? Infinity : Math.max(smallest, high / (rows * ROW));
+    const { column } = this;
+    const exact = Math.min(wide / (columns * column), tallest, state.full ? Infinity : LARGEST);
+    const letter = Math.floor(exact * 100) / 100;
     const fitted = [letter, columns, rows, this.version].join("|");
     if (this.fitted === fitted) return;
     this.fitted = fitted;
-    this.floor.style.fontSize = `${Math.floor(letter * 100) / 100}px`;
-    this.floor.style.width = `${columns * COLUMN}em`;
+    const least = state.narrow ? LEAST.narrow : LEAST.wide;
+    const lengths = { "--letter": `${letter}px`, "--column": `${column}em`, "--least": `${least}px` };
+    for (const [name, value] of Object.entries(lengths)) this.floor.style.setProperty(name, value);
+    Object.assign(this.pieces, { letter, column, least });
+    this.floor.style.fontSize = `${letter}px`;
+    this.floor.style.width = `${columns * column}em`;
     this.floor.style.height = `${rows * ROW}em`;
-    this.links.setAttribute("viewBox", `0 0 ${columns * COLUMN} ${rows * ROW}`);
+    this.links.setAttribute("viewBox", `0 0 ${columns * column} ${rows * ROW}`);
     this.drawZones();
     this.drawn = "";
   }
@@ -117,10 +129,10 @@ export class Stage {
     this.zones.replaceChildren(...this.base.zones.map(({ title, columns, rows }, i) => {
       const [x, y] = places[i];
       const left = Math.max(0, x);
+      const end = this.player.state.narrow ? this.floorPlan.columns : columns + x; // nothing stands beside a zone there
       const box = el("div", { class: "ss-zone", "data-zone": this.base.zones[i].name }, el("span", {}, title));
       Object.assign(box.style, {
-        transform: `translate(${left * COLUMN}em, ${y * ROW}em)`, width: `${(columns + x - left) * COLUMN - GUTTER}em`,
-        height: `${(rows + this.base.title) * ROW - GUTTER}em`,
+        transform: moved({ x: left, y }), width: width(end - left), height: `${(rows + this.base.title) * ROW - GUTTER}em`,
       });
       return box;
     }));
@@ -145,9 +157,9 @@ export class Stage {
     this.floor.classList.toggle("ss-gliding", glides);
     this.floor.dataset.phase = state.phase;
     this.frames.replaceChildren(...scene.frames.map(frameBox));
-    this.words.replaceChildren(...scene.words.map(wordBox));
+    this.words.replaceChildren(...scene.words.map((word) => wordBox(word, this.floorPlan.columns * this.column, this.column)));
     this.paths = scene.links.map((link) => ({
-      link, path: svg("path", { class: `ss-link-${link.kind} ss-link-of-${link.to.fate}`, d: linkPath(link) }),
+      link, path: svg("path", { class: `ss-link-${link.kind} ss-link-of-${link.to.fate}`, d: linkPath(link, this.column) }),
     }));
     this.links.replaceChildren(...this.paths.map(({ path }) => path));
     this.pieces.draw(scene.pieces, glides);
@@ -246,8 +258,7 @@ const frameBox = ({ x, y, wide, high, text, loud, filled, limit }) => {
   const classes = `ss-frame${loud ? " ss-loud" : ""}${filled >= 0 ? " ss-gauge" : ""}`;
   const box = el("div", { class: classes }, text ? el("span", {}, text) : null);
   Object.assign(box.style, {
-    transform: `translate(${x * COLUMN}em, ${y * ROW}em)`, width: `${wide * COLUMN - GUTTER}em`,
-    height: `${high * ROW - GUTTER}em`,
+    transform: moved({ x, y }), width: width(wide), height: `${high * ROW - GUTTER}em`,
   });
   if (filled >= 0) {
     box.style.setProperty("--filled", `${filled * 100}%`);
@@ -257,9 +268,18 @@ const frameBox = ({ x, y, wide, high, text, loud, filled, limit }) => {
   return box;
 };
 
-/** @param {SceneWord} word */
-const wordBox = ({ x, y, side, text, loud }) => {
+/**
+ * Words that would leave the stage go on in a second line.
+ * @param {SceneWord} word
+ * @param {number} wide letters that the stage is wide
+ * @param {number} column
+ */
+const wordBox = ({ x, y, side, text, loud }, wide, column) => {
   const box = el("div", { class: `ss-stage-word ss-to-${side}${loud ? " ss-loud" : ""}` }, el("span", {}, text));
-  box.style.transform = `translate(${x * COLUMN}em, ${y * ROW}em)`;
+  const [before, behind] = [x * column, wide - x * column];
+  const room = { left: before, right: behind, middle: 2 * Math.min(before, behind) }[side];
+  box.style.transform = moved({ x, y });
+  box.style.setProperty("--room", String(room));
+  show(box, room >= LEAST_ROOM);
   return box;
 };

@@ -1,0 +1,45 @@
+// How large a word is written so that it fits its piece: smaller where it is long, but never too small to be read.
+
+/** @import { StagePiece } from "../types.d.ts" */
+
+const LARGEST = 0.9; // of the stage's letter
+const BESIDE = 0.95; // letters that borders and gaps at both sides take
+const NARROWEST = 0.75; // share of its width to which a word of the smallest size is compressed
+const MEASURED = 100; // pixels at which words are measured
+const MOST = 5000; // widths that are remembered
+const BOLD = new Set([1, 2, 6, 7, 10]); // fates whose words are bold, as in 45_stage.css
+
+const pen = globalThis.document?.createElement("canvas").getContext("2d") ?? null;
+/** @type {Map<string, number>} */
+const widths = new Map();
+
+/** @param {number} value */
+const short = (value) => Math.round(100 * value) / 100;
+
+/**
+ * The width of a text, in letters.
+ * @param {string} text
+ * @param {boolean} bold
+ */
+const widthOf = (text, bold) => {
+  const key = `${bold} ${text}`;
+  if (!widths.has(key)) {
+    if (widths.size >= MOST) widths.clear();
+    if (pen) pen.font = `${bold ? 650 : 400} ${MEASURED}px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif`;
+    widths.set(key, (pen?.measureText(text).width ?? 0) / MEASURED);
+  }
+  return widths.get(key) ?? 0;
+};
+
+/**
+ * How a piece's word is written: its size in letters of the stage, how narrow, and how wide it is before that, in its own.
+ * @param {{ letter: number, column: number, least: number }} stage
+ * @param {StagePiece} piece
+ */
+export const fitted = ({ letter, column, least }, { text, wide, fate, faint }) => {
+  const room = wide * column - BESIDE;
+  const natural = widthOf(text, BOLD.has(fate) && !faint);
+  const size = Math.max(least / letter, Math.min(LARGEST, room / natural));
+  const narrow = Math.max(NARROWEST, Math.min(1, room / natural / size));
+  return { size: short(size), narrow: short(narrow), most: short(room / size / narrow) };
+};
