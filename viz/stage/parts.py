@@ -23,7 +23,7 @@ from .scene import COLUMNS, Place, Scene, Zone
 TEXT, GUESSES = "text", "guesses"
 Slot = tuple[Phase, Phase | None]
 CACHED: Slot = ("verify", None)  # of what is read in this step, and stays
-DEEPEST = 8  # guesses in a row that a stage has room for
+DEEPEST = 6  # guesses in a row that a stage has room for: on a narrow one the last token of the text is seen too
 depths_of = lru_cache(maxsize=32)(tree.depths)
 
 
@@ -70,10 +70,13 @@ def draw_end(scene: Scene, run: RunState, k: int, room: Room) -> None:
         scene.piece(position_name(position), run.ids[position], place, fate, node, slot=slot)
 
 
-def draw_text(scene: Scene, run: RunState, k: int, room: Room, *, own: str = "") -> None:
+def draw_text(
+    scene: Scene, run: RunState, k: int, room: Room, *, own: str = "", answers: str = "the target's answers"
+) -> None:
     """The end of the text, and the target's answers along the accepted path, the last of them its own token.
 
-    `own` names the piece that the target's own token comes out of, where it is not the last one of the text.
+    `own` names the piece that the target's own token comes out of, where it is not the last one of the text;
+    `answers` are the words beside the answers.
     """
     draw_end(scene, run, k, room)
     step = run.steps[k]
@@ -86,11 +89,12 @@ def draw_text(scene: Scene, run: RunState, k: int, room: Room, *, own: str = "")
         if i < step.accepted:
             node, name = step.path[i + 1], _answer_name(k, i)
             if place.x < COLUMNS:
-                scene.piece(name, token, place, Fate.PROMPT, node, since="accept", until="commit", faint=True)
+                scene.piece(name, token, place, Fate.PROMPT, node, since="accept", faint=True)
             continue
         name = position_name(step.start + i)
         scene.piece(name, token, place, fate, len(step.tokens), since="accept", origin=own or position_name(last))
-        scene.move(name, "commit", landing(step, room, 1 + i))
+        scene.land(name, landing(step, room, 1 + i))
+    scene.word(answers, Place(TEXT, room.root + 0.9, 1), "left", since="accept")
 
 
 def _answer_name(k: int, place: int) -> str:
@@ -155,9 +159,10 @@ def draw_guess(
     name, fate = node_name(step, node, depths), node_fates(step)[node]
     names[node] = scene.piece(name, step.tokens[node], place, fate, node, slot=slot, **look)
     if taken:
-        scene.move(names[node], "commit", landing(step, room, depths[node]))
+        scene.land(names[node], landing(step, room, depths[node]))
     if linked and (above := names.get(step.parents[node])):
-        scene.link(above, names[node], "tree", until="commit" if node in step.path else None)
+        gone = step.parents[node] == 0 and landing(step, room, 0) != Place(TEXT, room.root, 0)
+        scene.link(above, names[node], "tree", until="commit" if gone else None)
 
 
 def land_hidden(scene: Scene, k: int, step: Step, room: Room, names: Mapping[int, str]) -> None:
@@ -174,7 +179,7 @@ def draw_answers(scene: Scene, step: Step, room: Room, nodes: Sequence[int]) -> 
         place = Place(TEXT, room.root + 1 + depths_of(step.parents)[node], 1)
         if place.x < COLUMNS:
             name = answer_name(step, node)
-            scene.piece(name, step.choices[node], place, Fate.PROMPT, since="accept", until="commit", faint=True)
+            scene.piece(name, step.choices[node], place, Fate.PROMPT, since="accept", faint=True)
 
 
 def answer_name(step: Step, node: int) -> str:

@@ -27,8 +27,8 @@ which it is gone.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, get_args
 
 from ..cells import Phase, packed
@@ -146,6 +146,7 @@ class Scene:
     _pieces: list[_Piece] = field(default_factory=list)
     _numbers: dict[str, int] = field(default_factory=dict)
     _moves: list[tuple[int, int, int, float, float]] = field(default_factory=list)
+    _landed: dict[int, int] = field(default_factory=dict)  # the copy that a piece leaves behind, by its number
     _links: list[tuple[int, int, int]] = field(default_factory=list)
     _words: list[tuple[str, Place, int, int, bool]] = field(default_factory=list)
     _frames: list[tuple[str, Place, int, float, float, bool, float, float]] = field(default_factory=list)
@@ -198,6 +199,14 @@ class Scene:
         zone, x, y = place
         self._moves.append((self._numbers[name], PHASES.index(phase), self.zones.index(zone), x, y))
 
+    def land(self, name: str, place: Place) -> None:
+        """With the commit a piece goes into the text; a faint copy stays where it was, until the step ends."""
+        number = self._numbers[name]
+        self.move(name, "commit", place)
+        self._landed[number] = len(self._pieces)
+        left = {"id": f"{name}~", "when": _when("commit", None), "origin": name, "faint": True, "slot": 0, "turn": 0}
+        self._pieces.append(replace(self._pieces[number], **left))
+
     def link(
         self, first: str, second: str, kind: Link = "tree", since: Phase = "propose", until: Phase | None = None
     ) -> None:
@@ -243,8 +252,8 @@ class Scene:
             scene["some"] = some
         if self._moves:
             scene["moves"] = [packed(column) for column in zip(*self._moves, strict=True)]
-        if self._links:
-            scene["links"] = dict(zip(("from", "to", "when"), map(packed, zip(*self._links, strict=True)), strict=True))
+        if links := [*self._links_and_copies()]:
+            scene["links"] = dict(zip(("from", "to", "when"), map(packed, zip(*links, strict=True)), strict=True))
         if self._words:
             text, places, when, side, loud = zip(*self._words, strict=True)
             scene["words"] = {"text": {"strings": [*text]}, **self._at(places, when), "side": packed(side)}
@@ -256,6 +265,20 @@ class Scene:
             if max(filled) >= 0:
                 scene["frames"] |= {"filled": packed(filled), "limit": packed(limit)}
         return scene
+
+    def _links_and_copies(self) -> Iterator[tuple[int, int, int]]:
+        """The links; from the commit on those of a piece that has gone into the text are its copy's."""
+        commit, end = PHASES.index("commit"), len(PHASES)
+        for first, second, when in self._links:
+            ends = self._landed.get(first, first), self._landed.get(second, second)
+            kind, phases = divmod(when, 20)
+            since, until = divmod(phases, 5)
+            if ends == (first, second) or until < end:
+                yield first, second, when
+                continue
+            if since < commit:
+                yield first, second, 20 * kind + 5 * since + commit
+            yield *ends, 20 * kind + 5 * commit + end
 
     def _columns(self) -> dict[str, Any]:
         pieces = self._pieces

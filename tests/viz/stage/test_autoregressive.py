@@ -13,13 +13,13 @@ from .scenes import Scene, numbers
 
 
 def test_one_token_goes_in_and_the_answer_comes_out_of_it() -> None:
-    """Only while the target reads is a copy of the last token in it, and what it says flies out of that."""
+    """From the reading on a copy of the last token in it, and what it says flies out of that."""
     run = RunState.of(record("autoregressive"))
     for k, step in enumerate(run.steps):
         scene = Scene(run, k)
         assert {zone["name"] for zone in scene.base["zones"]} == {"text", "target", "time"}
         [last] = [piece for piece in scene.pieces("propose") if piece.node == 0]
-        for phase, inside in (("propose", 0), ("verify", 1), ("accept", 1), ("commit", 0)):
+        for phase, inside in (("propose", 0), ("verify", 1), ("accept", 1), ("commit", 1)):
             read = [piece for piece in scene.pieces(phase) if piece.zone == "target"]
             assert [(piece.token, piece.origin) for piece in read] == [(last.token, last.id)] * inside
         [own] = [piece for piece in scene.pieces("accept") if piece.zone == "text" and piece.y == 1]

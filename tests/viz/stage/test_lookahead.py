@@ -78,8 +78,9 @@ def test_n_grams_come_off_their_diagonals() -> None:
     for step, scene, _ in steps():
         cells = {piece.id: piece for piece in scene.pieces("commit") if piece.zone == "window"}
         rows: dict[float, list[tuple[float, int, int | None]]] = {}
+        used = {piece.id for piece in scene.pieces("accept") if piece.zone == "pool"}
         for piece in scene.pieces("commit"):
-            if piece.zone == "pool":
+            if piece.zone == "pool" and piece.id not in used:
                 rows.setdefault(piece.y, []).append((piece.x, piece.token, piece.origin))
         inserted = [[key, *ngram] for key, ngram, _ in step.panel["pool"]["inserted"]]
         for row in rows.values():

@@ -107,25 +107,6 @@ def test_the_root_is_the_targets_own_and_no_heads_word() -> None:
         assert all(piece.origin == state.id for piece in heads if piece.node > 0)
 
 
-def test_the_hidden_state_is_the_next_steps() -> None:
-    """It comes out of the last accepted word when the step is written, and the next step finds it there."""
-    before: set[tuple[int, int, float, float]] = set()
-    for _, step, scene in steps(shipped("medusa-defaults")):
-        kept = {"propose": set[tuple[int, int, float, float]](), "commit": set[tuple[int, int, float, float]]()}
-        for phase, found in kept.items():
-            found |= {
-                (piece.id, piece.token, piece.x, piece.y)
-                for piece in scene.pieces(phase)
-                if piece.zone == "heads" and piece.node <= 0
-            }
-        assert kept["propose"] == before
-        text = {piece.id: piece.token for piece in scene.pieces("commit") if piece.zone == "text"}
-        origins = [piece for piece in scene.pieces("commit") if piece.zone == "heads"]
-        assert all(text[piece.origin or 0] == piece.token for piece in origins)
-        assert len(origins) == 2 * (step.accepted < len(step.emitted))
-        before = kept["commit"]
-
-
 def test_a_step_without_a_guess_says_why() -> None:
     """The first one has no hidden state yet; the last one is not asked for more."""
     trace = shipped("medusa-defaults")

@@ -11,6 +11,7 @@ from decoding.types import Step, Trace
 from tests.toys import counted_text, engine, hashed
 from tests.viz.records import changed, record
 from viz.sources import parse
+from viz.wording import count
 
 from .scenes import Scene, Shown, numbers, scenes
 
@@ -85,10 +86,10 @@ def test_a_copy_names_its_place_and_the_models_words_their_rank(trace: Trace) ->
                 continue
             if kind in ("prompt", "output"):
                 [row] = [row for row in rows if row.get("place") == found[0]]
-                back = f"{step.start - found[0]} back"
-                want = f"in the text, {back}" if row["count"] == 1 else f"{row['count']} times, last {back}"
+                back = count(step.start - found[0], "token") + " back"
+                want = back if row["count"] == 1 else f"{row['count']} times, last {back}"
             else:
-                want = f"{kind}, rank {found[0]}"
+                want = f"{kind} rank {found[0]}"
             assert any(word.startswith(want) for word in words)
             kinds.add(kind)
     assert len(kinds) > 1 or kinds == {"unigram"}

@@ -139,3 +139,17 @@ def test_a_record_without_tokens_has_no_stage() -> None:
     """There is nothing that could be drawn."""
     header = record("lookahead").header
     assert view.shows(header) and not view.shows(replace(header, record="off"))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_a_step_used_stays_until_the_next_one(method: str) -> None:
+    """A run opens at the commit: guesses, and what they were made from, are still where they were judged."""
+    kept = {"guesses", "heads", "features", "target"} | ({"pool"} if method == "lookahead" else set())
+    for scene in read.scenes(record(method)):
+        judged, written = (
+            {(piece.zone, piece.x, piece.y, piece.token, piece.fate) for piece in scene.pieces(phase)}
+            for phase in ("accept", "commit")
+        )
+        assert {piece for piece in judged if piece[0] in kept} <= written
+        answers = {piece[:4] for piece in judged if piece[0] == "text" and piece[2] == 1}
+        assert answers <= {piece[:4] for piece in written}

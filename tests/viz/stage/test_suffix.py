@@ -11,6 +11,7 @@ from decoding.trace.file import read_trace
 from decoding.types import Step, Trace
 from tests.viz.records import changed, record
 from viz.run_state import RunState
+from viz.wording import count
 
 from .scenes import Scene, Shown, numbers
 
@@ -59,7 +60,7 @@ def test_the_ending_is_tied_to_the_places_where_it_stands_as_well(name: str) -> 
             if not place["answer"]:
                 first = place["place"] - len(ending)
                 assert tokens == list(run.ids[first : first + len(tokens)])
-                assert f"{step.start - place['place']} back" in scene.words("propose")
+                assert count(step.start - place["place"], "token") + " back" in scene.words("propose")
                 inside = [piece for piece in row if piece.origin in text]
                 assert all(text[piece.origin or 0].token == piece.token for piece in inside)
             elif place["answer"] == 1:

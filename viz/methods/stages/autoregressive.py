@@ -17,7 +17,7 @@ from ...wording import count
 TARGET, TIME = "target", "time"
 _ROOM = Room(3, 0)  # nothing is guessed: this is where the token that is read stands in the text
 _WIDE, _HIGH = 6.0, 2.8  # columns and rows of the target
-_INSIDE, _TOKEN = 0.15, 0.6  # the column of the words in it, and the row of the token
+_INSIDE, _TOKEN = 0.15, 0.35  # the column of the words in it, and the row of the token
 _BAR = 7.0  # columns of the whole time
 
 
@@ -30,20 +30,20 @@ def base(run: RunState) -> Figure:
 def frame(run: RunState, k: int) -> Patch:
     """The scene of step k."""
     step, scene, name = run.steps[k], Scene.of(base(run)), f"r{k}"
-    draw_text(scene, run, k, _ROOM, own=name)
+    draw_text(scene, run, k, _ROOM, own=name, answers="")
     whole = Place(TARGET, 0, 0)
     scene.frame(whole, _WIDE, _HIGH)
     scene.frame(whole, _WIDE, _HIGH, loud=True, since="verify", until="accept")
-    words = f"all layers{_weights(run.header)}, once for {count(step.fed, 'token')}"
-    scene.word(words, Place(TARGET, _INSIDE, _TOKEN + 1), loud=True)
+    for y, words in enumerate((f"all layers{_weights(run.header)},", f"once for {count(step.fed, 'token')}")):
+        scene.word(words, Place(TARGET, _INSIDE, _TOKEN + 0.85 + 0.6 * y), loud=True)
     last = position_name(step.start - 1)
     place = Place(TARGET, _ROOM.root - COLUMNS + _WIDE, _TOKEN)
-    scene.piece(name, run.ids[step.start - 1], place, Fate.ROOT, 0, since="verify", until="commit", origin=last)
+    scene.piece(name, run.ids[step.start - 1], place, Fate.ROOT, 0, since="verify", origin=last)
     scene.link(last, name, "flow", until="commit")
     scene.link(name, position_name(step.start), "flow", until="commit")
     if step.pending:
         before = f"and the {count(step.pending, 'token')} in front of it"
-        scene.word(before, place._replace(x=place.x + 1), since="verify", until="commit")
+        scene.word(before, place._replace(x=place.x + 1), since="verify")
     _draw_time(scene, step)
     return scene.patch()
 

@@ -64,7 +64,7 @@ def frame(run: RunState, k: int) -> Patch:
     before = {node: step.parents[node] for node in chain[1:]}
     names = {node: f"g{k}.{node}" for node in chain}
     names |= {node: position_name(step.start - 1 + i) for i, node in enumerate(step.path)}
-    draw_text(scene, run, k, room)
+    draw_text(scene, run, k, room, answers="")
     drawn = draw_guesses(scene, run, k, room, origin=lambda node: names.get(before.get(node, -1), ""), share=sure)
     draw_answers(scene, step, room, chain[step.accepted :])
     if not chain:
@@ -74,11 +74,9 @@ def frame(run: RunState, k: int) -> Patch:
     shown = [node for node in chain if node in drawn]
     _draw_numbers(scene, run, step, shown, sure)
     _draw_verdict(scene, run, step, chain, drawn)
-    if wrong := [node for node in shown if node not in step.path]:
-        for node in wrong:
-            scene.move(drawn[node], "commit", Place(GUESSES, depths_of(step.parents)[node] - 1, 1))
-        words = f"{count(len(chain) - step.accepted, 'drafted token')} thrown away"
-        scene.word(words, Place(GUESSES, 0, 2), since="commit")
+    if thrown := len(chain) - step.accepted:
+        words = f"{count(thrown, 'drafted token')} thrown away"
+        scene.word(words, Place(GUESSES, 0, _verdict_row(run.header) + 0.8), since="commit")
     return scene.patch()
 
 
@@ -104,10 +102,8 @@ def _sure(header: Header, step: Step, chain: Sequence[int]) -> dict[int, float]:
 
 def _draw_lanes(scene: Scene, room: Room) -> None:
     """What a lane costs."""
-    scene.word("drafter: one pass each", Place(GUESSES, _LABEL, 0), "left", until="commit")
-    scene.word(
-        "target: one pass for all", Place(TEXT, room.root + 1 + _LABEL, 1), "left", since="verify", until="commit"
-    )
+    scene.word("drafter: one pass each", Place(GUESSES, _LABEL, 0), "left")
+    scene.word("target: one pass for all", Place(TEXT, room.root + 1 + _LABEL, 1), "left", since="verify")
 
 
 def _draw_numbers(scene: Scene, run: RunState, step: Step, shown: Sequence[int], sure: Mapping[int, float]) -> None:
@@ -118,20 +114,17 @@ def _draw_numbers(scene: Scene, run: RunState, step: Step, shown: Sequence[int],
     for node in shown:
         x = depths[node] - 1 + _MIDDLE
         if node in sure:
-            scene.word(f"{name} {_short(sure[node])}", Place(GUESSES, x, first), "middle", until="commit")
+            scene.word(f"{name} {_short(sure[node])}", Place(GUESSES, x, first), "middle")
         chance = _chance(step, node)
         if sampled and chance is not None and step.p and depths[node] <= step.accepted + 1:
-            scene.word(
-                f"p {_short(step.p[node] or 0)}", Place(GUESSES, x, second), "middle", since="accept", until="commit"
-            )
-            scene.word(_short(chance), Place(GUESSES, x, third), "middle", loud=True, since="accept", until="commit")
+            scene.word(f"p {_short(step.p[node] or 0)}", Place(GUESSES, x, second), "middle", since="accept")
+            scene.word(_short(chance), Place(GUESSES, x, third), "middle", loud=True, since="accept")
     if sampled and any(_chance(step, node) is not None for node in shown):
         scene.word(
             "chance: min(1, p/q)",
             Place(GUESSES, _LABEL, third),
             "left",
             since="accept",
-            until="commit",
         )
 
 
@@ -146,9 +139,13 @@ def _chance(step: Step, node: int) -> float | None:
     return min(1.0, p / q) if p is not None and q else None
 
 
+def _verdict_row(header: Header) -> float:
+    return _NUMBERS[2] + 0.8 if _sampled(header) else _NUMBERS[1] + 0.2
+
+
 def _draw_verdict(scene: Scene, run: RunState, step: Step, chain: Sequence[int], drawn: Mapping[int, str]) -> None:
     """Why the drafter stopped, and where the target went another way."""
-    y = _NUMBERS[2] + 0.8 if _sampled(run.header) else _NUMBERS[1] + 0.2
+    y = _verdict_row(run.header)
     asked = _confidence(step)
     bound = _params(run.header).threshold
     if asked and asked[-1] < bound:
@@ -160,18 +157,17 @@ def _draw_verdict(scene: Scene, run: RunState, step: Step, chain: Sequence[int],
     own = step.emitted[step.accepted]
     if step.accepted >= len(chain):
         words = "the target wants the same" + (", and adds a token" if len(chain) > 1 else "")
-        scene.word(words, Place(GUESSES, 0, y), since="accept", until="commit")
+        scene.word(words, Place(GUESSES, 0, y), since="accept")
         return
     wrong = chain[step.accepted]
     if wrong in drawn:
-        scene.link(position_name(step.start + step.accepted), drawn[wrong], "against", since="accept", until="commit")
+        scene.link(position_name(step.start + step.accepted), drawn[wrong], "against", since="accept")
     scene.word(
         f"{'drew ' * _sampled(run.header)}{quote(run, [own])}, not {quote(run, [step.tokens[wrong]])}"
         f"{_odds(run, step, own, wrong)}",
         Place(GUESSES, 0, y),
         loud=True,
         since="accept",
-        until="commit",
     )
 
 

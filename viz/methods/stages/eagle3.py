@@ -37,12 +37,14 @@ from ...wording import share as share_of
 FEATURES = "features"
 _DEEPEST, _ROWS = 5, 7  # guesses in a row, and rows of them
 _LAYERS = 3  # tapped layers that are seen
-_HIGH = 1.54  # rows of a box, and
-_INSIDE = 0.53  # from its edge to the word in it
+_HIGH = 1.7  # rows of a box, and
+_INSIDE = 0.66  # from its edge to the word in it
 _FUSED, _READ = 2.2, 4.4  # columns where the boxes of the feature and of the drafter begin
-_GAUGE, _WIDE = 5.5, 1.15  # the row of the gauges, and columns of each
+_GAUGE, _WIDE = 6.0, 1.15  # the row of the gauges, and columns of each
 _HEIGHT = _ROWS + 0.7  # rows of both zones, with words below
 _GAP = 0.25  # columns between the boxes and the tree
+_JOINED = "What the layers know of this word", "is joined into one feature."  # words above the boxes, and below them
+_DRAFTED = "The drafter guesses from the feature", "and the word after it."
 # Why nothing was drafted, by the word in the panel.
 _STOPPED = {
     "start": "the prompt has to be read first",
@@ -64,7 +66,7 @@ def base(run: RunState) -> Figure:
     """The stage without a step."""
     room = _room(run.header)
     features = Zone(FEATURES, "Features of the target, and its drafter", COLUMNS - _DEEPEST - 1 - _GAP, _HEIGHT)
-    guesses = room.zone("Guesses, with the product of each branch")._replace(rows=_HEIGHT)
+    guesses = room.zone("Guesses and how likely each is")._replace(rows=_HEIGHT)
     return stage([[text_zone()]], [[features], [guesses]])
 
 
@@ -130,44 +132,31 @@ def _draw_drafter(scene: Scene, run: RunState, step: Step) -> str:
     if len(layers) > len(shown):
         scene.word(f"and {count(len(layers) - len(shown), 'more layer')}", Place(FEATURES, 0, _HIGH * len(shown)))
     scene.frame(Place(FEATURES, _FUSED, middle), _READ - _FUSED - 0.3, _HIGH, "one feature")
-    scene.frame(Place(FEATURES, _READ, middle), 2.0, _HIGH, "drafter reads", loud=True)
+    scene.frame(Place(FEATURES, _READ, middle), 2.0, _HIGH, "drafter", loud=True)
+    for y, words in enumerate(_JOINED):
+        scene.word(words, Place(FEATURES, _FUSED, middle - 1.3 + 0.55 * y))
+    for y, words in enumerate(_DRAFTED):
+        scene.word(words, Place(FEATURES, _FUSED, middle + _HIGH - 0.1 + 0.55 * y))
     if not fed:
         return ""
     before = position_name(last - 1)
     feature, root = f"f{last - 1}", f"e{last}"
     for row, layer in enumerate(shown):
         state, place = f"s{last - 1}.{layer}", Place(FEATURES, 0.4, _HIGH * row + _INSIDE)
-        scene.piece(state, run.ids[last - 1], place, Fate.PROMPT, origin=before, until="commit", faint=True)
+        scene.piece(state, run.ids[last - 1], place, Fate.PROMPT, origin=before, faint=True)
     at = Place(FEATURES, _FUSED + 0.4, middle + _INSIDE)
-    scene.piece(feature, run.ids[last - 1], at, Fate.PROMPT, origin=before, until="commit")
+    scene.piece(feature, run.ids[last - 1], at, Fate.PROMPT, origin=before)
     at = Place(FEATURES, _READ + 0.5, middle + _INSIDE)
-    scene.piece(root, run.ids[last], at, Fate.ROOT, 0, origin=position_name(last), until="commit")
+    scene.piece(root, run.ids[last], at, Fate.ROOT, 0, origin=position_name(last))
     for layer in shown:
         scene.link(f"s{last - 1}.{layer}", feature, "flow", until="verify")
     scene.link(feature, root, "flow", until="verify")
-    _draw_next(scene, run, step, shown, middle)
     return root
 
 
 def _behind(layer: int) -> str:
     """Where the state that enters a layer comes from."""
-    return f"after layer {layer}" if layer else "embedding"
-
-
-def _draw_next(scene: Scene, run: RunState, step: Step, shown: Sequence[int], middle: float) -> None:
-    """Once the step is written: the last word that the target has read, and the new root."""
-    if step.accepted >= len(step.emitted):
-        return
-    last = step.start - 1 + step.accepted
-    token = step.emitted[step.accepted - 1] if step.accepted else run.ids[last]
-    origin, root = position_name(last), position_name(last + 1)
-    for row, layer in enumerate(shown):
-        place = Place(FEATURES, 0.4, _HIGH * row + _INSIDE)
-        scene.piece(f"s{last}.{layer}", token, place, Fate.PROMPT, since="commit", origin=origin, faint=True)
-    at = Place(FEATURES, _FUSED + 0.4, middle + _INSIDE)
-    scene.piece(f"f{last}", token, at, Fate.PROMPT, since="commit", origin=origin)
-    at = Place(FEATURES, _READ + 0.5, middle + _INSIDE)
-    scene.piece(f"e{last + 1}", step.emitted[step.accepted], at, Fate.ROOT, since="commit", origin=root)
+    return f"layer {layer}" if layer else "embedding"
 
 
 def _draw_drift(scene: Scene, step: Step) -> None:
@@ -176,12 +165,13 @@ def _draw_drift(scene: Scene, step: Step) -> None:
     if not cosines:
         return
     place = Place(FEATURES, 0, _GAUGE - 0.8)
-    scene.word("its own features against the target's (cosine)", place, since="accept")
+    scene.word("its own features against the target's (cosine, 1 is equal)", place, since="accept")
     for x, cosine in enumerate(cosines):
         left = x * _WIDE
         scene.frame(Place(FEATURES, left, _GAUGE), 0.3, 1.1, since="accept", filled=min(1.0, max(0.0, cosine)))
         name = "root" if not x else f"+{x}"
-        scene.word(f"{name} {cosine:.2f}", Place(FEATURES, left + 0.38, _GAUGE + 0.4), since="accept")
+        for y, words in enumerate((name, f"{cosine:.2f}")):
+            scene.word(words, Place(FEATURES, left + 0.35, _GAUGE - 0.2 + 0.5 * y), since="accept")
 
 
 # The tree
@@ -194,7 +184,7 @@ def _draw_products(scene: Scene, step: Step, room: Room, shown: Sequence[int], p
         ends[row] = node
     for row, node in ends.items():
         place = Place(GUESSES, depths[node] + 0.02, row)
-        scene.word(share_of(products[node]), place, until="commit")
+        scene.word(share_of(products[node]), place)
 
 
 def _shown(step: Step, products: Mapping[int, float], room: Room) -> list[int]:

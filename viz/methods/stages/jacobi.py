@@ -38,7 +38,7 @@ def _room(run: RunState) -> Room:
 
 def base(run: RunState) -> Figure:
     """The stage without a step."""
-    title = "The block, read again in every pass; what lies on the left, in grey, is settled"
+    title = "Block, read again in every pass; grey is settled"
     return stage([[text_zone()._replace(rows=1)]], [[Zone(BLOCK, title, COLUMNS, _FOOT + 0.7, fed=True)]])
 
 

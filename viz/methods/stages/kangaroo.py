@@ -115,7 +115,7 @@ def _draw_layers(scene: Scene, step: Step, room: Room, chain: Sequence[int], nam
     scene.frame(Place(OTHERS, 0, 0), _left(room), _LAYERS, others, loud=True)
     scene.frame(Place(PASSED, 0, 0), wide, _LAYERS)
     kept = f"kept: {first} already ran" if drafted else ""
-    scene.word(kept, Place(FIRST, 0.1, 0.5), loud=True, since="verify", until="commit")
+    scene.word(kept, Place(FIRST, 0.1, 0.5), loud=True, since="verify")
     for x, node in enumerate(chain):
         token, taken = step.tokens[node], node in step.path
         name, origin = names.get(node, position_name(step.start - 1)), _read(step, node)

@@ -24,6 +24,7 @@ from ...wording import count, quote
 WINDOW, POOL = "window", "pool"
 _DEEPEST, _ROWS = 4, 3  # guesses in a row, and rows of guesses as of n-grams
 _LINES = 7  # of the window
+_LEARNED = 2  # n-grams that are learned, of which there is always room for so many
 _FOOT = 0.7  # rows for words below a zone's cells
 
 
@@ -50,7 +51,7 @@ def base(run: RunState) -> Figure:
     room = _room(params)
     columns, lines = _columns(params, room), min(params.N, _LINES)
     window = Zone(WINDOW, "Window: imagined ahead, oldest line on top", columns, lines + _FOOT, fed=True)
-    pool = Zone(POOL, "Pool of n-grams", room.depth + 1, room.rows + _FOOT)
+    pool = Zone(POOL, "Pool of n-grams", room.depth + 1, room.rows + _LEARNED + 2 * _FOOT)
     guesses = room.zone("Guesses, read too")
     beside = columns + pool.columns + guesses.columns < COLUMNS
     if beside:
@@ -69,7 +70,7 @@ def frame(run: RunState, k: int) -> Patch:
     for node, origin in origins.items():
         if node in names and step.parents[node] == 0:
             scene.link(origin, names[node], "flow", until="verify")
-    _draw_learned(scene, run, step, room, columns)
+    _draw_learned(scene, run, step, room, columns, used=min(room.rows, len(_panel(step).get("guesses", []))))
     return scene.patch()
 
 
@@ -149,13 +150,13 @@ def _draw_held(scene: Scene, run: RunState, k: int, room: Room) -> dict[int, str
     for row, entry in enumerate(sorted(shown, reverse=True)):
         ngram = guesses[entry][:length]
         place = Place(POOL, 0, row)
-        scene.piece(_name(root(step), ngram, 0), root(step), place, Fate.ROOT, 0, until="commit")
+        scene.piece(_name(root(step), ngram, 0), root(step), place, Fate.ROOT, 0)
         for i, (token, node) in enumerate(zip(ngram, chains[entry], strict=False), start=1):
             name = _name(root(step), ngram, i)
-            name = scene.piece(name, token, place._replace(x=i), Fate.EXPLORED, node, until="commit")
+            name = scene.piece(name, token, place._replace(x=i), Fate.EXPLORED, node)
             if node > 0:
                 origins.setdefault(node, name)
-    scene.word(_asked(run, step, len(guesses) - len(shown)), Place(POOL, 0, room.rows - 0.1), until="commit")
+    scene.word(_asked(run, step, len(guesses) - len(shown)), Place(POOL, 0, len(shown) - 0.1))
     return origins
 
 
@@ -169,8 +170,10 @@ def _asked(run: RunState, step: Step, hidden: int) -> str:
     return "not asked before the window is full"
 
 
-def _draw_learned(scene: Scene, run: RunState, step: Step, room: Room, columns: Sequence[Sequence[str]]) -> None:
-    """The n-grams that the pool takes from the window's columns, those first that it did not hold."""
+def _draw_learned(
+    scene: Scene, run: RunState, step: Step, room: Room, columns: Sequence[Sequence[str]], *, used: int
+) -> None:
+    """Below those in use, the n-grams that the pool takes from the window's columns; first those that are new to it."""
     params, panel = _params(run.header), _panel(step)
     inserted = panel.get("pool", {}).get("inserted", [])
     harvested = _harvested(panel, root(step), params.N)
@@ -178,21 +181,22 @@ def _draw_learned(scene: Scene, run: RunState, step: Step, room: Room, columns: 
         (column, key, ngram, became) for key, ngram, became in inserted for column in harvested.get((key, *ngram), ())
     ]
     whole = [each for each in taken if len(columns[each[0]]) == params.N]
-    whole.sort(key=lambda each: (each[3] == "refreshed", each[0]))
-    for row, (column, key, ngram, became) in enumerate(sorted(whole[: room.rows])):
+    whole = [each for each in whole if each[3] != "refreshed"] or whole
+    first, most = used + 2 * _FOOT, room.rows + _LEARNED - used
+    for row, (column, key, ngram, _) in enumerate(sorted(whole[:most])):
         pieces, shown = columns[column], ngram[: room.depth]
         for i, token in enumerate([key, *shown]):
             fate = Fate.EXPLORED if i else Fate.PROMPT
-            place, name = Place(POOL, i, row), _name(key, shown, i)
-            note = "known" if became == "refreshed" and i == len(shown) else ""
-            scene.piece(name, token, place, fate, since="commit", origin=pieces[i], note=note)
+            place, name = Place(POOL, i, first + row), _name(key, shown, i)
+            scene.piece(name, token, place, fate, since="commit", origin=pieces[i])
         for one, other in zip(pieces, pieces[1:], strict=False):
             scene.link(one, other, "diagonal", since="accept")
     if inserted:
         new = sum(became != "refreshed" for _, _, became in inserted)
-        shown_of = f", {min(len(whole), room.rows)} shown" if len(inserted) > min(len(whole), room.rows) else ""
+        seen = min(len(whole), most)
+        shown_of = f", {seen} shown" if len(inserted) > seen else ""
         words = f"learned {count(len(inserted), 'n-gram')}, {new} new{shown_of}"
-        scene.word(words, Place(POOL, 0, room.rows - 0.1), since="commit")
+        scene.word(words, Place(POOL, 0, first - _FOOT - 0.1), since="commit")
 
 
 def _harvested(panel: LookaheadPanel, first: int, N: int) -> dict[tuple[int, ...], list[int]]:

@@ -21,7 +21,7 @@ from ...params import read_params
 from ...run_state import RunState
 from ...sources import parse
 from ...stage.parts import Room, depths_of, draw_guesses, draw_no_guess, draw_text, position_name, text_zone
-from ...stage.scene import COLUMNS, Place, Scene, Zone, stage
+from ...stage.scene import COLUMNS, NARROW, Place, Scene, Zone, stage
 from ...view import Figure, Patch, StagePicture
 from ...wording import count
 
@@ -30,8 +30,9 @@ _HEADS = 4  # boxes of heads, and guesses in a row
 _RANKS = 5  # words in a box
 _ROWS = 7  # of guesses
 _GAP = 0.25  # columns between the boxes and the tree
-_LEFT, _WORDS = 1.5, 1.6  # columns where the boxes begin, and where the words in them do
-_BOX, _IN_BOX = 1.54, 0.53  # rows from box to box, and from a box's edge to the words in it
+_LEFT, _WORDS = 1.7, 1.8  # columns where the boxes begin, and where the words in them do
+_INSET = 0.12  # rows around the hidden state
+_BOX, _IN_BOX = 1.7, 0.66  # rows from box to box, and from a box's edge to the words in it
 _FOOT = 0.7  # rows for words below the boxes
 
 
@@ -65,7 +66,7 @@ def base(run: RunState) -> Figure:
     room = _room(run.header)
     title = "Heads: what each holds likeliest, the best on the left"
     heads = Zone(HEADS, title, _columns(room), _foot(room) + (_FOOT if room.depth < _HEADS else 0))
-    return stage([[text_zone()]], [[heads], [room.zone("Tree of the heads' words")]])
+    return stage([[text_zone()]], [[heads], [room.zone("Tree of the heads' words")._replace(rows=room.rows + _FOOT)]])
 
 
 def _foot(room: Room) -> float:
@@ -74,7 +75,7 @@ def _foot(room: Room) -> float:
 
 
 def _columns(room: Room) -> float:
-    return COLUMNS - room.depth - 1 - _GAP
+    return min(COLUMNS - room.depth - 1, NARROW) - _GAP
 
 
 def frame(run: RunState, k: int) -> Patch:
@@ -97,23 +98,19 @@ def frame(run: RunState, k: int) -> Patch:
 
 
 def _draw_hidden(scene: Scene, run: RunState, step: Step, room: Room) -> None:
-    """The token whose hidden state the heads read, and the root; once the step is written, those of the next one."""
+    """The token whose hidden state the heads read, and the root, which the target's own head made of it."""
     top = _foot(room) / 2 - 1
-    at = Place(HEADS, 0.2, top + _IN_BOX)
-    scene.frame(Place(HEADS, 0, top), _LEFT - 0.1, _BOX, "hidden state", loud=True)
-    scene.word("behind this word", Place(HEADS, 0, top + _BOX - 0.05))
+    at = Place(HEADS, 0.25, top + _INSET)
+    scene.frame(Place(HEADS, 0, top), _LEFT - 0.1, 1 + 2 * _INSET, loud=True)
+    for y, words in enumerate(("hidden state", "of this word")):
+        scene.word(words, Place(HEADS, 0, top + 1.15 + 0.55 * y))
     own = Place(HEADS, _WORDS, _IN_BOX)
     last = step.start - 1
     if step.index and last:
         origin = position_name(last - 1)
-        hidden = scene.piece(f"h{last - 1}", run.ids[last - 1], at, Fate.PROMPT, origin=origin, until="commit")
-        scene.piece(f"l{last}", run.ids[last], own, Fate.ROOT, 0, origin=hidden, until="commit")
-        scene.word("already in the text", own._replace(x=_WORDS + 1.05), until="commit")
-    if step.accepted < len(step.emitted):
-        at_last, root = last + step.accepted, last + step.accepted + 1
-        token = step.emitted[step.accepted - 1] if step.accepted else run.ids[last]
-        scene.piece(f"h{at_last}", token, at, Fate.PROMPT, since="commit", origin=position_name(at_last))
-        scene.piece(f"l{root}", step.emitted[step.accepted], own, Fate.ROOT, since="commit", origin=position_name(root))
+        hidden = scene.piece(f"h{last - 1}", run.ids[last - 1], at, Fate.PROMPT, origin=origin)
+        scene.piece(f"l{last}", run.ids[last], own, Fate.ROOT, 0, origin=hidden)
+        scene.word("already in the text", own._replace(x=_WORDS + 1.05))
 
 
 # The heads
@@ -161,8 +158,7 @@ def _draw_heads(scene: Scene, step: Step, room: Room, words: Mapping[int, _Word]
         scene.frame(place, wide, _BOX, title + more, until="accept" if verdict else None)
         if verdict:
             loud = verdict != _WRONG
-            scene.frame(place, wide, _BOX, f"head {head}: {verdict}", loud=loud, since="accept", until="commit")
-            scene.frame(place, wide, _BOX, title, since="commit")
+            scene.frame(place, wide, _BOX, f"head {head}: {verdict}", loud=loud, since="accept")
         for x, word in enumerate(seen):
             note = _ordinal(word.rank + 1) if word.rank != x else ""
             place = Place(HEADS, _WORDS + x, _BOX * head + _IN_BOX)
@@ -193,7 +189,7 @@ def _draw_word(
         right = token == step.emitted[word.head - 1]
         fate = (Fate.ACCEPTED if node in step.path else Fate.MATCHED) if right else Fate.REJECTED
     hidden = f"h{step.start - 2}"
-    scene.piece(_name(step, word), token, place, fate, node, origin=hidden, until="commit", note=note)
+    scene.piece(_name(step, word), token, place, fate, node, origin=hidden, note=note)
 
 
 def _name(step: Step, word: _Word) -> str:

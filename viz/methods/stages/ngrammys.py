@@ -84,7 +84,7 @@ def _draw_source(
     """Words on where a row comes from, the token in front of its n-gram, and that; returns the n-gram's pieces."""
     key, place = f"m{root(step)}", row.get("place", 0)
     copied = row.get("strategy") == "context" and 0 < place < step.start
-    scene.word(_label(step, row), at._replace(x=at.x - 0.15), "left")
+    scene.word(_label(step, row), at._replace(x=at.x - 0.08), "left")
     if copied:
         scene.frame(at, 1 + len(chain), 1)
         front = scene.piece(f"s{place}.q", run.ids[place - 1], at, Fate.PROMPT, origin=position_name(place - 1))
@@ -108,10 +108,10 @@ def _draw_source(
 def _label(step: Step, row: NGrammysRow) -> str:
     """Where a row comes from."""
     if row.get("strategy") == "context":
-        back = f"{step.start - row.get('place', 0)} back"
-        return f"in the text, {back}" if row.get("count") == 1 else f"{count(row.get('count', 0), 'time')}, last {back}"
+        back = f"{count(step.start - row.get('place', 0), 'token')} back"
+        return back if row.get("count") == 1 else f"{row.get('count', 0)} times, last {back}"
     likely = f", {share(row['p'])}" if "p" in row else ""
-    return f"{row.get('strategy', '')}, rank {row.get('rank', 0)}{likely}"
+    return f"{row.get('strategy', '')} rank {row.get('rank', 0)}{likely}"
 
 
 def _missed(run: RunState, step: Step) -> str:

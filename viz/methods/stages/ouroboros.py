@@ -42,7 +42,7 @@ _NEW = 2  # inspired phrases in the pool
 _PITCH = 1.75  # rows from one phrase behind the draft to the next: the target's words stand between them
 _ANSWER = 0.85  # rows from a phrase to the target's words
 _HIGH = 5.3  # rows behind the draft at most
-_FOOT = 0.5  # rows for words below a zone's cells
+_FOOT = 1.2  # rows for words below a zone's cells
 _LOOKED = 64  # drafted tokens in which inspired phrases are looked for
 _PASSES = 8  # of the drafter that are counted one by one
 
@@ -173,7 +173,7 @@ class _Drawing:
             for i, (old, new) in enumerate(zip(before, after, strict=False)):
                 if old != new and i < self._plan.length:
                     name, place = f"c{self._step.index}.{entry}.{i}", self._behind(row, i, _ANSWER)
-                    self._scene.piece(name, new, place, Fate.INSPIRED, since="accept", until="commit")
+                    self._scene.piece(name, new, place, Fate.INSPIRED, since="accept")
                     origins[i + 1] = name
             if after not in known:  # the pool holds a phrase once
                 known.append(after)
@@ -207,7 +207,8 @@ class _Drawing:
         hidden = len(self._phrases) - len(self._shown)
         found = f"{count(len(self._phrases), 'phrase')} behind {held}" if self._phrases else f"no phrase behind {held}"
         self._scene.word(found + (f", {hidden} not shown" if hidden else ""), foot, until="commit")
-        self._scene.word(self._learning(), foot, loud=True, since="commit")
+        for y, words in enumerate(self._learning()):
+            self._scene.word(words, foot._replace(y=foot.y + 0.7 * y), loud=y == 0, since="commit")
 
     def _passes(self) -> str:
         """How many tokens each pass of the drafter wrote."""
@@ -219,15 +220,17 @@ class _Drawing:
         words = f"{count(len(passes), 'drafter pass', 'drafter passes')} wrote {wrote} tokens"
         return words if few else f"{words}, those in italics from phrases"
 
-    def _learning(self) -> str:
-        """What the pool learned from the target."""
+    def _learning(self) -> list[str]:
+        """What the pool learned from the target, and what the words for that mean."""
         refined = sum(before != after for before, after in zip(self._phrases, self._refined, strict=True))
         inspired = len(self._inspired())
         if not refined and not inspired:
-            return "no new phrase from the target"
+            return ["no new phrase from the target"]
         words = [f"refined {count(refined, 'phrase')}"] if refined else []
         words += [f"inspired {count(inspired, 'phrase')}"] if inspired else []
-        return " and ".join(words) + (f", {inspired - _NEW} not shown" if inspired > _NEW else "")
+        meanings = ["refined: wrong words replaced"] * bool(refined) + ["inspired: new ones"] * bool(inspired)
+        hidden = f", {inspired - _NEW} not shown" if inspired > _NEW else ""
+        return [" and ".join(words) + hidden, "; ".join(meanings) + ", by the target"]
 
     def _copied(self) -> Set[int]:
         """The drafted nodes that a pass of the drafter took out of a phrase: all but the last of each pass."""

@@ -39,7 +39,7 @@ def _room(header: Header) -> Room:
 def base(run: RunState) -> Figure:
     """The stage without a step."""
     room = _room(run.header)
-    passage = Zone(PASSAGE, "Where the same words stood before, and what followed them", COLUMNS, 1)
+    passage = Zone(PASSAGE, "The same words earlier, and what followed", COLUMNS, 1)
     match = Zone(MATCH, "What was looked for", room.root, _LINES)
     return stage([[text_zone()]], [[passage]], [[match], [room.zone("Guesses: copies")._replace(rows=_LINES)]])
 

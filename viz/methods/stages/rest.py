@@ -64,7 +64,7 @@ def base(run: RunState) -> Figure:
     """The stage without a step."""
     plan = _Plan.of(run.header)
     store = Zone(STORE, "Datastore: where others wrote the same", plan.columns, plan.room.rows + _FOOT)
-    return stage([[text_zone()]], [[store], [plan.room.zone()]])
+    return stage([[text_zone()]], [[store], [plan.room.zone()._replace(rows=plan.room.rows + 0.7)]])
 
 
 def frame(run: RunState, k: int) -> Patch:
@@ -100,11 +100,11 @@ def _draw_ending(scene: Scene, run: RunState, step: Step, plan: _Plan) -> None:
     beside = Place(TEXT, plan.room.root + 0.9, 1)
     if not found:
         looked = quote(run, run.ids[max(0, step.start - span) : step.start])
-        scene.word(f"{looked} is not in the datastore", beside, "left", loud=True, until="commit")
+        scene.word(f"{looked} is not in the datastore", beside, "left", loud=True, until="accept")
         scene.word(f"looked for the last {count(params.longest, 'token')},", Place(STORE, 0, 0))
         scene.word(f"then for fewer, down to {params.shortest}: nothing found", Place(STORE, 0, 0.8))
         return
-    scene.word(f"the last {count(span, 'token')}" if span > 1 else "the last token", beside, "left", until="commit")
+    scene.word(f"the last {count(span, 'token')}" if span > 1 else "the last token", beside, "left", until="accept")
     hits, read = panel.get("hits", 0), panel.get("read", 0)
     places = f"found at {hits:,} {'place' if hits == 1 else 'places'}"
     scene.word(places if read == hits else f"{places}, {read:,} of them read", foot, loud=True)

@@ -135,7 +135,7 @@ def _where(step: Step, passage: SuffixPlace) -> str:
     """Where a passage stands."""
     if passage["answer"]:
         return "last answer" if passage["answer"] == 1 else f"{passage['answer']} answers ago"
-    return f"{max(0, step.start - passage['place'])} back"
+    return f"{count(max(0, step.start - passage['place']), 'token')} back"
 
 
 def _shares(step: Step) -> Mapping[int, float]:
@@ -154,7 +154,7 @@ def _draw_ending(scene: Scene, step: Step, panel: SuffixPanel, plan: _Plan) -> N
     if seen:
         scene.frame(Place(TEXT, plan.room.root - seen + 1, 0), seen, 1, loud=True, until="commit")
         words = f"the last {count(p, 'token')}" if p > 1 else "the last token"
-        scene.word(words, Place(TEXT, plan.room.root + 0.9, 1), "left", until="commit")
+        scene.word(words, Place(TEXT, plan.room.root + 0.9, 1), "left", until="accept")
 
 
 def _draw_scores(scene: Scene, run: RunState, panel: SuffixPanel) -> None:

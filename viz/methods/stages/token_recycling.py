@@ -27,7 +27,7 @@ _DEEPEST, _ROWS = 4, 6  # guesses in a row, and rows of them as of the table
 _ENTRIES = 4  # of a row that are seen
 _KEY = 1.2  # columns of a row's token and the gap behind it
 _COLUMNS = _KEY + _ENTRIES + 1.9  # with words on where a row comes from
-_FOOT = 1.5  # rows for words below the table
+_FOOT = 1.6  # rows for words below the table
 _PAID = 1  # tokens that paid off, of which it is said
 
 Changed = tuple[int, Sequence[int], Sequence[int], Literal["accepted", "rejected"]]
@@ -171,9 +171,9 @@ def _entry(rank: int, y: int) -> Place:
 def _draw_foot(scene: Scene, run: RunState, step: Step, changed: int) -> None:
     """Which recycled tokens paid off, and how the table grew."""
     for words in paid_off(run, step)[:_PAID]:
-        scene.word(words, Place(TABLE, 0, _ROWS), loud=True, since="accept")
+        scene.word(words, Place(TABLE, 0, _ROWS + 0.1), loud=True, since="accept")
     known = count(_panel(step).get("known", 0), "row")
-    scene.word(f"{count(changed, 'row')} given anew; {known} in all", Place(TABLE, 0, _ROWS + 0.7), since="commit")
+    scene.word(f"{count(changed, 'row')} given anew; {known} in all", Place(TABLE, 0, _ROWS + 0.85), since="commit")
 
 
 STAGE = StagePicture(base, frame)
