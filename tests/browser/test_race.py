@@ -213,7 +213,7 @@ def test_a_race_begins_anew_while_the_former_one_plays(race: Callable[..., Shown
     shown.wait("player.state.time > 0")
     shown.do("player.reset(); player.feed(given)", lines([timed(record("jacobi"), 10), timed(record("medusa"), 10)]))
     shown.wait(
-        "[...document.querySelectorAll('.ss-lane h3')].map((node) => node.textContent).join() === 'Jacobi,Medusa'"
+        "[...document.querySelectorAll('.ss-lane h2')].map((node) => node.textContent).join() === 'Jacobi,Medusa'"
     )
     assert shown.run("player.root.dataset.at") == "0" and not shown.run("player.state.playing")
     assert shown.run("[player.state.speed, player.speed.value]") == [4, "4"]
@@ -265,7 +265,7 @@ def test_a_race_that_breaks_off_keeps_what_it_has(race: Callable[..., Shown]) ->
     shown = race([fast])
     shown.do("player.reset(); player.feed(given)", "\n".join(got).replace('"Runner 1"', '"Runner 1", "Third"') + "\n")
     assert shown.run("[player.ready, player.list.length]") == [False, 3]
-    assert shown.text("[data-lane='2'] h3") == "Third"
+    assert shown.text("[data-lane='2'] h2") == "Third"
     shown.do("player.lose('It broke.')")
     assert shown.run("[player.ready, player.list.map((lane) => lane.record.fault)]") == [
         True,

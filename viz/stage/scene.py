@@ -204,8 +204,8 @@ class Scene:
         number = self._numbers[name]
         self.move(name, "commit", place)
         self._landed[number] = len(self._pieces)
-        left = {"id": f"{name}~", "when": _when("commit", None), "origin": name, "faint": True, "slot": 0, "turn": 0}
-        self._pieces.append(replace(self._pieces[number], **left))
+        piece, when = self._pieces[number], _when("commit", None)
+        self._pieces.append(replace(piece, id=f"{name}~", when=when, origin=name, faint=True, slot=0, turn=0))
 
     def link(
         self, first: str, second: str, kind: Link = "tree", since: Phase = "propose", until: Phase | None = None

@@ -28,7 +28,7 @@ export class Lane {
     /** @type {Written[]} */
     this.tokens = [];
     this.seen = 0;
-    this.title = el("h3", {}, this.label);
+    this.title = el("h2", {}, this.label);
     this.placed = el("span", { class: "ss-place" });
     this.pace = el("p", { class: "ss-quiet ss-pace" });
     this.text = el("div", {

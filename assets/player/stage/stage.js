@@ -12,7 +12,7 @@ import { sceneAt } from "./scene.js";
 
 const LARGEST = 26; // pixels of a letter, on however wide a page
 const SMALLEST = 14; // and on however low a page, if it is wide enough
-const LEAST_ROOM = 4; // letters: where there is less beside it, a word is left out
+const NARROWEST = 0.45; // letters that a letter of a word takes: where its longest part has no room, it is left out
 const LEAST = { wide: 12, narrow: 11 }; // pixels of the smallest words
 const BELOW = 40; // pixels of the window that are left for the legend
 const TEXT_LINES = 2; // that the text has at least beside the stage, on the full screen
@@ -280,6 +280,6 @@ const wordBox = ({ x, y, side, text, loud }, wide, column) => {
   const room = { left: before, right: behind, middle: 2 * Math.min(before, behind) }[side];
   box.style.transform = moved({ x, y });
   box.style.setProperty("--room", String(room));
-  show(box, room >= LEAST_ROOM);
+  show(box, room >= NARROWEST * Math.max(...text.split(" ").map(({ length }) => length)));
   return box;
 };

@@ -6,6 +6,7 @@ const LARGEST = 0.9; // of the stage's letter
 const BESIDE = 0.95; // letters that borders and gaps at both sides take
 const NARROWEST = 0.75; // share of its width to which a word of the smallest size is compressed
 const MEASURED = 100; // pixels at which words are measured
+const ROUNDING = 0.05; // letters that rounded sizes may take more
 const MOST = 5000; // widths that are remembered
 const BOLD = new Set([1, 2, 6, 7, 10]); // fates whose words are bold, as in 45_stage.css
 
@@ -41,5 +42,5 @@ export const fitted = ({ letter, column, least }, { text, wide, fate, faint }) =
   const natural = widthOf(text, BOLD.has(fate) && !faint);
   const size = Math.max(least / letter, Math.min(LARGEST, room / natural));
   const narrow = Math.max(NARROWEST, Math.min(1, room / natural / size));
-  return { size: short(size), narrow: short(narrow), most: short(room / size / narrow) };
+  return { size: short(size), narrow: short(narrow), most: short(room / size / narrow) + ROUNDING };
 };

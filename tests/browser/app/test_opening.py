@@ -225,7 +225,8 @@ def test_it_has_no_serious_violation_of_accessibility(new_page: NewPage, served:
     page = served.land(new_page(height=720), f"?__theme={theme}")
     end_of(page)
     found = axe_core_python.Axe().run(page)
-    assert [each["id"] for each in found["violations"] if each["impact"] in ("serious", "critical")] == []
+    heavy = [each for each in found["violations"] if each["impact"] in ("serious", "critical")]
+    assert [each["id"] for each in found["violations"] if each in heavy or each["id"] == "heading-order"] == []
 
 
 def test_where_it_cannot_be_loaded_the_player_stands_there(chromium: Any, served: Served) -> None:
