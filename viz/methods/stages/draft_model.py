@@ -36,7 +36,7 @@ from ...wording import count, odds, quote, share
 _MIDDLE = 0.46  # of a cell, in columns
 _LABEL = -0.15  # where labels beside the lane end
 _NUMBERS = (0.92, 1.5, 2.1)  # rows of q, p and the chance below the drafted tokens
-_ROWS = 4
+_ROWS = 5
 
 
 def _params(header: Header) -> DraftModelParams:
@@ -76,7 +76,7 @@ def frame(run: RunState, k: int) -> Patch:
     _draw_verdict(scene, run, step, chain, drawn)
     if thrown := len(chain) - step.accepted:
         words = f"{count(thrown, 'drafted token')} thrown away"
-        scene.word(words, Place(GUESSES, 0, _verdict_row(run.header) + 0.8), since="commit")
+        scene.word(words, Place(GUESSES, 0, _verdict_row(run.header) + 0.95), since="commit")
     return scene.patch()
 
 
@@ -109,12 +109,14 @@ def _draw_lanes(scene: Scene, room: Room) -> None:
 def _draw_numbers(scene: Scene, run: RunState, step: Step, shown: Sequence[int], sure: Mapping[int, float]) -> None:
     """What decides, below the drafted tokens."""
     sampled, (first, second, third) = _sampled(run.header), _NUMBERS
-    name = "q" if sampled or not _confidence(step) else "sure"
+    asked = bool(_confidence(step)) and not sampled
+    if asked and shown:
+        scene.word("how sure it is", Place(GUESSES, _LABEL, first), "left")
     depths = depths_of(step.parents)
     for node in shown:
         x = depths[node] - 1 + _MIDDLE
         if node in sure:
-            scene.word(f"{name} {_short(sure[node])}", Place(GUESSES, x, first), "middle")
+            scene.word(f"{'q ' * (not asked)}{_short(sure[node])}", Place(GUESSES, x, first), "middle")
         chance = _chance(step, node)
         if sampled and chance is not None and step.p and depths[node] <= step.accepted + 1:
             scene.word(f"p {_short(step.p[node] or 0)}", Place(GUESSES, x, second), "middle", since="accept")

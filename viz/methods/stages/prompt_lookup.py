@@ -47,7 +47,7 @@ def base(run: RunState) -> Figure:
 def frame(run: RunState, k: int) -> Patch:
     """The scene of step k."""
     room, step, scene = _room(run.header), run.steps[k], Scene.of(base(run))
-    draw_text(scene, run, k, room)
+    draw_text(scene, run, k, room, answers="")
     copy = _copy(run, step)
     if copy is not None:
         _draw_passage(scene, step, copy, room)
