@@ -1,10 +1,9 @@
-// How large a word is written so that it fits its piece: smaller where it is long, but never too small to be read.
+// How large a word is written so that it fits its piece: narrower where it is long, then smaller, but not too small to be read.
 
 /** @import { StagePiece } from "../types.d.ts" */
 
-const LARGEST = 0.9; // of the stage's letter
 const BESIDE = 0.95; // letters that borders and gaps at both sides take
-const NARROWEST = 0.75; // share of its width to which a word of the smallest size is compressed
+const NARROWEST = 0.75; // share of its width to which a long word is compressed before it is written smaller
 const MEASURED = 100; // pixels at which words are measured
 const ROUNDING = 0.05; // letters that rounded sizes may take more
 const MOST = 5000; // widths that are remembered
@@ -40,7 +39,7 @@ const widthOf = (text, bold) => {
 export const fitted = ({ letter, column, least }, { text, wide, fate, faint }) => {
   const room = wide * column - BESIDE;
   const natural = widthOf(text, BOLD.has(fate) && !faint);
-  const size = Math.max(least / letter, Math.min(LARGEST, room / natural));
-  const narrow = Math.max(NARROWEST, Math.min(1, room / natural / size));
+  const narrow = Math.max(NARROWEST, Math.min(1, room / natural));
+  const size = Math.max(least / letter, Math.min(1, room / natural / narrow));
   return { size: short(size), narrow: short(narrow), most: short(room / size / narrow) + ROUNDING };
 };
