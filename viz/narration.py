@@ -52,7 +52,7 @@ def _wrote(run: RunState, step: Step) -> str:
         room = max(_ROOM, min(chunk, len(run.header.prompt)))
         if step.fed - (chunks - 1) * chunk > room:
             return f"{tokens}."
-    return f"{tokens} for {'one pass' if chunks < 2 else f'{chunks} passes'}."
+    return f"{tokens} from {'one pass' if chunks < 2 else f'{chunks} passes'}."
 
 
 def _outcome(run: RunState, step: Step) -> str:

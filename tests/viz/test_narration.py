@@ -66,7 +66,7 @@ def test_the_sentence_of_the_handbook() -> None:
     """The example that the page's description gives."""
     assert say(step()) == (
         "Step 1: guessed 3 tokens ' quick brown fox' by the drafter; the target agreed with 1, wanted ' red' instead "
-        "of ' brown' (p 0.61 against 0.02). 2 tokens for one pass."
+        "of ' brown' (p 0.61 against 0.02). 2 tokens from one pass."
     )
 
 
@@ -77,7 +77,7 @@ def test_the_sentence_of_the_handbook() -> None:
         ({"emitted": (5,), "accepted": 0, "path": (0,)}, "agreed with none, wanted ' red' instead of ' quick'"),
         ({"p": (), "top": ()}, "wanted ' red' instead of ' brown'. 2 tokens"),
         ({"emitted": (2, 6)}, "The end of text ends the run."),
-        ({"emitted": (2,)}, "the target agreed with 1. 1 token for one pass. The run was cut here."),
+        ({"emitted": (2,)}, "the target agreed with 1. 1 token from one pass. The run was cut here."),
         ({"parents": (-1, 0, 1, 1)}, "guessed 3 tokens on 2 branches"),
         ({"parents": (-1, 0, 1, 1)}, "followed 1 token ' quick', wanted ' red' instead of ' brown' and 1 other"),
         (NOTHING, "no guess; the target"),
@@ -225,7 +225,7 @@ def test_the_prompt_is_read_in_chunks(monkeypatch: pytest.MonkeyPatch, method: s
     made = engine(counted_text()).generate([*range(12)], method, prefill_chunk=chunk, max_new_tokens=1)
     said = narration.say(RunState.of(made.trace), 0)
     assert f"Step 0: read 12 prompt tokens in {narration.count(-(-11 // chunk), 'chunk')}." in said
-    assert f"1 token for {'one pass' if len(passes) == 1 else f'{len(passes)} passes'}." in said
+    assert f"1 token from {'one pass' if len(passes) == 1 else f'{len(passes)} passes'}." in said
 
 
 def test_passes_that_are_not_recorded_are_not_named() -> None:
@@ -269,7 +269,7 @@ def test_every_step_has_a_sentence_that_counts_right(method: str) -> None:
     state = RunState.of(trace)
     for k, got in enumerate(trace.steps):
         sentence = narration.say(state, k)
-        assert f"{narration.count(len(got.emitted), 'token')} for one pass." in sentence
+        assert f"{narration.count(len(got.emitted), 'token')} from one pass." in sentence
         if got.drafted:
             assert f"uessed {narration.count(got.drafted, 'token')}" in sentence
         other = changed(trace, k, drafted=got.drafted + 7) if got.drafted else changed(trace, k, emitted=(0, 0))

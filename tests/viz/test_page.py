@@ -60,7 +60,7 @@ def test_a_file_replays_without_a_network(browser: Browser, tmp_path: Path, meth
     seen.page.keyboard.press("End")
     last = len(record(method).steps) - 1
     at(seen.page, last)
-    assert "tokens for one pass" in seen.page.content() or "1 token for one pass" in seen.page.content()
+    assert "tokens from one pass" in seen.page.content() or "1 token from one pass" in seen.page.content()
     assert quiet(seen), (seen.said, seen.asked)
     seen.page.close()
 
