@@ -48,6 +48,11 @@ class Example:
     messages: tuple[Mapping[str, str], ...] = ()  # a conversation instead of a prompt
     sampling: Mapping[str, JSON] = field(default_factory=dict)
 
+    @property
+    def written(self) -> str:
+        """What stands in the form: the prompt, or the last message of the conversation."""
+        return self.prompt or self.messages[-1]["content"]
+
 
 _ENGLISH = (
     Example(

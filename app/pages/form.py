@@ -33,6 +33,12 @@ _OWN = "own settings"  # shown for settings that match no preset
 _SLIDER_VALUES = 64  # a whole number with more possible values gets a number field, not a slider
 _NO_EXAMPLE = ("None: write your own prompt", "")
 _ABOUT_PRESETS = "“on a CPU”: the fastest settings there, as measured. “defaults”: the paper's, which suit a GPU."
+# What the hint says of an example need not hold for another prompt. It runs in the browser, at every key.
+_PROMPTS = json.dumps({example.id: example.written for example in EXAMPLES.values()})
+_LEAVE_EXAMPLE = f"""(written, example) => {{
+  const same = {{ __type__: "update" }};
+  return !example || Object.values({_PROMPTS}).includes(written) ? [same, same] : ["", ""];
+}}"""
 _MAX_TEMPERATURE = 2.0  # of the page's slider; the command line accepts more
 
 
@@ -220,8 +226,8 @@ class PromptControls:
             return gr.update(visible=mode != CHAT), gr.update(visible=mode == CHAT)
 
         self.mode.change(tolerant(shown), self.mode, [self.text, self.chat], **QUICK)
-        for written in (self.text, self.message):  # what the hint says of the example need not hold for another prompt
-            written.input(None, None, [self.example, self.hint], js="() => ['', '']", **QUICK)
+        for written in (self.text, self.message):
+            written.change(None, [written, self.example], [self.example, self.hint], js=_LEAVE_EXAMPLE, **QUICK)
         self.fresh.click(lambda: ("[]", ""), None, [self.history, self.message], **QUICK)
 
     def show(self, prompt: Prompt, example: str = "", raw: bool = False) -> Update:
@@ -256,7 +262,7 @@ class PromptControls:
         if selected is None or selected in examples:
             return {self.example: gr.update(choices=_choices(entry))}
         written = values["message"] if values["mode"] == CHAT else values["text"]
-        if written != (selected.prompt or selected.messages[-1]["content"]):
+        if written != selected.written:
             return {self.example: self.choose_example(entry, None)}
         first = examples[0].id
         return self.show_example(first, sampling) | {self.example: self.choose_example(entry, first)}

@@ -7,30 +7,43 @@ export const busy = (names, going) => {
   for (const name of names) document.getElementById(name)?.setAttribute("aria-disabled", String(going));
 };
 
-/** @type {Set<string>} what goes on now that Stop ends */
-const going = new Set();
+/** @type {Record<string, Set<string>>} what goes on now that a Stop button ends */
+const going = { "run-stop": new Set(), "race-stop": new Set() };
 
 /**
  * Stop can be pressed as long as there is something to stop.
  * @param {string} name
  * @param {boolean} goes
+ * @param {string} [button]
  */
-export const stoppable = (name, goes) => {
-  if (goes) going.add(name);
-  else going.delete(name);
-  mark();
+export const stoppable = (name, goes, button = "run-stop") => {
+  if (goes) going[button]?.add(name);
+  else going[button]?.delete(name);
+  mark(button);
 };
 
-const mark = () => busy(["run-stop"], going.size === 0);
+/** @param {string} button */
+const mark = (button) => busy([button], going[button]?.size === 0);
+
+/**
+ * Call a function when an element is there: Gradio may draw a form after the player beside it.
+ * @param {string} name
+ * @param {() => void} then
+ */
+export const onceDrawn = (name, then) => {
+  if (document.getElementById(name)) return then();
+  const drawn = new MutationObserver(() => {
+    if (!document.getElementById(name)) return;
+    drawn.disconnect();
+    then();
+  });
+  drawn.observe(document.body, { childList: true, subtree: true });
+  return undefined;
+};
 
 /** Gradio reads no aria-disabled: a press on such a button must not reach it. */
 export const holdBusyButtons = () => {
-  const drawn = new MutationObserver(() => { // Gradio may draw the form behind the player
-    if (!document.getElementById("run-stop")) return;
-    drawn.disconnect();
-    mark();
-  });
-  drawn.observe(document.body, { childList: true, subtree: true });
+  onceDrawn("run-stop", () => mark("run-stop"));
   addEventListener("click", (event) => {
     const pressed = event.target instanceof Element && event.target.closest("button[aria-disabled=true]");
     if (pressed) event.stopImmediatePropagation();

@@ -3,7 +3,7 @@ import { copyLink } from "../../assets/player/controls/save.js";
 import { el, prefersCalm } from "../../assets/player/dom/elements.js";
 import { Race } from "../../assets/player/race/race.js";
 import { addressOf, note } from "./address.js";
-import { busy } from "./busy.js";
+import { busy, onceDrawn, stoppable } from "./busy.js";
 import { sayIn } from "./notice.js";
 import { shown } from "./shown.js";
 import { growing, pulse, split } from "./streams.js";
@@ -40,9 +40,14 @@ export const showRace = (element, { props, server, watch }) => {
     } else if (facts.done) race.play();
   });
   let take = takes();
+  /** @param {boolean} going */
+  const goes = (going) => {
+    busy(["race-go"], going);
+    stoppable("race", going, "race-stop");
+  };
   const beat = pulse(() => server.run_lives(known.run), (sentence) => {
     race.lose(sentence);
-    busy(["race-go"], false);
+    goes(false);
     take = takes(); // should lines come after all, they are heard from the beginning
   });
   const hear = () => {
@@ -51,9 +56,10 @@ export const showRace = (element, { props, server, watch }) => {
     if (refused) return;
     take(props.value);
     beat(!race.over);
-    busy(["race-go"], !race.over);
+    goes(!race.over);
   };
   hear();
+  onceDrawn("race-stop", () => goes(Boolean(props.value) && !race.over));
   watch("value", hear);
   if (!props.value) landRace(server).then((lines) => lines && !props.value && race === shown.race && take(lines));
 };

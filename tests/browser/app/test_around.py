@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from app.examples import EXAMPLES
+from app.examples import EXAMPLES, examples_for
 from tests.tiers import crossed
 
 from .conftest import Served
@@ -167,12 +167,21 @@ def test_the_address_names_the_tab_that_is_seen(new_page: NewPage, served: Serve
     assert query(page)["screen"] == ["race"] and query(page)["length"] == ["16"]
 
 
-@pytest.mark.parametrize(("example", "screen"), crossed([(example,) for example in EXAMPLES], ["run", "race"]))
+@pytest.mark.parametrize(("example", "screen"), crossed([(each.id,) for each in examples_for("toy")], ["run", "race"]))
 def test_every_example_is_opened_by_its_address(new_page: NewPage, served: Served, screen: str, example: str) -> None:
     """Gradio looked one of the names up among its own translations, and warned; by default on one of the screens."""
     page = served.open(new_page(), f"?screen={screen}&example={example}")
     label = EXAMPLES[example].label
     page.wait_for_function(f"document.querySelector('#{screen}-example input')?.value === {label!r}")
+
+
+def test_a_text_of_ones_own_is_no_example(new_page: NewPage, served: Served) -> None:
+    """What is said of an example would be a lie about another prompt."""
+    page = served.open(new_page(), "?example=spelling")
+    page.wait_for_selector("#run-form .app-hint:has-text('copying')")
+    page.fill("#run-prompt textarea", "Who is Ada?")
+    page.wait_for_function("document.querySelector('#run-example input').value.startsWith('None')")
+    assert page.inner_text("#run-form .app-hint").strip() == ""
 
 
 def test_the_preset_is_the_one_that_the_settings_are(new_page: NewPage, served: Served) -> None:
