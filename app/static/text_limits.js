@@ -57,7 +57,7 @@ export const followLimits = () => {
   }
   // What a menu cuts off, as the name of a model, is read by pointing at it.
   document.addEventListener("pointerover", ({ target }) => {
-    if (target instanceof HTMLInputElement && target.getAttribute("role") === "listbox") target.title = target.value;
+    if (target instanceof HTMLInputElement && target.getAttribute("role") === "combobox") target.title = target.value;
   });
   addEventListener("click", (event) => {
     const form = event.target instanceof Element && event.target.closest(STARTS)?.closest(".app-form");

@@ -200,6 +200,16 @@ def test_the_preset_is_the_one_that_the_settings_are(new_page: NewPage, served: 
     page.wait_for_function(shows, arg="defaults")
 
 
+def test_a_long_name_ends_before_the_arrow_of_its_menu(new_page: NewPage, served: Served) -> None:
+    page = served.open(new_page())
+    room = """(menu) => menu.querySelector('.icon-wrap').getBoundingClientRect().left
+      - menu.querySelector('input').getBoundingClientRect().right
+      + parseFloat(getComputedStyle(menu.querySelector('input')).paddingRight)"""
+    assert page.eval_on_selector("#run-model", room) >= -2
+    page.hover("#run-model input")
+    assert page.get_attribute("#run-model input", "title") == "toy"
+
+
 def test_a_phone_has_all_controls(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page(width=390, height=844))
     jump = page.get_by_role("button", name="Next rejection")
