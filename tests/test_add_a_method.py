@@ -35,7 +35,7 @@ from .viz.records import expanded, parsed
 
 EXAMPLE = next(block for block in blocks("python") if "class Echo(Method)" in block)
 PROMPT = [1, 2, 3, 3, 4, 5, 5]
-WIDE_OF_TWO = round(33 * (2 + 3 + 1.5)) + 16  # pixels: its default of two echoes
+WIDE_OF_TWO = round(42 * (2 + 3 + 1.5)) + 16  # pixels: its default of two echoes
 TOY = {"toy": Entry("toy", "toy", draft="toy")}
 
 

@@ -10,7 +10,7 @@ import gradio as gr
 from decoding.errors import ParamError
 from decoding.trace.json_line import parse_object
 
-from ..events import DECODES
+from ..events import DECODES, QUICK, tolerant
 
 _DEPTH = 2  # a list of values, some of which are lists
 _COLLECT = "(...values) => JSON.stringify({ values })"
@@ -23,13 +23,33 @@ def on_click(
     viewer: gr.HTML,
 ) -> Any:
     """When the button is pressed, collect the values of the controls and call `start` with them as one text."""
-    form = gr.Textbox(visible=False)
-    ready = button.click(None, list(controls), form, js=_COLLECT, api_visibility="private")
+    form, ready = _collect(button.click, controls)
     return ready.then(start, form, viewer, **DECODES)
 
 
+def on_choice(
+    menu: gr.Dropdown,
+    controls: Sequence[gr.components.Component],
+    change: Callable[[dict[Any, Any]], Any],
+    outputs: Sequence[gr.components.Component],
+) -> None:
+    """When a visitor chooses from the menu, call `change` with the values of the controls, by control."""
+
+    def changed(form: object) -> Any:
+        return change(parse_values(form, controls))
+
+    form, ready = _collect(menu.input, controls)
+    ready.then(tolerant(changed), form, list(outputs), **QUICK)
+
+
+def _collect(event: Callable[..., Any], controls: Sequence[gr.components.Component]) -> tuple[gr.Textbox, Any]:
+    """Have an event write the values of the controls into a text; returns that, and what happens next."""
+    form = gr.Textbox(visible=False)
+    return form, event(None, list(controls), form, js=_COLLECT, api_visibility="private")
+
+
 def parse_values(form: object, controls: Sequence[gr.components.Component]) -> dict[Any, Any]:
-    """Parse the text that `on_click` sends. It is untrusted: the caller must check each value."""
+    """Parse the text in which values are collected. It is untrusted: the caller must check each value."""
     fields = parse_object(form.encode(errors="replace"), "the form", _DEPTH) if isinstance(form, str) else {}
     values = fields.get("values")
     if not isinstance(values, list) or len(values) != len(controls):

@@ -31,7 +31,7 @@ from .form import (
     prompt_of,
     values_of,
 )
-from .form_values import on_click, parse_values
+from .form_values import on_choice, on_click, parse_values
 
 _FIRST = "html"  # the example that the form begins with, for models that understand it: all usual methods gain on it
 _USUAL = ("autoregressive", "lookahead", "draft_model", "prompt_lookup")
@@ -89,7 +89,7 @@ class RaceForm:
         self.model.change(tolerant(self.show_model), [self.model, self.methods], self.methods, **QUICK)
         outputs = [*prompt.outputs, *self.sampling.fields.values()]
         changed = [prompt.example, *outputs, *self.presets.values()]
-        self.model.input(tolerant(self.change_model), {self.model, *prompt.controls}, changed, **QUICK)
+        on_choice(self.model, [self.model, *prompt.controls], self.change_model, changed)
         prompt.example.input(tolerant(self.show_example), prompt.example, outputs, **QUICK)
         on_click(self.run, self.inputs, self.start, self.viewer)
         self.stop.click(self.end, None, None, **QUICK)

@@ -36,7 +36,7 @@ from .form import (
     prompt_of,
     values_of,
 )
-from .form_values import on_click, parse_values
+from .form_values import on_choice, on_click, parse_values
 from .own import OwnForm
 
 # Finds the preset that has the given values. It runs in the browser: values that the server would refuse match none.
@@ -91,7 +91,7 @@ class RunForm:
         self.method.change(tolerant(self.show_method), self.method, groups, **QUICK)
         self.model.change(tolerant(self.show_model), [self.model, self.method], [self.method], **QUICK)
         outputs = [*prompt.outputs, self.method, *self.sampling.fields.values()]
-        prompt.example.input(tolerant(self.show_example), prompt.example, outputs, **QUICK)
+        prompt.example.input(tolerant(self.show_example), [prompt.example, self.model], outputs, **QUICK)
         for method in self.methods.values():
             if method.preset is not None:
                 fields: list[Any] = list(method.fields.values())
@@ -102,7 +102,7 @@ class RunForm:
             if method.doctor is not None:
                 on_click(method.doctor, [self.model], self.examine(method.name), self.doctor)
         menus = [method.preset for method in self.methods.values() if method.preset is not None]
-        self.model.input(tolerant(self.change_model), {self.model, *prompt.controls, *menus}, self.outputs, **QUICK)
+        on_choice(self.model, [self.model, *prompt.controls, *menus], self.change_model, self.outputs)
         run = on_click(self.run, self.inputs, self.start, self.viewer)
         beside = on_click(self.beside, self.inputs, self.start_beside, self.viewer)
         again = self.viewer.again(self.start_again, None, self.viewer, **DECODES)
@@ -243,10 +243,11 @@ class RunForm:
                 shown |= {method.preset: best} | {field: settings[key] for key, field in method.fields.items()}
         return shown
 
-    def show_example(self, name: str) -> Update:
-        """Put an example's prompt into the controls, with the method and the sampling that go with it."""
-        shown = self.prompt.show_example(name, self.sampling)
-        return shown | ({self.method: EXAMPLES[name].method} if name in EXAMPLES else {})
+    def show_example(self, name: str, model: str) -> Update:
+        """Put an example's prompt into the controls, with its sampling and, where the model can run it, its method."""
+        shown, example = self.prompt.show_example(name, self.sampling), EXAMPLES.get(name)
+        fits = example is not None and example.method in runnable(self.app_state.catalog[model])
+        return shown | ({self.method: example.method} if example is not None and fits else {})
 
     def show_preset(self, method: MethodControls) -> Any:
         """A handler that sets a method's parameters to those of a preset."""
@@ -277,7 +278,7 @@ class RunForm:
             shown |= self.prompt.show(state.prompt, state.example or "", state.raw)
             shown[self.prompt.example] = self.prompt.choose_example(entry, state.example)
         elif state.example:
-            shown |= self.show_example(state.example)
+            shown |= self.show_example(state.example, entry.name)
             shown[self.prompt.example] = self.prompt.choose_example(entry, state.example)
             if state.method:
                 shown[self.method] = state.method

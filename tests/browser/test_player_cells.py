@@ -138,7 +138,9 @@ def test_pictures_and_notebooks_draw_cells_alike(show: Show, method: str) -> Non
             "ArrayBuffer.isView(part) ? Array.from(part) : part))])) : null)); })()",
             name,
         )
-        wanted = json.loads(json.dumps(_Drawing(trace, name, "light", None).picture(k)["data"]))
+        drawn = json.loads(json.dumps(_Drawing(trace, name, "light", None).picture(k)["data"]))
+        wanted, legend = drawn[: len(found)], drawn[len(found) :]  # which on the page is a line of its own
+        assert all(entry["x"] == [None] for entry in legend)
         for mine, theirs in zip(found, wanted, strict=True):
             layers += mine is not None
             assert mine is None or mine == theirs, name

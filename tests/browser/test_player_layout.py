@@ -73,7 +73,7 @@ def test_text_and_stage_are_seen_at_once(show: Show, name: str, size: tuple[int,
     """Once a lecturer saw the text and the first row of the stage, and had to scroll for the rest."""
     shown = show(recorded(name), step=5, width=size[0], height=size[1])
     on_a_page(shown)
-    parts = [".ss-transport", ".ss-slim", ".ss-legend", ".ss-say", ".ss-text", ".ss-stage", ".ss-legend"]
+    parts = [".ss-transport", ".ss-say", ".ss-text", ".ss-stage", ".ss-legend"]
     assert shown.run(SEEN, parts) == []
     assert shown.run("player.transport.bar.offsetHeight") < 50, "the controls are one row"
     assert shown.run("player.legend.node.offsetHeight") < 32, "the legend is one line"

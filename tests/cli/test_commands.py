@@ -115,6 +115,7 @@ def test_demo_shows_every_method_and_one_text(command: Command, monkeypatch: pyt
     assert len(set(texts.values())) == 1
     assert "Mask" in out and "█" in out and "Window" in out
     monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr("decoding.cli.demo.best_model", lambda: "pocket")  # stands in, and is described in two lines
     painted = command("demo").out
     assert "\x1b[4;38;5;36m" in painted and "from the n-gram pool" in painted
     lines = painted.splitlines()

@@ -49,6 +49,8 @@ def test_tuned_settings_are_named_for_it(command: Command, tmp_path: Path) -> No
     """They were called "default" beside runs with the defaults; those that --param sets are not tuned."""
     flags = ("--methods", "lookahead,jacobi,kangaroo", "--tuned", "--param", "jacobi.n=4", "--limit", "1")
     more = (
+        "--model",
+        "pocket",
         "--device",
         "cpu",
         "--setting",

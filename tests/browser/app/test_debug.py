@@ -161,7 +161,7 @@ def test_a_page_without_a_model_opens_the_sample(debug: DebugPage) -> None:
     held = list[Any]()
     debug.page.route("**/run/predict*", lambda route: held.append(route))
     debug.land()
-    assert debug.page.locator("[role=tab]:visible").all_inner_texts() == ["Run", "Debug"]
+    assert debug.page.locator("[role=tab]:visible").all_inner_texts() == ["Run", "Race", "Debug"]
     debug.page.get_by_role("tab", name="Debug").click()
     with debug.page.expect_response(lambda response: "/run/predict" in response.url):
         held[0].continue_()

@@ -55,7 +55,7 @@ def test_what_is_opened_fills_the_form(new_page: NewPage, served: Served, trace:
     page.click(".app-recorded")
     page.click('.app-card[data-run="draft-model-names"]')
     has(page, "#run-prompt textarea", "Who are Xolvor, Britk, Umqar, Zedfin and Wolqua?")
-    has(page, "#run-example input", "Invented names, sampled")
+    has(page, "#run-example input", "None: write your own prompt")  # no model of this page understands the example
     has(
         page, "#p-draft-model-gamma input[type=number]", str(page.evaluate(f"{PLAYER}.record.head.header.params.gamma"))
     )
@@ -80,7 +80,7 @@ def test_a_record_that_no_model_here_can_run_says_so(new_page: NewPage, served: 
     page = served.open(new_page())
     run = page.evaluate("SpecscopeApp.viewers.facts.run")
     page.click("#run-again")
-    page.wait_for_selector(".app-notice:has-text('does not have the run')")
+    page.wait_for_selector("#run-form .app-said:has-text('does not have the run')")
     assert page.evaluate("SpecscopeApp.viewers.facts.run") == run and page.evaluate(f"{PLAYER}.record.last") > 0
 
 
@@ -128,8 +128,9 @@ def test_a_refused_prompt_leaves_what_is_shown_and_moves_nothing(new_page: NewPa
     page.evaluate("scrollTo(0, 200)")
     before = page.evaluate(f"[SpecscopeApp.viewers.facts.run, {PLAYER}.root.dataset.at]")
     words = "document.querySelector('.ss-words').getBoundingClientRect().top"
-    place = page.evaluate(words)
     page.fill("#run-prompt textarea", " ")
+    page.wait_for_function("document.querySelector('#run-form .app-hint').innerText.trim() === ''")  # of the example
+    place = page.evaluate(words)
     for _ in range(2):
         page.click("#run-go")
         part = "#run-form .app-said"

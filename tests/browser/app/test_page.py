@@ -236,7 +236,7 @@ def test_the_chosen_theme_is_kept_and_an_address_wins(new_page: NewPage, served:
 def test_no_serious_violation_of_accessibility(new_page: NewPage, served: Served, theme: str) -> None:
     axe_core_python = pytest.importorskip("axe_core_python.sync_playwright")
     page = served.open(new_page(height=2400), f"?__theme={theme}&view=mask")  # charts are drawn where they can be seen
-    page.keyboard.press("6")
+    page.keyboard.press("5")
     page.keyboard.press("n")
     page.keyboard.press("/")  # with what waits behind a button
     page.wait_for_function("document.querySelectorAll('.js-plotly-plot').length >= 2")
@@ -285,8 +285,8 @@ def test_no_component_hears_of_events(new_page: NewPage, served: Served) -> None
     events = [event for event in got if event["backend_fn"] and event["targets"][0][1] != "unload"]
     assert len(events) > 20 and all(event["show_progress_on"] == [] for event in events)
     assert max(len(event["inputs"]) for event in events) <= 2
-    # The form of a run, for both of its buttons, and that of a race: each is gathered before its event begins.
-    assert sum(len(event["inputs"]) > 10 for event in got) == 3
+    # The form of a run, for its buttons and its menu of models, and that of a race: gathered before the event begins.
+    assert sum(len(event["inputs"]) > 10 for event in got) == 4
 
 
 def test_a_second_run_finds_the_views_as_they_were_left(new_page: NewPage, served: Served) -> None:
@@ -310,8 +310,8 @@ def test_a_second_run_finds_the_views_as_they_were_left(new_page: NewPage, serve
 
 def test_a_long_text_is_scrolled_to_where_it_is_written(new_page: NewPage, served: Served) -> None:
     """It stood at its beginning, whatever was written below."""
-    page = served.open(new_page(height=700), "?method=autoregressive&length=200&prompt=Monday%3A")
-    page.wait_for_function("document.querySelector('#run-length input')?.value === '200'")
+    page = served.open(new_page(width=800, height=600), "?method=autoregressive&length=256&prompt=Monday%3A")
+    page.wait_for_function("document.querySelector('#run-length input')?.value === '256'")
     run_to_the_end(page)
     seen = """(last) => {
       const text = document.querySelector('.ss-text'), { tokens, until } = SpecscopeApp.viewers.player.text;
