@@ -126,6 +126,7 @@ def test_demo_shows_every_method_and_one_text(command: Command, monkeypatch: pyt
 def test_demo_works_without_unicode(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """A terminal in the C locale must not end the demo with an encoding error."""
     monkeypatch.setattr(Paint, "for_stream", lambda stream: Paint(unicode=False))
+    monkeypatch.setattr("decoding.cli.demo.best_model", lambda: "pocket")
     out = command("demo").out
     assert out.isascii()
 
