@@ -33,6 +33,7 @@ MAKE_TARGETS = sorted({*re.findall(r"`make ([a-z-]+)", README), *(c.split()[1] f
 def test_the_commands_run_one_after_the_other(tmp_path: Path) -> None:
     """A newcomer types what stands there; a renamed flag must not survive in the text."""
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    (tmp_path / "assets").symlink_to(ROOT / "assets")
     starts = {"python": [], "torchrun": ["-m", "torch.distributed.run"]}
     typed = [shlex.split(command) for command in COMMANDS if not command.startswith("make ")]
     assert len(typed) >= 6 and {program for program, *_ in typed} == starts.keys()
