@@ -116,7 +116,7 @@ def parse(query: Mapping[str, str], catalog: Mapping[str, Entry]) -> PageState:
 
 
 def write(order: Order, example: str | None = None) -> str:
-    """The query of a run, without texts that are too long for an address (see `left_out`)."""
+    """Write the query of a run, without texts that are too long for an address (see `left_out`)."""
     changed = {name: value for name, value in order.params.to_json().items() if value != _default(order, name)}
     fields: dict[str, Any] = {"model": order.entry.name, "method": order.method.name}
     fields |= {f"p.{name}": json.dumps(value) if isinstance(value, bool) else value for name, value in changed.items()}
@@ -146,7 +146,7 @@ def _too_long(name: str, value: object) -> bool:
 
 
 def left_out(order: Order, example: str | None = None) -> str:
-    """Which texts of an order its address leaves out, in words; "" if it has all of them."""
+    """Name the texts of an order that its address leaves out; "" if it has all of them."""
     texts = ({"reference": order.reference} if order.reference else {}) | _prompt_field(order, example)
     return " and the ".join(_TEXTS[name] for name, value in texts.items() if _too_long(name, value))
 

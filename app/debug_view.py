@@ -199,7 +199,7 @@ def step_facts(folder: OpenFolder, at: int) -> dict[str, Any]:
 
 
 def pieces(folder: OpenFolder, row: Mapping[str, Any]) -> dict[str, Any]:
-    """The texts of a step's guesses with what became of them: the accepted ones, then the first ones rejected.
+    """Return the texts of a step's guesses with what became of them: the accepted ones, then the first ones rejected.
 
     The target's own token follows: its choice in the place of the rejected ones, or the bonus after guesses that were
     all right.
@@ -215,13 +215,13 @@ def pieces(folder: OpenFolder, row: Mapping[str, Any]) -> dict[str, Any]:
     accepted = sorted((guess for guess in guesses if guess["accepted"]), key=lambda guess: guess["depth"])
     end = len(accepted) + 1
     rejected = [guess for guess in guesses if guess["judged"] and not guess["accepted"] and guess["depth"] == end]
-    found = [[raw(guess["text"] or ""), "accepted"] for guess in accepted]
-    found += [[raw(guess["text"] or ""), "rejected"] for guess in rejected[:3]]
+    fates = [[raw(guess["text"] or ""), "accepted"] for guess in accepted]
+    fates += [[raw(guess["text"] or ""), "rejected"] for guess in rejected[:3]]
     text, before = row["text"] or "", "".join(guess["text"] or "" for guess in accepted)
     if accepted and not rejected and row["written"] > len(accepted) and text.startswith(before):
-        found.append([raw(text.removeprefix(before)), "bonus"])
+        fates.append([raw(text.removeprefix(before)), "bonus"])
     return {
-        "pieces": found,
+        "pieces": fates,
         "wanted": raw(wanted) if rejected and (wanted := rejected[0]["wanted_text"]) is not None else None,
     }
 

@@ -50,7 +50,7 @@ class Example:
 
     @property
     def written(self) -> str:
-        """What stands in the form: the prompt, or the last message of the conversation."""
+        """Return what the form shows: the prompt, or the last message of the conversation."""
         return self.prompt or self.messages[-1]["content"]
 
 
@@ -79,7 +79,7 @@ _ENGLISH = (
     Example(
         "prime",
         "A Python function",
-        "Nothing of this short function was in the text before: only trained heads and drafters guess it.",
+        "Little of this short function was in the text before: trained heads and drafters guess it best.",
         "medusa",
         "Write a Python function is_prime(n) that tests whether a number is prime. Only the code.",
     ),

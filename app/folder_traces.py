@@ -50,7 +50,7 @@ def trace_of(folder: RunFolder, run: int) -> tuple[Trace, bool]:
 
 
 def with_texts(trace: Trace, codec_of: Callable[[Header], Codec | None]) -> Trace:
-    """The same trace with the texts of prompt tokens that the tables lack, as the model's tokenizer spells them.
+    """Add the texts of prompt tokens that the tables lack, as the model's tokenizer spells them.
 
     A tokenizer that spells a known token otherwise is that of another model with the same name.
     """

@@ -56,15 +56,14 @@ SHARED_PROMPTS = (
     SharedPrompt(
         "spelling",
         "a text to correct",
-        "Correct the spelling mistakes in this text: My sister has lived by the sea for ten years, and she still goes "
-        "swiming in the cold water every morning before she goes to work.",
+        EXAMPLES["spelling"].prompt,
         "The answer repeats the prompt but for one word: methods that copy from it guess nearly all of it.",
         "Correct the spelling mistakes in this text: My brother goes swiming in the cold water every morning.",
     ),
     SharedPrompt(
         "prime",
         "a Python function",
-        "Write a Python function is_prime(n) that tests whether a number is prime. Only the code.",
+        EXAMPLES["prime"].prompt,
         "Code repeats its own phrases: methods that copy from the text can guess some of it.",
         "Write a Python function is_square(n) that tests whether a number is a square. Only the code.",
     ),

@@ -72,7 +72,7 @@ def record(engine: Engine, group: Sequence[Recipe]) -> list[tuple[Recording, Tra
 
 
 def _run(engine: Engine, recipe: Recipe) -> Result:
-    """The recipe's run with a full record. Of earlier runs nothing is known but the one that the recipe names."""
+    """Run a recipe with a full record. Methods remember no earlier run but the one that the recipe names."""
     memory, settings = dict[str, Any](), (recipe.method, recipe.params, recipe.sampling, recipe.length)
     if recipe.before:
         engine.generate(recipe.before, *settings, record="off", memory=memory)
@@ -80,7 +80,7 @@ def _run(engine: Engine, recipe: Recipe) -> Result:
 
 
 def _plain(engine: Engine, recipe: Recipe) -> Result:
-    """An autoregressive run of the recipe's prompt."""
+    """Decode the recipe's prompt autoregressively."""
     return engine.generate(recipe.prompt, "autoregressive", None, recipe.sampling, recipe.length, record="off")
 
 

@@ -48,11 +48,11 @@ def measure_speedup(
     until = time.monotonic() + LIMITS.speedup_seconds
     runs: tuple[list[Summary], list[Summary]] = ([], [])
     options: DecodeOptions = {"record": "off", "time_budget": LIMITS.seconds, "cancel": cancel}
-    own: DecodeOptions = {"reference": run.request.reference or None, **options}
+    fresh: DecodeOptions = {"reference": run.request.reference or None, **options}
     asked = (order.sampling, max(1, len(run.ids)))
     while len(runs[0]) < _ROUNDS and (not runs[0] or time.monotonic() < until):
-        own["memory"] = copy.deepcopy(memory)
-        ways = ((order.method.name, order.params.to_json(), own), ("autoregressive", None, options))
+        fresh["memory"] = copy.deepcopy(memory)
+        ways = ((order.method.name, order.params.to_json(), fresh), ("autoregressive", None, options))
         for done, (method, params, more) in zip(runs, ways, strict=True):
             again = engine.decode(run.request.prompt, method, params, *asked, **more)
             try:

@@ -111,11 +111,11 @@ def _copy_prompt(app_state: AppState, state: PageState, remarks: list[str]) -> N
         if trace.header.reference:
             state.reference = check_reference(codec.decode(trace.header.reference)) if codec else ""
             remarks += [] if state.reference else [_NO_REFERENCE]
-        found = _prompt_of(codec, trace.header.prompt) if codec else None
-        if found is None:
+        faithful = _prompt_of(codec, trace.header.prompt) if codec else None
+        if faithful is None:
             remarks.append(_NO_TEXT if codec else _NO_TOKENIZER)
             return
-        state.prompt, state.raw = check_prompt(found[0]), found[1]
+        state.prompt, state.raw = check_prompt(faithful[0]), faithful[1]
     if not state.raw:
         state.example = _example(state.prompt)
 

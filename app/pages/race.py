@@ -20,21 +20,12 @@ from ..limits import LIMITS
 from ..state import AppState
 from ..streaming import refusal_line
 from ..viewer import race_viewer
-from .form import (
-    RAW,
-    PromptControls,
-    SamplingControls,
-    Update,
-    answer_line,
-    entry_for,
-    length_field,
-    prompt_of,
-    values_of,
-)
+from .form import SamplingControls, Update, answer_line, length_field, values_of
 from .form_values import on_choice, on_click, parse_values
+from .prompt_controls import RAW, PromptControls, entry_for, prompt_of
 
-_FIRST = "html"  # the example that the form begins with, for models that understand it: all usual methods gain on it
-_USUAL = ("autoregressive", "lookahead", "draft_model", "prompt_lookup")
+RACED = "bridge"  # the example that the form begins with, where the model understands it: all usual methods gain on it
+USUAL = ("autoregressive", "lookahead", "draft_model", "prompt_lookup")
 
 
 class RaceForm:
@@ -44,10 +35,10 @@ class RaceForm:
         self.app_state, self.viewer = app_state, viewer
         entry = app_state.catalog[app_state.default_model]
         names, examples = runnable(entry), examples_for(entry.model)
-        first = next((example for example in examples if example.id == _FIRST), examples[0])
+        first = next((example for example in examples if example.id == RACED), examples[0])
         self.prompt = PromptControls.build("race", entry, first)
         choices = [(METHODS[name].label, name) for name in names]
-        usual = [name for name in _USUAL if name in names]
+        usual = [name for name in USUAL if name in names]
         self.methods = gr.CheckboxGroup(
             choices,
             value=usual,

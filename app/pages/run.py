@@ -24,20 +24,10 @@ from ..settings_from_run import order_of, settings_from_run
 from ..state import AppState
 from ..streaming import fault_lines, refusal_line
 from ..viewer import doctor_viewer, landscape_viewer
-from .form import (
-    RAW,
-    MethodControls,
-    PromptControls,
-    SamplingControls,
-    Update,
-    answer_line,
-    entry_for,
-    length_field,
-    prompt_of,
-    values_of,
-)
+from .form import MethodControls, SamplingControls, Update, answer_line, length_field, values_of
 from .form_values import on_choice, on_click, parse_values
 from .own import OwnForm
+from .prompt_controls import RAW, PromptControls, entry_for, prompt_of
 
 # Finds the preset that has the given values. It runs in the browser: values that the server would refuse match none.
 _FIND_PRESET = """(...values) => {

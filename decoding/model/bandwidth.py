@@ -44,12 +44,12 @@ def cache_bytes(devices: Iterable[torch.device]) -> int:
 def _cache_bytes(device: torch.device) -> int:
     if device.type == "cuda":
         return int(torch.cuda.get_device_properties(device).L2_cache_size)
-    found = dict[str, int]()  # by the cores that share a cache
+    sizes = dict[str, int]()  # by the cores that share a cache
     for folder in _CACHES.glob("cpu[0-9]*/cache/index3"):
         with suppress(OSError, ValueError):
             size = (folder / "size").read_text().strip()
-            found[(folder / "shared_cpu_list").read_text()] = int(size.removesuffix("K")) * 1024
-    return sum(found.values()) or _USUAL_CACHE
+            sizes[(folder / "shared_cpu_list").read_text()] = int(size.removesuffix("K")) * 1024
+    return sum(sizes.values()) or _USUAL_CACHE
 
 
 @torch.inference_mode()

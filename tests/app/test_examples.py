@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.examples import EXAMPLES, Example, examples_for
+from app.pages.race import RACED, USUAL
 from decoding import load
 from decoding.engine import Engine
 from decoding.tuned import tuned_params
@@ -50,10 +51,19 @@ def test_an_english_example_shows_what_it_says(example: Example, smol: Engine) -
     tuned = tuned_params(smol, [example.method]).get(example.method)
     run = smol.generate(prompt, example.method, params=tuned, sampling=example.sampling, max_new_tokens=96)
     assert run.summary.new_tokens >= 30
-    assert (run.summary.mean_acceptance_length > 1.4) == ("rejected" not in example.shows)
+    assert (run.summary.mean_acceptance_length > 1.4) == (not example.sampling)  # at a high temperature all lose
 
 
 def test_the_first_english_answer_is_right(smol: Engine) -> None:
     first = examples_for("smollm2")[0]
     answer = smol.generate(smol.as_turn(first.prompt), max_new_tokens=60).text
     assert answer == first.prompt.split(": ")[1].replace("swiming", "swimming")
+
+
+def test_the_methods_of_a_race_gain_on_its_first_example(smol: Engine) -> None:
+    """A newcomer's first race is not to be won by autoregressive decoding because of the prompt."""
+    prompt = smol.as_turn(EXAMPLES[RACED].prompt)
+    for method in USUAL[1:]:
+        tuned = tuned_params(smol, [method]).get(method)
+        run = smol.generate(prompt, method, params=tuned, max_new_tokens=96)
+        assert run.summary.new_tokens >= 30 and run.summary.mean_acceptance_length > 1.15, method

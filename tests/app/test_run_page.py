@@ -10,7 +10,7 @@ import pytest
 from app.address import PageState
 from app.catalog import POCKET, SMOLLM2, Entry
 from app.examples import EXAMPLES, examples_for
-from app.pages.form import RAW
+from app.pages.prompt_controls import RAW
 from app.pages.run import RunForm, build
 from app.state import AppState
 from app.viewer import viewer
