@@ -1,5 +1,8 @@
 // Answers of the server's functions.
 
+/** @import { Source } from "../../assets/player/types.d.ts" */
+/** @import { Server } from "./types.d.ts" */
+
 /**
  * An answer, or null after its sentence has been shown; what is on the screen stays.
  * @template {{ fault?: string }} T
@@ -15,4 +18,20 @@ export const answerOf = async (call, say) => {
     say("The server could not be reached: try again.");
   }
   return null;
+};
+
+/**
+ * Return what a player asks the server for of a run.
+ * @param {Server} server
+ * @param {() => string | undefined} run
+ * @returns {Source}
+ */
+export const runSource = (server, run) => {
+  /** @param {"run_detail" | "run_step" | "run_rows"} name */
+  const lines = (name) => async (/** @type {number} */ k) => {
+    const answer = await server[name]([run(), k]);
+    if (!answer?.lines) throw new Error(answer?.fault);
+    return answer.lines;
+  };
+  return { detail: lines("run_detail"), step: lines("run_step"), rows: lines("run_rows") };
 };

@@ -62,3 +62,14 @@ export const pulse = (lives, lost) => {
     if (waits) wait(false);
   };
 };
+
+/**
+ * What a run that has not begun waits for, or why it cannot begin.
+ * @param {string} text
+ */
+export const waiting = (text) => {
+  const last = text.trimEnd().split("\n").at(-1) ?? "";
+  const { kind, sentence = "", share } = last ? JSON.parse(last) : { kind: "" };
+  if (kind !== "state" && kind !== "fault") return "";
+  return typeof share === "number" ? `${sentence} ${Math.round(100 * share)} %` : sentence;
+};

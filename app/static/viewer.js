@@ -2,7 +2,7 @@
 import { el } from "../../assets/player/dom/elements.js";
 import { Player } from "../../assets/player/player.js";
 import { addressOf, asked, note, placeIn, write } from "./address.js";
-import { answerOf } from "./answers.js";
+import { answerOf, runSource } from "./answers.js";
 import { Bar } from "./bar.js";
 import { Beside } from "./beside.js";
 import { busy, stoppable } from "./busy.js";
@@ -14,11 +14,11 @@ import { gallery } from "./gallery.js";
 import { Notice, sayAtRun } from "./notice.js";
 import { Opening, opens } from "./opening.js";
 import { shown } from "./shown.js";
-import { growing, pulse, split } from "./streams.js";
+import { growing, pulse, split, waiting } from "./streams.js";
 import { turnTo } from "./tabs.js";
 import { applyTheme } from "./theme.js";
 
-/** @import { Place, Source } from "../../assets/player/types.d.ts" */
+/** @import { Place } from "../../assets/player/types.d.ts" */
 /** @import { PageFacts, ViewerIo } from "./types.d.ts" */
 
 const NOTE_MS = 250;
@@ -80,7 +80,7 @@ export class Viewer {
     }, this.gone.signal);
     addEventListener("popstate", () => this.returned(), { signal: this.gone.signal });
     this.player = new Player(lead, {
-      source: this.source(() => this.facts.run),
+      source: runSource(this.server, () => this.facts.run),
       on: { link: (place) => addressOf(this.address, place ?? {}), lacks: () => this.lacks(),
         change: (place) => this.moved(place),
         fork: props.live ? (fork) => this.fork(forkQuery(fork)) : undefined,
@@ -199,7 +199,7 @@ export class Viewer {
    */
   lay(run, alone) {
     this.beside = new Beside(this.stage, this.player, run, {
-      source: (of) => this.source(of), close: () => this.close(), alone, of: this.facts.run,
+      source: (of) => runSource(this.server, of), close: () => this.close(), alone, of: this.facts.run,
     });
   }
 
@@ -471,21 +471,6 @@ export class Viewer {
     return answerOf(call, (sentence) => this.say(sentence));
   }
 
-  /**
-   * What the player asks for of a run.
-   * @param {() => string | undefined} run
-   * @returns {Source}
-   */
-  source(run) {
-    /** @param {"run_detail" | "run_step" | "run_rows"} name */
-    const lines = (name) => async (/** @type {number} */ k) => {
-      const answer = await this.server[name]([run(), k]);
-      if (!answer?.lines) throw new Error(answer?.fault);
-      return answer.lines;
-    };
-    return { detail: lines("run_detail"), step: lines("run_step"), rows: lines("run_rows") };
-  }
-
   /** @param {string} run */
   async linesOf(run) {
     const answer = await this.ask(() => this.server.open_recording(run));
@@ -530,17 +515,6 @@ export class Viewer {
     if (answer) save(answer);
   }
 }
-
-/**
- * What a run that has not begun waits for, or why it cannot begin.
- * @param {string} text
- */
-const waiting = (text) => {
-  const last = text.trimEnd().split("\n").at(-1) ?? "";
-  const { kind, sentence = "", share } = last ? JSON.parse(last) : { kind: "" };
-  if (kind !== "state" && kind !== "fault") return "";
-  return typeof share === "number" ? `${sentence} ${Math.round(100 * share)} %` : sentence;
-};
 
 /**
  * @template {object} T
