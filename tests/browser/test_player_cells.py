@@ -149,7 +149,7 @@ def test_pictures_and_notebooks_draw_cells_alike(show: Show, method: str) -> Non
 
 def test_cells_are_pointed_at_and_pinned(show: Show) -> None:
     """The pointer finds a cell of the window and of the pool though plotly does not draw it, and only there."""
-    shown = show(record("lookahead"), step=6, height=2400)
+    shown = show(record("lookahead"), step=6, height=2400, reduced_motion="reduce")  # no place moves while it is used
     for name in ("window", "pool"):
         shown.do(f"player.cards.goto('{name}')")
         node, x, y = shown.run(
@@ -175,7 +175,7 @@ def test_cells_are_pointed_at_and_pinned(show: Show) -> None:
 def test_every_node_of_every_chart_can_be_pointed_at(show: Show, method: str) -> None:
     """At the middle of each trace's first node, whoever drew it: a bar beside squares as well as the squares."""
     trace = record(method)
-    shown = show(trace, step=min(6, len(trace.steps) - 1), height=2400)
+    shown = show(trace, step=min(6, len(trace.steps) - 1), height=2400, reduced_motion="reduce")
     for name in shown.run("player.cards.views.filter((view) => view.kind === 'plot').map((view) => view.name)"):
         shown.do(f"player.cards.goto('{name}')")
         shown.wait(f"player.cards.cards.get('{name}').content.drawn !== null")

@@ -35,7 +35,7 @@ def test_pressing_a_step_leads_to_it(show: Show, resized: bool) -> None:
     Once a chart's width had changed, it heard no press any more.
     """
     trace = timed(record("lookahead"))
-    shown = show(trace, height=2400)
+    shown = show(trace, height=2400, reduced_motion="reduce")
     shown.do("player.cards.goto('timeline')")
     shown.wait("player.cards.cards.get('timeline').content.drawn !== null")
     if resized:
