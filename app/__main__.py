@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from decoding.errors import ParamError, SpecscopeError
+from decoding.installation import assets, required
 
 
 class _Parser(argparse.ArgumentParser):
@@ -76,11 +77,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         port = _port(given.port)
         os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # read when gradio is imported
         os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-        from .middleware.origin import Owner
+        assets()
+        with required("the page"):
+            from .middleware.origin import Owner
 
-        owner = Owner.of(given.allow_host, given.behind_proxy, os.environ)
-        _find_temporary_folder()
-        from .ui import Launch, serve
+            owner = Owner.of(given.allow_host, given.behind_proxy, os.environ)
+            _find_temporary_folder()
+            from .ui import Launch, serve
 
         own_root = None if given.bring_your_own is None else Path(given.bring_your_own)
         launch = Launch(given.replay_only, given.models, given.model, given.download, own_root, given.runs)

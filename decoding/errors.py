@@ -11,6 +11,7 @@ SpecscopeError (a ValueError)
 │   ├── CutOffError       it ends in the middle of a line                    decoding/trace/lines.py
 │   ├── MisfitError       it holds other than what the views read            viz
 │   └── TooLongError      it makes a larger HTML page than was asked for     viz
+├── ExtraError            a package is missing that an extra of the installation brings (an ImportError too)
 ├── RankError             another process of a run cannot be reached, or does something else
 ├── UnknownError          a record lacks what a metric needs               decoding/metrics/result.py
 ├── UnmeasuredError       a paper's finding cannot be measured here          lab/papers/claims.py
@@ -45,6 +46,10 @@ class UnfitError(ModelError):
     def __init__(self, flag: str, sentence: str) -> None:
         super().__init__(sentence)
         self.flag = flag
+
+
+class ExtraError(SpecscopeError, ImportError):
+    """A package is not installed that only an extra brings."""
 
 
 class RankError(SpecscopeError):

@@ -121,6 +121,7 @@ def test_views_know_only_the_record(path: Path) -> None:
     """A view that reaches into the engine could not replay a trace without a model. Of a method it knows the types."""
     known = {
         "decoding.errors",
+        "decoding.installation",
         "decoding.params",
         "decoding.types",
         "decoding.tree",

@@ -19,26 +19,89 @@ from packaging.utils import canonicalize_name
 from setuptools import build_meta, find_packages
 
 from decoding import __version__
+from decoding.installation import EXTRAS
 
 from .space import ROOT, front_matter
 from .test_requirements import direct, pins, read
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 TABLE = PROJECT["project"]
-WANTED = {canonicalize_name(Requirement(text).name): Requirement(text) for text in TABLE["dependencies"]}
+ENGINE = [Requirement(text) for text in TABLE["dependencies"]]
+EXTRA = {
+    name: [each for each in map(Requirement, texts) if each.name != "specscope"]
+    for name, texts in TABLE["optional-dependencies"].items()
+}
+OF_A_SPACE = {
+    canonicalize_name(each.name): each for each in (*ENGINE, *EXTRA["page"], *EXTRA["debug"], *EXTRA["train"])
+}
 INSTALLED = ("decoding", "lab", "viz", "app")
 
 
-def test_the_dependencies_are_those_of_a_space() -> None:
+def test_every_requirement_of_a_space_is_the_engines_or_an_extras() -> None:
     """Two lists of the same things drift apart."""
-    assert list(WANTED) == [canonicalize_name(requirement.name) for requirement in direct()]
+    assert {canonicalize_name(each.name) for each in direct()} == OF_A_SPACE.keys() - {"peft"}  # who trains is at home
 
 
-@pytest.mark.parametrize("name", WANTED)
+def test_what_developing_needs_is_one_list() -> None:
+    """make installs requirements-dev.txt, pip the extra."""
+    extras = {str(each) for name in ("dev", "train", "scale") for each in EXTRA[name]}
+    assert {str(each) for each in read("requirements-dev.txt")} == extras - {"pydivsufsort>=0.0.20"}
+
+
+@pytest.mark.parametrize("name", [each.name for each in direct()])
 def test_every_dependency_admits_the_version_that_is_tested(name: str) -> None:
     """And says from which on it is believed to do: an older one would be found out by a traceback."""
-    assert WANTED[name].specifier.contains(pins("requirements.txt")[name])
-    assert any(bound.operator == ">=" for bound in WANTED[name].specifier)
+    wanted = OF_A_SPACE[canonicalize_name(name)].specifier
+    assert wanted.contains(pins("requirements.txt")[canonicalize_name(name)])
+    assert any(bound.operator == ">=" for bound in wanted)
+
+
+def test_a_missing_package_is_named_with_the_extra_that_brings_it() -> None:
+    """The sentence would otherwise send somebody to an extra that lacks it."""
+    brought = {each.name: name for name in ("page", "debug", "train", "scale") for each in EXTRA[name]}
+    assert brought == EXTRAS
+
+
+# What an installation of the engine alone does not have; h11 comes with huggingface_hub.
+LACKING = sorted((EXTRAS.keys() - {"h11"}) | {"pandas", "scipy", "PIL"})
+BARE = f"""
+import sys
+for name in {LACKING}: sys.modules[name] = None
+"""
+
+
+def without_extras(code: str) -> subprocess.CompletedProcess[str]:
+    """What Python prints where only the engine's packages can be imported."""
+    return subprocess.run([sys.executable, "-c", BARE + code], cwd=ROOT, capture_output=True, text=True)
+
+
+def test_the_engine_runs_alone() -> None:
+    """As in a notebook's environment: no server, no charts, no tables."""
+    done = without_extras(
+        "from decoding import load, METHODS\n"
+        "engine = load('pocket')\n"
+        "print(*{engine.generate('Who is Ada?', name, max_new_tokens=8).text for name in METHODS}, sep='|')\n"
+        "from decoding.cli.main import main\n"
+        "sys.exit(main(['run', '--model', 'pocket', '--method', 'rest', '--prompt', 'Who is Ada?', '--json']))"
+    )
+    assert done.returncode == 0, done.stderr
+    text, report = done.stdout.splitlines()
+    assert "|" not in text and json.loads(report)["text"].startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("code", "extra"),
+    [
+        ("from decoding.cli.main import main; sys.exit(main(['metrics', 'assets/runs/pocket']))", "debug"),
+        ("from decoding.cli.main import main; sys.exit(main(['import', 'x', '--out', 'y']))", "debug"),
+        ("from app.__main__ import main; sys.exit(main(['--replay-only']))", "page"),
+        ("import viz\ntry: viz.write_html\nexcept ImportError as error: sys.exit(str(error))", "page"),
+    ],
+)
+def test_what_asks_for_a_missing_extra_is_answered_in_a_sentence(code: str, extra: str) -> None:
+    done = without_extras(code)
+    assert done.returncode and len(done.stderr.splitlines()) == 1
+    assert f'pip install -e ".[{extra}]"' in done.stderr
 
 
 def test_the_python_is_that_of_the_other_tools() -> None:
@@ -60,7 +123,7 @@ def checkout(tmp_path: Path) -> Path:
     """A folder that pip may write its notes into, with this repository's files in it."""
     folder = tmp_path / "checkout"
     folder.mkdir()
-    for name in (*INSTALLED, "assets", "pyproject.toml", "README.md", "LICENSE", "requirements-dev.txt"):
+    for name in (*INSTALLED, "assets", "pyproject.toml", "README.md", "LICENSE"):
         (folder / name).symlink_to(ROOT / name)
     return folder
 
@@ -74,12 +137,18 @@ def test_the_metadata_is_what_the_table_promises(
     got = message_from_string((tmp_path / folder / "METADATA").read_text(encoding="utf-8"))
     assert (got["Name"], got["Version"], got["Requires-Python"]) == ("specscope", __version__, ">=3.11")
     needs = [Requirement(text) for text in got.get_all("Requires-Dist", [])]
-    assert {str(need) for need in needs if need.marker is None} == {str(need) for need in WANTED.values()}
-    for need in needs:
-        if need.marker is not None:
-            assert need.marker.evaluate({"extra": "dev"}) and not need.marker.evaluate({"extra": ""})
-    dev = {(canonicalize_name(need.name), str(need.specifier)) for need in needs if need.marker is not None}
-    assert dev == {(canonicalize_name(need.name), str(need.specifier)) for need in read("requirements-dev.txt")}
+    assert {str(need) for need in needs if need.marker is None} == {str(need) for need in ENGINE}
+    assert set(got.get_all("Provides-Extra", [])) == EXTRA.keys()
+
+
+def test_a_wheel_says_to_clone(tmp_path: Path) -> None:
+    """pip installs the packages from an address too, but models, recordings and the page's scripts lie beside them."""
+    for name in INSTALLED:
+        (tmp_path / name).symlink_to(ROOT / name)
+    for command in (["app", "--replay-only"], ["decoding", "run", "--model", "pocket", "--prompt", "Who is Ada?"]):
+        done = subprocess.run([sys.executable, "-m", *command], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 2 and len(done.stderr.splitlines()) == 1
+        assert "clone the repository, and there run pip install -e ." in done.stderr
 
 
 @pytest.mark.slow

@@ -11,6 +11,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from decoding.installation import required
+
 from .views import VIEWS
 
 if TYPE_CHECKING:
@@ -32,4 +34,5 @@ _LATER = {
 def __getattr__(name: str) -> Any:
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_LATER[name], __name__), name)
+    with required(f"viz.{name}"):
+        return getattr(import_module(_LATER[name], __name__), name)

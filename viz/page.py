@@ -13,6 +13,7 @@ from pathlib import Path
 from plotly.offline import get_plotlyjs
 
 from decoding.errors import TraceError
+from decoding.installation import assets
 from decoding.types import Trace
 
 from .methods import label_of
@@ -22,7 +23,6 @@ from .stream.play import Play
 from .views import views_of
 from .views.check import Rescored
 
-_ASSETS = Path(__file__).parent.parent / "assets"
 _BODY = f"""
 body {{ margin: 0; padding: 12px; background: {LIGHT["paper"]}; }}
 body.dark {{ background: {DARK["paper"]}; color-scheme: dark; }}
@@ -82,7 +82,7 @@ def page(
             raise TooLongError("this run is too long for one page: download its trace instead")
     lines += [play.end(trace.summary, check, speedup), play.details()]
     rows = "".join(play.rows(k) for k in range(len(trace.steps)))
-    scripts = [get_plotlyjs(), join(_ASSETS / "player" / "offline.js")]
+    scripts = [get_plotlyjs(), join(assets() / "player" / "offline.js")]
     hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
     return _PAGE.format(
         # Nothing but these very scripts runs, and nothing is loaded from anywhere; plotly writes styles of its own.
@@ -99,7 +99,7 @@ def page(
 
 def style() -> str:
     """The page's style sheets, joined in the order of their names."""
-    return "\n".join(file.read_text(encoding="utf-8") for file in sorted(_ASSETS.glob("style/*.css")))
+    return "\n".join(file.read_text(encoding="utf-8") for file in sorted(assets().glob("style/*.css")))
 
 
 def inert(text: str) -> str:

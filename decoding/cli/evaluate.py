@@ -70,7 +70,7 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const=_LOCAL,
         metavar="ADDRESS",
-        help="with Ray Data: on this machine, or on the cluster at this address (requirements-scale.txt)",
+        help="with Ray Data: on this machine, or on the cluster at this address (the extra [scale])",
     )
     group.add_argument("--workers", metavar="N", help="processes that hold the model each (default: 2)")
     group.add_argument("--num-gpus", metavar="X", help="GPUs that each takes, such as 1 or 0.5 (default: 0)")

@@ -7,14 +7,10 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from ..embedded import FOLDERS, SMOLLM2
 from ..errors import ParamError
-from ..evaluate.folder import TRACES, make_folder, write_folder
-from ..evaluate.schema import NODES, RUNS, STEPS
-from ..imports import FORMATS, Imported, merged, read_any
 from ..methods import METHODS
 from ..trace import read_trace
 from ..trace.file import write_trace
@@ -22,6 +18,11 @@ from ..types import JSON, Trace
 from .arguments import add_json_flag, add_model_flags, clean, load_engine, pairs
 from .paint import Paint, one_line
 from .progress import Progress
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from ..imports import Imported
 
 HELP = "make a run folder of other engines' records"
 EXAMPLE = "python -m decoding import assets/samples/vllm.jsonl --out imported"
@@ -33,7 +34,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="records or traces; compressed ones too")
     parser.add_argument("--out", required=True, metavar="FOLDER", help="the folder to make")
     parser.add_argument(
-        "--format", choices=sorted(FORMATS), help="what the files are (default: as their first record looks)"
+        "--format",
+        metavar="NAME",
+        help="what the files are, such as vllm (default: as their first record looks; a wrong name lists them all)",
     )
     parser.add_argument("--name", metavar="TEXT", help="what the folder is called (default: the first file's name)")
     again = parser.add_argument_group("rejected guesses")
@@ -52,6 +55,9 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Read, restore, write and report."""
+    from ..evaluate.folder import make_folder, write_folder
+    from ..imports import merged, read_any
+
     out = Path(clean(arguments.out))
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ParamError(f"--out must name a new or empty folder, not {clean(arguments.out)[:200]!r}")
@@ -95,12 +101,16 @@ def _own_traces(files: Sequence[str], parts: Sequence[Imported]) -> dict[int, Tr
 
 def _naming(runs: pa.Table, traces: Mapping[int, Trace]) -> pa.Table:
     """The runs with the places of their traces."""
+    import pyarrow as pa
+
     places = [_place(number) if number in traces else None for number in range(len(runs))]
     column = runs.schema.get_field_index("trace")
     return runs.set_column(column, runs.schema.field(column), pa.array(places, pa.string()))
 
 
 def _place(number: int) -> str:
+    from ..evaluate.folder import TRACES
+
     return f"{TRACES}/{number:05}.jsonl.gz"
 
 
@@ -124,6 +134,9 @@ def _restored(arguments: argparse.Namespace, found: Imported) -> Imported:
 
 
 def _show(report: dict[str, JSON]) -> None:
+    from ..evaluate.schema import NODES, RUNS, STEPS
+    from ..imports import FORMATS
+
     paint, formats = Paint.for_stream(sys.stdout), (FORMATS[name].title for name in report["formats"])
     counts = ", ".join(f"{name} {report[name]:,}" for name in (RUNS, STEPS, NODES))
     print(f"{paint.bold(one_line(report['out']))}: {counts}, from {' and '.join(formats)}")

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from ..errors import SpecscopeError
+from ..installation import required
 from . import (
     bench,
     datastore,
@@ -96,7 +97,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not hasattr(arguments, "command"):
             parser.print_help()
             return 0
-        code: int = arguments.command(arguments)
+        with required("this command"):
+            code: int = arguments.command(arguments)
         sys.stdout.flush()
         return code
     except SpecscopeError as error:

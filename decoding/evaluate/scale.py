@@ -17,13 +17,13 @@ import pyarrow as pa
 import torch
 
 from ..errors import ParamError, SpecscopeError
+from ..installation import required
 from .evaluation import Answers
 from .plan import Plan
 from .question import Answered, answer, check_engine, warm_up
 from .schema import SCHEMAS
 from .tables import Tables, by_name, joined
 
-_LACKING = "Ray is not installed: pip install -r requirements-scale.txt"
 _NOTHING = Answered(joined([]), {})
 _PATIENCE = 5.0  # seconds for a cluster to answer
 _STAYS = "the finished questions stay: the same command goes on with the rest"
@@ -160,11 +160,9 @@ def _import_ray() -> tuple[Any, Any]:
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # it would write about every worker's start and end
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what Ray itself calls deprecated
-        try:
+        with required("evaluating on several processes"):
             import ray
             import ray.data
-        except ImportError:
-            raise ParamError(_LACKING) from None
         context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
     context.execution_options.preserve_order = False  # a finished question is written at once

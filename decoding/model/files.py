@@ -19,6 +19,7 @@ from ..embedded import FOLDERS
 from ..errors import ModelError, ModelMissingError
 from ..gguf.folder import folder_of, is_gguf
 from ..hub import find, parse_id
+from ..installation import CLONE
 from ..types import JSON
 
 _LARGEST_JSON = 64 * 2**20  # bytes; the index of the largest models is a tenth of it
@@ -40,10 +41,7 @@ def find_folder(
     if name in FOLDERS:
         if FOLDERS[name].is_dir():
             return FOLDERS[name]
-        raise ModelError(
-            f'this copy holds no embedded model {name!r}: "python -m decoding train family" makes one, '
-            'or use "toy" or a model folder'
-        )
+        raise ModelError(f"this installation has no embedded model {name!r}: {CLONE}, or name another model")
     path = Path(name)
     try:
         if name and path.is_dir():

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from decoding.codec import Codec
 from decoding.errors import ModelError
+from decoding.installation import required
 from decoding.loader import Progress, load_codec
 from decoding.model.config import Shape, read_shape
 from decoding.model.files import TensorFiles, find_folder, read_config
@@ -229,10 +230,8 @@ def _codec(folder: Path) -> Codec:
 
 
 def _peft() -> Any:
-    try:
+    with required("training the model itself, with LoRA,"):
         return import_module("peft")
-    except ImportError:
-        raise ModelError("training the model itself needs LoRA: pip install peft") from None
 
 
 def _adapted(model: Any, config: Any) -> Any:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from decoding.errors import ParamError
+from decoding.errors import ExtraError, ParamError
 from decoding.evaluate.evaluation import evaluate, in_this_process
 from decoding.evaluate.folder import read_folder
 from decoding.evaluate.plan import Plan, make_plan
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of Ray's own, of which ther
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     """Two workers for all tests of this file: a cluster takes seconds to start."""
-    ray = pytest.importorskip("ray", reason="pip install -r requirements-scale.txt")
+    ray = pytest.importorskip("ray", reason="the extra [scale] is not installed")
     chosen = Cluster(workers=2)
     start(chosen)
     yield chosen
@@ -65,7 +65,7 @@ def test_what_a_worker_lacks_is_a_sentence_here(cluster: Cluster, tmp_path: Path
 
 def test_a_cluster_that_does_not_answer_is_a_sentence() -> None:
     """Ray goes on trying for minutes, and writes a page of warnings."""
-    pytest.importorskip("ray", reason="pip install -r requirements-scale.txt")
+    pytest.importorskip("ray", reason="the extra [scale] is not installed")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{free.getsockname()[1]}"
@@ -75,5 +75,5 @@ def test_a_cluster_that_does_not_answer_is_a_sentence() -> None:
 
 def test_without_ray_a_sentence_names_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(ParamError, match=r"requirements-scale\.txt"):
+    with pytest.raises(ExtraError, match=r"\[scale\]"):
         on_ray(Cluster(), "toy", {})

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, kl_div, linear, silu
 
-from decoding.errors import ModelError
+from decoding.errors import ExtraError
 from decoding.model.decoder import Decoder
 from decoding.parts.heads import load_heads
 from lab.training.backbone import Backbone, Lora
@@ -339,5 +339,5 @@ def test_without_peft_one_sentence_says_what_to_install(
     backbone: MakeBackbone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "peft", None)
-    with pytest.raises(ModelError, match="pip install peft"):
+    with pytest.raises(ExtraError, match=r"\[train\]"):
         backbone().adapt(Lora(), seed=1)

@@ -1,0 +1,48 @@
+"""What an installation may lack: packages of its extras, since pip brings the engine alone, and a checkout's assets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from .errors import ExtraError
+
+_ASSETS = Path(__file__).parents[1] / "assets"
+CLONE = "clone the repository, and there run pip install -e ."
+EXTRAS = {  # by the name that is imported; pyproject.toml has the versions
+    "gradio": "page",
+    "plotly": "page",
+    "fastapi": "page",
+    "starlette": "page",
+    "uvicorn": "page",
+    "h11": "page",
+    "pyarrow": "debug",
+    "duckdb": "debug",
+    "ray": "scale",
+    "pydivsufsort": "train",
+    "peft": "train",
+}
+
+
+@contextmanager
+def required(what: str) -> Iterator[None]:
+    """Turn the lack of an extra's package into one sentence, which names the extra; `what` asks for it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        extra = EXTRAS[package]
+        raise ExtraError(
+            f"{what} needs the Python package {package}: install the extra that brings it, "
+            f'from the checkout with pip install -e ".[{extra}]"'
+        ) from None
+
+
+def assets() -> Path:
+    """Return the folder of models, recordings and the page's scripts; a wheel is built without it."""
+    if not _ASSETS.is_dir():
+        raise ExtraError(f"this installation has no assets: {CLONE}")
+    return _ASSETS
