@@ -1,7 +1,12 @@
-"""The README's promises, run: every shell command and every Python example."""
+"""The promises of README, CONTRIBUTING and docs/, run: every shell command and every Python example.
+
+A fence says what is promised of it: `sh` runs as it stands, `console` is right but takes hours, another machine or an
+account, so its flags are checked; `text` is what a program prints.
+"""
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shlex
@@ -9,40 +14,91 @@ import socket
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 
 from decoding import METHODS
+from decoding.cli.main import build_parser
 from viz.methods import SCREENS
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+GUIDES = [
+    *("README.md", "CONTRIBUTING.md", "benchmarks/README.md"),
+    *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")) if path.name != "api.md"),
+]
+TEXTS = {guide: (ROOT / guide).read_text(encoding="utf-8") for guide in GUIDES}
+README = TEXTS["README.md"]
+OF_ITS_OWN = "docs/slow_drafter.md"  # tests/test_slow_drafter.py types it
+PYTHON = {"python": [], ".venv/bin/python": [], "torchrun": ["-m", "torch.distributed.run"]}
+LONGEST = 130  # lines of README behind the front matter, which a maintainer of another project reads in three minutes
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+def blocks(guide: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", TEXTS[guide], flags=re.MULTILINE | re.DOTALL)
 
 
-COMMANDS = [line for block in blocks("sh") for line in block.splitlines()]
-MAKE_TARGETS = sorted({*re.findall(r"`make ([a-z-]+)", README), *(c.split()[1] for c in COMMANDS if c[:4] == "make")})
+def commands(guide: str, language: str) -> list[list[str]]:
+    lines = (line for block in blocks(guide, language) for line in block.splitlines())
+    return [shlex.split(line, comments=True) for line in lines]
+
+
+def inline(guide: str) -> Iterator[list[str]]:
+    """The calls of our command line within sentences, which may leave out what does not matter there."""
+    for call in re.findall(r"`(?:\.venv/bin/)?python\s+-m\s+decoding\s([^`]+)`", TEXTS[guide]):
+        yield shlex.split(call)
+
+
+def test_readme_is_short() -> None:
+    """622 lines told everything, and nobody read them."""
+    assert len(README.split("---\n", 2)[2].splitlines()) <= LONGEST
 
 
 @pytest.mark.slow
-def test_the_commands_run_one_after_the_other(tmp_path: Path) -> None:
-    """A newcomer types what stands there; a renamed flag must not survive in the text."""
+@pytest.mark.parametrize("guide", [each for each in GUIDES if blocks(each, "sh") and each != OF_ITS_OWN])
+def test_the_commands_run_one_after_the_other(guide: str, tmp_path: Path) -> None:
+    """A newcomer types what is written there; a renamed flag must not survive in the text."""
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     (tmp_path / "assets").symlink_to(ROOT / "assets")
-    starts = {"python": [], "torchrun": ["-m", "torch.distributed.run"]}
-    typed = [shlex.split(command) for command in COMMANDS if not command.startswith("make ")]
-    assert len(typed) >= 6 and {program for program, *_ in typed} == starts.keys()
-    for program, *command in typed:
+    for program, *command in commands(guide, "sh"):
+        if program == "make":  # test_make_knows_its_targets
+            continue
         assert "-m decoding" in " ".join(command)
-        words = [sys.executable, *starts[program], *command]
+        words = [sys.executable, *PYTHON[program], *command]
         done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, f"{command}\n{done.stderr}"
         assert done.stdout.strip(), command
+
+
+def flags_of(parser: argparse.ArgumentParser, words: list[str]) -> set[str]:
+    """The flags that the command of these words has, with those of its subcommand."""
+    flags = {flag for action in parser._actions for flag in action.option_strings}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            name = next(word for word in words if not word.startswith("-"))
+            assert name in action.choices, f"there is no command {name}"
+            return flags | flags_of(action.choices[name], words[words.index(name) + 1 :] or ["--help"])
+    return flags
+
+
+@pytest.mark.parametrize("guide", GUIDES)
+def test_commands_that_are_only_shown_have_these_flags(guide: str) -> None:
+    """They are not run here, but are typed by somebody."""
+    parser = build_parser()
+    ours = [words[3:] for words in commands(guide, "console") if words[1:3] == ["-m", "decoding"]]
+    for words in (*ours, *inline(guide)):
+        if words[0] in ("COMMAND", "..."):
+            continue
+        unknown = {word for word in words if re.fullmatch(r"--[a-z-]+", word)} - flags_of(parser, words)
+        assert not unknown, f"{' '.join(words)}: no {unknown}"
+
+
+MAKE_TARGETS = sorted(
+    {target for text in TEXTS.values() for target in re.findall(r"`make ([a-z-]+)", text)}
+    | {words[1] for guide in GUIDES for words in commands(guide, "sh") if words[0] == "make"}
+)
 
 
 @pytest.mark.parametrize("target", MAKE_TARGETS)
@@ -97,13 +153,20 @@ def test_make_run_goes_on_without_smollm2(tmp_path: Path) -> None:
     assert not (tmp_path / "real-ready").exists()
 
 
-@pytest.mark.parametrize("example", blocks("python"), ids=lambda text: text.splitlines()[-1][:40])
+EXAMPLES = [
+    pytest.param(example, id=f"{guide}: {example.splitlines()[-1][:40]}")
+    for guide in GUIDES
+    for example in blocks(guide, "python")
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
 def test_the_examples_run(example: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each example stands alone, may write files and add methods."""
     (tmp_path / "assets").symlink_to(ROOT / "assets")
     monkeypatch.chdir(tmp_path)
     with patch.dict(METHODS), patch.dict(SCREENS):
-        exec(compile(example, "README.md", "exec", dont_inherit=True), {"__name__": "readme"})
+        exec(compile(example, "example", "exec", dont_inherit=True), {"__name__": "readme"})
 
 
 def test_the_readme_counts_the_methods() -> None:
