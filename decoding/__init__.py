@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .tree import Builder
     from .types import Draft, Role, Step, Summary, Trace, Verdict
 
-__version__ = "0.1.0"
+__version__ = "0.6.0"
 
 __all__ = [
     "METHODS",

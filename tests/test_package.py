@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import site
 import subprocess
 import sys
@@ -139,6 +140,14 @@ def test_the_metadata_is_what_the_table_promises(
     needs = [Requirement(text) for text in got.get_all("Requires-Dist", [])]
     assert {str(need) for need in needs if need.marker is None} == {str(need) for need in ENGINE}
     assert set(got.get_all("Provides-Extra", [])) == EXTRA.keys()
+
+
+def test_the_changelog_begins_with_this_version() -> None:
+    """What comes next stands under Unreleased until it has a number."""
+    versions = re.findall(
+        r"^## (\d\S+) - \d{4}-\d\d-\d\d", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert versions[0] == __version__
 
 
 def test_a_wheel_says_to_clone(tmp_path: Path) -> None:
