@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from .loop import Loop
-from .model.bandwidth import cache_bytes, read_bandwidth
+from .model.bandwidth import cache_bytes, slowest_read
 from .model.session import Model, Session, TapSession
 from .panel_tokens import tokens_in
 from .parallel import ParallelLoop
@@ -180,12 +180,11 @@ def _header(request: Request, model: Model, draft: Model | None) -> Header:
 
 
 def _bandwidth(request: Request, model: Model) -> float | None:
-    """Measure the slowest device, since layers are read one after the other; None where nobody will look at it."""
+    """Measure the bandwidth; None where nobody will look at it."""
     weights = model.card.pass_bytes
     if request.record == "off" or weights is None or may_be_cached(weights, cache_bytes(model.devices)):
         return None
-    found = [read_bandwidth(device) for device in set(model.devices)]
-    return min((each for each in found if each is not None), default=None)
+    return slowest_read(model.devices)
 
 
 def _slots(request: Request, rolling: int | None) -> int:

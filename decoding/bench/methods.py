@@ -16,6 +16,7 @@ import torch
 from ..engine import Engine
 from ..errors import ParamError
 from ..methods import METHODS
+from ..model.bandwidth import cache_bytes, slowest_read
 from ..prompts.tasks import Task
 from ..request import DecodeOptions, Prompt, check_count, find_method
 from ..types import JSON
@@ -76,11 +77,15 @@ def bench(
     base = base_entry(engine)
     rows = [base, *_entries(engine, [name for name in methods if name != _BASE], params or {})]
     rivals = [BenchEntry(name, {}, peer.runner, peer.process) for name, peer in (peers or {}).items()]
+    devices = set(engine.model.devices)
+    before = slowest_read(devices)
     kinds, skipped = measure(engine, tasks, [*rows, *rivals], budget, ignore_end, progress)
+    bandwidth = [each for each in (before, slowest_read(devices)) if each is not None]
     questions = len(tasks) - sum(left_out["turn"] == 1 for left_out in skipped)
     report = _report(engine, rows, rivals, peers or {})
     for row, entry in zip(report["rows"], rows, strict=True):
         row |= {"questions": questions, "by_category": _by_category(entry, kinds)}
+    report |= {"pass_bytes": engine.model.card.pass_bytes, "cache": cache_bytes(devices), "bandwidth": bandwidth}
     return report | {"skipped": skipped}
 
 

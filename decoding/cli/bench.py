@@ -15,6 +15,7 @@ from ..errors import ParamError
 from ..methods import METHODS
 from ..prompts.tasks import ENGLISH, Task, find_tasks, read_tasks, spread, suite
 from ..toy import NOTE, TASKS
+from ..trace.metrics import may_be_cached
 from ..tuned import tuned_params
 from ..types import JSON
 from .arguments import add_json_flag, add_model_flags, check_place, clean, load_engine, pairs, whole
@@ -120,6 +121,8 @@ def table(paint: Paint, document: dict[str, JSON]) -> str:
         paint.dim("tokens/step counts the target's own token; prefill is measured separately; step cost is in steps")
     )
     lines.append(paint.dim("of autoregressive decoding: tokens/step divided by step cost is about the speedup"))
+    if document["bandwidth"] and document["pass_bytes"]:
+        lines.append(paint.dim(one_line(_memory(document))))
     if len(kinds := list(document["rows"][0]["by_category"])) > 1:
         lines += columns_of(
             paint,
@@ -135,6 +138,16 @@ def table(paint: Paint, document: dict[str, JSON]) -> str:
     for turn in document["skipped"]:
         lines.append(one_line(f"left out: question {turn['question']} from turn {turn['turn']} on, too long a prompt"))
     return paint.fit("\n".join(lines))
+
+
+def _memory(document: dict[str, JSON]) -> str:
+    """Say what share of the memory's bandwidth autoregressive decoding uses, which bounds it."""
+    fastest, each = max(document["bandwidth"]), document["pass_bytes"]
+    speed = f"memory is read at {fastest / 1e9:.0f} GB/s; a token reads {each / 1e9:.2f} GB of weights"
+    if may_be_cached(each, document["cache"]):
+        return f"{speed}, which the processor's cache may hold"
+    share = each * document["rows"][0]["tokens_per_second"] / fastest
+    return f"{speed}: autoregressive decoding uses {share:.0%} of it"
 
 
 def columns_of(paint: Paint, cells: Sequence[Sequence[str]]) -> list[str]:

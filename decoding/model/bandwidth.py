@@ -35,6 +35,12 @@ def read_bandwidth(device: torch.device) -> float | None:
     return round(size / best, 0) if best else None
 
 
+def slowest_read(devices: Iterable[torch.device]) -> float | None:
+    """Measure the bandwidth of the slowest device, since a model's layers are read one after the other."""
+    measured = [read_bandwidth(device) for device in set(devices)]
+    return min((each for each in measured if each is not None), default=None)
+
+
 def cache_bytes(devices: Iterable[torch.device]) -> int:
     """The size of the devices' last caches, together."""
     return sum(_cache_bytes(device) for device in set(devices))

@@ -29,7 +29,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         threads.append(torch.get_num_threads())
         return 1e9 * len(threads)
 
-    monkeypatch.setattr(run, "read_bandwidth", read)
+    monkeypatch.setattr(bandwidth, "read_bandwidth", read)
     monkeypatch.setattr(run, "cache_bytes", lambda devices: 1)
     return threads
 
