@@ -37,8 +37,7 @@ bench: $(VENV)/dev-ready $(VENV)/real-ready  ## speed on this machine's CPU: eve
 	$(PY) -m decoding bench --model pocket --max-new-tokens 256 --peers transformers
 	$(PY) -m benchmarks.cpu
 
-llama-cpp: $(VENV)/dev-ready  ## llama.cpp, prebuilt, for `bench --peers llama.cpp`
-	@$(PY) -m tools.llama_cpp
+llama-cpp: .llama-cpp/ready  ## llama.cpp, compiled for this processor in some minutes, for `bench --peers llama.cpp`
 
 bench-page: $(VENV)/dev-ready  ## speed of the page in a browser
 	$(PY) -m benchmarks.page
@@ -86,6 +85,12 @@ $(VENV)/real-tried: $(VENV)/ready
 
 $(VENV)/dev-ready: $(VENV)/ready $(VENV)/real-ready requirements-dev.txt
 	@$(PIP) -r requirements-dev.txt
+	@touch $@
+
+.llama-cpp/ready:
+	@test -x .llama-cpp/bin/python || $(PYTHON) -m venv .llama-cpp
+	@.llama-cpp/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) \
+		--no-binary llama-cpp-python llama-cpp-python==0.3.36
 	@touch $@
 
 node_modules/ready: package.json package-lock.json | $(VENV)/dev-ready

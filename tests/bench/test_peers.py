@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -88,18 +89,27 @@ def test_llama_cpp_needs_a_gguf_file(tmp_path: Path) -> None:
 
 
 def test_llama_cpp_that_is_missing_or_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One sentence, whether it was never fetched or dies."""
-    monkeypatch.setattr(process, "_LIBRARY", tmp_path / "missing.js")
+    """One sentence, whether it was never compiled or dies."""
+    monkeypatch.setattr(process, "PYTHON", tmp_path / "missing")
     with pytest.raises(ModelError, match="make llama-cpp"):
         process.Process(tmp_path / "model.gguf", 1)
-    broken = tmp_path / "broken.js"
-    broken.write_text("throw new Error('no such processor')")
-    monkeypatch.setattr(process, "_LIBRARY", broken)
+    monkeypatch.setattr(process, "PYTHON", Path(sys.executable))  # which has no llama-cpp-python
     with pytest.raises(ModelError, match="cannot run this model"):
         process.Process(tmp_path / "model.gguf", 1)
 
 
-@pytest.mark.skipif(not process._LIBRARY.is_file(), reason="llama.cpp is not here: make llama-cpp")
+compiled = pytest.mark.skipif(not process.PYTHON.is_file(), reason="llama.cpp is not here: make llama-cpp")
+
+
+@compiled
+def test_llama_cpp_refuses_a_damaged_file(tmp_path: Path) -> None:
+    """The reason is llama.cpp's own, and no process stays behind."""
+    (tmp_path / "model.gguf").write_bytes(b"GGUF")
+    with pytest.raises(ModelError, match=r"cannot run this model \(it cannot read the file\)"):
+        process.Process(tmp_path / "model.gguf", 1)
+
+
+@compiled
 def test_llama_cpp_writes_our_text(tmp_path: Path) -> None:
     """In float32, on the same prompt and weights, as far as rounding lets greedy texts agree."""
     engine = load(NAME, device="cpu", dtype="float32")

@@ -1,4 +1,4 @@
-"""llama.cpp in a process of its own: the prebuilt one of npm's node-llama-cpp, which `make llama-cpp` fetches."""
+"""llama.cpp in a process of its own: llama-cpp-python, which `make llama-cpp` compiles for this processor."""
 
 from __future__ import annotations
 

