@@ -53,6 +53,7 @@ traces: $(VENV)/real-ready  ## the recorded runs of the page, anew
 
 parts: $(VENV)/dev-ready  ## SmolLM2's parts, from what the model writes itself: some hours on two cores
 	$(PY) -m decoding train smollm2 --out assets/smollm2
+	$(PY) -m tools.pack_assets
 
 screenshots: $(VENV)/dev-ready  ## the README's pictures of the page, anew
 	$(PY) -m tools.screenshots

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from .errors import ParamError
+from .packed import ASSETS, stored
 
 ROOT = Path(__file__).parents[1]
-_ASSETS = ROOT / "assets"
-_HOME, _REAL = _ASSETS / "pocket", _ASSETS / "smollm2"
+_HOME, _REAL = ASSETS / "pocket", ASSETS / "smollm2"
 
 TARGET, DRAFTER, MEDUSA_2 = "pocket", "pocket-drafter", "pocket-medusa-2"
 SMOLLM2, SMOLLM2_DRAFTER = "smollm2", "smollm2-drafter"  # of the first only the parts lie here
@@ -19,7 +19,7 @@ FOLDERS = {  # names that stand for folders everywhere
     SMOLLM2_DRAFTER: _REAL / "drafter",
 }
 DTYPE = "float32"  # unless another is named: equal texts are worth more than speed where people learn
-_STORE = _HOME / "datastore.safetensors"
+_STORE = stored(_HOME / "datastore.safetensors")
 PARTS = {  # what methods need beside a model
     TARGET: {
         "medusa": _HOME / "medusa",
@@ -32,8 +32,8 @@ PARTS = {  # what methods need beside a model
         "medusa": _REAL / "medusa",
         "kangaroo": _REAL / "kangaroo",
         "eagle": _REAL / "eagle",
-        "datastore": _REAL / "datastore.safetensors",
-        "tables": _REAL / "tables.safetensors.gz",
+        "datastore": stored(_REAL / "datastore.safetensors"),
+        "tables": stored(_REAL / "tables.safetensors"),
     },
 }
 _DRAFTERS = {TARGET: DRAFTER, MEDUSA_2: DRAFTER, SMOLLM2: SMOLLM2_DRAFTER}

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from .. import smollm2
 from ..methods import METHODS
-from ..model.files import find_folder
+from ..model.files import TensorFiles, find_folder
 from .arguments import add_model_flags, clean, load_engine
 from .paint import one_line
 from .progress import Progress
@@ -32,6 +31,7 @@ def main(arguments: argparse.Namespace) -> int:
     print(one_line(f"{card.name} is ready: {card.parameters / 1e6:.0f} million parameters, {', '.join(ready)}"))
     if card.name != "toy":
         folder = find_folder(clean(arguments.model), lambda what, share: None, engine.model.dtype)
-        size = sum(path.stat().st_size for path in Path(folder).glob("*.safetensors"))
+        with TensorFiles(folder) as files:
+            size = files.bytes()
         print(one_line(f"weights: {folder}, {size / 1e6:.0f} MB"))
     return 0

@@ -20,6 +20,7 @@ from ..errors import ModelError, ModelMissingError
 from ..gguf.folder import folder_of, is_gguf
 from ..hub import find, parse_id
 from ..installation import CLONE
+from ..packed import open_tensors, stored
 from ..types import JSON
 
 _LARGEST_JSON = 64 * 2**20  # bytes; the index of the largest models is a tenth of it
@@ -140,10 +141,10 @@ class TensorFiles:
             self._stack = stack.pop_all()
 
     def _open(self, path: Path, stack: ExitStack) -> None:
-        from safetensors import SafetensorError, safe_open
+        from safetensors import SafetensorError
 
         try:
-            file = stack.enter_context(safe_open(path, framework="pt", device="cpu"))
+            file = stack.enter_context(open_tensors(path))
             for name in file.keys():  # noqa: SIM118  # the file is no dict
                 if name in self.shapes:
                     raise ModelError(f"the weight {name[:80]} stands in two files; fetch the model again")
@@ -198,8 +199,8 @@ def _weight_files(folder: Path) -> list[Path]:
     """The safetensors files that make up the model."""
     index = folder / "model.safetensors.index.json"
     if not index.is_file():
-        if (folder / "model.safetensors").is_file():
-            return [folder / "model.safetensors"]
+        if (whole := stored(folder / "model.safetensors")).is_file():
+            return [whole]
         if any(next(folder.glob(pattern), None) for pattern in _PICKLES):
             raise ModelError(
                 f"{str(folder)!r} holds pickled weights only, and those can run code; convert them to safetensors"
@@ -212,6 +213,6 @@ def _weight_files(folder: Path) -> list[Path]:
     for name in names:
         if name != Path(name).name or "\\" in name or not name.endswith(".safetensors"):
             raise ModelError(f"{index.name} names the file {name[:80]!r}, which is outside the model's folder")
-        if not (folder / name).is_file():
+        if not stored(folder / name).is_file():
             raise ModelError(f"the weight file {name[:80]} is missing; fetch the model again")
-    return [folder / name for name in names]
+    return [stored(folder / name) for name in names]

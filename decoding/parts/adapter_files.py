@@ -14,6 +14,7 @@ import torch
 from ..errors import ModelError, ParamError, UnfitError
 from ..model.files import read_json
 from ..model.split import AnyDecoder
+from ..packed import open_tensors, stored
 from ..params import shown
 from .adapter import Adapter, AdapterConfig, Weights
 from .draft_vocabulary import DraftVocabulary, read_vocabulary
@@ -64,7 +65,7 @@ def read_adapter(folder: str, model: AnyDecoder, *, lenient: bool = False) -> St
             "exit_layer",
             f"the adapter stands behind layer {layer} of a model of {shape.layers}: name one made for it",
         )
-    weights = _read_weights(where / "adapter.safetensors", config.tensors(shape.hidden, shape.vocabulary))
+    weights = _read_weights(stored(where / "adapter.safetensors"), config.tensors(shape.hidden, shape.vocabulary))
     vocabulary = read_vocabulary(where, model)
     digest = hashlib.sha256(json.dumps(config.to_json(), sort_keys=True).encode())
     digest.update(vocabulary.about.encode() if vocabulary else b"")
@@ -91,12 +92,12 @@ def _read_config(where: Path) -> AdapterConfig:
 
 def _read_weights(path: Path, wanted: Mapping[str, tuple[int, ...]]) -> dict[str, torch.Tensor]:
     """The weights, if they are those wanted: names, shapes and types are checked before any of them is read."""
-    from safetensors import SafetensorError, safe_open
+    from safetensors import SafetensorError
 
     if not path.is_file():
         raise ModelError(f"{str(path.parent)!r} has no {path.name}; pickled weights can run code: convert them")
     try:
-        with safe_open(path, framework="pt", device="cpu") as file:
+        with open_tensors(path) as file:
             found = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118  # the file is no dict
             for name in sorted(found.keys() ^ wanted.keys()):
                 state = "missing" if name in wanted else "one too many"

@@ -12,6 +12,7 @@ import json
 from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,6 +21,7 @@ import numpy.typing as npt
 
 from ..codec import Codec
 from ..errors import ModelError
+from ..packed import SUFFIX, open_tensors, unpack
 from .suffixes import Suffixes, cut_behind, frequent
 
 FORMAT, VERSION = "specscope datastore", "1"
@@ -96,14 +98,15 @@ def load_store(path: str | Path, fingerprint: str, vocabulary: int | None = None
 
     `vocabulary` is the model's, where it may have fewer entries than the tokenizer: no id beyond it is ever returned.
     """
-    from safetensors import SafetensorError, safe_open
+    from safetensors import SafetensorError
 
-    name = Path(path).name[:80]
+    path = Path(path)
+    name = path.name.removesuffix(SUFFIX)[:80]
     try:
-        with safe_open(path, framework="pt", device="cpu") as file:
+        with open_tensors(path) as file:
             border = _check(file.metadata() or {}, fingerprint, name)
             chunks = [Suffixes(tokens, order, border) for tokens, order in _chunks(file, name)]
-        with Path(path).open("rb") as raw:
+        with BytesIO(unpack(path)) if path.suffix == SUFFIX else path.open("rb") as raw:
             size = raw.seek(-DIGEST, 2)
             stored, computed = raw.read(), digest(raw, size)
     except FileNotFoundError:

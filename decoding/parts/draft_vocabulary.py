@@ -21,6 +21,7 @@ from ..model.decoder import Decoder
 from ..model.linear import Linear, linear
 from ..model.session import Model
 from ..model.transformers_model import AnyModel
+from ..packed import open_tensors, stored
 
 VOCABULARY_FILE = "vocabulary.safetensors"
 
@@ -53,13 +54,13 @@ class DraftVocabulary:
 def read_vocabulary(folder: Path, model: AnyModel) -> DraftVocabulary | None:
     """The tokens of a drafter's folder; None where it drafts all of them."""
     from safetensors import SafetensorError
-    from safetensors.torch import load_file
 
-    path, size, where = folder / VOCABULARY_FILE, model.shape.vocabulary, str(folder)[:200]
+    path, size, where = stored(folder / VOCABULARY_FILE), model.shape.vocabulary, str(folder)[:200]
     if not path.is_file():
         return None
     try:
-        tensors = load_file(path)
+        with open_tensors(path) as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # the file is no dict
     except (OSError, SafetensorError):
         raise ModelError(f"{VOCABULARY_FILE} in {where!r} is damaged or cut short: fetch it again") from None
     ids = tensors.get("ids", torch.empty(0))

@@ -55,7 +55,7 @@ def read_eagle(folder: str, model: AnyModel, *, lenient: bool = False) -> Stored
     place = Path(folder)
     if not (place / "config.json").is_file():
         raise ModelError(f"{folder[:200]!r} is no drafter's folder: it has no config.json")
-    if not list(place.glob("*.safetensors")) and (pickles := [p for kind in _PICKLES for p in place.glob(kind)]):
+    if not list(place.glob("*.safetensors*")) and (pickles := [p for kind in _PICKLES for p in place.glob(kind)]):
         raise ModelError(
             f"{folder[:200]!r} holds pickled weights only ({pickles[0].name[:80]}), and those can run code: load them "
             "where you trust them, and save them with safetensors.torch.save_file as model.safetensors"

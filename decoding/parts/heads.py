@@ -26,6 +26,7 @@ from ..errors import ModelError
 from ..model.files import read_json
 from ..model.linear import Linear, linear
 from ..native.products import has_native
+from ..packed import open_tensors, stored
 from ..ranking import ranked
 from ..types import JSON
 from .draft_vocabulary import DraftVocabulary, read_vocabulary
@@ -202,11 +203,11 @@ def _find(folder: str) -> Path:
     try:
         if not place.is_dir():
             raise ModelError(f"{folder[:200]!r} is no folder: name one with heads and their config.json")
-        for name in (_FILE, _OTHER_FILE):
-            if (place / name).is_file():
+        for path in (stored(place / name) for name in (_FILE, _OTHER_FILE)):
+            if path.is_file():
                 if not (place / "config.json").is_file():
                     raise ModelError(f"the heads in {folder[:200]!r} have no config.json: fetch them again")
-                return place / name
+                return path
         pickles = [path.name for pattern in _PICKLES for path in place.glob(pattern)]
     except OSError:
         raise ModelError(f"{folder[:200]!r} cannot be read: name the folder that holds the heads") from None
@@ -221,10 +222,10 @@ def _find(folder: str) -> Path:
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
     """A safetensors file; whatever is wrong with its bytes is a ModelError."""
-    from safetensors import SafetensorError, safe_open
+    from safetensors import SafetensorError
 
     try:
-        with safe_open(path, framework="pt", device="cpu") as file:
+        with open_tensors(path) as file:
             yield file
     except (OSError, SafetensorError):
         raise ModelError(f"{path.name} is damaged or cut short: fetch or train the heads again") from None

@@ -14,6 +14,7 @@ from decoding import smollm2
 from decoding.codec import Codec
 from decoding.loader import Progress, load
 from decoding.model.decoder import Decoder
+from decoding.packed import stored, unpack
 from decoding.parts.building import build_store
 from decoding.parts.makers import head_of
 from decoding.parts.shipped_tables import write_tables
@@ -79,7 +80,10 @@ class Stages:
 
     @property
     def _conversations(self) -> Path:
-        return self._out / "conversations.jsonl"
+        path = self._out / "conversations.jsonl"
+        if (packed := stored(path)) != path:
+            path.write_bytes(unpack(packed))
+        return path
 
     def _corpus(self) -> JSON:
         """Prompts and answers, both the model's own."""
@@ -104,7 +108,7 @@ class Stages:
 
     def _tables(self) -> JSON:
         """N-gram tables, which N-Grammys would make at its first run."""
-        begin, out = time.monotonic(), self._out / "tables.safetensors.gz"
+        begin, out = time.monotonic(), self._out / "tables.safetensors"
         engine = load(self._model, device=self._device, dtype=_DTYPE, progress=self._progress)
         tables = build_tables(engine.model, self._progress, head=head_of(engine.codec, engine.model.card.vocabulary))
         write_tables(out, tables)

@@ -26,6 +26,7 @@ from decoding.model.layout import find_device
 from decoding.model.loading import Digest, check_tensors
 from decoding.model.precision import find_dtype
 from decoding.model.weights import assemble
+from decoding.packed import plain_folder
 from decoding.types import JSON
 
 from .batches import Batch
@@ -207,15 +208,16 @@ def _open(name: str, dtype: torch.dtype, attention: str, quantised_on: torch.dev
         )
         more["device_map"] = {"": quantised_on}
     try:
-        return transformers.AutoModelForCausalLM.from_pretrained(
-            folder,
-            dtype=dtype,
-            attn_implementation=attention,
-            use_safetensors=True,
-            local_files_only=True,
-            trust_remote_code=False,
-            **more,
-        )
+        with plain_folder(folder) as plain:
+            return transformers.AutoModelForCausalLM.from_pretrained(
+                plain,
+                dtype=dtype,
+                attn_implementation=attention,
+                use_safetensors=True,
+                local_files_only=True,
+                trust_remote_code=False,
+                **more,
+            )
     except (OSError, ValueError, KeyError, TypeError, ImportError) as error:
         reason = " ".join(str(error).split())[:200]
         raise ModelError(f"transformers cannot open the model in {str(folder)!r}: {reason}") from None

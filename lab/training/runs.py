@@ -189,7 +189,8 @@ def _learn(
 
 def _narrow(job: Job, source: Source, ids: Tensor | None) -> Mapping[str, JSON]:
     """Write the tokens that may be drafted, if not all may; what the card says of it."""
-    (job.out / VOCABULARY_FILE).unlink(missing_ok=True)  # of an earlier training
+    for path in job.out.glob(f"{VOCABULARY_FILE}*"):  # of an earlier training
+        path.unlink()
     if ids is None:
         return {}
     write_vocabulary(job.out, ids.tolist())

@@ -37,7 +37,7 @@ def cellar(tmp_path: Path) -> Path:
     shutil.copytree(FOLDERS[DRAFTER], home / f"{SECRET}-drafter")
     for part in ("medusa", "kangaroo"):
         shutil.copytree(PARTS[TARGET][part], home / f"{SECRET}-{part}")
-    shutil.copy(PARTS[TARGET]["datastore"], home / f"{SECRET}.safetensors")
+    shutil.copy(PARTS[TARGET]["datastore"], home / f"{SECRET}.safetensors.packed")
     return home
 
 
@@ -46,7 +46,7 @@ def entry(cellar: Path, **changes: Any) -> Entry:
     got = {
         "model": str(cellar / f"{SECRET}-target"),
         "draft": str(cellar / f"{SECRET}-drafter"),
-        "datastore": str(cellar / f"{SECRET}.safetensors"),
+        "datastore": str(cellar / f"{SECRET}.safetensors.packed"),
         "device": "cpu",
         "dtype": "float32",
         **places,
@@ -135,7 +135,7 @@ TARGET_FOLDER = f"{SECRET}-target"
 BROKEN: dict[str, Callable[[Path], Entry]] = {
     "no folder": lambda cellar: entry(cellar, model=str(cellar / "gone")),
     "relative": lambda cellar: entry(cellar, model=f"{SECRET}/gone"),
-    "a file": lambda cellar: entry(cellar, model=str(cellar / f"{SECRET}.safetensors")),
+    "a file": lambda cellar: entry(cellar, model=str(cellar / f"{SECRET}.safetensors.packed")),
     "a name too long": lambda cellar: entry(cellar, model=f"{cellar}/{'x' * 300}"),
     "broken config": spoilt(f"{TARGET_FOLDER}/config.json", lambda path: path.write_text("{")),
     "a config that transformers refuses": spoilt(
@@ -157,7 +157,7 @@ BROKEN: dict[str, Callable[[Path], Entry]] = {
             json.dumps(json.loads(path.read_text()) | {"base_model": str(path), "base_hash": "0"})
         ),
     ),
-    "no datastore": spoilt(f"{SECRET}.safetensors", Path.unlink),
+    "no datastore": spoilt(f"{SECRET}.safetensors.packed", Path.unlink),
 }
 
 

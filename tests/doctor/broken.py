@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -19,6 +18,7 @@ from decoding.doctor.probes import Examined
 from decoding.doctor.texts import Text, write_texts
 from decoding.embedded import DRAFTER, FOLDERS, PARTS, TARGET, TASKS
 from decoding.model.decoder import Decoder
+from decoding.packed import unpack_folder
 from decoding.prompts.tasks import read_tasks
 
 Break = Callable[[dict[str, Any], dict[str, torch.Tensor]], None]  # changes a configuration and weights in place
@@ -59,7 +59,8 @@ def texts(seed: int = 0, size: tuple[int, int] = FEW) -> list[Text]:
 
 def broken(kind: str, to: Path, change: Break) -> Path:
     """A copy of the good drafter with a change."""
-    shutil.copytree(good(kind), to, dirs_exist_ok=True)
+    to.mkdir(parents=True, exist_ok=True)
+    unpack_folder(good(kind), to)
     config, weights = json.loads((to / "config.json").read_text()), load_file(to / _FILES[kind])
     change(config, weights)
     (to / "config.json").write_text(json.dumps(config))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,7 +24,7 @@ def tables() -> Tables:
 
 
 def test_they_hold_the_same_words_and_nearly_the_same_probabilities(tables: Tables, tmp_path: Path) -> None:
-    path = tmp_path / "tables.safetensors.gz"
+    path = tmp_path / "tables.safetensors"
     write_tables(path, tables)
     found = read_tables(path, VOCABULARY)
     assert found.head == tables.head == (3, 5) and found.about.endswith("behind 3 5")
@@ -35,22 +34,22 @@ def test_they_hold_the_same_words_and_nearly_the_same_probabilities(tables: Tabl
         assert [follower for follower, _ in ours] == [follower for follower, _ in theirs]
         assert [share for _, share in ours] == pytest.approx([share for _, share in theirs], abs=1e-3)
         assert found.chain(token, 9) == tables.chain(token, 9)
-    write_tables(tmp_path / "again.safetensors.gz", found)
-    assert read_tables(tmp_path / "again.safetensors.gz", VOCABULARY).digest == found.digest != tables.digest
+    write_tables(tmp_path / "again.safetensors", found)
+    assert read_tables(tmp_path / "again.safetensors", VOCABULARY).digest == found.digest != tables.digest
 
 
 def changed(name: str, value: float) -> Callable[[Path], None]:
     def change(path: Path) -> None:
-        tensors = load(gzip.decompress(path.read_bytes()))
+        tensors = load(path.read_bytes())
         tensors[name][0, 0] = value
-        path.write_bytes(gzip.compress(save(tensors, {"version": "1", "head": ""})))
+        path.write_bytes(save(tensors, {"version": "1", "head": ""}))
 
     return change
 
 
 def described(facts: dict[str, str] | None) -> Callable[[Path], object]:
     def describe(path: Path) -> None:
-        path.write_bytes(gzip.compress(save(load(gzip.decompress(path.read_bytes())), facts)))
+        path.write_bytes(save(load(path.read_bytes()), facts))
 
     return describe
 
@@ -68,24 +67,23 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "a head of words": described({"version": "1", "head": "3 five"}),
     "nothing said": described({}),
     "no facts at all": described(None),
-    "not compressed": lambda path: path.write_bytes(gzip.decompress(path.read_bytes())),
-    "compressed bytes of something else": lambda path: path.write_bytes(gzip.compress(b"tables")),
+    "something else": lambda path: path.write_bytes(b"tables"),
     "another byte within": lambda path: path.write_bytes(path.read_bytes()[:99] + b"?" + path.read_bytes()[100:]),
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_ones_are_refused_in_a_sentence(damage: str, tables: Tables, tmp_path: Path) -> None:
-    path = tmp_path / "tables.safetensors.gz"
+    path = tmp_path / "tables.safetensors"
     write_tables(path, tables)
     DAMAGES[damage](path)
-    with pytest.raises(ModelError, match=r"n-gram tables 'tables.safetensors.gz' are damaged"):
+    with pytest.raises(ModelError, match=r"n-gram tables 'tables.safetensors' are damaged"):
         read_tables(path, VOCABULARY)
 
 
 def test_those_of_another_vocabulary_are_refused(tables: Tables, tmp_path: Path) -> None:
     """The control: a change that is none is read."""
-    path = tmp_path / "tables.safetensors.gz"
+    path = tmp_path / "tables.safetensors"
     write_tables(path, tables)
     described({"version": "1", "head": ""})(path)
     assert read_tables(path, VOCABULARY).head == ()

@@ -39,14 +39,16 @@ def _load(name: str, engine: Engine) -> Any:
     from transformers import AutoModelForCausalLM
 
     from ...model.files import find_folder
+    from ...packed import plain_folder
 
     if len(engine.model.devices) > 1:
         raise ParamError("transformers is measured on one device only: name one, or leave it out of the peers")
     folder: Path = find_folder(name, lambda what, share: None, engine.model.dtype)
     try:
-        model: Any = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=engine.model.dtype, trust_remote_code=False, use_safetensors=True, local_files_only=True
-        )
+        with plain_folder(folder) as plain:
+            model: Any = AutoModelForCausalLM.from_pretrained(
+                plain, dtype=engine.model.dtype, trust_remote_code=False, use_safetensors=True, local_files_only=True
+            )
     except Exception as error:  # it raises errors of many kinds
         reason = " ".join(str(error).split())[:160]
         raise ModelError(f"transformers cannot load {name[:200]!r} ({reason}): leave it out of the peers") from None

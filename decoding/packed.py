@@ -1,0 +1,168 @@
+"""Files that ship in fewer bytes: NAME.packed holds the file NAME, bit by bit, and is read where only it is there.
+
+Its first line, of JSON, has the size of NAME, the SHA-256 of its bytes, the base and the parts that follow. The bytes
+count as numbers of 16 bits, little-endian, since nearly all of them are weights in bfloat16. Where there is a base,
+another file of assets/ of the same size, each number is its difference to the base's, in zigzag code. One part holds
+all numbers; two hold the high bytes and the low ones, since exponents compress and mantissas hardly do.
+tools/pack_assets.py writes such files, and any folder may hold them.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import re
+import shutil
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch
+
+ASSETS = Path(__file__).parents[1] / "assets"
+SUFFIX = ".packed"
+LARGEST = 2**26  # bytes of a file, packed or not: what ships has a tenth of it
+_LONGEST_LINE = 2**12
+_BASE = re.compile(r"(?:[a-z0-9][a-z0-9.-]*/)*[a-z0-9][a-z0-9.-]*")  # cannot lead out of assets/
+_MALFORMED = (ValueError, TypeError, LookupError, RecursionError, EOFError, zlib.error, lzma.LZMAError)
+
+
+def stored(path: Path) -> Path:
+    """Return the file itself, or its packed form where only that is there."""
+    packed = path.with_name(path.name + SUFFIX)
+    return packed if packed.is_file() and not path.is_file() else path
+
+
+@contextmanager
+def open_tensors(path: Path) -> Iterator[Any]:
+    """Open a safetensors file, packed or not, as `safe_open` does, and with the errors of `safe_open`."""
+    from safetensors import safe_open
+
+    if path.suffix == SUFFIX:
+        yield _Tensors(unpack(path))
+    else:
+        with safe_open(path, framework="pt", device="cpu") as file:
+            yield file
+
+
+def unpack(path: Path, *, is_base: bool = False) -> bytes:
+    """Return the bytes of the file that a packed one holds; SafetensorError where it is damaged."""
+    from safetensors import SafetensorError
+
+    try:
+        with path.open("rb") as file:
+            facts, packed = json.loads(file.readline(_LONGEST_LINE)), file.read(LARGEST + 1)
+        size, base, parts = facts["bytes"], facts["base"], facts["parts"]
+        if len(packed) > LARGEST or type(size) is not int or not 0 < size <= LARGEST or len(parts) not in (1, 2):
+            raise ValueError
+        share = (size + size % 2) // len(parts)
+        content = _join([_expand(codec, packed[begin:end], share) for codec, begin, end in parts])
+        if base is not None:
+            if is_base or _BASE.fullmatch(base) is None:
+                raise ValueError
+            content = _add(content, _read_base(stored(ASSETS / base), size))
+        content = content[:size]
+        if sha256(content).hexdigest() != facts["sha256"]:
+            raise ValueError
+    except _MALFORMED:
+        raise SafetensorError(f"{path.name} is damaged") from None
+    return content
+
+
+@contextmanager
+def plain_folder(folder: Path) -> Iterator[Path]:
+    """Lend a folder for code that knows no packed files: itself, or a copy with the files unpacked."""
+    if not any(folder.glob(f"*{SUFFIX}")):
+        yield folder
+        return
+    with TemporaryDirectory(prefix="specscope-", ignore_cleanup_errors=True) as copy:
+        unpack_folder(folder, Path(copy))
+        yield Path(copy)
+
+
+def unpack_folder(folder: Path, to: Path) -> None:
+    """Copy a folder's files, unpacked, into another folder."""
+    for path in filter(Path.is_file, folder.iterdir()):
+        if path.suffix == SUFFIX:
+            (to / path.stem).write_bytes(unpack(path))
+        else:
+            shutil.copy(path, to)
+
+
+def _expand(codec: str, packed: bytes, size: int) -> bytes:
+    """Decompress one part, which must have exactly this size; never more of it is made."""
+    decoder: Any = zlib.decompressobj() if codec == "zlib" else lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=LARGEST)
+    content: bytes = decoder.decompress(packed, size)
+    if len(content) != size:
+        raise ValueError
+    return content
+
+
+def _join(parts: list[bytes]) -> bytes:
+    """The numbers out of their high bytes and their low ones."""
+    if len(parts) == 1:
+        return parts[0]
+    content = bytearray(2 * len(parts[0]))
+    content[1::2], content[::2] = parts
+    return bytes(content)
+
+
+def _add(content: bytes, base: bytes) -> bytes:
+    import numpy as np
+
+    coded, start = (np.frombuffer(each, "<u2") for each in (content, base))
+    numbers = ((coded >> 1) ^ (0 - (coded & 1))) + start
+    return bytes(numbers.astype("<u2"))
+
+
+def _read_base(path: Path, size: int) -> bytes:
+    content = unpack(path, is_base=True) if path.suffix == SUFFIX else path.read_bytes()
+    if len(content) != size:
+        raise ValueError
+    return content + bytes(size % 2)
+
+
+class _Tensors:
+    """A safetensors file in memory, with as much of the methods of `safe_open` as is used here."""
+
+    def __init__(self, content: bytes) -> None:
+        from safetensors.torch import load
+
+        self._tensors = load(content)  # checks the header that is read again below
+        self._header: dict[str, Any] = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+
+    def metadata(self) -> dict[str, str] | None:
+        return self._header.get("__metadata__")
+
+    def keys(self) -> list[str]:
+        return list(self._tensors)
+
+    def get_tensor(self, name: str) -> torch.Tensor:
+        tensor: torch.Tensor = self._tensors[name]
+        return tensor
+
+    def get_slice(self, name: str) -> _Slice:
+        return _Slice(self._tensors[name], self._header[name]["dtype"])
+
+
+@dataclass(frozen=True)
+class _Slice:
+    """A tensor whose shape and type can be asked for first."""
+
+    _tensor: torch.Tensor
+    _dtype: str  # as the file's format calls it
+
+    def get_shape(self) -> list[int]:
+        return list(self._tensor.shape)
+
+    def get_dtype(self) -> str:
+        return self._dtype
+
+    def __getitem__(self, rows: slice) -> torch.Tensor:
+        return self._tensor[rows]
