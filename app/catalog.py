@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from decoding import smollm2
+from decoding.default_model import best_model
 from decoding.embedded import FOLDERS, MEDUSA_2, PARTS, TARGET, drafter_of
 from decoding.errors import ModelError, ModelMissingError, ParamError
 from decoding.hub import HubId, fetch, fetched, parse_id
@@ -169,14 +170,15 @@ _ROOM = 1.3  # times the weights: what they are read through, the cache, and the
 def default_catalog(download: bool = False) -> dict[str, Entry]:
     """Return the models of a page whose owner lists none: those that ship, SmolLM2, and what this machine can hold.
 
-    The page begins with the first: SmolLM2 where it is on this machine, else pocket. Without `download` a large model
-    is offered only where its files have been fetched already, and no visitor's click makes the machine fetch any.
+    The page begins with the first: SmolLM2 where it and its parts are on this machine, else pocket. Without `download`
+    a large model is offered only where its files have been fetched already, and no visitor's click makes the machine
+    fetch any.
     """
     held = [entry for entry, size in _LARGE.items() if _ROOM * size <= _memory()]
     held = [entry for entry in held if download or fetched(entry.model, revision=entry.revision) is not None]
     smol, *large = (replace(entry, download=download) for entry in (SMOLLM2, *held))
     shipped = list(EMBEDDED.values())
-    offered = [*shipped, smol, *large] if smollm2.here() is None else [smol, *shipped, *large]
+    offered = [smol, *shipped, *large] if best_model() == smol.model else [*shipped, smol, *large]
     return {entry.name: entry for entry in offered}
 
 

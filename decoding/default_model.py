@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from . import smollm2
-from .embedded import TARGET
+from .embedded import PARTS, TARGET
 
 BEST = "best"  # stands for it, wherever a model is named
 
 
 def best_model() -> str:
-    """Return "smollm2" where its weights are on this machine, else "pocket"."""
-    return TARGET if smollm2.here() is None else smollm2.NAME
+    """Return "smollm2" where its weights and its parts are on this machine, else "pocket"."""
+    ready = any(path.exists() for path in PARTS[smollm2.NAME].values()) and smollm2.here() is not None
+    return smollm2.NAME if ready else TARGET
 
 
 def named_model(name: str) -> str:

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 import decoding
+from app.catalog import default_catalog
 from decoding import default_model, smollm2
 from decoding.cli.main import build_parser
 from decoding.default_model import best_model, named_model
+from decoding.embedded import PARTS
 
 
 def test_smollm2_comes_first_and_pocket_stands_in(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,6 +20,13 @@ def test_smollm2_comes_first_and_pocket_stands_in(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(smollm2, "here", lambda: None)
     assert best_model() == named_model("best") == "pocket"
     assert named_model("toy") == "toy"
+
+
+def test_pocket_stands_in_for_smollm2_without_its_parts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A copy may leave assets/smollm2 out: most methods would have nothing to draft with."""
+    monkeypatch.setattr(smollm2, "here", lambda: Path("SmolLM2.gguf"))
+    monkeypatch.setitem(PARTS, "smollm2", {"medusa": tmp_path / "medusa"})
+    assert best_model() == "pocket" and next(iter(default_catalog())) == "pocket"
 
 
 @pytest.mark.parametrize(
