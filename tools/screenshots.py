@@ -1,20 +1,27 @@
-"""Pictures of the page for the README, one per view and theme: `make screenshots`. Times in them are this machine's."""
+"""Pictures of the page, one per view and theme: `make screenshots`. Times in them are this machine's.
+
+Those that the README or a page of docs/ shows are in docs/screenshots, in few bytes, since every clone carries them.
+All others are in its folder more/, which git ignores.
+"""
 
 from __future__ import annotations
 
 import argparse
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from PIL import Image
+
 from .browser import ROOT, browser, served
 from .film_strips import STRIPS, take_strip
 from .page import Page
-from .pictures import open_page, settle
+from .pictures import open_page, save, settle
 from .stage_pictures import STAGES, take_stage
 
-FOLDER = ROOT / "docs" / "screenshots"
+FOLDER, OTHERS = ROOT / "docs" / "screenshots", "more"
 THEMES = ("light", "dark")
 RUN = "smollm2-prime-lookahead"
 
@@ -79,6 +86,23 @@ def take_pages(chromium: Any, server: Page, theme: str, folder: Path) -> None:
     page.context.close()
 
 
+def shown() -> set[str]:
+    """Return the names of the pictures that a reader of README or docs/ sees."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    return {name for page in pages for name in re.findall(r"screenshots/([\w-]+\.png)", page.read_text("utf-8"))}
+
+
+def sort_out(folder: Path) -> None:
+    """Move the pictures that nothing shows away, and write the others with fewer colours."""
+    wanted, others = shown(), folder / OTHERS
+    others.mkdir(exist_ok=True)
+    for path in folder.glob("*.png"):
+        if path.name not in wanted:
+            path.replace(others / path.name)
+        elif (picture := Image.open(path)).mode != "P":
+            save(picture, path)
+
+
 def main() -> None:
     """All pictures, or those of which the name holds some letters."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -99,6 +123,7 @@ def main() -> None:
                     take_strip(chromium, server, strip, theme, given.out)
             if given.only in "opening page phone race":
                 take_pages(chromium, server, theme, given.out)
+    sort_out(given.out)
 
 
 if __name__ == "__main__":

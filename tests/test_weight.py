@@ -1,0 +1,38 @@
+"""What a clone weighs: the files that git tracks, of which each is downloaded by everybody who tries the program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from tools.screenshots import FOLDER, shown
+
+from .space import ROOT
+from .test_push import tracked
+
+MIB = 2**20
+# What a machine for a GPU's tests does not need: SmolLM2's parts, and the pictures of the page.
+LEFT_OUT = ("assets/smollm2", "docs/screenshots")
+
+pytestmark = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a git checkout")
+
+
+def check(paths: Iterable[Path], most: int) -> None:
+    sizes = sorted(((path.stat().st_size, str(path.relative_to(ROOT))) for path in paths), reverse=True)
+    total = sum(size for size, _ in sizes)
+    largest = "\n".join(f"{size / MIB:6.1f} MiB  {name}" for size, name in sizes[:25])
+    assert total <= most * MIB, f"{total / MIB:.1f} MiB are tracked, {most} are allowed; the largest:\n{largest}"
+
+
+def test_a_clone_is_light() -> None:
+    check(tracked(), 55)
+
+
+def test_a_copy_for_another_machine_is_lighter() -> None:
+    check((path for path in tracked() if not str(path.relative_to(ROOT)).startswith(LEFT_OUT)), 48)
+
+
+def test_only_pictures_that_a_page_shows_are_carried() -> None:
+    assert {path.name for path in tracked() if path.is_relative_to(FOLDER)} == shown()
