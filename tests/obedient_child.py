@@ -1,0 +1,31 @@
+"""A child for the tests of `decoding.child_process`: it does what it is asked to."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import Any
+
+from decoding.child_process import Answer, serve
+from decoding.errors import SpecscopeError
+
+
+def _answer(request: Any) -> Answer:
+    match request["do"]:
+        case "sleep":
+            time.sleep(request["seconds"])
+        case "allocate":
+            bytearray(request["bytes"])
+        case "print":
+            sys.stdout.write("noise\n")
+            os.write(1, b"noise\n")
+        case "refuse":
+            raise SpecscopeError("this is refused")
+        case "exit":
+            os._exit(3)
+    return {"pid": os.getpid(), "did": request["do"]}, b"\0\n" * request.get("size", 0)
+
+
+if __name__ == "__main__":
+    serve(_answer)
