@@ -165,15 +165,19 @@ def _steps_in(found: Result) -> Chosen:
 def cells(table: pa.Table) -> tuple[list[str], list[list[Any]]]:
     """A table as JSON: its columns' names, and rows of numbers and of texts that are cut."""
     columns = [[_cell(value) for value in column.to_pylist()] for column in table.columns[:_COLUMNS]]
-    return table.column_names[:_COLUMNS], [list(row) for row in zip(*columns, strict=True)]
+    return [_cut(name) for name in table.column_names[:_COLUMNS]], [list(row) for row in zip(*columns, strict=True)]
 
 
 def _cell(value: Any) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, Decimal):  # as sums of whole numbers are
-        value = int(value) if value == value.to_integral_value() else float(value)
+        whole = int(value)
+        value = whole if whole == value else float(value)
     if isinstance(value, int | float):
         return value if math.isfinite(value) and abs(value) < 2**53 else str(value)
-    text = str(value)
+    return _cut(str(value))
+
+
+def _cut(text: str) -> str:
     return text if len(text) <= _CELL else text[: _CELL - 1] + "…"

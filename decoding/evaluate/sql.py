@@ -54,10 +54,16 @@ _WINDOWS = {
 }  # fmt: skip
 FUNCTIONS = frozenset(_OPERATORS | _SCALARS | _AGGREGATES | _WINDOWS)
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
+_PLAIN_TYPES = {
+    "boolean", "tinyint", "smallint", "integer", "bigint", "hugeint", "utinyint", "usmallint", "uinteger", "ubigint",
+    "float", "double", "decimal", "varchar",
+}  # fmt: skip
 # Names that are functions without brackets.
 _VALUES = re.compile(r"(?:current|session|local)_?(?:\w+)|user|localtime|localtimestamp", re.IGNORECASE)
 
 _PARSER_LOCK = threading.Lock()
+# Whose fault is the query. Arrow's reader, which fetches, raises an OSError for whatever DuckDB raises.
+_FAILURES = (duckdb.Error, pa.ArrowException, OSError, RuntimeError, MemoryError)
 _SETTINGS: dict[str, Any] = {
     "threads": 2,
     "memory_limit": "256MB",
@@ -104,7 +110,7 @@ def run(tables: Mapping[str, pa.Table], text: str, bounds: Bounds | None = None)
         timer.start()
         try:
             return _fetch(database, text, bounds)
-        except (duckdb.Error, pa.ArrowException) as error:
+        except _FAILURES as error:
             if late.is_set():
                 raise ParamError(
                     f"the query took longer than {bounds.seconds:g} seconds, so it was ended: ask for less"
@@ -270,17 +276,32 @@ def _words(name: str) -> str:
 
 def _fetch(database: duckdb.DuckDBPyConnection, text: str, bounds: Bounds) -> Result:
     """The rows of a query up to the bounds. Its result is read as it is made, so that more is never held."""
-    reader = database.sql(text).to_arrow_reader(_BATCH)
-    rows, size, parts = 0, 0, list[pa.RecordBatch]()
+    relation = database.sql(text)
+    names = relation.columns
+    reader = _with_plain_types(relation).to_arrow_reader(_BATCH)
+    rows, size, parts, more = 0, 0, list[pa.RecordBatch](), False
     for batch in reader:
-        kept = batch.slice(0, bounds.rows - rows)
-        parts.append(kept)
-        rows, size = rows + len(kept), size + kept.nbytes
+        part = batch.slice(0, bounds.rows - rows)
+        parts.append(part)
+        rows, size, more = rows + len(part), size + part.nbytes, len(part) < len(batch)
         if size > bounds.bytes:
             raise ParamError(f"the result is larger than {bounds.bytes >> 20} MB: select fewer columns or rows")
-        if len(kept) < len(batch):
-            return Result(pa.Table.from_batches(parts, reader.schema), True)
-    return Result(pa.Table.from_batches(parts, reader.schema), False)
+        if more:
+            break
+    return Result(pa.Table.from_batches(parts, reader.schema).rename_columns(names), more)
+
+
+def _with_plain_types(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """Have DuckDB write as text what is neither a number, a text nor a truth value.
+
+    Arrow and Python have no infinite or very early timestamps, no time of 24:00 and no UHUGEINT: they fail, or show
+    another value.
+    """
+    plain = [str(kind.id) in _PLAIN_TYPES for kind in relation.types]
+    if all(plain):
+        return relation
+    columns = (f"#{place}" if is_plain else f"#{place}::VARCHAR" for place, is_plain in enumerate(plain, start=1))
+    return relation.project(", ".join(columns))
 
 
 def _refusal(error: Exception | str) -> ParamError:

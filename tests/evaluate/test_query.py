@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import time
+from contextlib import suppress
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -133,6 +136,63 @@ def test_cells_are_plain_and_cut() -> None:
     names, rows = cells(table)
     assert names == ["a", "b", "c", "d"] and rows[1] == [1, None, 0.5, "[]"]
     assert rows[0][0] == str(2**60) and len(rows[0][1]) == 300 and rows[0][2] == "inf"
+
+
+# A value of each type that Arrow or Python cannot hold, or would show as another one.
+VALUES = [
+    ("TIMESTAMP", "infinity", "infinity"),
+    ("TIMESTAMP", "290308-12-22 (BC)", "290308-12-22 (BC) 00:00:00"),
+    ("TIMESTAMP_S", "290000-01-01", "290000-01-01 00:00:00"),
+    ("TIMESTAMP_MS", "-infinity", "-infinity"),
+    ("TIMESTAMP_NS", "infinity", "infinity"),
+    ("TIMESTAMPTZ", "infinity", "infinity"),
+    ("DATE", "infinity", "infinity"),
+    ("DATE", "5877642-06-25 (BC)", "5877642-06-25 (BC)"),
+    ("TIME", "24:00:00", "24:00:00"),
+    ("TIMETZ", "00:00:00+15:59:59", "00:00:00+15:59:59"),
+    ("INTERVAL", "178000000 years", "178000000 years"),
+    ("HUGEINT", str(-(2**127)), str(-(2**127))),
+    ("UHUGEINT", str(2**128 - 1), str(2**128 - 1)),
+    ("BIGNUM", "9" * 400, "9" * 299 + "…"),
+    ("DECIMAL(38, 0)", "9" * 38, "9" * 38),
+    ("DECIMAL(38, 37)", "1.5", 1.5),
+    ("DOUBLE", "nan", "nan"),
+    ("FLOAT", "-inf", "-inf"),
+    ("BLOB", "\\x00\\xFF", "\\x00\\xFF"),
+    ("BIT", "10101", "10101"),
+    ("VARIANT", "a", "a"),
+    ("UNION(a INTEGER, b VARCHAR)", "a", "a"),
+    ("STRUCT(a INTEGER, b DATE)", "{a: 1, b: infinity}", "{'a': 1, 'b': infinity}"),
+    ("MAP(VARCHAR, DATE)", "{a=infinity}", "{a=infinity}"),
+    ("DATE[]", "[infinity]", "[infinity]"),
+    ("INTEGER[2]", "[1, 2]", "[1, 2]"),
+]
+
+
+@pytest.mark.parametrize(("kind", "written", "cell"), VALUES)
+def test_a_value_of_any_type_is_shown(kind: str, written: str, cell: object) -> None:
+    """An infinite timestamp ended in a Python error, and UHUGEINT's largest value was shown as -1."""
+    found = answer(TABLES, f"SELECT '{written}'::{kind} AS x, NULL::{kind} AS x")
+    assert isinstance(found, Result)
+    assert cells(found.table) == (["x", "x"], [[cell, None]])
+
+
+def test_a_cast_to_any_type_gives_a_cell_or_a_sentence() -> None:
+    """Also to those that a later version of DuckDB adds."""
+    kinds = [
+        kind for (kind,) in duckdb.sql("SELECT min(type_name) FROM duckdb_types() GROUP BY logical_type").fetchall()
+    ]
+    shown = 0
+    for kind in kinds:
+        tried = ", ".join(
+            f"TRY_CAST('{text}' AS \"{kind}\")" for text in ("1", "-1e30", "infinity", "290000-01-01", "[1]")
+        )
+        with suppress(ParamError):
+            found = answer(TABLES, f"SELECT {tried} FROM runs")
+            assert isinstance(found, Result)
+            json.dumps(cells(found.table), allow_nan=False)
+            shown += 1
+    assert len(kinds) > 25 and shown > len(kinds) // 2
 
 
 def test_a_filter_over_a_million_nodes_answers_while_one_waits() -> None:

@@ -242,6 +242,15 @@ def test_a_long_query_is_ended() -> None:
     assert time.monotonic() - began < 3.0
 
 
+def test_a_failure_while_rows_are_fetched_is_one_sentence() -> None:
+    """The first rows were there already: what fails then is Arrow's reader, with errors of its own."""
+    tables = made_tables(60, 50, 3)
+    with pytest.raises(ParamError, match="Could not convert string 'x'"):
+        run(tables, "SELECT (CASE WHEN run = 59 THEN 'x' ELSE '1' END)::INTEGER FROM nodes", Bounds(rows=10**6))
+    with pytest.raises(ParamError, match="took longer than 0.2 seconds"):
+        run(tables, "SELECT a.text FROM nodes a, nodes b", Bounds(seconds=0.2, rows=10**9, bytes=2**40))
+
+
 def test_a_query_that_needs_much_memory_is_ended() -> None:
     """Nor may it take the memory of the other visitors, nor spill to the disk."""
     tables = made_tables(60, 50, 3)
