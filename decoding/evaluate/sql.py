@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -21,6 +21,7 @@ import duckdb
 import pyarrow as pa
 
 from ..errors import ParamError
+from .query_size import check_size
 
 CHARACTERS = 4_000  # of a query
 _BRACKETS = 64  # open at once: the parser and the check go down a level for each
@@ -53,17 +54,17 @@ _WINDOWS = {
     "rank", "rank_dense", "row_number",
 }  # fmt: skip
 FUNCTIONS = frozenset(_OPERATORS | _SCALARS | _AGGREGATES | _WINDOWS)
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 _PLAIN_TYPES = {
     "boolean", "tinyint", "smallint", "integer", "bigint", "hugeint", "utinyint", "usmallint", "uinteger", "ubigint",
     "float", "double", "decimal", "varchar",
 }  # fmt: skip
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}")
 # Names that are functions without brackets.
 _VALUES = re.compile(r"(?:current|session|local)_?(?:\w+)|user|localtime|localtimestamp", re.IGNORECASE)
 
-_PARSER_LOCK = threading.Lock()
 # Whose fault is the query. Arrow's reader, which fetches, raises an OSError for whatever DuckDB raises.
 _FAILURES = (duckdb.Error, pa.ArrowException, OSError, RuntimeError, MemoryError)
+_PARSER_LOCK = threading.Lock()
 _SETTINGS: dict[str, Any] = {
     "threads": 2,
     "memory_limit": "256MB",
@@ -97,7 +98,7 @@ class Result:
 def run(tables: Mapping[str, pa.Table], text: str, bounds: Bounds | None = None) -> Result:
     """Run a query over tables; raises ParamError where it is no harmless SELECT, or takes too much."""
     bounds = bounds or Bounds()
-    check(text, frozenset(tables))
+    check(text, {name: table.column_names for name, table in tables.items()})
     with _database(tables) as database:
         late = threading.Event()
 
@@ -120,14 +121,15 @@ def run(tables: Mapping[str, pa.Table], text: str, bounds: Bounds | None = None)
             timer.cancel()
 
 
-def check(text: object, tables: frozenset[str]) -> None:
-    """Check that a query is one harmless SELECT over these tables; raises ParamError where it is not."""
+def check(text: object, tables: Mapping[str, Sequence[str]]) -> None:
+    """Check that a query is one harmless SELECT over tables with these columns; raises ParamError where it is not."""
     known = check_text(text)
     with _PARSER_LOCK:
         parser = _parser()
         _check_is_select(parser, known)
         tree = _tree(parser, known)
-    _check_tree(tree, tables)
+    _check_tree(tree, frozenset(tables))
+    check_size(tree, tables)
 
 
 def check_text(text: object) -> str:

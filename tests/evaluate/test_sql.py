@@ -268,6 +268,70 @@ def test_results_are_bounded() -> None:
         run(TABLES, "SELECT a.* FROM nodes a, nodes b", Bounds(rows=10**6, bytes=10_000))
 
 
+def doubled(select: str, last: str) -> str:
+    """A query in which each of twenty aliases is made of the one before."""
+    return f"{select} a0, {', '.join(last.format(f'a{k}') + f' a{k + 1}' for k in range(20))} FROM nodes"
+
+
+def nested(query: str, times: int) -> str:
+    """A query over itself, so many times."""
+    made = "SELECT run AS a FROM nodes"
+    for _ in range(times):
+        made = query.format(made)
+    return made
+
+
+# Short texts whose plans are huge: DuckDB's interrupt is not looked at while it plans.
+EXPLOSIONS = (
+    doubled("SELECT run", "{0}+{0}"),
+    doubled("SELECT 1", "row({0}, {0})"),
+    doubled("SELECT nodes", "row({0}, {0})"),
+    nested("SELECT a + a AS a FROM ({}) WHERE a > 1", 20),
+    nested('SELECT a + a FROM (SELECT "(a + a)" AS a FROM (SELECT a + a FROM ({})))', 10),
+    nested("SELECT * REPLACE (a + a AS a) FROM ({})", 20),
+    nested("SELECT * RENAME (b AS a) FROM (SELECT a + a AS b FROM ({}))", 20),
+    nested("SELECT a FROM (SELECT a + a FROM ({})) t(a)", 20),
+    nested("SELECT x.a + x.a AS a FROM ({}) x UNION ALL SELECT 1", 20),
+    "SELECT " + "nullif(" * 20 + "run" + ", 1)" * 20 + " FROM nodes",
+    "SELECT " + ",".join(["*"] * 1_900) + " FROM nodes",
+    "SELECT greatest(" + ", ".join(["*COLUMNS(*)"] * 300) + ") FROM nodes",
+    "WITH c0 AS (FROM nodes), "
+    + ", ".join(f"c{k + 1} AS (SELECT *, * FROM c{k})" for k in range(18))
+    + " SELECT count(*) FROM c18",
+    "SELECT count(*) FROM " + " NATURAL JOIN ".join(f"runs r{k}" for k in range(100)),
+    "SELECT count(*) FROM " + ", ".join(f"runs r{k}" for k in range(100)),
+    "SELECT " + " + ".join(["(SELECT max(run) FROM runs)"] * 100),
+    " UNION ".join(["SELECT 1"] * 260),
+    "SELECT count(*) FROM nodes GROUP BY CUBE (run, step, depth, parent, role)",
+)
+
+# What somebody may well ask, though it has many names.
+LARGE = (
+    "SELECT * FROM nodes JOIN steps USING (run, step) JOIN runs USING (run)",
+    "SELECT *, CASE WHEN p > 0.5 THEN 'high' ELSE 'low' END AS p_is FROM (FROM nodes JOIN steps USING (run, step))",
+    "SELECT accepted / drafted AS rate, rate * rate AS square, square - rate AS less, round(less, 3) FROM steps",
+    f"SELECT run, step FROM steps WHERE run IN ({', '.join(map(str, range(800)))})",
+    "SELECT a + b AS a FROM (VALUES (1, 2), (3, 4)) t(a, b) UNION ALL VALUES (5) ORDER BY ALL",
+    "SELECT avg(COLUMNS(* EXCLUDE (run))) FROM (SELECT run, accepted, drafted, written FROM steps)",
+    "SELECT a.run FROM runs a " + " ".join(f"JOIN runs r{k} ON r{k}.run = a.run" for k in range(20)),
+)
+
+
+@pytest.mark.parametrize("query", EXPLOSIONS, ids=lambda query: query[:40])
+def test_queries_that_explode_are_refused_before_they_are_planned(query: str) -> None:
+    """The first took 147 seconds and 2 GB, and shut the Debug page for everybody."""
+    began = time.process_time()
+    found = outcome(query)
+    assert isinstance(found, str) and "use fewer" in found, found
+    assert time.process_time() - began < 2.0
+
+
+@pytest.mark.parametrize("query", LARGE, ids=lambda query: query[:40])
+def test_large_questions_are_answered(query: str) -> None:
+    found = outcome(query)
+    assert isinstance(found, Result) and len(found.table) > 0, found
+
+
 @pytest.mark.parametrize("query", [None, 3, ["SELECT 1"], b"SELECT 1", "SELECT 1" + " " * CHARACTERS])
 def test_what_is_no_text_is_refused(query: object) -> None:
     """The page's server hands over whatever a browser sent."""
