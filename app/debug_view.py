@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from decoding.errors import ParamError, TraceError
-from decoding.evaluate.query import answer, cells, choose, quoted
-from decoding.evaluate.sql import Result as Table
+from decoding.evaluate.query import Chosen, Shown, quoted
 from decoding.metrics import METRICS, Condition, Result, Selection, compared, measure
 from viz.debug.charts import Side, chart, differences
 from viz.token_text import raw
@@ -32,7 +32,7 @@ class Selected:
         self._method, self._setting = method, setting
 
     @property
-    def answer(self) -> Selection | Table:
+    def answer(self) -> Selection | Shown:
         """The steps that the query chooses, or the table that it answers with."""
         return self.folder.selections.get(self.key, self._ask)
 
@@ -40,7 +40,7 @@ class Selected:
     def selection(self) -> Selection:
         """The steps, for the metrics; raises ParamError where the query answers with a table."""
         found = self.answer
-        if isinstance(found, Table):
+        if isinstance(found, Shown):
             raise ParamError("a query that chooses steps has one column run and one column step: select both")
         return found
 
@@ -48,9 +48,9 @@ class Selected:
         """A metric of these steps."""
         return self.folder.results.get((*self.key, metric), lambda: measure(metric, self.selection))
 
-    def _ask(self) -> Selection | Table:
-        found = answer(self.folder.tables, self.query)
-        if isinstance(found, Table):
+    def _ask(self) -> Selection | Shown:
+        found = self.folder.answer(self.query)
+        if isinstance(found, Shown):
             return found
         chosen = self.folder.selection.masked(self.folder.mask(found))
         wanted = {"method": self._method or None, "setting": self._setting or None}
@@ -63,8 +63,9 @@ class Selected:
         """
         rows = self.selection.steps.rows
         if conditions:
-            found = self.folder.mask(choose(self.folder.tables, conditions_sql(conditions)))
-            rows = rows[found[rows]]
+            chosen = self.folder.answer(conditions_sql(conditions))
+            assert isinstance(chosen, Chosen), "these queries select run and step"
+            rows = rows[self.folder.mask(chosen)[rows]]
         if not slowest:
             return rows
         values = self.folder.folder.steps[slowest].to_numpy()[rows]  # NaN where null, which sorts last
@@ -99,9 +100,8 @@ class DebugView:
     def head(self) -> dict[str, Any]:
         """What the page shows at once: how much was chosen, or the table that the query answers with."""
         found = self.first.answer
-        if isinstance(found, Table):
-            names, rows = cells(found.table)
-            return {"table": {"columns": names, "rows": rows, "more": found.more}}
+        if isinstance(found, Shown):
+            return {"table": asdict(found)}
         facts: dict[str, Any] = {"chosen": len(found.steps)}
         if self.second is not None:
             facts["against_chosen"] = len(self.second.selection.steps)

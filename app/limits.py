@@ -77,6 +77,7 @@ class PageLimits:
     brought_memory: int = 4 * 2**30  # bytes of address space of that process
     queries: int = 2  # that run at once: each may take two threads for five seconds
     queries_each: int = 1  # of one client
+    query_memory: int = 4 * 2**30  # bytes of address space of the process of each
     query_patience: float = 8.0  # seconds that a query waits for others
     listed_steps: int = 40  # steps behind a bar that are listed at once
     exported_rows: int = 20_000  # steps of a selection as a file

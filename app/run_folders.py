@@ -9,22 +9,24 @@ from __future__ import annotations
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import pyarrow as pa
 
 from decoding.errors import ParamError, SpecscopeError, TraceError
 from decoding.evaluate.folder import SUMMARY, RunFolder, read_folder, read_summary
-from decoding.evaluate.query import Chosen
+from decoding.evaluate.query import Chosen, Shown
+from decoding.evaluate.schema import NODES, RUNS, STEPS
+from decoding.evaluate.shared_tables import SharedTables
 from decoding.metrics import Selection
 
 from .limits import LIMITS
 from .middleware.session_tracker import CLIENT
+from .query_workers import QueryWorkers
 from .quota_cache import Quota, QuotaCache
 from .trace_store import new_id
 
@@ -69,14 +71,17 @@ class RecentAnswers:
 class OpenFolder:
     """A folder in memory, with what is asked of it again and again."""
 
-    def __init__(self, name: str, folder: RunFolder) -> None:
-        self.name, self.folder = name, folder
+    def __init__(self, name: str, folder: RunFolder, workers: QueryWorkers) -> None:
+        try:
+            self._shared = SharedTables({RUNS: folder.runs, STEPS: folder.steps, NODES: folder.nodes})
+        except OSError:
+            raise TraceError("this server has no room for it at the moment") from None
+        self.name, self.folder, self._workers = name, replace(folder, **self._shared.tables), workers
         self.selections, self.results = RecentAnswers(8), RecentAnswers(256)
 
-    @property
-    def tables(self) -> Mapping[str, pa.Table]:
-        """The tables by the names that queries use."""
-        return {"runs": self.folder.runs, "steps": self.folder.steps, "nodes": self.folder.nodes}
+    def answer(self, query: str) -> Chosen | Shown:
+        """What a query over its tables answers; raises ParamError if it cannot be run."""
+        return self._workers.answer(self._shared, query)
 
     @cached_property
     def selection(self) -> Selection:
@@ -98,7 +103,7 @@ class OpenFolder:
     @property
     def bytes(self) -> int:
         """About what it takes: the tables, and their columns as numbers."""
-        return 2 * sum(int(table.nbytes) for table in self.tables.values())
+        return 2 * sum(int(table.nbytes) for table in self._shared.tables.values())
 
     def mask(self, chosen: Chosen) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Which steps were chosen."""
@@ -140,6 +145,7 @@ class RunFolders:
             raise ParamError(
                 f"there is no run folder in {str(owner)!r}: name one that an evaluation or an import has made"
             )
+        self._workers = QueryWorkers()
         self._open: OrderedDict[str, OpenFolder] = OrderedDict()
         each = Quota(LIMITS.brought_folders_each, LIMITS.folder_bytes)
         self._brought: QuotaCache[OpenFolder] = QuotaCache(Quota(LIMITS.brought_folders, LIMITS.folder_bytes), each)
@@ -161,8 +167,9 @@ class RunFolders:
             raise TraceError(_GONE)
         with self._lock:
             if folder not in self._open:
+                self._workers.start()
                 listed = self._listed[folder]
-                self._open[folder] = OpenFolder(listed.name, read_folder(listed.path))
+                self._open[folder] = OpenFolder(listed.name, read_folder(listed.path), self._workers)
             self._open.move_to_end(folder)
             while len(self._open) > 1 and sum(each.bytes for each in self._open.values()) > LIMITS.folder_bytes:
                 self._open.popitem(last=False)
@@ -174,7 +181,7 @@ class RunFolders:
 
     def bring(self, name: str, folder: RunFolder) -> str:
         """Store a visitor's folder; returns its id."""
-        known, opened = new_id(), OpenFolder(name, folder)
+        known, opened = new_id(), OpenFolder(name, folder, self._workers)
         self._brought.put(CLIENT.get(), known, opened, opened.bytes)
         return known
 

@@ -61,12 +61,12 @@ class Visitor:
         body = content if isinstance(content, bytes) else json.dumps(content).encode()
         return self.ask("POST", API + path, body, **{"Content_Type": "application/json", **headers})
 
-    def call(self, name: str, data: object) -> Answer:
+    def call(self, name: str, data: object, component: str = "viewer") -> Answer:
         """One of the functions that the page's scripts call."""
         content = {
             "data": data,
             "fn_name": name,
-            "component_id": self.component("viewer"),
+            "component_id": self.component(component),
             "session_hash": self.session,
         }
         return self.post("/component_server/", content)

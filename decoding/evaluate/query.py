@@ -126,6 +126,15 @@ class Chosen:
         return len(self.runs)
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A table that a query answers with, as JSON: rows of numbers and texts."""
+
+    columns: list[str]
+    rows: list[list[Any]]
+    more: bool  # rows than these
+
+
 ALL = Filter().sql()
 
 

@@ -180,6 +180,19 @@ def test_a_query_that_cannot_run_is_shown_with_its_reason(calls: Calls, sql: str
     assert calls("chart", [urlencode({"folder": calls.first, "sql": sql}), "survival"]).keys() == {"fault"}
 
 
+def test_no_query_runs_in_the_servers_process(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a visitor wrote cannot be killed there."""
+
+    def fail(*_: object) -> None:
+        raise AssertionError("a query ran in the server")
+
+    monkeypatch.setattr("decoding.evaluate.query.run", fail)
+    query = urlencode({"folder": calls.first, "f.accepted": 1, "f.p_from": 0.1})
+    assert calls("open", query)["chosen"]
+    assert calls("steps", [query, "acceptance_histogram", 1, False, 0])["count"]
+    assert calls("open", urlencode({"folder": calls.first, "sql": "SELECT 'infinity'::DATE AS a"}))["table"]["rows"]
+
+
 def test_chosen_steps_are_saved_as_csv_and_parquet(calls: Calls) -> None:
     query = f"folder={calls.first}&f.accepted=4&f.method=*"
     chosen = calls("open", query)["chosen"]

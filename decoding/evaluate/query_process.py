@@ -1,0 +1,61 @@
+"""Runs queries of strangers in a child process, which can be killed.
+
+DuckDB's interrupt is not looked at while it parses and plans, and its bound on memory holds for the data alone: some
+queries of a few hundred characters need minutes or gigabytes for that. `sql.py` refuses those that we know.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from ..child_process import Answer, ChildProcess, serve
+from ..errors import ParamError
+from .query import SELECTED, Chosen, Shown, answer, cells
+from .shared_tables import SharedTables, mapped
+
+_GRACE = 1.0  # seconds that a query has to end by itself, which leaves the child warm
+_LATE = f"the query took longer than {SELECTED.seconds:g} seconds, so it was ended: ask for less"
+_ENDED = "the query needed more memory than it may have, so it was ended: ask for less"
+
+
+class QueryProcess:
+    """A child that answers queries, one at a time."""
+
+    def __init__(self, memory: int) -> None:
+        self._child = ChildProcess(__name__, memory, ParamError)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it can answer another query: one that took too much has ended it."""
+        return self._child.is_running
+
+    def answer(self, tables: SharedTables, query: str) -> Chosen | Shown:
+        """What `query.answer` answers, with a table as the page shows it; raises ParamError."""
+        try:
+            found, content = self._child.ask({"paths": tables.paths, "query": query}, SELECTED.seconds + _GRACE)
+        except TimeoutError:
+            raise ParamError(_LATE) from None
+        except EOFError:
+            raise ParamError(_ENDED) from None
+        if "columns" in found:
+            return Shown(found["columns"], found["rows"], found["more"])
+        chosen = pa.ipc.open_stream(content).read_all()
+        return Chosen(chosen["run"].to_numpy(), chosen["step"].to_numpy())
+
+
+def _answer(request: Any) -> Answer:
+    """Answer a query in the child: chosen steps as Arrow's bytes, a table as JSON."""
+    found = answer(mapped(request["paths"]), request["query"])
+    if isinstance(found, Chosen):
+        table, sink = pa.table({"run": found.runs, "step": found.steps}), pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        return {}, sink.getvalue().to_pybytes()
+    columns, rows = cells(found.table)
+    return {"columns": columns, "rows": rows, "more": found.more}, b""
+
+
+if __name__ == "__main__":
+    serve(_answer)
