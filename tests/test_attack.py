@@ -10,6 +10,8 @@ from tools.attack.attacks import ATTACKS, Attack
 from tools.attack.others import Others
 from tools.page import serving
 
+from .test_child_process import is_gone_within
+
 
 def test_an_attacked_server_stays_up_private_and_fair(tmp_path: Path) -> None:
     temporary, statuses = tmp_path / "tmp", dict[str, Counter[int]]()
@@ -23,12 +25,15 @@ def test_an_attacked_server_stays_up_private_and_fair(tmp_path: Path) -> None:
             statuses[attack.__name__] = means.statuses
         beside.stop()
         assert page.visitor().ask("GET", "/").status == 200 and page.process.poll() is None
+        children = page.children
+    assert children and all(is_gone_within(pid, 5.0) for pid in children)
     log = (tmp_path / "log").read_text()
     done, begun = beside.finished.split(" of ")
     assert done == begun
     assert not [status for each in statuses.values() for status in each if status >= 500 and status != 503], statuses
     assert set(statuses["fetch_and_inject"]) == {404}
     assert set(statuses["nested_bodies"]) <= {0, 413}
-    assert statuses["tiny_traces"].keys() == {200} and statuses["cancelled_runs"].keys() == {200}
+    for name in ("tiny_traces", "cancelled_runs", "hostile_queries"):
+        assert statuses[name].keys() == {200}, name
     assert not [path for path in temporary.rglob("*") if path.is_file()]
     assert len(log) < 100_000 and "Traceback" not in log and "\nforged" not in log

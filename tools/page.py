@@ -48,20 +48,20 @@ class Visitor:
         """A connection from this visitor's address."""
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=seconds, source_address=(self.source, 0))
 
-    def ask(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Answer:
+    def ask(self, method: str, path: str, body: bytes | None = None, seconds: float = 30.0, **headers: str) -> Answer:
         """One request as it is: nothing is followed."""
-        with contextlib.closing(self.connect()) as line:
+        with contextlib.closing(self.connect(seconds)) as line:
             line.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
             answer = line.getresponse()
             headers = {name.lower(): value for name, value in answer.getheaders()}
             return Answer(answer.status, headers, answer.read().decode(errors="replace"))
 
-    def post(self, path: str, content: object, **headers: str) -> Answer:
+    def post(self, path: str, content: object, seconds: float = 30.0, **headers: str) -> Answer:
         """A request with JSON; text is sent as it is."""
         body = content if isinstance(content, bytes) else json.dumps(content).encode()
-        return self.ask("POST", API + path, body, **{"Content_Type": "application/json", **headers})
+        return self.ask("POST", API + path, body, seconds, **{"Content_Type": "application/json", **headers})
 
-    def call(self, name: str, data: object, component: str = "viewer") -> Answer:
+    def call(self, name: str, data: object, component: str = "viewer", seconds: float = 30.0) -> Answer:
         """One of the functions that the page's scripts call."""
         content = {
             "data": data,
@@ -69,7 +69,7 @@ class Visitor:
             "component_id": self.component(component),
             "session_hash": self.session,
         }
-        return self.post("/component_server/", content)
+        return self.post("/component_server/", content, seconds)
 
     def event(self, number: int, data: list[Any], **more: Any) -> dict[str, Any]:
         """What an event is sent with."""
@@ -146,6 +146,12 @@ class Page:
     def visitor(self, source: str = "127.0.0.1") -> Visitor:
         """Somebody who comes."""
         return Visitor(self.port, source)
+
+    @property
+    def children(self) -> list[int]:
+        """The processes that it has started and that have not ended, as Linux lists them."""
+        tasks = Path(f"/proc/{self.process.pid}/task").glob("*/children")
+        return [int(pid) for task in tasks for pid in task.read_text().split()]
 
     @property
     def megabytes(self) -> float:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from tools.page import Page, serving
 
-from .attacks import ATTACKS, Attack, cancelled_runs, long_sessions, mixed_nonsense, tiny_traces
+from .attacks import ATTACKS, Attack, cancelled_runs, hostile_queries, long_sessions, mixed_nonsense, tiny_traces
 from .load import PAGES, RUNS, fifty_pages
 from .others import Others
 
@@ -71,7 +71,7 @@ def measure(page: Page, temporary: Path, attack: Callable[[Attack], None], scale
 
 def _warm_up(page: Page) -> None:
     """What every server does on its first day: threads are started, and caches of a few entries filled."""
-    for attack in (long_sessions, tiny_traces, mixed_nonsense, cancelled_runs):
+    for attack in (long_sessions, tiny_traces, mixed_nonsense, cancelled_runs, hostile_queries):
         attack(Attack(page, 0.05))
     for _ in range(3):
         page.visitor().run(60, run_length=128)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from tools.page import API, Page, Visitor
 
 from . import bombs
+from .queries import hostile_queries
 
 ATTACKER = "127.0.0.2"
 
@@ -201,4 +202,5 @@ ATTACKS: tuple[Callable[[Attack], None], ...] = (
     mixed_nonsense,
     held_connections,
     slow_bodies,
+    hostile_queries,
 )
