@@ -2,7 +2,8 @@
 
 What reads or runs a stranger's input in C++ can hang where nothing interrupts it, take all memory, or end the process,
 and no `except` helps there. So that work is left to a child, which is killed if it takes too long. A child ends with
-its parent, however that ends, because its standard input is closed then.
+its parent, however that ends: its standard input is closed then. If it cannot notice that, because C++ holds the
+interpreter, the system ends it when its time is over.
 
 The module that a child runs calls `serve` with its function. A request is a line of JSON; an answer is a line of JSON
 with the bytes that follow it.
@@ -13,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -27,6 +29,7 @@ from .errors import SpecscopeError
 
 _PACKAGES = Path(__file__).parents[1]  # where the child finds this package
 _START_SECONDS = 60.0  # that importing the child's module may take, beyond the time of the first request
+_MARGIN = 1.0  # seconds after which a child that should have been killed ends itself
 Answer = tuple[dict[str, Any], bytes]
 
 
@@ -66,7 +69,7 @@ class ChildProcess:
         if not self._is_ready:
             self._within(_START_SECONDS, self._read)
             self._is_ready = True
-        answer, content = self._within(seconds, lambda: self._exchange(request))
+        answer, content = self._within(seconds, lambda: self._exchange({"seconds": seconds, "request": request}))
         if "refused" in answer:
             raise self._refusal(answer["refused"])
         return answer, content
@@ -94,9 +97,9 @@ class ChildProcess:
                 self.end()
                 raise TimeoutError("the child took too long")
 
-    def _exchange(self, request: dict[str, Any]) -> Answer:
+    def _exchange(self, message: dict[str, Any]) -> Answer:
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(request).encode() + b"\n")
+        self._process.stdin.write(json.dumps(message).encode() + b"\n")
         self._process.stdin.flush()
         return self._read()
 
@@ -126,22 +129,31 @@ def serve(answer: Callable[[Any], Answer]) -> None:
     _limit(int(sys.argv[1]))
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing that a library prints may pass for an answer
-    requests = queue.SimpleQueue[Any]()
-    threading.Thread(target=_receive, args=(requests,), daemon=True).start()
+    messages = queue.SimpleQueue[Any]()
+    threading.Thread(target=_receive, args=(messages,), daemon=True).start()
     _send(answers, {}, b"")
     while True:
-        request = requests.get()
+        message = messages.get()
+        _end_after(message["seconds"] + _MARGIN)
         try:
-            _send(answers, *answer(request))
+            _send(answers, *answer(message["request"]))
         except SpecscopeError as error:
             _send(answers, {"refused": str(error)}, b"")
+        _end_after(0)
 
 
-def _receive(requests: queue.SimpleQueue[Any]) -> None:
-    """Queue the requests. At their end the process ends at once: nobody waits for what it still does."""
+def _receive(messages: queue.SimpleQueue[Any]) -> None:
+    """Queue what is asked. At the end of the input the process ends: nobody waits for what it still does."""
     for line in sys.stdin.buffer:
-        requests.put(json.loads(line))
+        messages.put(json.loads(line))
     os._exit(0)
+
+
+def _end_after(seconds: float) -> None:
+    """Have the system end this process in so many seconds; 0: not at all."""
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)  # a parent may have it ignored
+        signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def _send(answers: Any, answer: dict[str, Any], content: bytes) -> None:

@@ -15,6 +15,10 @@ def _answer(request: Any) -> Answer:
     match request["do"]:
         case "sleep":
             time.sleep(request["seconds"])
+        case "hold":  # the interpreter, as a library in C++ does
+            sys.setswitchinterval(1e6)
+            while True:
+                pass
         case "allocate":
             bytearray(request["bytes"])
         case "print":

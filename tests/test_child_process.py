@@ -69,15 +69,16 @@ def test_one_that_ends_raises_an_error(child: ChildProcess, request_: dict[str, 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="processes are looked up in /proc")
 @pytest.mark.parametrize("how", ["os._exit(0)", "os.kill(os.getpid(), 9)", "sys.exit()"])
-def test_one_does_not_outlive_its_parent(how: str) -> None:
-    """Nobody is there to kill it, and it is busy."""
+@pytest.mark.parametrize("what", ['{"do": "sleep", "seconds": 60}, 60', '{"do": "hold"}, 1'])
+def test_one_does_not_outlive_its_parent(how: str, what: str) -> None:
+    """Nobody is there to kill it, and it is busy; DuckDB's parser even holds the interpreter meanwhile."""
     code = f"""
 import os, sys, threading, time
 from decoding.child_process import ChildProcess
 from decoding.errors import TraceError
 child = ChildProcess({CHILD!r}, {MEMORY}, TraceError)
 print(child.ask({{"do": "nothing"}}, 30)[0]["pid"], flush=True)
-threading.Thread(target=child.ask, args=({{"do": "sleep", "seconds": 60}}, 60), daemon=True).start()
+threading.Thread(target=child.ask, args=({what}), daemon=True).start()
 time.sleep(0.3)
 {how}
 """
