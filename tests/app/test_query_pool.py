@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from dataclasses import replace
 
 import pytest
 
@@ -15,8 +17,6 @@ from decoding.errors import TraceError
 
 @pytest.fixture(autouse=True)
 def no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dataclasses import replace
-
     monkeypatch.setattr(query_pool, "LIMITS", replace(LIMITS, query_patience=0.05))
 
 
@@ -58,3 +58,27 @@ def test_a_place_is_given_back_after_an_error() -> None:
     with pytest.raises(ValueError, match="wrong"), pool.place():
         raise ValueError("wrong")
     assert entered(pool, "a")
+
+
+def test_a_client_with_many_queries_waits_behind_one_with_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two addresses that asked again and again left a third without an answer, since chance chose who came next."""
+    monkeypatch.setattr(query_pool, "LIMITS", replace(LIMITS, query_patience=30.0))
+    pool, order, ends = QueryPool(places=1, each=1), list[str](), threading.Semaphore(0)
+
+    def ask(client: str) -> None:
+        CLIENT.set(client)
+        with pool.place():
+            order.append(client)
+            ends.acquire()
+
+    threads = list[threading.Thread]()
+    for number, client in enumerate("aaabbc"):
+        threads.append(threading.Thread(target=ask, args=[client]))
+        threads[-1].start()
+        while len(order) + len(pool._waiting) <= number:
+            time.sleep(0.001)
+    for _ in threads:
+        ends.release()
+    for thread in threads:
+        thread.join()
+    assert "".join(order) == "abcaba"
