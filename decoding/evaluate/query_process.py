@@ -15,7 +15,7 @@ from ..errors import ParamError
 from .query import SELECTED, Chosen, Shown, answer, cells
 from .shared_tables import SharedTables, mapped
 
-_GRACE = 1.0  # seconds that a query has to end by itself, which leaves the child warm
+_GRACE = 0.5  # seconds that a query has to end by itself, which leaves the child warm
 _LATE = f"the query took longer than {SELECTED.seconds:g} seconds, so it was ended: ask for less"
 _ENDED = "the query needed more memory than it may have, so it was ended: ask for less"
 
