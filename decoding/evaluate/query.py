@@ -138,14 +138,6 @@ class Shown:
 ALL = Filter().sql()
 
 
-def choose(tables: Mapping[str, pa.Table], text: str) -> Chosen:
-    """The steps that a query chooses; raises ParamError where its result has no columns run and step."""
-    table = run(tables, text, SELECTED)
-    if table.more:
-        raise ParamError(f"the query selects more than {SELECTED.rows:,} rows: narrow it")
-    return _steps_in(table)
-
-
 def answer(tables: Mapping[str, pa.Table], text: str) -> Chosen | Result:
     """What a query answers: steps, or a table to be shown."""
     found = run(tables, text, SELECTED)
