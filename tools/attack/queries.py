@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 if TYPE_CHECKING:
     from .attacks import Attack
 
-_LATEST = 18.0  # seconds until an answer: eight to wait for others, under six of its own, and what the server needs
+_LATEST = 25.0  # seconds until an answer: eight to wait for others, under six of its own, and a process to start
 _LATE = 504
 
 
