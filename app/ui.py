@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import signal
@@ -186,7 +187,7 @@ def serve(host: str, port: int, launch: Launch, owner: Owner = _DEFAULT_OWNER) -
     malloc.limit_arenas()
     server.check_free(host, port)
     ended = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _end_signals():
         signal.signal(number, lambda *_: ended.set())
     app_state = make_state(launch)
     landing = app_state.recordings.landing
@@ -201,6 +202,14 @@ def serve(host: str, port: int, launch: Launch, owner: Owner = _DEFAULT_OWNER) -
         threading.Thread(target=_announce, args=(loading, app_state.default_model), daemon=True).start()
     ended.wait()
     _end(app_state, running)
+
+
+def _end_signals() -> set[signal.Signals]:
+    """The signals that end the server: of Ctrl-C, of kill, and of a terminal that is closed (unless nohup is used)."""
+    signals = {signal.SIGINT, signal.SIGTERM}
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # not on Windows
+        signals.add(signal.SIGHUP)
+    return signals
 
 
 def _announce(loading: Loading, name: str) -> None:
@@ -219,7 +228,8 @@ def _announce(loading: Loading, name: str) -> None:
 def _end(app_state: AppState, running: server.Running) -> None:
     """End the runs after their current step, then the server: no thread inside torch may outlive the interpreter."""
     ended = app_state.replay_only or app_state.runs.close(_LAST_STEP)
-    if not running.stop(_LAST_ANSWER) or not ended:
-        server.say("Some runs or requests did not end in time.")
-    sys.stdout.flush()
+    with contextlib.suppress(OSError):  # of a terminal that is gone
+        if not running.stop(_LAST_ANSWER) or not ended:
+            server.say("Some runs or requests did not end in time.")
+        sys.stdout.flush()
     os._exit(0)  # a model may still be loading

@@ -45,6 +45,21 @@ def test_a_second_signal_changes_nothing(tmp_path: Path) -> None:
     assert page.log.read_text() == ""
 
 
+def test_a_terminal_that_is_closed_ends_the_server_unless_nohup_started_it(tmp_path: Path) -> None:
+    with serving(tmp_path / "log", "--replay-only") as page:
+        page.process.send_signal(signal.SIGHUP)
+        assert page.process.wait(10) == 0
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # which the server inherits, as from nohup
+    try:
+        with serving(tmp_path / "log", "--replay-only") as page:
+            page.process.send_signal(signal.SIGHUP)
+            assert page.visitor().ask("GET", "/").status == 200
+            page.process.terminate()
+            assert page.process.wait(10) == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 def test_a_page_without_a_temporary_folder_says_so_and_comes_up() -> None:
     """Gradio asks for one when it is imported, and a full or read-only disk has none."""
     code = (
