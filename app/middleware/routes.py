@@ -8,7 +8,7 @@ from enum import Enum, auto
 
 API = "/gradio_api"
 SESSION = r"[A-Za-z0-9_-]{1,64}"
-_FILE = r"[A-Za-z0-9_@-][A-Za-z0-9_.@-]*"
+_FILE = r"[A-Za-z0-9_@-][A-Za-z0-9_.@-]{0,99}"  # the system refuses to look for longer names and paths
 _READ = frozenset({"GET", "HEAD"})
 
 
@@ -37,7 +37,7 @@ class Route:
 _POST, _GET = frozenset({"POST"}), frozenset({"GET"})
 ROUTES = (
     Route(Kind.PAGE, re.compile("/")),
-    Route(Kind.FILE, re.compile(rf"/theme\.css|/favicon\.ico|/(?:assets|static)(?:/{_FILE})+")),
+    Route(Kind.FILE, re.compile(rf"/theme\.css|/favicon\.ico|/(?:assets|static)(?:/{_FILE}){{1,8}}")),
     Route(Kind.OWN, re.compile(r"/specscope/[a-z]+")),
     Route(Kind.HEARTBEAT, re.compile(rf"{API}/heartbeat/{SESSION}"), _GET),
     Route(Kind.EVENTS, re.compile(rf"{API}/queue/data"), _GET),
