@@ -23,6 +23,8 @@ from .routes import SESSION
 
 _SESSION = re.compile(SESSION)
 _MISFIT = "The request does not match this page: reload it."
+_HALF = "The text holds half of a character, such as an emoji that was cut in two: remove it."
+_ESCAPED_HALF = re.compile(r"\\u[dD][89a-fA-F]")  # of whole characters too
 _STRUCTURE = 64  # commas and brackets around an uploaded trace, which is one string
 _ITEMS = 256  # of a list among an event's values, such as the methods of a race
 _FILE_CALLS = frozenset({"open_trace", "debug_bring"})
@@ -35,6 +37,7 @@ class Event:
 
     inputs: int
     targets: frozenset[int]
+    has_address: bool = False  # its function reads an address from the event's data
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,11 @@ class Shapes:
     def of(cls, page: gr.Blocks) -> Shapes:
         """Read from the built page."""
         events = {
-            number: Event(len(event.inputs), frozenset(target for target, _ in event.targets if target is not None))
+            number: Event(
+                len(event.inputs),
+                frozenset(target for target, _ in event.targets if target is not None),
+                event.collects_event_data,
+            )
             for number, event in page.fns.items()
             if event.fn is not None and all(name != "unload" for _, name in event.targets)  # that one Gradio starts
         }
@@ -106,7 +113,7 @@ def check_event(body: bytes, known: Mapping[int, Event]) -> tuple[bytes, str]:
     session, target = _session(parsed), parsed.get("trigger_id")
     clean = {
         "data": data,
-        "event_data": _event_data(parsed.get("event_data")),
+        "event_data": _event_data(parsed.get("event_data")) if event.has_address else None,
         "fn_index": number,
         "trigger_id": target if type(target) is int and target in event.targets else None,
         "session_hash": session,
@@ -143,9 +150,15 @@ def _names(block: Any) -> Iterable[str]:
 
 def _parse(body: bytes) -> Json:
     try:
-        parsed = json.loads(body, parse_constant=_constant)
+        text = body.decode()  # by itself, json.loads lets halves of characters pass
+        parsed = json.loads(text, parse_constant=_constant)
     except (ValueError, RecursionError):  # no JSON, no text, a number of thousands of digits, or nested too deep
         raise RequestError(400, "The request is not JSON.") from None
+    if _ESCAPED_HALF.search(text):
+        try:
+            json.dumps(parsed, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise RequestError(422, _HALF) from None
     if not isinstance(parsed, dict):
         raise RequestError(422, _MISFIT)
     return parsed
@@ -160,11 +173,12 @@ def _session(parsed: Json) -> str:
     return check_session(session if isinstance(session, str) else None)
 
 
-def _event_data(value: object) -> dict[str, str] | None:
-    """The event's own data: a few strings, or nothing."""
-    if not isinstance(value, dict) or len(value) > 4:
-        return None
-    return {name: text for name, text in value.items() if isinstance(text, str)}
+def _event_data(value: object) -> dict[str, str]:
+    """Check the event's own data: the address of a run, which the page's scripts send with it."""
+    address = value.get("address", "") if isinstance(value, dict) else None
+    if not isinstance(address, str):
+        raise RequestError(422, _MISFIT)
+    return {"address": address}
 
 
 def _is_value(value: object) -> bool:

@@ -86,6 +86,11 @@ def test_a_page_without_live_runs_offers_none(visitor: Visitor) -> None:
         "/assets/..%2findex.html",
         "/static/.env",
         "/assets/no-such-file.js",
+        f"/assets/{'a' * 256}",
+        f"/static/img/{'a' * 256}",
+        "/static" + f"/{'a' * 99}" * 60,
+        "/assets/%ed%a0%80",
+        "/assets/%ff",
         "/specscope/nothing",
         "/run",
         "/%00",
@@ -242,6 +247,25 @@ def test_an_event_of_another_shape_is_refused(visitor: Visitor, change: dict[str
 def test_what_is_no_json_object_is_refused(visitor: Visitor, body: bytes) -> None:
     for path in ("/run/predict", "/queue/join", "/component_server/"):
         assert visitor.post(path, body).status in (400, 422)
+
+
+def test_half_a_character_is_refused_wherever_it_is(visitor: Visitor) -> None:
+    """It can be neither encoded nor tokenised; a whole character outside the first plane comes as two halves."""
+    event = visitor.event(events(visitor)[0]["id"], [])
+    call = {
+        "data": "\U0001f600",
+        "fn_name": "run_lives",
+        "component_id": visitor.component("viewer"),
+        "session_hash": "a",
+    }
+    assert visitor.post("/component_server/", call).status == 200
+    halves = {"data": ["\ud800"]}, {"data": [["a", "\udfff"]]}, {"event_data": {"address": "\ud83d"}}, {"\udc00": 1}
+    for change in halves:
+        for path, body in (("/run/predict", event), ("/queue/join", event), ("/component_server/", call)):
+            answer = visitor.post(path, body | change)
+            assert answer.status == 422 and "half of a character" in answer.json()["detail"]
+    raw = json.dumps(call | {"data": "?"}).encode().replace(b"?", b"\xed\xa0\x80")
+    assert visitor.post("/component_server/", raw).status == 400
 
 
 def test_keys_that_the_page_does_not_send_reach_nobody(visitor: Visitor) -> None:
