@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 
+_log = logging.getLogger(__name__)
 _LONGEST = 400  # characters of a line
 _CALLS = 6  # of an error's stack, the innermost
 _LINES, _SECONDS = 20, 10.0
@@ -73,13 +74,29 @@ def one_line(text: str, longest: int = _LONGEST) -> str:
 
 
 def configure() -> None:
-    """Configure logging of this process and its libraries: to stderr, through both classes."""
+    """Configure logging of this process and its libraries: to stderr, through both classes.
+
+    Gradio prints the stack traces of the errors that it catches, and Python those of threads; they become lines too.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(OneLineFormatter())
     handler.addFilter(RateLimitFilter())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("app").setLevel(logging.INFO)
     logging.captureWarnings(True)
+    logging.raiseExceptions = False  # else a record that cannot be written is reported with a stack trace
+    traceback.print_exc = _log_caught
+    threading.excepthook = lambda thrown: _log_error("a thread failed", thrown.exc_value)
+    sys.unraisablehook = lambda thrown: _log_error("an error could not be raised", thrown.exc_value)
+
+
+def _log_caught(limit: int | None = None, file: object = None, chain: bool = True) -> None:
+    """Log the error that is being handled; in place of traceback.print_exc."""
+    _log_error("an error was caught", sys.exception())
+
+
+def _log_error(message: str, error: BaseException | None) -> None:
+    _log.error(message, exc_info=error)
 
 
 def _place(error: BaseException) -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 
 import pytest
 
 from app.log import OneLineFormatter, RateLimitFilter, one_line
+from tools.page import ROOT
 
 
 def record(text: str, name: str = "app", level: int = logging.INFO, **more: object) -> logging.LogRecord:
@@ -47,3 +50,57 @@ def test_a_flood_is_counted_and_hides_nothing_else() -> None:
     assert not [
         each for each in range(5) if limited.filter(record("flood")) and "dropped" in record("flood").getMessage()
     ]
+
+
+# A page whose events fail in every way in which Gradio catches an error, and visitors who press all of its buttons.
+FAILING = """
+import json, socket, sys, threading, time
+import gradio as gr
+from app import log, server
+from app.middleware.origin import Owner
+from app.middleware.session_tracker import SessionTracker
+from tools.page import Visitor
+
+def at_once(): raise ValueError("at once\\nforged")
+def later():
+    yield "first"
+    raise KeyError("later")
+def refused(): raise gr.Error("refused")
+class Left:
+    def __del__(self): raise OSError("in the collector")
+
+log.configure()
+with gr.Blocks(analytics_enabled=False) as page:
+    text = gr.Textbox()
+    text.submit(at_once, None, text, queue=False)
+    for function in (at_once, later, refused):
+        text.submit(function, None, text)
+    page.unload(at_once)
+with socket.socket() as free:
+    free.bind(("127.0.0.1", 0))
+    port = free.getsockname()[1]
+running = server.launch(page, server.Site(""), "127.0.0.1", port, SessionTracker(), Owner())
+for number in range(4):
+    tab = Visitor(port)
+    tab.post("/queue/join" if number else "/run/predict", tab.event(number, []))
+    if number:
+        assert not [each for each in tab.stream() if each["msg"] == "process_completed"][-1]["success"]
+thread = threading.Thread(target=at_once)
+thread.start()
+thread.join()
+Left()
+logging = log.logging.getLogger("library")
+logging.error("too few %s %s", 1)
+running.stop()
+"""
+
+
+def test_no_error_that_gradio_or_python_catches_is_told_with_a_stack_trace() -> None:
+    """A failing event printed three kilobytes past the limits of the log."""
+    done = subprocess.run([sys.executable, "-c", FAILING], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    told = done.stderr
+    assert done.returncode == 0, told
+    for error in ("ValueError: at once\\nforged", "KeyError: 'later'", "Error: 'refused'", "OSError: in the collector"):
+        assert error in told
+    assert "Traceback" not in told + done.stdout and "\nforged" not in told
+    assert all(line.startswith("20") and len(line) < 500 for line in told.splitlines()), told
