@@ -145,7 +145,9 @@ class Running:
             self._app,
             host=host.strip("[]"),
             port=port,
-            http=partial(Connection, limit=limit, seconds=LIMITS.head_seconds),  # type: ignore[arg-type]
+            http=partial(  # type: ignore[arg-type]
+                Connection, limit=limit, seconds=LIMITS.head_seconds, send_seconds=LIMITS.send_seconds
+            ),
             ws="none",
             log_config=None,
             access_log=False,

@@ -1,19 +1,37 @@
-"""Limits on TCP connections: their number, in all and for each address, and the time for a request head."""
+"""Limits on TCP connections: their number, in all and for each address, the time for a request head, and the time and
+memory for a client that does not read its response."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
+import socket
+import struct
 from collections import Counter
+from collections.abc import Iterator
 
 import h11
+from starlette.types import Message
 from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 from ..limits import LIMITS
 
+_log = logging.getLogger(__name__)
 _ROOM = 200  # file descriptors for everything else
+_PIECE = 16 * 2**10  # bytes of a response that wait in this process for a client
+_UNSENT = 64 * 2**10  # bytes of it that wait in the system
+_RESET = struct.pack("ii", 1, 0)  # for SO_LINGER: drop what waits in the system
+
+
+def pieces(message: Message) -> Iterator[Message]:
+    """Split an ASGI message that sends a body, so that each piece waits until the client has taken the one before."""
+    body: bytes = message.get("body", b"")
+    for begin in range(0, len(body) - _PIECE, _PIECE):
+        yield {**message, "body": body[begin : begin + _PIECE], "more_body": True}
+    yield {**message, "body": body[max(0, (len(body) - 1) // _PIECE * _PIECE) :]}
 
 
 def raise_file_limit() -> int:
@@ -54,7 +72,11 @@ class ConnectionLimit:
 
 
 class Connection(H11Protocol):
-    """uvicorn's connection with a limit, and with so much time for the head of a request."""
+    """uvicorn's connection with a limit, and with so many seconds for the head of a request.
+
+    A client has `send_seconds` to take what waits for it in this process, which is a piece of a response. This class
+    watches that, since a sender does not wait after the last piece.
+    """
 
     def __init__(
         self,
@@ -65,17 +87,22 @@ class Connection(H11Protocol):
         *,
         limit: ConnectionLimit,
         seconds: float,
+        send_seconds: float,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
-        self._limit, self._seconds = limit, seconds
+        self._limit, self._seconds, self._send_seconds = limit, seconds, send_seconds
         self._address = ""
         self._timeout: asyncio.TimerHandle | None = None
+        self._unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Accept or abort."""
         peer = transport.get_extra_info("peername")
         address = str(peer[0]) if peer else "unknown"
         super().connection_made(transport)
+        transport.set_write_buffer_limits(0)  # so that the next piece waits until this one is taken
+        if hasattr(socket, "TCP_NOTSENT_LOWAT"):  # not on Windows
+            transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NOTSENT_LOWAT, _UNSENT)
         if self._limit.enter(address):
             self._address = address
             self._update_timeout()
@@ -88,7 +115,18 @@ class Connection(H11Protocol):
             self._limit.leave(self._address)
             self._address = ""
         self._cancel_timeout()
+        self._cancel_unread()
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Start the timeout for what the client has not taken."""
+        super().pause_writing()
+        self._unread = self.loop.call_later(self._send_seconds, self._reset)
+
+    def resume_writing(self) -> None:
+        """Stop it: all was taken."""
+        self._cancel_unread()
+        super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
         """Start or stop the timeout."""
@@ -112,3 +150,13 @@ class Connection(H11Protocol):
         if self._timeout is not None:
             self._timeout.cancel()
             self._timeout = None
+
+    def _reset(self) -> None:
+        _log.info("nobody reads the answer to %s %s", self.scope["method"], self.scope["path"])
+        self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        self.transport.abort()
+
+    def _cancel_unread(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None

@@ -14,6 +14,7 @@ from ..limits import LIMITS
 from . import bodies, response_headers
 from .bodies import Shapes
 from .concurrency import ClientConcurrency
+from .connections import pieces
 from .errors import RequestError, not_found
 from .origin import Origin, Owner
 from .response_cache import ENCODINGS, ResponseCache, encoding
@@ -55,8 +56,10 @@ class RequestFilter:
             ended = message["type"] == "http.response.body" and not message.get("more_body", False)
             if message["type"] == "http.response.start":
                 message["headers"] = [*message["headers"], *response_headers.ALWAYS]
-            async with asyncio.timeout(LIMITS.send_seconds):  # for a client that stopped reading
                 await send(message)
+            else:
+                for piece in pieces(message):
+                    await send(piece)
 
         try:
             await self._answer(scope, receive, checked_send)
@@ -66,8 +69,6 @@ class RequestFilter:
             if not begun:
                 _log.info("refused (%d): %s %s", refused.status, scope["method"], scope["path"])
                 await refused.response(scope["method"])(scope, receive, checked_send)
-        except TimeoutError:
-            _log.info("nobody reads the answer to %s %s", scope["method"], scope["path"])
         except Exception:
             _log.exception("no answer to %s %s", scope["method"], scope["path"])
             if not begun:

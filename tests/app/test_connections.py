@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import threading
 import time
@@ -13,22 +14,34 @@ from typing import Any
 import pytest
 import uvicorn
 
-from app.middleware.connections import Connection, ConnectionLimit, raise_file_limit
+from app.middleware.connections import Connection, ConnectionLimit, pieces, raise_file_limit
 
 _SECONDS = 0.3
 
 
-async def hello(scope: Any, receive: Any, send: Any) -> None:
-    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"5")]})
-    await send({"type": "http.response.body", "body": b"hello"})
+_LARGE = 8 * 2**20
+
+
+async def answer(scope: Any, receive: Any, send: Any) -> None:
+    if scope["path"] == "/stream":
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"hello", "more_body": True})
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        return
+    body = b"hello" if scope["path"] == "/" else b"x" * _LARGE
+    length = str(len(body)).encode()
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", length)]})
+    for piece in pieces({"type": "http.response.body", "body": body}):
+        await send(piece)
 
 
 @pytest.fixture
 def port(request: pytest.FixtureRequest) -> Iterator[int]:
     seconds = getattr(request, "param", _SECONDS)
-    kind: Any = partial(Connection, limit=ConnectionLimit(4, 3), seconds=seconds)
+    kind: Any = partial(Connection, limit=ConnectionLimit(4, 3), seconds=seconds, send_seconds=_SECONDS)
     listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(hello, http=kind, ws="none", lifespan="off", log_config=None, timeout_keep_alive=60)
+    config = uvicorn.Config(answer, http=kind, ws="none", lifespan="off", log_config=None, timeout_keep_alive=60)
     server = uvicorn.Server(config)
     running = threading.Thread(target=server.run, args=([listener],))
     running.start()
@@ -97,6 +110,41 @@ def test_a_connection_between_two_requests_is_kept(port: int) -> None:
             line.recv(1)
         line.settimeout(5)
         assert answers(line)
+
+
+def is_reset(line: socket.socket, seconds: float) -> bool:
+    """Whether the other side drops a connection within so much time; nothing is read from it."""
+    watch = select.poll()
+    watch.register(line, 0)  # for a hang-up alone
+    return bool(watch.poll(1000 * seconds))
+
+
+@pytest.mark.parametrize("read", [0, 1])
+def test_a_client_that_does_not_take_its_answer_is_ended(port: int, read: int) -> None:
+    """So is one that reads a byte now and then. The whole of an answer is made at once: nobody waits to send it."""
+    with connect(port) as line:
+        line.sendall(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
+        until = time.monotonic() + 20 * _SECONDS
+        while not is_reset(line, _SECONDS / 5):
+            assert time.monotonic() < until
+            with contextlib.suppress(ConnectionResetError):
+                line.recv(1) if read else None
+
+
+def test_a_client_that_reads_slowly_gets_everything(port: int) -> None:
+    with connect(port) as line:
+        line.sendall(b"GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        begin, size = time.monotonic(), 0
+        while got := line.recv(_LARGE // 64):
+            size += len(got)
+            time.sleep(_SECONDS / 20)
+        assert size > _LARGE and time.monotonic() - begin > 2 * _SECONDS
+
+
+def test_a_stream_that_has_nothing_to_send_is_kept(port: int) -> None:
+    with connect(port) as line:
+        line.sendall(b"GET /stream HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert not is_reset(line, 3 * _SECONDS) and b"hello" in line.recv(1_000)
 
 
 @pytest.mark.parametrize("port", [60.0], indirect=True)  # so that it is their number that ends connections

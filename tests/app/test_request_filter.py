@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import http.client
 import json
 import re
@@ -202,6 +203,19 @@ def test_our_own_files_come_packed_and_are_kept_for_good(visitor: Visitor, offer
     assert answer.status == 200 and answer.headers.get("content-encoding") == packed
     assert "immutable" in answer.headers["cache-control"] and answer.headers["vary"] == "Accept-Encoding"
     assert answer.headers["content-type"].startswith("text/javascript")
+
+
+def test_unread_answers_take_little_memory(page: Page, visitor: Visitor) -> None:
+    """Sixty clients who asked for the charts' library, unpacked, took 150 MB for as long as they liked."""
+    path = re.findall(r"specscope/plotly\?[0-9a-f]+", visitor.read()["head"])[0]
+    assert len(visitor.ask("GET", f"/{path}").text) > 4_000_000
+    before = page.megabytes
+    with contextlib.ExitStack() as unread:
+        for _ in range(60):
+            line = unread.enter_context(socket.create_connection(("127.0.0.1", page.port), 30))
+            line.sendall(f"GET /{path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+            assert line.recv(15) == b"HTTP/1.1 200 OK"
+        assert page.megabytes - before < 10
 
 
 def test_a_copy_that_a_browser_has_is_not_sent_again(visitor: Visitor) -> None:
