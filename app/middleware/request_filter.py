@@ -17,6 +17,7 @@ from .concurrency import ClientConcurrency
 from .connections import pieces
 from .errors import RequestError, not_found
 from .origin import Origin, Owner
+from .rendered_page import RenderedPage
 from .response_cache import ENCODINGS, ResponseCache, encoding
 from .routes import Kind, Route, find
 from .session_tracker import CLIENT, SessionTracker
@@ -32,7 +33,7 @@ class RequestFilter:
     def __init__(self, app: ASGIApp, shapes: Shapes, owner: Owner, tracker: SessionTracker) -> None:
         self._app, self._shapes, self._owner, self._tracker = app, shapes, owner, tracker
         self._cache = ResponseCache(app)
-        self._policies: dict[bytes, tuple[bytes, bytes]] = {}
+        self._page = RenderedPage(self._cache)
         self._quick = ClientConcurrency(LIMITS.events_each, 256, LIMITS.patience)
         self._calls = ClientConcurrency(LIMITS.calls_each, 64, LIMITS.patience)
         self._closing = asyncio.Event()
@@ -91,7 +92,7 @@ class RequestFilter:
         asked = Headers(scope=scope)
         clean = {**scope, "headers": _pairs(origin, asked, ("gzip",) if route.kind is Kind.OWN else ENCODINGS)}
         if route.kind in (Kind.PAGE, Kind.FILE, Kind.OWN):
-            await self._cached(clean, send, route, origin, asked)
+            await self._cached(clean, send, route, asked)
         elif route.kind is Kind.EVENTS:
             session = bodies.check_session(dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("session_hash"))
             if not self._tracker.knows(session):
@@ -119,14 +120,16 @@ class RequestFilter:
 
         return receive_or_close
 
-    async def _cached(self, scope: Scope, send: Send, route: Route, origin: Origin, asked: Headers) -> None:
-        page = route.kind is Kind.PAGE
-        cached = await self._cache.get(scope, scope["headers"], (origin.scheme, origin.host) if page else ())
-        hashed = route.kind is Kind.OWN or scope["path"].startswith("/assets/")  # the address changes with the content
-        caching = response_headers.NEVER if page else response_headers.FOREVER if hashed else response_headers.SHORTLY
-        headers = [*cached.headers, caching]
-        if page:
-            headers.append(await self._policy(scope, origin))
+    async def _cached(self, scope: Scope, send: Send, route: Route, asked: Headers) -> None:
+        if route.kind is Kind.PAGE:
+            cached = await self._page.get(scope, encoding(asked))
+            headers = [*cached.headers]
+        else:
+            cached = await self._cache.get(scope, scope["headers"])
+            hashed = route.kind is Kind.OWN or scope["path"].startswith(
+                "/assets/"
+            )  # the address has the content's hash
+            headers = [*cached.headers, response_headers.FOREVER if hashed else response_headers.SHORTLY]
         if cached.tag and asked.get("if-none-match", "").encode() == cached.tag:
             await send({"type": "http.response.start", "status": 304, "headers": headers})
             await send({"type": "http.response.body", "body": b""})
@@ -134,14 +137,6 @@ class RequestFilter:
         headers.append((b"content-length", str(len(cached.body)).encode()))
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else cached.body})
-
-    async def _policy(self, scope: Scope, origin: Origin) -> tuple[bytes, bytes]:
-        """The page's content security policy; it hashes the uncompressed page."""
-        plain = [(name, value) for name, value in scope["headers"] if name != b"accept-encoding"]
-        page = await self._cache.get(scope, [*plain, (b"accept-encoding", b"identity")], (origin.scheme, origin.host))
-        if page.body not in self._policies:
-            self._policies = {page.body: response_headers.content_policy(page.body)}
-        return self._policies[page.body]
 
     async def _post(self, scope: Scope, receive: Receive, send: Send, route: Route, origin: Origin) -> None:
         call = route.kind is Kind.CALL

@@ -1,6 +1,6 @@
 """Cache of responses that are the same for everybody: the page and the files that it loads.
 
-Gradio renders the page for each visitor and compresses each file for each request, on the event loop.
+Gradio renders the page for each request and compresses each file for each request, on the event loop.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Scope
 from .bodies import replayed
 from .errors import RequestError, not_found
 
-_MOST_BYTES = 48 * 2**20  # Gradio's scripts and styles take 21 MB as they are; a page, of which hosts differ, 0.2
+_MOST_BYTES = 48 * 2**20  # Gradio's scripts and styles take 21 MB as they are
 ENCODINGS = ("br", "gzip")
 _STORED_HEADERS = (b"content-type", b"content-encoding", b"vary", b"etag", b"last-modified")
 _Pairs = list[tuple[bytes, bytes]]
@@ -40,15 +40,15 @@ class ResponseCache:
 
     def __init__(self, app: ASGIApp, most_bytes: int = _MOST_BYTES) -> None:
         self._app, self._most_bytes, self._bytes = app, most_bytes, 0
-        self._responses: OrderedDict[tuple[str, ...], Cached] = OrderedDict()
-        self._pending = dict[tuple[str, ...], asyncio.Task[Cached]]()
+        self._responses: OrderedDict[tuple[str, str], Cached] = OrderedDict()
+        self._pending = dict[tuple[str, str], asyncio.Task[Cached]]()
 
     def __len__(self) -> int:
         return len(self._responses)
 
-    async def get(self, scope: Scope, headers: _Pairs, key: tuple[str, ...]) -> Cached:
-        """The response to a request without its query; `key` holds what it depends on beside path and encoding."""
-        key = (scope["path"], _encoding(headers), *key)
+    async def get(self, scope: Scope, headers: _Pairs) -> Cached:
+        """The response to a request without its query; of the headers it depends on the encoding alone."""
+        key = (scope["path"], _encoding(headers))
         if (cached := self._responses.get(key)) is not None:
             self._responses.move_to_end(key)
             return cached
@@ -75,7 +75,7 @@ class ResponseCache:
             raise RequestError(503, "The server could not answer that: try again.")
         return Cached([(name, value) for name, value in headers if name.lower() in _STORED_HEADERS], b"".join(pieces))
 
-    def _store(self, key: tuple[str, ...], done: asyncio.Task[Cached]) -> None:
+    def _store(self, key: tuple[str, str], done: asyncio.Task[Cached]) -> None:
         del self._pending[key]
         if done.cancelled() or done.exception() is not None:
             return
