@@ -43,6 +43,7 @@ class Visitor:
     source: str = "127.0.0.1"
     session: str = field(default_factory=lambda: secrets.token_hex(6))
     config: dict[str, Any] = field(default_factory=dict)
+    cookie: str = ""  # that this visitor's browser sends
 
     def connect(self, seconds: float = 30.0) -> http.client.HTTPConnection:
         """A connection from this visitor's address."""
@@ -50,8 +51,9 @@ class Visitor:
 
     def ask(self, method: str, path: str, body: bytes | None = None, seconds: float = 30.0, **headers: str) -> Answer:
         """One request as it is: nothing is followed."""
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
         with contextlib.closing(self.connect(seconds)) as line:
-            line.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+            line.request(method, path, body, {"Cookie": self.cookie} | sent)
             answer = line.getresponse()
             headers = {name.lower(): value for name, value in answer.getheaders()}
             return Answer(answer.status, headers, answer.read().decode(errors="replace"))
@@ -87,7 +89,7 @@ class Visitor:
     def stream(self, seconds: float = 60.0) -> Iterator[dict[str, Any]]:
         """The events of this tab's runs, until the runs are over."""
         with contextlib.closing(self.connect(seconds)) as line:
-            line.request("GET", f"{API}/queue/data?session_hash={self.session}")
+            line.request("GET", f"{API}/queue/data?session_hash={self.session}", headers={"Cookie": self.cookie})
             answer = line.getresponse()
             assert answer.status == 200, answer.status
             for raw in answer:

@@ -10,7 +10,7 @@ import asyncio
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -103,14 +103,14 @@ def replayed(body: bytes) -> Receive:
     return receive
 
 
-def check_event(body: bytes, known: Mapping[int, Event]) -> tuple[bytes, str]:
-    """Check an event; returns its canonical body and its session."""
+def check_event(body: bytes, known: Mapping[int, Event], derive: Callable[[str], str]) -> tuple[bytes, str]:
+    """Check an event; returns its canonical body and its session, whose id is derived from the browser's."""
     parsed = _parse(body)
     number, data = parsed.get("fn_index"), parsed.get("data")
     event = known.get(number) if type(number) is int else None
     if event is None or not isinstance(data, list) or len(data) != event.inputs or not all(map(_is_value, data)):
         raise RequestError(422, _MISFIT)
-    session, target = _session(parsed), parsed.get("trigger_id")
+    session, target = derive(_session(parsed)), parsed.get("trigger_id")
     clean = {
         "data": data,
         "event_data": _event_data(parsed.get("event_data")) if event.has_address else None,

@@ -13,13 +13,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..limits import LIMITS
 from . import bodies, response_headers
 from .bodies import Shapes
+from .browser_cookie import BrowserCookie
 from .concurrency import ClientConcurrency
 from .connections import pieces
 from .errors import RequestError, not_found
 from .origin import Origin, Owner
 from .rendered_page import RenderedPage
 from .response_cache import ENCODINGS, ResponseCache, encoding
-from .routes import Kind, Route, find
+from .routes import API, Kind, Route, find
 from .session_tracker import CLIENT, SessionTracker
 
 _log = logging.getLogger(__name__)
@@ -33,7 +34,7 @@ class RequestFilter:
     def __init__(self, app: ASGIApp, shapes: Shapes, owner: Owner, tracker: SessionTracker) -> None:
         self._app, self._shapes, self._owner, self._tracker = app, shapes, owner, tracker
         self._cache = ResponseCache(app)
-        self._page = RenderedPage(self._cache)
+        self._page, self._cookie = RenderedPage(self._cache), BrowserCookie()
         self._quick = ClientConcurrency(LIMITS.events_each, 256, LIMITS.patience)
         self._calls = ClientConcurrency(LIMITS.calls_each, 64, LIMITS.patience)
         self._closing = asyncio.Event()
@@ -92,15 +93,18 @@ class RequestFilter:
         asked = Headers(scope=scope)
         clean = {**scope, "headers": _pairs(origin, asked, ("gzip",) if route.kind is Kind.OWN else ENCODINGS)}
         if route.kind in (Kind.PAGE, Kind.FILE, Kind.OWN):
-            await self._cached(clean, send, route, asked)
+            await self._cached(clean, send, route, origin, asked)
         elif route.kind is Kind.EVENTS:
-            session = bodies.check_session(dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("session_hash"))
+            query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
+            session = self._cookie.session(bodies.check_session(query.get("session_hash")), origin, asked)
             if not self._tracker.knows(session):
                 raise not_found()
             with self._tracker.reading(session):
                 await self._app({**clean, "query_string": f"session_hash={session}".encode()}, receive, send)
         else:
-            await self._app(clean, receive, send)
+            session = self._cookie.session(scope["path"].rpartition("/")[2], origin, asked)
+            path = f"{API}/heartbeat/{session}"
+            await self._app({**clean, "path": path, "raw_path": path.encode()}, receive, send)
 
     def _listening(self, receive: Receive) -> Receive:
         """A receive function for requests without a body: it reports a disconnect when the server stops, too."""
@@ -120,10 +124,10 @@ class RequestFilter:
 
         return receive_or_close
 
-    async def _cached(self, scope: Scope, send: Send, route: Route, asked: Headers) -> None:
+    async def _cached(self, scope: Scope, send: Send, route: Route, origin: Origin, asked: Headers) -> None:
         if route.kind is Kind.PAGE:
             cached = await self._page.get(scope, encoding(asked))
-            headers = [*cached.headers]
+            headers = [*cached.headers, *self._cookie.headers(origin, asked)]
         else:
             cached = await self._cache.get(scope, scope["headers"])
             hashed = route.kind is Kind.OWN or scope["path"].startswith(
@@ -148,7 +152,8 @@ class RequestFilter:
                 bodies.check_call(body, self._shapes.calls)
             else:
                 queued = route.kind is Kind.RUN
-                body, session = bodies.check_event(body, self._shapes.runs if queued else self._shapes.quick)
+                known = self._shapes.runs if queued else self._shapes.quick
+                body, session = bodies.check_event(body, known, lambda id: self._cookie.session(id, origin, headers))
                 if queued:
                     self._tracker.expect(session, origin.client)
             CLIENT.set(origin.client)

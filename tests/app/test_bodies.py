@@ -32,7 +32,7 @@ def shapes() -> Shapes:
 
 def checked(shapes: Shapes, number: int, data: Any) -> Any:
     body = {"fn_index": number, "data": [], "session_hash": "a", "event_data": data}
-    return json.loads(check_event(json.dumps(body).encode(), shapes.quick)[0])["event_data"]
+    return json.loads(check_event(json.dumps(body).encode(), shapes.quick, str)[0])["event_data"]
 
 
 def test_an_event_brings_an_address_where_its_function_reads_one(shapes: Shapes) -> None:

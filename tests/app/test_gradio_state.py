@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import gradio
 import pytest
@@ -22,7 +23,7 @@ from app.model_pool import ModelPool
 from app.state import AppState
 from app.trace_store import TraceStore
 from tests.event_loops import discard_event_loops
-from tools.page import Visitor
+from tools.page import API, Visitor
 
 from .conftest import CATALOG, asked
 
@@ -93,6 +94,40 @@ def settle(running: server.Running, app_state: AppState) -> None:
     nobody = SessionTracker()
     sweep_once(running.page, nobody)
     assert not running.page._queue.pending_messages_per_session and not running.page._queue.pending_event_ids_session
+
+
+@pytest.mark.parametrize("has_cookie", [True, False])
+def test_a_known_session_cannot_be_read_started_or_stopped_from_elsewhere(
+    served: tuple[server.Running, AppState, int], has_cookie: bool
+) -> None:
+    _, app_state, port = served
+    owner = Visitor(port)
+    owner.cookie = owner.ask("GET", "/").headers["set-cookie"].split(";")[0] if has_cookie else ""
+    stranger = Visitor(port, "127.0.0.2", owner.session, owner.read())
+    ahead = app_state.runs.queue.join("another")  # so that the run is still waiting when the stranger comes
+    assert owner.join(run_length=8).status == 200
+    wait_until(lambda: app_state.runs.active == 1)
+    assert stranger.ask("GET", f"{API}/queue/data?session_hash={owner.session}").status == 404
+    beat = stranger.connect()
+    with contextlib.closing(beat):
+        beat.request("GET", f"{API}/heartbeat/{owner.session}")
+        beat.getresponse().read(8)
+    for each in owner.config["dependencies"]:
+        if each["api_name"] in ("end", "end_conversation"):
+            assert stranger.post("/run/predict", stranger.event(each["id"], [])).status == 200
+    assert stranger.join(run_length=8).status == 200
+    wait_until(lambda: app_state.runs.active == 2)
+    ahead.leave()
+    elsewhere = Visitor(port, "127.0.0.3" if has_cookie else owner.source, owner.session, cookie=owner.cookie)
+    assert '"kind":"check"' in str(list(elsewhere.stream()))
+    assert '"kind":"check"' in str(list(stranger.stream()))
+
+
+def wait_until(happens: Callable[[], bool]) -> None:
+    until = time.monotonic() + 20
+    while not happens():
+        assert time.monotonic() < until
+        time.sleep(0.01)
 
 
 def test_the_queue_is_calmed_by_names_that_it_has() -> None:
