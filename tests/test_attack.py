@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from tools.attack.attacks import ATTACKS, Attack
+from tools.attack.attack import Attack
+from tools.attack.attacks import ATTACKS
 from tools.attack.others import Others
 from tools.page import serving
 
@@ -35,5 +36,7 @@ def test_an_attacked_server_stays_up_private_and_fair(tmp_path: Path) -> None:
     assert set(statuses["nested_bodies"]) <= {0, 413}
     for name in ("tiny_traces", "cancelled_runs", "hostile_queries"):
         assert statuses[name].keys() == {200}, name
+    assert statuses["impossible_paths"].keys() == {404} and statuses["new_hosts"].keys() == {200}
+    assert statuses["failing_events"].keys() == {200, 422} and statuses["sessions_of_others"].keys() == {404}
     assert not [path for path in temporary.rglob("*") if path.is_file()]
     assert len(log) < 100_000 and "Traceback" not in log and "\nforged" not in log

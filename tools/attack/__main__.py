@@ -19,7 +19,8 @@ from pathlib import Path
 
 from tools.page import Page, serving
 
-from .attacks import ATTACKS, Attack, cancelled_runs, hostile_queries, long_sessions, mixed_nonsense, tiny_traces
+from .attack import Attack
+from .attacks import ATTACKS, cancelled_runs, hostile_queries, long_sessions, mixed_nonsense, tiny_traces
 from .load import PAGES, RUNS, fifty_pages
 from .others import Others
 

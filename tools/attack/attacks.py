@@ -3,53 +3,17 @@
 from __future__ import annotations
 
 import base64
-import concurrent.futures
 import contextlib
-import http.client
 import json
 import socket
 import time
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
-from tools.page import API, Page, Visitor
+from tools.page import API, Visitor
 
-from . import bombs
+from . import bombs, transport
+from .attack import Attack
 from .queries import hostile_queries
-
-ATTACKER = "127.0.0.2"
-
-
-@dataclass
-class Attack:
-    """One attacker's means."""
-
-    page: Page
-    scale: float  # of the numbers of requests
-    statuses: Counter[int] = field(default_factory=Counter)
-
-    def visitor(self, session: str | None = None) -> Visitor:
-        """A new tab of the attacker's."""
-        made = Visitor(self.page.port, ATTACKER, config=self._config)
-        if session is not None:
-            made.session = session
-        return made
-
-    def many(self, count: int, ask: Callable[[int], int], workers: int = 8) -> None:
-        """So many requests, several at once; a connection that is ended counts as 0."""
-
-        def one(number: int) -> int:
-            try:
-                return ask(number)
-            except (OSError, http.client.HTTPException):
-                return 0
-
-        with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-            self.statuses.update(pool.map(one, range(max(1, round(count * self.scale)))))
-
-    def __post_init__(self) -> None:
-        self._config = self.page.visitor().read()
 
 
 def fetch_and_inject(attack: Attack) -> None:
@@ -163,7 +127,7 @@ def held_connections(attack: Attack) -> None:
     held = list[socket.socket]()
     with contextlib.suppress(OSError):
         for number in range(round(3_000 * attack.scale)):
-            line = socket.create_connection(("127.0.0.1", attack.page.port), 5, (ATTACKER, 0))
+            line = attack.connect()
             held.append(line)
             with contextlib.suppress(OSError):
                 line.sendall(b"GET / HTTP/1.1\r\nX: "[: number % 20])
@@ -203,4 +167,9 @@ ATTACKS: tuple[Callable[[Attack], None], ...] = (
     held_connections,
     slow_bodies,
     hostile_queries,
+    transport.unread_answers,
+    transport.failing_events,
+    transport.impossible_paths,
+    transport.new_hosts,
+    transport.sessions_of_others,
 )

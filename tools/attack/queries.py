@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import http.client
 import time
-from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-if TYPE_CHECKING:
-    from .attacks import Attack
+from .attack import Attack
 
 _LATEST = 25.0  # seconds until an answer: eight to wait for others, under six of its own, and a process to start
 _LATE = 504

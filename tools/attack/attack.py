@@ -1,0 +1,49 @@
+"""What an attack works with: an attacker's address and tabs, and the answers that it got."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import http.client
+import socket
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tools.page import Page, Visitor
+
+ATTACKER = "127.0.0.2"
+
+
+@dataclass
+class Attack:
+    """One attacker's means."""
+
+    page: Page
+    scale: float  # of the numbers of requests
+    statuses: Counter[int] = field(default_factory=Counter)
+
+    def visitor(self, session: str | None = None) -> Visitor:
+        """A new tab of the attacker's."""
+        made = Visitor(self.page.port, ATTACKER, config=self._config)
+        if session is not None:
+            made.session = session
+        return made
+
+    def connect(self) -> socket.socket:
+        """A connection from the attacker's address, on which anything can be sent."""
+        return socket.create_connection(("127.0.0.1", self.page.port), 5, (ATTACKER, 0))
+
+    def many(self, count: int, ask: Callable[[int], int], workers: int = 8) -> None:
+        """So many requests, several at once; a connection that is ended counts as 0."""
+
+        def one(number: int) -> int:
+            try:
+                return ask(number)
+            except (OSError, http.client.HTTPException):
+                return 0
+
+        with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+            self.statuses.update(pool.map(one, range(max(1, round(count * self.scale)))))
+
+    def __post_init__(self) -> None:
+        self._config = self.page.visitor().read()

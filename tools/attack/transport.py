@@ -1,0 +1,90 @@
+"""Attacks on the way that requests and responses take: unread answers, log, paths, host names, sessions of others."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import re
+import select
+import socket
+import time
+
+from tools.page import API, Visitor
+
+from .attack import Attack
+
+_UNREAD, _TRICKLING = 300, 16  # clients of an answer that read nothing, and a byte a second
+_HELD = 45.0  # seconds
+
+
+def unread_answers(attack: Attack) -> None:
+    """Ask for the charts' library, unpacked, and do not read it; a client that is closed counts as such."""
+    path = re.findall(r"specscope/plotly\?[0-9a-f]+", attack.visitor().read()["head"])[0]
+    asked = f"GET /{path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
+    closed = select.poll()
+    with contextlib.ExitStack() as opened:
+        clients = list[socket.socket]()
+        for _ in range(max(4, round((_UNREAD + _TRICKLING) * attack.scale))):
+            clients.append(opened.enter_context(attack.connect()))
+            clients[-1].sendall(asked)
+            closed.register(clients[-1], 0)
+        until = time.monotonic() + _HELD * attack.scale
+        while time.monotonic() < until:
+            for client in clients[:_TRICKLING]:
+                with contextlib.suppress(OSError):
+                    client.recv(1)
+            time.sleep(min(1.0, _HELD * attack.scale))
+        ended = len(closed.poll(0))
+        attack.statuses.update([0] * ended + [200] * (len(clients) - ended))
+
+
+def failing_events(attack: Attack) -> None:
+    """Events without the address that their functions read, and with half of a character."""
+    wanted = [each["id"] for each in attack.visitor().read()["dependencies"] if each["collects_event_data"]]
+
+    def fail(number: int) -> int:
+        tab = attack.visitor()
+        data = (None, {"address": "\ud800"}, {"address": "?run=\x00&step=x"}, [])[number % 4]
+        path = "/queue/join" if number % 2 else "/run/predict"
+        return tab.post(path, tab.event(wanted[number % len(wanted)], [], event_data=data)).status
+
+    attack.many(1_000, fail)
+
+
+def impossible_paths(attack: Attack) -> None:
+    """Names that no file can have."""
+    names = ["a" * 256, "a" * 4_000, "a/" * 2_000 + "a", "%00", "%ed%a0%80", "%ff", "..%2f..%2fetc", "a" * 99 + ".js/x"]
+    folders = ["/assets/", "/static/img/", "/static/", "/specscope/", f"{API}/heartbeat/"]
+    attack.many(2_000, lambda n: attack.visitor().ask("GET", folders[n % len(folders)] + names[n % len(names)]).status)
+
+
+def new_hosts(attack: Attack) -> None:
+    """The page, each time by another name."""
+    attack.many(2_000, lambda n: attack.visitor().ask("GET", "/", Host=f"10.9.{n >> 8 & 255}.{n & 255}").status)
+
+
+def sessions_of_others(attack: Attack) -> None:
+    """Read, start and stop what the tab of another address runs, whose id is known; raises if anything comes of it."""
+
+    def run(number: int) -> int:
+        owner = attack.page.visitor("127.0.0.3")
+        stranger = attack.visitor(owner.session)
+        with concurrent.futures.ThreadPoolExecutor(1) as own:
+            lines = own.submit(owner.run, 170, run_length=64)
+            status = _meddle(stranger)
+            if '"kind":"check"' not in lines.result():
+                raise RuntimeError("another visitor's run was stopped")
+        return status
+
+    attack.many(40, run, 4)
+
+
+def _meddle(stranger: Visitor) -> int:
+    ends = [each["id"] for each in stranger.config["dependencies"] if each["api_name"] in ("end", "end_conversation")]
+    status = 404
+    for number in [*ends, *ends]:
+        stranger.post("/run/predict", stranger.event(number, []))
+        status = stranger.ask("GET", f"{API}/queue/data?session_hash={stranger.session}").status
+    if status == 200:
+        raise RuntimeError("another visitor's events were read")
+    return status
