@@ -145,9 +145,7 @@ class Running:
             self._app,
             host=host.strip("[]"),
             port=port,
-            http=partial(  # type: ignore[arg-type]
-                Connection, limit=limit, seconds=LIMITS.head_seconds, send_seconds=LIMITS.send_seconds
-            ),
+            http=partial(Connection, limit=limit, seconds=LIMITS.head_seconds),  # type: ignore[arg-type]
             ws="none",
             log_config=None,
             access_log=False,

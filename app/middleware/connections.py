@@ -87,7 +87,7 @@ class Connection(H11Protocol):
         *,
         limit: ConnectionLimit,
         seconds: float,
-        send_seconds: float,
+        send_seconds: float = LIMITS.send_seconds,
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self._limit, self._seconds, self._send_seconds = limit, seconds, send_seconds

@@ -130,9 +130,8 @@ class RequestFilter:
             headers = [*cached.headers, *self._cookie.headers(origin, asked)]
         else:
             cached = await self._cache.get(scope, scope["headers"])
-            hashed = route.kind is Kind.OWN or scope["path"].startswith(
-                "/assets/"
-            )  # the address has the content's hash
+            # Where the address changes with the content, a browser may keep it for ever.
+            hashed = route.kind is Kind.OWN or scope["path"].startswith("/assets/")
             headers = [*cached.headers, response_headers.FOREVER if hashed else response_headers.SHORTLY]
         if cached.tag and asked.get("if-none-match", "").encode() == cached.tag:
             await send({"type": "http.response.start", "status": 304, "headers": headers})
@@ -153,7 +152,7 @@ class RequestFilter:
             else:
                 queued = route.kind is Kind.RUN
                 known = self._shapes.runs if queued else self._shapes.quick
-                body, session = bodies.check_event(body, known, lambda id: self._cookie.session(id, origin, headers))
+                body, session = bodies.check_event(body, known, lambda tab: self._cookie.session(tab, origin, headers))
                 if queued:
                     self._tracker.expect(session, origin.client)
             CLIENT.set(origin.client)
