@@ -121,8 +121,8 @@ def check_event(body: bytes, known: Mapping[int, Event], derive: Callable[[str],
     return json.dumps(clean).encode(), session
 
 
-def check_call(body: bytes, calls: Mapping[int, frozenset[str]]) -> None:
-    """Check a call of a server function."""
+def check_call(body: bytes, calls: Mapping[int, frozenset[str]]) -> bytes:
+    """Check a call of a server function; returns a body that Gradio reads."""
     too_large = RequestError(413, f"Only a file may be larger than {_size(LIMITS.body_bytes)}: send less.")
     if len(body) > LIMITS.body_bytes and sum(map(body.count, (b",", b"[", b"{"))) > _STRUCTURE:
         raise too_large
@@ -135,6 +135,8 @@ def check_call(body: bytes, calls: Mapping[int, frozenset[str]]) -> None:
         raise RequestError(422, _MISFIT)
     if name not in _FILE_CALLS and len(body) > LIMITS.body_bytes:
         raise too_large
+    # JSON leaves out what is undefined in a script, such as the run whose first line has not come; Gradio refuses that.
+    return body if "data" in parsed else json.dumps({**parsed, "data": None}).encode()
 
 
 def check_session(session: str | None) -> str:

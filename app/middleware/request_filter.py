@@ -148,7 +148,7 @@ class RequestFilter:
             headers = Headers(scope=scope)
             body = await bodies.read(receive, headers.get("content-length"), most, seconds)
             if call:
-                bodies.check_call(body, self._shapes.calls)
+                body = bodies.check_call(body, self._shapes.calls)
             else:
                 queued = route.kind is Kind.RUN
                 known = self._shapes.runs if queued else self._shapes.quick

@@ -331,6 +331,8 @@ def test_functions_are_called_by_their_names_only(visitor: Visitor) -> None:
     component = visitor.component("viewer")
     call = {"data": "x", "fn_name": "run_lives", "component_id": component, "session_hash": "a"}
     assert visitor.post("/component_server/", call).json() == {"lives": False}
+    without_run = {name: value for name, value in call.items() if name != "data"}  # undefined in a script
+    assert visitor.post("/component_server/", without_run).json() == {"lives": False}
     for change in (
         {"fn_name": "__init__"},
         {"fn_name": "postprocess"},
