@@ -1,12 +1,17 @@
-"""Turns a GGUF file into a model folder in the user's cache, once; every later start reads that folder."""
+"""Turns a GGUF file into a model folder in the user's cache, once; every later start reads that folder.
+
+A folder that is damaged is made again. What a process that was killed has left is removed at the next start.
+"""
 
 from __future__ import annotations
 
 import json
+import logging
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,6 +21,7 @@ from ..errors import ModelError
 from ..types import JSON
 from ..user_cache import user_cache
 from .file import GgufFile
+from .manifest import is_whole, write_manifest
 from .names import read_config, rotate_halves, weight_name
 
 Progress = Callable[[str, float], None]
@@ -23,6 +29,8 @@ Progress = Callable[[str, float], None]
 _FORMAT = 1  # of the folders: one that an older version wrote is not read
 _SHARD = 2**31  # bytes of weights that are in memory before a file is written
 _KEPT_AS = (torch.float32, torch.bfloat16, torch.float16)
+_UNFINISHED = "unfinished-"
+_log = logging.getLogger(__name__)
 
 
 def is_gguf(path: Path) -> bool:
@@ -41,26 +49,67 @@ def folder_of(path: Path, dtype: torch.dtype | None, progress: Progress) -> Path
     folders = {kind: home / "gguf" / f"{short}-v{_FORMAT}-{digest[:16]}-{_spelt(kind)}" for kind in _KEPT_AS}
     kind = dtype if dtype in folders else torch.float32
     if dtype is None:
-        kind = next((kind for kind, made in folders.items() if (made / "config.json").is_file()), torch.bfloat16)
+        kind = next((kind for kind, made in folders.items() if is_whole(made)), torch.bfloat16)
     folder = folders[kind]
-    if (folder / "config.json").is_file():
+    _remove_unfinished(folder.parent)
+    if is_whole(folder):
         return folder
+    if folder.exists():
+        _log.warning("%s is damaged or from an older version: %s is converted again", folder, path.name)
     config |= {"dtype": _spelt(kind), "gguf_sha256": digest}
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         _check_room(file, kind, folder.parent)
-        with TemporaryDirectory(dir=folder.parent, prefix="unfinished-") as fresh:
-            place = Path(fresh) / folder.name
+        with _writing(folder.parent) as fresh:
+            place = fresh / folder.name
             place.mkdir()
             _write_tokenizer(path, file, place)
             _write_weights(file, config, kind, place, progress)
             (place / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
-            with suppress(OSError):  # somebody else has finished the same folder meanwhile
-                place.rename(folder)
+            write_manifest(place)
+            if not is_whole(folder):  # somebody else may have made the same folder meanwhile
+                with suppress(OSError):
+                    folder.rename(fresh / "damaged")  # still there for a process that reads it
+                with suppress(OSError):
+                    place.rename(folder)
     except OSError as error:
         reason = error.strerror or error
         raise ModelError(f"{path.name} cannot be converted into {str(folder.parent)!r}: {reason}") from None
     return folder
+
+
+@contextmanager
+def _writing(home: Path) -> Iterator[Path]:
+    """A temporary folder that no other process removes while this one writes into it."""
+    with _locked(home, exclusive=False), TemporaryDirectory(dir=home, prefix=_UNFINISHED) as fresh:
+        yield Path(fresh)
+
+
+def _remove_unfinished(home: Path) -> None:
+    """Remove what killed processes have left, unless a living one may be writing."""
+    if not (left := list(home.glob(f"{_UNFINISHED}*"))):
+        return
+    with suppress(OSError), _locked(home, exclusive=True) as alone:
+        for folder in left if alone else ():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _locked(home: Path, *, exclusive: bool) -> Iterator[bool]:
+    """Lock the cache until the block or the process ends; yields whether it is locked.
+
+    All that convert share the lock, so who has it alone knows that nobody converts.
+    """
+    with ExitStack() as stack:
+        locked = False
+        with suppress(ImportError, OSError):  # no Unix, another process has it, or the file system has no locks
+            import fcntl
+
+            handle = os.open(home, os.O_RDONLY)
+            stack.callback(os.close, handle)
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB if exclusive else fcntl.LOCK_SH)
+            locked = True
+        yield locked
 
 
 def _spelt(kind: torch.dtype) -> str:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
 import struct
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +16,7 @@ import torch
 from gguf import GGMLQuantizationType as Kind
 
 from decoding.errors import ModelError
+from decoding.gguf import manifest
 from decoding.gguf.file import GgufFile
 from decoding.model.decoder import Decoder
 from decoding.model.files import find_folder, public_name
@@ -117,6 +122,82 @@ def test_a_file_is_converted_once_for_each_dtype(tmp_path: Path, cache: Path, mo
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert load_decoder(str(path), dtype="float32").card.hash == first.card.hash
     assert len(list(cache.iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("model-00001.safetensors", lambda data: data[: len(data) // 2]),
+        ("model-00001.safetensors", lambda data: data[:-1] + bytes([data[-1] ^ 1])),
+        ("config.json", lambda data: b"{"),
+        ("model.safetensors.index.json", None),
+        ("manifest.json", lambda data: b"{"),
+    ],
+    ids=["cut", "another number", "no JSON", "missing", "manifest"],
+)
+def test_a_damaged_folder_is_made_again(
+    name: str,
+    damage: Callable[[bytes], bytes] | None,
+    tmp_path: Path,
+    cache: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A full disk or a power failure must not make every later run fail, and the user fetch the model again."""
+    path = write(tiny("llama"), tmp_path / "model.gguf")
+    expected = logits(load_decoder(str(path), dtype="float32"))
+    (folder,) = cache.iterdir()
+    if damage is None:
+        (folder / name).unlink()
+    else:
+        (folder / name).write_bytes(damage((folder / name).read_bytes()))
+    for _ in range(2):
+        assert torch.equal(logits(load_decoder(str(path), dtype="float32")), expected)
+    (line,) = caplog.messages
+    assert "damaged" in line and "model.gguf is converted again" in line and "\n" not in line
+
+
+def test_files_are_hashed_again_only_where_their_time_changed(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Gigabytes are not read at every start; a copy of the folder, whose times are new, is hashed once."""
+    path = write(tiny("llama"), tmp_path / "model.gguf")
+    load_decoder(str(path), dtype="float32")
+    hashed, digest = list[str](), manifest._digest
+    monkeypatch.setattr(manifest, "_digest", lambda path: (hashed.append(path.name), digest(path))[1])
+    load_decoder(str(path), dtype="float32")
+    assert not hashed
+    os.utime(next(cache.iterdir()) / "model-00001.safetensors", (1, 1))
+    for _ in range(2):
+        load_decoder(str(path), dtype="float32")
+    assert hashed == ["model-00001.safetensors"] and not caplog.messages
+
+
+CONVERTS = """
+import os, sys
+from decoding.gguf import manifest
+from decoding.gguf.file import GgufFile
+from decoding.model.files import find_folder
+def wait(*arguments):
+    print("writes", flush=True)
+    sys.stdin.read()
+GgufFile.get = wait
+find_folder(sys.argv[1], lambda what, share: None)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="who writes is known by locks that Unix has")
+def test_what_a_killed_process_has_left_is_removed_and_a_living_ones_is_not(tmp_path: Path, cache: Path) -> None:
+    """Two servers may share a cache, and each kill would leave gigabytes."""
+    path = write(tiny("llama"), tmp_path / "model.gguf")
+    command = [sys.executable, "-c", CONVERTS, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "writes\n"
+        (unfinished,) = cache.glob("unfinished-*")
+        load_decoder(str(path), dtype="float32")
+        assert unfinished.is_dir()
+        process.kill()
+    load_decoder(str(path), dtype="float32")
+    assert not list(cache.glob("unfinished-*")) and len(list(cache.iterdir())) == 1
 
 
 def test_a_changed_file_is_another_model(tmp_path: Path) -> None:
