@@ -24,6 +24,7 @@ from decoding.evaluate.schema import SCHEMAS, VERSION
 from decoding.imports import merged, read_any
 from decoding.trace.lines import Limits, lines
 
+from .controls import without_surrogates
 from .limits import LIMITS
 
 _FILES = {**{f"{name}.parquet": name for name in SCHEMAS}, SUMMARY: "summary"}
@@ -66,7 +67,7 @@ def _decoded(asked: object) -> dict[str, bytes]:
     found = dict[str, bytes]()
     for name, content in zip(asked[::2], asked[1::2], strict=True):
         try:
-            found[name[:200]] = base64.b64decode(content, validate=True)
+            found[without_surrogates(name[:200])] = base64.b64decode(content, validate=True)
         except (binascii.Error, ValueError):
             raise TraceError("the files did not arrive whole: drop them again") from None
     return found

@@ -104,7 +104,7 @@ class Fields:
         value = self.plain.get(name)
         if value is not None and not isinstance(value, str):
             self.refuse(name, f"must be a text, not {show(value)}")
-        return None if value is None else plain(value)
+        return value
 
     def texts(self, name: str) -> list[str]:
         """A list of texts."""
@@ -112,7 +112,7 @@ class Fields:
         for index, value in enumerate(values):
             if not isinstance(value, str):
                 self.refuse(f"{name}[{index}]", f"must be a text, not {show(value)}")
-        return [plain(value) for value in values]
+        return values
 
     def label(self, name: str) -> str | None:
         """A name, which may be a number in the file."""
@@ -167,8 +167,3 @@ class Fields:
         if type(value) not in (int, float) or not 0 <= value <= _LARGEST or not math.isfinite(value):
             self.refuse(name, f"must be a number from 0, not {show(value)}")
         return float(value)
-
-
-def plain(text: str) -> str:
-    """A text that UTF-8 can hold: JSON can spell half of a surrogate pair."""
-    return text.encode(errors="replace").decode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import NoReturn
 
@@ -13,6 +14,8 @@ _SNIPPET = 40
 _PIECE = 2**16  # bytes
 _ONE_KIND = bytes.maketrans(b"{}", b"[]")
 _BEGINNINGS = (b"[", b"{", b",", b":")  # outside of strings one stands before every value and key, or in an empty list
+# An escape of half a character, as group 1: a pair of halves is a whole one, and a backslash may itself be escaped.
+_HALF = re.compile(rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u([dD][89a-fA-F][0-9a-fA-F]{2})|.)")
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 
 
@@ -25,14 +28,15 @@ def parse_object(
 ) -> dict[str, JSON]:
     """The object in `line`, whose values nest at most `depth` levels; `where` begins an error.
 
-    `count` is called with the number of values in the line before any of them is built; it may raise an error.
+    `count` is called with the number of values in the line before any of them is built; it may raise an error. Lone
+    surrogates, which JSON can spell and no file or answer can hold, become replacement characters.
     """
     bare = _outside(line)
     count(sum(map(bare.count, _BEGINNINGS)))
     if _deeper(bare, depth + 2):  # around a value stand the field that holds it and the line's object
         raise TraceError(f"{where} nests lists or objects deeper than {depth} levels")
     try:
-        data = json.loads(line.decode(), object_pairs_hook=_pairs, parse_constant=_constant)
+        data = json.loads(_whole_characters(line).decode(), object_pairs_hook=_pairs, parse_constant=_constant)
     except TraceError as error:
         raise TraceError(f"{where} {error}") from None
     except UnicodeDecodeError as error:
@@ -83,6 +87,13 @@ def _outside(line: bytes) -> bytes:
         found.append(b"".join(parts[inside::2]))
         inside ^= len(parts) % 2 == 0
     return b"".join(found)
+
+
+def _whole_characters(line: bytes) -> bytes:
+    """The line with U+FFFD for every lone surrogate."""
+    if b"\\ud" not in line.lower():
+        return line
+    return _HALF.sub(lambda escape: escape[0] if escape[1] is None else rb"\ufffd", line)
 
 
 def _deeper(bare: bytes, depth: int) -> bool:

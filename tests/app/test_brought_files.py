@@ -86,6 +86,18 @@ def test_a_trace_is_read(data: bytes) -> None:
     assert name == "run.jsonl" and len(folder.steps) == len(trace.steps) and len(folder.nodes) > 0
 
 
+def test_names_and_summaries_are_whole_characters() -> None:
+    """Half a character is in no answer that a server can send."""
+    about = json.dumps(SUMMARY | {"name": "\ud800", "source": "a\udfff", "missing": {"\ud800": "\ud800"}}).encode()
+    for name, files in (
+        ("\ud800.zip", {"\ud800.zip": zipped(FILES | {"summary.json": about})}),
+        ("\udfff", {"\udfff": TRACE.replace(b'"lookahead"', b'"look\\ud800"')}),
+    ):
+        shown, folder = read_files(sent(files))
+        assert shown == name.translate({0xD800: 0xFFFD, 0xDFFF: 0xFFFD})
+        json.dumps([dict(folder.summary), folder.runs.to_pylist()], ensure_ascii=False).encode()
+
+
 def test_several_records_become_one_folder() -> None:
     _, folder = read_files(sent({"a.jsonl": TRACE, "b.jsonl": (GOLDEN / "medusa.jsonl").read_bytes()}))
     assert folder.runs["method"].to_pylist() == ["lookahead", "medusa"]

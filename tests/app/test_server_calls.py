@@ -274,3 +274,26 @@ def test_hostile_texts_leave_as_data(functions: dict[str, ServerFunction]) -> No
             assert answer["text"].isascii()
         else:
             assert "<img src=x onerror" not in answer["text"]
+
+
+def broken(value: Any) -> Any:
+    """The same JSON, with half a character behind every text."""
+    if isinstance(value, str):
+        return f"{value}\ud800"
+    if isinstance(value, list):
+        return [broken(each) for each in value]
+    return {name: broken(each) for name, each in value.items()} if isinstance(value, dict) else value
+
+
+def test_half_characters_in_a_trace_reach_no_answer(functions: dict[str, ServerFunction]) -> None:
+    """UTF-8 cannot hold them: a server that sends one fails."""
+    written = [json.loads(line) for line in (GOLDEN / "lookahead.jsonl").read_text().splitlines()]
+    file = "\n".join(json.dumps(broken(each) | {"kind": each["kind"]}) for each in written)
+    answers = [functions["open_trace"](spell(file.encode()))]
+    run = lines(answers[0]["lines"])[0]["run"]
+    answers += [functions["run_export"]([run, form]) for form in ("trace", "html", "perfetto", "csv", "vllm")]
+    answers += [functions[name]([run, 1]) for name in ("run_step", "run_detail", "run_rows")]
+    for answer in answers:
+        assert "fault" not in answer
+        json.dumps(answer, ensure_ascii=False).encode()
+    assert "lookahead\ufffd" in answers[2]["text"]

@@ -25,7 +25,7 @@ from decoding.types import Header, ModelCard, Role, Step, Timing, Trace
 
 torch.set_num_threads(1)
 
-NASTY = ["", " the", "\u2028\u0085\n\r", "\ud800", "\udfff\ud800", '"}\x00</script>', "\u202e$$`", "\U0001f600e\u0301"]
+NASTY = ["", " the", "\u2028\u0085\n\r", '"}\x00</script>', "\u202e$$`", "\U0001f600e\u0301"]
 
 
 def make(seed: int, steps: int, record: str, panel: Any = None, nodes: int = 7) -> Trace:
