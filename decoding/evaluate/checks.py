@@ -11,12 +11,18 @@ import pyarrow.compute as pc
 
 from ..errors import TraceError
 from ..trace.json_line import parse_object
+from ..trace.rules import MOST_NATS
 from .schema import NODES, RUNS, SCHEMAS, STEPS
+from .totals import check_totals
 
 _LARGEST = 1e18  # of a count, an amount or a time: sums of it stay finite
-_NUMBERS = frozenset({"run", "step", "node", "parent", "depth", "sibling", "rank", "token", "wanted"})
-_LARGEST_NUMBER = 2**31 - 1  # of these: two of them fit into 64 bits
-_SHARES = frozenset({"p", "q", "confidence", "overlap"})
+_LARGEST_NUMBER = 2**31 - 1  # of what is numbered, so that two fit into 64 bits; and of a text's tokens
+_MOST = {
+    **dict.fromkeys(("run", "step", "node", "parent", "depth", "sibling", "rank", "token", "wanted"), _LARGEST_NUMBER),
+    **dict.fromkeys(("start", "fed", "prompt_tokens", "new_tokens"), _LARGEST_NUMBER),
+    **dict.fromkeys(("p", "q", "confidence", "overlap"), 1.0),
+    "entropy": MOST_NATS,
+}
 _ROLES = ("root", "verify", "explore")
 _OBJECTS = ("params", "sampling")
 _OBJECT_DEPTH = 16
@@ -86,7 +92,7 @@ def check_table(table: pa.Table, name: str, where: str) -> None:
 
 
 def check_tables(runs: pa.Table, steps: pa.Table, nodes: pa.Table) -> None:
-    """Check what joins the tables: rows are sorted, every step has its run, and every node its step and parent."""
+    """Check what joins the tables: rows are sorted and have what they belong to, and the numbers agree."""
     of_runs, of_steps, of_nodes = _keys(runs, "run"), _keys(steps, "run", "step"), _keys(nodes, "run", "step", "node")
     for name, keys in ((RUNS, of_runs), (STEPS, of_steps), (NODES, of_nodes)):
         if not _increasing(keys):
@@ -100,6 +106,7 @@ def check_tables(runs: pa.Table, steps: pa.Table, nodes: pa.Table) -> None:
         raise TraceError(
             "nodes: a step's first node must be its root, with parent -1, and others must follow their parent"
         )
+    check_totals(runs, steps, nodes)
 
 
 def _check_numbers(column: pa.ChunkedArray, name: str, place: str) -> None:
@@ -108,7 +115,7 @@ def _check_numbers(column: pa.ChunkedArray, name: str, place: str) -> None:
     if pa.types.is_floating(column.type) and not pc.all(pc.is_finite(column)).as_py():
         raise TraceError(f"{place} must hold finite numbers")
     least = -1 if name == "parent" else 0
-    most = 1.0 if name in _SHARES else _LARGEST_NUMBER if name in _NUMBERS else _LARGEST
+    most = _MOST.get(name, _LARGEST)
     if low < least or high > most:
         raise TraceError(f"{place} must hold numbers from {least} to {most:,g}")
 

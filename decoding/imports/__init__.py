@@ -12,7 +12,7 @@ from os import PathLike
 from types import ModuleType
 
 from ..errors import ParamError, TraceError
-from ..evaluate.checks import check_table
+from ..evaluate.checks import check_table, check_tables
 from ..evaluate.schema import NODES, RUNS, STEPS
 from ..trace.json_line import show
 from . import aiperf, sglang, spec_bench, specdec_bench, specdecode_bench, speculators, traces, vllm, vllm_vcr
@@ -52,6 +52,7 @@ def read_any(source: str | PathLike[str] | bytes, format: str | None = None, nam
         found = _read(contents, format)
         for rows, table in ((found.runs, RUNS), (found.steps, STEPS), (found.nodes, NODES)):
             check_table(rows, table, table)
+        check_tables(*found[:3])
         return found
     except TraceError as error:
         raise TraceError(f"{show(contents.name)}: {error}") from None

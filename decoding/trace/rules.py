@@ -14,7 +14,7 @@ from ..types import Header, Role, Step, Summary
 _MOST_THREADS = 2**16
 _MOST_RANKS = 2**10
 _OPTIONAL = ("choices", "p", "q", "top", "draft_top", "entropy", "overlap", "ranks")
-_MOST_NATS = 64.0  # of an entropy: that of more tokens than 64 bits can number is smaller
+MOST_NATS = 64.0  # of an entropy: that of more tokens than 64 bits can number is smaller
 _LARGEST = 1e18  # of a count, an amount or a time: sums of it stay finite
 
 
@@ -152,8 +152,8 @@ def _check_columns(step: Step, where: str) -> None:
     _check_shares(step.p, f"{where}.p")
     _check_shares(step.q, f"{where}.q")
     _check_shares(step.overlap, f"{where}.overlap")
-    fine = all(0.0 <= nats <= _MOST_NATS for nats in step.entropy)
-    _check(fine, f"{where}.entropy must hold numbers from 0 to {_MOST_NATS:g}")
+    fine = all(0.0 <= nats <= MOST_NATS for nats in step.entropy)
+    _check(fine, f"{where}.entropy must hold numbers from 0 to {MOST_NATS:g}")
     _check_shares((share for best in step.top for _, share in best), f"{where}.top")
     _check_shares((share for best in step.draft_top for _, *both in best for share in both), f"{where}.draft_top")
 

@@ -27,7 +27,8 @@ def folder(path: Path, accepted: Sequence[int], **of_runs: str) -> str:
             steps.append(step(place + 1, count, 0 if plain else 3, of=number, fed=1 if plain else 4, **times))
             nodes.append(root(place + 1, of=number))
             for depth in (1, 2, 3) if not plain else ():
-                said = {"accepted": depth <= count, "judged": depth <= count + 1, "token": 3, "wanted": 4}
+                said = {"accepted": depth <= count, "judged": depth <= count + 1, "wanted": 4}
+                said |= {"token": 4 if depth <= count else 3}
                 words = {"text": "\x1b[31m<red>\n", "wanted_text": "blue"}
                 nodes.append(guess(depth, depth - 1, depth, of=number, at=place + 1, **said, **words))
     summary = {"source": "specscope", "name": "a test", "missing": {"rank": "the drafter was not asked"}}

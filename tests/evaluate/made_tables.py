@@ -19,6 +19,7 @@ def made_tables(runs: int = 6, steps: int = 10, guesses: int = 3, seed: int = 0)
     run, step, width = np.arange(runs), np.arange(steps), guesses + 1
     all_steps, all_nodes = runs * steps, runs * steps * width
     accepted = rng.integers(0, guesses + 1, all_steps)
+    written = accepted.reshape(runs, steps) + 1
     depth = np.tile(np.arange(width), all_steps)
     words = pa.array(WORDS)
     of_runs: dict[str, Any] = {
@@ -35,7 +36,7 @@ def made_tables(runs: int = 6, steps: int = 10, guesses: int = 3, seed: int = 0)
     of_steps = {
         "run": np.repeat(run, steps),
         "step": np.tile(step, runs),
-        "start": np.tile(step * 3 + 5, runs),
+        "start": 5 + (np.cumsum(written, axis=1) - written).ravel(),
         "drafted": np.full(all_steps, guesses),
         "accepted": accepted,
         "written": accepted + 1,

@@ -71,7 +71,7 @@ def test_tables_may_be_empty(tmp_path: Path) -> None:
 def test_tables_are_written_as_rows_are(tmp_path: Path) -> None:
     """What comes from pyarrow may leave columns out too."""
     runs = pa.table({name: [value] for name, value in RUN.items()})
-    found = read_folder(write_folder(tmp_path / "folder", runs, [STEP], [ROOT], ABOUT))
+    found = read_folder(write_folder(tmp_path / "folder", runs, [STEP], [ROOT, GUESS], ABOUT))
     assert found.runs.to_pylist() == [dict.fromkeys(RUNS_SCHEMA.names) | RUN]
 
 

@@ -1,4 +1,6 @@
-"""Folders come from strangers: whatever passes the checks of reading is answered, in bounded time and memory."""
+"""Folders come from strangers: should nonsense pass the checks of reading, it is answered all the same, in bounded time
+and memory.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,6 @@ import time
 import numpy as np
 import pytest
 
-from decoding.evaluate.checks import check_table, check_tables
 from decoding.evaluate.schema import NODES_SCHEMA, RUNS_SCHEMA, STEPS_SCHEMA
 from decoding.metrics import METRICS, Selection, compared, measure
 
@@ -27,7 +28,7 @@ def some(random: np.random.Generator, choices: tuple[float, ...], size: int, kin
 
 
 def nonsense(seed: int) -> Selection:
-    """Tables that break no rule of reading, and make no sense."""
+    """Tables whose numbers are of the right types, and make no sense."""
     random = np.random.default_rng(seed)
     size, turns, width = int(random.integers(1, 9)), int(random.integers(1, 6)), int(random.integers(1, 5))
     texts = np.array(["", "autoregressive", "\x00", "verify", "'); DROP", "🙂"])
@@ -57,9 +58,6 @@ def nonsense(seed: int) -> Selection:
     nodes |= {name: some(random, EDGES, count, int) for name in ("sibling", "rank", "token", "wanted")}
     nodes |= {name: some(random, SHARES, count) for name in ("p", "q", "confidence", "overlap")}
     tables = [filled(*pair) for pair in ((runs, RUNS_SCHEMA), (steps, STEPS_SCHEMA), (nodes, NODES_SCHEMA))]
-    for table, name in zip(tables, ("runs", "steps", "nodes"), strict=True):
-        check_table(table, name, name)
-    check_tables(*tables)
     return Selection.of(*tables)
 
 
