@@ -4,6 +4,7 @@ names or from the hub at a fixed commit. What a visitor writes is untrusted, and
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from collections.abc import Mapping, MutableMapping
@@ -26,6 +27,7 @@ PARTS = {  # fields of an entry, and how the page calls them
     "datastore": "Datastore",
 }
 LONGEST = 200  # characters of a place
+_MOST_FILES = 10_000  # of a model's folder
 
 
 class OwnModels:
@@ -81,6 +83,7 @@ class OwnModels:
         if part == "model" and text in self._catalog:
             return text
         if (path := self._inside(text)) is not None:
+            self._check_files(path, what)
             return str(path)
         hub_id = parse_id(text, owned=True)
         if hub_id is None:
@@ -94,11 +97,33 @@ class OwnModels:
 
     def _inside(self, text: str) -> Path | None:
         """What lies under that name in the root; None where nothing does, or where it leads out of it."""
+        if Path(text).is_absolute() or ".." in Path(text).parts:  # also one that leads back in, and so tells the root
+            return None
         try:
             found = (self._root / text).resolve(strict=True)
         except (OSError, RuntimeError, ValueError):
             return None
         return found if found != self._root and found.is_relative_to(self._root) else None
+
+    def _check_files(self, place: Path, what: str) -> None:
+        """Refuse what leaves the root by a link, and what is no file: reading a pipe would wait for ever."""
+        number = 0
+        for folder, inner, names in os.walk(place):  # which follows no link
+            for name in (*inner, *names):
+                number += 1
+                if number > _MOST_FILES:
+                    raise ParamError(f"the {what}'s folder holds more than {_MOST_FILES:,} files: name one model's")
+                file = Path(folder, name)
+                try:
+                    found = file.resolve(strict=True)
+                    fine = found.is_relative_to(self._root) and (found.is_file() or found.is_dir())
+                except (OSError, RuntimeError):
+                    fine = False
+                if not fine:
+                    raise ParamError(
+                        f"{name[:80]!r} in the {what}'s folder is no file, or a link that leads out of this page's "
+                        "folder: put the file itself there"
+                    )
 
 
 def _short(place: str) -> str:

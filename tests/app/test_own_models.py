@@ -56,6 +56,8 @@ def test_folders_hub_ids_and_models_of_the_page_make_entries(root: Path) -> None
     [
         ("../secret", "no hub id"),
         ("mine/../../secret", "no hub id"),
+        ("../root/mine/llama", "no hub id"),
+        ("mine/../mine/llama", "no hub id"),
         ("out", "no hub id"),
         ("out/config.json", "must name its commit"),
         ("/etc", "no hub id"),
@@ -85,6 +87,37 @@ def test_what_is_not_in_the_folder_is_refused(root: Path, place: object, reason:
     assert "secret" not in str(caught.value) or "secret" in str(place)
     assert str(root.parent) not in str(caught.value) and len(str(caught.value)) < 300
     assert list(catalog) == ["pocket"]
+
+
+def test_an_absolute_path_back_into_the_folder_is_refused(root: Path) -> None:
+    """Whoever found the right one would know where the folder is."""
+    with pytest.raises(ParamError, match="no hub id"):
+        OwnModels(root, {}).add({"model": str(root / "mine" / "llama")})
+
+
+@pytest.mark.parametrize("part", ["model", "draft", "datastore"])
+@pytest.mark.parametrize("kind", ["link", "link below", "link of a folder", "broken link", "pipe"])
+def test_files_that_are_elsewhere_are_refused(root: Path, part: str, kind: str) -> None:
+    """A link in a model's folder would have the server read any file for a visitor; a pipe would never end."""
+    folder, secret = root / "mine" / "llama", root.parent / "secret"
+    (folder / "below").mkdir()
+    if kind == "pipe":
+        os.mkfifo(folder / "tokenizer.json")
+    else:
+        name = "below/tokenizer.json" if kind == "link below" else "tokenizer.json"
+        to = {"link of a folder": secret, "broken link": secret / "nothing"}.get(kind, secret / "config.json")
+        (folder / name).symlink_to(to)
+    with pytest.raises(ParamError, match=r"'tokenizer\.json' in the .*'s folder is no file, or a link") as caught:
+        OwnModels(root, {"pocket": POCKET}).add({"model": "pocket", part: "mine/llama"})
+    assert "secret" not in str(caught.value)
+
+
+def test_links_within_the_owners_folder_are_followed(root: Path) -> None:
+    """The hub's cache is made of them."""
+    folder = root / "mine" / "llama"
+    (folder / "config.json").rename(root / "blob")
+    (folder / "config.json").symlink_to(root / "blob")
+    assert OwnModels(root, {}).add({"model": "mine/llama"}).model == str(folder.resolve())
 
 
 def test_what_lies_outside_looks_like_what_is_not_there(root: Path) -> None:
