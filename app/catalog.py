@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -27,6 +28,8 @@ from decoding.errors import ModelError, ModelMissingError, ParamError
 from decoding.hub import HubId, fetch, fetched, parse_id
 from decoding.parts import CAPABILITIES
 
+from .limits import LIMITS
+
 if TYPE_CHECKING:
     from decoding.codec import Codec
     from decoding.engine import Engine
@@ -36,6 +39,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._ -]{0,63}")
 _QUOTED_PATH = re.compile(r"(['\"])~?/(?:[^'\"]*/)?([^'\"/]*)/?\1")
 _PATH = re.compile(r"(^|[\s(=:,])~?/(?:[^\s/'\"]+/)*([^\s/'\",;:)]*)")
 _LARGEST_FILE = 2**20
+_TRYING = threading.Lock()  # one at a time: each takes a core
 _PARTS = ("medusa", "kangaroo", "eagle", "datastore")
 _SHIPPED = {*FOLDERS, smollm2.NAME, "toy"}  # names that the engine knows itself
 
@@ -85,6 +89,7 @@ class Entry:
         transformers.logging.set_verbosity_error()  # its advice is not about our way of loading
         draft = None if self.draft is None else self._place(self.draft, self.draft_revision, report)
         where = self._place(self.model, self.revision, report)
+        self._try_tokenizers(report, where, draft)
         engine = load(
             where,
             draft=draft,
@@ -109,6 +114,7 @@ class Entry:
             pass
 
         where = replace(self, download=False)._place(self.model, self.revision, report)
+        self._try_tokenizers(report, where)
         return find_codec(where, report, download=False)
 
     def _place(self, place: str, revision: str | None, report: Report) -> str:
@@ -127,6 +133,19 @@ class Entry:
                 f"{self.name} is not on this machine, and the hub does not send {place!r} now: try again later"
             )
         return str(found)
+
+    def _try_tokenizers(self, report: Report, *places: str | None) -> None:
+        """Try the tokenizers that a visitor brought where they can hold nobody else. Raises ModelError."""
+        if not self.own:
+            return
+        from decoding.tokenizer_apart import try_tokenizer
+
+        for place in places:
+            if place is not None and place not in _SHIPPED:
+                report("trying the tokenizer", 0.0)
+                limits = LIMITS.tokenizer_seconds, LIMITS.tokenizer_memory, LIMITS.prompt_characters
+                with _TRYING:
+                    try_tokenizer(Path(place), *limits)
 
     def _name(self, engine: Engine) -> None:
         """Replace the names on the models' cards, which are folders of this machine, by public names.

@@ -51,6 +51,10 @@ class PageLimits:
     page_characters: int = 16 * 2**20  # of a run as one HTML file, which is built in memory and opened in a browser
     models: int = 2  # engines in memory; the least recently used one is evicted
     own_models: int = 16  # of visitors, in the catalog of a page whose owner lets them bring some
+    # For a tokenizer that a visitor brings, to load and to encode a prompt, while everybody else waits. The largest
+    # vocabularies take two seconds.
+    tokenizer_seconds: float = 5.0
+    tokenizer_memory: int = 8 * 2**30  # bytes of address space, of which torch reserves several gigabytes
     upload_bytes: int = 4 * 2**20  # of a trace as it is sent, packed or not
     file_bytes: int = 6 * 2**20  # of a request that uploads such a trace as text, a third larger
     body_bytes: int = 256 * 2**10  # of any other request: a conversation as long as it may be takes a fifth of that

@@ -30,15 +30,13 @@ class Codec:
         """A text's ids, with the special tokens that the model expects around a prompt."""
         if self.tokenizer is None:
             raise ParamError("this model has no tokenizer: give the prompt as token ids")
-        ids: list[int] = self.tokenizer.encode(_writable(prompt))
-        return ids
+        return self._ids(prompt)
 
     def encode_part(self, text: str) -> list[int]:
         """The ids of a part of a text: no special tokens stand around it."""
         if self.tokenizer is None:
             raise ParamError("this model has no tokenizer: give the token's id")
-        ids: list[int] = self.tokenizer.encode(_writable(text), add_special_tokens=False)
-        return ids
+        return self._ids(text, add_special_tokens=False)
 
     def encode_chat(self, messages: Sequence[Message]) -> list[int]:
         """A conversation's ids through the model's own template, ready for the assistant's answer."""
@@ -49,7 +47,16 @@ class Codec:
             if not all(isinstance(field, str) for field in fields):
                 raise ParamError('every message of a chat needs a "role" and a "content", both texts')
         text = self._through_template([{"role": m["role"], "content": _writable(m["content"])} for m in messages])
-        ids: list[int] = self.tokenizer.encode(text, add_special_tokens=False)
+        return self._ids(text, add_special_tokens=False)
+
+    def _ids(self, text: str, **options: bool) -> list[int]:
+        try:
+            ids: list[int] = self.tokenizer.encode(_writable(text), **options)
+        except BaseException as error:
+            if type(error).__name__ != "PanicException":  # of compiled code, and no Exception
+                raise
+            reason = " ".join(str(error).split())[:100]
+            raise ParamError(f"the model's tokenizer fails on this text ({reason})") from None
         return ids
 
     def _through_template(self, messages: list[dict[str, str]]) -> str:

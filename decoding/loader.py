@@ -169,13 +169,18 @@ def find_codec(name: str, progress: Progress, *, download: bool = True) -> Codec
 
 def load_codec(folder: Path) -> Codec:
     """The tokenizer of a model folder, and the ids that end its texts."""
-    tokenizer = _load_tokenizer(folder)
+    tokenizer = load_tokenizer(folder)
     return Codec(tokenizer, _end_tokens(folder, tokenizer))
 
 
-def _load_tokenizer(folder: Path) -> PreTrainedTokenizerBase | None:
+def has_tokenizer(folder: Path) -> bool:
+    """Whether a folder has a tokenizer's files."""
+    return any((folder / name).is_file() for name in _TOKENIZER_FILES)
+
+
+def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase | None:
     """The folder's tokenizer; None where it has none, and the model reads and writes ids."""
-    if not any((folder / name).is_file() for name in _TOKENIZER_FILES):
+    if not has_tokenizer(folder):
         return None
     from transformers import AutoTokenizer
 

@@ -67,6 +67,11 @@ class GgufFile:
         """The family's name in llama.cpp."""
         return str(self.metadata.get("general.architecture", ""))[:40]
 
+    @property
+    def has_tokenizer(self) -> bool:
+        """Whether it holds a tokenizer, as all but hand-made files do."""
+        return "tokenizer.ggml.model" in self.metadata
+
     def digest(self) -> str:
         """sha256 over the header and the edges of every tensor: it differs between files, and not each byte is read."""
         sha = hashlib.sha256(self._bytes[: self._header].tobytes())

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -23,6 +24,9 @@ from ..user_cache import user_cache
 from .file import GgufFile
 from .manifest import is_whole, write_manifest
 from .names import read_config, rotate_halves, weight_name
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 Progress = Callable[[str, float], None]
 
@@ -126,19 +130,28 @@ def _check_room(file: GgufFile, kind: torch.dtype, home: Path) -> None:
         )
 
 
-def _write_tokenizer(path: Path, file: GgufFile, folder: Path) -> None:
-    """The tokenizer with its chat template, and the ids that end a text."""
-    if "tokenizer.ggml.model" not in file.metadata:
-        return
+def load_gguf_tokenizer(path: Path, file: GgufFile) -> PreTrainedTokenizerBase | None:
+    """The tokenizer of a file, with its chat template; None where it has none."""
+    if not file.has_tokenizer:
+        return None
     from transformers import AutoTokenizer
 
     try:
-        AutoTokenizer.from_pretrained(
+        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
             path.parent, gguf_file=path.name, trust_remote_code=False, local_files_only=True
-        ).save_pretrained(folder)
+        )
     except Exception as error:  # damaged metadata raises errors of many kinds
         reason = " ".join(str(error).split())[:160]
         raise ModelError(f"the tokenizer of {path.name} cannot be used ({reason}): fetch it again") from None
+    return tokenizer
+
+
+def _write_tokenizer(path: Path, file: GgufFile, folder: Path) -> None:
+    """The tokenizer, and the ids that end a text."""
+    tokenizer = load_gguf_tokenizer(path, file)
+    if tokenizer is None:
+        return
+    tokenizer.save_pretrained(folder)
     # The end of a text, of a turn and of a message.
     ids = [file.metadata.get(f"tokenizer.ggml.{end}_token_id") for end in ("eos", "eot", "eom")]
     ends = sorted({token for token in ids if type(token) is int})
