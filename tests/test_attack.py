@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tools.attack.attack import Attack
 from tools.attack.attacks import ATTACKS
+from tools.attack.files import make_models
 from tools.attack.others import Others
 from tools.page import serving
 
@@ -17,7 +18,8 @@ from .test_child_process import is_gone_within
 def test_an_attacked_server_stays_up_private_and_fair(tmp_path: Path) -> None:
     temporary, statuses = tmp_path / "tmp", dict[str, Counter[int]]()
     temporary.mkdir()
-    with serving(tmp_path / "log", "--model", "pocket", TMPDIR=str(temporary)) as page:
+    flags = ("--model", "pocket", "--bring-your-own", str(make_models(tmp_path / "models")))
+    with serving(tmp_path / "log", *flags, TMPDIR=str(temporary)) as page:
         page.visitor().run(run_length=8)
         beside = Others(page)
         for attack in ATTACKS:
@@ -34,7 +36,7 @@ def test_an_attacked_server_stays_up_private_and_fair(tmp_path: Path) -> None:
     assert not [status for each in statuses.values() for status in each if status >= 500 and status != 503], statuses
     assert set(statuses["fetch_and_inject"]) == {404}
     assert set(statuses["nested_bodies"]) <= {0, 413}
-    for name in ("tiny_traces", "cancelled_runs", "hostile_queries"):
+    for name in ("tiny_traces", "cancelled_runs", "hostile_queries", "contradicting_folders", "half_characters", "brought_models"):
         assert statuses[name].keys() == {200}, name
     assert statuses["impossible_paths"].keys() == {404} and statuses["new_hosts"].keys() == {200}
     assert statuses["failing_events"].keys() == {200, 422} and statuses["sessions_of_others"].keys() == {404}

@@ -21,6 +21,7 @@ from tools.page import Page, serving
 
 from .attack import Attack
 from .attacks import ATTACKS, cancelled_runs, hostile_queries, long_sessions, mixed_nonsense, tiny_traces
+from .files import make_models
 from .load import PAGES, RUNS, fifty_pages
 from .others import Others
 
@@ -106,7 +107,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         temporary = Path(folder) / "tmp"
         temporary.mkdir()
-        with serving(Path(folder) / "log", "--model", "pocket", TMPDIR=str(temporary)) as page:
+        flags = ("--model", "pocket", "--bring-your-own", str(make_models(Path(folder) / "models")))
+        with serving(Path(folder) / "log", *flags, TMPDIR=str(temporary)) as page:
             _warm_up(page)
             results = []
             for attack in ATTACKS:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from tools.page import API, Visitor
 
-from . import bombs, transport
+from . import bombs, files, transport
 from .attack import Attack
 from .queries import hostile_queries
 
@@ -172,4 +172,7 @@ ATTACKS: tuple[Callable[[Attack], None], ...] = (
     transport.impossible_paths,
     transport.new_hosts,
     transport.sessions_of_others,
+    files.contradicting_folders,
+    files.half_characters,
+    files.brought_models,
 )

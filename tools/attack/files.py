@@ -1,0 +1,94 @@
+"""Attacks by files: run folders whose numbers contradict each other, half characters, tokenizers that take long."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+
+from decoding.evaluate.folder import as_table
+from decoding.evaluate.schema import NODES, RUNS, STEPS
+
+from .bombs import GOLDEN
+
+if TYPE_CHECKING:
+    from .attack import Attack
+
+_HALF = "\ud800"
+_TOKENS = 300_000  # that a tokenizer adds: some ten seconds to load
+_EXPRESSION = {"Regex": "(a+)+$"}  # twice as long for each letter
+_NAMES = ("slow", "linked", "many", "../models/slow")
+
+
+def make_models(root: Path) -> Path:
+    """Model folders as an attacker would have them, for `--bring-your-own`."""
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False) | {"special": True}
+    tokens = [{"id": 200 + number, "content": f"<{number}>", **flags} for number in range(_TOKENS)]
+    split = {"type": "Split", "pattern": _EXPRESSION, "behavior": "Isolated", "invert": False}
+    vocabulary = {"<unk>": 0} | {chr(code): code for code in range(32, 127)}
+    model = {"type": "WordLevel", "vocab": vocabulary, "unk_token": "<unk>"}
+    plain = {"version": "1.0", "model": model, "added_tokens": []}
+    for name, more in (("many", {"added_tokens": tokens}), ("slow", {"pre_tokenizer": split}), ("linked", {})):
+        (root / name).mkdir(parents=True)
+        (root / name / "tokenizer.json").write_text(json.dumps(plain | more))
+        (root / name / "tokenizer_config.json").write_text('{"tokenizer_class": "PreTrainedTokenizerFast"}')
+    (root / "linked" / "config.json").symlink_to("/etc/passwd")
+    return root
+
+
+def brought_models(attack: Attack) -> None:
+    """Models whose tokenizers take many seconds, or whose files are links out of the owner's folder."""
+
+    def load(number: int) -> int:
+        tab = attack.visitor()
+        button = tab.component("own-go")
+        event = next(each for each in tab.read()["dependencies"] if [button, "click"] in each["targets"])
+        joined = tab.post("/queue/join", tab.event(event["id"], [_NAMES[number % len(_NAMES)], *[""] * 5]))
+        for _ in tab.stream(120):
+            pass
+        return joined.status
+
+    attack.many(20, load, 4)
+
+
+def contradicting_folders(attack: Attack) -> None:
+    """Run folders of twenty steps that accept a million guesses, and files whose names are half a character."""
+    files = [[*_folder()], [_HALF, _trace()]]
+    attack.many(50, lambda n: attack.visitor().call("debug_bring", files[n % 2], "debug-viewer").status, 4)
+
+
+def half_characters(attack: Attack) -> None:
+    """Traces whose names and texts hold half a character, exported in every form."""
+    file = _trace()
+
+    def drop(number: int) -> int:
+        tab = attack.visitor()
+        dropped = tab.call("open_trace", file)
+        run = json.loads(dropped.json().get("lines", "{}").split("\n")[0]).get("run", "")
+        form = ("html", "csv", "vllm", "perfetto")[number % 4]
+        return max(dropped.status, tab.call("run_export", [run, form]).status)
+
+    attack.many(50, drop, 4)
+
+
+def _trace() -> str:
+    """An honest trace, but for half a character in the names of its method and its model."""
+    header, *steps = GOLDEN.read_text().splitlines()
+    about = json.loads(header)
+    about["method"] = about["model"]["name"] = _HALF
+    return base64.b64encode("\n".join((json.dumps(about), *steps, "")).encode()).decode()
+
+
+def _folder() -> Iterator[str]:
+    """The files of a run folder, names and contents in turn."""
+    texts = dict.fromkeys(("question", "category", "method", "setting", "engine"), "x")
+    steps = [{"run": 0, "step": step, "drafted": 3, "accepted": 10**6, "written": 10**6 + 1} for step in range(20)]
+    for name, rows in ((RUNS, [{"run": 0, "turn": 1, "reconstructed": False, **texts}]), (STEPS, steps), (NODES, [])):
+        file = io.BytesIO()
+        pq.write_table(as_table(rows, name), file)
+        yield from (f"{name}.parquet", base64.b64encode(file.getvalue()).decode())
