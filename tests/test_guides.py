@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from .optional import left_out
+from .space import ROOT
+
 GUIDES = (
     *("README.md", "CONTRIBUTING.md", "benchmarks/README.md"),
     *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")) if path.name != "api.md"),
@@ -21,7 +22,7 @@ def test_files_and_folders_that_a_guide_names_exist(guide: str) -> None:
     """Who follows a path into nothing does not trust the next one."""
     text = (ROOT / guide).read_text(encoding="utf-8")
     named = {path for path in re.findall(rf"`((?:{FOLDERS})/[\w/.-]*)`", text) if "NAME" not in path}
-    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+    assert [path for path in sorted(named) if not ((ROOT / path).exists() or left_out(ROOT / path))] == []
 
 
 @pytest.mark.parametrize("guide", GUIDES)
@@ -32,7 +33,7 @@ def test_links_of_a_guide_lead_somewhere(guide: str) -> None:
             continue
         path, _, heading = target.partition("#")
         file = (ROOT / guide).parent / path if path else ROOT / guide
-        assert file.exists(), target
+        assert file.exists() or left_out(file), target
         if heading:
             titles = re.findall(r"^#+ (.*)$", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
             assert heading in {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles}, target

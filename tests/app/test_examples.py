@@ -10,6 +10,7 @@ from decoding import load
 from decoding.engine import Engine
 from decoding.tuned import tuned_params
 from lab.pocket.language.code_checker import right
+from tests.optional import PARTS_OUT, left_out
 
 FUNCTION = '''Here is a short function for this:
 
@@ -24,6 +25,8 @@ It prints [1, 4]. You can try another list too.'''
 
 @pytest.fixture(scope="module")
 def smol() -> Engine:
+    if left_out():
+        pytest.skip(PARTS_OUT)
     return load("smollm2", device="cpu", download=False)
 
 
