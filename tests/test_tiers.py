@@ -16,7 +16,16 @@ from tests.tiers import crossed, few
 
 ROOT = Path(__file__).parent.parent
 TESTS = sorted(ROOT.glob("tests/**/*.py"))
-TWO = "import pytest\n\ndef test_quick(everything): assert not everything\n\n@pytest.mark.slow\ndef test_slow(): pass\n"
+THREE = """
+import pytest
+
+def test_quick(): pass
+
+def test_both(everything): assert not everything
+
+@pytest.mark.slow
+def test_slow(): pass
+"""
 
 
 def name(path: Path) -> str:
@@ -24,14 +33,14 @@ def name(path: Path) -> str:
 
 
 def run(folder: Path, *flags: str) -> str:
-    """What pytest says of a quick test, which wants to be in the default tier, and a slow one."""
-    (folder / "test_two.py").write_text(TWO)
+    """What pytest says of a quick test, a slow one, and one that wants to be in the default tier but is in both."""
+    (folder / "test_three.py").write_text(THREE)
     (folder / "pytest.ini").write_text("[pytest]\nmarkers = slow\n")
     plugins = ["-p", "tests.tiers", "-p", "xdist", "-p", "no:cacheprovider"]
     command = [sys.executable, "-m", "pytest", *plugins, "--rootdir", folder]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(
-        [*command, *flags, "test_two.py"], cwd=folder, env=environment, capture_output=True, text=True
+        [*command, *flags, "test_three.py"], cwd=folder, env=environment, capture_output=True, text=True
     )
     return done.stdout
 
@@ -39,12 +48,18 @@ def run(folder: Path, *flags: str) -> str:
 def test_slow_tests_are_left_out_and_counted(tmp_path: Path) -> None:
     """Also where they are collected in other processes, whose collecting nobody sees."""
     said = run(tmp_path, "-n1")
-    assert "1 passed" in said and "slow tests left out: 1" in said
+    assert "2 passed" in said and "slow tests left out: 1" in said
 
 
 def test_all_runs_everything(tmp_path: Path) -> None:
     said = run(tmp_path, "--all")
-    assert "1 failed, 1 passed" in said and "left out" not in said
+    assert "1 failed, 2 passed" in said and "left out" not in said
+
+
+def test_the_rest_is_what_all_adds(tmp_path: Path) -> None:
+    """Slow tests, and anew, with all of their samples, those that take fewer in the default tier."""
+    said = run(tmp_path, "--rest")
+    assert "1 failed, 1 passed, 1 deselected" in said and "test_three.py::test_both" in said
 
 
 def test_every_case_and_every_pair_is_in_a_tier() -> None:

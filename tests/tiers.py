@@ -1,7 +1,8 @@
 """Two tiers of tests.
 
 `pytest` runs the default tier: every promise, in as many samples as show a break of it. `pytest --all` adds the tests
-marked `slow`, and gives those that take the fixture `everything` all of their samples.
+marked `slow`, and gives those that take the fixture `everything` all of their samples. `pytest --rest` runs only the
+tests of these two kinds: what is left to do after `pytest`.
 """
 
 from __future__ import annotations
@@ -42,19 +43,28 @@ def few(most: int, cases: Iterable[Any]) -> list[Any]:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the flag that asks for both tiers."""
+    """Add the flags that ask for the second tier, with the first or alone."""
     parser.addoption("--all", action="store_true", help="run slow tests too, and every test with all of its samples")
+    parser.addoption("--rest", action="store_true", help="run only what --all adds to a run without it")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what only the whole suite runs, unless it is asked for: by --all, by -m, or by a test's full name."""
     named = "slow" in config.getoption("markexpr") or any("::" in name for name in config.args)
-    asked = named or config.getoption("all")
-    left_out = [] if asked else [item for item in items if item.get_closest_marker("slow")]
-    if left_out:
-        items[:] = [item for item in items if not item.get_closest_marker("slow")]
-        config.hook.pytest_deselected(items=left_out)
-    _count(config, len(left_out))
+    if config.getoption("rest"):
+        selected = [item for item in items if _is_slow(item) or "everything" in getattr(item, "fixturenames", ())]
+    elif named or config.getoption("all"):
+        selected = list(items)
+    else:
+        selected = [item for item in items if not _is_slow(item)]
+        _count(config, len(items) - len(selected))
+    deselected = set(items).difference(selected)
+    config.hook.pytest_deselected(items=list(deselected))
+    items[:] = selected
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    return item.get_closest_marker("slow") is not None
 
 
 def _count(config: pytest.Config, left_out: int) -> None:
@@ -73,10 +83,10 @@ def pytest_testnodedown(node: Any, error: object) -> None:
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Say how much was left out."""
     if left_out := config.stash.get(_LEFT_OUT, 0):
-        terminalreporter.write_line(f"slow tests left out: {left_out} (`make test-all` runs them, with pytest --all)")
+        terminalreporter.write_line(f"slow tests left out: {left_out} (`make test-rest` runs them, with pytest --rest)")
 
 
 @pytest.fixture(scope="session")
 def everything(request: pytest.FixtureRequest) -> bool:
     """Whether a test shall take all of its samples and combinations."""
-    return bool(request.config.getoption("all"))
+    return bool(request.config.getoption("all") or request.config.getoption("rest"))
