@@ -7,6 +7,7 @@ raises here as it would there. How often the host waits in a step is held to wha
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -28,7 +29,7 @@ from decoding.parts.eagle import Eagle
 from decoding.parts.heads import Heads, HeadWeights
 from tests.families import machine, tiny
 from tests.pretended.device import Pretended, pretended
-from tests.tiers import crossed
+from tests.tiers import crossed, slow
 
 pytestmark = pytest.mark.pretended
 PARAMS: dict[str, dict[str, Any]] = {
@@ -46,6 +47,11 @@ GREEDY, SAMPLED = {"temperature": 0.0}, {"temperature": 1.0, "seed": 1}
 PASSES = {"ouroboros": 4}
 OPTIONS: dict[str, Any] = {"max_new_tokens": 16, "end_tokens": (), "prefill_chunk": 4}
 EACH, SAMPLINGS = [(method,) for method in METHODS], [GREEDY, SAMPLED]
+# What a method does to the device besides handing over a tree: it reads with another model or with its own layers, or
+# stops half-way. All others hand over a tree or a chain of the host, as these two do.
+ON_DEVICE = {"draft_model", "ouroboros", "medusa", "kangaroo", "eagle3", "lookahead", "prompt_lookup"}
+EIGHT_BITS = {("lookahead", 1), ("draft_model", 1), ("kangaroo", 2), ("eagle3", 2)}
+OF_EACH_KIND = [pytest.param(method, marks=() if method in ON_DEVICE else slow) for method in METHODS]
 
 
 @pytest.fixture(autouse=True)
@@ -118,6 +124,9 @@ class Made:
         return Engine(target, Codec(), self.decoder(drafter_at), Parts(parts))
 
 
+made_of = cache(Made)
+
+
 def waits(device: Pretended, engine: Engine, method: str, sampling: dict[str, Any], **options: Any) -> int:
     """The most waits of a step behind the prompt."""
     counts, before = [], device.waits
@@ -129,11 +138,13 @@ def waits(device: Pretended, engine: Engine, method: str, sampling: dict[str, An
     return max(counts)
 
 
-@pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampling"])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("method", "sampling"), crossed(EACH, SAMPLINGS), ids=title)
 def test_a_step_waits_once(method: str, sampling: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every wait leaves the device idle until the host has launched what comes behind it."""
-    made = Made("mistral-full", torch.bfloat16)
+    """Every wait leaves the device idle until the host has launched what comes behind it.
+
+    By default a method that is sampled here is greedy over two devices, and the other way round.
+    """
+    made = made_of("mistral-full", torch.bfloat16)
     with pretended(monkeypatch) as device:
         engine = made.engine()
         assert engine.model.attention.startswith("torch flash attention on the prefix")
@@ -147,7 +158,7 @@ def test_a_step_waits_once(method: str, sampling: dict[str, Any], monkeypatch: p
 )
 def test_a_tree_behind_a_rolling_window(family: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
     """Slots that go round the end, some layers with a window, norms of queries and keys, one key for all heads."""
-    made = Made(family, dtype)
+    made = made_of(family, dtype)
     with pretended(monkeypatch) as device:
         assert waits(device, made.engine(), "lookahead", GREEDY, max_new_tokens=60) <= 1
 
@@ -155,7 +166,7 @@ def test_a_tree_behind_a_rolling_window(family: str, dtype: torch.dtype, monkeyp
 @pytest.mark.parametrize("sampling", [GREEDY, SAMPLED], ids=["greedy", "sampling"])
 def test_a_repetition_penalty_adds_no_wait(sampling: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """It marks tokens, node by node."""
-    made = Made("mistral-full", torch.bfloat16)
+    made = made_of("mistral-full", torch.bfloat16)
     with pretended(monkeypatch) as device:
         found = waits(device, made.engine(), "lookahead", {**sampling, "repetition_penalty": 1.2})
     assert found == 1
@@ -165,51 +176,59 @@ def test_a_repetition_penalty_adds_no_wait(sampling: dict[str, Any], monkeypatch
 @pytest.mark.parametrize("method", ["draft_model", "ouroboros"])
 def test_a_drafter_on_another_device(method: str, penalty: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its distributions meet the target's where a guess is rejected, where tokens are penalised, and in the record."""
-    made = Made("mistral-full", torch.bfloat16)
+    made = made_of("mistral-full", torch.bfloat16)
     with pretended(monkeypatch) as device:
         engine, sampling = made.engine(drafter_at=1), {**SAMPLED, "repetition_penalty": penalty}
         assert str(engine.draft.device) == "cuda:1"  # type: ignore[union-attr]
         waits(device, engine, method, sampling, record="full")
 
 
-@pytest.mark.parametrize(("method", "sampling"), crossed(EACH, SAMPLINGS), ids=title)
+@pytest.mark.parametrize(("method", "sampling"), crossed(EACH, SAMPLINGS[::-1]), ids=title)
 def test_a_model_over_two_devices_and_a_drafter_on_a_third(
     method: str, sampling: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Moving from device to device is queued: the host waits as often as for one of them."""
-    made = Made("mistral-full", torch.bfloat16)
+    made = made_of("mistral-full", torch.bfloat16)
     with pretended(monkeypatch) as device:
         engine = made.engine(0, 1, drafter_at=2)
         assert [len(layers) for layers in engine.model.layers] == [2, 1]  # type: ignore[attr-defined]
         assert waits(device, engine, method, sampling) <= PASSES.get(method, 1)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", OF_EACH_KIND)
 def test_the_full_record_of_a_split_model(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first layers see all of the text, the last device's only a window; tokens are penalised."""
-    made = Made("qwen2-mixed", torch.bfloat16)
+    made = made_of("qwen2-mixed", torch.bfloat16)
     with pretended(monkeypatch) as device:
         engine, sampling = made.engine(0, 1, drafter_at=2), {**SAMPLED, "repetition_penalty": 1.2}
         waits(device, engine, method, sampling, record="full")
         assert engine.decode(PROMPT, method, PARAMS.get(method), sampling).header.device == "cuda:0,cuda:1"
 
 
-@pytest.mark.parametrize(("method", "at"), crossed(EACH, [(0,), (0, 1)]), ids=title)
+@pytest.mark.parametrize(
+    ("method", "at"),
+    [
+        pytest.param(method, at, marks=() if (method, len(at)) in EIGHT_BITS else slow)
+        for method in METHODS
+        for at in ((0,), (0, 1))
+    ],
+    ids=title,
+)
 def test_weights_of_eight_bits(method: str, at: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """Few rows go through one kernel, many through another."""
-    made = Made("mistral-full", torch.bfloat16)
+    made = made_of("mistral-full", torch.bfloat16)
     with pretended(monkeypatch) as device:
         assert waits(device, made.engine(*at, int8=True), method, GREEDY) <= PASSES.get(method, 1)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", OF_EACH_KIND)
 def test_torch_chooses_no_kernel(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """On some devices its first choice is cuDNN's attention, which takes long for every new length."""
 
     def refuse(*arguments: Any, **options: Any) -> torch.Tensor:
         raise AssertionError("torch was asked")
 
-    made = Made("mistral", torch.bfloat16)
+    made = made_of("mistral", torch.bfloat16)
     monkeypatch.setattr(kernels, "scaled_dot_product_attention", refuse)
     monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", refuse)
     with pretended(monkeypatch) as device:
@@ -218,7 +237,7 @@ def test_torch_chooses_no_kernel(method: str, monkeypatch: pytest.MonkeyPatch) -
 
 def test_typical_acceptance(monkeypatch: pytest.MonkeyPatch) -> None:
     """It looks at all guesses together."""
-    made = Made("mistral-full", torch.bfloat16)
+    made = made_of("mistral-full", torch.bfloat16)
     monkeypatch.setitem(PARAMS, "medusa", {"acceptance": "typical"})
     with pretended(monkeypatch) as device:
         assert waits(device, made.engine(), "medusa", SAMPLED) == 1

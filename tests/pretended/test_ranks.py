@@ -10,7 +10,7 @@ import torch
 
 from decoding.ranks import Ranks
 from tests.pretended.device import pretended
-from tests.pretended.test_pretended import GREEDY, PASSES, SAMPLED, Made, longer, waits
+from tests.pretended.test_pretended import GREEDY, PASSES, SAMPLED, longer, made_of, waits
 
 __all__ = ["longer"]
 pytestmark = pytest.mark.pretended
@@ -37,6 +37,6 @@ class Echo(Ranks):
 def test_a_rank_waits_once(method: str, sampling: dict[str, Any], most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """A share on the wrong device, or a wait for each choice, would cost more than the other rank spares."""
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "pretended")
-    made = Made("mistral-full", torch.bfloat16)
+    made = made_of("mistral-full", torch.bfloat16)
     with pretended(monkeypatch) as device:
         assert 1 <= waits(device, made.engine(), method, sampling, ranks=Echo(0, 2, "cuda", "nccl")) <= most
