@@ -18,7 +18,7 @@ from decoding.drafting import drafter, writer
 from decoding.engine import Engine, Result
 from tests.families import machine
 from tests.test_lossless_models import prompt_for
-from tests.tiers import crossed
+from tests.tiers import crossed, few
 from tests.toys import CASES, title
 
 Params = Mapping[str, Any]
@@ -50,7 +50,9 @@ def said(result: Result) -> list[Any]:
     return [(step.emitted, step.path, step.tokens, step.sources, step.q, step.choices, step.panel) for step in steps]
 
 
-@pytest.mark.parametrize(("method", "params", "family"), crossed(CASES, ["llama", "mistral", "qwen3"]), ids=title)
+@pytest.mark.parametrize(
+    ("method", "params", "family"), few(2, crossed(CASES, ["llama", "mistral", "qwen3"])), ids=title
+)
 def test_what_is_decided_at_once_is_what_was_decided_one_by_one(
     method: str, params: Params, family: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,19 +1,22 @@
 """Tier 3: the engine's output follows the target's exact distribution, and the same test rejects classic mistakes.
 
 The language is made of blocks: a separator, then three tokens that depend on the block so far alone, so a block has a
-joint distribution of 125 cells that can be enumerated. Every method writes one block in each of 10,000 runs (`--all`:
-50,000). And since a lossless engine writes independent blocks, longer runs give samples with methods in every state of
-their windows, pools and caches: 5,000 of them with every method, and 2,500 with its other settings (`--all`: 25,000
-with all of them).
+joint distribution of 125 cells that can be enumerated. A method writes one block in each of 2,500 runs (`--all`:
+10,000). And since a lossless engine writes independent blocks, longer runs give samples with methods in every state of
+their windows, pools and caches: 2,500 of them (`--all`: 5,000).
+
+In the default tier this tests the methods that sample their guesses, autoregressive decoding, a chain and a tree of
+guesses that are none. All others write the very tokens of autoregressive sampling with the same seed, which
+`tests/test_lossless.py` holds them to with every setting: so their distribution is that one's. `--all` has all of them.
 
 Power: a test rejects, with a probability of at least 0.99, every sampler of independent blocks whose distribution is a
-total variation distance of 0.06 away from the right one (10,000 samples; 50,000: 0.028; 25,000: 0.039; 5,000: 0.081;
-2,500: 0.11), whatever the bias. Only the hardest bias needs that much: most are seen far earlier. The distance is over
-the cells of the test, which pools the rarest; together they hold less than 0.01 (5,000 samples: 0.02; 2,500: 0.05).
-False alarms: two in a million tests of a right sampler (chi-square says one; simulated samples, a million of them, said
-one to three). The seeds are fixed, so a test that passes once passes always; and new seeds for all of these tests would
-give a false alarm once in 15,000 times. `test_the_power_is_as_stated` computes these numbers. The controls, which are
-known mistakes, must be rejected with 2,500 samples.
+total variation distance of 0.11 away from the right one (2,500 samples; 5,000: 0.081; 10,000: 0.06), whatever the bias.
+Only the hardest bias needs that much: most are seen far earlier. The distance is over the cells of the test, which
+pools the rarest; together they hold less than 0.05 (5,000 samples: 0.02; 10,000: 0.01). False alarms: two in a million
+tests of a right sampler (chi-square says one; simulated samples, a million of them, said one to three). The seeds are
+fixed, so a test that passes once passes always; and new seeds for all of these tests would give a false alarm once in
+15,000 times. `test_the_power_is_as_stated` computes these numbers. The controls, which are known mistakes, must be
+rejected with 2,500 samples.
 """
 
 from __future__ import annotations
@@ -36,22 +39,20 @@ from decoding.sampling import Draws, Sampler, draw
 from decoding.tree import Builder
 from decoding.types import Draft, Role
 from tests.distributions import FALSE_ALARM, Counts, Distribution, chance, distance_of, pooled, power
+from tests.tiers import slow
 from tests.toys import correlated, engine, hashed, noise
 
 Params = Mapping[str, Any]
 
 WORDS, END = 5, 5  # tokens 0 to 4, and the separator
 BLOCKS = 50  # in a long run
-RUNS, SAMPLES = 10_000, 5_000  # short runs of one block each; blocks of all long runs with a method's first setting
-FEW_SAMPLES = 2_500  # blocks with each of its other settings; both kinds of control have as many
-ALL_RUNS, ALL_SAMPLES = 50_000, 25_000  # runs, and blocks with any configuration, with --all
+SAMPLES = 2_500  # short runs of one block each; blocks of all long runs; the controls have as many
+ALL_RUNS, ALL_SAMPLES = 10_000, 5_000  # runs and blocks with --all
 # samples: the distance that 0.99 of tests see, and the share that their rarest cells hold together, at most
 DETECTED = {
-    FEW_SAMPLES: (0.11, 0.05),
-    SAMPLES: (0.081, 0.02),
-    RUNS: (0.06, 0.01),
-    ALL_SAMPLES: (0.039, 0.01),
-    ALL_RUNS: (0.028, 0.01),
+    SAMPLES: (0.11, 0.05),
+    ALL_SAMPLES: (0.081, 0.02),
+    ALL_RUNS: (0.06, 0.01),
 }
 PROMPT = (END, 0, 1, 2, END, 3, 4, 0, END, 2, 2, 1, END)
 WARM: Params = {"temperature": 0.9}
@@ -152,33 +153,39 @@ CONFIGURATIONS: Sequence[tuple[str, Params, Params, TableModel, float]] = [
     # method, parameters, sampling, drafter, accepted guesses a block: at least (the test's power comes from them)
     ("autoregressive", {}, FILTERED, CLOSE, 0.0),
     ("prompt_lookup", {"K": 3}, WARM, CLOSE, 0.5),
+    ("lookahead", POOL, WARM, CLOSE, 0.5),
+    ("draft_model", {"gamma": 2}, FILTERED, CLOSE, 1.0),
+    ("draft_model", {"gamma": 4, "threshold": 0.5}, WARM, CLOSE, 1.0),
+    ("draft_model", {"gamma": 1}, {"temperature": 1.0, "top_k": 3}, SHORT_SIGHTED, 0.3),
+    ("kangaroo", {"gamma": 3}, WARM, CLOSE, 0.5),
+    ("kangaroo", {"gamma": 2, "eta": 0.0}, FILTERED, CLOSE, 0.5),
+    ("eagle3", {"form": "chain", "gamma": 3}, FILTERED, CLOSE, 0.5),
+    ("eagle3", {"form": "chain", "gamma": 3, "threshold": 0.3}, WARM, CLOSE, 0.5),
+    ("ouroboros", PHRASES, WARM, CLOSE, 1.0),
+    ("ouroboros", {**PHRASES, "drafting": "phrases", "warm_start": "across"}, FILTERED, CLOSE, 1.0),
+    ("random_tree", {}, {"temperature": 1.1, "top_k": 4}, CLOSE, 0.5),
+]
+WITH_ALL: Sequence[tuple[str, Params, Params, TableModel, float]] = [
+    # tokens of autoregressive sampling, or a chain of another length
     ("suffix", {"alpha": 2.0, "c": 6, "depth": 12}, WARM, CLOSE, 1.0),
     ("suffix", {"alpha": 3.0, "c": 3, "shape": "chain", "look_in": "local"}, FILTERED, CLOSE, 0.5),
     ("token_recycling", {"k": 3, "tree": "grown", "size": 6}, WARM, CLOSE, 0.5),
     ("token_recycling", {"k": 2, "tree": "given", "paths": "0;1;0,0", "warm_start": "across"}, FILTERED, CLOSE, 0.5),
     ("jacobi", {"n": 2}, FILTERED, CLOSE, 0.5),
-    ("lookahead", POOL, WARM, CLOSE, 0.5),
     ("lookahead", {**POOL, "N": 4, "layout": "merged", "shift": "hits"}, WARM, CLOSE, 0.5),
-    ("draft_model", {"gamma": 2}, FILTERED, CLOSE, 1.0),
     ("draft_model", {"gamma": 1}, WARM, CLOSE, 1.0),
     ("draft_model", {"gamma": 3}, WARM, CLOSE, 1.0),
     ("draft_model", {"gamma": 4}, {"temperature": 0.7}, CLOSE, 1.0),
-    ("draft_model", {"gamma": 4, "threshold": 0.5}, WARM, CLOSE, 1.0),
-    ("draft_model", {"gamma": 1}, {"temperature": 1.0, "top_k": 3}, SHORT_SIGHTED, 0.3),
     ("ngrammys", {"k": 4, "w": 3}, WARM, CLOSE, 0.5),
     ("ngrammys", {"k": 3, "w": 2, "layout": "trie"}, FILTERED, CLOSE, 0.5),
     ("medusa", {"tree": "cartesian", "sizes": "2,2"}, WARM, CLOSE, 0.5),
     ("medusa", {"tree": "given", "paths": "0;1;0,0;1,0;0,0,0"}, FILTERED, CLOSE, 0.5),
-    ("kangaroo", {"gamma": 3}, WARM, CLOSE, 0.5),
-    ("kangaroo", {"gamma": 2, "eta": 0.0}, FILTERED, CLOSE, 0.5),
     ("eagle3", {"m": 9, "k": 3, "depth": 3}, WARM, CLOSE, 0.5),
-    ("eagle3", {"form": "chain", "gamma": 3}, FILTERED, CLOSE, 0.5),
-    ("eagle3", {"form": "chain", "gamma": 3, "threshold": 0.3}, WARM, CLOSE, 0.5),
-    ("ouroboros", PHRASES, WARM, CLOSE, 1.0),
     ("rest", {"c": 12, "longest": 3, "shortest": 1, "length": 3}, WARM, CLOSE, 1.0),
-    ("ouroboros", {**PHRASES, "drafting": "phrases", "warm_start": "across"}, FILTERED, CLOSE, 1.0),
-    ("random_tree", {}, {"temperature": 1.1, "top_k": 4}, CLOSE, 0.5),
 ]
+
+
+BY_DEFAULT = {method for method, *_ in CONFIGURATIONS}
 
 
 def name_of(configuration: tuple[str, Params, Params, TableModel, float]) -> str:
@@ -220,27 +227,27 @@ SHORT_RUNS: Mapping[str, tuple[Params, Params]] = {
 }
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [pytest.param(each, marks=() if each in BY_DEFAULT else slow) for each in METHODS])
 def test_three_tokens_of_many_runs_follow_the_exact_distribution(method: str, everything: bool) -> None:
     """Any bias in how a run starts: its prefill, its first window, its first draft, its seed."""
     params, setting = SHORT_RUNS[method]
-    runs = ALL_RUNS if everything else RUNS
+    runs = ALL_RUNS if everything else SAMPLES
     counts, accepted = count_runs(method, params, setting, runs)
     assert accepted > runs // 10 or method == "autoregressive", "too few guesses were accepted for this test to count"
     assert chance(counts, joint(setting)) > FALSE_ALARM, misfit(counts, joint(setting))
 
 
-@pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=name_of)
+@pytest.mark.parametrize(
+    "configuration",
+    [*CONFIGURATIONS, *(pytest.param(each, marks=slow) for each in WITH_ALL)],
+    ids=name_of,
+)
 def test_blocks_follow_the_exact_distribution(
     configuration: tuple[str, Params, Params, TableModel, float], everything: bool
 ) -> None:
-    """Any loss of the output distribution: a biased acceptance, a residual forgotten, randomness used twice.
-
-    Each method's first configuration proves its distribution in the default tier; the others show a coarse bias there.
-    """
+    """Any loss of the output distribution: a biased acceptance, a residual forgotten, randomness used twice."""
     method, params, setting, drafter, floor = configuration
-    first = next(other for other in CONFIGURATIONS if other[0] == method) is configuration
-    samples = ALL_SAMPLES if everything else SAMPLES if first else FEW_SAMPLES
+    samples = ALL_SAMPLES if everything else SAMPLES
     counts, accepted = count(method, params, setting, drafter, samples)
     assert accepted >= floor * samples, "too few guesses were accepted for this test to mean anything"
     assert chance(counts, joint(setting)) > FALSE_ALARM, misfit(counts, joint(setting))
@@ -248,7 +255,7 @@ def test_blocks_follow_the_exact_distribution(
 
 def test_every_method_is_tested_here() -> None:
     """A method without a configuration has no proof of its distribution."""
-    assert set(METHODS) <= {configuration[0] for configuration in CONFIGURATIONS}
+    assert set(METHODS) <= {configuration[0] for configuration in (*CONFIGURATIONS, *WITH_ALL)}
 
 
 Chooser = Callable[..., accept.Choose]
@@ -312,11 +319,11 @@ CONTROLS: Mapping[str, tuple[str, Any, str, Any]] = {
 
 @pytest.mark.parametrize("control", CONTROLS)
 def test_the_test_rejects(control: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test of the distribution that lets a known mistake pass has no power; the fewest samples must do."""
+    """A test of the distribution that lets a known mistake pass has no power."""
     method, module, attribute, wrong = CONTROLS[control]
     monkeypatch.setattr(module, attribute, wrong)
     try:
-        counts, _ = count(method, {}, WARM, CLOSE, FEW_SAMPLES)
+        counts, _ = count(method, {}, WARM, CLOSE, SAMPLES)
     except AssertionError as error:
         assert control == "unchecked_first_token" and "impossible token" in str(error)
         return
@@ -344,7 +351,7 @@ def test_the_test_of_short_runs_rejects(control: str, monkeypatch: pytest.Monkey
     method, module, attribute, wrong = SHORT_CONTROLS[control]
     monkeypatch.setattr(module, attribute, wrong)
     params, setting = SHORT_RUNS[method]
-    counts, _ = count_runs(method, params, setting, FEW_SAMPLES)
+    counts, _ = count_runs(method, params, setting, SAMPLES)
     assert chance(counts, joint(setting)) < FALSE_ALARM, misfit(counts, joint(setting))
 
 
@@ -370,13 +377,13 @@ def test_the_hardest_bias_is_seen_and_the_right_distribution_is_not_rejected() -
         signs[cell] = (
             -1.0 if (distribution * np.nan_to_num(signs))[distribution > distribution[cell]].sum() > 0 else 1.0
         )
-    distance, _ = DETECTED[RUNS]
+    distance, _ = DETECTED[ALL_RUNS]
     biased = distribution * (1 + 2 * distance * signs)
     biased /= biased.sum()
     assert abs(biased - distribution).sum() / 2 == pytest.approx(distance, rel=0.02)
-    seen = sum(chance(source.multinomial(RUNS, biased), distribution) < FALSE_ALARM for _ in range(times))
+    seen = sum(chance(source.multinomial(ALL_RUNS, biased), distribution) < FALSE_ALARM for _ in range(times))
     assert seen >= 0.985 * times
-    assert all(chance(source.multinomial(RUNS, distribution), distribution) > FALSE_ALARM for _ in range(times))
+    assert all(chance(source.multinomial(ALL_RUNS, distribution), distribution) > FALSE_ALARM for _ in range(times))
 
 
 @pytest.mark.parametrize("rule", [accept.sampled, lenient], ids=["strict", "lenient"])

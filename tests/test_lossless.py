@@ -1,7 +1,7 @@
 """Tier 1: whatever a method proposes, the text is the one that one-at-a-time decoding writes, token by token.
 
-The default tier takes 20 prompts for every method and setting, which still are every budget twice, and four prompts for
-every kind of model; `--all` takes 200. Of ends of a text it takes all that ten prompts have, two for every kind.
+The default tier takes ten prompts for every method and setting, which still are every budget once, and two prompts for
+every kind of model; `--all` takes 200. Of ends of a text it takes all that five prompts have, one for every kind.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from decoding.tree import Builder
 from decoding.types import Draft, Role
 from tests.toys import CASES, COPYING, SETTINGS, cycle, engine, hashed, plain, prompt_for, tied, title, toy
 
-SEEDS, ALL_SEEDS, ENDS, LONGEST, TOYS = 20, 200, 10, 40, 25
+SEEDS, ALL_SEEDS, ENDS, LONGEST, TOYS = 10, 200, 5, 40, 25
 Params = Mapping[str, Any]
 every_method = pytest.mark.parametrize(("method", "params"), CASES, ids=title)
 every_copying_method = pytest.mark.parametrize(("method", "params"), COPYING, ids=title)
@@ -118,7 +118,7 @@ def test_stops_really_fall_inside_accepted_runs() -> None:
 @every_method
 def test_ties_go_to_the_lowest_id(method: str, params: Params) -> None:
     """Two places that break ties differently make methods diverge on models with coarse numbers."""
-    for seed in range(20):
+    for seed in range(10):
         machine = engine(tied(vocabulary=9, seed=seed), tied(vocabulary=9, seed=seed + 1))
         result = machine.generate((1, 2, 1), method, params=params, max_new_tokens=30, record="off")
         assert result.ids == plain(machine.model, (1, 2, 1), 30)

@@ -1,7 +1,7 @@
 """Tier 1 on real decoders: tiny random transformers models, against transformers' own `generate`.
 
 The default tier runs every setting of a method on one family, in turn, with some of the prompts; `--all` runs every
-setting on every family with all of them.
+setting on every family with all of them. What the shape of a method's trees cannot change, it tests with two settings.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import torch
 from decoding.engine import Engine
 from tests.families import YARN, needs_compiler, tiny
 from tests.families import machine as with_parts
-from tests.tiers import crossed
+from tests.tiers import crossed, few
 from tests.toys import CASES, COPYING, title
 
 Params = Mapping[str, Any]
 FAMILIES = ("llama", "mistral", "qwen2-mixed")  # full attention, a rolling window shorter than the text, both
-SEEDS, ALL_SEEDS, PENALTY = 6, 12, 1.3  # of six prompts one has a penalty, three are read in chunks, two are a family's
+SEEDS, ALL_SEEDS, PENALTY = 4, 12, 1.3  # of four prompts one has a penalty, two are read in chunks
 # Rotary embeddings that stretch a context of 32 tokens.
 SCALED: Mapping[str, Mapping[str, Any]] = {
     "dynamic": {},
@@ -80,7 +80,7 @@ def words(length: int) -> tuple[int, ...]:
     return tuple(ids[: length - length // 3] + ids[: length // 3])
 
 
-@pytest.mark.parametrize(("method", "params", "family"), crossed(CASES, ["longrope", "dynamic"]), ids=title)
+@pytest.mark.parametrize(("method", "params", "family"), few(2, crossed(CASES, ["longrope", "dynamic"])), ids=title)
 def test_text_that_outgrows_its_rotation(method: str, params: Params, family: str) -> None:
     """Where the rotation depends on the text's length, a guess must not see it from another length than its own."""
     for length in (5, 28, 40):  # the 33rd token is written late, early, or stands in the prompt
@@ -98,7 +98,9 @@ def test_the_stretched_context_can_be_used(family: str) -> None:
     assert result.ids == generated(family, words(5), count=45)
 
 
-@pytest.mark.parametrize(("method", "params", "family"), crossed(CASES, ["qwen3", "phi3", "qwen2-mixed"]), ids=title)
+@pytest.mark.parametrize(
+    ("method", "params", "family"), few(2, crossed(CASES, ["qwen3", "phi3", "qwen2-mixed"])), ids=title
+)
 def test_text_ends_where_transformers_ends_it(method: str, params: Params, family: str) -> None:
     """An end token within an accepted draft must cut off what was accepted behind it, and not what stands before."""
     for seed in (2, 4):
@@ -113,7 +115,7 @@ def test_text_ends_where_transformers_ends_it(method: str, params: Params, famil
 
 
 @needs_compiler
-@pytest.mark.parametrize(("method", "params", "family"), crossed(CASES, FAMILIES), ids=title)
+@pytest.mark.parametrize(("method", "params", "family"), few(2, crossed(CASES, FAMILIES)), ids=title)
 def test_bfloat16_text_is_the_autoregressive_one(method: str, params: Params, family: str, everything: bool) -> None:
     """Eight bits leave many near-ties; where a row's numbers depend on its neighbours, a third of the texts part."""
     coarse = in_bfloat16(family)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -13,7 +14,8 @@ from app.streaming import RunWriter
 from decoding.engine import Engine
 from decoding.methods import METHODS
 from tests.families import machine
-from tests.toys import SETTINGS
+from tests.tiers import few
+from tests.toys import CASES, title
 from tests.viz.records import expanded, parsed
 from viz.stream.lines import ids_in
 from viz.stream.play import lines
@@ -27,12 +29,10 @@ def _engine() -> Engine:
     return machine("llama", vocab_size=997)
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("number", range(4))
-def test_a_stream_names_no_token_without_its_text(method: str, number: int) -> None:
+@pytest.mark.parametrize(("method", "params"), few(2, [pytest.param(*case) for case in CASES]), ids=title)
+def test_a_stream_names_no_token_without_its_text(method: str, params: Mapping[str, Any]) -> None:
     """Pools and tables hold tokens that are no node of the step, some of them from earlier runs."""
-    settings = SETTINGS[method]
-    params, memory = settings[number % len(settings)], dict[str, Any]()
+    memory = dict[str, Any]()
     reference = [*range(40, 80), 3, 1, 4, *range(80, 90)] if METHODS[method].takes_reference else None
     for prompt in ((3, 1, 4, 1, 5, 9, 2, 6, 3, 1, 4), (5, 3, 5, 8, 9, 7, 9, 3, 1, 4)):
         run = _engine().decode(

@@ -46,7 +46,7 @@ def plain(family: str, rows: int, seed: int) -> tuple[int, ...]:
     return coarse(family, rows).generate(prompt_for(seed), **OPTIONS).ids
 
 
-@pytest.mark.parametrize(("method", "params", "family"), few(2, crossed(CASES, FAMILIES)), ids=title)
+@pytest.mark.parametrize(("method", "params", "family"), few(1, crossed(CASES, FAMILIES)), ids=title)
 def test_every_method_writes_the_autoregressive_text(method: str, params: Any, family: str, everything: bool) -> None:
     """Eight bits leave many near-ties, which the rounding of another shape would decide otherwise."""
     assert differing(method, params, family, ROWS, (2, 3) if everything else (2,)) == 0
