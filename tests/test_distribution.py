@@ -39,7 +39,7 @@ from decoding.sampling import Draws, Sampler, draw
 from decoding.tree import Builder
 from decoding.types import Draft, Role
 from tests.distributions import FALSE_ALARM, Counts, Distribution, chance, distance_of, pooled, power
-from tests.tiers import slow
+from tests.tiers import choose, slow
 from tests.toys import correlated, engine, hashed, noise
 
 Params = Mapping[str, Any]
@@ -227,7 +227,7 @@ SHORT_RUNS: Mapping[str, tuple[Params, Params]] = {
 }
 
 
-@pytest.mark.parametrize("method", [pytest.param(each, marks=() if each in BY_DEFAULT else slow) for each in METHODS])
+@pytest.mark.parametrize("method", choose(METHODS, BY_DEFAULT))
 def test_three_tokens_of_many_runs_follow_the_exact_distribution(method: str, everything: bool) -> None:
     """Any bias in how a run starts: its prefill, its first window, its first draft, its seed."""
     params, setting = SHORT_RUNS[method]

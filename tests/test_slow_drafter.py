@@ -65,6 +65,7 @@ def test_the_commands_lead_from_the_complaint_to_the_cure(place: Path, capsys: p
         assert quoted in plain and quoted in re.sub(r"\s+", " ", PAGE), quoted
 
 
+@pytest.mark.slow  # its cells call what the commands call
 def test_the_notebook_runs(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     names: dict[str, Any] = {"__name__": "notebook"}
     cells = ["".join(cell["source"]) for cell in NOTEBOOK["cells"] if cell["cell_type"] == "code"]

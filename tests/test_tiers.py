@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tiers import crossed, few
+from tests.tiers import choose, crossed, few
 
 ROOT = Path(__file__).parent.parent
 TESTS = sorted(ROOT.glob("tests/**/*.py"))
@@ -79,6 +79,11 @@ def test_few_cases_of_each_method_are_in_the_default_tier() -> None:
     fewer = few(2, pairs)
     assert [case.values for case in fewer] == [pair.values for pair in pairs]
     assert [case.values for case in fewer if not case.marks] == [("a", 1, "x"), ("a", 2, "y"), ("b", 1, "y")]
+
+
+def test_cases_that_are_not_chosen_are_slow() -> None:
+    cases = choose("abc", "ac")
+    assert [(*case.values, len(case.marks)) for case in cases] == [("a", 0), ("b", 1), ("c", 0)]
 
 
 def test_every_marker_is_documented_and_used() -> None:

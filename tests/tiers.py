@@ -8,7 +8,7 @@ tests of these two kinds: what is left to do after `pytest`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -30,13 +30,19 @@ def crossed(cases: Iterable[Sequence[Any]], others: Sequence[Any]) -> list[Any]:
     ]
 
 
+def choose(every: Iterable[Any], quick: Container[Any]) -> list[Any]:
+    """Every case; by default only those that are among the quick ones."""
+    return [pytest.param(case, marks=() if case in quick else slow) for case in every]
+
+
 def few(most: int, cases: Iterable[Any]) -> list[Any]:
-    """What `crossed` gives; by default of each method no more than its first `most` cases.
+    """What `crossed` gives, or plain cases; by default of each method no more than its first `most`.
 
     For a test to which a method's settings are all alike, since they only lead to trees of other shapes.
     """
     met, found = Counter[str](), list[Any]()
-    for case in cases:
+    for plain in cases:
+        case = plain if hasattr(plain, "marks") else pytest.param(*plain)
         met[case.values[0]] += not case.marks
         found.append(pytest.param(*case.values, marks=slow) if met[case.values[0]] > most else case)
     return found

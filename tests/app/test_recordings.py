@@ -18,7 +18,7 @@ from app.controls import presets, runnable
 from app.gallery_recipes import recipes
 from app.limits import LIMITS
 from app.opening_step import is_word, opening_step
-from app.recordings import FOLDER, INDEX, LANDINGS, MOST_BYTES, Recording, Recordings, read_index, speedup_over, task
+from app.recordings import FOLDER, INDEX, LANDINGS, MOST_BYTES, Recordings, read_index, speedup_over, task
 from app.state import AppState
 from app.ui import build
 from decoding import METHODS, load
@@ -29,7 +29,7 @@ from decoding.trace.metrics import credible_speedup
 from decoding.tuned import TUNED
 from decoding.types import Timing, Trace
 from tests.event_loops import discard_event_loops
-from tests.tiers import slow
+from tests.tiers import choose
 
 from .conftest import lines
 
@@ -86,12 +86,10 @@ def test_every_method_and_preset_has_one() -> None:
             assert (name, preset) in made or (values == plain and (name, "defaults") in made), f"{name}, {preset}"
 
 
-@pytest.mark.parametrize(
-    "recording",
-    [pytest.param(each, id=each.id, marks=() if each.id in FIRST else slow) for each in ALL],
-)
-def test_each_is_whole_proven_and_small_enough(recording: Recording) -> None:
-    text = RECORDINGS.lines(recording.id)
+@pytest.mark.parametrize("run", choose([each.id for each in ALL], FIRST))
+def test_each_is_whole_proven_and_small_enough(run: str) -> None:
+    recording, text = RECORDINGS.get(run), RECORDINGS.lines(run)
+    assert recording is not None
     got = lines(text)
     assert len(text) <= LIMITS.stream_bytes * 1.1
     steps = [line for line in got if line["kind"] == "step"]

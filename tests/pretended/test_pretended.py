@@ -29,7 +29,7 @@ from decoding.parts.eagle import Eagle
 from decoding.parts.heads import Heads, HeadWeights
 from tests.families import machine, tiny
 from tests.pretended.device import Pretended, pretended
-from tests.tiers import crossed, slow
+from tests.tiers import choose, crossed, slow
 
 pytestmark = pytest.mark.pretended
 PARAMS: dict[str, dict[str, Any]] = {
@@ -51,7 +51,7 @@ EACH, SAMPLINGS = [(method,) for method in METHODS], [GREEDY, SAMPLED]
 # stops half-way. All others hand over a tree or a chain of the host, as these two do.
 ON_DEVICE = {"draft_model", "ouroboros", "medusa", "kangaroo", "eagle3", "lookahead", "prompt_lookup"}
 EIGHT_BITS = {("lookahead", 1), ("draft_model", 1), ("kangaroo", 2), ("eagle3", 2)}
-OF_EACH_KIND = [pytest.param(method, marks=() if method in ON_DEVICE else slow) for method in METHODS]
+OF_EACH_KIND = choose(METHODS, ON_DEVICE)
 
 
 @pytest.fixture(autouse=True)

@@ -118,18 +118,13 @@ def test_what_would_make_a_view_or_an_export_endless(damage: Callable[[list[Any]
         parse_trace(spelled(lines))
 
 
-@pytest.mark.parametrize("path", RECORDS, ids=[path.name for path in RECORDS])
-def test_every_panel_name_that_a_method_writes_is_known(path: Path) -> None:
-    """Golden traces are what the methods write today, the recordings what they write on real models."""
-    trace = read_trace(path, limits=Limits(panels=panel_names()))
-    assert {name for step in trace.steps for name in step.panel} <= METHODS[
-        trace.header.method
-    ].Panel.__annotations__.keys()
+def test_the_panel_names_that_are_known_are_those_that_methods_write() -> None:
+    """An unknown one would refuse a good file; one that nothing writes any more lets a hostile file through.
 
-
-def test_no_panel_name_is_known_that_no_method_writes() -> None:
-    """A name that nothing writes any more would let a hostile file through, and mislead its reader."""
+    Golden traces are what the methods write today, the recordings what they write on real models.
+    """
     written: dict[str, set[str]] = {method: set() for method in METHODS}
-    for trace in map(read_trace, RECORDS):
+    for path in RECORDS:
+        trace = read_trace(path, limits=Limits(panels=panel_names()))
         written[trace.header.method] |= {name for step in trace.steps for name in step.panel}
     assert written == {name: {*method.Panel.__annotations__} for name, method in METHODS.items()}
