@@ -1,7 +1,7 @@
 """Tier 1: whatever a method proposes, the text is the one that one-at-a-time decoding writes, token by token.
 
 The default tier takes ten prompts for every method and setting, which still are every budget once, and two prompts for
-every kind of model; `--all` takes 200. Of ends of a text it takes all that five prompts have, one for every kind.
+every kind of model; `--all` takes 40. Of ends of a text it takes all that five prompts have, one for every kind.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from decoding.tree import Builder
 from decoding.types import Draft, Role
 from tests.toys import CASES, COPYING, SETTINGS, cycle, engine, hashed, plain, prompt_for, tied, title, toy
 
-SEEDS, ALL_SEEDS, ENDS, LONGEST, TOYS = 10, 200, 5, 40, 25
+SEEDS, ALL_SEEDS, ENDS, LONGEST, TOYS = 10, 40, 5, 40, 25
 Params = Mapping[str, Any]
 every_method = pytest.mark.parametrize(("method", "params"), CASES, ids=title)
 every_copying_method = pytest.mark.parametrize(("method", "params"), COPYING, ids=title)
@@ -76,7 +76,7 @@ def test_the_text_ends_at_the_end_token_wherever_it_stands(
     method: str, params: Params, engines: list[Engine], everything: bool
 ) -> None:
     """Tokens accepted together with an end of text, but behind it, must not be written."""
-    for seed in range(60 if everything else ENDS):
+    for seed in range(20 if everything else ENDS):
         machine = engines[seed % TOYS]
         prompt = prompt_for(machine.model, seed)
         text = plain(machine.model, prompt, 16)
@@ -91,7 +91,7 @@ def test_the_text_ends_at_a_stop_string_wherever_it_stands(
     method: str, params: Params, engines: list[Engine], everything: bool
 ) -> None:
     """A stop string completed inside an accepted run must end the run there, not at the step's end."""
-    for seed in range(40 if everything else ENDS):
+    for seed in range(20 if everything else ENDS):
         machine = engines[seed % TOYS]
         prompt = prompt_for(machine.model, seed)
         ids = plain(machine.model, prompt, 16)

@@ -45,6 +45,7 @@ GREEDY, SAMPLED = {"temperature": 0.0}, {"temperature": 1.0, "seed": 1}
 # follow the token that the drafter has just written: so the host has to know what a pass wrote before it can queue the
 # next.
 PASSES = {"ouroboros": 4}
+# So many tokens take every kind of step.
 OPTIONS: dict[str, Any] = {"max_new_tokens": 16, "end_tokens": (), "prefill_chunk": 4}
 EACH, SAMPLINGS = [(method,) for method in METHODS], [GREEDY, SAMPLED]
 # What a method does to the device besides handing over a tree: it reads with another model or with its own layers, or
@@ -52,13 +53,6 @@ EACH, SAMPLINGS = [(method,) for method in METHODS], [GREEDY, SAMPLED]
 ON_DEVICE = {"draft_model", "ouroboros", "medusa", "kangaroo", "eagle3", "lookahead", "prompt_lookup"}
 EIGHT_BITS = {("lookahead", 1), ("draft_model", 1), ("kangaroo", 2), ("eagle3", 2)}
 OF_EACH_KIND = choose(METHODS, ON_DEVICE)
-
-
-@pytest.fixture(autouse=True)
-def longer(everything: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So many tokens take every kind of step; with --all runs are longer."""
-    if everything:
-        monkeypatch.setitem(OPTIONS, "max_new_tokens", 24)
 
 
 def title(case: Any) -> str:

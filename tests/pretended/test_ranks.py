@@ -10,9 +10,8 @@ import torch
 
 from decoding.ranks import Ranks
 from tests.pretended.device import pretended
-from tests.pretended.test_pretended import GREEDY, PASSES, SAMPLED, longer, made_of, waits
+from tests.pretended.test_pretended import GREEDY, PASSES, SAMPLED, made_of, waits
 
-__all__ = ["longer"]
 pytestmark = pytest.mark.pretended
 
 
