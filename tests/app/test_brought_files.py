@@ -172,13 +172,13 @@ def test_five_hundred_damaged_files_cost_a_sentence_each(monkeypatch: pytest.Mon
         files = dict(kinds[number % len(kinds)])
         name = chance.choice(sorted(files))
         files[name] = mutated(files[name], chance)
-        began = time.monotonic()
+        began = time.process_time()
         try:
             read.append(read_files(sent(files))[1])
         except TraceError as error:
             refusals += 1
             assert "\n" not in str(error) and 10 < len(str(error)) < 500
-        assert time.monotonic() - began < 5.0
+        assert time.process_time() - began < 5.0
     assert refusals > 200
     for folder in read[:40]:
         try:

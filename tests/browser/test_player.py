@@ -214,7 +214,7 @@ def test_pointing_links_text_and_views(show: Show) -> None:
     """A token under the pointer is told of, and its node is outlined in every open view; pressing it pins it."""
     trace = record("lookahead")
     k = next(k for k, step in enumerate(trace.steps) if step.accepted)
-    shown = show(trace, step=k, height=2400, views=("mask", "tree"))
+    shown = show(trace, step=k, height=2400, views=("mask", "tree"), reduced_motion="reduce")
     at = sum(len(step.emitted) for step in trace.steps[:k])
     token = f".ss-text .ss-token[data-at='{at}']"
     shown.page.hover(token)

@@ -28,7 +28,8 @@ def filled(
     show: Show, native: bool, view: str = "tree", method: str = "draft_model", **options: int
 ) -> tuple[Shown, list[list[str]]]:
     """A view on the full screen or, where a browser has none for elements, over the window; and how things lay."""
-    shown = show(record(method), step=4 if method == "draft_model" else 6, **options)
+    step = 4 if method == "draft_model" else 6
+    shown = show(record(method), step=step, reduced_motion="reduce", **options)  # no place moves while it is used
     shown.do(f"player.cards.goto('{view}')")
     home = shown.run(HOME)
     if not native:

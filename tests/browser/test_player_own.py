@@ -39,7 +39,7 @@ def test_an_own_token_is_linked_between_text_and_tree(show: Show, method: str, f
     trace = record(method)
     k = _step(trace, fate)
     step, at = trace.steps[k], _at(trace, k)
-    shown = show(trace, step=k, height=2400)
+    shown = show(trace, step=k, height=2400, reduced_motion="reduce")  # no place moves while it is pointed at
     token, end = f".ss-text .ss-token[data-at='{at}']", step.path[-1]
     shown.open("mask", "tree")
     shown.page.hover(token)

@@ -208,8 +208,10 @@ def test_a_filter_over_a_million_nodes_answers_while_one_waits() -> None:
     assert len(tables["nodes"]) == 1_000_000
     query = Filter(text="ret", category="code", p_from=0.2, p_to=0.5).sql()
     times = []
-    for _ in range(3):
+    for _ in range(10):
         began = time.perf_counter()
         assert len(choose(tables, query)) > 1_000
         times.append(time.perf_counter() - began)
-    assert min(times) < 1.0
+        if times[-1] < 1.0:  # other work can only make it slower
+            return
+    pytest.fail(f"it took {min(times):.1f} seconds")

@@ -91,7 +91,7 @@ MUTATIONS: list[Callable[[bytes, random.Random], bytes]] = [other_values, other_
 
 def read(data: bytes) -> bool:
     """Whether a file is read; then its tables must be good. Anything but a sentence of ours fails the test."""
-    begun = time.monotonic()
+    begun = time.process_time()
     try:
         found = read_any(data)
     except SpecscopeError as refusal:
@@ -99,7 +99,7 @@ def read(data: bytes) -> bool:
         assert text and "\n" not in text and len(text) < 600 and text.isprintable()
         return False
     finally:
-        assert time.monotonic() - begun < _SECONDS
+        assert time.process_time() - begun < _SECONDS
     for table, rows in ((RUNS, found.runs), (STEPS, found.steps), (NODES, found.nodes)):
         check_table(rows, table, table)
     check_tables(found.runs, found.steps, found.nodes)

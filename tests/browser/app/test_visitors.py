@@ -58,7 +58,7 @@ def begin(page: Any) -> None:
 
 def nobody_is_left(served: Served) -> None:
     """The page hears of the end a moment before the server is done with the run."""
-    runs, patience = served.app_state.runs, time.monotonic() + 10
+    runs, patience = served.app_state.runs, time.monotonic() + 60
     while runs.active or len(runs.queue):
         assert time.monotonic() < patience
         time.sleep(0.01)

@@ -243,9 +243,9 @@ HOSTILE = (
 def test_hostile_functions_end_and_are_wrong(body: str):
     definition = f'def total_above_of(items):\n    """Return the sum of the numbers above 3, as asked."""\n    {body}\n'
     start, end = GOOD.index("def "), GOOD.index("\nprint")
-    started = time.perf_counter()
+    started = time.process_time()
     assert not judged(GOOD[:start] + definition + GOOD[end:])
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
     function = ast.parse(definition).body[0] if len(body) < 400 else None
     if isinstance(function, ast.FunctionDef) and body != "return items[0:1:0]" and "items.append" not in body:
         with pytest.raises(code_evaluator.RefusedError):
@@ -263,7 +263,7 @@ def test_odd_texts_are_wrong(text: str):
 
 def test_random_edits_never_raise_or_hang():
     rng = random.Random(9)
-    started = time.perf_counter()
+    started = time.process_time()
     wrong = 0
     for seed in range(300):
         only = turn(seed)
@@ -277,4 +277,4 @@ def test_random_edits_never_raise_or_hang():
         wrong += not code.right(only.prompt, text, only.answer)
         code.parses(text)
     assert wrong > 270
-    assert time.perf_counter() - started < 4
+    assert time.process_time() - started < 4

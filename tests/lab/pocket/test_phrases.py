@@ -94,7 +94,7 @@ def test_tilted_bounds_draw_what_the_power_draws() -> None:
 
 def test_many_choices_are_read_quickly() -> None:
     phrase = parse("[a|[a|a]|aa]" * 60 + "b")
-    started = time.perf_counter()
+    started = time.process_time()
     assert read(phrase, {}, "a" * 90) is None
     assert read(phrase, {}, "a" * 90 + "b") == ()
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
