@@ -18,6 +18,7 @@ from app.recordings import LANDINGS
 from app.server_calls import ServerFunction
 from app.state import AppState
 from decoding.trace.file import parse_trace, read_trace
+from tests.tiers import crossed
 
 from .conftest import asked, lines
 from .test_controls import ANYTHING
@@ -65,8 +66,9 @@ def test_another_visitors_run_needs_its_id(functions: dict[str, ServerFunction],
         assert "no longer stores" in functions["run_step"]([guess, 0])["fault"]
 
 
-@pytest.mark.parametrize("form", ["trace", "html", "perfetto", "csv", "vllm"])
-@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize(
+    ("form", "recorded"), crossed([(form,) for form in ("trace", "html", "perfetto", "csv", "vllm")], [False, True])
+)
 def test_every_export_is_what_its_name_says(
     functions: dict[str, ServerFunction], app_state: AppState, run: str, form: str, recorded: bool
 ) -> None:

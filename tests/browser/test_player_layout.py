@@ -12,12 +12,14 @@ import pytest
 from decoding.trace.file import read_trace
 from decoding.types import Trace
 from tests.browser.conftest import Shown
+from tests.tiers import crossed
 from tests.viz.records import record
 from viz.fates import node_fates
 from viz.palette import Fate
 from viz.stream import play
 
 Show = Callable[..., Shown]
+SCREENS = [(1280, 720), (1440, 900), (1920, 1080)]
 TRACES = Path(__file__).parents[2] / "assets" / "traces"
 ABOVE = 110  # pixels of a page's own head above the player
 PLACES = """[...player.root.querySelectorAll(".ss-sticky, .ss-transport > :not(.ss-drawer), .ss-phase, .ss-say, "
@@ -67,8 +69,10 @@ def test_views_that_another_run_has_too_stay_open(show: Show) -> None:
     assert shown.run(OPEN) == ["timeline"]
 
 
-@pytest.mark.parametrize("size", [(1280, 720), (1440, 900), (1920, 1080)])
-@pytest.mark.parametrize("name", ["smollm2-prime-lookahead", "smollm2-prime-medusa", "smollm2-prime-kangaroo"])
+@pytest.mark.parametrize(
+    ("name", "size"),
+    crossed([("smollm2-prime-lookahead",), ("smollm2-prime-medusa",), ("smollm2-prime-kangaroo",)], SCREENS),
+)
 def test_text_and_stage_are_seen_at_once(show: Show, name: str, size: tuple[int, int]) -> None:
     """Once a lecturer saw the text and the first row of the stage, and had to scroll for the rest."""
     shown = show(recorded(name), step=5, width=size[0], height=size[1])
@@ -220,9 +224,11 @@ def lecture(show: Show, native: bool, name: str, **options: Any) -> Shown:
     return shown
 
 
-@pytest.mark.parametrize("native", [True, False])
-@pytest.mark.parametrize("name", ["smollm2-prime-lookahead", "smollm2-rain-medusa", "smollm2-prime-ouroboros"])
-def test_a_class_can_read_the_full_screen(show: Show, native: bool, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "native"),
+    crossed([("smollm2-prime-lookahead",), ("smollm2-rain-medusa",), ("smollm2-prime-ouroboros",)], [True, False]),
+)
+def test_a_class_can_read_the_full_screen(show: Show, name: str, native: bool) -> None:
     """Words of at least 20 pixels on a projector of 1280 by 720; all that is needed, and nothing else."""
     shown = lecture(show, native, name, step=5, width=1280, height=720, views=("mask",))
     parts = [

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from decoding.trace.file import read_trace
+from tests.tiers import crossed
 
 from .conftest import Shown
 
@@ -41,12 +42,12 @@ def opened(show: Show, run: str, view: str, step: int, **size: int) -> Shown:
     return shown
 
 
-@EVERY
-@pytest.mark.parametrize(("width", "height"), [(1280, 720), (390, 844)])
+@pytest.mark.parametrize(("run", "view", "step", "size"), crossed(BOARDS, [(1280, 720), (390, 844)]))
 def test_a_board_has_room_for_its_cells_and_words(
-    show: Show, run: str, view: str, step: int, width: int, height: int
+    show: Show, run: str, view: str, step: int, size: tuple[int, int]
 ) -> None:
     """A column that is too narrow is given up for the whole page; a phone scrolls inside of the card."""
+    width, height = size
     shown = opened(show, run, view, step, width=width, height=height)
     assert shown.run(CUT, view) == [[], 0]
     card = f"player.cards.cards.get('{view}').node"

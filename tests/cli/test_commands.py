@@ -101,8 +101,10 @@ def test_bench_against_transformers(command: Command, tmp_path: Path) -> None:
     assert re.search(r"^transformers .*yes$", shown, flags=re.MULTILINE) and "left out: question 3" in shown
 
 
-def test_demo_shows_every_method_and_one_text(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("model", ["pocket", pytest.param("smollm2", marks=pytest.mark.slow)])
+def test_demo_shows_every_method_and_one_text(command: Command, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first thing a newcomer sees must be right, and fit an ordinary terminal."""
+    monkeypatch.setattr("decoding.cli.demo.best_model", lambda: model)
     out = command("demo").out
     assert "\x1b" not in out
     assert all(len(line) <= 80 for line in out.splitlines())
@@ -115,7 +117,7 @@ def test_demo_shows_every_method_and_one_text(command: Command, monkeypatch: pyt
     assert len(set(texts.values())) == 1
     assert "Mask" in out and "█" in out and "Window" in out
     monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setattr("decoding.cli.demo.best_model", lambda: "pocket")  # stands in, and is described in two lines
+    monkeypatch.setattr("decoding.cli.demo.best_model", lambda: "pocket")  # it is described in two lines
     painted = command("demo").out
     assert "\x1b[4;38;5;36m" in painted and "from the n-gram pool" in painted
     lines = painted.splitlines()

@@ -176,7 +176,7 @@ def test_other_errors_are_not_hidden(command: Command, monkeypatch: pytest.Monke
 
 def test_a_reader_that_leaves_is_no_error() -> None:
     """`... | head -1` must not end in a traceback of a broken pipe."""
-    argv = [sys.executable, "-m", "decoding", "run", "--max-new-tokens", "20"]
+    argv = [sys.executable, "-m", "decoding", "run", "--model", "toy", "--max-new-tokens", "20"]
     with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stderr is not None
         process.stdout.close()

@@ -48,11 +48,10 @@ PASSES = {"ouroboros": 4}
 # So many tokens take every kind of step.
 OPTIONS: dict[str, Any] = {"max_new_tokens": 16, "end_tokens": (), "prefill_chunk": 4}
 EACH, SAMPLINGS = [(method,) for method in METHODS], [GREEDY, SAMPLED]
-# What a method does to the device besides handing over a tree: it reads with another model or with its own layers, or
-# stops half-way. All others hand over a tree or a chain of the host, as these two do.
-ON_DEVICE = {"draft_model", "ouroboros", "medusa", "kangaroo", "eagle3", "lookahead", "prompt_lookup"}
 EIGHT_BITS = {("lookahead", 1), ("draft_model", 1), ("kangaroo", 2), ("eagle3", 2)}
-OF_EACH_KIND = choose(METHODS, ON_DEVICE)
+# What methods do to the device besides handing over a tree of the host, as Lookahead does: they read with another
+# model, with layers of their own, or stop half-way.
+OF_EACH_KIND = choose(METHODS, {"lookahead", "draft_model", "kangaroo", "eagle3"})
 
 
 def title(case: Any) -> str:

@@ -155,7 +155,7 @@ def test_the_reference_and_every_other_wording_are_right() -> None:
 
 def test_another_meaning_is_wrong(everything: bool) -> None:
     rng = Random(5)
-    for seed in SEEDS if everything else SEEDS[:400]:
+    for seed in SEEDS if everything else SEEDS[:200]:
         clauses = parts(seed)[0]
         reference = answer_of(seed, seed)
         for other in (clauses[1:], clauses[:-1], [*clauses, clauses[-1]], clauses[::-1], parts(seed + 4)[0]):
