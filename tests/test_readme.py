@@ -65,7 +65,7 @@ def test_the_commands_run_one_after_the_other(guide: str, tmp_path: Path) -> Non
     for program, *command in commands(guide, "sh"):
         if program == "make":  # test_make_knows_its_targets
             continue
-        assert "-m decoding" in " ".join(command)
+        assert command[command.index("-m") + 1] in ("decoding", "tools.pack_assets"), command
         words = [sys.executable, *PYTHON[program], *command]
         done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, f"{command}\n{done.stderr}"
