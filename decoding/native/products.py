@@ -10,6 +10,7 @@ import torch
 from torch.nn.functional import pad
 
 from .build import library
+from .large_pages import in_large_pages
 
 _BLOCK = 32  # outputs whose weights lie side by side, as in decoder.cpp
 _DTYPES = {torch.float32: "float32", torch.bfloat16: "bfloat16"}
@@ -33,7 +34,7 @@ class NativeProduct:
         self.outputs, self.inputs = weight.shape
         missing, step = -self.outputs % _BLOCK, 2 if weight.dtype == torch.bfloat16 else 1
         blocks = pad(weight, (0, 0, 0, missing)).view(-1, _BLOCK, self.inputs // step, step)
-        self._weight = blocks.transpose(1, 2).contiguous()
+        self._weight = in_large_pages(blocks.transpose(1, 2))
         self._bias = None if bias is None else pad(bias, (0, missing)).contiguous()
         self.struct = ProductStruct(
             self._weight.data_ptr(), None if self._bias is None else self._bias.data_ptr(), self.outputs, self.inputs
