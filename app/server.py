@@ -15,6 +15,7 @@ import time
 from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import gradio as gr
 import uvicorn
@@ -173,14 +174,17 @@ class Running:
     @contextlib.asynccontextmanager
     async def _lifespan(self, app: FastAPI) -> AsyncIterator[None]:
         self._loop = loop = asyncio.get_running_loop()
-        loop.set_exception_handler(
-            lambda _, context: _log.error("%s", context.get("message"), exc_info=context.get("exception"))
-        )
+        loop.set_exception_handler(_log_error)
         sweeping = asyncio.create_task(sweep(self.page, self.tracker))
         try:
             yield
         finally:
             sweeping.cancel()
+
+
+def _log_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    if "asyncgen" not in context:  # Gradio's event stream goes on when it is closed, which asyncio reports
+        _log.error("%s", context.get("message"), exc_info=context.get("exception"))
 
 
 def launch(page: gr.Blocks, site: Site, host: str, port: int, tracker: SessionTracker, owner: Owner) -> Running:

@@ -1,4 +1,4 @@
-"""The method of the README, added from outside with its screen: everything that ours have, without another file."""
+"""The method of CONTRIBUTING, added from outside with its screen: everything that ours have, without another file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .test_readme import blocks
 from .toys import counted_text, engine
 from .viz.records import expanded, parsed
 
-EXAMPLE = next(block for block in blocks("python") if "class Echo(Method)" in block)
+EXAMPLE = next(block for block in blocks("CONTRIBUTING.md", "python") if "class Echo(Method)" in block)
 PROMPT = [1, 2, 3, 3, 4, 5, 5]
 WIDE_OF_TWO = round(42 * (2 + 3 + 1.5)) + 16  # pixels: its default of two echoes
 TOY = {"toy": Entry("toy", "toy", draft="toy")}

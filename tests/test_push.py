@@ -1,4 +1,4 @@
-"""What a host of git repositories refuses is not in this one, and README's way onto a Space works."""
+"""What a host of git repositories refuses is not in this one, and the way onto a Space in docs/hosting.md works."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ def test_the_models_are_the_ones_that_records_name(name: str) -> None:
 
 
 def space_commands() -> list[str]:
-    """What README tells a host to type."""
-    section = (ROOT / "README.md").read_text(encoding="utf-8").split("## On a Space\n")[1]
+    """What docs/hosting.md tells a host to type."""
+    section = (ROOT / "docs" / "hosting.md").read_text(encoding="utf-8").split("## On a Hugging Face Space\n")[1]
     found = re.search(r"^```console\n(.*?)^```", section, flags=re.MULTILINE | re.DOTALL)
     assert found is not None
     return found[1].splitlines()
 
 
 def test_the_snapshot_is_the_whole_page_without_history(tmp_path: Path) -> None:
-    """The first of README's commands, run in a clone: what it leaves can be taken, and starts from."""
+    """The first of its commands, run in a clone: what it leaves can be taken, and starts from."""
     clone = tmp_path / "clone"
     git("clone", "--quiet", str(ROOT), str(clone))
     command = space_commands()[0]

@@ -21,6 +21,7 @@ from ..limits import LIMITS
 
 _log = logging.getLogger(__name__)
 _ROOM = 200  # file descriptors for everything else
+_LAST_SECONDS = 0.3  # for a client to take a piece while the server ends
 _PIECE = 16 * 2**10  # bytes of a response that wait in this process for a client
 _UNSENT = 64 * 2**10  # bytes of it that wait in the system
 _RESET = struct.pack("ii", 1, 0)  # for SO_LINGER: drop what waits in the system
@@ -127,6 +128,14 @@ class Connection(H11Protocol):
         """Stop it: all was taken."""
         self._cancel_unread()
         super().resume_writing()
+
+    def shutdown(self) -> None:
+        """Let the client take what waits for a moment only, since the server ends."""
+        self._send_seconds = _LAST_SECONDS
+        if self._unread is not None:
+            self._cancel_unread()
+            self._unread = self.loop.call_later(_LAST_SECONDS, self._reset)
+        super().shutdown()
 
     def data_received(self, data: bytes) -> None:
         """Start or stop the timeout."""

@@ -52,7 +52,7 @@ def test_a_visitors_file_says_so_too(app_state: AppState) -> None:
     assert (play["header"]["processor"], play["header"]["threads"]) == ("Abacus 9", 3)
 
 
-@pytest.mark.parametrize("processor", ["", "x" * 81, "\u202ex", "a\nb", "\ud800", 7, ["x"]])
+@pytest.mark.parametrize("processor", ["", "x" * 81, "\u202ex", "a\nb", 7, ["x"]])
 def test_a_hostile_name_is_refused(app_state: AppState, processor: object) -> None:
     """It stands inside a sentence of the page, which a long name, or one that turns the line round, would change."""
     fault = uploaded(app_state, processor=processor)["fault"]

@@ -69,7 +69,7 @@ def test_our_own_traces_stay_beside_the_tables(tmp_path: Path) -> None:
         ([VLLM], "required: --out"),
         ([VLLM, "--out", "{full}"], "--out must name a new or empty folder"),
         ([VLLM, "--out", "{file}"], "--out must name a new or empty folder"),
-        ([VLLM, "--out", "{new}", "--format", "xml"], "invalid choice"),
+        ([VLLM, "--out", "{new}", "--format", "xml"], "there is no format 'xml': choose one of"),
         ([VLLM, "--out", "{new}", "--format", "aiperf"], "line 1 is no record of AIPerf's export"),
         ([VLLM, "--out", "{new}", "--method", "medusa"], "give --restore as well"),
         ([VLLM, "--out", "{new}", "--restore"], "their method 'speculative': say with --method"),

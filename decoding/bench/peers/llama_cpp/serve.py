@@ -11,7 +11,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import llama_cpp as library
 import numpy as np
@@ -25,6 +25,12 @@ def say(answer: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
+def fail(reason: str) -> NoReturn:
+    """Say why and end: llama.cpp is of no use any more."""
+    say({"error": reason})
+    sys.exit(1)
+
+
 class Model:
     """A file and a context for it."""
 
@@ -35,13 +41,13 @@ class Model:
         options.n_gpu_layers = 0
         model = library.llama_model_load_from_file(file.encode(), options)
         if not model:
-            raise ValueError("it cannot read the file")
+            fail("it cannot read the file")
         size = library.llama_context_default_params()
         size.n_ctx = size.n_batch = min(context, library.llama_model_n_ctx_train(model))
         size.n_threads = size.n_threads_batch = threads
         self._context = library.llama_init_from_model(model, size)
         if not self._context:
-            raise ValueError("it cannot make a context")
+            fail("it cannot make a context")
         self._vocabulary = library.llama_vocab_n_tokens(library.llama_model_get_vocab(model))
 
     def greedy(self, prompt: Sequence[int]) -> Iterator[int]:
@@ -51,7 +57,7 @@ class Model:
         while True:
             tokens = (library.llama_token * len(ids))(*ids)
             if library.llama_decode(self._context, library.llama_batch_get_one(tokens, len(ids))):
-                raise ValueError("a pass failed")
+                fail("a pass failed")
             logits = library.llama_get_logits_ith(self._context, -1)
             ids = [int(np.ctypeslib.as_array(logits, (self._vocabulary,)).argmax())]
             yield ids[0]
@@ -76,5 +82,4 @@ if __name__ == "__main__":
     try:
         main(*sys.argv[1:])
     except Exception as error:
-        say({"error": str(error)})
-        sys.exit(1)
+        fail(str(error))
