@@ -61,7 +61,7 @@ class PageLimits:
     head_seconds: float = 10.0  # for the head of a request to arrive, from its first byte or the connection's beginning
     body_seconds: float = 15.0  # for its body
     file_seconds: float = 90.0  # for a trace: half a megabit per second
-    send_seconds: float = 30.0  # for a client to receive 16 KB of a response, of which no more wait for it
+    send_seconds: float = 30.0  # for a client to receive 64 KB of a response, of which no more wait for it
     patience: float = 10.0  # seconds that a request waits while others of its client are answered
     events_each: int = 16  # events of one client that are answered at once
     calls_each: int = 4  # calls of functions: reading, replaying, exporting

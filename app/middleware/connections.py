@@ -22,7 +22,7 @@ from ..limits import LIMITS
 _log = logging.getLogger(__name__)
 _ROOM = 200  # file descriptors for everything else
 _LAST_SECONDS = 0.3  # for a client to take a piece while the server ends
-_PIECE = 16 * 2**10  # bytes of a response that wait in this process for a client
+_PIECE = 64 * 2**10  # bytes of a response that wait in this process for a client; smaller ones cost others a turn each
 _UNSENT = 64 * 2**10  # bytes of it that wait in the system
 _RESET = struct.pack("ii", 1, 0)  # for SO_LINGER: drop what waits in the system
 
