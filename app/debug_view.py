@@ -39,20 +39,20 @@ class Selected:
     @property
     def selection(self) -> Selection:
         """The steps, for the metrics; raises ParamError where the query answers with a table."""
-        found = self.answer
-        if isinstance(found, Shown):
+        answer = self.answer
+        if isinstance(answer, Shown):
             raise ParamError("a query that chooses steps has one column run and one column step: select both")
-        return found
+        return answer
 
     def measure(self, metric: str) -> Result:
         """A metric of these steps."""
         return self.folder.results.get((*self.key, metric), lambda: measure(metric, self.selection))
 
     def _ask(self) -> Selection | Shown:
-        found = self.folder.answer(self.query)
-        if isinstance(found, Shown):
-            return found
-        chosen = self.folder.selection.masked(self.folder.mask(found))
+        answer = self.folder.answer(self.query)
+        if isinstance(answer, Shown):
+            return answer
+        chosen = self.folder.selection.masked(self.folder.mask(answer))
         wanted = {"method": self._method or None, "setting": self._setting or None}
         return chosen.where(**wanted) if any(wanted.values()) else chosen  # type: ignore[arg-type]
 
@@ -99,10 +99,10 @@ class DebugView:
 
     def head(self) -> dict[str, Any]:
         """What the page shows at once: how much was chosen, or the table that the query answers with."""
-        found = self.first.answer
-        if isinstance(found, Shown):
-            return {"table": asdict(found)}
-        facts: dict[str, Any] = {"chosen": len(found.steps)}
+        answer = self.first.answer
+        if isinstance(answer, Shown):
+            return {"table": asdict(answer)}
+        facts: dict[str, Any] = {"chosen": len(answer.steps)}
         if self.second is not None:
             facts["against_chosen"] = len(self.second.selection.steps)
         return facts

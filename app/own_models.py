@@ -115,8 +115,8 @@ class OwnModels:
                     raise ParamError(f"the {what}'s folder holds more than {_MOST_FILES:,} files: name one model's")
                 file = Path(folder, name)
                 try:
-                    found = file.resolve(strict=True)
-                    fine = found.is_relative_to(self._root) and (found.is_file() or found.is_dir())
+                    target = file.resolve(strict=True)
+                    fine = target.is_relative_to(self._root) and (target.is_file() or target.is_dir())
                 except (OSError, RuntimeError):
                     fine = False
                 if not fine:

@@ -181,9 +181,9 @@ class RunFolders:
 
     def bring(self, name: str, folder: RunFolder) -> str:
         """Store a visitor's folder; returns its id."""
-        known, opened = new_id(), OpenFolder(name, folder, self._workers)
-        self._brought.put(CLIENT.get(), known, opened, opened.bytes)
-        return known
+        brought_id, opened = new_id(), OpenFolder(name, folder, self._workers)
+        self._brought.put(CLIENT.get(), brought_id, opened, opened.bytes)
+        return brought_id
 
 
 def _found(folder: Path, prefix: str) -> list[Listed]:

@@ -17,6 +17,7 @@ EXTRAS = {  # by the name that is imported; pyproject.toml has the versions
     "starlette": "page",
     "uvicorn": "page",
     "h11": "page",
+    "brotli": "page",
     "pyarrow": "debug",
     "duckdb": "debug",
     "ray": "scale",

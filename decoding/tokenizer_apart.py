@@ -80,23 +80,23 @@ def _limit_processor_time(seconds: float) -> None:
 
 
 def _patterns(path: Path) -> list[str]:
-    """The regular expressions of a tokenizer, wherever they are in its file."""
+    """Collect the regular expressions of a tokenizer, wherever they are in its file."""
     from .model.files import read_json
 
-    found, waiting = list[str](), [read_json(path) if path.is_file() else {}]
+    patterns, waiting = list[str](), [read_json(path) if path.is_file() else {}]
     while waiting:
         value: JSON = waiting.pop()
         if isinstance(value, dict):
             if isinstance(value.get("Regex"), str):
-                found.append(value["Regex"])
+                patterns.append(value["Regex"])
             waiting.extend(value.values())
         elif isinstance(value, list):
             waiting.extend(value)
-    return found
+    return patterns
 
 
 def _texts(patterns: list[str], characters: int) -> Iterator[str]:
-    """Texts that repeat one piece: common ones, and what the expressions name.
+    """Make texts that repeat one piece: common ones, and what the expressions name.
 
     All that is named is at the end too: an expression is not even tried on a text that lacks what it must find.
     """

@@ -26,12 +26,12 @@ class BrowserCookie:
         self._key = secrets.token_bytes(32)
 
     def session(self, session: str, origin: Origin, headers: Headers) -> str:
-        """The server's id of a session."""
+        """Derive the server's id of a session."""
         browser = _token(origin, headers) or f"address {origin.client}"
         return hashlib.blake2b(f"{browser} {session}".encode(), key=self._key, digest_size=16).hexdigest()
 
     def headers(self, origin: Origin, headers: Headers) -> list[tuple[bytes, bytes]]:
-        """The response header that sets the cookie; none if the browser has it.
+        """Return the response header that sets the cookie; none if the browser has it.
 
         Over HTTPS the cookie is also sent from a frame of another site, as Spaces are; browsers accept that of secure
         cookies only.
@@ -44,11 +44,11 @@ class BrowserCookie:
 
 
 def _name(origin: Origin) -> str:
-    """The cookie's name; with this prefix no other host of the domain can set it."""
+    """Return the cookie's name; with this prefix no other host of the domain can set it."""
     return "__Host-specscope" if origin.scheme == "https" else "specscope"
 
 
 def _token(origin: Origin, headers: Headers) -> str:
-    """The browser's cookie; "" if it sent none."""
+    """Return the browser's cookie; "" if it sent none."""
     token = cookie_parser(headers.get("cookie", "")).get(_name(origin), "")
     return token if _TOKEN.fullmatch(token) else ""

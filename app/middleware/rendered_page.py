@@ -28,7 +28,7 @@ class RenderedPage:
         self._encoded: Mapping[str, Cached] = {}
 
     async def get(self, scope: Scope, encoding: str) -> Cached:
-        """The page in one of three encodings, with its content security policy."""
+        """Return the page in one of three encodings, with its content security policy."""
         rendered = await self._cache.get({**scope, "scheme": "http"}, _HEADERS)
         if rendered is not self._rendered:
             self._rendered, self._encoded = rendered, _encoded(rendered)

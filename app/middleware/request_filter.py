@@ -151,8 +151,8 @@ class RequestFilter:
                 body = bodies.check_call(body, self._shapes.calls)
             else:
                 queued = route.kind is Kind.RUN
-                known = self._shapes.runs if queued else self._shapes.quick
-                body, session = bodies.check_event(body, known, lambda tab: self._cookie.session(tab, origin, headers))
+                events = self._shapes.runs if queued else self._shapes.quick
+                body, session = bodies.check_event(body, events, lambda tab: self._cookie.session(tab, origin, headers))
                 if queued:
                     self._tracker.expect(session, origin.client)
             CLIENT.set(origin.client)

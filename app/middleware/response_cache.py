@@ -47,7 +47,7 @@ class ResponseCache:
         return len(self._responses)
 
     async def get(self, scope: Scope, headers: _Pairs) -> Cached:
-        """The response to a request without its query; of the headers it depends on the encoding alone."""
+        """Return the response to a request without its query; of the headers it depends on the encoding alone."""
         key = (scope["path"], _encoding(headers))
         if (cached := self._responses.get(key)) is not None:
             self._responses.move_to_end(key)

@@ -32,29 +32,29 @@ class QueryProcess:
         return self._child.is_running
 
     def answer(self, tables: SharedTables, query: str) -> Chosen | Shown:
-        """What `query.answer` answers, with a table as the page shows it; raises ParamError."""
+        """Answer a query as `query.answer` does, with a table as the page shows it; raises ParamError."""
         try:
-            found, content = self._child.ask({"paths": tables.paths, "query": query}, SELECTED.seconds + _GRACE)
+            reply, content = self._child.ask({"paths": tables.paths, "query": query}, SELECTED.seconds + _GRACE)
         except TimeoutError:
             raise ParamError(_LATE) from None
         except EOFError:
             raise ParamError(_ENDED) from None
-        if "columns" in found:
-            return Shown(found["columns"], found["rows"], found["more"])
+        if "columns" in reply:
+            return Shown(reply["columns"], reply["rows"], reply["more"])
         chosen = pa.ipc.open_stream(content).read_all()
         return Chosen(chosen["run"].to_numpy(), chosen["step"].to_numpy())
 
 
 def _answer(request: Any) -> Answer:
     """Answer a query in the child: chosen steps as Arrow's bytes, a table as JSON."""
-    found = answer(mapped(request["paths"]), request["query"])
-    if isinstance(found, Chosen):
-        table, sink = pa.table({"run": found.runs, "step": found.steps}), pa.BufferOutputStream()
+    result = answer(mapped(request["paths"]), request["query"])
+    if isinstance(result, Chosen):
+        table, sink = pa.table({"run": result.runs, "step": result.steps}), pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table)
         return {}, sink.getvalue().to_pybytes()
-    columns, rows = cells(found.table)
-    return {"columns": columns, "rows": rows, "more": found.more}, b""
+    columns, rows = cells(result.table)
+    return {"columns": columns, "rows": rows, "more": result.more}, b""
 
 
 if __name__ == "__main__":

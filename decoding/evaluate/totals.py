@@ -39,7 +39,7 @@ class _Rows:
         return np.asarray(values.to_numpy(), float)
 
     def is_text(self, column: str, text: str) -> Array:
-        """Where a column of texts holds this one."""
+        """Return where a column of texts holds this one."""
         return np.asarray(pc.equal(self._table[column], text).to_numpy())
 
     def refuse(self, wrong: Array, sentence: str, *amounts: Array | float) -> None:
@@ -81,13 +81,13 @@ def _check_steps(steps: _Rows, runs: _Rows, run_of_step: Array) -> None:
     later = (np.diff(steps["run"]) == 0) & (np.diff(steps["step"]) == 1)  # of each row but the first
     begun = np.where(steps["step"] == 0, runs["prompt_tokens"][run_of_step], np.nan)
     begun[1:] = np.where(later, start[:-1] + written[:-1], begun[1:])
-    known = ~np.isnan(begun) & ~np.isnan(start)
-    steps.refuse(known & (start != begun), "starts behind {} tokens, but {} were written before", start, begun)
+    both = ~np.isnan(begun) & ~np.isnan(start)
+    steps.refuse(both & (start != begun), "starts behind {} tokens, but {} were written before", start, begun)
 
 
 def _check_runs(runs: _Rows, steps: _Rows, run_of_step: Array) -> None:
     def summed(values: Array) -> Array:
-        """The sum over a run's steps; NaN where the run has none, or one does not say."""
+        """Sum over each run's steps; NaN where the run has none, or one does not say."""
         sums = np.bincount(run_of_step, weights=np.asarray(values, float), minlength=len(runs))
         return np.where(counts > 0, sums, np.nan)
 
@@ -95,8 +95,8 @@ def _check_runs(runs: _Rows, steps: _Rows, run_of_step: Array) -> None:
     runs.refuse(runs["accepted"] > runs["drafted"], "accepts {} of {} guesses", runs["accepted"], runs["drafted"])
     amounts = {"steps": np.ones(len(steps))} | {name: steps[name] for name in ("accepted", "drafted", "fed")}
     for name, values in amounts.items():
-        own, sums = runs[name], summed(values)
-        runs.refuse(_differ(own, sums), f"has {name} {{}}, but its steps make {{}}", own, sums)
+        total, sums = runs[name], summed(values)
+        runs.refuse(_differ(total, sums), f"has {name} {{}}, but its steps make {{}}", total, sums)
     written, tokens = steps["written"], runs["new_tokens"]
     sums, longest = summed(written), np.zeros(len(runs))
     np.maximum.at(longest, run_of_step, written)
@@ -117,15 +117,15 @@ def _check_times(runs: _Rows, steps: _Rows, summed: Callable[[Array], Array]) ->
     seconds, first = steps["total_ms"] / 1000, steps["step"] == 0
     begun = summed(first) > 0
     for name, part in (("prefill_seconds", first), ("decode_seconds", ~first)):
-        own, whole = runs[name], np.where(begun, summed(np.where(part, seconds, 0.0)), np.nan)
-        runs.refuse(_differ(own, whole, _ROUNDING), f"has {name} {{}}, but its steps make {{}}", own, whole)
+        total, whole = runs[name], np.where(begun, summed(np.where(part, seconds, 0.0)), np.nan)
+        runs.refuse(_differ(total, whole, _ROUNDING), f"has {name} {{}}, but its steps make {{}}", total, whole)
     rate, later, tokens = (runs[name] for name in ("tokens_per_second", "decode_seconds", "new_tokens"))
     wrong = rate * later > tokens * (1 + _ROUNDING)
     runs.refuse(wrong, "has {} tokens a second for {} tokens in {} seconds", rate, tokens, later)
 
 
 def _differ(one: Array, other: Array, tolerance: float = 0.0) -> Array:
-    """Where two numbers are known and not the same."""
+    """Return where two numbers are both given and differ."""
     return np.asarray(np.abs(one - other) > tolerance * np.maximum(one, other))
 
 
@@ -162,10 +162,10 @@ def _check_nodes(nodes: _Rows, steps: _Rows) -> None:
     recorded = np.bincount(step_of_node, minlength=len(steps)) > 0
     for name, counted in (("nodes", np.ones(len(nodes))), ("drafted", guess), ("accepted", taken)):
         counts = np.bincount(step_of_node, weights=counted, minlength=len(steps))
-        own = steps[name]
-        steps.refuse(recorded & _differ(own, counts), f"has {name} {{}}, but {{}} by its nodes", own, counts)
+        total = steps[name]
+        steps.refuse(recorded & _differ(total, counts), f"has {name} {{}}, but {{}} by its nodes", total, counts)
 
 
 def _keys(rows: _Rows) -> Array:
-    """Run and step as one number."""
+    """Join run and step to one number."""
     return np.asarray(rows["run"].astype(np.int64) << 32 | rows["step"].astype(np.int64))

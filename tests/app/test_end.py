@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -28,8 +29,10 @@ def test_a_signal_ends_runs_after_their_step_and_the_server_after_them(tmp_path:
         with contextlib.closing(page.visitor().connect()) as beat:
             beat.request("GET", f"{API}/heartbeat/abc")
             beat.getresponse()
+            begin = time.monotonic()
             page.process.send_signal(number)
             assert page.process.wait(60) == 0
+            assert time.monotonic() - begin < 5
     log = page.log.read_text()
     assert "Traceback" not in log and "abort" not in log.lower() and "error" not in log.lower()
 
