@@ -31,6 +31,8 @@ __all__ = [
 ]
 
 torch.set_num_threads(1)  # the tests run side by side
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"  # kernels for devices run on the CPU, where they can be compared
 
 _STEADY = {"derandomize": True, "deadline": None, "print_blob": True}
 _SLOW_FIXTURES = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]

@@ -12,7 +12,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -34,6 +34,7 @@ VARIABLE = "SPECSCOPE_GRAPHS"  # "off": nothing is captured
 # that bfloat16 writes one text, by every method.
 SAME_ROWS = "SPECSCOPE_STEP_ROWS"
 ROWS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128)  # what a step's rows are filled up to
+ATTEMPTS = 3  # to record, in succession, before everything is run as usual
 MOST = 8  # graphs of a session: the one that was not used for the longest time goes first
 _REMEMBERED = 64  # shapes that were met and have no graph yet
 
@@ -69,6 +70,15 @@ class Recording(Protocol):
         ...
 
 
+_recording = threading.Lock()  # of all models: the caching allocator cannot serve two captures at once on a device
+
+
+@cache
+def _recording_stream(device: torch.device) -> torch.cuda.Stream:
+    """The stream on which everything is recorded: each further one would keep a workspace of cuBLAS of its own."""
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+
+
 class Recorder:
     """Records the passes of one model as CUDA graphs, which share a pool of memory.
 
@@ -76,7 +86,8 @@ class Recorder:
     """
 
     def __init__(self, device: torch.device) -> None:
-        self.failed: str | None = None  # why nothing can be recorded any more
+        self.failed: str | None = None  # why the last attempt to record failed
+        self._failures = 0  # in succession
         # What comes out of a graph stands in the shared memory: before it is copied, no other may be queued.
         self.lock = threading.RLock()
         self._device = device
@@ -85,20 +96,35 @@ class Recorder:
     def _pool(self) -> Any:
         return torch.cuda.graph_pool_handle()
 
-    @cached_property
-    def _stream(self) -> torch.cuda.Stream:
-        return torch.cuda.Stream(self._device)  # type: ignore[no-untyped-call]
+    @property
+    def works(self) -> bool:
+        """Whether it is worth trying: a failure may be another thread's doing, several in succession are our own."""
+        return self._failures < ATTEMPTS
 
-    def record(self, work: Callable[[], None]) -> Recording:
-        """Do some work, and record what the device does for it."""
-        graph, stream = torch.cuda.CUDAGraph(), self._stream
-        with torch.cuda.device(self._device):
-            stream.wait_stream(torch.cuda.current_stream())
+    def record(self, work: Callable[[], None]) -> Recording | None:
+        """Do some work, and record what the device does for it; None, and the reason in `failed`, if it cannot."""
+        try:
+            recording = self._record(work)
+        except RuntimeError as error:
+            self.failed, self._failures = str(error), self._failures + 1
+            return None
+        self.failed, self._failures = None, 0
+        return recording
+
+    def _record(self, work: Callable[[], None]) -> Recording:
+        """Record with `capture_begin`, since the context `torch.cuda.graph` has the host wait for the whole device."""
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.device(self._device), _recording:
+            stream, others = _recording_stream(self._device), torch.cuda.current_stream()
+            stream.wait_stream(others)
             with torch.cuda.stream(stream):
                 work()  # kernels prepare things in their first call that no graph may hold
-            with torch.cuda.graph(graph, pool=self._pool, stream=stream, capture_error_mode="thread_local"):
-                work()
-            torch.cuda.current_stream().wait_stream(stream)
+                graph.capture_begin(pool=self._pool, capture_error_mode="thread_local")
+                try:
+                    work()
+                finally:  # a stream that goes on recording would fail all later work
+                    graph.capture_end()
+            others.wait_stream(stream)
         return graph
 
 
@@ -192,7 +218,7 @@ class Captured:
         rows, cut = filled(len(parents)), first - first % BLOCK
         if same_rows is not None:
             rows = same_rows if len(parents) <= same_rows else 0
-        if self._recorder.failed or not rows or cut + BLOCK + rows > self._cache.slots:
+        if not self._recorder.works or not rows or cut + BLOCK + rows > self._cache.slots:
             return None
         key = (id(tables.cos), rows, cut, part)
         if key not in self._passes and key not in self._met:
@@ -231,9 +257,5 @@ class Captured:
             nonlocal outputs
             outputs = self._run(buffer, hidden, self._cache, tables, cut, part)
 
-        try:
-            recording = self._recorder.record(work)
-        except RuntimeError as error:
-            self._recorder.failed = str(error)
-            return None
-        return Pass(buffer, hidden, outputs, recording, tables)
+        recording = self._recorder.record(work)
+        return None if recording is None else Pass(buffer, hidden, outputs, recording, tables)

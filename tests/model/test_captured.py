@@ -55,16 +55,14 @@ class Tape(TorchDispatchMode):
                     old.copy_(new)
 
 
-class Recorder:
+class Recorder(captured.Recorder):
     """Notes operations where there is no device that could."""
 
     def __init__(self) -> None:
-        self.failed: str | None = None
-        self.lock = captured.Recorder(torch.device("cpu")).lock
+        super().__init__(torch.device("cpu"))
         self.tapes: list[Tape] = []
 
-    def record(self, work: Callable[[], None]) -> Tape:
-        """Do some work, and note it."""
+    def _record(self, work: Callable[[], None]) -> Tape:
         with Tape() as tape:
             work()
         self.tapes.append(tape)
@@ -191,12 +189,32 @@ def test_where_nothing_can_be_recorded_passes_are_run(made: Callable[[str], Engi
     plain, ours = made("llama"), made("llama")
     recorder = next(recording(ours))
 
+    attempts = []
+
     def fail(work: Callable[[], None]) -> Tape:
+        attempts.append(work)
         raise RuntimeError("operation not permitted when stream is capturing")
 
-    recorder.record = fail  # type: ignore[method-assign]
+    recorder._record = fail  # type: ignore[method-assign]
     assert ours.generate(words(40), **OPTIONS).ids == plain.generate(words(40), **OPTIONS).ids
     assert recorder.failed is not None and "not permitted" in recorder.failed
+    assert len(attempts) == captured.ATTEMPTS and not recorder.works
+
+
+def test_one_failure_to_record_is_made_good(made: Callable[[str], Engine]) -> None:
+    """Another thread may have been in the way."""
+    plain, ours = made("llama"), made("llama")
+    recorder, failures = next(recording(ours)), [RuntimeError("capture was invalidated")]
+    record = recorder._record
+
+    def fail_once(work: Callable[[], None]) -> Tape:
+        if failures:
+            raise failures.pop()
+        return record(work)
+
+    recorder._record = fail_once  # type: ignore[method-assign]
+    assert ours.generate(words(40), **OPTIONS).ids == plain.generate(words(40), **OPTIONS).ids
+    assert recorder.works and recorder.failed is None and recorder.tapes
 
 
 def test_rows_are_filled_up_to_the_next_number() -> None:
