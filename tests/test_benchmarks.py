@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from benchmarks import gpu
+from benchmarks import gpu, gpu_first
+from benchmarks.gpu_shapes import Prompts
 from benchmarks.measure import command
 
 
@@ -17,25 +21,64 @@ def test_flags_are_read_before_anything_is_measured(flag: str, monkeypatch: pyte
         command("Measures.", lambda: pytest.fail("it measured"))
 
 
-def test_the_benchmark_for_devices_measures_a_tiny_shape(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where there is a device, its hour is for measuring, not for finding out that a table cannot be made."""
+def test_the_benchmark_for_devices_is_rehearsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there is a device, its minutes are for measuring, not for finding out that a table cannot be made."""
     monkeypatch.setattr(gpu, "TOKENS", 6)
     monkeypatch.setattr(gpu, "ROUNDS", 2)
-    monkeypatch.setattr(gpu, "NODES", (1, 8))
-    said = gpu.measure("tiny", "cpu", None, contexts=(40,))
-    speeds, costs = ([line.split("|")[1:-1] for line in part.splitlines()] for part in said.split("\n\n"))
-    assert float(speeds[2][1]) > 0 and speeds[2][3].strip().endswith("x")
-    assert [row[1].strip() for row in costs[2:]] == ["as usual", "SPECSCOPE_GRAPHS=off", "SPECSCOPE_STEP_ROWS=128"]
-    assert costs[2][2].strip() == "1.00" and all(float(row[3]) > 0 for row in costs[2:])
+    out = tmp_path / "rehearsal"
+    flags = ["--device", "cpu", "--shapes", "tiny", "--models", "none", "--contexts", "40", "--nodes", "1,8"]
+    gpu.main([*flags, "--settings", "no graphs,equal rows", "--probe", "--out", str(out)])
+    speeds, costs, probe = json.loads(out.with_suffix(".json").read_text(encoding="utf-8"))
+    assert min(speeds["tokens_per_second"].values()) > 0
+    assert {*speeds["tokens_per_second"]} == {"as usual", "no graphs", "equal rows", "transformers generate"}
+    assert costs["nodes"] == [1, 8] and costs["costs"]["as usual"][0] == 1.0
+    assert all(cost > 0 for row in costs["costs"].values() for cost in row)
+    assert {*probe["passes"]} == {"1", "8", "64"}
+    *_, last = out.with_suffix(".md").read_text(encoding="utf-8").split("### Summary")
+    assert last.split()[0] == "tiny" and "c(8)" in last
+
+
+def test_a_part_that_fails_or_comes_too_late_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """The others are worth having; a summary of what was never measured is not."""
+    report = gpu.Report(None, 60.0)
+
+    def fail() -> tuple[str, dict[str, Any]]:
+        raise RuntimeError("CUDA out of memory")
+
+    assert report.part("Cost: 7B", fail) is None
+    assert report.part("Speed: 7B", lambda: ("a table", {"figure": 1})) == {"figure": 1}
+    report.seconds = -1.0
+    assert report.part("Speed: 13B", lambda: ("never", {})) is None
+    printed = capsys.readouterr().out
+    assert "Cost: 7B: failed: RuntimeError: CUDA out of memory" in printed and "a table" in printed
+    assert "Speed: 13B: left out" in printed and "never" not in printed
+    assert [part["name"] for part in report.parts] == ["Speed: 7B"]
+
+
+@pytest.mark.parametrize("flags", [["--shapes", "70B"], ["--nodes", "0,8"], ["--peers", "vllm"], ["--contexts", "x"]])
+def test_flags_of_the_benchmark_for_devices(flags: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """A slip must not cost a device's minutes."""
+    with pytest.raises(SystemExit):
+        gpu.flags(["--device", "cpu", *flags])
+    assert flags[0] in capsys.readouterr().err
+
+
+def test_the_first_minutes_on_a_device_are_rehearsed(tmp_path: Path) -> None:
+    """Each stage is a process; one that hangs or fails costs the others nothing."""
+    assert gpu_first.run("good", 20, ["-c", "print(1)"], tmp_path).startswith("good: ended well")
+    assert gpu_first.run("bad", 20, ["-c", "raise SystemExit(3)"], tmp_path).startswith("bad: ended with 3")
+    assert gpu_first.run("late", 1, ["-c", "import time; time.sleep(60)"], tmp_path).startswith("late: ran out of time")
+    gpu_first.main(["--device", "cpu", "--shapes", "tiny", "--only", "speed", "--out", str(tmp_path)])
+    assert "tiny at 40" in (tmp_path / "speed.md").read_text(encoding="utf-8")
 
 
 def test_prompts_grow() -> None:
     """Each length is met once."""
-    prompts = gpu.Prompts(100, 1000)
+    prompts = Prompts(100, 1000)
     assert [len(prompts.next()) for _ in range(3)] == [1000, 1037, 1074]
 
 
 def test_what_methods_gain_is_measured_on_a_real_model() -> None:
-    said = gpu.gains("pocket", "cpu", 1)
-    names = [line.split("|")[1].strip() for line in said.splitlines()[2:]]
-    assert {"autoregressive", "medusa", "transformers", "transformers-prompt-lookup"} <= set(names)
+    _, figures = gpu.gains("pocket", "cpu", 1)
+    names = {row[key] for kind, key in (("rows", "method"), ("peers", "name")) for row in figures[kind]}
+    assert {"autoregressive", "medusa", "transformers", "transformers-prompt-lookup"} <= names

@@ -12,8 +12,9 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakSet
 
 import numpy as np
 import torch
@@ -91,10 +92,14 @@ class Recorder:
         # What comes out of a graph stands in the shared memory: before it is copied, no other may be queued.
         self.lock = threading.RLock()
         self._device = device
+        self._graphs = WeakSet[Any]()  # that are alive
+        self._shared_pool: Any = None
 
-    @cached_property
     def _pool(self) -> Any:
-        return torch.cuda.graph_pool_handle()
+        """The pool of the living graphs; a new one where there is none, since a pool dies with its last graph."""
+        if not self._graphs:
+            self._shared_pool = torch.cuda.graph_pool_handle()
+        return self._shared_pool
 
     @property
     def works(self) -> bool:
@@ -119,12 +124,13 @@ class Recorder:
             stream.wait_stream(others)
             with torch.cuda.stream(stream):
                 work()  # kernels prepare things in their first call that no graph may hold
-                graph.capture_begin(pool=self._pool, capture_error_mode="thread_local")
+                graph.capture_begin(pool=self._pool(), capture_error_mode="thread_local")
                 try:
                     work()
                 finally:  # a stream that goes on recording would fail all later work
                     graph.capture_end()
             others.wait_stream(stream)
+            self._graphs.add(graph)
         return graph
 
 

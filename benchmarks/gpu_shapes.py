@@ -1,0 +1,101 @@
+"""Models of usual shapes with random weights, and what decoding them has to read."""
+
+from __future__ import annotations
+
+import os
+import statistics
+from collections.abc import Iterator, Mapping
+from itertools import count
+from typing import Any
+
+import torch
+import transformers
+
+from decoding.codec import Codec
+from decoding.engine import Engine
+from decoding.model.decoder import Decoder
+
+APART = 37  # tokens by which the prompts of two runs differ in length
+
+
+def llama(vocabulary: int, width: int, inner: int, layers: int, heads: int, kv_heads: int, **more: Any) -> Any:
+    """A configuration; weights are random."""
+    return transformers.LlamaConfig(
+        vocab_size=vocabulary,
+        hidden_size=width,
+        intermediate_size=inner,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=kv_heads,
+        max_position_embeddings=32_768,
+        **more,
+    )
+
+
+SHAPES = {
+    "tiny": llama(512, 64, 128, 2, 4, 2),  # to rehearse with
+    "135M": llama(49_152, 576, 1536, 30, 9, 3, tie_word_embeddings=True),  # SmolLM2's
+    "1B": llama(128_256, 2048, 8192, 16, 32, 8, tie_word_embeddings=True),
+    "7B": llama(32_000, 4096, 14_336, 32, 32, 8),
+    "13B": llama(32_000, 5120, 13_824, 40, 40, 40),
+}
+
+
+class Prompts:
+    """Prompts of about so many tokens, each a little longer than the one before."""
+
+    def __init__(self, vocabulary: int, tokens: int) -> None:
+        self._ids = torch.randint(0, vocabulary, (tokens + 4096,)).tolist()
+        self._lengths: Iterator[int] = count(tokens, APART)
+        self.same = self._ids[:tokens]  # for who compiles anew for every length
+
+    def next(self) -> list[int]:
+        """The next one; its end differs from that of the others too."""
+        length = next(self._lengths)
+        return self._ids[:length]
+
+
+def random_model(config: Any, device: str) -> Any:
+    """A model with random weights, made on the device."""
+    torch.manual_seed(0)
+    with torch.device(device):
+        return transformers.AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).eval()
+
+
+def engine(decoder: Decoder, settings: Mapping[str, str]) -> Engine:
+    """An engine on the weights of `decoder`, with some settings in the environment."""
+    before = {name: os.environ.get(name) for name in settings}
+    os.environ.update(settings)
+    try:
+        return Engine(decoder.rewired(decoder.shape.windows, decoder.rope.base), Codec())
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
+
+
+def copy_bandwidth(device: str) -> float | None:
+    """Bytes per second that a large device-to-device copy reads and writes: the roof that decoding works under."""
+    if device == "cpu":
+        return None
+    source = torch.empty(2**30, dtype=torch.uint8, device=device)
+    target = torch.empty_like(source)
+    times = []
+    for _ in range(20):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        target.copy_(source)
+        end.record()
+        end.synchronize()
+        times.append(begin.elapsed_time(end) / 1000)
+    return 2 * source.numel() / statistics.median(times)
+
+
+def bytes_per_step(config: Any, context: int) -> int:
+    """Weights and cache that one autoregressive step has to read, in bf16."""
+    heads, width = config.num_key_value_heads, config.hidden_size // config.num_attention_heads
+    attention = config.hidden_size * (2 * config.hidden_size + 2 * heads * width)
+    layer = attention + 3 * config.hidden_size * config.intermediate_size
+    weights = config.num_hidden_layers * layer + config.vocab_size * config.hidden_size
+    return 2 * (weights + config.num_hidden_layers * context * 2 * heads * width)
