@@ -32,7 +32,7 @@ from decoding.model.decoder import Decoder
 from decoding.prompts.tasks import ENGLISH, read_tasks, spread, suite
 
 from .gpu_probe import probe
-from .gpu_shapes import SHAPES, Prompts, bytes_per_step, copy_bandwidth, engine, random_model
+from .gpu_shapes import SHAPES, Prompts, bytes_per_step, copy_bandwidth, engine, parameters, random_model
 from .measure import engine_ms, engine_steps, in_turn, ratio, step_ms, table, transformers_ms
 
 TOKENS, ROUNDS = 64, 3
@@ -53,6 +53,7 @@ class Report:
     seconds: float
     begin: float = field(default_factory=time.monotonic)
     parts: list[dict[str, Any]] = field(default_factory=list)
+    costs: list[dict[str, Any]] = field(default_factory=list)  # c(T) of each shape and context, for assets/costs/
     summary: list[str] = field(default_factory=list)
 
     def say(self, text: str) -> None:
@@ -145,7 +146,8 @@ def costs(engines: dict[str, Engine], config: Any, context: int, nodes: Sequence
         figures[name] = [ratio(took[f"{name} {count}"], took[f"as usual {nodes[0]}"]) for count in nodes]
         rows.append([name, f"{single:.3f}", *(f"{each:.2f}" for each in figures[name][1:])])
     failures = "".join(graphs_failed(ours) for ours in engines.values())
-    return table(rows) + failures, {"nodes": [*nodes], "context": context, "costs": figures}
+    took_ms = [round(statistics.median(took[f"as usual {count}"]), 4) for count in nodes]
+    return table(rows) + failures, {"nodes": [*nodes], "context": context, "costs": figures, "milliseconds": took_ms}
 
 
 def shape(name: str, arguments: argparse.Namespace, roof: float | None, report: Report) -> None:
@@ -165,6 +167,16 @@ def shape(name: str, arguments: argparse.Namespace, roof: float | None, report: 
         c = report.part(
             f"Cost: {name}, {context} tokens", lambda context=context: costs(engines, config, context, arguments.nodes)
         )
+        if c:
+            report.costs.append(
+                {
+                    "shape": name,
+                    "parameters": parameters(config),
+                    "context": context,
+                    "rows": c["nodes"],
+                    "milliseconds": c["milliseconds"],
+                }
+            )
         if figures and c:
             rate = figures["tokens_per_second"]["as usual"]
             share = f", {figures['bytes'] * rate / roof:.0%} of copy bandwidth" if roof else ""
@@ -223,6 +235,7 @@ def flags(argv: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--probe", action="store_true", help="name the kernels of a pass, with their times")
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda", help="cpu: a rehearsal, without bandwidth")
     parser.add_argument("--out", help="add the tables to OUT.md part by part, and the figures to OUT.json")
+    parser.add_argument("--costs", help="the file for c(T), as assets/costs/ keeps it for named devices")
     arguments = parser.parse_args(argv)
     if arguments.device == "cuda" and not torch.cuda.is_available():
         parser.error("this benchmark needs a CUDA device; `make bench` measures the CPU")
@@ -244,6 +257,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         shape(name, arguments, roof, report)
     for name in arguments.models:
         report.part(f"Methods: {name}", lambda name=name: gains(name, arguments.device, arguments.limit))
+    if arguments.costs and report.costs:
+        origin = {"date": str(datetime.date.today()), "dtype": "bfloat16", "versions": versions, "copy_bandwidth": roof}
+        measured_here = {"device": device, **origin, "shapes": report.costs}
+        Path(arguments.costs).write_text(json.dumps(measured_here, indent=1) + "\n", encoding="utf-8")
     report.say("\n".join(["### Summary", "", *report.summary]))
 
 

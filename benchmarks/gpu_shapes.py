@@ -92,10 +92,18 @@ def copy_bandwidth(device: str) -> float | None:
     return 2 * source.numel() / statistics.median(times)
 
 
+def parameters(config: Any) -> int:
+    """The weights that each pass reads: those of all layers' products, and of the output layer."""
+    attention = config.hidden_size * 2 * (config.hidden_size + _kept(config))
+    layer = attention + 3 * config.hidden_size * config.intermediate_size
+    return int(config.num_hidden_layers * layer + config.vocab_size * config.hidden_size)
+
+
 def bytes_per_step(config: Any, context: int) -> int:
     """Weights and cache that one autoregressive step has to read, in bf16."""
-    heads, width = config.num_key_value_heads, config.hidden_size // config.num_attention_heads
-    attention = config.hidden_size * (2 * config.hidden_size + 2 * heads * width)
-    layer = attention + 3 * config.hidden_size * config.intermediate_size
-    weights = config.num_hidden_layers * layer + config.vocab_size * config.hidden_size
-    return 2 * (weights + config.num_hidden_layers * context * 2 * heads * width)
+    return 2 * (parameters(config) + config.num_hidden_layers * context * 2 * _kept(config))
+
+
+def _kept(config: Any) -> int:
+    """The width of a token's keys in one layer."""
+    return int(config.num_key_value_heads * config.hidden_size // config.num_attention_heads)

@@ -30,6 +30,7 @@ Tail = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None],
 Attend = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], Mixed]
 
 VARIABLE = "SPECSCOPE_ATTENTION"  # names the prefix's kernel, one of `PREFIXES`, or "masked" for none
+HUB_KERNEL, HUB_VERSION = "kernels-community/flash-attn2", 3  # the first that one build serves all torch from 2.9 on
 _HALF = (torch.bfloat16, torch.float16)
 
 
@@ -164,15 +165,51 @@ def _torch_flash(device: torch.device, dtype: torch.dtype, head_dim: int) -> Pre
 
 
 def _flash_attn(device: torch.device, dtype: torch.dtype, head_dim: int) -> Prefix | None:
-    found = _imported("flash_attn") if _flash_runs(device, dtype, head_dim) else None
-    return None if found is None else Prefix(f"flash-attn {version('flash-attn')}", _with_cache(found), whole=True)
+    package = _imported("flash_attn") if _flash_runs(device, dtype, head_dim) else None
+    return package and _packaged(f"flash-attn {version('flash-attn')}", package, device, dtype, head_dim)
 
 
 def _flash_attn_3(device: torch.device, dtype: torch.dtype, head_dim: int) -> Prefix | None:
     if not _flash_runs(device, dtype, head_dim) or torch.cuda.get_device_capability(device)[0] != 9:
         return None
-    found = _imported("flash_attn_interface")
-    return None if found is None else Prefix("flash-attn 3", _with_cache(found), whole=True)
+    package = _imported("flash_attn_interface")
+    return package and _packaged("flash-attn 3", package, device, dtype, head_dim)
+
+
+def _flash_attn_hub(device: torch.device, dtype: torch.dtype, head_dim: int) -> Prefix | None:
+    """The same kernel, fetched from the hub: compiled code from elsewhere, so only where it is asked for by name."""
+    package = _imported("kernels") if _flash_runs(device, dtype, head_dim) else None
+    if package is None:
+        return None
+    try:
+        fetched = package.get_kernel(HUB_KERNEL, version=HUB_VERSION)
+    except Exception as error:  # of the network, of the hub, or no build for this torch
+        reason = " ".join(str(error).split())[:200]
+        raise ModelError(f"{HUB_KERNEL} cannot be fetched ({reason}): leave {VARIABLE} out") from None
+    return _packaged(f"{HUB_KERNEL} {HUB_VERSION}", fetched, device, dtype, head_dim)
+
+
+def _packaged(name: str, package: Any, device: torch.device, dtype: torch.dtype, head_dim: int) -> Prefix | None:
+    """The kernel of a flash-attn package, if it computes here what it should."""
+    attend = _with_cache(package)
+    return Prefix(name, attend, whole=True) if agrees(attend, device, dtype, head_dim) else None
+
+
+def agrees(attend: Attend, device: torch.device, dtype: torch.dtype, head_dim: int) -> bool:
+    """Whether a kernel that was compiled elsewhere returns the values and the natural logarithms of the definition."""
+    numbers = torch.Generator().manual_seed(0)
+    query, key, value = (torch.randn(1, 2, rows, head_dim, generator=numbers).to(device, dtype) for rows in (3, 40, 40))
+    length = torch.full((1,), 33, dtype=torch.int32, device=device)
+    try:
+        mixed, total = attend(query, key, value, length)
+    except (RuntimeError, TypeError):  # built for another torch, or with another signature
+        return False
+    expected, logarithm = plain(query, key[:, :, :33], value[:, :, :33], None)
+    close = [
+        one.shape == other.shape and torch.allclose(one.float(), other, atol=4 * torch.finfo(dtype).eps, rtol=1e-2)
+        for one, other in ((mixed, expected), (total, logarithm))
+    ]
+    return all(close)
 
 
 def _imported(module: str) -> Any:
@@ -213,6 +250,7 @@ def _flex(device: torch.device, dtype: torch.dtype, head_dim: int) -> Prefix | N
 PREFIXES: dict[str, Callable[[torch.device, torch.dtype, int], Prefix | None]] = {
     "flash-attn-3": _flash_attn_3,
     "flash-attn": _flash_attn,
+    "flash-attn-hub": _flash_attn_hub,
     "torch-flash": _torch_flash,
     "flex": _flex,
     "sdpa": _sdpa,

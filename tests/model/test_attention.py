@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ from decoding.errors import ModelError
 from decoding.model import kernels
 from decoding.model.attention import BLOCK, Attention, merge, pack
 from decoding.model.cache import Cache
-from decoding.model.kernels import PREFIXES, Kernels, choose, plain
+from decoding.model.kernels import PREFIXES, Kernels, agrees, choose, plain
 from tests.model.texts import random_tree
 
 KV_HEADS, SIZE = 2, 16
@@ -22,7 +23,7 @@ CPU, CUDA = torch.device("cpu"), torch.device("cuda", 0)
 # Largest errors, in shares of one more than the true value: what float64 makes of the same rounded numbers.
 BOUNDS = {torch.float32: 1.4e-6, torch.bfloat16: 3.3e-3, torch.float64: 1e-12}
 ON_CPU = ("plain", "sdpa", "flex")
-ON_CUDA = ("flash-attn-3", "flash-attn", "torch-flash", "sdpa", "plain")
+ON_CUDA = ("flash-attn-3", "flash-attn", "flash-attn-hub", "torch-flash", "sdpa", "plain")
 
 
 def defined(
@@ -159,6 +160,8 @@ def on_cuda(monkeypatch: pytest.MonkeyPatch) -> Iterator[OnCuda]:
     package = SimpleNamespace(flash_attn_with_kvcache=made.with_cache)
     for module in ("flash_attn", "flash_attn_interface"):
         monkeypatch.setitem(sys.modules, module, package)
+    monkeypatch.setitem(sys.modules, "kernels", SimpleNamespace(get_kernel=lambda name, version: package))
+    monkeypatch.setattr(kernels, "agrees", lambda attend, device, *rest: agrees(attend, CPU, *rest))
     yield made
     library._destroy()
 
@@ -179,7 +182,7 @@ def test_kernels_of_cuda_are_fed_and_read_rightly(
     for prefix in (0, 3, BLOCK, 700):
         for rows in (1, 5, 33):
             assert differs(made, rows, prefix, repeats, dtype) < BOUNDS[dtype], (prefix, rows)
-    assert {call for call in on_cuda.calls if call != "efficient"} <= {name.removesuffix("-3")}
+    assert {call for call in on_cuda.calls if call != "efficient"} <= {name.removesuffix("-3").removesuffix("-hub")}
 
 
 @pytest.mark.parametrize("dtype", BOUNDS, ids=str)
@@ -209,6 +212,39 @@ def test_the_first_kernel_that_runs_is_chosen(on_cuda: OnCuda, monkeypatch: pyte
     assert chosen() == "torch flash attention"
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
     assert chosen() == "torch memory-efficient attention"
+
+
+def test_a_package_that_computes_something_else_is_left_alone(on_cuda: OnCuda, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Built for another torch it may raise; a logarithm to another base would weigh the parts of a text wrong."""
+
+    def to_base_two(*arguments: Any, **options: Any) -> tuple[Any, Any]:
+        mixed, total = on_cuda.with_cache(*arguments, **options)
+        return mixed, total / math.log(2)
+
+    def raises(*arguments: Any, **options: Any) -> tuple[Any, Any]:
+        raise RuntimeError("no kernel image is available for execution on the device")
+
+    for broken in (to_base_two, raises):
+        package = SimpleNamespace(flash_attn_with_kvcache=broken)
+        for module in ("flash_attn", "flash_attn_interface"):
+            monkeypatch.setitem(sys.modules, module, package)
+        assert choose(CUDA, torch.bfloat16, 64).name.startswith("torch flash attention on the prefix")
+
+
+def test_the_hubs_kernel_is_fetched_only_by_name(on_cuda: OnCuda, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is compiled code from elsewhere, so the owner of the machine has to ask for it."""
+    for module in ("flash_attn", "flash_attn_interface"):
+        monkeypatch.setitem(sys.modules, module, None)
+    assert choose(CUDA, torch.bfloat16, 64).name.startswith("torch flash attention")
+    monkeypatch.setenv(kernels.VARIABLE, "flash-attn-hub")
+    assert choose(CUDA, torch.bfloat16, 64).name.startswith("kernels-community/flash-attn2 3 on the prefix")
+
+    def offline(name: str, version: int) -> Any:
+        raise OSError("no route to host")
+
+    monkeypatch.setitem(sys.modules, "kernels", SimpleNamespace(get_kernel=offline))
+    with pytest.raises(ModelError, match=r"flash-attn2 cannot be fetched \(no route to host\): leave"):
+        choose(CUDA, torch.bfloat16, 64)
 
 
 def test_an_unknown_kernel_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
