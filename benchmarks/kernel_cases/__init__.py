@@ -1,0 +1,53 @@
+"""The cases of `benchmarks.gpu_kernels`: every file beside this one has a list `CASES`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The sizes of a model's layer."""
+
+    name: str
+    hidden: int
+    inner: int
+    heads: int
+    kv_heads: int
+    size: int  # of a head
+
+
+SHAPES = (
+    Shape("135M", 576, 1536, 9, 3, 64),
+    Shape("1B", 2048, 8192, 32, 8, 64),
+    Shape("7B", 4096, 14_336, 32, 8, 128),
+)
+TINY = (Shape("tiny", 64, 96, 4, 2, 16),)  # to rehearse on a CPU
+ROWS = (1, 8, 64)
+
+Outputs = torch.Tensor | tuple[torch.Tensor, ...]
+Inputs = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A kernel, what it is compared with, and how its inputs are made."""
+
+    name: str
+    make: Callable[[Shape, int, torch.device, torch.dtype], Inputs]  # of so many rows, on the device
+    ours: Callable[..., Outputs]
+    torch: Callable[..., Outputs]  # what runs without the kernel, timed beside it
+    exact: Callable[..., Outputs]  # in float64, on the inputs themselves: it rounds where the kernel should
+    # What is compared: what came out, or also what was written to the inputs.
+    outputs: Callable[[Inputs, Any], Outputs] = lambda inputs, outputs: outputs
+    cold: bool = False  # whether to go through as many copies of the inputs as do not fit into the device's L2 cache
+    rows: tuple[int, ...] = ROWS
+
+
+def rounded(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Round to a dtype, and go on in float64."""
+    return x.to(dtype).double()
