@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import cache
 from importlib.util import find_spec
 
 import torch
@@ -10,23 +11,46 @@ import torch
 from ..errors import ModelError
 
 VARIABLE = "SPECSCOPE_FUSED"  # names to run, separated by commas; "off" for none, "all" for all
-KERNELS = ("norm", "rotary", "swiglu", "merge", "attention", "products")
+POINTWISE = ("norm", "rotary", "swiglu", "merge")
+KERNELS = (*POINTWISE, "attention", "products")
 PREFERRED = frozenset(KERNELS) - {"products"}
 
 
-def chosen(device: torch.device) -> frozenset[str]:
+def chosen(device: torch.device, dtype: torch.dtype = torch.float32) -> frozenset[str]:
     """The names of the kernels that a model on `device` runs; ModelError if the environment names one there is not."""
     asked = os.environ.get(VARIABLE, "")
     names = frozenset(asked.split(",")) if asked not in ("", "all", "off") else frozenset[str]()
     if unknown := names - {*KERNELS}:
         raise ModelError(f'{VARIABLE} must be "all", "off" or some of {", ".join(KERNELS)}, not {min(unknown)[:20]!r}')
-    if not runs(device) or asked == "off":
+    if not runs(device, dtype) or asked == "off" or failure(device) is not None:
         return frozenset()
     return {"": PREFERRED, "all": frozenset(KERNELS)}.get(asked, names)
 
 
-def runs(device: torch.device) -> bool:
-    """Whether Triton can compile for a device: Ampere or later, with the package that torch brings along."""
-    if device.type != "cuda" or torch.version.hip is not None or find_spec("triton") is None:
+def runs(device: torch.device, dtype: torch.dtype = torch.float32) -> bool:
+    """Whether Triton is made for a device, Ampere or later, and comes with torch; a float64 model is for references."""
+    if dtype == torch.float64 or device.type != "cuda" or torch.version.hip is not None or find_spec("triton") is None:
         return False
     return torch.cuda.get_device_capability(device) >= (8, 0)
+
+
+@cache
+def failure(device: torch.device) -> str | None:
+    """Why a device that Triton is made for cannot run it: it needs a C compiler, for one. None where it runs."""
+    try:
+        from .probe import probe
+
+        probe(device)
+    except Exception as error:  # whatever it is, torch's operations do the same
+        return f"{type(error).__name__}: {error}".splitlines()[0][:120]
+    return None
+
+
+def in_words(device: torch.device, dtype: torch.dtype) -> str:
+    """What a model's user is told about the kernels between products and attention, which are named elsewhere."""
+    names = chosen(device, dtype)
+    if fused := [name for name in POINTWISE if name in names]:
+        return f", {', '.join(fused)} in Triton"
+    if not names and runs(device, dtype) and os.environ.get(VARIABLE) != "off":
+        return f", without Triton ({failure(device)})"
+    return ""

@@ -46,11 +46,12 @@ def merge(one: Mixed, other: Mixed, query: torch.Tensor) -> torch.Tensor:
         values, others = values.contiguous(), others.contiguous()
     block = triton.next_power_of_2(size)
     rows = max(_NUMBERS // block, 1)
-    _merge[(triton.cdiv(pairs, rows),)](
-        values, sums, others, other_sums, out, pairs,
-        *values.stride()[1:3], *sums.stride()[1:], *others.stride()[1:3], *other_sums.stride()[1:],
-        kv_heads, size, rows, block, num_warps=4,
-    )  # fmt: skip
+    with torch.cuda.device_of(out):
+        _merge[(triton.cdiv(pairs, rows),)](
+            values, sums, others, other_sums, out, pairs,
+            *values.stride()[1:3], *sums.stride()[1:], *others.stride()[1:3], *other_sums.stride()[1:],
+            kv_heads, size, rows, block, num_warps=4,
+        )  # fmt: skip
     return out.view(len(query), -1)
 
 

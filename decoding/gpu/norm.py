@@ -43,7 +43,8 @@ def norm(
     if rows:
         block = triton.next_power_of_2(width)
         warps = min(max(block // 256, 1), 16)  # 8 numbers a thread: 16 bytes of bfloat16, the widest load
-        _norm[(rows,)](x, delta, weight, total, normed, eps, width, delta is not None, block, num_warps=warps)
+        with torch.cuda.device_of(x):
+            _norm[(rows,)](x, delta, weight, total, normed, eps, width, delta is not None, block, num_warps=warps)
     return total, normed
 
 

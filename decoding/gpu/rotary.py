@@ -93,11 +93,12 @@ def rotary(
     block = triton.next_power_of_2(size // 2)
     group = max(_NUMBERS // (2 * block), 1)
     if rows:
-        _rotary[(triton.cdiv(all_heads, group), rows)](
-            qkv, cos, sin, positions, slots, weight, query, cache,
-            cache.stride(0), eps, heads, kv_heads, size,
-            positions is not None, slots is not None, weight is not None, group, block, num_warps=2,
-        )  # fmt: skip
+        with torch.cuda.device_of(query):
+            _rotary[(triton.cdiv(all_heads, group), rows)](
+                qkv, cos, sin, positions, slots, weight, query, cache,
+                cache.stride(0), eps, heads, kv_heads, size,
+                positions is not None, slots is not None, weight is not None, group, block, num_warps=2,
+            )  # fmt: skip
     return query
 
 

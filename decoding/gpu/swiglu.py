@@ -32,7 +32,8 @@ def swiglu(gate_up: torch.Tensor) -> torch.Tensor:  # (T, 2 * inner) -> (T, inne
     inner = width // 2
     out = gate_up.new_empty(rows, inner)
     if rows:
-        _swiglu[(triton.cdiv(inner, _BLOCK), rows)](gate_up, out, inner, _BLOCK, num_warps=4)
+        with torch.cuda.device_of(out):
+            _swiglu[(triton.cdiv(inner, _BLOCK), rows)](gate_up, out, inner, _BLOCK, num_warps=4)
     return out
 
 

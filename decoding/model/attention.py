@@ -7,6 +7,7 @@ tail of a fixed number of slots, with a mask. So kernels meet few shapes: one fo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Protocol
 
@@ -18,6 +19,8 @@ from .kernels import Kernels, Mixed
 from .queued_tree import Parents, closure_on, deepest, depths_on
 
 BLOCK = 256  # slots: prefixes are multiples of it
+# Attention to two parts of a text, and the query (T, repeats * kv_heads, D); (T, repeats * kv_heads * D) comes back.
+Merge = Callable[[Mixed, Mixed, torch.Tensor], torch.Tensor]
 
 
 class Span(Protocol):
@@ -42,21 +45,28 @@ def unpack(mixed: torch.Tensor, query: torch.Tensor) -> torch.Tensor:  # (1, kv_
     return mixed.to(query.dtype).transpose(1, 2).reshape(query.shape[0], -1)
 
 
-def merge(one: Mixed, other: Mixed) -> torch.Tensor:
+def merge(one: Mixed, other: Mixed, query: torch.Tensor) -> torch.Tensor:
     """Attention to two parts of a text, as if it had been one."""
     (values, total), (others, other_total) = one, other
     share = torch.sigmoid(total - other_total)[..., None]
-    return torch.lerp(others.to(share.dtype), values.to(share.dtype), share)
+    return unpack(torch.lerp(others.to(share.dtype), values.to(share.dtype), share), query)
 
 
 class Attention:
     """The attention of one model: its kernels, and the masks of the trees that it has met."""
 
     def __init__(
-        self, kernels: Kernels, repeats: int, device: torch.device, dtype: torch.dtype, whole: bool = False
+        self,
+        kernels: Kernels,
+        repeats: int,
+        device: torch.device,
+        dtype: torch.dtype,
+        whole: bool = False,
+        merge: Merge = merge,
     ) -> None:
         """`repeats`: the query heads that share a key/value head. `whole`: a tail begins with the text."""
         self.kernels, self._repeats, self._device, self._dtype, self._whole = kernels, repeats, device, dtype, whole
+        self._merge = merge
         # Masks belong to the model: on a device, those of a model that is gone would fill the memory.
         self.block = remembered(partial(_block, device, dtype))
 
@@ -99,7 +109,7 @@ class Attention:
     def _in_parts(self, cache: Cache, first: int, parents: Parents) -> SplitSpan:
         cut = first - first % BLOCK
         bias = self._bias(BLOCK + len(parents), first - cut, parents)
-        return SplitSpan(self.kernels, cache, cut, bias)
+        return SplitSpan(self.kernels, self._merge, cache, cut, bias)
 
     def buffered(self, cache: Cache, cut: int, before: torch.Tensor, seen: torch.Tensor) -> SplitSpan:  # (1,), (T, T)
         """The same where only the device knows how many keys of the tail all rows see, and what they see of each other.
@@ -117,7 +127,7 @@ class Attention:
         among = seen.index_select(1, place.clamp(0, rows - 1)) & (place >= 0) & (place < rows)
         visible = (among | (place < 0))[:, None].expand(-1, self._repeats, -1)
         whole[..., :width].masked_fill_(visible, 0.0)
-        return SplitSpan(self.kernels, cache, cut, whole.view(rows * self._repeats, -1)[:, :width])
+        return SplitSpan(self.kernels, self._merge, cache, cut, whole.view(rows * self._repeats, -1)[:, :width])
 
     def _bias(self, width: int, before: int, parents: Parents) -> torch.Tensor:  # (T * repeats, width)
         """`before` keys that all rows see, then the rows themselves, then keys that none sees."""
@@ -167,11 +177,11 @@ class MaskedSpan:
 class SplitSpan:
     """A prefix that all rows see, and a tail with a mask."""
 
-    __slots__ = ("_bias", "_kernels", "_length", "_prefix", "_tail")
+    __slots__ = ("_bias", "_kernels", "_length", "_merge", "_prefix", "_tail")
 
-    def __init__(self, kernels: Kernels, cache: Cache, cut: int, bias: torch.Tensor) -> None:
+    def __init__(self, kernels: Kernels, merge: Merge, cache: Cache, cut: int, bias: torch.Tensor) -> None:
         """`cut`: the length of the prefix; `bias` (T * repeats, tail)."""
-        self._kernels, self._bias = kernels, bias
+        self._kernels, self._merge, self._bias = kernels, merge, bias
         self._tail = cache.views(slice(cut, cut + bias.shape[1]))
         self._prefix: Views = ()  # an empty one is left out: kernels return +inf for its logarithm
         self._length = torch.empty(0)
@@ -190,4 +200,4 @@ class SplitSpan:
             return unpack(tail[0], query)
         assert kernels.prefix is not None
         key, value = self._prefix[part]
-        return unpack(merge(kernels.prefix.attend(packed, key, value, self._length), tail), query)
+        return self._merge(kernels.prefix.attend(packed, key, value, self._length), tail, query)

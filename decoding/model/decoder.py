@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.nn.functional import silu
 
 from ..errors import ModelError
+from ..gpu.choice import chosen, in_words
 from ..types import ModelCard
 from . import quiet
 from .attention import Attention
@@ -20,7 +20,7 @@ from .decoder_session import DecoderSession
 from .forward_inputs import ForwardInputs
 from .kernels import choose, widest
 from .native_layers import NativeInputs, NativeLayers, suits
-from .norm import norm
+from .pointwise import pointwise, total
 from .queued_tree import Parents, on_host
 from .rope import Rope, Tables
 from .weights import Weights
@@ -43,15 +43,16 @@ class Decoder:
         self.window, self.rolling = shape.window, shape.rolling
         self.lacks: Mapping[str, str] = {}
         self._weights = weights
-        self._norm = norm(shape.eps, self.device, self.dtype)
         self._native = NativeLayers(shape, weights.layers, weights.norm) if suits(shape, weights.layers) else None
         self.compiled = self._native is not None
         asked = step_rows()
         self.step_rows = None if self.compiled else asked  # compiled rows are independent of each other anyway
         kernels = choose(self.device, self.dtype, shape.head_dim) if self.step_rows is None else widest()
         whole = self.step_rows is not None
-        self._attention = Attention(kernels, shape.repeats, self.device, self.dtype, whole)
+        self._pointwise = pointwise(shape, self.device, self.dtype, chosen(self.device, self.dtype))
+        self._attention = Attention(kernels, shape.repeats, self.device, self.dtype, whole, self._pointwise.merge)
         self.attention = "compiled attention, in the order of the text" if self.compiled else kernels.name
+        self.attention += in_words(self.device, self.dtype)
         if self.step_rows is not None:
             self.attention += f", every pass of {self.step_rows} rows"
         self.recorder: Recorder | None = None
@@ -100,11 +101,13 @@ class Decoder:
         self, buffer: StepBuffer, hidden: torch.Tensor | None, cache: Cache, tables: Tables, cut: int, part: Part
     ) -> Outputs:
         """A pass over a step that stands in a buffer: what enters the tapped layers, what comes out, and the answer."""
-        step = ForwardInputs.buffered(buffer, cut, cache, tables, self.shape, self._attention)
-        states, x = self.tapped(step.ids if hidden is None else hidden, step, part.start, part.stop, part.taps)
+        rotation = self._pointwise.rotation
+        step = ForwardInputs.buffered(buffer, cut, cache, tables, self.shape, self._attention, rotation)
+        x = step.ids if hidden is None else hidden
+        states, x, delta = self.tapped(x, step, part.start, part.stop, part.taps)
         if not part.answers:
-            return *states, x
-        final = self.final(x)
+            return *states, total(x, delta)
+        final = self.final(x, delta)
         return *states, final, self.head(final)
 
     def inputs(
@@ -113,46 +116,49 @@ class Decoder:
         """A tree behind a cached text, for `forward`; `ahead` rows of a chain stand in between."""
         if self.compiled:
             return NativeInputs(tokens, on_host(parents), cache, tables, self.shape, ahead)
-        return ForwardInputs(tokens, parents, cache, tables, self.shape, self._attention, ahead)
+        rotation = self._pointwise.rotation
+        return ForwardInputs(tokens, parents, cache, tables, self.shape, self._attention, rotation, ahead)
 
     def forward(
         self, x: Tokens, step: ForwardInputs | NativeInputs, start: int = 0, stop: int | None = None
     ) -> torch.Tensor:  # T ids or (T, H) -> (T, H)
         """Run the layers from `start` to `stop`; ids are embedded first. Keys and values go into the step's cache."""
-        shape, weights = self.shape, self._weights
-        heads, size = shape.heads, shape.head_dim
-        stop = shape.layers if stop is None else stop
+        return total(*self._run(x, step, start, self.shape.layers if stop is None else stop))
+
+    def _run(
+        self, x: Tokens, step: ForwardInputs | NativeInputs, start: int, stop: int
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Run the layers; what the last one adds is returned apart, since a norm can add it in the same kernel."""
         if isinstance(step, NativeInputs):  # the same in compiled code
             assert self._native is not None
-            return self._native.forward(self._fresh(x), step, start, stop)
+            return self._native.forward(self._fresh(x), step, start, stop), None
         if not isinstance(x, torch.Tensor) or x.dim() == 1:
             x = self.embed(x)
-        normal = self._norm
+        shape, norm, swiglu = self.shape, self._pointwise.norm, self._pointwise.swiglu
+        delta: torch.Tensor | None = None
         for index in range(start, stop):
-            layer = weights.layers[index]
-            qkv = layer.qkv(normal(x) * layer.attention_norm).view(-1, heads + 2 * shape.kv_heads, size)
-            if layer.qk_norm is not None:
-                qk, value = qkv.tensor_split((heads + shape.kv_heads,), 1)
-                qkv = torch.cat((normal(qk.reshape(-1, size)).view_as(qk) * layer.qk_norm, value), 1)
-            query = step.store(index, qkv)
-            x = x + layer.out(step.spans[index].attend(index, query))
-            gate, up = layer.gate_up(normal(x) * layer.mlp_norm).chunk(2, -1)
-            x = x + layer.down(silu(gate).mul_(up))
-        return x
+            layer = self._weights.layers[index]
+            x, normed = norm(x, delta, layer.attention_norm)
+            qkv = layer.qkv(normed).view(-1, shape.heads + 2 * shape.kv_heads, shape.head_dim)
+            query = step.store(index, qkv, layer.qk_norm)
+            mixed = step.spans[index].attend(index, query)
+            x, normed = norm(x, layer.out(mixed), layer.mlp_norm)
+            delta = layer.down(swiglu(layer.gate_up(normed)))
+        return x, delta
 
     def tapped(
         self, x: Tokens, step: ForwardInputs | NativeInputs, start: int, stop: int, taps: Sequence[int]
-    ) -> tuple[list[torch.Tensor], torch.Tensor]:
-        """The same, with what enters some layers, side by side or layer by layer, beside what comes out."""
+    ) -> tuple[list[torch.Tensor], torch.Tensor, torch.Tensor | None]:
+        """Run the layers too; return what enters some of them, side by side or layer by layer, and what comes out."""
         if taps and isinstance(step, NativeInputs):
             assert self._native is not None
             together, x = self._native.tapped(self._fresh(x), step, start, stop, taps)
-            return [together], x
+            return [together], x, None
         states = list[torch.Tensor]()
         for layer in taps:
             states.append(x := self.forward(x, step, start, layer))
             start = layer
-        return states, self.forward(x, step, start, stop)
+        return states, *self._run(x, step, start, stop)
 
     def _fresh(self, x: Tokens) -> torch.Tensor:  # T ids or (T, H) -> (T, H)
         """Rows that compiled code may write over: embeddings, or a copy."""
@@ -164,11 +170,11 @@ class Decoder:
         """The input embeddings of tokens."""
         return quiet.rows(self._weights.embedding, ids)
 
-    def final(self, x: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, H)
-        """The final norm."""
+    def final(self, x: torch.Tensor, delta: torch.Tensor | None = None) -> torch.Tensor:  # (R, H) -> (R, H)
+        """The final norm, of `x` and what the last layer adds, where that comes apart."""
         if self._native is not None:
-            return self._native.final(x)
-        return self._norm(x) * self._weights.norm
+            return self._native.final(total(x, delta))
+        return self._pointwise.norm(x, delta, self._weights.norm)[1]
 
     def head(self, x: torch.Tensor) -> torch.Tensor:  # (R, H) after the final norm -> (R, V)
         """The logits."""

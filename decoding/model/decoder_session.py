@@ -10,6 +10,7 @@ import torch
 from .asked_rows import asked
 from .attention import BLOCK
 from .captured import Captured, Outputs, Part, StepBuffer
+from .pointwise import total
 from .session import Reading
 from .taps import Taps
 
@@ -74,9 +75,9 @@ class DecoderSession:
     def run(self, x: Tokens, step: ForwardInputs | NativeInputs, start: int, stop: int) -> torch.Tensor:
         """Run the layers from `start` to `stop`, and note what enters the tapped ones."""
         taps = [layer for layer in self._taps.layers if start <= layer <= stop]
-        states, x = self._model.tapped(x, step, start, stop, taps)
+        states, x, delta = self._model.tapped(x, step, start, stop, taps)
         self._taps.note(states)
-        return x
+        return total(x, delta)
 
     def _replayed(
         self,

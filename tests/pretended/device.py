@@ -2,14 +2,17 @@
 
 Torch's fake tensors refuse what mixes devices or does not fit in shape. `Pretended` stands above them, answers what the
 host asks for with numbers of its own, and counts how often it asks: every time, a real host would wait for the device.
+Triton's kernels write nothing here, and are counted.
 """
 
 from __future__ import annotations
 
 import ctypes
+import importlib
 import random
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from decoding.gpu import choice
 from decoding.model import captured, download
 
 _aten = torch.ops.aten
@@ -27,11 +31,11 @@ _CUDA, _META = 1, 14  # c10::DeviceType
 
 
 class Pretended(TorchDispatchMode):
-    """Counts the host's waits, and answers them."""
+    """Counts the host's waits, and answers them; and the kernels that it launches."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.waits, self._random = 0, random.Random(0)
+        self.waits, self.launches, self._random = 0, 0, random.Random(0)
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run one operation on fake tensors."""
@@ -49,6 +53,7 @@ class Pretended(TorchDispatchMode):
             at = [index.device for index in args[1] if index is not None]
             self.waits += args[0].device.type == "cuda" and any(each.type == "cpu" for each in at)
         found = function(*args, **{**kwargs, "pin_memory": False} if kwargs.get("pin_memory") else kwargs)
+        self.launches += function.namespace == "aten" and not (function.is_view or "empty" in function.name())
         if kwargs.get("pin_memory"):
             found.is_in_pinned_memory = True
         if function in _COPIES:
@@ -61,6 +66,12 @@ class Pretended(TorchDispatchMode):
         between = {source.device.type, target.device.type} == {"cpu", "cuda"}
         pinned = any(getattr(each, "is_in_pinned_memory", False) for each in (source, target))
         self.waits += between and not (queued and pinned)
+
+    def launch(self, *inputs: Any, **options: Any) -> None:
+        """Stand for a kernel in Triton."""
+        self.launches += 1
+        devices = {each.device for each in inputs if isinstance(each, torch.Tensor)}
+        assert len(devices) == 1 and next(iter(devices)).type == "cuda"
 
     def number(self, of: torch.Tensor) -> float | int | bool:
         """What a tensor of one number holds."""
@@ -129,11 +140,16 @@ def pretended(monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int] = (9,
     monkeypatch.setattr(torch.cuda, "Event", _Event)
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: _Stream())
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    monkeypatch.setattr(torch.cuda, "device_of", nullcontext)
     monkeypatch.setattr(torch.backends.cuda, "is_flash_attention_available", lambda: True)
+    monkeypatch.setattr(choice, "failure", lambda device: None)
     with ExitStack() as stack:
         stack.enter_context(_device_guard())
         stack.enter_context(FakeTensorMode(allow_non_fake_inputs=True))
         device = stack.enter_context(Pretended())
+        if find_spec("triton") is not None:
+            kernels = importlib.import_module("triton.runtime.jit").KernelInterface
+            monkeypatch.setattr(kernels, "__getitem__", lambda kernel, grid: device.launch)
         monkeypatch.setattr(captured.Recorder, "record", lambda recorder, work: _Again(work))
         monkeypatch.setattr(_Event, "device", device)
         monkeypatch.setattr(download, "_lists", lambda numbers, tensors: [*map(device.made, tensors)])

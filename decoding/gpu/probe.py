@@ -1,0 +1,21 @@
+"""A kernel that does next to nothing, to see whether Triton compiles and launches at all."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _write(out):
+    tl.store(out, 1)
+
+
+def probe(device: torch.device) -> None:
+    """Have a device write a number; raise whatever goes wrong."""
+    out = torch.zeros(1, dtype=torch.int32, device=device)
+    with torch.cuda.device_of(out):
+        _write[(1,)](out)
+    if out.item() != 1:
+        raise RuntimeError("Triton's kernels write nothing here")

@@ -1,0 +1,71 @@
+"""What a layer does between its products: torch's operations, or kernels of our own that do several of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import torch
+from torch.nn.functional import silu
+
+from .attention import Merge, merge
+from .config import Shape
+from .norm import norm
+from .rotation import Rotation, fused, unfused
+
+# Rows (T, H), what is to be added to them or None, and a weight (H,); the sum comes back, and the sum normed.
+AddNorm = Callable[[torch.Tensor, torch.Tensor | None, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
+
+
+@dataclass(frozen=True, slots=True)
+class Pointwise:
+    """The operations of one model."""
+
+    norm: AddNorm
+    rotation: Rotation
+    swiglu: Callable[[torch.Tensor], torch.Tensor]  # (T, 2 * inner) -> (T, inner)
+    merge: Merge
+
+
+def pointwise(shape: Shape, device: torch.device, dtype: torch.dtype, kernels: frozenset[str]) -> Pointwise:
+    """Choose the operations of a model. Kernels are imported here, because not every machine has Triton."""
+    operations = _by_torch(shape, device, dtype)
+    if "norm" in kernels:
+        from ..gpu.norm import norm as add_norm
+
+        operations = replace(operations, norm=partial(add_norm, eps=shape.eps))
+    if "rotary" in kernels:
+        from ..gpu.rotary import rotary
+
+        operations = replace(operations, rotation=fused(partial(rotary, eps=shape.eps)))
+    if "swiglu" in kernels:
+        from ..gpu.swiglu import swiglu
+
+        operations = replace(operations, swiglu=swiglu)
+    if "merge" in kernels:
+        from ..gpu.merge import merge as merge_parts
+
+        operations = replace(operations, merge=merge_parts)
+    return operations
+
+
+def total(x: torch.Tensor, delta: torch.Tensor | None) -> torch.Tensor:
+    """Add what is to be added, where there is something."""
+    return x if delta is None else x + delta
+
+
+def _by_torch(shape: Shape, device: torch.device, dtype: torch.dtype) -> Pointwise:
+    normal = norm(shape.eps, device, dtype)
+
+    def add_norm(
+        x: torch.Tensor, delta: torch.Tensor | None, weight: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        x = total(x, delta)
+        return x, normal(x) * weight
+
+    def swiglu(gate_up: torch.Tensor) -> torch.Tensor:
+        gate, up = gate_up.chunk(2, -1)
+        return silu(gate).mul_(up)
+
+    return Pointwise(add_norm, unfused(shape, normal), swiglu, merge)

@@ -1,0 +1,45 @@
+"""How many kernels a layer launches on a CUDA device: where rows are few, their launches are most of a step."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from decoding.gpu.choice import POINTWISE, VARIABLE
+from decoding.model.captured import StepBuffer
+from decoding.model.decoder import Decoder
+from decoding.model.forward_inputs import ForwardInputs
+from tests.pretended.device import Pretended, pretended
+from tests.pretended.test_pretended import made_of
+
+pytestmark = pytest.mark.pretended
+PRODUCTS, ATTENTION = 4, 2
+
+
+@torch.inference_mode()
+def of_a_layer(device: Pretended, model: Decoder) -> int:
+    """The launches of a layer of a captured pass, behind a text that has a prefix."""
+    cache, tables = model.cache(600, 8), model.rope.tables(1, 608)
+    attention, rotation = model._attention, model._pointwise.rotation
+    step = ForwardInputs.buffered(StepBuffer(4, model.device), 256, cache, tables, model.shape, attention, rotation)
+    counts = []
+    for stop in (1, 2):
+        before = device.launches
+        model.forward(step.ids, step, 0, stop)
+        counts.append(device.launches - before)
+    return counts[1] - counts[0]
+
+
+@pytest.mark.parametrize("family", ["mistral-full", "llama-biased", "qwen3"])
+def test_a_layer_launches_few_kernels(family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An operation that slips in between two of our kernels costs as much as a kernel saves."""
+    made, launches = made_of(family, torch.bfloat16), {}
+    with pretended(monkeypatch) as device:
+        for names in ("off", ",".join(POINTWISE)):
+            monkeypatch.setenv(VARIABLE, names)
+            model = made.decoder(0)
+            assert isinstance(model, Decoder)
+            launches[names] = of_a_layer(device, model)
+    fused, unfused = launches.pop(names), launches["off"]
+    assert fused == 2 * 1 + PRODUCTS + ATTENTION + 3  # a norm twice, the other three kernels once
+    assert unfused > 2 * fused, "or operations are not counted"
