@@ -25,6 +25,11 @@ def _rotary(
 ):  # fmt: skip
     dtype = query.dtype.element_ty
     row = tl.program_id(1).to(tl.int64)
+    position, slot = row, row
+    if has_positions:
+        position = tl.load(positions + row)
+    if has_slots:
+        slot = tl.load(slots + row)
     head = tl.program_id(0) * group + tl.arange(0, group)  # queries, then keys, then values
     at = tl.arange(0, block)  # in the first half of a head
     half: tl.constexpr = size // 2
@@ -42,15 +47,12 @@ def _rotary(
         low_normed = ((low * scale).to(dtype).to(tl.float32) * low_weight).to(dtype).to(tl.float32)
         high_normed = ((high * scale).to(dtype).to(tl.float32) * high_weight).to(dtype).to(tl.float32)
         low, high = tl.where(turned, low_normed, low), tl.where(turned, high_normed, high)
-    position = row
-    if has_positions:
-        position = tl.load(positions + row)
-    angle = position * size + at
-    known = at < half
-    low_cos = tl.load(cos + angle, mask=known, other=0.0).to(tl.float32)[None]
-    high_cos = tl.load(cos + angle + half, mask=known, other=0.0).to(tl.float32)[None]
-    low_sin = tl.load(sin + angle, mask=known, other=0.0).to(tl.float32)[None]
-    high_sin = tl.load(sin + angle + half, mask=known, other=0.0).to(tl.float32)[None]
+    # Every head loads its own copy, from the same lines: a row for all would have to be sent from thread to thread.
+    angle = position * size + tl.zeros_like(head)[:, None] + at[None]
+    low_cos = tl.load(cos + angle, mask=inside & turned, other=0.0).to(tl.float32)
+    high_cos = tl.load(cos + angle + half, mask=inside & turned, other=0.0).to(tl.float32)
+    low_sin = tl.load(sin + angle, mask=inside & turned, other=0.0).to(tl.float32)
+    high_sin = tl.load(sin + angle + half, mask=inside & turned, other=0.0).to(tl.float32)
     low_turned = (low * low_cos).to(dtype).to(tl.float32) + high * low_sin
     high_turned = (high * high_cos).to(dtype).to(tl.float32) + low * high_sin
     low, high = tl.where(turned, low_turned, low).to(dtype), tl.where(turned, high_turned, high).to(dtype)
@@ -58,9 +60,6 @@ def _rotary(
     answer = query + (row * heads + head)[:, None] * size + at[None]
     tl.store(answer, low, mask=inside & asking)
     tl.store(answer + half, high, mask=inside & asking)
-    slot = row
-    if has_slots:
-        slot = tl.load(slots + row)
     kv = head - heads
     of_values = kv >= kv_heads
     place = of_values.to(tl.int64) * plane + (slot * kv_heads + tl.where(of_values, kv - kv_heads, kv)) * size
@@ -97,7 +96,7 @@ def rotary(
             _rotary[(triton.cdiv(all_heads, group), rows)](
                 qkv, cos, sin, positions, slots, weight, query, cache,
                 cache.stride(0), eps, heads, kv_heads, size,
-                positions is not None, slots is not None, weight is not None, group, block, num_warps=2,
+                positions is not None, slots is not None, weight is not None, group, block, num_warps=1,
             )  # fmt: skip
     return query
 
