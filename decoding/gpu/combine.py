@@ -1,0 +1,45 @@
+"""The shares of a split attention put together: each weighs as much as its part of the softmax's sum, in float32.
+
+A program has one query and reads all of its shares at once, so that the launch lasts as long as one read.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def share(length, splits, keys: tl.constexpr):
+    """How many keys of a text a split reads: all the same, and not fewer than are read at a time."""
+    return tl.maximum(tl.cdiv(tl.cdiv(length, splits), 16) * 16, keys)
+
+
+@triton.jit(do_not_specialize=["count", "splits"])
+def _combine(
+    mixed_shares, totals, first, out, count, splits,
+    size: tl.constexpr, wide: tl.constexpr, shares: tl.constexpr, keys: tl.constexpr,
+):  # fmt: skip
+    place = tl.program_id(0)
+    length = tl.load(first).to(tl.int32)
+    used = 1 + tl.cdiv(length, share(length, splits, keys))
+    part, dim = tl.arange(0, shares), tl.arange(0, wide)
+    at = part * count + place
+    total = tl.load(totals + at, mask=part < used, other=float("-inf"))
+    weight = tl.exp2(total - tl.max(total, 0))
+    weight /= tl.sum(weight, 0)
+    inside = (part < used)[:, None] & (dim < size)[None]
+    mixed = tl.load(mixed_shares + at[:, None] * size + dim[None], mask=inside, other=0.0)
+    mixed = tl.sum(mixed * weight[:, None], 0)
+    tl.store(out + place * size + dim, mixed.to(out.dtype.element_ty), mask=dim < size)
+
+
+def combine(
+    shares: torch.Tensor, totals: torch.Tensor, first: torch.Tensor, out: torch.Tensor, splits: int, keys: int
+) -> None:  # (splits + 1, N, D), (splits + 1, N), (1,), N * D numbers
+    """Put together the shares of N queries: the first, and as many of the others as a text of `first` keys has."""
+    count, size = shares.shape[1:]
+    wide, most = triton.next_power_of_2(size), triton.next_power_of_2(splits + 1)
+    warps = min(max(wide * most // 1024, 1), 8)
+    _combine[(count,)](shares, totals, first, out, count, splits, size, wide, most, keys, num_warps=warps)

@@ -1,0 +1,161 @@
+"""Attention of a step's rows to the text and to each other, in one kernel for every length of the text.
+
+Every row sees the keys in front of slot `first`, and of the rows written from there on those that `seen` names. Both
+are read on the device, so a recorded launch serves every later step of as many rows. The text is divided evenly among
+the programs, however short it is: each reads its keys once for all query heads that share them, and the rows' own keys
+are a share of their own. What a program leaves is the mixed values of its share, in float32, and the logarithm of the
+sum that its softmax divided by; `combine` puts the shares together.
+
+Which program reads which keys depends on `first` and the launch's plan alone. So among launches of one plan a row's
+numbers do not depend on the rows that it does not see, nor on how many there are. A plan follows from the number of
+queries, rounded up to a power of two, and the size of the cache.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import torch
+import triton
+import triton.language as tl
+
+from .combine import combine, share
+
+_SPLITS = 63  # at most, so that the shares of a query, and the rows' own, can be put together at once
+_PROGRAMS = 2  # a multiprocessor holds at once
+_ON_CPU = 4  # multiprocessors, in tests
+_LOG2_E = 1.4426950408889634
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a launch is divided."""
+
+    queries: int  # of a program: rows times the query heads that share a key/value head
+    keys: int  # read at a time
+    splits: int  # shares of the text, at most
+    warps: int
+    stages: int  # keys that are being read while others are used
+
+
+@triton.jit
+def _tile(
+    q, key, value, shown, visible, known, scale, top, total, mixed, precision: tl.constexpr
+):  # the softmax goes on over some more keys
+    k = tl.load(key, mask=visible[None] & known[:, None], other=0.0)
+    scores = tl.dot(q, k, input_precision=precision) * scale
+    scores = tl.where(shown, scores, float("-inf"))
+    higher = tl.maximum(top, tl.max(scores, 1))
+    weights, fade = tl.exp2(scores - higher[:, None]), tl.exp2(top - higher)
+    v = tl.load(value, mask=visible[:, None] & known[None], other=0.0)
+    mixed = tl.dot(weights.to(v.dtype), v, mixed * fade[:, None], input_precision=precision)
+    return higher, total * fade + tl.sum(weights, 1), mixed
+
+
+@triton.jit(do_not_specialize=["packed", "splits"])
+def _attend(
+    query, key, value, first, seen, mixed_shares, totals, packed, splits, scale,
+    repeats: tl.constexpr, kv_heads: tl.constexpr, size: tl.constexpr, wide: tl.constexpr,
+    queries: tl.constexpr, keys: tl.constexpr, precision: tl.constexpr, stages: tl.constexpr,
+):  # fmt: skip
+    head, part = tl.program_id(1), tl.program_id(2)  # part 0 reads the rows' own keys, each other a share of the text
+    length = tl.load(first).to(tl.int32)
+    each = share(length, splits, keys)
+    begin = tl.where(part == 0, length, (part - 1) * each)
+    if (part > 0) & (begin >= length):
+        return
+    rows = packed // repeats
+    stride: tl.constexpr = kv_heads * size
+    column, dim = tl.arange(0, keys), tl.arange(0, wide)
+    at = tl.program_id(0) * queries + tl.arange(0, queries)
+    inside, known = at < packed, dim < size
+    place = at * kv_heads + head  # of a query among all heads of all rows
+    q = tl.load(query + place[:, None] * size + dim[None], mask=inside[:, None] & known[None], other=0.0)
+    offset = begin.to(tl.int64) * stride + head * size  # 64 bits: a cache may hold more numbers than 32 count
+    key_tile = key + offset + column[None] * stride + dim[:, None]
+    value_tile = value + offset + column[:, None] * stride + dim[None]
+    top = tl.full((queries,), -1e30, tl.float32)  # finite, for a query that sees none of the keys read so far
+    total = tl.zeros((queries,), tl.float32)
+    mixed = tl.zeros((queries, wide), tl.float32)
+    end = tl.minimum(begin + each, length)
+    for start in tl.range(begin, end, keys, num_stages=stages):
+        visible = start + column < end
+        top, total, mixed = _tile(
+            q, key_tile, value_tile, visible[None], visible, known, scale, top, total, mixed, precision
+        )
+        key_tile += keys * stride
+        value_tile += keys * stride
+    for start in tl.range(0, tl.where(part == 0, rows, 0), keys, num_stages=1):
+        visible = start + column < rows
+        among = (at // repeats)[:, None] * rows + start + column[None]
+        shown = tl.load(seen + among, mask=inside[:, None] & visible[None], other=0) != 0
+        shown = (shown | ~inside[:, None]) & visible[None]  # queries that fill a tile up see something, too
+        top, total, mixed = _tile(q, key_tile, value_tile, shown, visible, known, scale, top, total, mixed, precision)
+        key_tile += keys * stride
+        value_tile += keys * stride
+    left = part * (packed * kv_heads) + place
+    tl.store(totals + left, top + tl.log2(total), mask=inside)
+    shares = mixed_shares + left[:, None] * size + dim[None]
+    tl.store(shares, mixed / total[:, None], mask=inside[:, None] & known[None])
+
+
+@cache
+def _multiprocessors(device: torch.device) -> int:
+    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else _ON_CPU
+
+
+def plan(packed: int, kv_heads: int, size: int, slots: int, dtype: torch.dtype, device: torch.device) -> Plan:
+    """Divide a launch of so many queries for each key/value head behind up to `slots` keys."""
+    most = 16 if dtype == torch.float32 else 64  # without tensor cores, more are more than the registers hold
+    queries = min(max(triton.next_power_of_2(packed), 16), most)
+    wide = triton.next_power_of_2(size) * dtype.itemsize  # bytes
+    keys = 64 if wide <= 256 else 32
+    programs = triton.cdiv(triton.next_power_of_2(packed), queries) * kv_heads
+    splits = min(_PROGRAMS * _multiprocessors(device) // programs, _SPLITS, triton.cdiv(slots, keys))
+    return Plan(queries, keys, max(splits, 1), 4, 3 if wide <= 256 else 2)
+
+
+def tree_attention(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    first: torch.Tensor,
+    seen: torch.Tensor,
+    chosen: Plan | None = None,
+) -> torch.Tensor:  # (T, repeats * kv_heads, D), (1, kv_heads, S, D) twice as a cache lays them out, (1,), (T, T)
+    """Return the mixed values of rows that are in slots `first` to `first + T - 1`, (T, repeats * kv_heads * D)."""
+    (rows, heads, size), kv_heads, slots = query.shape, key.shape[1], key.shape[2]
+    assert query.is_contiguous() and seen.is_contiguous() and seen.dtype == torch.bool
+    assert all(each.stride()[1:] == (size, kv_heads * size, 1) for each in (key, value))
+    repeats, out = heads // kv_heads, torch.empty_like(query)
+    packed = rows * repeats
+    use = chosen or plan(packed, kv_heads, size, slots, query.dtype, query.device)
+    wide = max(triton.next_power_of_2(size), 16)
+    totals = torch.empty(use.splits + 1, rows * heads, dtype=torch.float32, device=query.device)
+    shares = torch.empty(use.splits + 1, rows * heads, size, dtype=torch.float32, device=query.device)
+    precision = "ieee" if query.dtype == torch.float32 else "tf32"  # half precision has but one
+    with torch.cuda.device_of(query):
+        _attend[(triton.cdiv(packed, use.queries), kv_heads, use.splits + 1)](
+            query, key, value, first, seen, shares, totals, packed, use.splits, size**-0.5 * _LOG2_E,
+            repeats, kv_heads, size, wide, use.queries, use.keys, precision, use.stages, num_warps=use.warps,
+        )  # fmt: skip
+        combine(shares, totals, first, out, use.splits, use.keys)
+    return out.view(rows, -1)
+
+
+def reference(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, first: torch.Tensor, seen: torch.Tensor
+) -> torch.Tensor:
+    """Compute the same with torch's operations, in float32 or wider, over every slot."""
+    rows, size, kv_heads, slots = len(query), query.shape[2], key.shape[1], key.shape[2]
+    wide = torch.float64 if query.dtype == torch.float64 else torch.float32
+    place = torch.arange(slots, device=query.device) - first  # as seen from the root
+    among = seen.index_select(1, place.clamp(0, rows - 1)) & (place >= 0) & (place < rows)
+    hidden = ~(among | (place < 0))[:, None]  # (T, 1, S)
+    unwritten = (place >= rows)[:, None]
+    packed = query.view(rows, -1, kv_heads, size).to(wide).permute(2, 0, 1, 3)  # (kv_heads, T, repeats, D)
+    keys, values = (each[0].to(wide).masked_fill(unwritten, 0.0) for each in (key, value))
+    scores = torch.matmul(packed, keys[:, None].mT) * size**-0.5
+    mixed = torch.matmul(scores.masked_fill(hidden, -torch.inf).softmax(-1), values[:, None])
+    return mixed.permute(1, 2, 0, 3).reshape(rows, -1).to(query.dtype)

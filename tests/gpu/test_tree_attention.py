@@ -1,0 +1,108 @@
+"""The attention kernel of our own in Triton's interpreter, against float64; and that a compiler takes it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+pytest.importorskip("triton")
+
+from decoding.gpu.tree_attention import Plan, plan, reference, tree_attention
+from decoding.model.queued_tree import closure_on
+from tests.gpu.interpreted import mend
+from tests.model.texts import random_tree
+
+ROOT = Path(__file__).parent.parent.parent
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+# Largest errors, in shares of one more than the true value.
+BOUNDS = {torch.float32: 1e-6, torch.bfloat16: 3.3e-3, torch.float16: 5e-4}
+Inputs = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
+mend()
+
+
+def inputs(
+    rows: int, first: int, repeats: int, kv_heads: int, size: int, dtype: torch.dtype, chain: bool = False
+) -> Inputs:
+    """A step behind a text, in a cache whose other slots hold nothing that is a number."""
+    made = torch.Generator().manual_seed(rows + first)
+    data = torch.full((2, first + rows + 300, kv_heads, size), torch.nan)
+    data[:, : first + rows] = torch.randn(2, first + rows, kv_heads, size, generator=made)
+    key, value = data.to(DEVICE, dtype).transpose(1, 2).unsqueeze(1)
+    query = torch.randn(rows, repeats * kv_heads, size, generator=made).to(DEVICE, dtype)
+    parents = tuple(range(-1, rows - 1)) if chain else random_tree(rows, rows)
+    return query, key, value, torch.tensor([first], device=DEVICE), closure_on(parents, DEVICE)
+
+
+def error(got: torch.Tensor, given: Inputs) -> float:
+    query, key, value, first, seen = given
+    wanted = reference(query.double(), key.double(), value.double(), first, seen)
+    assert got.shape == wanted.shape and got.dtype == query.dtype
+    return float(((got.double() - wanted) / (1.0 + wanted.abs())).nan_to_num(nan=torch.inf).abs().max())
+
+
+@pytest.mark.parametrize("dtype", BOUNDS, ids=str)
+@pytest.mark.parametrize(
+    ("rows", "first", "repeats", "kv_heads", "size"),
+    [
+        (1, 0, 1, 2, 16),
+        (1, 1, 4, 2, 64),
+        (7, 255, 3, 1, 80),
+        (64, 257, 1, 1, 128),
+        (121, 256, 4, 1, 64),
+        (1, 5000, 3, 3, 64),
+    ],
+)
+def test_against_the_definition(
+    rows: int, first: int, repeats: int, kv_heads: int, size: int, dtype: torch.dtype
+) -> None:
+    """A share that is read twice or not at all, or a slot behind the rows, changes every number."""
+    given = inputs(rows, first, repeats, kv_heads, size, dtype)
+    assert error(tree_attention(*given), given) < BOUNDS[dtype]
+
+
+def test_however_a_text_is_divided() -> None:
+    """Empty shares, a text shorter than a tile, and tiles of the rows in which a row sees nothing."""
+    for first, splits in ((0, 1), (0, 3), (1, 7), (31, 3), (32, 3), (33, 3), (100, 1), (200, 7)):
+        for rows, chain in ((5, True), (40, False)):
+            given = inputs(rows, first, 1, 1, 16, torch.float32, chain)
+            got = tree_attention(*given, Plan(32, 32, splits, 4, 2))
+            assert error(got, given) < BOUNDS[torch.float32], (first, rows, splits)
+
+
+def test_rows_that_fill_up_see_themselves() -> None:
+    """A row without any key would be no number, and a norm of it spreads to no other row, but a NaN check sees it."""
+    query, key, value, first, _ = inputs(8, 0, 2, 1, 16, torch.float32)
+    got = tree_attention(query, key, value, first, torch.eye(8, dtype=torch.bool, device=DEVICE))
+    torch.testing.assert_close(got.view(8, 2, 16), value[0, 0, :8, None].expand(-1, 2, -1))
+
+
+@pytest.mark.parametrize("dtype", BOUNDS, ids=str)
+def test_a_row_depends_on_what_it_sees_alone(dtype: torch.dtype) -> None:
+    """Bit by bit, among launches of one plan."""
+    query, key, value, first, seen = inputs(8, 130, 2, 2, 16, dtype, chain=True)
+    use = plan(16, 2, 16, key.shape[2], dtype, DEVICE)
+    whole = tree_attention(query, key, value, first, seen, use)
+    for rows in (1, 2, 5):
+        alone = tree_attention(query[:rows], key, value, first, seen[:rows, :rows].contiguous(), use)
+        assert torch.equal(alone, whole[:rows])
+
+
+def test_the_number_of_splits() -> None:
+    """Enough programs to fill a device; for many rows fewer splits, since each leaves as many numbers as queries."""
+    sizes = [plan(rows * 4, 8, 128, 16_384, torch.bfloat16, DEVICE) for rows in (1, 4, 16, 64, 128)]
+    assert [each.queries for each in sizes] == [16, 16, 64, 64, 64]
+    assert [each.splits for each in sizes] == sorted((each.splits for each in sizes), reverse=True)
+
+
+def test_it_compiles() -> None:
+    """To machine code of sm_80 and sm_90, within what a multiprocessor can share."""
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.gpu.compiled"], cwd=ROOT, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
