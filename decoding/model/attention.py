@@ -1,8 +1,10 @@
 """Attention of a step's rows to the keys and values in the cache.
 
-On CUDA it is taken in two parts. All rows of a step see the text up to a multiple of `BLOCK`: that prefix needs no
-mask, and its kernel may split over the keys. The rest, fewer than `BLOCK` tokens and the step's own rows, stands in a
-tail of a fixed number of slots, with a mask. So kernels meet few shapes: one for each number of rows and of blocks.
+On CUDA a step of up to `TREE_ROWS` rows goes through a kernel of our own, which reads the length of the text and the
+tree's shape on the device: one recording of it serves every step of as many rows. Where that kernel does not run,
+attention is taken in two parts. All rows of a step see the text up to a multiple of `BLOCK`: that prefix needs no mask,
+and its kernel may split over the keys. The rest, fewer than `BLOCK` tokens and the step's own rows, stands in a tail of
+a fixed number of slots, with a mask. So kernels meet few shapes: one for each number of rows and of blocks.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import torch
 
 from ..tree import remembered
 from .cache import Cache, Views
-from .kernels import Kernels, Mixed
+from .kernels import TREE_ROWS, Kernels, Mixed, Tree
 from .queued_tree import Parents, closure_on, deepest, depths_on
 
 BLOCK = 256  # slots: prefixes are multiples of it
@@ -69,23 +71,40 @@ class Attention:
         self._merge = merge
         # Masks belong to the model: on a device, those of a model that is gone would fill the memory.
         self.block = remembered(partial(_block, device, dtype))
+        self._closure = remembered(partial(_closure, device))
 
     @property
     def spare(self) -> int:
-        """Slots behind the largest step that a tail may reach into."""
-        return BLOCK if self.kernels.prefix is not None or self._whole else 0
+        """Slots behind the largest step that a tail, or rows that fill a step up, may reach into."""
+        kernels = self.kernels
+        return BLOCK if kernels.prefix is not None or kernels.tree is not None or self._whole else 0
+
+    def cut(self, first: int) -> int | None:
+        """The prefix that a recorded pass behind `first` tokens is for; None: it is for all of them."""
+        return first - first % BLOCK if self.kernels.tree is None else None
 
     def span(self, cache: Cache, first: int, parents: Parents, window: int | None) -> Span:
         """What a tree of rows sees whose root stands at place `first`."""
-        if self.kernels.prefix is not None and self.splits(cache, first, parents, window):
+        if self.kernels.prefix is None and self.kernels.tree is None:
+            return self.masked(cache, first, parents, window)
+        if not self.splits(cache, first, parents, window):
+            return self.masked(cache, first, parents, window)
+        if (tree := self._tree(len(parents))) is None:
             return self._in_parts(cache, first, parents)
-        return self.masked(cache, first, parents, window)
+        seen = self._closure(parents) if isinstance(parents, tuple) else closure_on(parents, self._device)
+        return TreeSpan(tree, cache, torch.full((1,), first, device=self._device), seen)
+
+    def _tree(self, rows: int) -> Tree | None:
+        """The kernel for a step of so many rows."""
+        return self.kernels.tree if rows <= TREE_ROWS else None
 
     def splits(self, cache: Cache, first: int, parents: Parents, window: int | None) -> bool:
         """Whether a tree's rows see all of the text, however far a window reaches, and its tail lies in one piece."""
-        if self.kernels.prefix is None and not self._whole:
-            return False
         if window is not None and first + deepest(parents) >= window:
+            return False
+        if self._tree(len(parents)) is not None:
+            return first + len(parents) <= cache.slots
+        if self.kernels.prefix is None and not self._whole:
             return False
         return first - first % BLOCK + BLOCK + len(parents) <= cache.slots
 
@@ -111,16 +130,19 @@ class Attention:
         bias = self._bias(BLOCK + len(parents), first - cut, parents)
         return SplitSpan(self.kernels, self._merge, cache, cut, bias)
 
-    def buffered(self, cache: Cache, cut: int, before: torch.Tensor, seen: torch.Tensor) -> SplitSpan:  # (1,), (T, T)
-        """The same where only the device knows how many keys of the tail all rows see, and what they see of each other.
+    def buffered(self, cache: Cache, cut: int | None, first: torch.Tensor, seen: torch.Tensor) -> Span:  # (1,), (T, T)
+        """The same where only the device knows how many keys all rows see, and what they see of each other.
 
-        Nothing of it is on the host, so it can be recorded once for many steps.
+        Nothing of it but the prefix `cut` is on the host, so it can be recorded once for many steps.
         """
+        if cut is None:
+            assert self.kernels.tree is not None
+            return TreeSpan(self.kernels.tree, cache, first, seen)
         rows = len(seen)
+        width = BLOCK + rows
         if self._whole:
-            before, cut, width = before + cut, 0, cut + BLOCK + rows
-        else:
-            width = BLOCK + rows
+            cut, width = 0, cut + width
+        before = first - cut  # keys of the tail that every row sees
         size = rows, self._repeats, self.kernels.aligned(width)
         whole = torch.full(size, -torch.inf, device=seen.device, dtype=self._dtype)
         place = torch.arange(width, device=seen.device) - before  # as seen from the root
@@ -144,6 +166,10 @@ def _block(device: torch.device, dtype: torch.dtype, parents: Parents) -> torch.
     """What the rows of a step see of each other: 0 for ancestors and themselves, -inf elsewhere."""
     unseen = ~closure_on(parents, device)
     return torch.zeros(unseen.shape, dtype=dtype, device=device).masked_fill_(unseen, -torch.inf)
+
+
+def _closure(device: torch.device, parents: tuple[int, ...]) -> torch.Tensor:  # (T, T)
+    return closure_on(parents, device)
 
 
 class MaskedSpan:
@@ -201,3 +227,19 @@ class SplitSpan:
         assert kernels.prefix is not None
         key, value = self._prefix[part]
         return self._merge(kernels.prefix.attend(packed, key, value, self._length), tail, query)
+
+
+class TreeSpan:
+    """The text and the rows, in one kernel that finds both on the device."""
+
+    __slots__ = ("_first", "_seen", "_tree", "_views")
+
+    def __init__(self, tree: Tree, cache: Cache, first: torch.Tensor, seen: torch.Tensor) -> None:
+        """`first` (1,): the root's slot; `seen` (T, T): what the rows see of each other."""
+        self._tree, self._first, self._seen = tree, first, seen
+        self._views = cache.views(slice(0, cache.slots))
+
+    def attend(self, layer: int, query: torch.Tensor) -> torch.Tensor:
+        """The mixed values of the rows."""
+        key, value = self._views[2 * layer : 2 * layer + 2]
+        return self._tree(query, key, value, self._first, self._seen)

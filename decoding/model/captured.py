@@ -155,25 +155,24 @@ class StepBuffer:
 
     def __init__(self, rows: int, device: torch.device) -> None:
         self.rows, self._device = rows, device
-        numbers = 8 * (3 * rows + 1)
+        numbers = 8 * 3 * rows
         self._bytes = torch.zeros(numbers + rows * rows, dtype=torch.uint8, device=device)
         whole = self._bytes[:numbers].view(torch.long)
-        self.ids, self.positions, self.slots = whole[: 3 * rows].view(3, rows).unbind(0)
-        self.before = whole[3 * rows :]  # (1,) keys of the tail that every row sees
+        self.ids, self.positions, self.slots = whole.view(3, rows).unbind(0)
+        self.first = self.slots[:1]  # (1,) of the root: every row sees what is in front of it
         self.seen = self._bytes[numbers:].view(torch.bool).view(rows, rows)
 
     def fill(self, tokens: Tokens, parents: Parents, first: int) -> None:
         """Write a tree whose root stands at place `first`."""
         rows, nodes = self.rows, len(parents)
-        numbers, seen = np.zeros(3 * rows + 1, np.int64), np.eye(rows, dtype=np.bool_)
+        numbers, seen = np.zeros(3 * rows, np.int64), np.eye(rows, dtype=np.bool_)
         if not isinstance(tokens, torch.Tensor):
             numbers[:nodes] = tokens
         numbers[rows : 2 * rows] = first
         if not isinstance(parents, QueuedTree):
             numbers[rows : rows + nodes] += depths(parents)
             seen[:nodes, :nodes] = closure(parents)
-        numbers[2 * rows : 3 * rows] = first + np.arange(rows)
-        numbers[3 * rows] = first % BLOCK
+        numbers[2 * rows :] = first + np.arange(rows)
         together = np.concatenate((numbers.view(np.uint8), seen.reshape(-1).view(np.uint8)))
         self._bytes.copy_(upload(torch.from_numpy(together), self._device))
         if isinstance(tokens, torch.Tensor):
@@ -194,15 +193,16 @@ class Pass:
     tables: Tables  # whose addresses were recorded
 
 
-# A pass over what stands in a buffer, behind a prefix of so many slots.
-Run = Callable[[StepBuffer, torch.Tensor | None, Cache, "Tables", int, Part], Outputs]
+# A pass over what stands in a buffer, behind a prefix of so many slots, or, None, behind what the device counts.
+Run = Callable[[StepBuffer, torch.Tensor | None, Cache, "Tables", int | None, Part], Outputs]
 
 
 class Captured:
     """The recorded passes of one session, whose cache they write to and read."""
 
-    def __init__(self, run: Run, recorder: Recorder, cache: Cache) -> None:
-        self._run, self._recorder, self._cache = run, recorder, cache
+    def __init__(self, run: Run, recorder: Recorder, cache: Cache, cut: Callable[[int], int | None]) -> None:
+        """`cut`: the prefix that a pass behind so many tokens is recorded for; None for one that serves every text."""
+        self._run, self._recorder, self._cache, self._cut = run, recorder, cache, cut
         self._passes = OrderedDict[tuple[object, ...], Pass]()
         self._met = OrderedDict[tuple[object, ...], None]()  # shapes that have not been recorded
 
@@ -221,10 +221,11 @@ class Captured:
         `hidden`: (T, H) what enters the first layer, where that is not the embeddings. `same_rows`: what rows are
         filled up to, however few they are.
         """
-        rows, cut = filled(len(parents)), first - first % BLOCK
+        rows, cut = filled(len(parents)), self._cut(first)
         if same_rows is not None:
             rows = same_rows if len(parents) <= same_rows else 0
-        if not self._recorder.works or not rows or cut + BLOCK + rows > self._cache.slots:
+        read = first if cut is None else cut + BLOCK  # slots in front of the rows
+        if not self._recorder.works or not rows or read + rows > self._cache.slots:
             return None
         key = (id(tables.cos), rows, cut, part)
         if key not in self._passes and key not in self._met:
@@ -254,7 +255,7 @@ class Captured:
             return tuple(output[: len(parents)].clone() for output in found.outputs)
 
     def _new(
-        self, buffer: StepBuffer, hidden: torch.Tensor | None, tables: Tables, cut: int, part: Part
+        self, buffer: StepBuffer, hidden: torch.Tensor | None, tables: Tables, cut: int | None, part: Part
     ) -> Pass | None:
         """Record a pass. It does what the step that asks for it does, so that nothing else is written to the cache."""
         outputs: Outputs = ()

@@ -97,8 +97,12 @@ class Decoder:
         """Whether no layer's window hides anything from a tree whose root stands at place `first`."""
         return all(self._attention.splits(cache, first, parents, window) for window in set(self.shape.windows))
 
+    def cut(self, first: int) -> int | None:
+        """The prefix that a recorded pass behind `first` tokens is for; None: it is for all of them."""
+        return self._attention.cut(first)
+
     def buffered(
-        self, buffer: StepBuffer, hidden: torch.Tensor | None, cache: Cache, tables: Tables, cut: int, part: Part
+        self, buffer: StepBuffer, hidden: torch.Tensor | None, cache: Cache, tables: Tables, cut: int | None, part: Part
     ) -> Outputs:
         """A pass over a step that stands in a buffer: what enters the tapped layers, what comes out, and the answer."""
         rotation = self._pointwise.rotation

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import torch
 
 from .asked_rows import asked
-from .attention import BLOCK
 from .captured import Captured, Outputs, Part, StepBuffer
 from .pointwise import total
 from .session import Reading
@@ -30,7 +29,7 @@ class DecoderSession:
         self._model = model
         self.cache = model.cache(capacity, largest_step)
         self._taps = Taps()
-        self._captured = Captured(model.buffered, model.recorder, self.cache) if model.recorder else None
+        self._captured = Captured(model.buffered, model.recorder, self.cache, model.cut) if model.recorder else None
         self.reset(0)
 
     @property
@@ -113,7 +112,7 @@ class DecoderSession:
         buffer.fill(tokens, parents, first)
         if hidden is not None:
             hidden = torch.cat((hidden, hidden.new_zeros(rows - nodes, hidden.shape[1])))
-        outputs = self._model.buffered(buffer, hidden, self.cache, self._tables, first - first % BLOCK, part)
+        outputs = self._model.buffered(buffer, hidden, self.cache, self._tables, self._model.cut(first), part)
         return tuple(output[:nodes] for output in outputs)
 
     def tap(self, *layers: int) -> None:

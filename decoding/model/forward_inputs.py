@@ -47,7 +47,7 @@ class ForwardInputs:
     def buffered(
         cls,
         buffer: StepBuffer,
-        cut: int,
+        cut: int | None,
         cache: Cache,
         tables: Tables,
         shape: Shape,
@@ -56,10 +56,10 @@ class ForwardInputs:
     ) -> Self:
         """The inputs of a pass that is recorded: all that differs from step to step stands in a buffer.
 
-        The first `cut` slots are the prefix that all rows see.
+        The first `cut` slots are the prefix that all rows see; None: the device knows how many they are.
         """
         made = cls.__new__(cls)
         made.ids = buffer.ids
         made.store = rotation(tables, buffer.positions, cache, buffer.slots)
-        made.spans = [attention.buffered(cache, cut, buffer.before, buffer.seen)] * shape.layers
+        made.spans = [attention.buffered(cache, cut, buffer.first, buffer.seen)] * shape.layers
         return made

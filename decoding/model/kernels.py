@@ -18,6 +18,7 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 from ..errors import ModelError
+from ..gpu.choice import chosen
 
 # Queries (1, kv_heads, N, D), keys and values (1, kv_heads, P, D), and a bias (N, P) in the query's dtype or None; the
 # mixed values (1, kv_heads, N, D) come back in that dtype or a wider one.
@@ -28,9 +29,13 @@ Mixed = tuple[
 Tail = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None], Mixed]
 # Without a bias; the last argument is the number of keys, (1,) int32 on the device.
 Attend = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], Mixed]
+# Queries (T, repeats * kv_heads, D), every slot of a layer's keys and values, and on the device the slot of the first
+# row (1,) and what the rows see of each other (T, T); (T, repeats * kv_heads * D) mixed values come back.
+Tree = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 
 VARIABLE = "SPECSCOPE_ATTENTION"  # names the prefix's kernel, one of `PREFIXES`, or "masked" for none
 HUB_KERNEL, HUB_VERSION = "kernels-community/flash-attn2", 3  # the first that one build serves all torch from 2.9 on
+TREE_ROWS = 128  # of a step that goes through our own kernel: the work of longer ones is arithmetic
 _HALF = (torch.bfloat16, torch.float16)
 
 
@@ -52,6 +57,7 @@ class Kernels:
     tail: Tail  # for the end of it
     prefix: Prefix | None  # for what stands in front of that end; None: all goes through `masked`
     alignment: int  # numbers: rows of a bias begin at multiples of it
+    tree: Tree | None = None  # for all that a step of up to `TREE_ROWS` rows sees, where no window hides anything
 
     def aligned(self, width: int) -> int:
         """The numbers that a row of a bias takes, with those that fill it up."""
@@ -75,15 +81,27 @@ def choose(device: torch.device, dtype: torch.dtype, head_dim: int) -> Kernels:
     if asked not in ("", "masked", *PREFIXES):
         raise ModelError(f"{VARIABLE} must be one of {', '.join(PREFIXES)} and masked, not {asked[:40]!r}")
     masked, tail, name = _bases(device, dtype, head_dim)
-    alignment = 1 if tail is plain else 16
+    alignment, first = 1 if tail is plain else 16, ""
+    # Who names a kernel wants that one.
+    if (tree := None if asked else _tree(device, dtype, head_dim)) is not None:
+        first = f"split tree attention in Triton up to {TREE_ROWS} rows, above that "
     # On a CPU one call is as fast.
     if asked == "masked" or (device.type == "cpu" and not asked):
-        return Kernels(f"{name}, query heads packed", masked, tail, None, alignment)
+        return Kernels(f"{first}{name}, query heads packed", masked, tail, None, alignment, tree)
     for prefix in (PREFIXES[each](device, dtype, head_dim) for each in ([asked] if asked else PREFERRED)):
         if prefix is not None:
-            name = f"{prefix.name} on the prefix, {name} on the rest"
-            return Kernels(f"{name}, query heads packed", masked, tail, prefix, alignment)
+            name = f"{first}{prefix.name} on the prefix, {name} on the rest"
+            return Kernels(f"{name}, query heads packed", masked, tail, prefix, alignment, tree)
     raise ModelError(f"{asked} cannot run {dtype} with heads of {head_dim} on {device} here: leave {VARIABLE} out")
+
+
+def _tree(device: torch.device, dtype: torch.dtype, head_dim: int) -> Tree | None:
+    """Our own kernel, where it is chosen and takes such queries."""
+    if "attention" not in chosen(device, dtype) or dtype not in (*_HALF, torch.float32) or head_dim > 256:
+        return None
+    from ..gpu import tree_attention
+
+    return tree_attention.tree_attention
 
 
 def _bases(device: torch.device, dtype: torch.dtype, head_dim: int) -> tuple[Masked, Tail, str]:

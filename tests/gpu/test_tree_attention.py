@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,10 @@ import torch
 pytest.importorskip("triton")
 
 from decoding.gpu.tree_attention import Plan, plan, reference, tree_attention
+from decoding.model.kernels import choose
 from decoding.model.queued_tree import closure_on
 from tests.gpu.interpreted import mend
+from tests.model.test_attention import differs
 from tests.model.texts import random_tree
 
 ROOT = Path(__file__).parent.parent.parent
@@ -97,6 +100,14 @@ def test_the_number_of_splits() -> None:
     sizes = [plan(rows * 4, 8, 128, 16_384, torch.bfloat16, DEVICE) for rows in (1, 4, 16, 64, 128)]
     assert [each.queries for each in sizes] == [16, 16, 64, 64, 64]
     assert [each.splits for each in sizes] == sorted((each.splits for each in sizes), reverse=True)
+
+
+@pytest.mark.parametrize("dtype", BOUNDS, ids=str)
+def test_a_model_hands_it_its_cache(dtype: torch.dtype) -> None:
+    """Trees behind a text in a cache with other layers' strides; the kernel takes no other layout."""
+    made = replace(choose(torch.device("cpu"), dtype, 16), tree=tree_attention)
+    for rows, prefix in ((1, 70), (9, 3)):
+        assert differs(made, rows, prefix, 3, dtype, device=DEVICE) < BOUNDS[dtype]
 
 
 def test_it_compiles() -> None:

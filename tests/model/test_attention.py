@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from decoding.errors import ModelError
+from decoding.gpu import choice
 from decoding.model import kernels
 from decoding.model.attention import BLOCK, Attention, merge, pack
 from decoding.model.cache import Cache
@@ -157,6 +158,7 @@ def on_cuda(monkeypatch: pytest.MonkeyPatch) -> Iterator[OnCuda]:
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
     monkeypatch.setattr(torch.backends.cuda, "is_flash_attention_available", lambda: True)
     monkeypatch.setattr(kernels, "version", lambda package: "2.8.3")
+    monkeypatch.setenv(choice.VARIABLE, "off")  # packages, not the kernels of our own
     package = SimpleNamespace(flash_attn_with_kvcache=made.with_cache)
     for module in ("flash_attn", "flash_attn_interface"):
         monkeypatch.setitem(sys.modules, module, package)

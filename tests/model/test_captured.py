@@ -104,6 +104,17 @@ def plain(made: Callable[[str], Engine]) -> Callable[[str], Engine]:
     return cache(made)
 
 
+@pytest.fixture
+def own(made: Callable[[str], Engine], monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Engine]:
+    """Makes engines with our own kernel's way through attention. A tape hears of torch's operations alone."""
+    pytest.importorskip("triton")
+    from decoding.gpu.tree_attention import reference
+
+    monkeypatch.delenv(kernels.VARIABLE)
+    monkeypatch.setattr(kernels, "_tree", lambda *sizes: reference)
+    return made
+
+
 def words(length: int) -> list[int]:
     ids = torch.randint(3, 67, (length,), generator=torch.Generator().manual_seed(length)).tolist()
     return ids[: length - length // 3] + ids[: length // 3]
@@ -127,10 +138,13 @@ def test_what_is_replayed_is_what_was_written(
     assert recorders[1].tapes or method not in ("draft_model", "ouroboros")
 
 
+@pytest.mark.parametrize("maker", ["made", "own"])
 @pytest.mark.parametrize("family", ["llama", "qwen3", "phi3-partial"])
-def test_rows_that_fill_up_change_nothing(family: str, made: Callable[[str], Engine]) -> None:
+def test_rows_that_fill_up_change_nothing(
+    family: str, maker: str, made: Callable[[str], Engine], request: pytest.FixtureRequest
+) -> None:
     """They see nothing of the step, no row sees them, and their keys stand where the next step writes."""
-    plain, ours = made(family).model, made(family).model
+    plain, ours = made(family).model, request.getfixturevalue(maker)(family).model
     assert isinstance(ours, Decoder)
     ours.recorder = recorder = Recorder()  # type: ignore[assignment]
     one, other = plain.open(512, 64), ours.open(512, 64)
@@ -215,6 +229,17 @@ def test_one_failure_to_record_is_made_good(made: Callable[[str], Engine]) -> No
     recorder._record = fail_once  # type: ignore[method-assign]
     assert ours.generate(words(40), **OPTIONS).ids == plain.generate(words(40), **OPTIONS).ids
     assert recorder.works and recorder.failed is None and recorder.tapes
+
+
+def test_one_graph_serves_every_length(plain: Callable[[str], Engine], own: Callable[[str], Engine]) -> None:
+    """With the attention kernel of our own: how long the text is stands in the step's buffer, and in no recording."""
+    ours = own("llama")
+    assert ours.model.attention.startswith("split tree attention in Triton up to 128 rows")
+    recorder = next(recording(ours))
+    for length in (225, 40):
+        found = [each.generate(words(length), **OPTIONS) for each in (ours, plain("llama"))]
+        assert found[0].ids == found[1].ids
+    assert len(recorder.tapes) == 1 and recorder.tapes[0].replays > 90
 
 
 def test_rows_are_filled_up_to_the_next_number() -> None:

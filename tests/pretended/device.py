@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -143,6 +144,8 @@ def pretended(monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int] = (9,
     monkeypatch.setattr(torch.cuda, "device_of", nullcontext)
     monkeypatch.setattr(torch.backends.cuda, "is_flash_attention_available", lambda: True)
     monkeypatch.setattr(choice, "failure", lambda device: None)
+    properties = SimpleNamespace(multi_processor_count=132)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: properties)
     with ExitStack() as stack:
         stack.enter_context(_device_guard())
         stack.enter_context(FakeTensorMode(allow_non_fake_inputs=True))

@@ -140,7 +140,7 @@ def test_a_step_waits_once(method: str, sampling: dict[str, Any], monkeypatch: p
     made = made_of("mistral-full", torch.bfloat16)
     with pretended(monkeypatch) as device:
         engine = made.engine()
-        assert engine.model.attention.startswith("torch flash attention on the prefix")
+        assert "torch flash attention on the prefix" in engine.model.attention
         assert waits(device, engine, method, sampling) <= PASSES.get(method, 1)
 
 
