@@ -8,6 +8,7 @@ from functools import cache
 import torch
 from torch.nn import functional
 
+from ..gpu.choice import chosen
 from ..native.products import NativeProduct, fits, has_native
 
 Linear = Callable[[torch.Tensor], torch.Tensor]  # (T, inputs) -> (T, outputs)
@@ -23,6 +24,10 @@ def linear(weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:  # (outpu
         return NativeProduct(weight, bias)
     if packs(weight.device, weight.dtype):
         return _packed(weight, bias)
+    if "products" in chosen(weight.device) and weight.dtype != torch.float64:
+        from ..gpu.products import Product
+
+        return Product(weight, bias)
 
     def plain(x: torch.Tensor) -> torch.Tensor:
         return functional.linear(x, weight, bias)

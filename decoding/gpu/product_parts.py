@@ -1,0 +1,63 @@
+"""What the kernels of products share: reading weights as numbers, normalising inputs, finishing outputs."""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def widened(codes):
+    """Whole numbers of eight bits as float32, by way of the mantissa of 2^23: converting takes four times as long."""
+    shifted = codes.to(tl.uint8, bitcast=True).to(tl.uint32) ^ 0x80
+    return (shifted | 0x4B000000).to(tl.float32, bitcast=True) - 8388736.0
+
+
+@triton.jit
+def as_dtype(weight, dtype: tl.constexpr):
+    """Weights in the dtype in which they are multiplied."""
+    if weight.dtype == tl.int8:
+        return widened(weight).to(dtype)
+    return weight.to(dtype)
+
+
+@triton.jit
+def finished(total, n, inside, scales, bias, SCALED: tl.constexpr, BIASED: tl.constexpr):
+    """Sums times their output's scale, plus its bias, in float32. `n` has the shape of one row or column of `total`."""
+    if SCALED:
+        total *= tl.load(scales + n, mask=inside, other=0.0).to(tl.float32)
+    if BIASED:
+        total += tl.load(bias + n, mask=inside, other=0.0).to(tl.float32)
+    return total
+
+
+@triton.jit
+def gated(gate, up, dtype: tl.constexpr):
+    """SwiGLU, rounded where transformers rounds: both sums, the SiLU, the product."""
+    gate = gate.to(dtype).to(tl.float32)
+    silu = (gate / (1.0 + tl.exp(-gate))).to(dtype).to(tl.float32)
+    return silu * up.to(dtype).to(tl.float32)
+
+
+@triton.jit
+def request_early(weight, first, outputs, inputs: tl.constexpr, ROWS: tl.constexpr, LANES: tl.constexpr):
+    """Ask for the first bytes of a program's weights while the kernel before it still runs (Hopper and later).
+
+    Only what that kernel wrote must be waited for; weights were there before. Into the L2, where all see the same.
+    """
+    tl.extra.cuda.gdc_launch_dependents()
+    share: tl.constexpr = inputs // LANES  # numbers that a lane asks for: 16 bytes or a multiple of them
+    width: tl.constexpr = weight.dtype.element_ty.primitive_bitwidth // 8
+    size: tl.constexpr = min(share * width, 2048) // 16 * 16
+    if size > 0:
+        row = tl.minimum(first + tl.arange(0, ROWS), outputs - 1).to(tl.int64)
+        at = weight + row[:, None] * inputs + (tl.arange(0, LANES) * (size // width))[None, :]
+        tl.inline_asm_elementwise(
+            "cp.async.bulk.prefetch.L2.global [$1], $2; mov.u32 $0, 0;",
+            "=r,l,r",
+            [at, tl.full((ROWS, LANES), size, tl.int32)],
+            dtype=tl.int32,
+            is_pure=False,
+            pack=1,
+        )
+    tl.extra.cuda.gdc_wait()

@@ -1,0 +1,105 @@
+"""Products that read their weight once, against float64: in Triton's interpreter where there is no CUDA device."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+import torch
+
+from decoding.model.quantised import rounded
+
+products = pytest.importorskip("decoding.gpu.products", reason="Triton is not installed")
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+ROW, BLOCK16, BLOCK64 = products.Plan(0, 16, 128), products.Plan(16, 64, 128), products.Plan(64, 64, 64)
+STEP = {torch.float32: 4e-6, torch.float16: 2**-10, torch.bfloat16: 2**-7}  # a whole one: the interpreter cuts off
+
+
+def random(*size: int, dtype: torch.dtype, at: int = 0) -> torch.Tensor:
+    made = torch.randn(size, generator=torch.Generator().manual_seed(at))
+    return (made / size[-1] ** 0.5 if len(size) == 2 else made).to(DEVICE, dtype)
+
+
+def close(y: torch.Tensor, expected: torch.Tensor, steps: float = 1.0) -> None:
+    assert y.shape == expected.shape
+    assert ((y.double() - expected).abs() <= steps * STEP[y.dtype] * expected.abs().clamp(min=0.5)).all()
+
+
+@pytest.mark.parametrize("dtype", STEP, ids=str)
+@pytest.mark.parametrize(
+    ("rows", "by"),
+    [(1, ROW), (1, BLOCK16), (3, BLOCK16), (16, BLOCK16), (65, BLOCK64), (128, products.Plan(128, 128, 64))],
+)
+@pytest.mark.parametrize(("outputs", "inputs", "split"), [(576, 192, 1), (320, 600, 3)])
+def test_products_are_those_of_float64(
+    dtype: torch.dtype, rows: int, by: products.Plan, outputs: int, inputs: int, split: int
+) -> None:
+    """Sizes that blocks do not divide, and inputs shared among programs, some of which get none in the last block."""
+    x, weight, bias = (random(*size, dtype=dtype) for size in ((rows, inputs), (outputs, inputs), (outputs,)))
+    by = replace(by, split=split)
+    y = products.product(x * inputs**0.5, weight, products.Extras(bias=bias), by)
+    close(y, (x * inputs**0.5).double() @ weight.double().T + bias.double())
+
+
+@pytest.mark.parametrize("rows", [1, 2, 16, 17, 64, 128])
+@pytest.mark.parametrize("dtype", STEP, ids=str)
+def test_plans_cover_every_shape(rows: int, dtype: torch.dtype) -> None:
+    """A plan whose blocks do not reach the last row or output would leave what the memory held before."""
+    x, weight = random(rows, 200, dtype=dtype), random(72, 200, dtype=dtype)
+    close(products.product(x, weight), x.double() @ weight.double().T)
+
+
+@pytest.mark.parametrize("split", [1, 3])
+@pytest.mark.parametrize("by", [ROW, BLOCK16])
+def test_weights_of_eight_bits(by: products.Plan, split: int) -> None:
+    """Codes are widened in registers by bit patterns: every one of them must come out right."""
+    weight, bias = random(80, 256, dtype=torch.float32), random(80, dtype=torch.float16)
+    weight[0] = torch.arange(-128, 128, device=DEVICE) / 127
+    codes, scales = rounded(weight.half())
+    assert len(codes[0].unique()) > 250
+    x = random(1 if by is ROW else 5, 256, dtype=torch.float16)
+    extras = products.Extras(bias=bias, scales=scales)
+    y = products.product(x, codes, extras, replace(by, split=split))
+    close(y, x.double() @ (codes.double() * scales.double()[:, None]).T + bias.double())
+
+
+@pytest.mark.parametrize("by", [ROW, BLOCK16])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
+def test_norm_and_swiglu_in_the_product(dtype: torch.dtype, by: products.Plan) -> None:
+    """Rounded where transformers rounds: a norm that is rounded only after its weight is another model."""
+    x, weight = random(1 if by is ROW else 5, 192, dtype=dtype), random(144, 192, dtype=dtype)
+    norm, bias = random(192, dtype=dtype), random(144, dtype=dtype)
+    wide = x.double()
+    normal = (wide * (wide.square().mean(1, keepdim=True) + 1e-5).rsqrt()).to(dtype).double()
+    sums = (normal * norm.double()).to(dtype).double() @ weight.double().T + bias.double()
+    gate, up = sums.to(dtype).double().chunk(2, 1)
+    expected = (gate * gate.sigmoid()).to(dtype).double() * up
+    y = products.product(x, weight, products.Extras(norm=norm, eps=1e-5, gated=True, bias=bias), by)
+    close(y, expected, steps=3)  # both sums may be rounded the other way
+
+
+@pytest.mark.parametrize("split", [1, 2])
+@pytest.mark.parametrize("by", [ROW, BLOCK16])
+def test_the_residual_is_added_to_the_rounded_product(by: products.Plan, split: int) -> None:
+    x, weight = random(1 if by is ROW else 5, 256, dtype=torch.float16), random(48, 256, dtype=torch.float16)
+    residual = random(len(x), 48, dtype=torch.float16, at=1)
+    by = replace(by, split=split)
+    alone = products.product(x, weight, by=by)
+    y = products.product(x, weight, products.Extras(residual=residual), by)
+    assert torch.equal(y, residual + alone)
+
+
+def test_a_row_does_not_depend_on_the_others() -> None:
+    """With the same blocks, a row has the same bits wherever it is: greedy texts must not differ by what is guessed."""
+    x, weight = random(16, 320, dtype=torch.float16), random(48, 320, dtype=torch.float16)
+    whole = products.product(x, weight, by=BLOCK16)
+    for rows in ([3], [7, 3], [3, *range(15)]):
+        assert torch.equal(products.product(x[rows], weight, by=BLOCK16)[rows.index(3)], whole[3])
+
+
+def test_kernels_compile_for_devices() -> None:
+    """What the interpreter forgives the compiler does not; it needs no device."""
+    subprocess.run([sys.executable, "-m", "tests.gpu.compile_products"], check=True, timeout=120)
