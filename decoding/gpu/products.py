@@ -8,7 +8,7 @@ A product repeats bit by bit: nothing is added in the order in which programs ha
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 import triton
@@ -73,18 +73,41 @@ def plan(rows: int, outputs: int, inputs: int, dtype: torch.dtype) -> Plan:
     return Plan(block, wide, deep, split, 4, 5 if block <= 32 else 4)
 
 
+class Launch(NamedTuple):
+    """A kernel, and with what it is started."""
+
+    kernel: Any
+    grid: tuple[int, ...]
+    arguments: tuple[Any, ...]
+    options: dict[str, Any]
+
+
 def product(x: torch.Tensor, weight: torch.Tensor, extras: Extras = PLAIN, by: Plan | None = None) -> torch.Tensor:
     """Multiply rows (T, inputs) by a weight (outputs, inputs), both contiguous."""
+    y, launches = planned(x, weight, extras, by)
+    with torch.cuda.device_of(x):
+        for kernel, grid, arguments, options in launches:
+            kernel[grid](*arguments, **options)
+    return y
+
+
+def planned(
+    x: torch.Tensor, weight: torch.Tensor, extras: Extras, by: Plan | None
+) -> tuple[torch.Tensor, list[Launch]]:
+    """What the product will be written to, and the kernels to start for it."""
     rows, inputs = x.shape
     outputs = weight.shape[0] // 2 if extras.gated else weight.shape[0]
     by = plan(rows, outputs, inputs, x.dtype) if by is None else by
-    assert x.is_contiguous() and weight.is_contiguous() and not (extras.gated and by.split > 1)
+    assert x.is_contiguous() and weight.is_contiguous() and (by.rows or rows == 1)
+    assert not (extras.gated and by.split > 1)
     y = x.new_empty(rows, outputs)
     sums = y if by.split == 1 else x.new_empty(by.split, rows, outputs, dtype=torch.float32)
     scales, bias, norm, residual = (y if part is None else part for part in extras.tensors)  # y: never read
-    launch = {"launch_pdl": True} if by.early else {}
-    lanes = max(1, 32 * by.warps // by.outputs) if by.early else 0
     scaled, biased, normed, added = (part is not None for part in extras.tensors)
+    lanes = max(1, 32 * by.warps // by.outputs) if by.early else 0
+    ends: dict[str, Any] = {"SCALED": scaled, "BIASED": biased, "EARLY": lanes}
+    if by.early:
+        ends["launch_pdl"] = True
     options: dict[str, Any] = {
         "inputs": inputs,
         "BLOCK_N": by.outputs,
@@ -92,45 +115,35 @@ def product(x: torch.Tensor, weight: torch.Tensor, extras: Extras = PLAIN, by: P
         "SPLIT": by.split,
         "STAGES": by.stages,
         "EVEN": inputs % (by.inputs * by.split) == 0,
-        "SCALED": scaled,
-        "BIASED": biased,
         "NORMED": normed,
         "GATED": extras.gated,
         "ADDED": added and by.split == 1,
-        "EARLY": lanes,
         "num_warps": by.warps,
-        **launch,
+        **ends,
     }
-    blocks = triton.cdiv(outputs, by.outputs)
-    with torch.cuda.device_of(x):
-        if by.rows:
-            grid, wide = (blocks, by.split, triton.cdiv(rows, by.rows)), not x.is_cuda
-            multiply_rows[grid](
-                *(x, weight, scales, bias, norm, residual, sums, rows, outputs, extras.eps),
-                **{"BLOCK_M": by.rows, "WIDE": wide, **options},
-            )
-        else:
-            assert rows == 1
-            multiply_row[blocks, by.split](
-                x, weight, scales, bias, norm, residual, sums, outputs, extras.eps, **options
-            )
-        if by.split > 1:
-            ends = {"SCALED": scaled, "BIASED": biased, "ADDED": added, "EARLY": lanes, "num_warps": 2, **launch}
-            add_parts[triton.cdiv(outputs, _SUMMED), rows](
-                sums, scales, bias, residual, y, outputs, by.split, _SUMMED, **ends
-            )
-    return y
+    grid = triton.cdiv(outputs, by.outputs), by.split, triton.cdiv(rows, by.rows or 1)
+    tensors = x, weight, scales, bias, norm, residual, sums
+    if by.rows:
+        options |= {"BLOCK_M": by.rows, "WIDE": x.device.type == "cpu"}
+        launches = [Launch(multiply_rows, grid, (*tensors, rows, outputs, extras.eps), options)]
+    else:
+        launches = [Launch(multiply_row, grid, (*tensors, outputs, extras.eps), options)]
+    if by.split > 1:
+        options = {"SPLIT": by.split, "BLOCK_N": _SUMMED, "ADDED": added, "num_warps": 2, **ends}
+        arguments = sums, scales, bias, residual, y, outputs
+        launches.append(Launch(add_parts, (triton.cdiv(outputs, _SUMMED), rows), arguments, options))
+    return y, launches
 
 
 def reference(x: torch.Tensor, weight: torch.Tensor, extras: Extras = PLAIN) -> torch.Tensor:
     """The same in torch's operations."""
     if extras.norm is not None:
         x = rms_norm(x, x.shape[1:], eps=extras.eps) * extras.norm
-    y = linear(x, weight.to(x.dtype))
-    if extras.scales is not None:
-        y = y * extras.scales
-    if extras.bias is not None:
-        y = y + extras.bias
+    if extras.scales is None:
+        y = linear(x, weight, extras.bias)
+    else:
+        y = linear(x, weight.to(x.dtype)) * extras.scales
+        y = y if extras.bias is None else y + extras.bias
     if extras.gated:
         gate, up = y.chunk(2, -1)
         y = silu(gate) * up
@@ -138,14 +151,14 @@ def reference(x: torch.Tensor, weight: torch.Tensor, extras: Extras = PLAIN) -> 
 
 
 class Product:
-    """A linear layer: (T, inputs) -> (T, outputs)."""
+    """A linear layer: (T, inputs) -> (T, outputs). With `scales` (outputs,), weights have eight bits."""
 
-    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None) -> None:  # (outputs, inputs), (outputs,)
-        self._weight, self._bias = weight.contiguous(), bias
-        self._extras = Extras(bias=bias)
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None, scales: torch.Tensor | None = None) -> None:
+        self._weight = weight.contiguous()
+        self._extras = Extras(bias=bias, scales=scales)
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """Multiply."""
         if 0 < len(x) <= ROWS:
             return product(x.contiguous(), self._weight, self._extras)
-        return linear(x, self._weight, self._bias)
+        return reference(x, self._weight, self._extras)

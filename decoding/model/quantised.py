@@ -12,6 +12,7 @@ from __future__ import annotations
 import torch
 from torch.nn.functional import linear
 
+from ..gpu.choice import chosen
 from .linear import Linear
 
 FEW = 4  # rows
@@ -21,6 +22,10 @@ _LARGEST = 127  # symmetric: -128 is not used
 def quantised(weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:  # (outputs, inputs), (outputs,)
     """A product with `weight`, which is rounded to eight bits."""
     codes, scales = rounded(weight)
+    if "products" in chosen(weight.device) and weight.dtype != torch.float64:
+        from ..gpu.products import Product
+
+        return Product(codes, bias, scales)
     kernel = torch.ops.aten._weight_int8pack_mm
     few = FEW if weight.dtype != torch.float64 else 0  # a dtype that the kernel does not take
     # On CUDA the kernel computes in float32 and would convert the scales every time.
