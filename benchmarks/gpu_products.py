@@ -90,25 +90,26 @@ def plans(rows: int, eight: bool) -> list[Any]:
     """What is worth a try for so many rows."""
     from decoding.gpu.products import Plan
 
+    block = 8 if rows <= 8 else 16
+    few = [Plan(block, 16, 256, 1, 4, 5), Plan(block, 16, 256, 1, 4, 5, bulk=True), Plan(block, 32, 128, 1, 4, 6)]
+    few += [Plan(block, 32, 128, 1, 4, 6, bulk=True), Plan(block, 16, 256, 1, 2, 5)]
     if rows == 1:
         single = [(4, 1024, 4, 1), (4, 1024, 4, 2), (8, 512, 4, 3), (2, 2048, 4, 1), (1, 2048, 4, 1), (16, 256, 4, 4)]
         single += [(4, 512, 2, 3), (8, 1024, 8, 2)]
-        found = [Plan(0, outputs, inputs, 1, warps, stages) for outputs, inputs, warps, stages in single]
-        found += [Plan(16, 16, 256, 1, 4, 5), Plan(16, 16, 256, 1, 2, 5), Plan(16, 32, 128, 1, 4, 5)]
-        found += [replace(found[at], early=True) for at in (0, 2, 8)]
+        found = [Plan(0, outputs, inputs, 1, warps, stages) for outputs, inputs, warps, stages in single] + few
+        found += [replace(found[at], early=True) for at in (0, 2, 9)]
     elif rows <= 16:
-        found = [Plan(16, 16, 256, 1, 4, 5), Plan(16, 16, 256, 1, 2, 5), Plan(16, 16, 512, 1, 4, 4)]
-        found += [Plan(16, 32, 128, 1, 4, 6), Plan(16, 32, 256, 1, 4, 4), Plan(16, 16, 128, 1, 1, 6)]
-        found += [Plan(16, 64, 128, split, 4, 5) for split in (1, 4)]
-        found += [replace(found[at], early=True) for at in (0, 3, 6)]
+        found = [*few, Plan(block, 16, 512, 1, 4, 4), Plan(block, 32, 256, 1, 4, 4, bulk=True)]
+        found += [Plan(block, 64, 128, 1, 4, 5, bulk=True), *(Plan(block, 64, 128, split, 4, 5) for split in (1, 4))]
+        found += [replace(found[at], early=True) for at in (0, 1, 3)]
     elif rows <= 64:
-        found = [Plan(64, 64, 128, split, 4, 4) for split in (1, 2, 4)] + [Plan(64, 64, 64, 1, 4, 6)]
-        found += [Plan(64, 128, 64, split, 4, 4) for split in (1, 4)]
-        found += [Plan(64, 32, 128, 1, 4, 4), Plan(64, 16, 128, 1, 4, 4), Plan(64, 64, 128, 2, 4, 4, early=True)]
+        found = [Plan(64, 64, 128, split, 4, 4, bulk=split < 4) for split in (1, 2, 4)] + [Plan(64, 64, 64, 1, 4, 6)]
+        found += [Plan(64, 128, 64, split, 4, 4) for split in (1, 4)] + [Plan(64, 64, 128, 1, 4, 4)]
+        found += [Plan(64, 32, 128, 1, 4, 4), Plan(64, 16, 128, 1, 4, 4), replace(found[1], early=True)]
     else:
-        found = [Plan(128, 64, 64, split, 4, 5) for split in (1, 2, 4)]
-        found += [Plan(128, 128, 64, split, 8, 4) for split in (1, 2, 4)]
-        found += [Plan(64, 64, 128, 1, 4, 4), Plan(128, 64, 64, 2, 4, 5, early=True)]
+        found = [Plan(128, 64, 64, split, 4, 5, bulk=split < 4) for split in (1, 2, 4)]
+        found += [Plan(128, 128, 64, split, 8, 4, bulk=split < 4) for split in (1, 2, 4)]
+        found += [Plan(64, 64, 128, 1, 4, 4), Plan(128, 64, 64, 1, 4, 5), replace(found[1], early=True)]
     if eight:
         found = [each for each in found if not each.early and each.split == 1]
         found += [Plan(0, 4, 2048, 1, 4, 2), Plan(0, 8, 1024, 1, 4, 2)] if rows == 1 else []
@@ -242,8 +243,8 @@ def cell(seconds: float | None, size: int) -> tuple[str, str]:
 
 def brief(by: Any) -> str:
     """A plan in few letters: rows x outputs x inputs, split, warps, stages."""
-    early = " early" if by.early else ""
-    return f"{by.rows}x{by.outputs}x{by.inputs}/{by.split} w{by.warps} s{by.stages}{early}"
+    flags = (" bulk" if by.bulk else "") + (" early" if by.early else "")
+    return f"{by.rows}x{by.outputs}x{by.inputs}/{by.split} w{by.warps} s{by.stages}{flags}"
 
 
 def steps(y: torch.Tensor, exact: torch.Tensor) -> float:

@@ -19,6 +19,7 @@ from .product_parts import as_dtype, finished, gated, request_early
 def multiply_rows(
     x,  # (rows, inputs)
     weight,  # (outputs, inputs), or (2 * outputs, inputs) with GATED
+    tiles,  # the same as a tensor descriptor of blocks, with BULK
     scales,  # of the weight's rows, with SCALED
     bias,  # of the weight's rows, with BIASED
     norm,  # (inputs,): the norm's weight, with NORMED
@@ -39,6 +40,7 @@ def multiply_rows(
     NORMED: tl.constexpr,
     GATED: tl.constexpr,
     ADDED: tl.constexpr,
+    BULK: tl.constexpr,  # whether blocks of weights are copied by the bulk copy engine: Hopper and later
     WIDE: tl.constexpr,  # multiply float32: the interpreter cannot multiply bfloat16
     EARLY: tl.constexpr,  # lanes that ask for weights early, or 0
 ):
@@ -70,13 +72,16 @@ def multiply_rows(
     up = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)
     for loop in tl.range(0, loops, num_stages=STAGES):
         at = first + loop * BLOCK_K
-        if EVEN:
+        if BULK:  # zeros past the end
+            w = tiles.load([tl.program_id(0) * BLOCK_N, at])
+        elif EVEN:
             w = tl.load(weight_at + at, eviction_policy="evict_first")
+        else:
+            w = tl.load(weight_at + at, mask=(at + k < inputs)[None, :], other=0, eviction_policy="evict_first")
+        if EVEN:
             values = tl.load(x_at + at, mask=here[None, :], other=0.0)
         else:
-            inside = at + k < inputs
-            w = tl.load(weight_at + at, mask=inside[None, :], other=0, eviction_policy="evict_first")
-            values = tl.load(x_at + at, mask=here[None, :] & inside[:, None], other=0.0)
+            values = tl.load(x_at + at, mask=here[None, :] & (at + k < inputs)[:, None], other=0.0)
         if NORMED:
             factor = tl.load(norm + at + k, mask=at + k < inputs, other=0.0)
             normal = (values.to(tl.float32) * reach[None, :]).to(dtype).to(tl.float32)
@@ -84,7 +89,9 @@ def multiply_rows(
         values = values.to(inner)
         total = tl.dot(as_dtype(w, inner), values, total, input_precision="ieee")
         if GATED:
-            if EVEN:
+            if BULK:
+                w = tiles.load([outputs + tl.program_id(0) * BLOCK_N, at])
+            elif EVEN:
                 w = tl.load(up_at + at, eviction_policy="evict_first")
             else:
                 w = tl.load(up_at + at, mask=(at + k < inputs)[None, :], other=0, eviction_policy="evict_first")

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import torch
 import triton
 from torch.nn.functional import linear, rms_norm, silu
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 from .product_row import multiply_row
 from .product_rows import multiply_rows
@@ -33,6 +34,7 @@ class Plan:
     warps: int = 4
     stages: int = 4  # loops that weights are asked for ahead
     early: bool = False  # ask for weights while the kernel before still runs: Hopper and later
+    bulk: bool = False  # copy weights by the bulk copy engine: Hopper and later
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +126,9 @@ def planned(
     grid = triton.cdiv(outputs, by.outputs), by.split, triton.cdiv(rows, by.rows or 1)
     tensors = x, weight, scales, bias, norm, residual, sums
     if by.rows:
-        options |= {"BLOCK_M": by.rows, "WIDE": x.device.type == "cpu"}
-        launches = [Launch(multiply_rows, grid, (*tensors, rows, outputs, extras.eps), options)]
+        options |= {"BLOCK_M": by.rows, "BULK": by.bulk, "WIDE": x.device.type == "cpu"}
+        tiles = TensorDescriptor.from_tensor(weight, [by.outputs, by.inputs]) if by.bulk else weight
+        launches = [Launch(multiply_rows, grid, (x, weight, tiles, *tensors[2:], rows, outputs, extras.eps), options)]
     else:
         launches = [Launch(multiply_row, grid, (*tensors, outputs, extras.eps), options)]
     if by.split > 1:

@@ -25,7 +25,11 @@ def build(kernel: Any, capability: int, constants: dict[str, Any], **types: str)
     names = [name for name in kernel.arg_names if name not in constants]
     usual = {"rows": "i32", "outputs": "i32", "eps": "fp32"}
     signature = {name: types.get(name, usual.get(name, types["x"])) for name in names}
-    aligned: Any = {(place,): [["tt.divisibility", 16]] for place, name in enumerate(kernel.arg_names) if name in names}
+    aligned: Any = {
+        (place,): [["tt.divisibility", 16]]
+        for place, name in enumerate(kernel.arg_names)
+        if name in names and name != "tiles"
+    }
     aligned = {at: value for at, value in aligned.items() if kernel.arg_names[at[0]] not in ("eps", "rows")}
     source = ASTSource(kernel, signature | dict.fromkeys(constants, "constexpr"), constants, aligned)
     options = {"num_warps": 4, **({"launch_pdl": True} if constants["EARLY"] else {})}
@@ -35,13 +39,18 @@ def build(kernel: Any, capability: int, constants: dict[str, Any], **types: str)
 def main() -> None:
     """Every dtype and addition at least once for each of the two generations."""
     for capability, dtype in product((80, 90), ("*bf16", "*fp32")):
-        rows = BLOCKS | FLAGS | {"BLOCK_M": 16, "WIDE": False}
+        rows = BLOCKS | FLAGS | {"BLOCK_M": 16, "WIDE": False, "BULK": False}
         sixteen = dtype == "*bf16"
         many = {"BLOCK_M": 64 if sixteen else 16, "BLOCK_N": 64 if sixteen else 32, "BLOCK_K": 64 if sixteen else 32}
         every = {"BIASED": True, "NORMED": True, "GATED": True, "ADDED": True, "EVEN": False}
         build(multiply_rows, capability, rows | many | {"SPLIT": 3}, x=dtype, y="*fp32")
         build(multiply_rows, capability, rows | every | {"BLOCK_K": many["BLOCK_K"]}, x=dtype)
         build(multiply_row, capability, BLOCKS | FLAGS | {"BLOCK_K": 256} | every, x=dtype)
+        if capability >= 90:
+            bulk = {"BULK": True, "BLOCK_K": many["BLOCK_K"]}
+            build(
+                multiply_rows, capability, rows | bulk, x=dtype, tiles=f"tensordesc<{dtype[1:]}[16, {bulk['BLOCK_K']}]>"
+            )
         if sixteen:
             early = {"EARLY": 8 if capability >= 90 else 0, "SCALED": True}
             build(multiply_rows, capability, rows | early, x=dtype, weight="*i8")

@@ -15,6 +15,7 @@ products = pytest.importorskip("decoding.gpu.products", reason="Triton is not in
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 ROW, BLOCK16, BLOCK64 = products.Plan(0, 16, 128), products.Plan(16, 64, 128), products.Plan(64, 64, 64)
+BULK = replace(BLOCK16, bulk=True)
 STEP = {torch.float32: 4e-6, torch.float16: 2**-10, torch.bfloat16: 2**-7}  # a whole one: the interpreter cuts off
 
 
@@ -31,7 +32,7 @@ def close(y: torch.Tensor, expected: torch.Tensor, steps: float = 1.0) -> None:
 @pytest.mark.parametrize("dtype", STEP, ids=str)
 @pytest.mark.parametrize(
     ("rows", "by"),
-    [(1, ROW), (1, BLOCK16), (3, BLOCK16), (16, BLOCK16), (65, BLOCK64), (128, products.Plan(128, 128, 64))],
+    [(1, ROW), (1, BLOCK16), (3, BULK), (16, BLOCK16), (65, BLOCK64), (128, products.Plan(128, 128, 64))],
 )
 @pytest.mark.parametrize(("outputs", "inputs", "split"), [(576, 192, 1), (320, 600, 3)])
 def test_products_are_those_of_float64(
@@ -53,7 +54,7 @@ def test_plans_cover_every_shape(rows: int, dtype: torch.dtype) -> None:
 
 
 @pytest.mark.parametrize("split", [1, 3])
-@pytest.mark.parametrize("by", [ROW, BLOCK16])
+@pytest.mark.parametrize("by", [ROW, BLOCK16, BULK])
 def test_weights_of_eight_bits(by: products.Plan, split: int) -> None:
     """Codes are widened in registers by bit patterns: every one of them must come out right."""
     weight, bias = random(80, 256, dtype=torch.float32), random(80, dtype=torch.float16)
@@ -66,7 +67,7 @@ def test_weights_of_eight_bits(by: products.Plan, split: int) -> None:
     close(y, x.double() @ (codes.double() * scales.double()[:, None]).T + bias.double())
 
 
-@pytest.mark.parametrize("by", [ROW, BLOCK16])
+@pytest.mark.parametrize("by", [ROW, BLOCK16, BULK])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
 def test_norm_and_swiglu_in_the_product(dtype: torch.dtype, by: products.Plan) -> None:
     """Rounded where transformers rounds: a norm that is rounded only after its weight is another model."""
@@ -82,7 +83,7 @@ def test_norm_and_swiglu_in_the_product(dtype: torch.dtype, by: products.Plan) -
 
 
 @pytest.mark.parametrize("split", [1, 2])
-@pytest.mark.parametrize("by", [ROW, BLOCK16])
+@pytest.mark.parametrize("by", [ROW, BLOCK16, BULK])
 def test_the_residual_is_added_to_the_rounded_product(by: products.Plan, split: int) -> None:
     x, weight = random(1 if by is ROW else 5, 256, dtype=torch.float16), random(48, 256, dtype=torch.float16)
     residual = random(len(x), 48, dtype=torch.float16, at=1)
