@@ -129,6 +129,34 @@ def products(shape: Shape) -> Iterator[tuple[str, int, int]]:
 Task = tuple[int, int, int, Any, bool, tuple[str, ...]]  # rows, outputs, inputs, plan, eight bits, extras
 
 
+class NoDevice:
+    """A driver that knows what to compile for, and nothing else."""
+
+    def __init__(self, capability: int) -> None:
+        from triton.backends.compiler import GPUTarget
+
+        self._target = GPUTarget("cuda", capability, 32)
+
+    def get_current_target(self) -> Any:
+        """What to compile for."""
+        return self._target
+
+    def get_current_device(self) -> int:
+        """A number that stands for the device."""
+        return 0
+
+    def get_current_stream(self, device: int) -> int:
+        """A number that stands for a stream."""
+        return 0
+
+
+def without_device(capability: int) -> None:
+    """Keep a process that only compiles away from the device, which takes time and memory to open."""
+    from triton.runtime.driver import driver
+
+    driver.set_active(NoDevice(capability))
+
+
 def compile_one(task: Task) -> str:
     """Compile a product's kernels into Triton's cache, in a process that launches nothing."""
     from decoding.gpu.products import Extras, planned
@@ -390,12 +418,14 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0, help="measure nothing after so many")
     parser.add_argument("--rows", type=int, nargs="+", default=[1, 16, 64, 8, 128])
     parser.add_argument("--shapes", nargs="+", default=[shape.name for shape in SHAPES])
+    parser.add_argument("--capability", type=int, default=90, help="of the device, to compile for: 90 is Hopper")
     options = parser.parse_args()
     begin, pool = time.monotonic(), None
     if options.device == "cpu":
         os.environ["TRITON_INTERPRET"] = "1"
-    else:  # before this process has touched the device: what is forked after that cannot
-        pool = multiprocessing.get_context("fork").Pool(os.cpu_count())
+    else:
+        processors = min(len(os.sched_getaffinity(0)), 32)
+        pool = multiprocessing.get_context("fork").Pool(processors, without_device, (options.capability,))
     bench = Bench(torch.device(options.device), begin + options.seconds, pool)
     shapes = [shape for shape in (*SHAPES, *TINY) if shape.name in options.shapes]
     try:

@@ -24,7 +24,7 @@ def linear(weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:  # (outpu
         return NativeProduct(weight, bias)
     if packs(weight.device, weight.dtype):
         return _packed(weight, bias)
-    if "products" in chosen(weight.device) and weight.dtype != torch.float64:
+    if "products" in chosen(weight.device, weight.dtype):
         from ..gpu.products import Product
 
         return Product(weight, bias)

@@ -22,7 +22,7 @@ _LARGEST = 127  # symmetric: -128 is not used
 def quantised(weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:  # (outputs, inputs), (outputs,)
     """A product with `weight`, which is rounded to eight bits."""
     codes, scales = rounded(weight)
-    if "products" in chosen(weight.device) and weight.dtype != torch.float64:
+    if "products" in chosen(weight.device, weight.dtype):
         from ..gpu.products import Product
 
         return Product(codes, bias, scales)
