@@ -24,13 +24,13 @@ def _rotary(
     group: tl.constexpr, block: tl.constexpr,
 ):  # fmt: skip
     dtype = query.dtype.element_ty
-    row = tl.program_id(1).to(tl.int64)
+    row = tl.program_id(0).to(tl.int64)
     position, slot = row, row
     if has_positions:
         position = tl.load(positions + row)
     if has_slots:
         slot = tl.load(slots + row)
-    head = tl.program_id(0) * group + tl.arange(0, group)  # queries, then keys, then values
+    head = tl.program_id(1) * group + tl.arange(0, group)  # queries, then keys, then values
     at = tl.arange(0, block)  # in the first half of a head
     half: tl.constexpr = size // 2
     inside = (head < heads + 2 * kv_heads)[:, None] & (at < half)[None]
@@ -93,7 +93,7 @@ def rotary(
     group = max(_NUMBERS // (2 * block), 1)
     if rows:
         with torch.cuda.device_of(query):
-            _rotary[(triton.cdiv(all_heads, group), rows)](
+            _rotary[(rows, triton.cdiv(all_heads, group))](
                 qkv, cos, sin, positions, slots, weight, query, cache,
                 cache.stride(0), eps, heads, kv_heads, size,
                 positions is not None, slots is not None, weight is not None, group, block, num_warps=1,

@@ -16,8 +16,8 @@ _BLOCK = 1024
 
 @triton.jit
 def _swiglu(gate_up, out, inner: tl.constexpr, block: tl.constexpr):
-    row = tl.program_id(1).to(tl.int64)
-    at = tl.program_id(0) * block + tl.arange(0, block)
+    row = tl.program_id(0).to(tl.int64)
+    at = tl.program_id(1) * block + tl.arange(0, block)
     inside = at < inner
     gates = tl.load(gate_up + row * 2 * inner + at, mask=inside, other=0.0).to(tl.float32)
     ups = tl.load(gate_up + row * 2 * inner + inner + at, mask=inside, other=0.0).to(tl.float32)
@@ -33,7 +33,7 @@ def swiglu(gate_up: torch.Tensor) -> torch.Tensor:  # (T, 2 * inner) -> (T, inne
     out = gate_up.new_empty(rows, inner)
     if rows:
         with torch.cuda.device_of(out):
-            _swiglu[(triton.cdiv(inner, _BLOCK), rows)](gate_up, out, inner, _BLOCK, num_warps=4)
+            _swiglu[(rows, triton.cdiv(inner, _BLOCK))](gate_up, out, inner, _BLOCK, num_warps=4)
     return out
 
 
