@@ -31,7 +31,7 @@ SHAPES = (
     Shape("odd", 200, 33, 6, 2, 20),
 )
 BLOCK = 16  # prefixes of a text that need not be long
-CHAIN = (-1, 0, 1, 2)
+CHAIN = (-1, 0, 1, 2, 3)
 ROOT = Path(__file__).parents[2]
 
 
@@ -108,14 +108,14 @@ class Again(Recorder):
 @torch.inference_mode()
 def answers(model: Decoder) -> list[torch.Tensor]:
     """What a model makes of a text and of trees behind it, over the ends of prefixes and round the end of a cache."""
-    session = model.open(64, 4)
+    session = model.open(64, 5)
     session.tap(1, 3)
     session.reset(1)
     made, source = [], torch.Generator().manual_seed(0)
-    for turn in range(12):
-        ids = torch.randint(3, 60, (4,), generator=source).tolist()
-        reading = session.read(ids, random_tree(4, turn) if turn % 2 else CHAIN)
-        session.commit([0] if turn % 2 else range(4))
+    for turn in range(9):
+        ids = torch.randint(3, 60, (5,), generator=source).tolist()
+        reading = session.read(ids, random_tree(5, turn) if turn % 2 else CHAIN)
+        session.commit([0] if turn % 2 else range(5))
         made += [reading.logits, reading.hidden, session.tapped()]
     entered = session.enter(ids, 2)
     return [*made, entered, session.resume(ids, CHAIN, 2, entered).logits]
