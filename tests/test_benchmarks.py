@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from benchmarks import gpu, gpu_first
+from benchmarks import gpu, gpu_first, gpu_kernels
 from benchmarks.gpu_shapes import Prompts
 from benchmarks.measure import command
 
@@ -70,6 +71,25 @@ def test_the_first_minutes_on_a_device_are_rehearsed(tmp_path: Path) -> None:
     assert gpu_first.run("late", 1, ["-c", "import time; time.sleep(60)"], tmp_path).startswith("late: ran out of time")
     gpu_first.main(["--device", "cpu", "--shapes", "tiny", "--only", "speed", "--out", str(tmp_path)])
     assert "tiny at 40" in (tmp_path / "speed.md").read_text(encoding="utf-8")
+
+
+def test_a_kernel_that_fails_does_not_stop_the_others(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A device's hour is short, and what one kernel costs is worth knowing whatever another does."""
+    pytest.importorskip("triton")
+    merge = gpu_kernels.cases(["merge"])[0]
+
+    def fail(*inputs: object) -> None:
+        raise RuntimeError("no kernel image\nis available | for execution")
+
+    monkeypatch.setattr(gpu_kernels, "cases", lambda names: [replace(merge, name="broken", ours=fail), merge])
+    monkeypatch.setattr(sys, "argv", ["benchmark", "--device", "cpu", "--dtype", "float16"])
+    gpu_kernels.main()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in capsys.readouterr().out.splitlines()]
+    assert [row[0] for row in rows[2:]] == 3 * ["broken"] + 3 * ["merge"] and len({*map(len, rows)}) == 1
+    assert rows[2][3] == "FAILED: RuntimeError: no kernel image is available / for execution"
+    assert all(float(error) < 2.0 for error in rows[-1][3:5]) and float(rows[-1][5]) > 0
 
 
 def test_prompts_grow() -> None:

@@ -54,3 +54,11 @@ def test_so_does_one_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None
     device(monkeypatch, (9, 0), fail)
     assert chosen(CUDA) == chosen(CUDA) == set() and tried == [CUDA]
     assert in_words(CUDA, torch.bfloat16) == ", without Triton (RuntimeError: Failed to find C compiler.)"
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
+def test_triton_runs_here() -> None:
+    """Where it falls back, everything else passes, slowly."""
+    choice.failure.cache_clear()
+    assert choice.failure(CUDA) is None
