@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,6 +15,13 @@ from decoding.gpu import choice
 from decoding.gpu.choice import KERNELS, PREFERRED, VARIABLE, chosen, in_words
 
 CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def _forgotten() -> Iterator[None]:
+    """What a pretended device could do must not be remembered of a real one."""
+    yield
+    choice.failure.cache_clear()
 
 
 def device(monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int], probe: Any) -> None:
@@ -60,5 +68,4 @@ def test_so_does_one_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device on this machine")
 def test_triton_runs_here() -> None:
     """Where it falls back, everything else passes, slowly."""
-    choice.failure.cache_clear()
     assert choice.failure(CUDA) is None
