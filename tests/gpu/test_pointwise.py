@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_leaves
 from benchmarks.gpu_kernels import copied, steps
 from benchmarks.kernel_cases import Shape
 from decoding.gpu.choice import POINTWISE
-from decoding.model import attention, captured, decoder, decoder_session, kernels
+from decoding.model import attention, captured, decoder, kernels
 from decoding.model.captured import Recorder
 from decoding.model.decoder import Decoder
 from tests import families
@@ -126,7 +126,7 @@ def test_a_model_answers_the_same(family: str, graphs: bool, monkeypatch: pytest
     """In each place a kernel gets what torch's operations got, and early exits and tapped states are sums."""
     monkeypatch.setenv(kernels.VARIABLE, "plain")
     monkeypatch.setattr(decoder, "suits", lambda *arguments: False)
-    for module in (attention, captured, decoder_session):
+    for module in (attention, captured):
         monkeypatch.setattr(module, "BLOCK", BLOCK)
     found = []
     for names in ((), POINTWISE):
