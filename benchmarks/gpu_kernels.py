@@ -6,8 +6,7 @@ Errors are those of the outputs against float64, in rounding steps of the dtype 
 hundredth of its output's largest counts as one of that size. Times are medians over replays of CUDA graphs of 100
 launches, so the host's part is left out. A kernel that fails is named with its error, and the others go on.
 
-With `--device cpu` the kernels run in Triton's interpreter, to rehearse: those times mean nothing, and errors in
-bfloat16 are larger than on a device, because the interpreter cuts numbers off where a device rounds them.
+With `--device cpu` the kernels run in Triton's interpreter, to rehearse: those times mean nothing.
 """
 
 from __future__ import annotations
@@ -23,6 +22,8 @@ from typing import Any
 
 import torch
 from torch.utils._pytree import tree_leaves, tree_map
+
+from tools.interpreted import mend
 
 from . import kernel_cases
 from .kernel_cases import SHAPES, TINY, Case, Inputs, Outputs, Shape
@@ -42,6 +43,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.device == "cpu":
         os.environ["TRITON_INTERPRET"] = "1"
+        mend()
     device, dtype, begin = torch.device(options.device), getattr(torch, options.dtype), time.monotonic()
     shapes, launches = (TINY, 2) if options.device == "cpu" else (SHAPES, LAUNCHES)
     print(row(HEAD), row(["---"] * len(HEAD)), sep="\n")

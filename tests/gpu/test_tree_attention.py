@@ -16,9 +16,9 @@ pytest.importorskip("triton")
 from decoding.gpu.tree_attention import Plan, plan, reference, tree_attention
 from decoding.model.kernels import choose
 from decoding.model.queued_tree import closure_on
-from tests.gpu.interpreted import mend
 from tests.model.test_attention import differs
 from tests.model.texts import random_tree
+from tools.interpreted import mend
 
 ROOT = Path(__file__).parent.parent.parent
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")

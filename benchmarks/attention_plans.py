@@ -1,0 +1,98 @@
+"""How our attention kernel is best divided: the time of every plan that is worth trying, on a CUDA device.
+
+    python -m benchmarks.attention_plans --seconds 60
+
+A line for each shape, number of rows and of keys: the gigabytes a second of keys and values that the present plan and
+the best one read, what torch's flash kernel needs for the text alone, without the rows' own keys and without a mask,
+and every plan's time. A plan is queries x keys of a tile, warps, stages, and splits. Each launch of a graph reads other
+keys, more than the L2 cache holds; times are medians, in microseconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from functools import partial
+from itertools import product
+
+import torch
+
+from decoding.gpu import tree_attention
+from decoding.gpu.tree_attention import Plan
+from decoding.model.attention import pack
+
+from .gpu_kernels import COLD, LAUNCHES, copied, reason, timed
+from .kernel_cases import SHAPES, Shape
+from .kernel_cases.attention import KEYS, ROWS, inputs, ours
+
+
+def main() -> None:
+    """Time every plan, each line printed as soon as it is complete."""
+    parser = argparse.ArgumentParser(description="Time the plans of the attention kernel.")
+    parser.add_argument("--seconds", type=float, default=60.0, help="start no line after so many")
+    parser.add_argument("--shapes", nargs="*", default=["7B", "135M", "1B"])
+    parser.add_argument("--rows", nargs="*", type=int, default=ROWS)
+    parser.add_argument("--keys", nargs="*", type=int, default=KEYS)
+    options = parser.parse_args()
+    device, begin = torch.device("cuda", torch.cuda.current_device()), time.monotonic()
+    shapes = [shape for name in options.shapes for shape in SHAPES if shape.name == name]
+    print(torch.cuda.get_device_name(device))
+    for shape, rows, keys in product(shapes, options.rows, options.keys):
+        if time.monotonic() - begin > options.seconds:
+            print(f"Ended after {options.seconds:.0f} s, before {shape.name}, {rows} rows, {keys} keys.")
+            return
+        print(line(shape, rows, keys, device), flush=True)
+
+
+def line(shape: Shape, rows: int, keys: int, device: torch.device) -> str:
+    """All times of one size."""
+    given = inputs(keys, shape, rows, device, torch.bfloat16)
+    read = 2 * (given[-1] + rows) * shape.kv_heads * shape.size * 2  # bytes
+    sets = [given, *(copied(given) for _ in range(min(COLD // read, LAUNCHES)))]
+    present = tree_attention.plan(
+        rows * shape.heads // shape.kv_heads, shape.kv_heads, shape.size, given[1].shape[1], torch.bfloat16, device
+    )
+    times, failed = dict[Plan, float](), list[str]()
+    for plan in {present: None, **dict.fromkeys(plans(present, shape))}:
+        try:
+            times[plan] = timed(partial(ours, plan=plan), sets, device, LAUNCHES)
+        except Exception as error:  # too much shared memory, for one
+            failed.append(f"{words(plan)} FAILED: {reason(error)[:60]}")
+    best = min(times, key=times.__getitem__)
+    flash = timed(by_flash, sets, device, LAUNCHES)
+    rates = [f"{words(plan)} {times[plan]:.1f} us {read / times[plan] / 1e3:.0f} GB/s" for plan in (present, best)]
+    others = [f"{words(plan)} {times[plan]:.1f}" for plan in sorted(times, key=times.__getitem__)]
+    head = f"{shape.name} {rows} rows {given[-1]} keys: present {rates[0]}; best {rates[1]}; flash {flash:.1f} us"
+    return "; ".join([head, *others, *failed])
+
+
+def plans(present: Plan, shape: Shape) -> Iterator[Plan]:
+    """The plans that are tried beside the present one."""
+    queries, splits = present.queries, present.splits
+    tiles = [(64, 4, 2), (64, 4, 4), (128, 4, 2), (128, 8, 2), (32, 4, 4)]
+    if queries <= 16:
+        tiles += [(64, 2, 3), (32, 2, 4)]
+    for keys, warps, stages in tiles:
+        yield Plan(queries, keys, splits, warps, stages)
+    for factor in (0.25, 0.5, 2.0):
+        if 1 <= splits * factor <= 63:
+            yield Plan(queries, present.keys, int(splits * factor), present.warps, present.stages)
+    if queries == 64:
+        for keys, stages in ((64, 2), (64, 3), (128, 2)):
+            yield Plan(128, keys, min(2 * splits, 63), 8, stages)
+
+
+def by_flash(query: torch.Tensor, data: torch.Tensor, *rest: object) -> torch.Tensor:
+    """Torch's flash kernel over the text."""
+    key, value = data[:, : rest[-1]].transpose(1, 2).unsqueeze(1)  # type: ignore[misc]
+    return torch.ops.aten._scaled_dot_product_flash_attention(pack(query, key.shape[1]), key, value)[0]
+
+
+def words(plan: Plan) -> str:
+    """A plan in few letters."""
+    return f"{plan.queries}x{plan.keys} w{plan.warps} s{plan.stages} /{plan.splits}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Attention of a step's rows to texts of three lengths, beside attention in two parts."""
+
+from __future__ import annotations
+
+import os
+from functools import cache, partial
+from unittest import mock
+
+import torch
+
+from decoding.gpu.tree_attention import Plan, reference, tree_attention
+from decoding.model import kernels
+from decoding.model.attention import BLOCK, merge, pack
+
+from . import Case, Inputs, Shape
+
+KEYS = (1024, 4096, 16_384)
+ROWS = (1, 8, 64, 121)
+
+
+def inputs(keys: int, shape: Shape, rows: int, device: torch.device, dtype: torch.dtype) -> Inputs:
+    """The rows' queries, a layer's keys and values, how long the text is, and a tree of three branches."""
+    first = keys - 100 if device.type == "cuda" else 300  # so that attention in two parts has a full tail
+    query = torch.randn(rows, shape.heads, shape.size, device=device, dtype=dtype)
+    data = torch.randn(2, first + 2 * BLOCK, shape.kv_heads, shape.size, device=device, dtype=dtype)
+    row = torch.arange(rows, device=device)
+    seen = ((row[:, None] - row) % 3 == 0) & (row[:, None] >= row) | (row == 0)
+    return query, data, torch.tensor([first], device=device), seen, first
+
+
+def ours(
+    query: torch.Tensor, data: torch.Tensor, first: torch.Tensor, seen: torch.Tensor, _: int, plan: Plan | None = None
+) -> torch.Tensor:
+    """One kernel, and the one that puts its shares together."""
+    return tree_attention(query, *data.transpose(1, 2).unsqueeze(1), first, seen, plan)
+
+
+@cache
+def two_parts(device: torch.device, dtype: torch.dtype, size: int) -> kernels.Kernels:
+    """What runs without our kernel and without further packages."""
+    name = "plain" if device.type == "cpu" else "sdpa" if dtype == torch.float32 else "torch-flash"
+    with mock.patch.dict(os.environ, {kernels.VARIABLE: name}):
+        return kernels.choose(device, dtype, size)
+
+
+def by_torch(query: torch.Tensor, data: torch.Tensor, _: torch.Tensor, seen: torch.Tensor, first: int) -> torch.Tensor:
+    """A prefix of whole blocks without a mask, a tail with one, which is made once for all layers, and their merge."""
+    made, rows = two_parts(query.device, query.dtype, query.shape[2]), len(query)
+    assert made.prefix is not None
+    key, value = data.transpose(1, 2).unsqueeze(1)
+    cut, packed = first - first % BLOCK, pack(query, key.shape[1])
+    bias = mask(seen, query.shape[1] // key.shape[1], first - cut, query.dtype)
+    tail = made.tail(packed, *(each[:, :, cut : cut + BLOCK + rows] for each in (key, value)), bias)
+    length = torch.empty(0)  # for packages that read it
+    prefix = made.prefix.attend(packed, *(each[:, :, :cut] for each in (key, value)), length)
+    return merge(prefix, tail, query)
+
+
+_MASKS = dict[tuple[object, ...], torch.Tensor]()
+
+
+def mask(seen: torch.Tensor, repeats: int, before: int, dtype: torch.dtype) -> torch.Tensor:  # (T * repeats, tail)
+    """The bias of a tail in which all rows see `before` keys."""
+    rows = len(seen)
+    name = (seen.device, rows, repeats, before, dtype)
+    if name not in _MASKS:
+        width = BLOCK + rows
+        bias = torch.full((rows, repeats, -(-width // 16) * 16), -torch.inf, device=seen.device, dtype=dtype)
+        bias[..., :before] = 0.0
+        bias[..., before : before + rows] = torch.where(seen, 0.0, -torch.inf)[:, None]
+        _MASKS[name] = bias.view(rows * repeats, -1)[:, :width]
+    return _MASKS[name]
+
+
+def exact(query: torch.Tensor, data: torch.Tensor, first: torch.Tensor, seen: torch.Tensor, _: int) -> torch.Tensor:
+    """In float64, of the numbers as they are given."""
+    return reference(query.double(), *data.double().transpose(1, 2).unsqueeze(1), first, seen)
+
+
+CASES = [
+    Case(f"attention, {keys} keys", partial(inputs, keys), ours, by_torch, exact, cold=True, rows=ROWS) for keys in KEYS
+]
