@@ -79,6 +79,7 @@ def plans(present: Plan, shape: Shape) -> Iterator[Plan]:
         if 1 <= splits * factor <= 63:
             yield Plan(queries, present.keys, int(splits * factor), present.warps, present.stages)
     if queries == 64:
+        yield Plan(64, 64, splits, 8, 3)
         for keys, stages in ((64, 2), (64, 3), (128, 2)):
             yield Plan(128, keys, min(2 * splits, 63), 8, stages)
 

@@ -72,9 +72,8 @@ def _attend(
     inside, known = at < packed, dim < size
     place = at * kv_heads + head  # of a query among all heads of all rows
     q = tl.load(query + place[:, None] * size + dim[None], mask=inside[:, None] & known[None], other=0.0)
+    key_tile, value_tile = column[None] * stride + dim[:, None], column[:, None] * stride + dim[None]
     offset = begin.to(tl.int64) * stride + head * size  # 64 bits: a cache may hold more numbers than 32 count
-    key_tile = key + offset + column[None] * stride + dim[:, None]
-    value_tile = value + offset + column[:, None] * stride + dim[None]
     top = tl.full((queries,), -1e30, tl.float32)  # finite, for a query that sees none of the keys read so far
     total = tl.zeros((queries,), tl.float32)
     mixed = tl.zeros((queries, wide), tl.float32)
@@ -82,18 +81,20 @@ def _attend(
     for start in tl.range(begin, end, keys, num_stages=stages):
         visible = start + column < end
         top, total, mixed = _tile(
-            q, key_tile, value_tile, visible[None], visible, known, scale, top, total, mixed, precision
-        )
-        key_tile += keys * stride
-        value_tile += keys * stride
+            q, key + offset + key_tile, value + offset + value_tile, visible[None], visible, known, scale,
+            top, total, mixed, precision,
+        )  # fmt: skip
+        offset += keys * stride
     for start in tl.range(0, tl.where(part == 0, rows, 0), keys, num_stages=1):
         visible = start + column < rows
         among = (at // repeats)[:, None] * rows + start + column[None]
         shown = tl.load(seen + among, mask=inside[:, None] & visible[None], other=0) != 0
         shown = (shown | ~inside[:, None]) & visible[None]  # queries that fill a tile up see something, too
-        top, total, mixed = _tile(q, key_tile, value_tile, shown, visible, known, scale, top, total, mixed, precision)
-        key_tile += keys * stride
-        value_tile += keys * stride
+        top, total, mixed = _tile(
+            q, key + offset + key_tile, value + offset + value_tile, shown, visible, known, scale,
+            top, total, mixed, precision,
+        )  # fmt: skip
+        offset += keys * stride
     left = part * (packed * kv_heads) + place
     tl.store(totals + left, top + tl.log2(total), mask=inside)
     shares = mixed_shares + left[:, None] * size + dim[None]
@@ -101,19 +102,31 @@ def _attend(
 
 
 @cache
-def _multiprocessors(device: torch.device) -> int:
-    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else _ON_CPU
+def _multiprocessors(device: torch.device) -> tuple[int, bool]:
+    """How many a device has, and whether they are Hopper's, whose tensor cores read a tile from shared memory."""
+    if device.type != "cuda":
+        return _ON_CPU, True
+    properties = torch.cuda.get_device_properties(device)
+    return properties.multi_processor_count, properties.major >= 9
 
 
 def plan(packed: int, kv_heads: int, size: int, slots: int, dtype: torch.dtype, device: torch.device) -> Plan:
-    """Divide a launch of so many queries for each key/value head behind up to `slots` keys."""
-    most = 16 if dtype == torch.float32 else 64  # without tensor cores, more are more than the registers hold
-    queries = min(max(triton.next_power_of_2(packed), 16), most)
-    wide = triton.next_power_of_2(size) * dtype.itemsize  # bytes
-    keys = 64 if wide <= 256 else 32
-    programs = triton.cdiv(triton.next_power_of_2(packed), queries) * kv_heads
-    splits = min(_PROGRAMS * _multiprocessors(device) // programs, _SPLITS, triton.cdiv(slots, keys))
-    return Plan(queries, keys, max(splits, 1), 4, 3 if wide <= 256 else 2)
+    """Divide a launch of so many queries for each key/value head behind up to `slots` keys.
+
+    The tiles are the largest that a program's registers hold: without tensor cores, in float32, they are small.
+    """
+    count, hopper = _multiprocessors(device)
+    wide, up = triton.next_power_of_2(size), triton.next_power_of_2(packed)
+    queries, keys, warps, stages = min(max(up, 16), 64), 64, 4, 3
+    if dtype == torch.float32:
+        queries, keys, warps, stages = 16, 32, 8, 1
+    elif wide > 128:
+        keys, warps, stages = 32, 8, 2
+    elif wide == 128 and queries == 64 and not hopper:
+        warps = 8
+    programs = triton.cdiv(up, queries) * kv_heads
+    splits = min(_PROGRAMS * count // programs, _SPLITS, triton.cdiv(slots, keys))
+    return Plan(queries, keys, max(splits, 1), warps, stages)
 
 
 def tree_attention(

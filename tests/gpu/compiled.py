@@ -7,8 +7,11 @@ It must be a process of its own: where kernels are interpreted, there is nothing
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -52,7 +55,18 @@ def main() -> None:
         pointers = [at for at, name in enumerate(kernel.arg_names) if types[name].startswith("*") and name != "seen"]
         source = ASTSource(kernel, types, fixed, {(at,): [["tt.divisibility", 16]] for at in pointers})
         made = triton.compile(source, target=GPUTarget("cuda", capability, 32), options={"num_warps": warps})
-        assert made.asm["cubin"] and made.metadata.shared <= SHARED[capability], (fixed, made.metadata.shared)
+        assert made.metadata.shared <= SHARED[capability], (fixed, made.metadata.shared)
+        assert capability < 90 or stack(made.asm["cubin"]) <= 16, f"{fixed}: registers do not suffice"
+
+
+def stack(code: bytes) -> int:
+    """Bytes of memory that a thread of compiled code uses beside its registers; Triton brings CUDA's tool along."""
+    tool = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "cubin").write_bytes(code)
+        command = [tool, "--dump-resource-usage", f"{folder}/cubin"]
+        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return int(told.split("STACK:")[1].split()[0])
 
 
 if __name__ == "__main__":

@@ -144,7 +144,7 @@ def pretended(monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int] = (9,
     monkeypatch.setattr(torch.cuda, "device_of", nullcontext)
     monkeypatch.setattr(torch.backends.cuda, "is_flash_attention_available", lambda: True)
     monkeypatch.setattr(choice, "failure", lambda device: None)
-    properties = SimpleNamespace(multi_processor_count=132)
+    properties = SimpleNamespace(multi_processor_count=132, major=capability[0])
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: properties)
     with ExitStack() as stack:
         stack.enter_context(_device_guard())
