@@ -12,8 +12,9 @@ from ..errors import ModelError
 
 VARIABLE = "SPECSCOPE_FUSED"  # names to run, separated by commas; "off" for none, "all" for all
 POINTWISE = ("norm", "rotary", "swiglu", "merge")
-KERNELS = (*POINTWISE, "attention", "products")
-PREFERRED = frozenset(KERNELS) - {"products"}
+PRODUCTS = ("products", "layers")  # products, and such as norm, gate and add themselves
+KERNELS = (*POINTWISE, "attention", *PRODUCTS)
+PREFERRED = frozenset(KERNELS) - {*PRODUCTS}
 
 
 def chosen(device: torch.device, dtype: torch.dtype = torch.float32) -> frozenset[str]:

@@ -7,7 +7,7 @@ A product repeats bit by bit: nothing is added in the order in which programs ha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import torch
@@ -165,3 +165,15 @@ class Product:
         if 0 < len(x) <= ROWS:
             return product(x.contiguous(), self._weight, self._extras)
         return reference(x, self._weight, self._extras)
+
+    def normed(self, x: torch.Tensor, norm: torch.Tensor, eps: float, *, gated: bool = False) -> torch.Tensor:
+        """Norm, times `norm` (inputs,), then multiply; `gated`: then SwiGLU, (T, outputs / 2)."""
+        return self._more(x, replace(self._extras, norm=norm, eps=eps, gated=gated))
+
+    def added(self, x: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:
+        """Multiply, and add to `residual` (T, outputs)."""
+        return self._more(x, replace(self._extras, residual=residual.contiguous()))
+
+    def _more(self, x: torch.Tensor, extras: Extras) -> torch.Tensor:
+        assert 0 < len(x) <= ROWS
+        return product(x.contiguous(), self._weight, extras)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from ..errors import ModelError
-from ..gpu.choice import chosen, in_words
+from ..gpu.choice import PRODUCTS, chosen, in_words
 from ..types import ModelCard
 from . import quiet
 from .attention import Attention
@@ -18,6 +18,7 @@ from .captured import SAME_ROWS, Outputs, Part, Recorder, StepBuffer, captures, 
 from .config import Shape
 from .decoder_session import DecoderSession
 from .forward_inputs import ForwardInputs
+from .fused_layers import FEW, FusedLayers
 from .kernels import choose, widest
 from .native_layers import NativeInputs, NativeLayers, suits
 from .pointwise import pointwise, total
@@ -49,7 +50,9 @@ class Decoder:
         self.step_rows = None if self.compiled else asked  # compiled rows are independent of each other anyway
         kernels = choose(self.device, self.dtype, shape.head_dim) if self.step_rows is None else widest()
         whole = self.step_rows is not None
-        self._pointwise = pointwise(shape, self.device, self.dtype, chosen(self.device, self.dtype))
+        names = chosen(self.device, self.dtype)
+        self._pointwise = pointwise(shape, self.device, self.dtype, names)
+        self._fused = FusedLayers(shape, weights.layers) if {*PRODUCTS} <= names else None
         self._attention = Attention(kernels, shape.repeats, self.device, self.dtype, whole, self._pointwise.merge)
         self.attention = "compiled attention, in the order of the text" if self.compiled else kernels.name
         self.attention += in_words(self.device, self.dtype)
@@ -138,6 +141,8 @@ class Decoder:
             return self._native.forward(self._fresh(x), step, start, stop), None
         if not isinstance(x, torch.Tensor) or x.dim() == 1:
             x = self.embed(x)
+        if self._fused is not None and len(x) <= FEW:
+            return self._fused.forward(x, step, start, stop), None
         shape, norm, swiglu = self.shape, self._pointwise.norm, self._pointwise.swiglu
         delta: torch.Tensor | None = None
         for index in range(start, stop):
