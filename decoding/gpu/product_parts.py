@@ -48,7 +48,7 @@ def request_early(weight, first, outputs, inputs: tl.constexpr, ROWS: tl.constex
     tl.extra.cuda.gdc_launch_dependents()
     share: tl.constexpr = inputs // LANES  # numbers that a lane asks for: 16 bytes or a multiple of them
     width: tl.constexpr = weight.dtype.element_ty.primitive_bitwidth // 8
-    size: tl.constexpr = min(share * width, 2048) // 16 * 16
+    size: tl.constexpr = min(share * width, 256) // 16 * 16  # more would push out of the L2 what is wanted first
     if size > 0:
         row = tl.minimum(first + tl.arange(0, ROWS), outputs - 1).to(tl.int64)
         at = weight + row[:, None] * inputs + (tl.arange(0, LANES) * (size // width))[None, :]

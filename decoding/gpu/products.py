@@ -100,6 +100,8 @@ def planned(
     rows, inputs = x.shape
     outputs = weight.shape[0] // 2 if extras.gated else weight.shape[0]
     by = plan(rows, outputs, inputs, x.dtype) if by is None else by
+    if inputs * weight.itemsize % 16 or weight.data_ptr() % 16:  # what the bulk copy engine asks of addresses
+        by = replace(by, early=False, bulk=False)
     assert x.is_contiguous() and weight.is_contiguous() and (by.rows or rows == 1)
     assert not (extras.gated and by.split > 1)
     y = x.new_empty(rows, outputs)
