@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -394,17 +395,23 @@ CHAIN_HEAD = "| chain, a layer | rows | MB | cuBLAS, torch | cuBLAS, our pointwi
 CHAIN_HEAD += "| ours early, our pointwise | ours, all fused | ours, all fused, early |\n" + "| --- " * 9 + "|"
 
 
-def invariance(bench: Bench, shape: Shape) -> None:
-    """Whether a row's bits depend on the number of rows, by plans that share their inputs alike."""
-    from decoding.gpu.products import Plan, product
+def alone(width: int) -> dict[str, Task]:
+    """The same product for one row and for more, by plans that add up in the same order."""
+    from decoding.gpu.products import Plan
 
-    x, weight = bench.random(128, shape.hidden), bench.random(1, 256, shape.hidden)[0]
-    ways = {
-        f"{rows} rows, blocks of {outputs}": (rows, Plan(max(rows, 16), outputs, 64))
+    return {
+        f"{rows} rows, blocks of {outputs}": (rows, 256, width, Plan(max(rows, 16), outputs, 64), False, ())
         for rows in (1, 16, 64, 128)
         for outputs in (32, 64)
     }
-    first = {way: product(x[:rows].contiguous(), weight, by=by)[0] for way, (rows, by) in ways.items()}
+
+
+def invariance(bench: Bench, width: int) -> None:
+    """Say whether a row's bits depend on the number of rows."""
+    from decoding.gpu.products import product
+
+    x, weight = bench.random(128, width), bench.random(1, 256, width)[0]
+    first = {way: product(x[: task[0]], weight, by=task[3])[0] for way, task in alone(width).items()}
     wanted = next(iter(first.values()))
     differ = [way for way, row in first.items() if not torch.equal(row, wanted)]
     found = f"not in {differ}" if differ else "everywhere"
@@ -424,6 +431,7 @@ def main() -> None:
     if options.device == "cpu":
         os.environ["TRITON_INTERPRET"] = "1"
     else:
+        import_module("decoding.gpu.products")  # once for all processes
         processors = min(len(os.sched_getaffinity(0)), 32)
         pool = multiprocessing.get_context("fork").Pool(processors, without_device, (options.capability,))
     bench = Bench(torch.device(options.device), begin + options.seconds, pool)
@@ -442,22 +450,22 @@ def main() -> None:
 
 def everything(bench: Bench, shapes: Sequence[Shape], rows: Sequence[int]) -> None:
     """All tables, the most telling first."""
+    from decoding.gpu.products import plan
+
     few = [count for count in rows if count in (1, 16)]
     tasks: list[Task] = []
     for shape in shapes:
         for _, outputs, inputs in products(shape):
             for count in rows:
-                from decoding.gpu.products import plan
-
                 own = plan(count, outputs, inputs, torch.bfloat16)
                 tasks += [(count, outputs, inputs, by, False, ()) for by in [own, *plans(count, False)]]
                 if count in (*few, 64):
                     tasks += [(count, outputs, inputs, by, True, ("scales",)) for by in [own, *plans(count, True)]]
-    compile_all(bench, tasks)
+    compile_all(bench, [*tasks, *alone(shapes[0].hidden).values()])
     if bench.device.type == "cuda":
         bench.say(torch.cuda.get_device_name(bench.device))
     with suppress(Exception):
-        invariance(bench, shapes[0])
+        invariance(bench, shapes[0].hidden)
     bench.say(f"\n{HEAD}\n{RULE}")
     for count in rows[:2]:
         for shape in shapes:

@@ -8,6 +8,7 @@ A product repeats bit by bit: nothing is added in the order in which programs ha
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
@@ -102,6 +103,9 @@ def planned(
     by = plan(rows, outputs, inputs, x.dtype) if by is None else by
     if inputs * weight.itemsize % 16 or weight.data_ptr() % 16:  # what the bulk copy engine asks of addresses
         by = replace(by, early=False, bulk=False)
+    if x.is_cuda:
+        blocks = by.rows * x.itemsize + by.outputs * weight.itemsize * (2 if extras.gated else 1)
+        by = replace(by, stages=max(1, min(by.stages, _shared_memory(x.device) // (blocks * by.inputs))))
     assert x.is_contiguous() and weight.is_contiguous() and (by.rows or rows == 1)
     assert not (extras.gated and by.split > 1)
     y = x.new_empty(rows, outputs)
@@ -138,6 +142,13 @@ def planned(
         arguments = sums, scales, bias, residual, y, outputs
         launches.append(Launch(add_parts, (triton.cdiv(outputs, _SUMMED), rows), arguments, options))
     return y, launches
+
+
+@cache
+def _shared_memory(device: torch.device) -> int:
+    """Bytes that a program may have, of which a little is for other than blocks."""
+    properties = torch.cuda.get_device_properties(device)
+    return int(getattr(properties, "shared_memory_per_block_optin", 101_376)) - 1024
 
 
 def reference(x: torch.Tensor, weight: torch.Tensor, extras: Extras = PLAIN) -> torch.Tensor:
