@@ -14,7 +14,6 @@ VARIABLE = "SPECSCOPE_FUSED"  # names to run, separated by commas; "off" for non
 POINTWISE = ("norm", "rotary", "swiglu", "merge")
 PRODUCTS = ("products", "layers")  # products, and such as norm, gate and add themselves
 KERNELS = (*POINTWISE, "attention", *PRODUCTS)
-PREFERRED = frozenset(KERNELS) - {*PRODUCTS}
 
 
 def chosen(device: torch.device, dtype: torch.dtype = torch.float32) -> frozenset[str]:
@@ -25,7 +24,10 @@ def chosen(device: torch.device, dtype: torch.dtype = torch.float32) -> frozense
         raise ModelError(f'{VARIABLE} must be "all", "off" or some of {", ".join(KERNELS)}, not {min(unknown)[:20]!r}')
     if not runs(device, dtype) or asked == "off" or failure(device) is not None:
         return frozenset()
-    return {"": PREFERRED, "all": frozenset(KERNELS)}.get(asked, names)
+    if asked:
+        return frozenset(KERNELS) if asked == "all" else names
+    # Products of float32 have not been measured.
+    return frozenset(KERNELS) - (frozenset(PRODUCTS) if dtype == torch.float32 else frozenset())
 
 
 def runs(device: torch.device, dtype: torch.dtype = torch.float32) -> bool:
@@ -50,7 +52,10 @@ def failure(device: torch.device) -> str | None:
 def in_words(device: torch.device, dtype: torch.dtype) -> str:
     """What a model's user is told about the kernels between products and attention, which are named elsewhere."""
     names = chosen(device, dtype)
-    if fused := [name for name in POINTWISE if name in names]:
+    fused = [name for name in POINTWISE if name in names]
+    if "products" in names:
+        fused.append("products of few rows")
+    if fused:
         return f", {', '.join(fused)} in Triton"
     if not names and runs(device, dtype) and os.environ.get(VARIABLE) != "off":
         return f", without Triton ({failure(device)})"

@@ -56,24 +56,31 @@ class Extras:
 
 
 PLAIN = Extras()
+FEW = 16  # rows up to which weights of two bytes are multiplied faster than by cuBLAS; those of one byte are for any
+_MANY = 6144  # outputs, or inputs
 _SUMMED = 256  # outputs of a program that adds parts
 
 
-def plan(rows: int, outputs: int, inputs: int, dtype: torch.dtype) -> Plan:
-    """The plan for a shape: enough programs to keep a large device busy, each with enough bytes in flight."""
+def plan(rows: int, outputs: int, inputs: int, dtype: torch.dtype, eight_bits: bool = False) -> Plan:
+    """The plan for a shape, as it was fastest on an H200: enough programs, each with enough bytes in flight."""
     if dtype == torch.float32:  # no tensor cores: small blocks, whose code is short
         return Plan(0, 8, 256, stages=3) if rows == 1 else Plan(16, 32, 32, 1, 4, 3)
     if rows == 1:
-        return Plan(0, 4 if outputs < 8192 else 8, min(1024, triton.next_power_of_2(inputs)), stages=2)
-    block = min(max(16, triton.next_power_of_2(rows)), ROWS)
-    wide = 16 if outputs < 8192 else 32
-    if rows > 16:
-        wide = 64
+        if outputs >= _MANY and inputs <= 1024:
+            return Plan(0, 16, 256)
+        return Plan(0, 4, 512, warps=2, stages=3) if eight_bits else Plan(0, 2, 2048, stages=1)
+    if rows <= FEW:
+        block = 8 if rows <= 8 and not eight_bits else 16
+        if inputs >= _MANY > outputs and not eight_bits:
+            return Plan(block, 64, 128, 4, stages=5)
+        if outputs >= (_MANY if eight_bits else 2048) and block == 16:
+            return Plan(block, 64, 128, stages=5)
+        return Plan(block, 32, 128, stages=6)
+    block = min(triton.next_power_of_2(rows), ROWS)
     split = 1
-    while rows > 16 and split < 8 and triton.cdiv(outputs, wide) * split < 96 and inputs // (split * 2) >= 512:
+    while split < 8 and triton.cdiv(outputs, 64) * split < 96 and inputs // (split * 2) >= 512:
         split *= 2
-    deep = 64 if inputs % 128 or block > 64 else 128
-    return Plan(block, wide, deep, split, 4, 5 if block <= 32 else 4)
+    return Plan(block, 64, 64 if inputs % 128 or block > 64 else 128, split, 4, 5 if block <= 32 else 4)
 
 
 class Launch(NamedTuple):
@@ -100,7 +107,7 @@ def planned(
     """What the product will be written to, and the kernels to start for it."""
     rows, inputs = x.shape
     outputs = weight.shape[0] // 2 if extras.gated else weight.shape[0]
-    by = plan(rows, outputs, inputs, x.dtype) if by is None else by
+    by = plan(rows, outputs, inputs, x.dtype, weight.dtype == torch.int8) if by is None else by
     if inputs * weight.itemsize % 16 or weight.data_ptr() % 16:  # what the bulk copy engine asks of addresses
         by = replace(by, early=False, bulk=False)
     if x.is_cuda:
@@ -175,7 +182,7 @@ class Product:
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """Multiply."""
-        if 0 < len(x) <= ROWS:
+        if 0 < len(x) <= (FEW if self._weight.itemsize == 2 else ROWS):
             return product(x.contiguous(), self._weight, self._extras)
         return reference(x, self._weight, self._extras)
 

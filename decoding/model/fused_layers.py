@@ -14,7 +14,7 @@ from .weights import Layer
 if TYPE_CHECKING:
     from ..gpu.products import Product
 
-FEW = 16  # rows: every program norms all of them again, which costs more than a kernel where they are many
+FEW = 1  # rows: every program norms them again, which costs more than a kernel where they are more
 
 
 class FusedLayers:

@@ -20,7 +20,7 @@ from decoding.model import attention, captured, decoder, kernels
 from decoding.model.captured import Recorder
 from decoding.model.decoder import Decoder
 from tests import families
-from tests.gpu.triton_tests import DEVICE
+from tests.gpu import DEVICE
 from tests.model.texts import random_tree
 
 NAMES = ("norm", "rotary", "rotary, qk-norm", "swiglu", "merge")

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from decoding.gpu import products
 from decoding.gpu.choice import PRODUCTS
 from decoding.model import decoder, linear, quantised
 from decoding.model.decoder import Decoder
@@ -17,17 +18,11 @@ from decoding.model.loading import from_transformers
 from decoding.model.quantised import rounded
 from decoding.native import products as native_products
 from tests import families
-from tests.gpu import interpreted
+from tests.gpu import DEVICE
 
-products = pytest.importorskip("decoding.gpu.products", reason="Triton is not installed")
-
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 ROW, BLOCK16, BLOCK64 = products.Plan(0, 16, 128), products.Plan(16, 64, 128), products.Plan(64, 64, 64)
 BULK = replace(BLOCK16, bulk=True)
 STEP = {torch.float32: 4e-6, torch.float16: 2**-10, torch.bfloat16: 2**-7}
-
-if DEVICE == "cpu":
-    interpreted.mend()
 
 
 def random(*size: int, dtype: torch.dtype, at: int = 0) -> torch.Tensor:

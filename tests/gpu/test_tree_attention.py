@@ -11,21 +11,17 @@ from pathlib import Path
 import pytest
 import torch
 
-pytest.importorskip("triton")
-
 from decoding.gpu.tree_attention import Plan, plan, reference, tree_attention
 from decoding.model.kernels import choose
 from decoding.model.queued_tree import closure_on
+from tests.gpu import DEVICE
 from tests.model.test_attention import differs
 from tests.model.texts import random_tree
-from tools.interpreted import mend
 
 ROOT = Path(__file__).parent.parent.parent
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 # Largest errors, in shares of one more than the true value.
 BOUNDS = {torch.float32: 1e-6, torch.bfloat16: 3.3e-3, torch.float16: 5e-4}
 Inputs = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
-mend()
 
 
 def inputs(

@@ -1,0 +1,13 @@
+"""Tests of Triton's kernels run on a GPU, or else in Triton's interpreter; without Triton they are left out."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import torch
+
+from tools.interpreted import mend
+
+collect_ignore = [] if find_spec("triton") else ["test_pointwise.py", "test_products.py", "test_tree_attention.py"]
+if find_spec("triton") and not torch.cuda.is_available():
+    mend()
