@@ -5,23 +5,34 @@
 A line for each shape, number of rows and of keys: the gigabytes a second of keys and values that the present plan and
 the best one read, what torch's flash kernel needs for the text alone, without the rows' own keys and without a mask,
 and every plan's time. A plan is queries x keys of a tile, warps, stages, and splits. Each launch of a graph reads other
-keys, more than the L2 cache holds; times are medians, in microseconds.
+keys, more than the L2 cache holds; times are medians, in microseconds. All kernels are compiled first, by all cores.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
+import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from functools import partial
 from itertools import product
+from typing import Any
+from unittest import mock
 
 import torch
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.runtime.driver import driver
+from triton.runtime.jit import KernelInterface
 
 from decoding.gpu import tree_attention
 from decoding.gpu.tree_attention import Plan
 from decoding.model.attention import pack
 
+from .compile_kernels import NoDevice
 from .gpu_kernels import COLD, LAUNCHES, copied, reason, timed
 from .kernel_cases import SHAPES, Shape
 from .kernel_cases.attention import KEYS, ROWS, inputs, ours
@@ -37,12 +48,55 @@ def main() -> None:
     options = parser.parse_args()
     device, begin = torch.device("cuda", torch.cuda.current_device()), time.monotonic()
     shapes = [shape for name in options.shapes for shape in SHAPES if shape.name == name]
+    major, minor = torch.cuda.get_device_capability(device)
     print(torch.cuda.get_device_name(device))
-    for shape, rows, keys in product(shapes, options.rows, options.keys):
+    sizes = list(product(shapes, options.rows, options.keys))
+    compile_all([(10 * major + minor, *task) for task in tasks(sizes, device)])
+    print(f"compiled in {time.monotonic() - begin:.1f} s", flush=True)
+    for shape, rows, keys in sizes:
         if time.monotonic() - begin > options.seconds:
             print(f"Ended after {options.seconds:.0f} s, before {shape.name}, {rows} rows, {keys} keys.")
             return
         print(line(shape, rows, keys, device), flush=True)
+
+
+def tasks(sizes: Sequence[tuple[Shape, int, int]], device: torch.device) -> list[tuple[Shape, int, Plan]]:
+    """What there is to compile, once each."""
+    found = dict[object, tuple[Shape, int, Plan]]()
+    for shape, rows, keys in sizes:
+        present = presently(shape, rows, keys, device)
+        for plan in (present, *plans(present)):
+            shares = triton.next_power_of_2(plan.splits + 1)
+            found[shape, plan.queries, plan.keys, plan.warps, plan.stages, shares] = shape, rows, plan
+    return [*found.values()]
+
+
+def compile_all(of: Sequence[tuple[int, Shape, int, Plan]]) -> None:
+    """Fill Triton's cache on the disk, by processes that see no device."""
+    hidden = {"CUDA_VISIBLE_DEVICES": ""}
+    context, workers = multiprocessing.get_context("spawn"), min(os.cpu_count() or 1, len(of))
+    with mock.patch.dict(os.environ, hidden), ProcessPoolExecutor(workers, context) as pool:
+        list(pool.map(compile_one, of))
+
+
+def compile_one(task: tuple[int, Shape, int, Plan]) -> None:
+    """Launch a plan under a driver that only compiles. What cannot be compiled shows when it is to be timed."""
+    capability, shape, rows, plan = task
+    driver.set_active(NoDevice(GPUTarget("cuda", capability, 32)))
+    launch = mock.patch.object(KernelInterface, "__getitem__", quietly)
+    with launch, suppress(Exception):
+        ours(*inputs(KEYS[0], shape, rows, torch.device("cpu"), torch.bfloat16), plan=plan)
+
+
+def quietly(kernel: Any, grid: Any) -> Any:
+    """Return what stands for `kernel[grid]`: it compiles and launches nothing."""
+    return partial(kernel.run, grid=grid, warmup=True)
+
+
+def presently(shape: Shape, rows: int, keys: int, device: torch.device) -> Plan:
+    """The plan that the engine takes."""
+    packed = rows * shape.heads // shape.kv_heads
+    return tree_attention.plan(packed, shape.kv_heads, shape.size, keys, torch.bfloat16, device)
 
 
 def line(shape: Shape, rows: int, keys: int, device: torch.device) -> str:
@@ -50,11 +104,9 @@ def line(shape: Shape, rows: int, keys: int, device: torch.device) -> str:
     given = inputs(keys, shape, rows, device, torch.bfloat16)
     read = 2 * (given[-1] + rows) * shape.kv_heads * shape.size * 2  # bytes
     sets = [given, *(copied(given) for _ in range(min(COLD // read, LAUNCHES)))]
-    present = tree_attention.plan(
-        rows * shape.heads // shape.kv_heads, shape.kv_heads, shape.size, given[1].shape[1], torch.bfloat16, device
-    )
+    present = presently(shape, rows, keys, device)
     times, failed = dict[Plan, float](), list[str]()
-    for plan in {present: None, **dict.fromkeys(plans(present, shape))}:
+    for plan in dict.fromkeys((present, *plans(present))):
         try:
             times[plan] = timed(partial(ours, plan=plan), sets, device, LAUNCHES)
         except Exception as error:  # too much shared memory, for one
@@ -67,7 +119,7 @@ def line(shape: Shape, rows: int, keys: int, device: torch.device) -> str:
     return "; ".join([head, *others, *failed])
 
 
-def plans(present: Plan, shape: Shape) -> Iterator[Plan]:
+def plans(present: Plan) -> Iterator[Plan]:
     """The plans that are tried beside the present one."""
     queries, splits = present.queries, present.splits
     tiles = [(64, 4, 2), (64, 4, 4), (128, 4, 2), (128, 8, 2), (32, 4, 4)]
