@@ -27,8 +27,8 @@ class NoDevice:
         return self._target
 
     def get_current_device(self) -> int:
-        """The number of the device that is not there."""
-        return 0
+        """The number of the device that is not there, one for each capability: Triton keeps what it compiled by it."""
+        return int(self._target.arch)
 
     def get_current_stream(self, device: int) -> int:
         """One of its streams."""
