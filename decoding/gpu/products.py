@@ -108,7 +108,7 @@ def planned(
     rows, inputs = x.shape
     outputs = weight.shape[0] // 2 if extras.gated else weight.shape[0]
     by = plan(rows, outputs, inputs, x.dtype, weight.dtype == torch.int8) if by is None else by
-    if inputs * weight.itemsize % 16 or weight.data_ptr() % 16:  # what the bulk copy engine asks of addresses
+    if (by.early or by.bulk) and (inputs * weight.itemsize % 16 or weight.data_ptr() % 16):  # it asks for aligned rows
         by = replace(by, early=False, bulk=False)
     if x.is_cuda:
         blocks = by.rows * x.itemsize + by.outputs * weight.itemsize * (2 if extras.gated else 1)
