@@ -21,6 +21,7 @@ import pytest
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from decoding.gpu import choice
 from decoding.model import captured, download
@@ -28,15 +29,18 @@ from decoding.model import captured, download
 _aten = torch.ops.aten
 _COPIES = (_aten._to_copy.default, _aten.copy_.default)
 _INDEXED = (_aten.index.Tensor, _aten.index_put_.default)
+_NO_WORK = (_aten.empty.memory_format, _aten.empty_strided.default, _aten.empty_like.default, _aten.new_empty.default)
 _CUDA, _META = 1, 14  # c10::DeviceType
 
 
 class Pretended(TorchDispatchMode):
-    """Counts the host's waits, and answers them; and the kernels that it launches."""
+    """Counts the host's waits, and answers them; the kernels that it launches; and its calls, a graph being one."""
 
     def __init__(self) -> None:
         super().__init__()
         self.waits, self.launches, self._random = 0, 0, random.Random(0)
+        self.calls = list[str]()  # by name
+        self._replaying = False
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run one operation on fake tensors."""
@@ -55,6 +59,7 @@ class Pretended(TorchDispatchMode):
             self.waits += args[0].device.type == "cuda" and any(each.type == "cpu" for each in at)
         found = function(*args, **{**kwargs, "pin_memory": False} if kwargs.get("pin_memory") else kwargs)
         self.launches += function.namespace == "aten" and not (function.is_view or "empty" in function.name())
+        self._call(str(function), _launches(function, (args, kwargs, found)))
         if kwargs.get("pin_memory"):
             found.is_in_pinned_memory = True
         if function in _COPIES:
@@ -71,8 +76,22 @@ class Pretended(TorchDispatchMode):
     def launch(self, *inputs: Any, **options: Any) -> None:
         """Stand for a kernel in Triton."""
         self.launches += 1
+        self._call("triton")
         devices = {each.device for each in inputs if isinstance(each, torch.Tensor)}
         assert len(devices) == 1 and next(iter(devices)).type == "cuda"
+
+    def replay(self, work: Callable[[], None]) -> None:
+        """Do work for which the host launches a graph."""
+        self._call("graph")
+        self._replaying = True
+        try:
+            work()
+        finally:
+            self._replaying = False
+
+    def _call(self, name: str, launches: bool = True) -> None:
+        if launches and not self._replaying:
+            self.calls.append(name)
 
     def number(self, of: torch.Tensor) -> float | int | bool:
         """What a tensor of one number holds."""
@@ -99,6 +118,13 @@ class Pretended(TorchDispatchMode):
         return False if dtype == torch.bool else self._random.randrange(2)
 
 
+def _launches(function: Any, tensors: Any) -> bool:
+    """Whether an operation has the device do something: what only makes a view, or room for numbers, has not."""
+    if function.namespace == "prim" or function in _NO_WORK or any(each.alias_info and not each.alias_info.is_write for each in function._schema.returns):
+        return False
+    return any(isinstance(each, torch.Tensor) and each.device.type == "cuda" for each in tree_leaves(tensors))
+
+
 class _Event:
     """An event that passes at once."""
 
@@ -122,9 +148,13 @@ class _Event:
 class _Again:
     """A pass that is done again where a graph would be replayed."""
 
-    def __init__(self, work: Callable[[], None]) -> None:
-        self.replay = work
+    def __init__(self, device: Pretended, work: Callable[[], None]) -> None:
+        self._device, self._work = device, work
         work()
+
+    def replay(self) -> None:
+        """Do it again."""
+        self._device.replay(self._work)
 
 
 class _Stream:
@@ -153,7 +183,7 @@ def pretended(monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int] = (9,
         if find_spec("triton") is not None:
             kernels = importlib.import_module("triton.runtime.jit").KernelInterface
             monkeypatch.setattr(kernels, "__getitem__", lambda kernel, grid: device.launch)
-        monkeypatch.setattr(captured.Recorder, "record", lambda recorder, work: _Again(work))
+        monkeypatch.setattr(captured.Recorder, "record", lambda recorder, work: _Again(device, work))
         monkeypatch.setattr(_Event, "device", device)
         monkeypatch.setattr(download, "_lists", lambda numbers, tensors: [*map(device.made, tensors)])
         monkeypatch.setattr(
