@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from .errors import ModelError
-from .model.download import fetch
+from .model.download import fetch, waits
 from .native.summaries import largest, summarize, summarizes
 
 NOT_A_NUMBER = "the model's output is not a number here; try dtype float32 or another model"
@@ -54,8 +54,8 @@ def ranked(rows: torch.Tensor, count: int) -> torch.Tensor:  # (R, V) -> (R, cou
     if summarizes(rows) and (read := summarize(rows, count)) is not None:
         return read[0]
     rows = rows.float()
-    if rows.device.type != "cpu":
-        return _ranked_ties(rows, count)  # whether there are ties, the host would have to wait for
+    if waits(rows.device):
+        return _ranked_ties(rows, count)  # whether there are ties, the host would have to ask
     values, ids = rows.topk(min(count + _SPARE, rows.shape[-1]))
     tied = (values[:, 1:] == values[:, :-1])[:, :count].any(-1).nonzero()[:, 0]
     if len(tied):

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import torch
 
-from decoding import loop
+from decoding import loop, ranking
 from decoding.drafting import drafter, writer
 from decoding.engine import Engine, Result
 from tests.families import machine
@@ -39,7 +39,7 @@ def exact(family: str) -> Engine:
 def far_away(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every number is on a device."""
     with monkeypatch.context() as patch:
-        for module in (loop, drafter, writer):
+        for module in (loop, drafter, writer, ranking):
             patch.setattr(module, "waits", lambda device: True)
         yield
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import torch
 from torch.nn.functional import cosine_similarity
 
 from ..model.download import fetch
+from ..model.queued_tree import QueuedTree
 from ..model.upload import upload
 from ..outlook import surest, surest_of_few
 from ..queued import Proposal, QueuedDraft
@@ -26,11 +28,13 @@ from .writer import CPU, Writer
 
 if TYPE_CHECKING:
     from ..methods.base import Context
+    from ..model.captured import Outputs
     from ..model.session import TapSession, Tokens
     from ..parts.eagle import Eagle, EagleSession
 
 _CHUNK = 256  # rows that are read at once of a long prompt
 
+Rows = tuple[torch.Tensor, torch.Tensor]  # of rows of the drafter, what `logits` takes, and the features behind them
 Finish = Callable[[Sequence[Guess], Sequence[int]], Draft]  # makes the draft of all guesses and the places of the best
 
 
@@ -68,8 +72,12 @@ class FeatureDrafter(Writer):
         while len(self._unread) and not self.interrupted():
             first = self.drafter.length + 1
             states = self._unread.take(_CHUNK)
-            final, feature = self.drafter.read(self.text[first : first + len(states)], states)
-            self._final, self._feature = final[-1:], feature[-1:]
+            tokens = self.text[first : first + len(states)]
+            if self.queues:
+                self._final, self._feature = self.drafter.follow(tokens, states)
+            else:
+                final, feature = self.drafter.read(tokens, states)
+                self._final, self._feature = final[-1:], feature[-1:]
 
     def begin(self) -> None:
         """Forget what was drafted before."""
@@ -106,37 +114,77 @@ class FeatureDrafter(Writer):
 
     def _queue_tree(self, form: Form, finish: Finish) -> Proposal:
         """Have the device grow the tree."""
-        growth, levels = QueuedGrowth(form, self._device), list[tuple[torch.Tensor, torch.Tensor]]()
-        ends = upload(torch.tensor([*self.end_tokens], dtype=torch.long), self._device)
-        final, feature = self._final, self._feature
-        base, rows = -1, 0  # in the drafter's tree: the first row of the level that is guessed behind, and all rows
-        while True:
-            logits = self.drafter.logits(final)
-            levels.append((logits, feature))
-            growth.add(*self._likeliest(logits, form.k))
-            if len(levels) == form.depth or self.interrupted():
-                break
-            above, tokens = growth.choose(ends)
-            final, feature = self.drafter.grow(tokens, feature.index_select(0, above), above + base)
-            base, rows = rows, rows + len(tokens)
-        kept, parents = growth.best()
-        root = upload(torch.tensor(self.text[-1:]), self._device)
+        noted = list[tuple[torch.Tensor, torch.Tensor]]()  # of every level, for a detailed record
+        grown = None if self.detailed else self._replayed(form)
+        if grown is None:
+            root, ends = upload(torch.tensor([*self.text[-1:], *self.end_tokens]), self._device).tensor_split((1,))
+            grown = self._grown(form, root, ends, self.drafter.grow, self.interrupted, noted)
+        ids, parents, below, seen, tokens, chances = grown
+        rows, width = tokens.shape
 
         def finished(found: Sequence[Sequence[float]]) -> Draft:
-            fetched = iter(zip(levels, found[: len(levels)], found[len(levels) :], strict=True))
+            branches, levels, size = iter(_branches(rows, *found)), iter(noted), 1
 
             def look(chosen: Sequence[int], guesses: Sequence[Guess]) -> Sequence[Branch] | None:
-                if (level := next(fetched, None)) is None:
-                    return None
-                (logits, feature), tokens, chances = level
-                self._note(chosen, logits, feature)
-                return _branches(len(logits), tokens, chances)[: len(chosen)]
+                nonlocal size
+                level, size = [*islice(branches, size)], min(form.k, size * width)
+                for logits, feature in islice(levels, 1):
+                    self._note(chosen, logits, feature)
+                return level[: len(chosen)] or None
 
             guesses = expand(form, self.end_tokens, look)
             return finish(guesses, best(form, guesses))
 
-        nothing = (None,) * len(parents)
-        return QueuedDraft(torch.cat((root, kept)), parents, nothing, (*growth.tokens, *growth.chances), finished)
+        tree = QueuedTree(parents, below, seen, form.depth)
+        return QueuedDraft(ids, tree, (None,) * len(tree), (tokens, chances), finished)
+
+    def _replayed(self, form: Form) -> Outputs | None:
+        """What `_grown` returns, where all of it is one graph."""
+        drafter, device = self.drafter, self._device
+        if not (width := drafter.width(form.k * (form.depth - 1))):
+            return None
+        ends = sorted(self.end_tokens)
+
+        def work(numbers: torch.Tensor) -> Outputs:
+            first, root, ends = numbers.long().tensor_split((1, 2))
+            tree = QueuedTree.nothing(device)
+
+            def read(tokens: torch.Tensor, feature: torch.Tensor, parents: torch.Tensor) -> Rows:
+                nonlocal tree
+                tree = tree.grown(parents)
+                return drafter.behind(tokens, feature, tree, first, width)
+
+            return self._grown(form, root, ends, read, lambda: False, [])
+
+        numbers = drafter.length, self.text[-1], *ends
+        return drafter.replays.run(("tree", form, len(ends), width), numbers, (), device, work)
+
+    def _grown(
+        self,
+        form: Form,
+        root: torch.Tensor,  # (1,)
+        ends: torch.Tensor,  # (E,) tokens that end a text
+        read: Callable[[torch.Tensor, torch.Tensor, torch.Tensor], Rows],  # tokens, features and parents
+        interrupted: Callable[[], bool],
+        noted: list[tuple[torch.Tensor, torch.Tensor]],
+    ) -> Outputs:
+        """A tree's ids, parents, depths and closure; and of all rows the likeliest tokens and their chances."""
+        growth, levels = QueuedGrowth(form, self._device), 0
+        final, feature = self._final, self._feature
+        base, rows = -1, 0  # in the drafter's tree: the first row of the level that is guessed behind, and all rows
+        while True:
+            logits = self.drafter.logits(final)
+            noted.append((logits, feature))
+            growth.add(*self._likeliest(logits, form.k))
+            levels += 1
+            if levels == form.depth or interrupted():
+                break
+            above, tokens = growth.choose(ends)
+            final, feature = read(tokens, feature.index_select(0, above), above + base)
+            base, rows = rows, rows + len(tokens)
+        kept, tree = growth.best()
+        said = (torch.cat(each) for each in (growth.tokens, growth.chances))
+        return torch.cat((root, kept)), tree.parents, tree.depths, tree.seen, *said
 
     def q(self, guesses: Sequence[int]) -> Sequence[torch.Tensor]:  # (V,) each
         """Distributions of the drafter behind some guesses of a tree, -1 being the root, for a detailed record."""

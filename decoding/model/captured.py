@@ -24,7 +24,7 @@ from ..tree import closure, depths
 from .attention import BLOCK
 from .cache import Cache
 from .queued_tree import Parents, QueuedTree
-from .upload import upload
+from .upload import write
 
 if TYPE_CHECKING:
     from .rope import Tables
@@ -154,7 +154,7 @@ class StepBuffer:
     """
 
     def __init__(self, rows: int, device: torch.device) -> None:
-        self.rows, self._device = rows, device
+        self.rows = rows
         numbers = 8 * 3 * rows
         self._bytes = torch.zeros(numbers + rows * rows, dtype=torch.uint8, device=device)
         whole = self._bytes[:numbers].view(torch.long)
@@ -174,7 +174,7 @@ class StepBuffer:
             seen[:nodes, :nodes] = closure(parents)
         numbers[2 * rows :] = first + np.arange(rows)
         together = np.concatenate((numbers.view(np.uint8), seen.reshape(-1).view(np.uint8)))
-        self._bytes.copy_(upload(torch.from_numpy(together), self._device))
+        write(torch.from_numpy(together), self._bytes)
         if isinstance(tokens, torch.Tensor):
             self.ids[:nodes].copy_(tokens)
         if isinstance(parents, QueuedTree):

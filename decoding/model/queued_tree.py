@@ -36,6 +36,13 @@ class QueuedTree:
         none = torch.empty(0, dtype=torch.long, device=device)
         return cls(none, none, torch.empty(0, 0, dtype=torch.bool, device=device), -1)
 
+    @classmethod
+    def chain(cls, length: int, device: torch.device) -> Self:
+        """A tree in which every node stands behind the one before it."""
+        places = torch.arange(length, device=device)
+        seen = torch.ones(length, length, dtype=torch.bool, device=device).tril()
+        return cls(places - 1, places, seen, length - 1)
+
     def grown(self, parents: torch.Tensor) -> QueuedTree:  # (n,)
         """The tree with a level of further nodes; a parent is an earlier node, or -1 for what stands before all."""
         count, fresh, behind = len(self), len(parents), parents + 1

@@ -17,6 +17,11 @@ def upload(numbers: torch.Tensor, device: torch.device) -> torch.Tensor:
     return numbers.pin_memory().to(device, non_blocking=True)
 
 
+def write(numbers: torch.Tensor, place: torch.Tensor) -> None:
+    """Write numbers of the host to memory of a device, for which the host does not wait."""
+    place.copy_(numbers if place.device.type == "cpu" else numbers.pin_memory(), non_blocking=True)
+
+
 def on_device(tokens: Tokens, device: torch.device) -> torch.Tensor:  # (n,)
     """Tokens as a model reads them."""
     if isinstance(tokens, torch.Tensor):

@@ -16,11 +16,14 @@ import torch
 from torch.nn.functional import silu
 
 from ..model import quiet
+from ..model.attention import BLOCK
 from ..model.cache import Cache
+from ..model.captured import filled
 from ..model.kernels import by_torch, choose
 from ..model.linear import Linear, linear
 from ..model.native_layers import NativeInputs, NativeLayers, suits
 from ..model.queued_tree import Parents, QueuedTree, closure_on, depths_on, on_host
+from ..model.replays import Replays
 from ..model.rope import Rope, Tables
 from ..model.transformers_model import AnyModel
 from ..model.upload import on_device
@@ -29,6 +32,7 @@ from .draft_vocabulary import DraftVocabulary
 from .eagle_config import EagleConfig
 
 if TYPE_CHECKING:
+    from ..model.captured import Outputs, Recorder
     from ..model.session import Tokens
 
 Weights = Mapping[str, torch.Tensor]
@@ -119,7 +123,7 @@ class Eagle:
         """`weights` may hold ids of the draft vocabulary, `ids`; without an embedding or output layer of its own, the
         target's serve.
         """
-        self.config, self.layers, self.about = config, taps, about
+        self.config, self.layers, self.about, self._model = config, taps, about, model
         self.device, self.dtype = model.device, model.dtype
         ids = weights.get("ids")
         self.vocabulary: DraftVocabulary | None = (
@@ -149,6 +153,11 @@ class Eagle:
         """A session for texts of up to `capacity` tokens, and for trees of up to `largest_step` behind them."""
         return EagleSession(self, capacity, largest_step)
 
+    @property
+    def recorder(self) -> Recorder | None:
+        """What records the target's passes, and the drafter's work too."""
+        return getattr(self._model, "recorder", None)
+
     def embed(self, ids: Tokens) -> torch.Tensor:  # T ids -> (T, H)
         """The embeddings of tokens."""
         return self._embed(ids)
@@ -170,6 +179,11 @@ class EagleSession:
         # A row's place is that of its token, one behind the place of its feature.
         self._tables = Tables(*(table[1:] for table in eagle.rope.tables(1, capacity + largest_step + 1)))
         self._tree: Parents = ()  # of the rows so far
+        self.replays = Replays(eagle.recorder if eagle.config.window == 0 else None)
+        size = 1, shape.hidden
+        # Of the last row of the text, what `logits` takes and the feature of a guess behind it, for recorded work.
+        final, feature = (torch.zeros(size, device=eagle.device, dtype=eagle.dtype) for _ in range(2))
+        self.last = final, feature
 
     @property
     def length(self) -> int:
@@ -187,6 +201,29 @@ class EagleSession:
         self._cache.commit(range(len(tokens)))
         self.forget()
         return found
+
+    @torch.inference_mode()
+    def follow(self, tokens: Sequence[int], states: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Read the text on, and answer for the last row alone, in `last`."""
+        self.forget()
+        count, rows, device = len(tokens), filled(len(tokens)), self._eagle.device
+        if width := self.width(rows) if rows else 0:
+            numbers = self.length, count - 1, *tokens, *(0 for _ in range(rows - count))
+
+            def work(numbers: torch.Tensor, states: torch.Tensor) -> Outputs:
+                first, place, ids = numbers.long().tensor_split((1, 2))
+                chain = QueuedTree.chain(rows, device)
+                found = self.behind(ids, self._eagle.block.fuse(states), chain, first, width)
+                for end, each in zip(self.last, found, strict=True):
+                    end.copy_(each.index_select(0, place))
+                return ()
+
+            if self.replays.run(("text", rows, width), numbers, [(states, rows)], device, work) is not None:
+                self._cache.commit(range(count))
+                return self.last
+        for end, each in zip(self.last, self.read(tokens, states), strict=True):
+            end.copy_(each[-1:])
+        return self.last
 
     @torch.inference_mode()
     def grow(
@@ -233,6 +270,34 @@ class EagleSession:
         turn = Tables(*(table.index_select(0, below[-len(ids) :] + cache.length) for table in self._tables))
         x = eagle.block.forward(eagle.embed(ids), feature, lambda qkv: self._attend(qkv, turn, below, tree))
         return eagle.block.leave(x)
+
+    def width(self, rows: int) -> int:
+        """The slots that recorded work looks at for so many rows behind the text; 0 where they do not fit."""
+        slots = self._cache.slots
+        stop = self.length + rows
+        return min(slots, -(-stop // BLOCK) * BLOCK) if stop <= slots else 0
+
+    def behind(
+        self, ids: torch.Tensor, feature: torch.Tensor, tree: QueuedTree, first: torch.Tensor, width: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Read the last rows of a tree behind a text of which only the device knows the length, (1,).
+
+        Text and tree stand within `width` slots. Nothing of it is on the host, so it can be recorded.
+        """
+        eagle, rows, size, data = self._eagle, len(ids), len(tree), self._cache.data[0]
+        turn = Tables(*(table.index_select(0, tree.depths[-rows:] + first) for table in self._tables))
+        places = torch.arange(width, device=ids.device)
+        slots, place = places[size - rows : size] + first, places - first  # as seen from the tree's beginning
+        among = tree.seen[-rows:].index_select(1, place.clamp(0, size - 1)) & (place >= 0) & (place < size)
+        seen = among | (place < 0)
+
+        def mixed(qkv: torch.Tensor) -> torch.Tensor:
+            query, key, value = eagle.block.split(qkv, turn)
+            data.index_copy_(1, slots, torch.stack((key, value)))
+            keys, values = data[:, :width]
+            return attend(query[None], keys[None], values[None], seen[None], eagle.kernel)[0]
+
+        return eagle.block.leave(eagle.block.forward(eagle.embed(ids), feature, mixed))
 
     def _attend(self, qkv: torch.Tensor, turn: Tables, below: torch.Tensor, tree: Parents) -> torch.Tensor:
         """Store the rows' keys and values, and attend to all that they see: the text, and their own way."""

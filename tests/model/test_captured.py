@@ -6,6 +6,7 @@ as a number of the host, a replay repeats: there it must differ from the eager p
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
@@ -19,7 +20,9 @@ from decoding.engine import Engine
 from decoding.model import captured, kernels
 from decoding.model.captured import StepBuffer, filled
 from decoding.model.decoder import Decoder
+from decoding.model.replays import Replays
 from tests.families import machine
+from tests.test_at_once import far_away, said
 from tests.tiers import crossed, few
 from tests.toys import CASES, title
 
@@ -136,6 +139,43 @@ def test_what_is_replayed_is_what_was_written(
     tapes = recorders[0].tapes
     assert tapes and sum(tape.replays for tape in tapes) >= len(tapes), "or nothing here is of replays"
     assert recorders[1].tapes or method not in ("draft_model", "ouroboros")
+
+
+DRAFTED = [
+    ("eagle3", {"m": 9, "k": 3, "depth": 3}),
+    ("eagle3", {"m": 12, "k": 4, "depth": 2, "threshold": 0.02, "expand": 0.1}),
+]
+
+
+@pytest.mark.parametrize(("method", "params", "family"), few(2, crossed(DRAFTED, ["llama", "qwen3"])), ids=title)
+def test_what_a_drafter_replays_is_what_it_would_have_drafted(
+    method: str,
+    params: Any,
+    family: str,
+    made: Callable[[str], Engine],
+    plain: Callable[[str], Engine],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Trees and chains that a device writes by itself, behind texts that grow, are taken back, and begin anew."""
+    ours, replays = made(family), Counter[str]()
+    run = Replays.run
+
+    def count(work: Replays, key: Any, *arguments: Any) -> Any:
+        found = run(work, key, *arguments)
+        replays[key[0]] += found is not None
+        return found
+
+    monkeypatch.setattr(Replays, "run", count)
+    with far_away(monkeypatch):
+        recorders = [*recording(ours)]
+        for length, sampling in ((225, {}), (40, {"temperature": 0.8, "seed": 1}), (40, {})):
+            options = {**OPTIONS, "params": params, "sampling": sampling}
+            expected = plain(family).generate(words(length), method, memory={}, **options)
+            got = ours.generate(words(length), method, memory={}, **options)
+            assert said(got) == said(expected)
+            assert len({step.accepted for step in got.trace.steps}) > 1, "or nothing is taken back"
+    assert sum(replays.values()) > 20 and all(replays.values()), replays
+    assert all(recorder.failed is None for recorder in recorders)
 
 
 @pytest.mark.parametrize("maker", ["made", "own"])

@@ -120,7 +120,8 @@ class Pretended(TorchDispatchMode):
 
 def _launches(function: Any, tensors: Any) -> bool:
     """Whether an operation has the device do something: what only makes a view, or room for numbers, has not."""
-    if function.namespace == "prim" or function in _NO_WORK or any(each.alias_info and not each.alias_info.is_write for each in function._schema.returns):
+    views = (each.alias_info and not each.alias_info.is_write for each in function._schema.returns)
+    if function.namespace == "prim" or function in _NO_WORK or any(views):
         return False
     return any(isinstance(each, torch.Tensor) and each.device.type == "cuda" for each in tree_leaves(tensors))
 

@@ -1,0 +1,94 @@
+"""Work between a model's passes that a device replays as one graph, where the host would launch each operation.
+
+It is a function of numbers of the host, which are written in one copy, and of tensors of the device. What comes out is
+copied to memory of its own inside of the graph, so it lasts until the same work is done again.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from .captured import MOST, Outputs, Recorder, Recording
+from .upload import write
+
+Work = Callable[..., Outputs]  # numbers (n,) in float64, and tensors; it must do the same if it is done twice
+_REMEMBERED = 64  # keys that were met and have no graph yet
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """Work on fixed addresses."""
+
+    numbers: torch.Tensor
+    tensors: Sequence[torch.Tensor]
+    outputs: Outputs
+    recording: Recording
+
+
+class Replays:
+    """The recorded work of one session; what was not used for the longest time goes first."""
+
+    def __init__(self, recorder: Recorder | None) -> None:
+        self._recorder = recorder
+        self._recorded = OrderedDict[Hashable, _Recorded]()
+        self._met = OrderedDict[Hashable, None]()
+
+    def run(
+        self,
+        key: Hashable,
+        numbers: Sequence[float],
+        tensors: Sequence[tuple[torch.Tensor, int]],
+        device: torch.device,
+        work: Work,
+    ) -> Outputs | None:
+        """Do work that is recorded when its key is met for the second time; None where it is to be done as usual.
+
+        `tensors`: each with the rows that the recorded work takes, of which it need not fill all.
+        """
+        recorder = self._recorder
+        if recorder is None or not recorder.works:
+            return None
+        if key not in self._recorded and key not in self._met:
+            self._met[key] = None
+            if len(self._met) > _REMEMBERED:
+                self._met.popitem(last=False)
+            return None
+        with recorder.lock:
+            known = self._recorded.get(key)
+            if known is None:
+                places = torch.zeros(len(numbers), dtype=torch.float64, device=device)
+                twins = [each.new_zeros(rows, *each.shape[1:]) for each, rows in tensors]
+            else:
+                self._recorded.move_to_end(key)
+                places, twins = known.numbers, [*known.tensors]
+            write(torch.tensor(numbers, dtype=torch.float64), places)
+            for (each, _), twin in zip(tensors, twins, strict=True):
+                twin[: len(each)].copy_(each)
+            if known is None:
+                known = self._new(recorder, places, twins, work)
+                if known is None:
+                    return None
+                if len(self._recorded) == MOST:
+                    self._recorded.popitem(last=False)
+                self._recorded[key] = known
+            known.recording.replay()
+            return known.outputs
+
+    def _new(
+        self, recorder: Recorder, numbers: torch.Tensor, tensors: Sequence[torch.Tensor], work: Work
+    ) -> _Recorded | None:
+        outputs: Outputs = ()
+
+        def whole() -> None:
+            nonlocal outputs
+            made = work(numbers, *tensors)
+            outputs = outputs or tuple(torch.empty_like(each, memory_format=torch.contiguous_format) for each in made)
+            for each, fresh in zip(outputs, made, strict=True):
+                each.copy_(fresh)
+
+        recording = recorder.record(whole)
+        return None if recording is None else _Recorded(numbers, tensors, outputs, recording)
