@@ -22,7 +22,7 @@ from .errors import ParamError
 from .methods import Context
 from .model.download import waits
 from .model.seam import Seam
-from .model.session import ExitSession, Model, Session, TapSession
+from .model.session import ExitSession, JudgingSession, Model, Session, TapSession
 from .model.tree_reader import TreeReader
 from .outlook import Outlook
 from .parts.draft_vocabulary import drafted_by
@@ -79,6 +79,9 @@ class Loop:
         if "features" in request.method.needs and isinstance(session, TapSession):
             self._context.features = FeatureDrafter(session, self._context, model.device)
         self._method = request.method(self._context, request.params)
+        # A full record wants the answers themselves, and a penalty changes them.
+        full = request.record == "full" or self._sampler.penalises
+        self._judges = waits(model.device) and isinstance(session, JudgingSession) and session.judges and not full
         self._guesses = "hidden" in request.method.needs
         self._outlook: Outlook | None = None  # of the step's nodes, once they are judged on a CPU for a full record
 
@@ -92,12 +95,16 @@ class Loop:
             proposal = self._propose(start)
         with clock.forward():
             missing, room = self._text[self._session.length : -1], self._room(proposal)
-            reading = self._reader.read(missing, proposal, room, self._context.interrupted)
+            judge = self._judge_in_pass(proposal) if self._judges and not missing else None
+            reading = self._reader.read(missing, proposal, room, self._context.interrupted, judge=judge)
         if reading is None:
             return None, self._interrupted()
         with clock.phase("accept"):
             logits = self._penalised(reading.logits, proposal)
-            draft, verdict = self._judge(proposal, logits, reading.hidden)
+            if judge is not None and reading.judged is not None:
+                draft, verdict = judge.decide_by(reading.judged, self._fit)
+            else:
+                draft, verdict = self._judge(proposal, logits, reading.hidden)
             emitted, finish = self._stops.cut(verdict.emitted)
             verdict = replace(verdict, path=verdict.path[: len(emitted) + 1], emitted=emitted)
         with clock.phase("commit"):
@@ -143,11 +150,9 @@ class Loop:
 
     def _judge(self, proposal: Proposal, logits: torch.Tensor, hidden: torch.Tensor) -> tuple[Draft, Verdict]:
         """Let the target decide."""
-        position, typical = self._position, self._request.params.typical
         if isinstance(proposal, QueuedDraft) or waits(self._device):
-            rule = accept_at_once.rule(proposal, logits, self._sampler, position, typical)
-            guess = self._method.guess if self._guesses else None
-            return accept_at_once.decide(proposal, logits, hidden, rule, guess, self._fit, self._request.params.ranked)
+            return self._judge_at_once(proposal).decide(logits, hidden, self._fit)
+        position, typical = self._position, self._request.params.typical
         sampler = self._sampler
         if self._request.record == "full":
             self._outlook = sampler.outlook(logits)
@@ -172,6 +177,19 @@ class Loop:
         else:
             path, emitted = accept.walk(proposal, accept.sampled(proposal, p, sampler.draws, position))
         return proposal, Verdict(path, emitted, tuple(argmax), ranked=ranked)
+
+    def _judge_at_once(self, proposal: Proposal) -> accept_at_once.Judge:
+        """What decides where the device is asked once."""
+        params, method = self._request.params, self._method
+        rule = accept_at_once.rule(proposal, self._sampler, self._position, params.typical)
+        if not self._guesses:
+            return accept_at_once.Judge(proposal, rule, count=params.ranked)
+        return accept_at_once.Judge(proposal, rule, method.guess, method.guess_key, params.ranked)
+
+    def _judge_in_pass(self, proposal: Proposal) -> accept_at_once.Judge | None:
+        """The same, if it is the same from step to step, so that it can be recorded with the target's pass."""
+        judge = self._judge_at_once(proposal)
+        return None if judge.key is None else judge
 
     @property
     def _position(self) -> int:

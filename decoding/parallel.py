@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -35,6 +36,9 @@ from .shares import Shares, cut
 from .tree import depths
 from .types import Draft, Role, Step, Verdict
 
+if TYPE_CHECKING:
+    from .model.captured import Judge
+
 
 class _InterruptedError(Exception):
     """Some rank was interrupted before it had read its share, so there is no step."""
@@ -55,6 +59,7 @@ class ParallelLoop(Loop):
         assert request.ranks is not None
         self._exchange = Exchange(request.ranks, super()._watch(request), sampling=not request.sampling.greedy)
         super().__init__(request, model, session, draft, drafts_on, codec)
+        self._judges = False  # a rank's choices are only some of those that decide
         self._reader = self._share = _ShareReader(session, self._chunk, request, self._exchange)
         _check_same_run(request.ranks, request, model)
 
@@ -149,9 +154,10 @@ class _ShareReader(TreeReader):
         room: int,
         interrupted: Callable[[], bool],
         only: Sequence[int] | None = None,
+        judge: Judge | None = None,
     ) -> Reading | None:
         """Read the tokens that are missing, then the share; None, once all ranks know, if this one was interrupted."""
-        assert isinstance(draft, Draft) and only is None
+        assert isinstance(draft, Draft) and only is None and judge is None
         refuse_distributions(draft)
         ranks = self._exchange.ranks
         self.shares = cut(draft.parents, ranks.count)

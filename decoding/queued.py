@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ class QueuedDraft:
     numbers: tuple[torch.Tensor, ...]  # what `finish` asks for
     finish: Callable[[Sequence[Sequence[float]]], Draft]
     entry: tuple[int, torch.Tensor] | None = None  # as in `Draft`
+    fixed: Hashable = None  # equal where q is at the same addresses; None: it is elsewhere every time
 
     def on(self, device: torch.device) -> QueuedDraft:
         """The same for a target on that device. From device to device numbers go without the host's waiting."""

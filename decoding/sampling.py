@@ -162,29 +162,37 @@ class Sampler:
 
     def probabilities(self, logits: torch.Tensor) -> torch.Tensor:  # (..., V) penalised logits -> (..., V)
         """The distribution that a token is drawn from; at temperature 0 the model's own distribution."""
-        setting = self.sampling
-        if setting.greedy:
-            return _softmax(logits)
-        scores = logits.double() if logits.dtype == torch.float64 else logits.float()
-        scores = scores - scores.amax(-1, keepdim=True)  # a tiny temperature cannot overflow
-        scores = scores / max(setting.temperature, COLDEST)
-        if 0 < setting.top_k < scores.shape[-1]:
-            kth = torch.topk(scores, setting.top_k).values[..., -1:]
-            scores = scores.masked_fill(scores < kth, -torch.inf)
-        if setting.top_p < 1.0:
-            scores = _keep_mass(scores, setting.top_p)
-        probabilities = torch.softmax(scores, -1)
-        if setting.min_p > 0.0:
-            low = setting.min_p * probabilities.amax(-1, keepdim=True)
-            kept = probabilities.masked_fill(probabilities < low, 0.0)
-            probabilities = kept / kept.sum(-1, keepdim=True)
-        return probabilities
+        return probabilities(logits, self.sampling)
+
+    @property
+    def penalises(self) -> bool:
+        """Whether the logits of a text's tokens are changed."""
+        return self._penalised
 
     def outlook(self, logits: torch.Tensor) -> Outlook:  # (T, V) penalised logits
         """The same distributions, to look a few numbers up."""
         if self.filters:
             return Outlook(self.probabilities(logits).log())
         return Outlook(logits, 1.0 if self.sampling.greedy else self.sampling.temperature)
+
+
+def probabilities(logits: torch.Tensor, setting: Sampling) -> torch.Tensor:  # (..., V) penalised logits -> (..., V)
+    """The distribution that a token is drawn from; at temperature 0 the model's own distribution."""
+    if setting.greedy:
+        return _softmax(logits)
+    scores = logits.double() if logits.dtype == torch.float64 else logits.float()
+    scores = scores - scores.amax(-1, keepdim=True)  # a tiny temperature cannot overflow
+    scores = scores / max(setting.temperature, COLDEST)
+    if 0 < setting.top_k < scores.shape[-1]:
+        kth = torch.topk(scores, setting.top_k).values[..., -1:]
+        scores = scores.masked_fill(scores < kth, -torch.inf)
+    if setting.top_p < 1.0:
+        scores = _keep_mass(scores, setting.top_p)
+    shares = torch.softmax(scores, -1)
+    if setting.min_p > 0.0:
+        kept = shares.masked_fill(shares < setting.min_p * shares.amax(-1, keepdim=True), 0.0)
+        shares = kept / kept.sum(-1, keepdim=True)
+    return shares
 
 
 def _softmax(logits: torch.Tensor) -> torch.Tensor:  # (..., V) -> (..., V)

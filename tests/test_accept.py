@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decoding.accept import greedy, residual, sampled, typical, walk
-from decoding.accept_at_once import Sampled
-from decoding.sampling import Draws
+from decoding.accept_at_once import Sampled, Uploaded
+from decoding.sampling import Draws, Sampling
 from decoding.tree import Builder, check, depths, path_to, paths
 from decoding.types import Draft, Role
 
@@ -81,8 +81,9 @@ def test_choices_prepared_at_once_are_those_made_one_by_one(draft: Draft, seed: 
     draft = replace(draft, q=tuple(q[node] if node in guessed else None for node in range(size)))
     one, other = Draws(seed), Draws(seed)
     expected = walk(draft, sampled(draft, lambda node: p[node], one, 3))
-    rule = Sampled(draft, p, other, 3)
-    drawn = rule.walk(draft, [], [numbers.tolist() for numbers in rule.numbers])
+    rule = Sampled(draft, Sampling(temperature=1.0), other, 3)
+    found = rule.numbers_of(p, Uploaded(draft, rule.uniforms, p.device))
+    drawn = rule.walk(draft, [], [numbers.tolist() for numbers in found])
     assert drawn == expected
     assert one.fresh() == other.fresh(), "the same numbers were used up"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
@@ -95,6 +95,11 @@ class Method(ABC):
         for a number: what comes out is in the verdict, flat.
         """
         raise NotImplementedError
+
+    @property
+    def guess_key(self) -> Hashable:
+        """All that `guess` depends on beside the hidden state, of which nothing may belong to the run; None: more."""
+        return None
 
     def panel(self) -> Mapping[str, JSON]:
         """What this step looked like from inside the method, as plain JSON for the record."""

@@ -26,7 +26,7 @@ Differs from the paper
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, TypedDict, cast
 
@@ -172,6 +172,11 @@ class Medusa(Method):
     def guess(self, hidden: torch.Tensor) -> torch.Tensor:  # (H,) -> (K, ranks)
         """Every head's likeliest tokens."""
         return self._heads.top(hidden, self._ranks)  # L3
+
+    @property
+    def guess_key(self) -> Hashable:
+        """The heads, and how many tokens of each."""
+        return self._heads, self._ranks
 
     def panel(self) -> MedusaPanel:
         """Head, rank and fate of every guess; and for every token written the rank at which its head had it, if so."""

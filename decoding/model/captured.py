@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakSet
 
@@ -142,9 +143,36 @@ class Part:
     stop: int
     taps: tuple[int, ...] = ()  # layers whose entering states are asked for
     answers: bool = True  # whether the final norm and the head follow
+    judge: Hashable = None  # the key of what is asked about the answers, and is all that comes out of them
 
 
 Outputs = tuple[torch.Tensor, ...]  # those of a part, (B, ...) each
+
+
+class Judge(Protocol):
+    """What is asked about a pass's answers."""
+
+    key: Hashable  # equal where the same is asked; None: it is asked once
+    uniforms: Sequence[float]  # numbers of the seed, by depth
+    guesses: Sequence[bool]  # of the nodes, which may be accepted; empty where that is not asked for
+
+    def numbers(self, logits: torch.Tensor, hidden: torch.Tensor, nodes: StepBuffer) -> Outputs:
+        """Work it out on the device."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What comes out of a pass whose answers were asked about, until it is replayed again."""
+
+    states: Outputs  # as of any pass
+    flat: torch.Tensor  # (N,) all numbers, in float64
+    sizes: Sequence[int]  # how many each of them is
+
+    def split(self, numbers: Sequence[float]) -> list[Sequence[float]]:
+        """The numbers, one by one, once they have been fetched."""
+        bounds = pairwise(accumulate(self.sizes, initial=0))
+        return [numbers[begin:end] for begin, end in bounds]
 
 
 class StepBuffer:
@@ -155,24 +183,40 @@ class StepBuffer:
 
     def __init__(self, rows: int, device: torch.device) -> None:
         self.rows = rows
-        numbers = 8 * 3 * rows
+        numbers = 8 * 6 * rows
         self._bytes = torch.zeros(numbers + rows * rows, dtype=torch.uint8, device=device)
         whole = self._bytes[:numbers].view(torch.long)
-        self.ids, self.positions, self.slots = whole.view(3, rows).unbind(0)
+        self.ids, self.positions, self.slots, self.above, self.guesses, uniforms = whole.view(6, rows).unbind(0)
+        self.uniforms = uniforms.view(torch.float64)  # numbers of the seed, by depth
         self.first = self.slots[:1]  # (1,) of the root: every row sees what is in front of it
         self.seen = self._bytes[numbers:].view(torch.bool).view(rows, rows)
 
-    def fill(self, tokens: Tokens, parents: Parents, first: int) -> None:
+    @property
+    def depths(self) -> torch.Tensor:
+        """How far each row is from the first."""
+        return self.positions - self.positions[:1]
+
+    @property
+    def goals(self) -> torch.Tensor:
+        """Each row's number of the seed."""
+        return self.uniforms.index_select(0, self.depths)
+
+    def fill(self, tokens: Tokens, parents: Parents, first: int, judge: Judge | None = None) -> None:
         """Write a tree whose root stands at place `first`."""
         rows, nodes = self.rows, len(parents)
-        numbers, seen = np.zeros(3 * rows, np.int64), np.eye(rows, dtype=np.bool_)
+        numbers, seen = np.zeros(6 * rows, np.int64), np.eye(rows, dtype=np.bool_)
         if not isinstance(tokens, torch.Tensor):
             numbers[:nodes] = tokens
         numbers[rows : 2 * rows] = first
         if not isinstance(parents, QueuedTree):
             numbers[rows : rows + nodes] += depths(parents)
             seen[:nodes, :nodes] = closure(parents)
-        numbers[2 * rows :] = first + np.arange(rows)
+            numbers[3 * rows : 3 * rows + nodes] = np.maximum(parents, 0)
+        numbers[2 * rows : 3 * rows] = first + np.arange(rows)
+        if judge is not None:
+            numbers[4 * rows : 4 * rows + len(judge.guesses)] = judge.guesses
+            uniforms = judge.uniforms[:rows]  # no node is deeper than there are nodes
+            numbers[5 * rows : 5 * rows + len(uniforms)] = np.array(uniforms, np.float64).view(np.int64)
         together = np.concatenate((numbers.view(np.uint8), seen.reshape(-1).view(np.uint8)))
         write(torch.from_numpy(together), self._bytes)
         if isinstance(tokens, torch.Tensor):
@@ -188,9 +232,10 @@ class Pass:
 
     buffer: StepBuffer
     hidden: torch.Tensor | None  # (B, H) what enters the first layer, where that is not the embeddings
-    outputs: Outputs
+    outputs: Outputs  # with a judge those of its states, in memory of their own
     recording: Recording
     tables: Tables  # whose addresses were recorded
+    judged: Judged | None
 
 
 # A pass over what stands in a buffer, behind a prefix of so many slots, or, None, behind what the device counts.
@@ -215,7 +260,8 @@ class Captured:
         hidden: torch.Tensor | None,
         tables: Tables,
         same_rows: int | None = None,
-    ) -> Outputs | None:
+        judge: Judge | None = None,
+    ) -> Outputs | Judged | None:
         """What comes out of a pass for a tree whose root stands at place `first`; None where it is to be run as usual.
 
         `hidden`: (T, H) what enters the first layer, where that is not the embeddings. `same_rows`: what rows are
@@ -227,6 +273,8 @@ class Captured:
         read = first if cut is None else cut + BLOCK  # slots in front of the rows
         if not self._recorder.works or not rows or read + rows > self._cache.slots:
             return None
+        if judge is not None:
+            part = replace(part, judge=judge.key)
         key = (id(tables.cos), rows, cut, part)
         if key not in self._passes and key not in self._met:
             self._met[key] = None
@@ -243,26 +291,44 @@ class Captured:
             else:
                 self._passes.move_to_end(key)
                 buffer, entering = found.buffer, found.hidden
-            buffer.fill(tokens, parents, first)
+            buffer.fill(tokens, parents, first, judge)
             if hidden is not None and entering is not None:
                 entering[: len(parents)].copy_(hidden)
             if found is None:
-                found = self._new(buffer, entering, tables, cut, part)
+                found = self._new(buffer, entering, tables, cut, part, judge)
                 if found is None:
                     return None
                 self._passes[key] = found
             found.recording.replay()
-            return tuple(output[: len(parents)].clone() for output in found.outputs)
+            outputs = tuple(output[: len(parents)].clone() for output in found.outputs)
+            return outputs if found.judged is None else replace(found.judged, states=outputs)
 
     def _new(
-        self, buffer: StepBuffer, hidden: torch.Tensor | None, tables: Tables, cut: int | None, part: Part
+        self,
+        buffer: StepBuffer,
+        hidden: torch.Tensor | None,
+        tables: Tables,
+        cut: int | None,
+        part: Part,
+        judge: Judge | None,
     ) -> Pass | None:
         """Record a pass. It does what the step that asks for it does, so that nothing else is written to the cache."""
         outputs: Outputs = ()
+        judged: Judged | None = None
 
         def work() -> None:
-            nonlocal outputs
-            outputs = self._run(buffer, hidden, self._cache, tables, cut, part)
+            nonlocal outputs, judged
+            made, taps = self._run(buffer, hidden, self._cache, tables, cut, part), len(part.taps)
+            outputs = states = (torch.cat(made[:taps], 1),) if taps else ()
+            if judge is None:
+                outputs = *states, *made[taps:]
+                return
+            final, logits = made[taps:]
+            numbers = judge.numbers(logits, final, buffer)
+            flat = torch.cat([each.reshape(-1).double() for each in numbers])
+            if judged is None:
+                judged = Judged((), torch.empty_like(flat), [each.numel() for each in numbers])
+            judged.flat.copy_(flat)
 
         recording = self._recorder.record(work)
-        return None if recording is None else Pass(buffer, hidden, outputs, recording, tables)
+        return None if recording is None else Pass(buffer, hidden, outputs, recording, tables, judged)

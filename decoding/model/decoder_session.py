@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from .asked_rows import asked
-from .captured import Captured, Outputs, Part, StepBuffer
+from .captured import Captured, Judge, Judged, Outputs, Part, StepBuffer
 from .pointwise import total
 from .session import Reading
 from .taps import Taps
@@ -37,15 +37,28 @@ class DecoderSession:
         """Tokens stored."""
         return self.cache.length
 
+    @property
+    def judges(self) -> bool:
+        """Whether passes are captured."""
+        return self._captured is not None
+
     @torch.inference_mode()
-    def read(self, tokens: Tokens, parents: Parents, skip: int = 0, only: Sequence[int] | None = None) -> Reading:
+    def read(
+        self,
+        tokens: Tokens,
+        parents: Parents,
+        skip: int = 0,
+        only: Sequence[int] | None = None,
+        judge: Judge | None = None,
+    ) -> Reading:
         """Feed a tree whose root stands right behind the stored tokens; answer for the rows that are asked for."""
         part = Part(0, self._model.shape.layers, self._taps.layers)
         answers = skip < len(parents)
-        if (answers or self._model.step_rows) and (found := self._replayed(part, tokens, parents)):
-            *states, hidden, logits = found
-            self._taps.note(states)
-            return Reading(asked(logits, skip, only), asked(hidden, skip, only))
+        if (answers or self._model.step_rows) and (found := self._replayed(part, tokens, parents, judge=judge)):
+            reading = self._noted(found)
+            if reading.judged is not None:
+                return reading
+            return Reading(asked(reading.logits, skip, only), asked(reading.hidden, skip, only))
         x, step = self.prepare(tokens, parents)
         return self.answer(self.run(x, step, 0, self._model.shape.layers), skip, only)
 
@@ -55,19 +68,20 @@ class DecoderSession:
     ) -> torch.Tensor:  # (n, H)
         """Run a chain, or a tree, `ahead` rows behind the stored tokens through the layers in front of `layer`."""
         parents = parents or tuple(range(-1, len(tokens) - 1))
-        if found := self._replayed(Part(0, layer, answers=False), tokens, parents, ahead):
+        found = self._replayed(Part(0, layer, answers=False), tokens, parents, ahead)
+        if found and not isinstance(found, Judged):
             return found[0]
         x, step = self.prepare(tokens, parents, ahead)
         return self._model.forward(x, step, 0, layer)
 
     @torch.inference_mode()
-    def resume(self, tokens: Tokens, parents: tuple[int, ...], layer: int, hidden: torch.Tensor) -> Reading:
+    def resume(
+        self, tokens: Tokens, parents: tuple[int, ...], layer: int, hidden: torch.Tensor, judge: Judge | None = None
+    ) -> Reading:
         """Go on from `layer` with the hidden states of a tree that has entered it; answer for every row."""
         part = Part(layer, self._model.shape.layers, tuple(tap for tap in self._taps.layers if tap >= layer))
-        if found := self._replayed(part, tokens, parents, hidden=hidden):
-            *states, final, logits = found
-            self._taps.note(states)
-            return Reading(logits, final)
+        if found := self._replayed(part, tokens, parents, hidden=hidden, judge=judge):
+            return self._noted(found)
         step = self.prepare(tokens, parents)[1]
         return self.answer(self.run(hidden, step, layer, self._model.shape.layers), 0)
 
@@ -78,6 +92,16 @@ class DecoderSession:
         self._taps.note(states)
         return total(x, delta)
 
+    def _noted(self, found: Outputs | Judged) -> Reading:
+        """The answer of a pass that was captured."""
+        if isinstance(found, Judged):
+            self._taps.note(found.states)
+            nothing = found.flat[:0].view(0, 0)
+            return Reading(nothing, nothing, judged=found)
+        *states, hidden, logits = found
+        self._taps.note(states)
+        return Reading(logits, hidden)
+
     def _replayed(
         self,
         part: Part,
@@ -85,7 +109,8 @@ class DecoderSession:
         parents: Parents,
         ahead: int = 0,
         hidden: torch.Tensor | None = None,
-    ) -> Outputs | None:
+        judge: Judge | None = None,
+    ) -> Outputs | Judged | None:
         """What comes out of a pass that was captured; None where there is none, and nothing is done."""
         first, rows = self.cache.length + ahead, self._model.step_rows
         if (self._captured is None and rows is None) or not self._model.splits(self.cache, first, parents):
@@ -93,7 +118,7 @@ class DecoderSession:
         self.cache.check(ahead + len(parents))
         found = None
         if self._captured is not None:
-            found = self._captured.replay(part, tokens, parents, first, hidden, self._tables, rows)
+            found = self._captured.replay(part, tokens, parents, first, hidden, self._tables, rows, judge)
         if found is None and rows is not None and len(parents) <= rows:
             return self._filled_up(part, tokens, parents, first, hidden, rows)
         return found

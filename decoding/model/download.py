@@ -17,7 +17,8 @@ def fetch(*tensors: torch.Tensor, decimals: int | None = None) -> list[list[floa
 
     Whole numbers come back exactly as long as they are smaller than 2 ** 53. With `decimals` all are rounded.
     """
-    flat = torch.cat([tensor.reshape(-1).double() for tensor in tensors])
+    parts = [tensor.reshape(-1).double() for tensor in tensors]
+    flat = torch.cat(parts) if len(parts) > 1 else parts[0]
     return _lists(_on_the_host(flat if decimals is None else flat.round(decimals=decimals)), tensors)
 
 

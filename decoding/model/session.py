@@ -11,6 +11,7 @@ from ..types import ModelCard
 if TYPE_CHECKING:
     import torch
 
+    from .captured import Judge, Judged
     from .queued_tree import Parents
 
     Tokens = Sequence[int] | torch.Tensor  # ids on the host, or (n,) ids that only the model's device knows
@@ -25,6 +26,7 @@ class Reading:
     logits: torch.Tensor  # (R, V)
     hidden: torch.Tensor  # (R, H) after the final norm; (R, 0) for a model without hidden states
     experts: float | None = None  # different ones that the pass read in a layer, on average; None without a mixture
+    judged: Judged | None = None  # what was asked about the answers, and then they are left out
 
 
 class Session(Protocol):
@@ -64,6 +66,24 @@ class Session(Protocol):
 
     def reset(self, prompt_length: int) -> None:
         """Start a new text. Scaled rotary embeddings of some models depend on the length of its prompt."""
+        ...
+
+
+@runtime_checkable
+class JudgingSession(Session, Protocol):
+    """A session that may work out with a pass what is asked about its answers; if not, it answers as usual."""
+
+    judges: bool  # whether it is worth asking
+
+    def read(
+        self,
+        tokens: Tokens,
+        parents: Parents,
+        skip: int = 0,
+        only: Sequence[int] | None = None,
+        judge: Judge | None = None,
+    ) -> Reading:
+        """As in `Session`."""
         ...
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
@@ -13,6 +13,7 @@ from .session import ExitSession, ProgressCallback, Reading, Session, catch_up
 from .upload import on_device
 
 if TYPE_CHECKING:
+    from .captured import Judge
     from .session import Tokens
 
 
@@ -30,8 +31,11 @@ class TreeReader:
         room: int,
         interrupted: Callable[[], bool],
         only: Sequence[int] | None = None,
+        judge: Judge | None = None,
     ) -> Reading | None:
         """Read the tokens that are missing in front of a tree, then the tree; answer for its nodes, or `only` some.
+
+        `judge`: what is asked about the answers, of a session that can say it.
 
         The tokens are read in chunks until `room` rows take the rest, which is read in one pass with the tree. None,
         with the rest still missing, if the run was interrupted between two passes.
@@ -41,10 +45,11 @@ class TreeReader:
             return None
         tokens: Tokens = draft.ids if isinstance(draft, QueuedDraft) else draft.tokens
         if not pending:
+            more: dict[str, Any] = {} if judge is None else {"judge": judge}
             if draft.entry is not None and not isinstance(draft.parents, QueuedTree):
                 # To look whether the session has all methods of the protocol would cost a tenth of a toy's step.
-                return cast("ExitSession", self._session).resume(tokens, draft.parents, *draft.entry)
-            return self._session.read(tokens, draft.parents, only=only)
+                return cast("ExitSession", self._session).resume(tokens, draft.parents, *draft.entry, **more)
+            return self._session.read(tokens, draft.parents, only=only, **more)
         if isinstance(tokens, torch.Tensor):
             together: Tokens = torch.cat((on_device(pending, tokens.device), tokens))
         else:

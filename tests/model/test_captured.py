@@ -141,14 +141,17 @@ def test_what_is_replayed_is_what_was_written(
     assert recorders[1].tapes or method not in ("draft_model", "ouroboros")
 
 
-DRAFTED = [
+DEVICE_CASES = [  # not of those whose chains are too long for a tape
+    *CASES,
+    ("medusa", {"acceptance": "typical", "epsilon": 0.05}),
     ("eagle3", {"m": 9, "k": 3, "depth": 3}),
     ("eagle3", {"m": 12, "k": 4, "depth": 2, "threshold": 0.02, "expand": 0.1}),
 ]
+REPLAYED = {"eagle3": 8}  # work of drafters that is replayed at least so often
 
 
-@pytest.mark.parametrize(("method", "params", "family"), few(2, crossed(DRAFTED, ["llama", "qwen3"])), ids=title)
-def test_what_a_drafter_replays_is_what_it_would_have_drafted(
+@pytest.mark.parametrize(("method", "params", "family"), few(2, crossed(DEVICE_CASES, ["llama", "qwen3"])), ids=title)
+def test_what_a_device_replays_is_what_it_would_have_done(
     method: str,
     params: Any,
     family: str,
@@ -156,7 +159,7 @@ def test_what_a_drafter_replays_is_what_it_would_have_drafted(
     plain: Callable[[str], Engine],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Trees and chains that a device writes by itself, behind texts that grow, are taken back, and begin anew."""
+    """Drafts that a device writes by itself and choices that come with a pass, behind texts that grow and begin anew."""
     ours, replays = made(family), Counter[str]()
     run = Replays.run
 
@@ -168,13 +171,18 @@ def test_what_a_drafter_replays_is_what_it_would_have_drafted(
     monkeypatch.setattr(Replays, "run", count)
     with far_away(monkeypatch):
         recorders = [*recording(ours)]
-        for length, sampling in ((225, {}), (40, {"temperature": 0.8, "seed": 1}), (40, {})):
+        for length, sampling in (
+            (225, {}),
+            (40, {"temperature": 0.8, "seed": 1}),
+            (40, {"temperature": 0.9, "seed": 2}),
+        ):
             options = {**OPTIONS, "params": params, "sampling": sampling}
             expected = plain(family).generate(words(length), method, memory={}, **options)
             got = ours.generate(words(length), method, memory={}, **options)
             assert said(got) == said(expected)
-            assert len({step.accepted for step in got.trace.steps}) > 1, "or nothing is taken back"
-    assert sum(replays.values()) > 20 and all(replays.values()), replays
+    tapes = recorders[0].tapes
+    assert tapes and sum(tape.replays for tape in tapes) >= len(tapes), "or nothing here is of replays"
+    assert sum(replays.values()) >= REPLAYED.get(method, 0) and all(replays.values()), replays
     assert all(recorder.failed is None for recorder in recorders)
 
 

@@ -62,10 +62,18 @@ class Pretended(TorchDispatchMode):
         self._call(str(function), _launches(function, (args, kwargs, found)))
         if kwargs.get("pin_memory"):
             found.is_in_pinned_memory = True
+        self._packed(function, args, found)
         if function in _COPIES:
             source = args[1] if function is _aten.copy_.default else args[0]
             self._copied(source, found, kwargs.get("non_blocking") or args[2:3] == (True,))
         return found
+
+    def _packed(self, function: Any, args: Any, found: Any) -> None:
+        """Note of what kinds of numbers a tensor in float64 is made."""
+        if function is _aten.cat.default:
+            found.kinds = [kind for each in args[0] for kind in _kinds(each)]
+        elif function in _COPIES:
+            found.kinds = _kinds(args[function is _aten.copy_.default])
 
     def _copied(self, source: torch.Tensor, target: torch.Tensor, queued: bool) -> None:
         """Between host and device only copies of pinned memory are queued, and then only where it is asked for."""
@@ -100,7 +108,7 @@ class Pretended(TorchDispatchMode):
 
     def made(self, of: torch.Tensor) -> list[float]:
         """What a tensor holds that has been fetched."""
-        return [self._made(of.dtype) for _ in range(of.numel())]
+        return [self._made(dtype) for dtype, count in _kinds(of) for _ in range(count)]
 
     def numbers(self, of: torch.Tensor) -> Any:
         """What a tensor holds, as lists."""
@@ -116,6 +124,12 @@ class Pretended(TorchDispatchMode):
         if dtype.is_floating_point:
             return self._random.choice((0.1, 0.5, 0.9))
         return False if dtype == torch.bool else self._random.randrange(2)
+
+
+def _kinds(of: Any) -> list[tuple[torch.dtype, int]]:
+    """Of what kinds of numbers a tensor is made, and how many of each."""
+    kinds: list[tuple[torch.dtype, int]] = getattr(of, "kinds", [(of.dtype, of.numel())])
+    return kinds if of.dtype == torch.float64 else [(of.dtype, of.numel())]
 
 
 def _launches(function: Any, tensors: Any) -> bool:
