@@ -34,7 +34,9 @@ class QueuedDraft:
         """The same for a target on that device. From device to device numbers go without the host's waiting."""
         numbers = tuple(each.to(device, non_blocking=True) for each in self.numbers)
         parents = self.parents if isinstance(self.parents, tuple) else self.parents.on(device)
-        return replace(self, ids=self.ids.to(device, non_blocking=True), parents=parents, numbers=numbers)
+        fixed = self.fixed if device == self.ids.device else None
+        ids = self.ids.to(device, non_blocking=True)
+        return replace(self, ids=ids, parents=parents, numbers=numbers, fixed=fixed)
 
 
 Proposal = Draft | QueuedDraft

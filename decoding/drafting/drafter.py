@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING
 import torch
 
 from .. import accept
+from ..model.captured import Part
+from ..model.chain_pass import Ahead
+from ..model.decoder_session import DecoderSession
 from ..model.download import fetch, waits
 from ..model.tree_reader import TreeReader
 from ..model.upload import upload
@@ -27,9 +30,12 @@ from .writer import CPU, Writer
 
 if TYPE_CHECKING:
     from ..methods.base import Context
+    from ..model.captured import Outputs
+    from ..model.replays import Replays
     from ..model.session import Reading, Session, Tokens
     from ..parts.draft_vocabulary import DraftVocabulary
 
+_LEAD = 4  # tokens at most that are read in front of a chain that is recorded: more are the beginning of a text
 Guesses = Callable[[int], Iterable[tuple[int, ...]]]  # a token -> what may follow it
 
 
@@ -66,6 +72,36 @@ class Drafter(Writer):
             return None
         self._reader.commit([0])
         return found.logits
+
+    @property
+    def replays(self) -> Replays | None:
+        """Those of the session, where it is a decoder's."""
+        return self.session.replays if isinstance(self.session, DecoderSession) else None
+
+    def ahead(self, count: int) -> Ahead | None:
+        """Behind few tokens that the session lacks each token is read alone."""
+        missing, root = self._unread([])
+        lead, session = len(missing) + 1, self.session
+        if not isinstance(session, DecoderSession) or lead > _LEAD:
+            return None
+        if (passes := session.chain(lead + count - 1)) is None:
+            return None
+        part = Part(0, passes.model.shape.layers)
+
+        def begin(numbers: torch.Tensor) -> tuple[Callable[[torch.Tensor], torch.Tensor], Callable[..., Outputs]]:
+            first, lacking = numbers.long().tensor_split((1,))
+
+            def following(written: torch.Tensor) -> torch.Tensor:
+                size = len(written)
+                read = (written[-1:], first, lead + size - 1) if size else (lacking, first, 0)
+                return passes.run(*read, part)[-1][-1:]
+
+            return following, lambda written: ()
+
+        def done(count: int) -> None:
+            session.commit(range(lead + count - 1))
+
+        return Ahead((lead, passes.key), (passes.first, *missing, root), (), begin, done)
 
     def write(
         self,

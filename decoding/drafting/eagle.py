@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn.functional import cosine_similarity
 
+from ..model.chain_pass import Ahead
 from ..model.download import fetch
 from ..model.queued_tree import QueuedTree
 from ..model.upload import upload
@@ -29,6 +30,7 @@ from .writer import CPU, Writer
 if TYPE_CHECKING:
     from ..methods.base import Context
     from ..model.captured import Outputs
+    from ..model.replays import Replays
     from ..model.session import TapSession, Tokens
     from ..parts.eagle import Eagle, EagleSession
 
@@ -93,6 +95,31 @@ class FeatureDrafter(Writer):
             final = self._read([newest - 1], written[-1:], [newest - 2])
         return self.drafter.logits(final)
 
+    @property
+    def replays(self) -> Replays:
+        """Those of the drafter."""
+        return self.drafter.replays
+
+    def ahead(self, count: int) -> Ahead | None:
+        """Each token is read with the feature of the one in front of it."""
+        drafter, device = self.drafter, self._device
+        if not (width := drafter.width(count)):
+            return None
+
+        def begin(first: torch.Tensor) -> tuple[Callable[[torch.Tensor], torch.Tensor], Callable[..., Outputs]]:
+            final, feature = drafter.last
+
+            def following(written: torch.Tensor) -> torch.Tensor:
+                nonlocal final, feature
+                if size := len(written):
+                    chain = QueuedTree.chain(size, device)
+                    final, feature = drafter.behind(written[-1:], feature, chain, first.long(), width)
+                return drafter.logits(final)
+
+            return following, lambda written: ()
+
+        return Ahead(width, (drafter.length,), (), begin, lambda count: None)
+
     def tree(self, form: Form, finish: Finish) -> Proposal:
         """A tree of guesses. A device grows it to its full size; which of them are not to be, the host finds later."""
         if self.queues:
@@ -115,7 +142,7 @@ class FeatureDrafter(Writer):
     def _queue_tree(self, form: Form, finish: Finish) -> Proposal:
         """Have the device grow the tree."""
         noted = list[tuple[torch.Tensor, torch.Tensor]]()  # of every level, for a detailed record
-        grown = None if self.detailed else self._replayed(form)
+        grown = None if self.detailed else self._replayed_tree(form)
         if grown is None:
             root, ends = upload(torch.tensor([*self.text[-1:], *self.end_tokens]), self._device).tensor_split((1,))
             grown = self._grown(form, root, ends, self.drafter.grow, self.interrupted, noted)
@@ -138,7 +165,7 @@ class FeatureDrafter(Writer):
         tree = QueuedTree(parents, below, seen, form.depth)
         return QueuedDraft(ids, tree, (None,) * len(tree), (tokens, chances), finished)
 
-    def _replayed(self, form: Form) -> Outputs | None:
+    def _replayed_tree(self, form: Form) -> Outputs | None:
         """What `_grown` returns, where all of it is one graph."""
         drafter, device = self.drafter, self._device
         if not (width := drafter.width(form.k * (form.depth - 1))):
@@ -157,7 +184,8 @@ class FeatureDrafter(Writer):
             return self._grown(form, root, ends, read, lambda: False, [])
 
         numbers = drafter.length, self.text[-1], *ends
-        return drafter.replays.run(("tree", form, len(ends), width), numbers, (), device, work)
+        replayed = drafter.replays.run(("tree", form, len(ends), width), numbers, (), device, work)
+        return None if replayed is None else replayed.outputs
 
     def _grown(
         self,

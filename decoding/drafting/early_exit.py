@@ -6,15 +6,21 @@ the first layers run ahead of the stored text; the target goes on from their out
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import torch
 
+from ..model.captured import Part
+from ..model.chain_pass import Ahead
+from ..model.decoder_session import DecoderSession
 from .unread import Unread
 from .writer import CPU, Writer
 
 if TYPE_CHECKING:
     from ..methods.base import Context
+    from ..model.captured import Outputs
+    from ..model.replays import Replays
     from ..model.session import ExitSession, Tokens
     from ..parts.adapter import Adapter, AdapterSession
 
@@ -59,6 +65,54 @@ class EarlyExit(Writer):
         if len(self.unread):
             rows = torch.cat((self.unread.take(len(self.unread)), rows))
         return self.adapter.logits(self.adapter.read(rows)[-1:])
+
+    @property
+    def replays(self) -> Replays:
+        """Those of the adapter."""
+        return self.adapter.replays
+
+    def ahead(self, count: int) -> Ahead | None:
+        """The first layers run on each token, and the adapter reads what comes out, in front of it what it lacks."""
+        adapter, session, lacking = self.adapter, self.session, len(self.unread)
+        width = adapter.width(lacking + count)
+        passes = session.chain(count + 1) if isinstance(session, DecoderSession) else None
+        if passes is None or not width:
+            return None
+        part = Part(0, self.layer, answers=False)
+
+        def begin(
+            numbers: torch.Tensor, *unread: torch.Tensor
+        ) -> tuple[Callable[[torch.Tensor], torch.Tensor], Callable[[torch.Tensor], Outputs]]:
+            first, adapted, root = numbers.long().tensor_split((1, 2))
+            entries = list[torch.Tensor]()
+
+            def enter(written: torch.Tensor) -> torch.Tensor:
+                [row] = passes.run(written[-1:] if len(written) else root, first, len(written), part)
+                entries.append(row)
+                return row
+
+            def following(written: torch.Tensor) -> torch.Tensor:
+                size, row = len(written), enter(written)
+                rows, at = (row, adapted + lacking + size) if size else (torch.cat((*unread, row)), adapted)
+                return adapter.logits(adapter.behind(rows, at, width)[-1:])
+
+            def more(written: torch.Tensor) -> Outputs:
+                enter(written)
+                return (torch.cat(entries),)
+
+            return following, more
+
+        def done(count: int) -> None:
+            self.unread.take(lacking)
+            adapter.follow(lacking + count)
+
+        unread = (self.unread.states,) if lacking else ()
+        numbers = passes.first, adapter.length, self.text[-1]
+        return Ahead((lacking, width, passes.key), numbers, unread, begin, done)
+
+    def entry_of(self, outputs: Sequence[torch.Tensor]) -> tuple[int, torch.Tensor]:
+        """The layer, and the states that came out beside the chain."""
+        return self.layer, outputs[0]
 
     def entry(self, written: Tokens) -> tuple[int, torch.Tensor] | None:
         """The layer, and the hidden states with which the root and the drafted tokens enter it: as in `Draft`."""

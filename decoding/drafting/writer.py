@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import torch
 
+from ..model.chain_pass import Ahead
 from ..model.download import waits
+from ..model.replays import Replayed, Replays
 from ..model.upload import upload
 from ..outlook import largest_probability, surest_of_few
 from ..queued import Proposal, QueuedDraft
@@ -20,6 +22,7 @@ from .chain import Chain
 
 if TYPE_CHECKING:
     from ..methods.base import Context
+    from ..model.captured import Outputs
     from ..model.session import Tokens
     from ..parts.draft_vocabulary import DraftVocabulary
 
@@ -54,6 +57,10 @@ class Writer(ABC):
         """What the target goes on from, as in `Draft`, once a chain is written."""
         return None
 
+    def entry_of(self, outputs: Sequence[torch.Tensor]) -> tuple[int, torch.Tensor] | None:
+        """The same of what came out beside a chain that was replayed."""
+        return None
+
     def draft(self, chain: Chain, count: int, stop: Callable[[], bool], confidence: bool) -> Proposal:
         """Write up to `count` tokens into an empty chain, until `stop` says so of the chain, or the run is interrupted.
 
@@ -70,37 +77,92 @@ class Writer(ABC):
         draft = chain.draft(chain.tree(self.text[-1], self.kind))
         return replace(draft, entry=self.entry(chain.tokens)) if len(chain) else draft
 
+    @property
+    def replays(self) -> Replays | None:
+        """What records chains."""
+        return None
+
+    def ahead(self, count: int) -> Ahead | None:
+        """How a device writes so many tokens as one graph; None where it cannot."""
+        return None
+
     def _queue(self, chain: Chain, count: int, stop: Callable[[], bool], confidence: bool) -> Proposal:
         """Have the device write the chain."""
         draws, greedy, device = self.sampler.draws, self.sampler.sampling.greedy, self._device
-        uniforms = upload(torch.tensor([] if greedy else draws.ahead(count), dtype=torch.float64), device)
-        written = torch.empty(0, dtype=torch.long, device=device)
-        faults, sures, qs = list[torch.Tensor](), list[torch.Tensor](), list[torch.Tensor | None]()
-        while len(qs) < count and (logits := self.next_logits(written)) is not None:
-            sures += [largest_probability(logits[0])[None]] if confidence else []
-            logits = self.sampler.penalise_behind(self.widen(logits), written)
-            q = None if greedy and not self.detailed else self.sampler.probabilities(logits)
-            here = uniforms[len(qs) : len(qs) + 1]
-            token, fault = likeliest_rows(logits) if greedy or q is None else drawn_rows(q, here)
-            written = torch.cat((written, token))
-            faults.append(fault)
-            qs.append(None if q is None else q[0])
+        uniforms = [] if greedy else draws.ahead(count)
+        replayed = self._replayed(count, uniforms, confidence)
+        if replayed is not None:
+            ids, packed, shares, *entering = replayed.outputs
+        else:
+            goals = upload(torch.tensor(uniforms, dtype=torch.float64), device)
+            written, packed, shares = self._written(count, goals, self.next_logits, confidence)
+            root = upload(torch.tensor(self.text[-1:]), device)
+            ids = torch.cat((root, written))
+        size = len(ids) - 1
+        qs = [*shares] if len(shares) else [None] * size
 
         def finish(found: Sequence[Sequence[float]]) -> Draft:
-            tokens, spoilt, *sure = found
+            [numbers] = found
+            tokens, spoilt, sure = (numbers[part * size : (part + 1) * size] for part in range(3))
             for i, (token, q) in enumerate(zip(checked(tokens, spoilt), qs, strict=True)):
-                chain.add(token, q, sure[0][i] if sure else None)
+                chain.add(token, q, sure[i] if sure else None)
                 if stop():
                     break
             draws.skip(0 if greedy else len(chain))
             return chain.draft(chain.tree(self.text[-1], self.kind))
 
-        root = upload(torch.tensor(self.text[-1:]), device)
-        ids, parents = torch.cat((root, written)), tuple(range(-1, len(qs)))
-        if not qs:
+        if not size:
             return chain.draft(chain.tree(self.text[-1], self.kind))
-        numbers = written, torch.cat(faults), *([torch.cat(sures)] if confidence else [])
-        return QueuedDraft(ids, parents, (None, *qs), numbers, finish, self.entry(written))
+        entry = self.entry(ids[1:]) if replayed is None else self.entry_of(entering)
+        parents = tuple(range(-1, size))
+        return QueuedDraft(ids, parents, (None, *qs), (packed,), finish, entry, replayed)
+
+    def _replayed(self, count: int, uniforms: Sequence[float], confidence: bool) -> Replayed | None:
+        """The chain's ids, root and all, what `_written` returns beside, and what the target goes on from."""
+        sampler, replays = self.sampler, self.replays
+        if replays is None or sampler.penalises or self.detailed or self.interrupted():
+            return None
+        if (ahead := self.ahead(count)) is None:
+            return None
+        draws = len(uniforms)
+
+        def work(numbers: torch.Tensor, *tensors: torch.Tensor) -> Outputs:
+            goals, root, mine = numbers.tensor_split((draws, draws + 1))
+            following, more = ahead.begin(mine, *tensors)
+            written, packed, shares = self._written(count, goals, following, confidence)
+            return torch.cat((root.long(), written)), packed, shares, *more(written)
+
+        settings = None if sampler.sampling.greedy else replace(sampler.sampling, seed=0)
+        numbers = *uniforms, self.text[-1], *ahead.numbers
+        tensors = [(each, len(each)) for each in ahead.tensors]
+        key = "chain", count, confidence, settings, ahead.key
+        replayed = replays.run(key, numbers, tensors, self._device, work)
+        if replayed is not None:
+            ahead.done(count)
+        return replayed
+
+    def _written(
+        self,
+        count: int,
+        uniforms: torch.Tensor,
+        following: Callable[[torch.Tensor], torch.Tensor | None],
+        confidence: bool,
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """The tokens of a chain, (n,); they, their faults and, where asked for, confidences, flat; every q, (n, V)."""
+        greedy = self.sampler.sampling.greedy
+        written = torch.empty(0, dtype=torch.long, device=self._device)
+        faults, sures, qs = list[torch.Tensor](), list[torch.Tensor](), list[torch.Tensor]()
+        while len(faults) < count and (logits := following(written)) is not None:
+            sures += [largest_probability(logits[0])[None]] if confidence else []
+            logits = self.sampler.penalise_behind(self.widen(logits), written)
+            q = None if greedy and not self.detailed else self.sampler.probabilities(logits)
+            here = uniforms[len(faults) : len(faults) + 1]
+            token, fault = likeliest_rows(logits) if greedy or q is None else drawn_rows(q, here)
+            written = torch.cat((written, token))
+            faults.append(fault)
+            qs += [] if q is None else [q]
+        packed = torch.cat([each.double() for each in (written, *faults, *sures)])
+        return written, packed, torch.cat(qs) if qs else packed[:0]
 
     def widen(self, logits: torch.Tensor) -> torch.Tensor:  # (..., n) -> (..., V)
         """Logits over the target's vocabulary."""

@@ -130,16 +130,19 @@ class Attention:
         bias = self._bias(BLOCK + len(parents), first - cut, parents)
         return SplitSpan(self.kernels, self._merge, cache, cut, bias)
 
-    def buffered(self, cache: Cache, cut: int | None, first: torch.Tensor, seen: torch.Tensor) -> Span:  # (1,), (T, T)
+    def buffered(
+        self, cache: Cache, cut: int | None, first: torch.Tensor, seen: torch.Tensor, ahead: int = 0
+    ) -> Span:  # (1,), (T, T)
         """The same where only the device knows how many keys all rows see, and what they see of each other.
 
-        Nothing of it but the prefix `cut` is on the host, so it can be recorded once for many steps.
+        Nothing of it but the prefix `cut` is on the host, so it can be recorded once for many steps. `ahead`: rows at
+        most that stand between the text and these.
         """
         if cut is None:
             assert self.kernels.tree is not None
             return TreeSpan(self.kernels.tree, cache, first, seen)
         rows = len(seen)
-        width = BLOCK + rows
+        width = BLOCK + ahead + rows
         if self._whole:
             cut, width = 0, cut + width
         before = first - cut  # keys of the tail that every row sees

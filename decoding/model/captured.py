@@ -181,6 +181,8 @@ class StepBuffer:
     Rows that only fill up see nothing but themselves and what all rows see; they are written behind the step's own.
     """
 
+    ahead = 0
+
     def __init__(self, rows: int, device: torch.device) -> None:
         self.rows = rows
         numbers = 8 * 6 * rows

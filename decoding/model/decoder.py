@@ -28,6 +28,7 @@ from .weights import Weights
 
 if TYPE_CHECKING:
     from ..parts.draft_vocabulary import DraftVocabulary
+    from .chain_pass import ChainRows
     from .session import Tokens
 
 
@@ -105,7 +106,13 @@ class Decoder:
         return self._attention.cut(first)
 
     def buffered(
-        self, buffer: StepBuffer, hidden: torch.Tensor | None, cache: Cache, tables: Tables, cut: int | None, part: Part
+        self,
+        buffer: StepBuffer | ChainRows,
+        hidden: torch.Tensor | None,
+        cache: Cache,
+        tables: Tables,
+        cut: int | None,
+        part: Part,
     ) -> Outputs:
         """A pass over a step that stands in a buffer: what enters the tapped layers, what comes out, and the answer."""
         rotation = self._pointwise.rotation

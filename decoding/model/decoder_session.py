@@ -9,7 +9,9 @@ import torch
 
 from .asked_rows import asked
 from .captured import Captured, Judge, Judged, Outputs, Part, StepBuffer
+from .chain_pass import ChainPass
 from .pointwise import total
+from .replays import Replays
 from .session import Reading
 from .taps import Taps
 
@@ -29,6 +31,7 @@ class DecoderSession:
         self._model = model
         self.cache = model.cache(capacity, largest_step)
         self._taps = Taps()
+        self.replays = Replays(model.recorder)  # of chains that are written behind the text
         self._captured = Captured(model.buffered, model.recorder, self.cache, model.cut) if model.recorder else None
         self.reset(0)
 
@@ -91,6 +94,14 @@ class DecoderSession:
         states, x, delta = self._model.tapped(x, step, start, stop, taps)
         self._taps.note(states)
         return total(x, delta)
+
+    def chain(self, rows: int) -> ChainPass | None:
+        """Passes over so many rows behind the stored tokens, to be recorded; None where that cannot be."""
+        model, first, cache = self._model, self.cache.length, self.cache
+        parents = tuple(range(-1, rows - 1))
+        if self._captured is None or model.step_rows or not model.splits(cache, first, parents):
+            return None
+        return ChainPass(model, cache, self._tables, first, rows)
 
     def _noted(self, found: Outputs | Judged) -> Reading:
         """The answer of a pass that was captured."""

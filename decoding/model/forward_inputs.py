@@ -15,6 +15,7 @@ from .upload import on_device
 
 if TYPE_CHECKING:
     from .captured import StepBuffer
+    from .chain_pass import ChainRows
     from .session import Tokens
 
 
@@ -46,7 +47,7 @@ class ForwardInputs:
     @classmethod
     def buffered(
         cls,
-        buffer: StepBuffer,
+        buffer: StepBuffer | ChainRows,
         cut: int | None,
         cache: Cache,
         tables: Tables,
@@ -61,5 +62,5 @@ class ForwardInputs:
         made = cls.__new__(cls)
         made.ids = buffer.ids
         made.store = rotation(tables, buffer.positions, cache, buffer.slots)
-        made.spans = [attention.buffered(cache, cut, buffer.first, buffer.seen)] * shape.layers
+        made.spans = [attention.buffered(cache, cut, buffer.first, buffer.seen, buffer.ahead)] * shape.layers
         return made

@@ -19,13 +19,13 @@ Work = Callable[..., Outputs]  # numbers (n,) in float64, and tensors; it must d
 _REMEMBERED = 64  # keys that were met and have no graph yet
 
 
-@dataclass(frozen=True, slots=True)
-class _Recorded:
+@dataclass(frozen=True, slots=True, eq=False)
+class Replayed:
     """Work on fixed addresses."""
 
     numbers: torch.Tensor
     tensors: Sequence[torch.Tensor]
-    outputs: Outputs
+    outputs: Outputs  # as they were after the last replay
     recording: Recording
 
 
@@ -34,7 +34,7 @@ class Replays:
 
     def __init__(self, recorder: Recorder | None) -> None:
         self._recorder = recorder
-        self._recorded = OrderedDict[Hashable, _Recorded]()
+        self._recorded = OrderedDict[Hashable, Replayed]()
         self._met = OrderedDict[Hashable, None]()
 
     def run(
@@ -44,7 +44,7 @@ class Replays:
         tensors: Sequence[tuple[torch.Tensor, int]],
         device: torch.device,
         work: Work,
-    ) -> Outputs | None:
+    ) -> Replayed | None:
         """Do work that is recorded when its key is met for the second time; None where it is to be done as usual.
 
         `tensors`: each with the rows that the recorded work takes, of which it need not fill all.
@@ -76,11 +76,11 @@ class Replays:
                     self._recorded.popitem(last=False)
                 self._recorded[key] = known
             known.recording.replay()
-            return known.outputs
+            return known
 
     def _new(
         self, recorder: Recorder, numbers: torch.Tensor, tensors: Sequence[torch.Tensor], work: Work
-    ) -> _Recorded | None:
+    ) -> Replayed | None:
         outputs: Outputs = ()
 
         def whole() -> None:
@@ -91,4 +91,4 @@ class Replays:
                 each.copy_(fresh)
 
         recording = recorder.record(whole)
-        return None if recording is None else _Recorded(numbers, tensors, outputs, recording)
+        return None if recording is None else Replayed(numbers, tensors, outputs, recording)

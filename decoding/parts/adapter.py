@@ -15,10 +15,14 @@ from torch.nn.functional import linear as multiply
 from torch.nn.functional import silu
 
 from ..errors import ParamError
+from ..model.attention import BLOCK
 from ..model.cache import Cache
+from ..model.captured import Recorder
 from ..model.config import Shape
+from ..model.decoder import Decoder
 from ..model.kernels import Masked, by_torch, choose
 from ..model.linear import Linear, linear
+from ..model.replays import Replays
 from ..model.rope import Tables
 from ..model.split import AnyDecoder
 from ..model.upload import upload
@@ -174,7 +178,7 @@ class Adapter:
         vocabulary: DraftVocabulary | None = None,
     ) -> None:
         self.config, self.layer, self.about = config, config.exit_layer, about
-        self.device, self.dtype = model.device, model.dtype
+        self.device, self.dtype, self._model = model.device, model.dtype, model
         cuda = self.device.type == "cuda"
         self.kernel = choose(self.device, self.dtype, config.head_dim).attend if cuda else by_torch
         with torch.inference_mode():
@@ -191,6 +195,11 @@ class Adapter:
         """What follows each row, over the tokens that may be drafted."""
         return self._head(rows)
 
+    @property
+    def recorder(self) -> Recorder | None:
+        """What records the target's passes, and the drafter's work too."""
+        return self._model.recorder if isinstance(self._model, Decoder) else None
+
     def open(self, capacity: int, largest_step: int) -> AdapterSession:
         """A session for texts of up to `capacity` tokens."""
         return AdapterSession(self, capacity, largest_step)
@@ -205,6 +214,7 @@ class AdapterSession:
         sizes = (int(attends), config.kv_heads, config.head_dim, capacity, largest_step)
         self.largest_step = largest_step
         self._adapter, self._cache = adapter, Cache(*sizes, config.window or None, device, dtype)
+        self.replays = Replays(adapter.recorder)
         places = torch.arange(capacity + largest_step if attends else 0, device=device)
         self._tables = Tables(*rotation(config, places, dtype))
 
@@ -234,6 +244,30 @@ class AdapterSession:
             places = upload(torch.tensor(depths(parents)) + first, hidden.device)
             cos, sin = (table[places] if len(table) else table for table in self._tables)
         return self._adapter.block.forward(hidden, (cos, sin), lambda q, k, v: self._attend(q, k, v, parents))
+
+    def width(self, rows: int) -> int:
+        """The slots that recorded work looks at for so many rows behind the text; 0 where it cannot be recorded."""
+        slots, stop = self._cache.slots, self.length + rows
+        fits = self._adapter.native is None and not self._adapter.config.window and stop <= slots
+        return min(slots, -(-stop // BLOCK) * BLOCK) if fits else 0
+
+    def behind(self, hidden: torch.Tensor, first: torch.Tensor, width: int) -> torch.Tensor:  # (n, H), (1,) -> (n, H)
+        """Read the rows of a chain behind a text of which only the device knows the length, within `width` slots."""
+        assert self._adapter.block is not None
+        data, places = self._cache.data, torch.arange(width, device=hidden.device)
+        slots = places[: len(hidden)] + first
+        cos, sin = (table[slots] if len(table) else table for table in self._tables)
+
+        def mixed(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+            data[0].index_copy_(1, slots, torch.stack((key, value)))
+            keys, values = data[0][:, None, :width]
+            return _attend(query[None], keys, values, places <= slots[:, None], self._adapter.kernel)[0]
+
+        return self._adapter.block.forward(hidden, (cos, sin), mixed)
+
+    def follow(self, rows: int) -> None:
+        """Note that so many rows have been read behind the text."""
+        self._cache.commit(range(rows))
 
     def logits(self, rows: torch.Tensor) -> torch.Tensor:  # (R, H) of an answer -> (R, n)
         """What follows the tokens of those rows, over the tokens that may be drafted."""

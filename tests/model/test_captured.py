@@ -147,7 +147,7 @@ DEVICE_CASES = [  # not of those whose chains are too long for a tape
     ("eagle3", {"m": 9, "k": 3, "depth": 3}),
     ("eagle3", {"m": 12, "k": 4, "depth": 2, "threshold": 0.02, "expand": 0.1}),
 ]
-REPLAYED = {"eagle3": 8}  # work of drafters that is replayed at least so often
+REPLAYED = {"eagle3": 8, "draft_model": 8, "kangaroo": 8}  # work of drafters that is replayed at least so often
 
 
 @pytest.mark.parametrize(("method", "params", "family"), few(2, crossed(DEVICE_CASES, ["llama", "qwen3"])), ids=title)
@@ -159,7 +159,7 @@ def test_what_a_device_replays_is_what_it_would_have_done(
     plain: Callable[[str], Engine],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Drafts that a device writes by itself and choices that come with a pass, behind texts that grow and begin anew."""
+    """Drafts that a device writes, and choices that come with a pass, behind texts that grow and begin anew."""
     ours, replays = made(family), Counter[str]()
     run = Replays.run
 
