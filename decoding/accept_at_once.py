@@ -97,7 +97,13 @@ class Judge:
         roles = proposal.roles if isinstance(proposal, Draft) else ()
         self.guesses: Sequence[bool] = [role is Role.VERIFY for role in roles]
         known = rule.key is not None and (guess is None or guess_key is not None)
-        self.key: Hashable = (rule.key, guess_key, count) if known else None
+        at = proposal.fixed if isinstance(proposal, QueuedDraft) else None
+        self.fixed = at is not None
+        drafted = proposal.numbers if isinstance(proposal, QueuedDraft) else ()
+        # Of a draft that the device was still writing, among what is worked out with a pass, or beside that.
+        self._inside = drafted if self.fixed else ()
+        self._beside = drafted[len(self._inside) :]
+        self.key: Hashable = (rule.key, guess_key, count, at) if known else None
 
     def numbers(self, logits: torch.Tensor, hidden: torch.Tensor, nodes: Nodes) -> Outputs:  # (T, V), (T, H)
         """All of it, on the device."""
@@ -107,7 +113,7 @@ class Judge:
         guesses: Outputs = ()
         if self._guess is not None:
             guesses = (self._guess(hidden.index_select(0, self._rule.last(nodes, likeliest, judged))[0]),)
-        return likeliest, faults, *judged, *best, *guesses
+        return *self._inside, likeliest, faults, *judged, *best, *guesses
 
     def decide(
         self, logits: torch.Tensor, hidden: torch.Tensor, fit: Callable[[Draft], Draft]
@@ -117,26 +123,17 @@ class Judge:
         `fit` says of a draft that has just become known which of its nodes may be accepted.
         """
         numbers = self.numbers(logits, hidden, Uploaded(self._proposal, self.uniforms, logits.device))
-        found = fetch(*numbers, *self._drafted)
-        return self._decided(found[: len(numbers)], found[len(numbers) :], fit)
+        return self._decided(fetch(*numbers, *self._beside), fit)
 
     def decide_by(self, judged: Judged, fit: Callable[[Draft], Draft]) -> tuple[Draft, Verdict]:
         """The same, where the numbers have come with the pass."""
-        flat, *rest = fetch(judged.flat, *self._drafted)
-        return self._decided(judged.split(flat), rest, fit)
+        flat, *beside = fetch(judged.flat, *self._beside)
+        return self._decided([*judged.split(flat), *beside], fit)
 
-    @property
-    def _drafted(self) -> tuple[torch.Tensor, ...]:
-        return self._proposal.numbers if isinstance(self._proposal, QueuedDraft) else ()
-
-    def _decided(
-        self,
-        numbers: Sequence[Sequence[float]],
-        drafted: Sequence[Sequence[float]],
-        fit: Callable[[Draft], Draft],
-    ) -> tuple[Draft, Verdict]:
+    def _decided(self, found: list[list[float]], fit: Callable[[Draft], Draft]) -> tuple[Draft, Verdict]:
         """There may be numbers of more rows than there are nodes."""
-        size = len(self._proposal.parents)
+        size, first, last = len(self._proposal.parents), len(self._inside), len(found) - len(self._beside)
+        drafted, numbers = found[:first] or found[last:], found[first:last]
         argmax, rest = checked(numbers[0][:size], numbers[1][:size]), numbers[2:]
         said = tuple(map(int, rest[-1])) if self._guess is not None else ()
         rest = rest[: len(rest) - (self._guess is not None)]
@@ -181,7 +178,7 @@ class Sampled:
         self.key: Hashable = _shaped_as(sampling)
         if self._tested:
             fixed = proposal.fixed if isinstance(proposal, QueuedDraft) else None
-            self.key = None if fixed is None else (self.key, fixed, len(proposal.parents))
+            self.key = None if fixed is None else (self.key, len(proposal.parents))
 
     def numbers(self, logits: torch.Tensor, nodes: Nodes) -> Outputs:
         """The draws, and for the test of each guess the two probabilities and what is drawn if it fails."""

@@ -30,7 +30,7 @@ from .writer import CPU, Writer
 if TYPE_CHECKING:
     from ..methods.base import Context
     from ..model.captured import Outputs
-    from ..model.replays import Replays
+    from ..model.replays import Replayed, Replays
     from ..model.session import TapSession, Tokens
     from ..parts.eagle import Eagle, EagleSession
 
@@ -44,6 +44,7 @@ class FeatureDrafter(Writer):
     """Writes ahead of a text that the target has read; `attach` says with which drafter."""
 
     kind = "eagle"
+    session: TapSession
     drafter: EagleSession
     layers: tuple[int, ...]  # of the target, whose inputs are read
     known: frozenset[int] | None  # tokens that can be drafted; None: all
@@ -142,15 +143,19 @@ class FeatureDrafter(Writer):
     def _queue_tree(self, form: Form, finish: Finish) -> Proposal:
         """Have the device grow the tree."""
         noted = list[tuple[torch.Tensor, torch.Tensor]]()  # of every level, for a detailed record
-        grown = None if self.detailed else self._replayed_tree(form)
-        if grown is None:
+        replayed = None if self.detailed else self._replayed_tree(form)
+        if replayed is None:
             root, ends = upload(torch.tensor([*self.text[-1:], *self.end_tokens]), self._device).tensor_split((1,))
             grown = self._grown(form, root, ends, self.drafter.grow, self.interrupted, noted)
-        ids, parents, below, seen, tokens, chances = grown
-        rows, width = tokens.shape
+        else:
+            grown = replayed.outputs
+        ids, parents, below, seen, said = grown
+        _, rows, width = said.shape
 
         def finished(found: Sequence[Sequence[float]]) -> Draft:
-            branches, levels, size = iter(_branches(rows, *found)), iter(noted), 1
+            [numbers] = found
+            half = len(numbers) // 2
+            branches, levels, size = iter(_branches(rows, numbers[:half], numbers[half:])), iter(noted), 1
 
             def look(chosen: Sequence[int], guesses: Sequence[Guess]) -> Sequence[Branch] | None:
                 nonlocal size
@@ -163,10 +168,11 @@ class FeatureDrafter(Writer):
             return finish(guesses, best(form, guesses))
 
         tree = QueuedTree(parents, below, seen, form.depth)
-        return QueuedDraft(ids, tree, (None,) * len(tree), (tokens, chances), finished)
+        nothing, fixed = (None,) * len(tree), replayed and replayed.fixed
+        return QueuedDraft(ids, tree, nothing, (said,), finished, fixed=fixed)
 
-    def _replayed_tree(self, form: Form) -> Outputs | None:
-        """What `_grown` returns, where all of it is one graph."""
+    def _replayed_tree(self, form: Form) -> Replayed | None:
+        """What `_grown` returns, done as one graph."""
         drafter, device = self.drafter, self._device
         if not (width := drafter.width(form.k * (form.depth - 1))):
             return None
@@ -184,8 +190,7 @@ class FeatureDrafter(Writer):
             return self._grown(form, root, ends, read, lambda: False, [])
 
         numbers = drafter.length, self.text[-1], *ends
-        replayed = drafter.replays.run(("tree", form, len(ends), width), numbers, (), device, work)
-        return None if replayed is None else replayed.outputs
+        return drafter.replays.run(("tree", form, len(ends), width), numbers, (), device, work, self.outbox)
 
     def _grown(
         self,
@@ -196,7 +201,7 @@ class FeatureDrafter(Writer):
         interrupted: Callable[[], bool],
         noted: list[tuple[torch.Tensor, torch.Tensor]],
     ) -> Outputs:
-        """A tree's ids, parents, depths and closure; and of all rows the likeliest tokens and their chances."""
+        """A tree's ids, parents, depths and closure; of all rows the likeliest tokens and their chances, (2, R, k)."""
         growth, levels = QueuedGrowth(form, self._device), 0
         final, feature = self._final, self._feature
         base, rows = -1, 0  # in the drafter's tree: the first row of the level that is guessed behind, and all rows
@@ -211,8 +216,8 @@ class FeatureDrafter(Writer):
             final, feature = read(tokens, feature.index_select(0, above), above + base)
             base, rows = rows, rows + len(tokens)
         kept, tree = growth.best()
-        said = (torch.cat(each) for each in (growth.tokens, growth.chances))
-        return torch.cat((root, kept)), tree.parents, tree.depths, tree.seen, *said
+        said = torch.stack((torch.cat(growth.tokens).double(), torch.cat(growth.chances)))
+        return torch.cat((root, kept)), tree.parents, tree.depths, tree.seen, said
 
     def q(self, guesses: Sequence[int]) -> Sequence[torch.Tensor]:  # (V,) each
         """Distributions of the drafter behind some guesses of a tree, -1 being the root, for a detailed record."""

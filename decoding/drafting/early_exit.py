@@ -30,6 +30,7 @@ _CHUNK = 256  # rows that the adapter reads at once of a long prompt
 class EarlyExit(Writer):
     """Writes ahead with the layers in front of `layer` and an adapter; `attach` says which."""
 
+    session: ExitSession
     layer: int
     adapter: AdapterSession
 

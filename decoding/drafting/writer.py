@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 
 from ..model.chain_pass import Ahead
+from ..model.decoder_session import DecoderSession
 from ..model.download import waits
-from ..model.replays import Replayed, Replays
+from ..model.replays import Outbox, Replayed, Replays
 from ..model.upload import upload
 from ..outlook import largest_probability, surest_of_few
 from ..queued import Proposal, QueuedDraft
@@ -23,7 +24,7 @@ from .chain import Chain
 if TYPE_CHECKING:
     from ..methods.base import Context
     from ..model.captured import Outputs
-    from ..model.session import Tokens
+    from ..model.session import Session, Tokens
     from ..parts.draft_vocabulary import DraftVocabulary
 
 CPU = torch.device("cpu")
@@ -33,6 +34,7 @@ class Writer(ABC):
     """What writes a chain ahead of the text, token by token."""
 
     kind: ClassVar[str]  # of its tokens' sources
+    session: Session  # that writes, or that of the target whose layers are read
 
     def __init__(self, context: Context, device: torch.device = CPU) -> None:
         # Not the context itself, which knows the drafter: a ring would keep the caches when the run is dropped.
@@ -82,6 +84,11 @@ class Writer(ABC):
         """What records chains."""
         return None
 
+    @property
+    def outbox(self) -> Outbox | None:
+        """Where the session whose passes are recorded with it wants what comes out."""
+        return self.session.outbox if isinstance(self.session, DecoderSession) else None
+
     def ahead(self, count: int) -> Ahead | None:
         """How a device writes so many tokens as one graph; None where it cannot."""
         return None
@@ -115,7 +122,7 @@ class Writer(ABC):
             return chain.draft(chain.tree(self.text[-1], self.kind))
         entry = self.entry(ids[1:]) if replayed is None else self.entry_of(entering)
         parents = tuple(range(-1, size))
-        return QueuedDraft(ids, parents, (None, *qs), (packed,), finish, entry, replayed)
+        return QueuedDraft(ids, parents, (None, *qs), (packed,), finish, entry, replayed and replayed.fixed)
 
     def _replayed(self, count: int, uniforms: Sequence[float], confidence: bool) -> Replayed | None:
         """The chain's ids, root and all, what `_written` returns beside, and what the target goes on from."""
@@ -136,7 +143,7 @@ class Writer(ABC):
         numbers = *uniforms, self.text[-1], *ahead.numbers
         tensors = [(each, len(each)) for each in ahead.tensors]
         key = "chain", count, confidence, settings, ahead.key
-        replayed = replays.run(key, numbers, tensors, self._device, work)
+        replayed = replays.run(key, numbers, tensors, self._device, work, self.outbox)
         if replayed is not None:
             ahead.done(count)
         return replayed

@@ -155,6 +155,7 @@ class Judge(Protocol):
     key: Hashable  # equal where the same is asked; None: it is asked once
     uniforms: Sequence[float]  # numbers of the seed, by depth
     guesses: Sequence[bool]  # of the nodes, which may be accepted; empty where that is not asked for
+    fixed: bool  # whether what is read of a draft on the device is at the same addresses for the same key
 
     def numbers(self, logits: torch.Tensor, hidden: torch.Tensor, nodes: StepBuffer) -> Outputs:
         """Work it out on the device."""
@@ -169,7 +170,7 @@ class Judged:
     flat: torch.Tensor  # (N,) all numbers, in float64
     sizes: Sequence[int]  # how many each of them is
 
-    def split(self, numbers: Sequence[float]) -> list[Sequence[float]]:
+    def split(self, numbers: list[float]) -> list[list[float]]:
         """The numbers, one by one, once they have been fetched."""
         bounds = pairwise(accumulate(self.sizes, initial=0))
         return [numbers[begin:end] for begin, end in bounds]
@@ -188,15 +189,15 @@ class StepBuffer:
         numbers = 8 * 6 * rows
         self._bytes = torch.zeros(numbers + rows * rows, dtype=torch.uint8, device=device)
         whole = self._bytes[:numbers].view(torch.long)
-        self.ids, self.positions, self.slots, self.above, self.guesses, uniforms = whole.view(6, rows).unbind(0)
+        self.ids, self.depths, self.slots, self.above, self.guesses, uniforms = whole.view(6, rows).unbind(0)
         self.uniforms = uniforms.view(torch.float64)  # numbers of the seed, by depth
         self.first = self.slots[:1]  # (1,) of the root: every row sees what is in front of it
         self.seen = self._bytes[numbers:].view(torch.bool).view(rows, rows)
 
     @property
-    def depths(self) -> torch.Tensor:
-        """How far each row is from the first."""
-        return self.positions - self.positions[:1]
+    def positions(self) -> torch.Tensor:
+        """The places of the rows in the text."""
+        return self.depths + self.first
 
     @property
     def goals(self) -> torch.Tensor:
@@ -204,14 +205,13 @@ class StepBuffer:
         return self.uniforms.index_select(0, self.depths)
 
     def fill(self, tokens: Tokens, parents: Parents, first: int, judge: Judge | None = None) -> None:
-        """Write a tree whose root stands at place `first`."""
+        """Write what the host knows of a tree whose root stands at place `first`; `take` is to follow."""
         rows, nodes = self.rows, len(parents)
         numbers, seen = np.zeros(6 * rows, np.int64), np.eye(rows, dtype=np.bool_)
         if not isinstance(tokens, torch.Tensor):
             numbers[:nodes] = tokens
-        numbers[rows : 2 * rows] = first
         if not isinstance(parents, QueuedTree):
-            numbers[rows : rows + nodes] += depths(parents)
+            numbers[rows : rows + nodes] = depths(parents)
             seen[:nodes, :nodes] = closure(parents)
             numbers[3 * rows : 3 * rows + nodes] = np.maximum(parents, 0)
         numbers[2 * rows : 3 * rows] = first + np.arange(rows)
@@ -221,10 +221,14 @@ class StepBuffer:
             numbers[5 * rows : 5 * rows + len(uniforms)] = np.array(uniforms, np.float64).view(np.int64)
         together = np.concatenate((numbers.view(np.uint8), seen.reshape(-1).view(np.uint8)))
         write(torch.from_numpy(together), self._bytes)
+
+    def take(self, tokens: Tokens, parents: Parents) -> None:
+        """Write what only the device knows of the same tree."""
+        nodes = len(parents)
         if isinstance(tokens, torch.Tensor):
             self.ids[:nodes].copy_(tokens)
         if isinstance(parents, QueuedTree):
-            self.positions[:nodes].add_(parents.depths)
+            self.depths[:nodes].copy_(parents.depths)
             self.seen[:nodes, :nodes].copy_(parents.seen)
 
 
@@ -294,10 +298,17 @@ class Captured:
                 self._passes.move_to_end(key)
                 buffer, entering = found.buffer, found.hidden
             buffer.fill(tokens, parents, first, judge)
-            if hidden is not None and entering is not None:
-                entering[: len(parents)].copy_(hidden)
+
+            def take() -> None:
+                buffer.take(tokens, parents)
+                if hidden is not None and entering is not None:
+                    entering[: len(parents)].copy_(hidden)
+
+            fixed = judge is not None and judge.fixed
+            if not fixed:
+                take()
             if found is None:
-                found = self._new(buffer, entering, tables, cut, part, judge)
+                found = self._new(buffer, entering, tables, cut, part, judge, take if fixed else lambda: None)
                 if found is None:
                     return None
                 self._passes[key] = found
@@ -313,6 +324,7 @@ class Captured:
         cut: int | None,
         part: Part,
         judge: Judge | None,
+        take: Callable[[], None],
     ) -> Pass | None:
         """Record a pass. It does what the step that asks for it does, so that nothing else is written to the cache."""
         outputs: Outputs = ()
@@ -320,6 +332,7 @@ class Captured:
 
         def work() -> None:
             nonlocal outputs, judged
+            take()
             made, taps = self._run(buffer, hidden, self._cache, tables, cut, part), len(part.taps)
             outputs = states = (torch.cat(made[:taps], 1),) if taps else ()
             if judge is None:

@@ -11,7 +11,7 @@ from .asked_rows import asked
 from .captured import Captured, Judge, Judged, Outputs, Part, StepBuffer
 from .chain_pass import ChainPass
 from .pointwise import total
-from .replays import Replays
+from .replays import Outbox, Replays
 from .session import Reading
 from .taps import Taps
 
@@ -31,7 +31,7 @@ class DecoderSession:
         self._model = model
         self.cache = model.cache(capacity, largest_step)
         self._taps = Taps()
-        self.replays = Replays(model.recorder)  # of chains that are written behind the text
+        self.replays, self.outbox = Replays(model.recorder), Outbox()  # of what is drafted behind the text
         self._captured = Captured(model.buffered, model.recorder, self.cache, model.cut) if model.recorder else None
         self.reset(0)
 
@@ -146,6 +146,7 @@ class DecoderSession:
         """The same pass without a graph."""
         buffer, nodes = StepBuffer(rows, self._model.device), len(parents)
         buffer.fill(tokens, parents, first)
+        buffer.take(tokens, parents)
         if hidden is not None:
             hidden = torch.cat((hidden, hidden.new_zeros(rows - nodes, hidden.shape[1])))
         outputs = self._model.buffered(buffer, hidden, self.cache, self._tables, self._model.cut(first), part)

@@ -19,13 +19,31 @@ Work = Callable[..., Outputs]  # numbers (n,) in float64, and tensors; it must d
 _REMEMBERED = 64  # keys that were met and have no graph yet
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+class Outbox:
+    """Memory for what comes out of recorded work, of which one piece is done at a time.
+
+    It outlives the work, so that what is recorded of those who read it is of use in a later run.
+    """
+
+    def __init__(self) -> None:
+        self._rooms = dict[Hashable, torch.Tensor]()
+
+    def room(self, place: int, like: torch.Tensor) -> torch.Tensor:
+        """Where a tensor goes."""
+        key = place, like.shape, like.dtype
+        if key not in self._rooms:
+            self._rooms[key] = torch.empty_like(like, memory_format=torch.contiguous_format)
+        return self._rooms[key]
+
+
+@dataclass(frozen=True, slots=True)
 class Replayed:
     """Work on fixed addresses."""
 
     numbers: torch.Tensor
     tensors: Sequence[torch.Tensor]
     outputs: Outputs  # as they were after the last replay
+    fixed: Hashable  # equal where outputs are at the same addresses
     recording: Recording
 
 
@@ -44,10 +62,12 @@ class Replays:
         tensors: Sequence[tuple[torch.Tensor, int]],
         device: torch.device,
         work: Work,
+        outbox: Outbox | None = None,
     ) -> Replayed | None:
         """Do work that is recorded when its key is met for the second time; None where it is to be done as usual.
 
-        `tensors`: each with the rows that the recorded work takes, of which it need not fill all.
+        `tensors`: each with the rows that the recorded work takes, of which it need not fill all. `outbox`: where what
+        comes out shall be.
         """
         recorder = self._recorder
         if recorder is None or not recorder.works:
@@ -69,7 +89,7 @@ class Replays:
             for (each, _), twin in zip(tensors, twins, strict=True):
                 twin[: len(each)].copy_(each)
             if known is None:
-                known = self._new(recorder, places, twins, work)
+                known = self._new(recorder, places, twins, work, outbox or Outbox())
                 if known is None:
                     return None
                 if len(self._recorded) == MOST:
@@ -79,16 +99,17 @@ class Replays:
             return known
 
     def _new(
-        self, recorder: Recorder, numbers: torch.Tensor, tensors: Sequence[torch.Tensor], work: Work
+        self, recorder: Recorder, numbers: torch.Tensor, tensors: Sequence[torch.Tensor], work: Work, outbox: Outbox
     ) -> Replayed | None:
         outputs: Outputs = ()
 
         def whole() -> None:
             nonlocal outputs
             made = work(numbers, *tensors)
-            outputs = outputs or tuple(torch.empty_like(each, memory_format=torch.contiguous_format) for each in made)
+            outputs = tuple(outbox.room(place, each) for place, each in enumerate(made))
             for each, fresh in zip(outputs, made, strict=True):
                 each.copy_(fresh)
 
         recording = recorder.record(whole)
-        return None if recording is None else Replayed(numbers, tensors, outputs, recording)
+        fixed = outbox, tuple((each.shape, each.dtype) for each in outputs)
+        return None if recording is None else Replayed(numbers, tensors, outputs, fixed, recording)

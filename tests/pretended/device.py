@@ -70,10 +70,14 @@ class Pretended(TorchDispatchMode):
 
     def _packed(self, function: Any, args: Any, found: Any) -> None:
         """Note of what kinds of numbers a tensor in float64 is made."""
-        if function is _aten.cat.default:
+        if function in (_aten.cat.default, _aten.stack.default):
             found.kinds = [kind for each in args[0] for kind in _kinds(each)]
         elif function in _COPIES:
             found.kinds = _kinds(args[function is _aten.copy_.default])
+        elif (
+            args and hasattr(args[0], "kinds") and isinstance(found, torch.Tensor) and found.numel() == args[0].numel()
+        ):
+            found.kinds = args[0].kinds  # another shape of the same numbers
 
     def _copied(self, source: torch.Tensor, target: torch.Tensor, queued: bool) -> None:
         """Between host and device only copies of pinned memory are queued, and then only where it is asked for."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from statistics import median
 from typing import Any
 
 import pytest
@@ -45,6 +46,8 @@ GREEDY, SAMPLED = {"temperature": 0.0}, {"temperature": 1.0, "seed": 1}
 # follow the token that the drafter has just written: so the host has to know what a pass wrote before it can queue the
 # next.
 PASSES = {"ouroboros": 4}
+# Operations that it launches, for the same reason.
+LAUNCHES = {"ouroboros": 170}
 # So many tokens take every kind of step.
 OPTIONS: dict[str, Any] = {"max_new_tokens": 16, "end_tokens": (), "prefill_chunk": 4}
 EACH, SAMPLINGS = [(method,) for method in METHODS], [GREEDY, SAMPLED]
@@ -142,6 +145,23 @@ def test_a_step_waits_once(method: str, sampling: dict[str, Any], monkeypatch: p
         engine = made.engine()
         assert "torch flash attention on the prefix" in engine.model.attention
         assert waits(device, engine, method, sampling) <= PASSES.get(method, 1)
+
+
+@pytest.mark.parametrize(("method", "sampling"), crossed(EACH, SAMPLINGS), ids=title)
+def test_a_step_launches_little(method: str, sampling: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each operation costs the host 5 microseconds or more, so that a hundred take longer than a small model's pass.
+
+    That is of steps whose graphs have been recorded: of most of them, once a text has grown for a while.
+    """
+    made = made_of("mistral-full", torch.bfloat16)
+    with pretended(monkeypatch) as device:
+        counts, before = list[int](), 0
+        options = {**OPTIONS, "max_new_tokens": 60}
+        for _ in made.engine().decode(PROMPT, method, PARAMS.get(method), sampling, **options):
+            counts.append(len(device.calls) - before)
+            before = len(device.calls)
+    later = counts[len(counts) // 2 :]
+    assert median(later) <= LAUNCHES.get(method, 15), device.calls[-max(later) :]
 
 
 @pytest.mark.parametrize(
