@@ -130,6 +130,11 @@ class Judge:
         flat, *beside = fetch(judged.flat, *self._beside)
         return self._decided([*judged.split(flat), *beside], fit)
 
+    def likeliest(self, judged: Judged) -> list[int]:
+        """The likeliest token at every node."""
+        size, (ids, faults, *_) = len(self._proposal.parents), judged.split(*fetch(judged.flat))
+        return checked(ids[:size], faults[:size])
+
     def _decided(self, found: list[list[float]], fit: Callable[[Draft], Draft]) -> tuple[Draft, Verdict]:
         """There may be numbers of more rows than there are nodes."""
         size, first, last = len(self._proposal.parents), len(self._inside), len(found) - len(self._beside)

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING
 import torch
 
 from .. import accept
+from ..accept_at_once import Greedy, Judge
 from ..model.captured import Part
 from ..model.chain_pass import Ahead
 from ..model.decoder_session import DecoderSession
 from ..model.download import fetch, waits
+from ..model.session import JudgingSession
 from ..model.tree_reader import TreeReader
 from ..model.upload import upload
 from ..ranking import checked, likeliest, likeliest_rows
@@ -122,13 +124,19 @@ class Drafter(Writer):
             draft = self._tree(root, window, guesses(root), count - len(chain) - 1)
             unasked = window.unasked(draft) if window else ()
             asked = [node for node in range(len(draft.tokens)) if node not in unasked]
-            reading = self._read(missing, draft, max(0, self.session.largest_step - len(draft.tokens)), asked)
+            judge = Judge(draft, Greedy()) if self._judges else None
+            reading = self._read(missing, draft, max(0, self.session.largest_step - len(draft.tokens)), asked, judge)
             if reading is None:
                 break
             logits = reading.logits
-            if not self.sampler.plain:
-                logits = self.sampler.penalise_tree(self.widen(logits), draft, chain.tokens, asked)
-            answers, choose = self._choices(draft, asked, logits, window is not None, chain)
+            if judge is not None and reading.judged is not None:
+                best = self._tokens(judge.likeliest(reading.judged))
+                answers: Mapping[int, int] = {node: best[node] for node in asked}
+                choose = accept.greedy(answers)
+            else:
+                if not self.sampler.plain:
+                    logits = self.sampler.penalise_tree(self.widen(logits), draft, chain.tokens, asked)
+                answers, choose = self._choices(draft, asked, logits, window is not None, chain)
             path, written = accept.walk(draft, choose)
             self._reader.commit(path)
             chain.tokens.extend(written)
@@ -142,15 +150,29 @@ class Drafter(Writer):
         chain.q = chain.q or [None] * len(chain)
         return chain, passes
 
+    @property
+    def _judges(self) -> bool:
+        """Whether the likeliest tokens may come with a pass, and nothing else is asked about it."""
+        if not self.queues or not self.sampler.plain or self.detailed:
+            return False
+        return isinstance(self.session, JudgingSession) and self.session.judges
+
     def forget(self) -> None:
         """Forget what was rejected: let the session hold nothing but the text, without the last token at most."""
         self.session.rewind(min(self.session.length, len(self.text) - 1))
 
     def _read(
-        self, missing: Sequence[int], draft: Draft, room: int, asked: Sequence[int] | None = None
+        self,
+        missing: Sequence[int],
+        draft: Draft,
+        room: int,
+        asked: Sequence[int] | None = None,
+        judge: Judge | None = None,
     ) -> Reading | None:
         """Read a tree behind what the session lacks; None if the run was interrupted, even in front of the tree."""
-        return None if self.interrupted() else self._reader.read(missing, draft, room, self.interrupted, asked)
+        if self.interrupted():
+            return None
+        return self._reader.read(missing, draft, room, self.interrupted, asked, None if missing else judge)
 
     def _unread(self, written: Sequence[int]) -> tuple[list[int], int]:
         """What the session lacks of the text and of the tokens written behind it: all but the last of them, and it."""
@@ -207,7 +229,9 @@ class Drafter(Writer):
 
     def _likeliest(self, logits: torch.Tensor) -> list[int]:
         """The likeliest tokens; of plain sampling the logits are over the drafter's own alone."""
-        places = likeliest(logits)
+        return self._tokens(likeliest(logits))
+
+    def _tokens(self, places: list[int]) -> list[int]:
         if self.vocabulary is None or not self.sampler.plain:
             return places
         return [self.vocabulary.listed[place] for place in places]

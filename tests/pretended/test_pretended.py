@@ -46,8 +46,9 @@ GREEDY, SAMPLED = {"temperature": 0.0}, {"temperature": 1.0, "seed": 1}
 # follow the token that the drafter has just written: so the host has to know what a pass wrote before it can queue the
 # next.
 PASSES = {"ouroboros": 4}
-# Operations that it launches, for the same reason.
-LAUNCHES = {"ouroboros": 170}
+# Operations that such a step launches, at most. Ouroboros looks up phrases between the passes of its drafter, and where
+# it samples, so many of each pass are drawn from that no graph knows them all.
+LAUNCHES = {("ouroboros", 1.0): 170}
 # So many tokens take every kind of step.
 OPTIONS: dict[str, Any] = {"max_new_tokens": 16, "end_tokens": (), "prefill_chunk": 4}
 EACH, SAMPLINGS = [(method,) for method in METHODS], [GREEDY, SAMPLED]
@@ -161,7 +162,7 @@ def test_a_step_launches_little(method: str, sampling: dict[str, Any], monkeypat
             counts.append(len(device.calls) - before)
             before = len(device.calls)
     later = counts[len(counts) // 2 :]
-    assert median(later) <= LAUNCHES.get(method, 15), device.calls[-max(later) :]
+    assert median(later) <= LAUNCHES.get((method, sampling["temperature"]), 15), device.calls[-max(later) :]
 
 
 @pytest.mark.parametrize(
