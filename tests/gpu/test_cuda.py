@@ -186,6 +186,8 @@ def test_as_many_tokens_a_step_as_on_a_cpu(method: str) -> None:
         # Each with a memory of its own: what a method learnt from the first run would make the second one shorter.
         got, expected = (each.generate(prompt, method, memory={}, **options).trace for each in (ours, there))
         assert [step.path for step in got.steps] == [step.path for step in expected.steps]
+    for model in (ours.model, ours.draft):
+        assert isinstance(model, Decoder) and model.recorder is not None and model.recorder.failed is None
 
 
 @pytest.mark.parametrize("method", METHODS)

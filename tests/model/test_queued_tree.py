@@ -66,6 +66,7 @@ def test_a_buffer_of_a_captured_step_holds_the_same() -> None:
     buffers = [StepBuffer(11, CPU) for _ in range(2)]
     for buffer, parents in zip(buffers, (TREE, QueuedTree.of(torch.tensor(TREE), 4)), strict=True):
         buffer.fill(torch.arange(len(TREE)), parents, 300)
+        buffer.take(torch.arange(len(TREE)), parents)
     one, other = buffers
     for name in ("ids", "positions", "slots", "seen"):
         assert torch.equal(getattr(one, name), getattr(other, name)), name
