@@ -186,6 +186,32 @@ def test_what_a_device_replays_is_what_it_would_have_done(
     assert all(recorder.failed is None for recorder in recorders)
 
 
+@pytest.mark.parametrize("method", ["eagle3", "kangaroo", "draft_model"])
+def test_a_drafter_that_cannot_be_recorded_drafts_as_usual(
+    method: str, made: Callable[[str], Engine], plain: Callable[[str], Engine], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And the target's passes are replayed all the same."""
+    ours, attempts, record = made("llama"), Counter[Any](), captured.Recorder.record
+
+    def fail(recorder: Recorder, what: Any, work: Callable[[], None]) -> Any:
+        if "Replays" not in work.__qualname__:
+            return record(recorder, what, work)
+
+        def refuse() -> None:
+            attempts[what] += 1
+            raise RuntimeError("operation not permitted when stream is capturing")
+
+        return record(recorder, what, refuse)
+
+    monkeypatch.setattr(captured.Recorder, "record", fail)
+    with far_away(monkeypatch):
+        recorder, _ = recording(ours)
+        expected, got = (each.generate(words(40), method, memory={}, **OPTIONS) for each in (plain("llama"), ours))
+    assert said(got) == said(expected)
+    assert max(attempts.values()) == captured.ATTEMPTS, "each takes as long as drafting does"
+    assert sum(tape.replays for tape in recorder.tapes) > len(recorder.tapes)
+
+
 @pytest.mark.parametrize("maker", ["made", "own"])
 @pytest.mark.parametrize("family", ["llama", "qwen3", "phi3-partial"])
 def test_rows_that_fill_up_change_nothing(
