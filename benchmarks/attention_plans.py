@@ -64,9 +64,9 @@ def tasks(sizes: Sequence[tuple[Shape, int, int]], device: torch.device) -> list
     """What there is to compile, once each."""
     found = dict[object, tuple[Shape, int, Plan]]()
     for shape, rows, keys in sizes:
-        present = presently(shape, rows, keys, device)
+        present = presently(shape, keys, device)
         for plan in (present, *plans(present)):
-            shares = triton.next_power_of_2(plan.splits + 1)
+            shares = triton.next_power_of_2(plan.splits)
             found[shape, plan.queries, plan.keys, plan.warps, plan.stages, shares] = shape, rows, plan
     return [*found.values()]
 
@@ -93,10 +93,9 @@ def quietly(kernel: Any, grid: Any) -> Any:
     return partial(kernel.run, grid=grid, warmup=True)
 
 
-def presently(shape: Shape, rows: int, keys: int, device: torch.device) -> Plan:
-    """The plan that the engine takes."""
-    packed = rows * shape.heads // shape.kv_heads
-    return tree_attention.plan(packed, shape.kv_heads, shape.size, keys, torch.bfloat16, device)
+def presently(shape: Shape, keys: int, device: torch.device) -> Plan:
+    """The plan that the engine takes, for any number of rows."""
+    return tree_attention.plan(shape.kv_heads, shape.size, keys, torch.bfloat16, device)
 
 
 def line(shape: Shape, rows: int, keys: int, device: torch.device) -> str:
@@ -104,7 +103,7 @@ def line(shape: Shape, rows: int, keys: int, device: torch.device) -> str:
     given = inputs(keys, shape, rows, device, torch.bfloat16)
     read = 2 * (given[-1] + rows) * shape.kv_heads * shape.size * 2  # bytes
     sets = [given, *(copied(given) for _ in range(min(COLD // read, LAUNCHES)))]
-    present = presently(shape, rows, keys, device)
+    present = presently(shape, keys, device)
     times, failed = dict[Plan, float](), list[str]()
     for plan in dict.fromkeys((present, *plans(present))):
         try:
@@ -128,12 +127,12 @@ def plans(present: Plan) -> Iterator[Plan]:
     for keys, warps, stages in tiles:
         yield Plan(queries, keys, splits, warps, stages)
     for factor in (0.25, 0.5, 2.0):
-        if 1 <= splits * factor <= 63:
+        if 1 <= splits * factor <= 64:
             yield Plan(queries, present.keys, int(splits * factor), present.warps, present.stages)
     if queries == 64:
         yield Plan(64, 64, splits, 8, 3)
         for keys, stages in ((64, 2), (64, 3), (128, 2)):
-            yield Plan(128, keys, min(2 * splits, 63), 8, stages)
+            yield Plan(128, keys, min(2 * splits, 64), 8, stages)
 
 
 def by_flash(query: torch.Tensor, data: torch.Tensor, *rest: object) -> torch.Tensor:

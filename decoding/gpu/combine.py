@@ -11,19 +11,22 @@ import triton.language as tl
 
 
 @triton.jit
-def share(length, splits, keys: tl.constexpr):
-    """How many keys of a text a split reads: all the same, and not fewer than are read at a time."""
-    return tl.maximum(tl.cdiv(tl.cdiv(length, splits), 16) * 16, keys)
+def share(slots, splits, keys: tl.constexpr):
+    """How many slots a split reads: the least power of two, times what is read at a time, by which they cover all."""
+    each = tl.full((), keys, tl.int32)
+    for _ in tl.static_range(24):
+        each = tl.where(each * splits < slots, each * 2, each)
+    return each
 
 
-@triton.jit(do_not_specialize=["count", "splits"])
+@triton.jit(do_not_specialize=["count", "rows", "splits"])
 def _combine(
-    mixed_shares, totals, first, out, count, splits,
+    mixed_shares, totals, first, out, count, rows, splits,
     size: tl.constexpr, wide: tl.constexpr, shares: tl.constexpr, keys: tl.constexpr,
 ):  # fmt: skip
     place = tl.program_id(0)
-    length = tl.load(first).to(tl.int32)
-    used = 1 + tl.cdiv(length, share(length, splits, keys))
+    slots = tl.load(first).to(tl.int32) + rows
+    used = tl.cdiv(slots, share(slots, splits, keys))
     part, dim = tl.arange(0, shares), tl.arange(0, wide)
     at = part * count + place
     total = tl.load(totals + at, mask=part < used, other=float("-inf"))
@@ -36,10 +39,10 @@ def _combine(
 
 
 def combine(
-    shares: torch.Tensor, totals: torch.Tensor, first: torch.Tensor, out: torch.Tensor, splits: int, keys: int
-) -> None:  # (splits + 1, N, D), (splits + 1, N), (1,), N * D numbers
-    """Put together the shares of N queries: the first, and as many of the others as a text of `first` keys has."""
-    count, size = shares.shape[1:]
-    wide, most = triton.next_power_of_2(size), triton.next_power_of_2(splits + 1)
+    shares: torch.Tensor, totals: torch.Tensor, first: torch.Tensor, out: torch.Tensor, rows: int, keys: int
+) -> None:  # (splits, N, D), (splits, N), (1,), N * D numbers
+    """Put together the shares of N queries, as many as `first` slots and those of `rows` have."""
+    splits, count, size = shares.shape
+    wide, most = triton.next_power_of_2(size), triton.next_power_of_2(splits)
     warps = min(max(wide * most // 1024, 1), 8)
-    _combine[(count,)](shares, totals, first, out, count, splits, size, wide, most, keys, num_warps=warps)
+    _combine[(count,)](shares, totals, first, out, count, rows, splits, size, wide, most, keys, num_warps=warps)

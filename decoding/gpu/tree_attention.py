@@ -1,14 +1,14 @@
 """Attention of a step's rows to the text and to each other, in one kernel for every length of the text.
 
 Every row sees the keys in front of slot `first`, and of the rows written from there on those that `seen` names. Both
-are read on the device, so a recorded launch serves every later step of as many rows. The text is divided evenly among
-the programs, however short it is: each reads its keys once for all query heads that share them, and the rows' own keys
-are a share of their own. What a program leaves is the mixed values of its share, in float32, and the logarithm of the
-sum that its softmax divided by; `combine` puts the shares together.
+are read on the device, so a recorded launch serves every later step of as many rows. The slots are divided among the
+programs: each reads its keys once for the query heads that share them. What a program leaves is the mixed values of its
+share, in float32, and the logarithm of the sum that its softmax divided by; `combine` puts the shares together.
 
-Which program reads which keys depends on `first` and the launch's plan alone. So among launches of one plan a row's
-numbers do not depend on the rows that it does not see, nor on how many there are. A plan follows from the number of
-queries, rounded up to a power of two, and the size of the cache.
+Which program reads which slots, and in what order, depends on the number of slots in use alone: shares begin at
+multiples of a power of two. So a token behind a text gets the same numbers, bit by bit, whether it is read alone or in
+a chain of guesses, with however many rows beside it. Only where the number of slots passes a power of two between two
+steps, and for guesses whose ancestors lie further up in a tree, sums are taken in another order.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import triton.language as tl
 
 from .combine import combine, share
 
-_SPLITS = 63  # at most, so that the shares of a query, and the rows' own, can be put together at once
+_SPLITS = 64  # at most, so that the shares of a query can be put together at once
 _PROGRAMS = 2  # a multiprocessor holds at once
 _ON_CPU = 4  # multiprocessors, in tests
 _LOG2_E = 1.4426950408889634
@@ -34,7 +34,7 @@ class Plan:
 
     queries: int  # of a program: rows times the query heads that share a key/value head
     keys: int  # read at a time
-    splits: int  # shares of the text, at most
+    splits: int  # shares of the slots, at most
     warps: int
     stages: int  # keys that are being read while others are used
 
@@ -59,13 +59,13 @@ def _attend(
     repeats: tl.constexpr, kv_heads: tl.constexpr, size: tl.constexpr, wide: tl.constexpr,
     queries: tl.constexpr, keys: tl.constexpr, precision: tl.constexpr, stages: tl.constexpr,
 ):  # fmt: skip
-    head, part = tl.program_id(1), tl.program_id(2)  # part 0 reads the rows' own keys, each other a share of the text
-    length = tl.load(first).to(tl.int32)
-    each = share(length, splits, keys)
-    begin = tl.where(part == 0, length, (part - 1) * each)
-    if (part > 0) & (begin >= length):
+    head, part = tl.program_id(1), tl.program_id(2)
+    rows, length = packed // repeats, tl.load(first).to(tl.int32)
+    each = share(length + rows, splits, keys)
+    begin = part * each
+    end = tl.minimum(begin + each, length + rows)
+    if begin >= end:
         return
-    rows = packed // repeats
     stride: tl.constexpr = kv_heads * size
     column, dim = tl.arange(0, keys), tl.arange(0, wide)
     at = tl.program_id(0) * queries + tl.arange(0, queries)
@@ -77,56 +77,49 @@ def _attend(
     top = tl.full((queries,), -1e30, tl.float32)  # finite, for a query that sees none of the keys read so far
     total = tl.zeros((queries,), tl.float32)
     mixed = tl.zeros((queries, wide), tl.float32)
-    end = tl.minimum(begin + each, length)
-    for start in tl.range(begin, end, keys, num_stages=stages):
-        visible = start + column < end
+    seen_by_all = tl.maximum(begin, tl.minimum(end, length // keys * keys))
+    all_columns = column < keys
+    for _ in tl.range(begin, seen_by_all, keys, num_stages=stages):
         top, total, mixed = _tile(
-            q, key + offset + key_tile, value + offset + value_tile, visible[None], visible, known, scale,
+            q, key + offset + key_tile, value + offset + value_tile, all_columns[None], all_columns, known, scale,
             top, total, mixed, precision,
         )  # fmt: skip
         offset += keys * stride
-    for start in tl.range(0, tl.where(part == 0, rows, 0), keys, num_stages=1):
-        visible = start + column < rows
-        among = (at // repeats)[:, None] * rows + start + column[None]
-        shown = tl.load(seen + among, mask=inside[:, None] & visible[None], other=0) != 0
-        shown = (shown | ~inside[:, None]) & visible[None]  # queries that fill a tile up see something, too
+    for start in tl.range(seen_by_all, end, keys, num_stages=1):
+        visible, row = start + column < end, start + column - length
+        among = (at // repeats)[:, None] * rows + row[None]
+        shown = tl.load(seen + among, mask=inside[:, None] & (visible & (row >= 0))[None], other=0) != 0
+        shown = (shown | (row < 0)[None]) & visible[None]
         top, total, mixed = _tile(
             q, key + offset + key_tile, value + offset + value_tile, shown, visible, known, scale,
             top, total, mixed, precision,
         )  # fmt: skip
         offset += keys * stride
     left = part * (packed * kv_heads) + place
-    tl.store(totals + left, top + tl.log2(total), mask=inside)
+    # A query may see nothing of a share: its weight is nothing, and its values must be numbers.
+    some = tl.where(total > 0.0, total, 1.0)
+    tl.store(totals + left, tl.where(total > 0.0, top + tl.log2(some), float("-inf")), mask=inside)
     shares = mixed_shares + left[:, None] * size + dim[None]
-    tl.store(shares, mixed / total[:, None], mask=inside[:, None] & known[None])
+    tl.store(shares, mixed / some[:, None], mask=inside[:, None] & known[None])
 
 
 @cache
-def _multiprocessors(device: torch.device) -> tuple[int, bool]:
-    """How many a device has, and whether they are Hopper's, whose tensor cores read a tile from shared memory."""
-    if device.type != "cuda":
-        return _ON_CPU, True
-    properties = torch.cuda.get_device_properties(device)
-    return properties.multi_processor_count, properties.major >= 9
+def _multiprocessors(device: torch.device) -> int:
+    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else _ON_CPU
 
 
-def plan(packed: int, kv_heads: int, size: int, slots: int, dtype: torch.dtype, device: torch.device) -> Plan:
-    """Divide a launch of so many queries for each key/value head behind up to `slots` keys.
+def plan(kv_heads: int, size: int, slots: int, dtype: torch.dtype, device: torch.device) -> Plan:
+    """Divide launches behind up to `slots` keys; that they do not depend on the rows keeps a row's numbers the same.
 
     The tiles are the largest that a program's registers hold: without tensor cores, in float32, they are small.
     """
-    count, hopper = _multiprocessors(device)
-    wide, up = triton.next_power_of_2(size), triton.next_power_of_2(packed)
-    queries, keys, warps, stages = min(max(up, 16), 64), 64, 4, 3
+    wide, keys, warps, stages = triton.next_power_of_2(size), 64, 4, 3
     if dtype == torch.float32:
-        queries, keys, warps, stages = 16, 32, 8, 1
+        keys, warps, stages = 32, 8, 1
     elif wide > 128:
         keys, warps, stages = 32, 8, 2
-    elif wide == 128 and queries == 64 and not hopper:
-        warps = 8
-    programs = triton.cdiv(up, queries) * kv_heads
-    splits = min(_PROGRAMS * count // programs, _SPLITS, triton.cdiv(slots, keys))
-    return Plan(queries, keys, max(splits, 1), warps, stages)
+    splits = min(_PROGRAMS * _multiprocessors(device) // kv_heads, _SPLITS, triton.cdiv(slots, keys))
+    return Plan(16, keys, max(splits, 1), warps, stages)
 
 
 def tree_attention(
@@ -143,17 +136,17 @@ def tree_attention(
     assert all(each.stride()[1:] == (size, kv_heads * size, 1) for each in (key, value))
     repeats, out = heads // kv_heads, torch.empty_like(query)
     packed = rows * repeats
-    use = chosen or plan(packed, kv_heads, size, slots, query.dtype, query.device)
+    use = chosen or plan(kv_heads, size, slots, query.dtype, query.device)
     wide = max(triton.next_power_of_2(size), 16)
-    totals = torch.empty(use.splits + 1, rows * heads, dtype=torch.float32, device=query.device)
-    shares = torch.empty(use.splits + 1, rows * heads, size, dtype=torch.float32, device=query.device)
+    totals = torch.empty(use.splits, rows * heads, dtype=torch.float32, device=query.device)
+    shares = torch.empty(use.splits, rows * heads, size, dtype=torch.float32, device=query.device)
     precision = "ieee" if query.dtype == torch.float32 else "tf32"  # half precision has but one
     with torch.cuda.device_of(query):
-        _attend[(triton.cdiv(packed, use.queries), kv_heads, use.splits + 1)](
+        _attend[(triton.cdiv(packed, use.queries), kv_heads, use.splits)](
             query, key, value, first, seen, shares, totals, packed, use.splits, size**-0.5 * _LOG2_E,
             repeats, kv_heads, size, wide, use.queries, use.keys, precision, use.stages, num_warps=use.warps,
         )  # fmt: skip
-        combine(shares, totals, first, out, use.splits, use.keys)
+        combine(shares, totals, first, out, rows, use.keys)
     return out.view(rows, -1)
 
 

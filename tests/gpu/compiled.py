@@ -30,21 +30,21 @@ Launch = tuple[Any, dict[str, str], dict[str, Any], int]  # kernel, types of its
 
 def launches() -> Iterator[Launch]:
     """What is launched for 135M and 7B in bfloat16, and for odd sizes in the other dtypes."""
-    for dtype, repeats, kv_heads, size, rows in (
-        (torch.bfloat16, 3, 3, 64, 1),
-        (torch.bfloat16, 4, 8, 128, 64),
-        (torch.float16, 1, 4, 80, 24),
-        (torch.float32, 4, 8, 96, 128),
+    for dtype, repeats, kv_heads, size in (
+        (torch.bfloat16, 3, 3, 64),
+        (torch.bfloat16, 4, 8, 128),
+        (torch.float16, 1, 4, 80),
+        (torch.float32, 4, 8, 96),
     ):
-        packed, wide = rows * repeats, triton.next_power_of_2(size)
-        plan = tree_attention.plan(packed, kv_heads, size, 4096, dtype, torch.device("cpu"))
+        wide = triton.next_power_of_2(size)
+        plan = tree_attention.plan(kv_heads, size, 4096, dtype, torch.device("cpu"))
         pointer, sums = _TYPES[dtype], {"mixed_shares": "*fp32", "totals": "*fp32"}
         numbers = {"query": pointer, "key": pointer, "value": pointer, "first": "*i64", "seen": "*i1", **sums}
         numbers |= {"packed": "i32", "splits": "i32", "scale": "fp32"}
         fixed = {"repeats": repeats, "kv_heads": kv_heads, "size": size, "wide": wide, "queries": plan.queries}
         fixed |= {"keys": plan.keys, "precision": "ieee" if dtype == torch.float32 else "tf32", "stages": plan.stages}
         yield tree_attention._attend, numbers, fixed, plan.warps
-        numbers = {**sums, "first": "*i64", "out": pointer, "count": "i32", "splits": "i32"}
+        numbers = {**sums, "first": "*i64", "out": pointer, "count": "i32", "rows": "i32", "splits": "i32"}
         yield combine._combine, numbers, {"size": size, "wide": wide, "shares": 32, "keys": plan.keys}, 4
 
 

@@ -21,6 +21,7 @@ from tests.model.texts import random_tree
 ROOT = Path(__file__).parent.parent.parent
 # Largest errors, in shares of one more than the true value.
 BOUNDS = {torch.float32: 1e-6, torch.bfloat16: 3.3e-3, torch.float16: 5e-4}
+SIZES = (8, 16_384), (3, 16_384), (3, 100), (400, 4096)  # heads of keys, and slots
 Inputs = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
 
 
@@ -69,7 +70,7 @@ def test_however_a_text_is_divided() -> None:
     for first, splits in ((0, 1), (0, 3), (1, 7), (31, 3), (32, 3), (33, 3), (100, 1), (200, 7)):
         for rows, chain in ((5, True), (40, False)):
             given = inputs(rows, first, 1, 1, 16, torch.float32, chain)
-            got = tree_attention(*given, Plan(32, 32, splits, 4, 2))
+            got = tree_attention(*given, Plan(16, 32, splits, 4, 2))
             assert error(got, given) < BOUNDS[torch.float32], (first, rows, splits)
 
 
@@ -81,21 +82,24 @@ def test_rows_that_fill_up_see_themselves() -> None:
 
 
 @pytest.mark.parametrize("dtype", BOUNDS, ids=str)
-def test_a_row_depends_on_what_it_sees_alone(dtype: torch.dtype) -> None:
-    """Bit by bit, among launches of one plan."""
-    query, key, value, first, seen = inputs(8, 130, 2, 2, 16, dtype, chain=True)
-    use = plan(16, 2, 16, key.shape[2], dtype, DEVICE)
-    whole = tree_attention(query, key, value, first, seen, use)
-    for rows in (1, 2, 5):
-        alone = tree_attention(query[:rows], key, value, first, seen[:rows, :rows].contiguous(), use)
+@pytest.mark.parametrize("first", [0, 130, 191])
+def test_a_row_depends_on_what_it_sees_alone(dtype: torch.dtype, first: int) -> None:
+    """Bit by bit, or methods write other texts in half precision: a token read alone, and as a guess among others."""
+    query, key, value, begin, seen = inputs(8, first, 2, 2, 16, dtype, chain=True)
+    whole = tree_attention(query, key, value, begin, seen)
+    for rows in (1, 2, 5):  # fewer guesses behind it
+        alone = tree_attention(query[:rows], key, value, begin, seen[:rows, :rows].contiguous())
         assert torch.equal(alone, whole[:rows])
+    single = torch.ones(1, 1, dtype=torch.bool, device=DEVICE)
+    for row in range(8):  # token by token, each behind a longer text
+        assert torch.equal(tree_attention(query[row : row + 1], key, value, begin + row, single), whole[row : row + 1])
 
 
-def test_the_number_of_splits() -> None:
-    """Enough programs to fill a device; for many rows fewer splits, since each leaves as many numbers as queries."""
-    sizes = [plan(rows * 4, 8, 128, 16_384, torch.bfloat16, DEVICE) for rows in (1, 4, 16, 64, 128)]
-    assert [each.queries for each in sizes] == [16, 16, 64, 64, 64]
-    assert [each.splits for each in sizes] == sorted((each.splits for each in sizes), reverse=True)
+def test_a_device_is_filled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By few rows as by many: how they are divided must not depend on how many they are."""
+    monkeypatch.setattr("decoding.gpu.tree_attention._multiprocessors", lambda device: 132)
+    splits = [plan(kv_heads, 128, slots, torch.bfloat16, DEVICE).splits for kv_heads, slots in SIZES]
+    assert splits == [33, 64, 2, 1], "two programs a multiprocessor, but not more than the slots are worth"
 
 
 @pytest.mark.parametrize("dtype", BOUNDS, ids=str)
