@@ -12,8 +12,11 @@ from ..errors import ModelError
 
 VARIABLE = "SPECSCOPE_FUSED"  # names to run, separated by commas; "off" for none, "all" for all
 POINTWISE = ("norm", "rotary", "swiglu", "merge")
-PRODUCTS = ("products", "layers")  # products, and such as norm, gate and add themselves
-KERNELS = (*POINTWISE, "attention", *PRODUCTS)
+# Products of few rows, and such as norm, gate and add themselves. They are faster than cuBLAS's, but one row's numbers
+# are not those of the same row among others, so that in half precision methods write other texts more often.
+PRODUCTS = ("products", "layers")
+KERNELS = (*POINTWISE, "attention", "int8", *PRODUCTS)
+PREFERRED = frozenset(KERNELS) - {*PRODUCTS}
 
 
 def chosen(device: torch.device, dtype: torch.dtype = torch.float32) -> frozenset[str]:
@@ -26,8 +29,7 @@ def chosen(device: torch.device, dtype: torch.dtype = torch.float32) -> frozense
         return frozenset()
     if asked:
         return frozenset(KERNELS) if asked == "all" else names
-    # Products of float32 have not been measured.
-    return frozenset(KERNELS) - (frozenset(PRODUCTS) if dtype == torch.float32 else frozenset())
+    return PREFERRED - {"int8"} if dtype == torch.float32 else PREFERRED  # which has not been measured in float32
 
 
 def runs(device: torch.device, dtype: torch.dtype = torch.float32) -> bool:

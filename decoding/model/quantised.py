@@ -2,9 +2,9 @@
 
 Every output has a scale of its own, so that the largest weight of its row is 127. Torch's kernel for such weights
 reads them once for every row that is multiplied. For more rows they are widened first, which moves five times their
-bytes: read, written and read again, two bytes each but at first. So up to `FEW` rows go through the kernel, on CUDA as
-on a CPU (an output layer of 49152 x 576 on two cores: one row 8 ms against 48, four rows 8 against 48, 64 rows 99
-against 30).
+bytes: read, written and read again, two bytes each but at first. So up to `FEW` rows go through the kernel (an output
+layer of 49152 x 576 on two cores: one row 8 ms against 48, four rows 8 against 48, 64 rows 99 against 30). On CUDA a
+kernel of ours widens the weights on their way: on an H200 it is 2 to 11 times as fast as widening them first.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LARGEST = 127  # symmetric: -128 is not used
 def quantised(weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:  # (outputs, inputs), (outputs,)
     """A product with `weight`, which is rounded to eight bits."""
     codes, scales = rounded(weight)
-    if "products" in chosen(weight.device, weight.dtype):
+    if "int8" in chosen(weight.device, weight.dtype):
         from ..gpu.products import Product
 
         return Product(codes, bias, scales)

@@ -12,7 +12,7 @@ import torch
 
 from decoding.errors import ModelError
 from decoding.gpu import choice
-from decoding.gpu.choice import KERNELS, PRODUCTS, VARIABLE, chosen, in_words
+from decoding.gpu.choice import KERNELS, PREFERRED, VARIABLE, chosen, in_words
 
 CUDA, CPU = torch.device("cuda", 0), torch.device("cpu")
 
@@ -36,10 +36,10 @@ def device(monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int], probe: 
 def test_what_the_environment_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a measurement is said to be of must be what ran."""
     device(monkeypatch, (9, 0), lambda device: None)
-    for asked, names in (("", KERNELS), ("all", KERNELS), ("off", ()), ("norm,merge", ("norm", "merge"))):
+    for asked, names in (("", PREFERRED), ("all", KERNELS), ("off", ()), ("norm,merge", ("norm", "merge"))):
         monkeypatch.setenv(VARIABLE, asked)
         assert chosen(CUDA, torch.bfloat16) == {*names}
-        assert chosen(CUDA, torch.float32) == ({*names} if asked else {*KERNELS} - {*PRODUCTS})
+        assert chosen(CUDA, torch.float32) == {*names} - (set() if asked else {"int8"})
         assert chosen(CPU) == chosen(CUDA, torch.float64) == set()
     assert in_words(CUDA, torch.bfloat16) == ", norm, merge in Triton" and in_words(CPU, torch.bfloat16) == ""
     monkeypatch.setenv(VARIABLE, "nrom")
