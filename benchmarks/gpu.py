@@ -188,12 +188,12 @@ def shape(name: str, arguments: argparse.Namespace, roof: float | None, report: 
         report.part(f"Kernels of a pass: {name}", lambda: probe(decoder, arguments.contexts[0], device))
 
 
-def gains(name: str, device: str, limit: int) -> tuple[str, dict[str, Any]]:
-    """What every method gains on a real model, with the papers' settings, beside transformers' own modes."""
+def gains(name: str, device: str, limit: int, eager: bool = True) -> tuple[str, dict[str, Any]]:
+    """What every method gains on a real model, with the papers' settings, beside transformers' modes if asked for."""
     ours = load(name, device=device, dtype="bfloat16")
     methods = [method for method in METHODS if ours.lacks(method) is None]
     tasks = spread(read_tasks(pocket_suite() if name == "pocket" else suite(ENGLISH)), limit)
-    wanted = [peer for peer in PEERS if peer.startswith("transformers")]
+    wanted = [peer for peer in PEERS if eager and peer.startswith("transformers")]
     peers = {peer: PEERS[peer](ours, name, None) for peer in wanted}
     measured = bench(ours, tasks, methods, peers=peers, max_new_tokens=96)
     rows = [[f"{name}, {measured['dtype']}", "tokens a step", "against autoregressive", "cost of a step", "same texts"]]
@@ -256,7 +256,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     for name in arguments.shapes:
         shape(name, arguments, roof, report)
     for name in arguments.models:
-        report.part(f"Methods: {name}", lambda name=name: gains(name, arguments.device, arguments.limit))
+        report.part(
+            f"Methods: {name}",
+            lambda name=name: gains(name, arguments.device, arguments.limit, "eager" in arguments.peers),
+        )
     if arguments.costs and report.costs:
         origin = {"date": str(datetime.date.today()), "dtype": "bfloat16", "versions": versions, "copy_bandwidth": roof}
         measured_here = {"device": device, **origin, "shapes": report.costs}
