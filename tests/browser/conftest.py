@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -205,6 +205,22 @@ class Shown:
         """Wait until the player has drawn a place, as "3/commit"."""
         self.wait(f"player.root.dataset.at === {json.dumps(place)}")
 
+    def walk(self, steps: Iterable[int], phases: Iterable[str], code: str) -> list[Any]:
+        """The value of an expression at each of these places, without tokens that travel there."""
+        walk = f"""async ([steps, phases]) => {{
+          const values = [];
+          for (const step of steps) {{
+            for (const phase of phases) {{
+              player.seek(step, phase, false);
+              await settled();
+              if (player.root.dataset.at !== `${{step}}/${{phase}}`) throw Error(`not drawn: ${{step}}/${{phase}}`);
+              values.push({code});
+            }}
+          }}
+          return values;
+        }}"""
+        return list(self.page.evaluate(walk, [[*steps], [*phases]]))
+
     def open(self, *views: str) -> None:
         """Open views beside those that are open."""
         for view in views:
@@ -221,12 +237,16 @@ class Shown:
         return str(self.page.inner_text(selector))
 
 
+# A page has settled when a frame was drawn and neither it nor what watches sizes and sights asks for another. What
+# these watchers see comes behind the frame, as tasks of their own: hence two tasks more.
 START = """(given) => {
-  const frame = () => new Promise(requestAnimationFrame);
+  const frame = () => new Promise(requestAnimationFrame), task = () => new Promise((done) => setTimeout(done, 0));
   globalThis.settled = async () => {
-    await frame();
-    do await frame(); while (player.cards.waiting);
-    await new Promise((done) => setTimeout(done, 0));
+    do {
+      await frame();
+      await task();
+      await task();
+    } while (player.request !== undefined || player.cards.waiting);
   };
   globalThis.asked = [];
   const answer = (kind) => (k) => { asked.push(`${kind} ${k}`); return Promise.resolve(given[kind][k]); };
@@ -238,8 +258,35 @@ START = """(given) => {
 }"""
 
 
+@dataclass(frozen=True)
+class Sent:
+    """What a page is sent of a run: its lines, and the answers to what it may ask."""
+
+    trace: Trace  # kept, so that no other trace gets its place in memory
+    play: Play
+    lines: str
+    answers: dict[str, list[str]]
+
+
+@pytest.fixture(scope="session")
+def send() -> Callable[[Trace, int | None], Sent]:
+    """Writes the lines of a run, once for all tests that show it."""
+    written = dict[tuple[int, int | None], Sent]()
+
+    def sent(trace: Trace, cap: int | None) -> Sent:
+        if (id(trace), cap) not in written:
+            play = Play(trace.header, cap=cap)
+            lines = play.begin(trace.texts) + "".join(play.step(each) for each in trace.steps) + play.end(trace.summary)
+            kinds = {"detail": play.detail, "step": play.full, "rows": play.rows}
+            answers = {kind: [write(k) for k in range(len(trace.steps))] for kind, write in kinds.items()}
+            written[id(trace), cap] = Sent(trace, play, lines, answers)
+        return written[id(trace), cap]
+
+    return sent
+
+
 @pytest.fixture
-def show(new_page: Callable[..., Any], site: str) -> Callable[..., Shown]:
+def show(new_page: Callable[..., Any], site: str, send: Callable[..., Sent]) -> Callable[..., Shown]:
     """Opens a page with the player, feeds it a run, and opens views of it."""
 
     def shown(
@@ -253,13 +300,9 @@ def show(new_page: Callable[..., Any], site: str) -> Callable[..., Shown]:
     ) -> Shown:
         page = new_page(**options)
         page.goto(site)
-        play = Play(trace.header, cap=cap)
-        lines = play.begin(trace.texts) + "".join(play.step(each) for each in trace.steps) + play.end(trace.summary)
-        steps = range(len(trace.steps))
-        kinds = {"detail": play.detail, "step": play.full, "rows": play.rows}
-        given = {kind: [write(k) for k in steps] for kind, write in kinds.items()}
-        page.evaluate(START, given | {"lines": lines if feed else ""})
-        found = Shown(page, trace, play)
+        sent = send(trace, cap)
+        page.evaluate(START, sent.answers | {"lines": sent.lines if feed else ""})
+        found = Shown(page, trace, sent.play)
         if step is not None and feed:
             found.do(f"player.goto({{ step: {step} }})")
             found.at(f"{step}/commit")

@@ -29,10 +29,7 @@ def test_every_view_of_every_method_draws(show: Show, method: str, everything: b
     shown = show(record(method), height=6000)
     shown.do("player.change({ open: new Set(player.cards.views.map((view) => view.name)) })")
     steps = range(len(shown.trace.steps)) if everything else (0, len(shown.trace.steps) - 1)
-    for step in steps:
-        for phase in ("propose", "commit"):
-            shown.do(f"player.goto({{ step: {step}, phase: '{phase}' }})")
-            shown.at(f"{step}/{phase}")
+    shown.walk(steps, ["propose", "commit"], "null")
     plots = shown.run(
         '[...document.querySelectorAll(".ss-plot")].map((plot) => [Boolean(plot.querySelector("svg")), '
         'plot.getAttribute("role"), plot.getAttribute("aria-label").includes(`step ${player.state.step} `)])'

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from decoding.trace.file import read_trace
-from decoding.types import Trace
 from tests.browser.conftest import Shown
-from tests.tiers import crossed
-from tests.viz.records import record
+from tests.tiers import choose, crossed
+from tests.viz.records import record, recorded
 from viz.fates import node_fates
 from viz.palette import Fate
 from viz.stream import play
 
 Show = Callable[..., Shown]
 SCREENS = [(1280, 720), (1440, 900), (1920, 1080)]
-TRACES = Path(__file__).parents[2] / "assets" / "traces"
 ABOVE = 110  # pixels of a page's own head above the player
 PLACES = """[...player.root.querySelectorAll(".ss-sticky, .ss-transport > :not(.ss-drawer), .ss-phase, .ss-say, "
   + ".ss-words, .ss-text, .ss-stage, .ss-legend, .ss-tabs, .ss-card")].map((node) => {
@@ -33,12 +28,6 @@ SEEN = """given.filter((part) => {
 STEP = 17  # of the task "why was guess 3 rejected?"
 
 
-@cache
-def recorded(name: str) -> Trace:
-    """A run of the gallery."""
-    return read_trace(TRACES / f"{name}.jsonl.gz")
-
-
 def on_a_page(shown: Shown) -> None:
     """Put the height of a page's head above the player, and nothing else."""
     shown.do("document.querySelector('h1').style.cssText = 'height: 0; margin: 0; overflow: hidden'")
@@ -46,7 +35,10 @@ def on_a_page(shown: Shown) -> None:
     shown.do("player.cards.resized()")
 
 
-@pytest.mark.parametrize("method", ["lookahead", "medusa", "draft_model", "kangaroo"])
+# Two with other views and keys; which ones the rest have, tests of views and tables show.
+@pytest.mark.parametrize(
+    "method", choose(["lookahead", "medusa", "draft_model", "kangaroo"], ["lookahead", "draft_model"])
+)
 def test_only_text_and_stage_are_open_until_a_view_is_asked_for(show: Show, method: str) -> None:
     shown = show(record(method))
     assert shown.run(OPEN) == [] and shown.run("player.place().view") is None
@@ -85,12 +77,11 @@ def test_text_and_stage_are_seen_at_once(show: Show, name: str, size: tuple[int,
     assert shown.run(f"Math.floor({lines})") == 3
 
 
-@pytest.mark.parametrize(("width", "height"), [(1280, 720), (390, 844)])
-@pytest.mark.parametrize("method", ["lookahead", "ouroboros"])
-def test_nothing_moves_from_step_to_step(show: Show, method: str, width: int, height: int) -> None:
+@pytest.mark.parametrize(("method", "size"), crossed([("lookahead",), ("ouroboros",)], [(1280, 720), (390, 844)]))
+def test_nothing_moves_from_step_to_step(show: Show, method: str, size: tuple[int, int]) -> None:
     """The narration wrapped to as many lines as it had: all below it jumped by 21 pixels, on a phone by 67."""
     trace = recorded(f"smollm2-prime-{method}")
-    shown = show(trace, width=width, height=height, cap=None, views=("tree",))
+    shown = show(trace, width=size[0], height=size[1], cap=None, views=("tree",))
     shown.do("player.cards.toggle('counters', true)")
     shown.do("scrollTo(0, 0)")
     moves = f"""await (async () => {{

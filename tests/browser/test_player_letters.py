@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from decoding.trace.file import read_trace
+from tests.tiers import slow
+from tests.viz.records import recorded
 
 from .conftest import Shown
 
 Show = Callable[..., Shown]
-TRACE = Path(__file__).parents[2] / "assets" / "traces" / "smollm2-rain-lookahead.jsonl.gz"
+RUN = "smollm2-rain-lookahead"
 VIEWS = ("mask", "window", "pool", "tree", "pair", "timeline", "counters", "cache")
 # Words below a size, with the size that an SVG's own scale gives them; the stage's letters are its own affair.
 SMALL = """(() => {
@@ -28,9 +28,11 @@ SMALL = """(() => {
 })()"""
 
 
-@pytest.mark.parametrize(("width", "height", "least"), [(1440, 900, 12), (1280, 720, 12), (390, 844, 11)])
+@pytest.mark.parametrize(
+    ("width", "height", "least"), [pytest.param(1440, 900, 12, marks=slow), (1280, 720, 12), (390, 844, 11)]
+)
 def test_no_word_is_smaller_than_what_is_read(show: Show, width: int, height: int, least: int) -> None:
-    shown = show(read_trace(TRACE), step=5, width=width, height=height)
+    shown = show(recorded(RUN), step=5, width=width, height=height)
     for view in VIEWS:
         shown.do("player.cards.goto(given)", view)
         shown.wait(f"(player.cards.cards.get('{view}').content.drawn ?? '') !== ''")
@@ -39,7 +41,7 @@ def test_no_word_is_smaller_than_what_is_read(show: Show, width: int, height: in
 
 def test_the_full_screen_names_the_run_and_keeps_the_legend(show: Show) -> None:
     """Who looks up in the middle of a lecture sees what runs, on which prompt, and what the colours mean."""
-    shown = show(read_trace(TRACE), step=5, width=1280, height=720)
+    shown = show(recorded(RUN), step=5, width=1280, height=720)
     shown.do("Specscope.toggleFullScreen(player.root, player)")
     for view in (None, *VIEWS):
         if view:
@@ -53,7 +55,7 @@ def test_the_full_screen_names_the_run_and_keeps_the_legend(show: Show) -> None:
 
 
 def test_a_thumb_finds_the_step_and_every_button(show: Show) -> None:
-    shown = show(read_trace(TRACE), step=5, width=390, height=844)
+    shown = show(recorded(RUN), step=5, width=390, height=844)
     assert shown.text(".ss-where") == "5 / 68"
     sizes = shown.run(
         "[...player.transport.bar.querySelectorAll('button, select, .ss-scrubber')].filter((each) => each.offsetParent)"

@@ -14,6 +14,9 @@ from viz.stream import play
 
 Show = Callable[..., Shown]
 FAIL = "player.source.{0} = (k) => {{ asked.push(`{0} ${{k}}`); return Promise.reject(new Error()); }}"
+# What is to be done after seconds waits for the test.
+HOLD = """globalThis.held = []; const later = setTimeout;
+  globalThis.setTimeout = (run, ms) => (ms >= 1000 ? held.push(run) : later(run, ms));"""
 NOTICE = "document.querySelector('.ss-notice').textContent"
 
 
@@ -26,14 +29,14 @@ def thin(show: Show) -> Shown:
 def test_a_step_that_cannot_be_fetched_is_asked_for_again_but_not_endlessly(thin: Shown) -> None:
     """Every redrawing asked again, some sixty times a second while the pointer moved."""
     last = thin.run("player.record.last")
-    thin.do("globalThis.give = player.source.step; " + FAIL.format("step"))
+    thin.do("globalThis.give = player.source.step; " + HOLD + FAIL.format("step"))
     thin.press("End")
     thin.wait(f"{NOTICE} === 'Step {last} could not be fetched: the server may no longer keep this run.'")
     for _ in range(3):
         thin.do("player.change({ hover: null })")
     assert thin.run("asked") == [f"step {last}"]
     assert thin.text(".ss-waiting:visible") == "This step could not be fetched. It will be asked for again."
-    thin.do("player.source.step = give")
+    thin.do("player.source.step = give; for (const run of held.splice(0)) run()")
     thin.wait(f"!player.record.steps[{last}].thin")
     assert thin.run("document.querySelectorAll('.ss-waiting:not([hidden])').length") == 0
 
@@ -41,10 +44,10 @@ def test_a_step_that_cannot_be_fetched_is_asked_for_again_but_not_endlessly(thin
 def test_details_that_failed_are_asked_for_again(show: Show) -> None:
     """One lost answer left a token without its alternatives for good."""
     shown = show(record("lookahead"), step=6)
-    shown.do("globalThis.give = player.source.detail; " + FAIL.format("detail"))
+    shown.do("globalThis.give = player.source.detail; " + HOLD + FAIL.format("detail"))
     shown.do("player.pin(6, 3)")
     shown.wait(f"{NOTICE}.startsWith('Step 6 could not be fetched')")
-    shown.do("player.source.detail = give")
+    shown.do("player.source.detail = give; for (const run of held.splice(0)) run()")
     shown.wait("player.fetch.asked.size === 0")
     shown.do("player.pin(6, 4)")
     shown.wait("document.querySelectorAll('.ss-best li').length > 0")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from decoding.trace.file import read_trace
+from tests.tiers import crossed
+from tests.viz.records import recorded
 
 from .conftest import Shown
 
 Show = Callable[..., Shown]
-TRACE = Path(__file__).parents[2] / "assets" / "traces" / "lookahead.jsonl.gz"
+RUN = "lookahead"
 BOXES = """(() => {
   const { box } = player.cards.cards.get(given).content, whole = box.getBoundingClientRect();
   const at = (node) => {
@@ -24,10 +24,9 @@ BOXES = """(() => {
 })()"""
 
 
-@pytest.mark.parametrize("name", ["mask", "window"])
-@pytest.mark.parametrize("step", [11, 40])
+@pytest.mark.parametrize(("step", "name"), crossed([(11,), (40,)], ["mask", "window"]))
 def test_words_neither_meet_nor_leave_the_picture(show: Show, name: str, step: int) -> None:
-    shown = show(read_trace(TRACE), step=step, width=390, height=900)
+    shown = show(recorded(RUN), step=step, width=390, height=900)
     shown.do(f"player.cards.goto('{name}')")
     shown.wait(f"player.cards.cards.get('{name}').content.drawn !== null")
     labels, notes, width = shown.run(BOXES, name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -21,16 +21,16 @@ from viz.token_text import shown as visible
 
 Show = Callable[..., Shown]
 Row = dict[str, str]
-READ = """(async () => {
-  const view = player.record.view(given);
-  await Specscope.showTable(player, player.cards.cards.get(given) ?? { view });
+READ = """(async (name) => {
+  const view = player.record.view(name);
+  await Specscope.showTable(player, player.cards.cards.get(name) ?? { view });
   const dialog = document.querySelector("dialog[open]");
   const cells = (row) => [...row.cells].map((cell) => cell.textContent);
   const got = [cells(dialog.querySelector("thead tr")), ...[...dialog.querySelectorAll("tbody tr")].map(cells)];
   const say = [...dialog.querySelectorAll(".ss-quiet")].map((p) => p.textContent);
   dialog.close();
   return [got, say];
-})()"""
+})"""
 USES = {
     "free": Use.EMPTY,
     "read": Use.READ,
@@ -45,13 +45,21 @@ USES = {
 OUTCOMES = {"added": "new", "refreshed": "known, now the newest", "evicted-oldest": "new, in the place of the oldest"}
 
 
+def read_tables(shown: Shown, views: list[str]) -> Iterator[tuple[str, list[Row], list[str]]]:
+    """Of some views' tables: which view's, its rows by their headings, and the sentences around it."""
+    shown.open(*(view for view in views if view in ("counters", "check")))  # the others need not be open
+    read = (
+        f"await (async (tables) => {{ for (const name of given) tables.push(await {READ}(name)); return tables; }})([])"
+    )
+    for view, ((headings, *rows), say) in zip(views, shown.run(read, views), strict=True):
+        assert len({*headings}) == len(headings) >= 2
+        yield view, [dict(zip(headings, row, strict=True)) for row in rows], say
+
+
 def read_table(shown: Shown, view: str) -> tuple[list[Row], list[str]]:
     """The rows of a view's table by their headings, and the sentences around it."""
-    if view in ("counters", "check"):  # the others need not be open
-        shown.do(f"player.cards.toggle('{view}', true)")
-    (headings, *rows), say = shown.run(f"await {READ}", view)
-    assert len({*headings}) == len(headings) >= 2
-    return [dict(zip(headings, row, strict=True)) for row in rows], say
+    _, rows, say = next(read_tables(shown, [view]))
+    return rows, say
 
 
 class Record:
@@ -331,8 +339,8 @@ def test_tables_hold_what_the_record_holds(show: Show, method: str, everything: 
     for k in every if everything else (max(every, key=lambda k: trace.steps[k].drafted),):
         shown.do(f"player.goto({{ step: {k} }})")
         shown.at(f"{k}/commit")
-        for name in views:
-            CHECKS[name](Record(trace, k), *read_table(shown, name))
+        for name, rows, say in read_tables(shown, views):
+            CHECKS[name](Record(trace, k), rows, say)
 
 
 def test_a_ring_of_slots_is_shown_with_its_chunks_and_what_it_overwrote(show: Show) -> None:
@@ -354,9 +362,9 @@ def test_tables_say_nothing_before_it_has_happened(show: Show, method: str) -> N
     k = next(k for k, step in enumerate(trace.steps) if step.accepted)
     shown = show(trace, step=k, height=2400)
     verdicts = [MEANINGS[fate].label for fate in (Fate.ACCEPTED, Fate.REJECTED, Fate.CORRECTION, Fate.BONUS, Fate.OWN)]
-    for name in shown.run("player.record.views.map((view) => view.name).filter((name) => name !== 'timeline')"):
-        shown.do("player.change({ phase: 'propose' })")
-        before, _ = read_table(shown, name)
+    views = shown.run("player.record.views.map((view) => view.name).filter((name) => name !== 'timeline')")
+    shown.do("player.change({ phase: 'propose' })")
+    for name, before, _ in read_tables(shown, views):
         cells = {cell for row in before for heading, cell in row.items() if heading not in ("Formula", "Number")}
         assert not [cell for cell in cells if any(word in cell.split(", ") for word in verdicts)], name
         assert all(row["Target's choice behind it"] == "–" for row in before if "Target's choice behind it" in row)

@@ -199,7 +199,7 @@ def test_a_race_waits_for_its_lanes_and_fits_a_phone(race: Callable[..., Shown])
     shown.do("player.feed(given)", "".join(line for line in got if json.loads(line)["lane"] < 5))
     assert shown.run("player.ready") is False and shown.page.is_disabled("button[aria-label^='Play']")
     shown.do("player.feed(given)", "".join(line for line in got if json.loads(line)["lane"] == 5))
-    shown.do("player.play()")
+    shown.do("player.change({ speed: 20 }); player.play()")  # a short race is slowed to some seconds
     shown.wait("!player.state.playing && player.state.time > 0")
     assert shown.run("document.documentElement.scrollWidth") <= 390
     assert shown.page.title() == "player" and shown.run("document.querySelectorAll('img, iframe').length") == 0

@@ -23,12 +23,14 @@ def accepting(shown: Shown) -> int:
 def test_every_phase_of_every_method_is_on_the_stage(show: Show, method: str) -> None:
     """A scene that cannot be drawn would leave the last one standing."""
     shown = show(record(method))
-    for step in (0, len(shown.trace.steps) // 2, len(shown.trace.steps) - 1):
-        for phase in ("propose", "verify", "accept", "commit"):
-            shown.do(f"player.seek({step}, '{phase}', false)")
-            shown.at(f"{step}/{phase}")
-            assert shown.run('document.querySelector(".ss-floor").dataset.phase') == phase
-            assert shown.run('document.querySelectorAll(".ss-piece").length') >= 2
+    steps, phases = (
+        (0, len(shown.trace.steps) // 2, len(shown.trace.steps) - 1),
+        ("propose", "verify", "accept", "commit"),
+    )
+    scene = '[document.querySelector(".ss-floor").dataset.phase, document.querySelectorAll(".ss-piece").length]'
+    scenes = shown.walk(steps, phases, scene)
+    assert [phase for phase, _ in scenes] == [*phases] * len(steps)
+    assert all(pieces >= 2 for _, pieces in scenes)
     label = shown.run('document.querySelector(".ss-floor").getAttribute("aria-label")')
     assert shown.run("player.record.steps.at(-1).say") in label
 

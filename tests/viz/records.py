@@ -56,6 +56,12 @@ def record(method: str) -> Trace:
     return read_trace(Path(__file__).parent.parent / "golden" / f"{method}.jsonl")
 
 
+@cache
+def recorded(name: str) -> Trace:
+    """A run of the gallery."""
+    return read_trace(Path(__file__).parents[2] / "assets" / "traces" / f"{name}.jsonl.gz")
+
+
 def divided(trace: Trace, ranks: int) -> Trace:
     """The same run as if several processes had read its trees."""
     steps = tuple(

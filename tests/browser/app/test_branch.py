@@ -11,6 +11,7 @@ import pytest
 
 from decoding import load
 from decoding.trace.file import write_trace
+from tests.tiers import choose
 
 from .conftest import Served
 from .test_form_and_player import open_trace
@@ -35,7 +36,7 @@ def decoded(page: Any) -> None:
     page.wait_for_function(f"SpecscopeApp.viewers.beside && {SECOND}.record.end")
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", choose([1280, 390], [1280]))
 def test_a_rejected_guess_is_pressed(new_page: NewPage, served: Served, trace: Path, width: int) -> None:
     page = served.open(new_page(width=width, height=844))
     open_trace(page, trace)

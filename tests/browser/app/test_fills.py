@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.tiers import choose
+
 from .conftest import Served
 
 pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this process, and Gradio's parts warn
@@ -54,7 +56,7 @@ def change_size(page: Any) -> None:
     page.set_viewport_size({"width": 1280, "height": 1000})
 
 
-@pytest.mark.parametrize("view", ["pair", "timeline"])
+@pytest.mark.parametrize("view", choose(["pair", "timeline"], ["pair"]))  # both hatch in the same way
 def test_a_chart_that_lived_long_looks_like_a_new_one(new_page: NewPage, served: Served, view: str) -> None:
     page, new = new_page(), {}
     for theme in ("light", "dark"):

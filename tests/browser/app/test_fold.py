@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.tiers import choose, slow
+
 from .conftest import Served
 from .test_page import PLAYER
 
@@ -15,7 +17,7 @@ NewPage = Callable[..., Any]
 TOP = "document.querySelector('.app-root').getBoundingClientRect().top"
 
 
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("width", choose([1280, 390], [390]))
 def test_a_record_has_the_room_until_the_form_is_wanted(new_page: NewPage, served: Served, width: int) -> None:
     page = served.open(new_page(width=width, height=844), form=False)
     button, form = page.locator(".app-settings"), page.locator("#run-form")
@@ -57,7 +59,7 @@ def test_whoever_writes_in_the_form_keeps_it(new_page: NewPage, served: Served) 
     assert page.locator("#run-go").is_visible()
 
 
-@pytest.mark.parametrize(("width", "height"), [(1280, 720), (1440, 900)])
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), pytest.param(1440, 900, marks=slow)])
 def test_head_tabs_and_title_leave_the_screen_to_the_player(
     new_page: NewPage, served: Served, width: int, height: int
 ) -> None:

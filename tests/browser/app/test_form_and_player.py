@@ -10,6 +10,7 @@ import pytest
 
 from decoding import load
 from decoding.trace.file import write_trace
+from tests.tiers import choose
 
 from .conftest import Served
 from .test_page import PLAYER, run_to_the_end
@@ -84,7 +85,7 @@ def test_a_record_that_no_model_here_can_run_says_so(new_page: NewPage, served: 
     assert page.evaluate("SpecscopeApp.viewers.facts.run") == run and page.evaluate(f"{PLAYER}.record.last") > 0
 
 
-@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("width", choose([1440, 390], [390]))
 def test_one_setting_is_changed_and_two_players_go_in_step(
     new_page: NewPage, served: Served, trace: Path, width: int
 ) -> None:

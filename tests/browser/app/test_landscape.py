@@ -13,6 +13,7 @@ from decoding.engine import Engine
 from decoding.trace.file import write_trace
 from decoding.types import Trace
 from tests.app.conftest import TOY
+from tests.tiers import choose
 from viz.landscape_rows import Landscape, columns, rows, sentence
 
 from .conftest import Served
@@ -22,6 +23,7 @@ from .test_page import PLAYER
 pytestmark = pytest.mark.filterwarnings("default")  # the server runs in this process, and Gradio's parts warn
 NewPage = Callable[..., Any]
 MARKUP = "<img src=x onerror=alert(1)>"
+OWN = ".app-landscape-head button:has-text('Stop')"
 STATUS, WORDS, BOX = ".app-landscape-status", ".app-landscape-words", ".app-strip-scroll"
 
 
@@ -136,7 +138,7 @@ def test_a_strip_is_read_by_keys_and_leads_to_the_step(
     said(page, "This page does not have the run's model")
 
 
-@pytest.mark.parametrize("button", [".app-landscape-head button:has-text('Stop')", "#run-stop"])
+@pytest.mark.parametrize("button", choose([OWN, "#run-stop"], [OWN]))  # the form's has its tests with runs
 def test_it_can_be_stopped(opened: Any, engine: Engine, monkeypatch: pytest.MonkeyPatch, button: str) -> None:
     """By its own button and by that of the form; then it can be asked for again."""
     page, real = opened, engine.landscape

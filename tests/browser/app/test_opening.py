@@ -13,6 +13,7 @@ import pytest
 from app.gallery_recipes import OPENING
 from app.recordings import Recordings
 from decoding.types import Trace
+from tests.tiers import choose
 
 from .conftest import Served
 from .test_visitors import begin, nobody_is_left, slow
@@ -65,7 +66,7 @@ def test_it_plays_once_by_itself_and_its_headline_is_the_records(
     assert not page.evaluate(f"{RACE}.state.playing") and page.locator("#run-go").is_hidden()
 
 
-@pytest.mark.parametrize(("width", "height"), [(1280, 720), (390, 844)])
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), pytest.param(390, 844, marks=pytest.mark.slow)])
 def test_its_words_can_be_read_and_all_of_it_is_in_sight(
     new_page: NewPage, served: Served, width: int, height: int
 ) -> None:
@@ -131,9 +132,10 @@ def test_without_motion_it_shows_its_end_at_once(new_page: NewPage, served: Serv
     assert page.evaluate(f"[{RACE}.ended, {RACE}.state.playing, globalThis.played ?? false]") == [True, False, False]
 
 
-@pytest.mark.parametrize(
-    "query", ["?run=jacobi-defaults", "?method=lookahead", "?screen=race", "?example=sum", "?step=3", "?run=nobody"]
-)
+ADDRESSES = ["?run=jacobi-defaults", "?method=lookahead", "?screen=race", "?example=sum", "?step=3", "?run=nobody"]
+
+
+@pytest.mark.parametrize("query", choose(ADDRESSES, ADDRESSES[2:4]))  # other tests open the page by the others
 def test_an_address_leads_past_it(new_page: NewPage, served: Served, query: str) -> None:
     page = served.land(new_page(), query)
     assert page.evaluate(GONE) and not page.evaluate("document.body.classList.contains('app-opens')")
@@ -176,7 +178,10 @@ def test_back_from_what_it_led_to_shows_it_as_it_was(new_page: NewPage, served: 
     page.wait_for_selector(".app-opening")
 
 
-@pytest.mark.parametrize("query", ["?run=jacobi-defaults&__theme=dark", "?screen=race", "?screen=debug"])
+PLACES = ["?run=jacobi-defaults&__theme=dark", "?screen=race", "?screen=debug"]
+
+
+@pytest.mark.parametrize("query", choose(PLACES, PLACES[:1]))  # the name stands above all of them
 def test_the_pages_name_leads_to_it_from_everywhere(new_page: NewPage, served: Served, query: str) -> None:
     page = served.land(new_page(), query)
     page.focus(".app-home")
@@ -219,7 +224,7 @@ def test_a_trace_that_is_dropped_on_it_is_shown(new_page: NewPage, served: Serve
     assert page.evaluate(GONE)
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", choose(["light", "dark"], ["dark"]))  # the page itself is looked at in light
 def test_it_has_no_serious_violation_of_accessibility(new_page: NewPage, served: Served, theme: str) -> None:
     axe_core_python = pytest.importorskip("axe_core_python.sync_playwright")
     page = served.land(new_page(height=720), f"?__theme={theme}")

@@ -11,6 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from app.recordings import Recordings
+from tests.tiers import choose
 
 from .conftest import Served
 
@@ -58,7 +59,7 @@ def test_charts_that_cannot_be_loaded_are_told_of(chromium: Any, served: Served)
     context.close()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", choose(["light", "dark"], ["dark"]))
 def test_a_phone_needs_no_sideways_scrolling(new_page: NewPage, served: Served, theme: str) -> None:
     page = served.open(new_page(width=390, height=844), f"?__theme={theme}")
     assert page.evaluate("document.body.classList.contains('dark')") is (theme == "dark")
@@ -232,7 +233,7 @@ def test_the_chosen_theme_is_kept_and_an_address_wins(new_page: NewPage, served:
         assert page.evaluate("document.body.classList.contains('dark')") is dark
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("theme", choose(["light", "dark"], ["light"]))  # the opening is looked at in dark
 def test_no_serious_violation_of_accessibility(new_page: NewPage, served: Served, theme: str) -> None:
     axe_core_python = pytest.importorskip("axe_core_python.sync_playwright")
     page = served.open(new_page(height=2400), f"?__theme={theme}&view=mask")  # charts are drawn where they can be seen
