@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from tools.attack.attack import Attack
 from tools.attack.attacks import ATTACKS
 from tools.attack.files import make_models
@@ -15,6 +17,7 @@ from tools.page import serving
 from .test_child_process import is_gone_within
 
 
+@pytest.mark.slow  # a rehearsal of all attacks; tests/app holds the page to each of its bounds
 def test_an_attacked_server_stays_up_private_and_fair(tmp_path: Path) -> None:
     temporary, statuses = tmp_path / "tmp", dict[str, Counter[int]]()
     temporary.mkdir()

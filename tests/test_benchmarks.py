@@ -98,6 +98,7 @@ def test_prompts_grow() -> None:
     assert [len(prompts.next()) for _ in range(3)] == [1000, 1037, 1074]
 
 
+@pytest.mark.slow  # every method and transformers on a model; tests/bench has the parts
 def test_what_methods_gain_is_measured_on_a_real_model() -> None:
     _, figures = gpu.gains("pocket", "cpu", 1)
     names = {row[key] for kind, key in (("rows", "method"), ("peers", "name")) for row in figures[kind]}

@@ -13,6 +13,7 @@ import pytest
 
 from decoding.child_process import ChildProcess
 from decoding.errors import TraceError
+from tests.tiers import crossed
 
 CHILD = "tests.obedient_child"
 MEMORY = 2**30
@@ -68,8 +69,13 @@ def test_one_that_ends_raises_an_error(child: ChildProcess, request_: dict[str, 
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="processes are looked up in /proc")
-@pytest.mark.parametrize("how", ["os._exit(0)", "os.kill(os.getpid(), 9)", "sys.exit()"])
-@pytest.mark.parametrize("what", ['{"do": "sleep", "seconds": 60}, 60', '{"do": "hold"}, 1'])
+@pytest.mark.parametrize(
+    ("how", "what"),
+    crossed(
+        [("os._exit(0)",), ("os.kill(os.getpid(), 9)",), ("sys.exit()",)],
+        ['{"do": "sleep", "seconds": 60}, 60', '{"do": "hold"}, 1'],
+    ),
+)
 def test_one_does_not_outlive_its_parent(how: str, what: str) -> None:
     """Nobody is there to kill it, and it is busy; DuckDB's parser even holds the interpreter meanwhile."""
     code = f"""

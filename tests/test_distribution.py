@@ -153,20 +153,20 @@ CONFIGURATIONS: Sequence[tuple[str, Params, Params, TableModel, float]] = [
     # method, parameters, sampling, drafter, accepted guesses a block: at least (the test's power comes from them)
     ("autoregressive", {}, FILTERED, CLOSE, 0.0),
     ("prompt_lookup", {"K": 3}, WARM, CLOSE, 0.5),
-    ("lookahead", POOL, WARM, CLOSE, 0.5),
     ("draft_model", {"gamma": 2}, FILTERED, CLOSE, 1.0),
     ("draft_model", {"gamma": 4, "threshold": 0.5}, WARM, CLOSE, 1.0),
-    ("draft_model", {"gamma": 1}, {"temperature": 1.0, "top_k": 3}, SHORT_SIGHTED, 0.3),
     ("kangaroo", {"gamma": 3}, WARM, CLOSE, 0.5),
-    ("kangaroo", {"gamma": 2, "eta": 0.0}, FILTERED, CLOSE, 0.5),
     ("eagle3", {"form": "chain", "gamma": 3}, FILTERED, CLOSE, 0.5),
-    ("eagle3", {"form": "chain", "gamma": 3, "threshold": 0.3}, WARM, CLOSE, 0.5),
     ("ouroboros", PHRASES, WARM, CLOSE, 1.0),
-    ("ouroboros", {**PHRASES, "drafting": "phrases", "warm_start": "across"}, FILTERED, CLOSE, 1.0),
     ("random_tree", {}, {"temperature": 1.1, "top_k": 4}, CLOSE, 0.5),
 ]
 WITH_ALL: Sequence[tuple[str, Params, Params, TableModel, float]] = [
-    # tokens of autoregressive sampling, or a chain of another length
+    # tokens of autoregressive sampling, or another setting of a method above
+    ("lookahead", POOL, WARM, CLOSE, 0.5),
+    ("draft_model", {"gamma": 1}, {"temperature": 1.0, "top_k": 3}, SHORT_SIGHTED, 0.3),
+    ("kangaroo", {"gamma": 2, "eta": 0.0}, FILTERED, CLOSE, 0.5),
+    ("eagle3", {"form": "chain", "gamma": 3, "threshold": 0.3}, WARM, CLOSE, 0.5),
+    ("ouroboros", {**PHRASES, "drafting": "phrases", "warm_start": "across"}, FILTERED, CLOSE, 1.0),
     ("suffix", {"alpha": 2.0, "c": 6, "depth": 12}, WARM, CLOSE, 1.0),
     ("suffix", {"alpha": 3.0, "c": 3, "shape": "chain", "look_in": "local"}, FILTERED, CLOSE, 0.5),
     ("token_recycling", {"k": 3, "tree": "grown", "size": 6}, WARM, CLOSE, 0.5),
@@ -185,7 +185,7 @@ WITH_ALL: Sequence[tuple[str, Params, Params, TableModel, float]] = [
 ]
 
 
-BY_DEFAULT = {method for method, *_ in CONFIGURATIONS}
+BY_DEFAULT = {method for method, *_ in CONFIGURATIONS} - {"prompt_lookup"}  # whose guesses are none of chance
 
 
 def name_of(configuration: tuple[str, Params, Params, TableModel, float]) -> str:
@@ -317,7 +317,11 @@ CONTROLS: Mapping[str, tuple[str, Any, str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("control", CONTROLS)
+# A draft, a residual and a tree; what the others do wrong is of these kinds.
+SEEN = ("argmax_draft_with_softmax_q", "biased_residual_on_trees", "discarded_misses")
+
+
+@pytest.mark.parametrize("control", choose(CONTROLS, SEEN))
 def test_the_test_rejects(control: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A test of the distribution that lets a known mistake pass has no power."""
     method, module, attribute, wrong = CONTROLS[control]
@@ -345,7 +349,7 @@ SHORT_CONTROLS: Mapping[str, tuple[str, Any, str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("control", SHORT_CONTROLS)
+@pytest.mark.parametrize("control", choose(SHORT_CONTROLS, {"every_tenth_seed_ten_times"}))  # only short runs show it
 def test_the_test_of_short_runs_rejects(control: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Mistakes that a run's first three tokens show, and one that only many runs together show."""
     method, module, attribute, wrong = SHORT_CONTROLS[control]

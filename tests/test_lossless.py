@@ -19,11 +19,14 @@ from decoding.methods import METHODS
 from decoding.methods.autoregressive import Autoregressive
 from decoding.tree import Builder
 from decoding.types import Draft, Role
+from tests.tiers import few
 from tests.toys import CASES, COPYING, SETTINGS, cycle, engine, hashed, plain, prompt_for, tied, title, toy
 
 SEEDS, ALL_SEEDS, ENDS, LONGEST, TOYS = 10, 40, 5, 40, 25
 Params = Mapping[str, Any]
-every_method = pytest.mark.parametrize(("method", "params"), CASES, ids=title)
+every_setting = pytest.mark.parametrize(("method", "params"), CASES, ids=title)
+# A method's other settings lead to trees of other shapes, which the texts for every budget show to be harmless.
+every_method = pytest.mark.parametrize(("method", "params"), few(2, CASES), ids=title)
 every_copying_method = pytest.mark.parametrize(("method", "params"), COPYING, ids=title)
 
 SAMPLINGS: tuple[Mapping[str, Any], ...] = (
@@ -53,7 +56,7 @@ def test_every_method_has_settings() -> None:
     assert set(METHODS) <= set(SETTINGS)
 
 
-@every_method
+@every_setting
 def test_greedy_text_is_the_plain_one_for_every_budget(
     method: str, params: Params, engines: list[Engine], seeds: int
 ) -> None:

@@ -21,6 +21,7 @@ from setuptools import build_meta, find_packages
 
 from decoding import __version__
 from decoding.installation import EXTRAS
+from tests.tiers import slow
 
 from .space import ROOT, front_matter
 from .test_requirements import direct, pins, read
@@ -94,7 +95,9 @@ def test_the_engine_runs_alone() -> None:
     ("code", "extra"),
     [
         ("from decoding.cli.main import main; sys.exit(main(['metrics', 'assets/runs/pocket']))", "debug"),
-        ("from decoding.cli.main import main; sys.exit(main(['import', 'x', '--out', 'y']))", "debug"),
+        pytest.param(  # as the first
+            "from decoding.cli.main import main; sys.exit(main(['import', 'x', '--out', 'y']))", "debug", marks=slow
+        ),
         ("from app.__main__ import main; sys.exit(main(['--replay-only']))", "page"),
         ("import viz\ntry: viz.write_html\nexcept ImportError as error: sys.exit(str(error))", "page"),
     ],

@@ -188,6 +188,7 @@ def test_a_killed_rank_ends_the_others(tmp_path: Path) -> None:
     assert errors.startswith("specscope: another rank of this run has ended") and errors.count("\n") == 1
 
 
+@pytest.mark.slow  # ranks are started without it above
 def test_json_through_torchrun(tmp_path: Path, command: Command) -> None:
     """Scripts read one object, of which rank 0 alone is the author."""
     arguments = ("run", "--model", "toy", "--method", "lookahead", "--max-new-tokens", "24", "--json")

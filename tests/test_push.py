@@ -54,6 +54,7 @@ def space_commands() -> list[str]:
     return found[1].splitlines()
 
 
+@pytest.mark.slow  # a clone of everything, for a command that is typed once
 def test_the_snapshot_is_the_whole_page_without_history(tmp_path: Path) -> None:
     """The first of its commands, run in a clone: what it leaves can be taken, and starts from."""
     clone = tmp_path / "clone"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tiers import choose, crossed, few
+from tests.tiers import choose, crossed, few, of_methods
 
 ROOT = Path(__file__).parent.parent
 TESTS = sorted(ROOT.glob("tests/**/*.py"))
@@ -79,6 +79,13 @@ def test_few_cases_of_each_method_are_in_the_default_tier() -> None:
     fewer = few(2, pairs)
     assert [case.values for case in fewer] == [pair.values for pair in pairs]
     assert [case.values for case in fewer if not case.marks] == [("a", 1, "x"), ("a", 2, "y"), ("b", 1, "y")]
+
+
+def test_cases_of_methods_that_are_not_quick_are_slow() -> None:
+    cases = of_methods("a", crossed([("a",), ("b",)], "xy"))
+    assert [(*case.values, bool(case.marks)) for case in cases] == [
+        ("a", "x", False), ("a", "y", True), ("b", "x", True), ("b", "y", True),
+    ]  # fmt: skip
 
 
 def test_cases_that_are_not_chosen_are_slow() -> None:

@@ -48,6 +48,11 @@ def few(most: int, cases: Iterable[Any]) -> list[Any]:
     return found
 
 
+def of_methods(quick: Container[Any], cases: Iterable[Any]) -> list[Any]:
+    """What `crossed` gives; by default only those of the quick methods."""
+    return [pytest.param(*case.values, marks=case.marks if case.values[0] in quick else slow) for case in cases]
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the flags that ask for the second tier, with the first or alone."""
     parser.addoption("--all", action="store_true", help="run slow tests too, and every test with all of its samples")

@@ -12,15 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.tiers import choose
 from tools.page import API, ROOT, Visitor, serving
 
 
-@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
+@pytest.mark.slow  # the tests below end a server by each signal
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_runs_after_their_step_and_the_server_after_them(tmp_path: Path, number: signal.Signals) -> None:
-    """A thread inside torch that outlives the interpreter aborts the process; a run must not be torn off either.
-
-    That the other signal ends a server too, the test below shows by default.
-    """
+    """A thread inside torch that outlives the interpreter aborts the process; a run must not be torn off either."""
     with serving(tmp_path / "log", "--model", "pocket") as page:
         tabs = [page.visitor() for _ in range(3)]
         assert [tab.join(run_length=256, run_method="ngrammys").status for tab in tabs] == [200] * 3
@@ -37,7 +36,7 @@ def test_a_signal_ends_runs_after_their_step_and_the_server_after_them(tmp_path:
     assert "Traceback" not in log and "abort" not in log.lower() and "error" not in log.lower()
 
 
-@pytest.mark.parametrize("handler", [signal.SIG_DFL, signal.SIG_IGN])
+@pytest.mark.parametrize("handler", choose([signal.SIG_DFL, signal.SIG_IGN], [signal.SIG_IGN]))
 def test_a_closed_terminal_ends_the_server_unless_nohup_started_it(tmp_path: Path, handler: signal.Handlers) -> None:
     before = signal.signal(signal.SIGHUP, handler)  # which the server inherits, as from nohup
     try:

@@ -53,9 +53,9 @@ def test_it_stays_within_its_bounds_and_the_oldest_goes_first(trace: Trace) -> N
 
 
 def test_a_flood_of_one_client_costs_nobody_else_a_run(trace: Trace) -> None:
-    store = TraceStore()
-    assert not store.put("theirs", kept(trace), "quiet")
-    got = [store.put(f"run{number}", kept(trace), "loud") for number in range(LIMITS.stored_runs_each + 5)]
+    store, run = TraceStore(), kept(trace)
+    assert not store.put("theirs", run, "quiet")
+    got = [store.put(f"run{number}", run, "loud") for number in range(LIMITS.stored_runs_each + 5)]
     assert got == [False] * LIMITS.stored_runs_each + [True] * 5  # whoever loses runs of their own is told so
     assert store.get("theirs") is not None and len(store) == LIMITS.stored_runs_each + 1
 

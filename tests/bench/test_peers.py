@@ -109,6 +109,7 @@ def test_llama_cpp_refuses_a_damaged_file(tmp_path: Path) -> None:
         process.Process(tmp_path / "model.gguf", 1)
 
 
+@pytest.mark.slow  # loads a model twice; another peer is compared above
 @compiled
 def test_llama_cpp_writes_our_text(tmp_path: Path) -> None:
     """In float32, on the same prompt and weights, as far as rounding lets greedy texts agree."""

@@ -83,10 +83,10 @@ def test_play_walks_the_phases_and_stops_at_the_end(show: Show) -> None:
     shown, last = show(record("lookahead")), len(record("lookahead").steps) - 1
     shown.do("globalThis.places = []; player.on.change = ({ step, phase }) => places.push(`${step}/${phase}`)")
     shown.do(
-        "globalThis.busy = 300; const work = () => { for (const until = performance.now() + busy; "
+        "globalThis.busy = 100; const work = () => { for (const until = performance.now() + busy; "
         "performance.now() < until;); if (busy) requestAnimationFrame(work); }; work()"
     )
-    shown.do("player.change({ speed: '2' })")  # a phase is shorter than a frame of this machine
+    shown.do("player.change({ speed: '8' })")  # a phase is shorter than a frame of this machine
     shown.press("Space")
     shown.wait("places.includes('2/propose')")
     shown.press("Space")

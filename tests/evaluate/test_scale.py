@@ -34,6 +34,7 @@ def cluster() -> Iterator[Cluster]:
     ray.shutdown()
 
 
+@pytest.mark.slow  # a cluster starts for it; how answers become a folder, test_evaluation.py shows
 def test_a_killed_worker_loses_nothing_and_changes_nothing(cluster: Cluster, tmp_path: Path) -> None:
     """The tables are those of one process, row by row; every question comes once, whoever died over it."""
     plan = make_plan(TASKS, ["draft_model", "lookahead"], max_new_tokens=8, sampling={"temperature": 0.8}, traces=True)

@@ -215,11 +215,12 @@ def mutations(seed: int, count: int) -> list[str]:
     return made
 
 
-def test_two_thousand_hostile_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hostile_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, everything: bool) -> None:
     """No file is read, nothing is written, none takes long, and each is answered by rows of ours or by one sentence."""
     monkeypatch.chdir(tmp_path)
+    count = 2_000 if everything else 500
     refused, rows = 0, list[str]()
-    for query in mutations(24, 2_000):
+    for query in mutations(24, count):
         began = time.monotonic()
         found = outcome(query)
         assert time.monotonic() - began < 60, query
@@ -228,7 +229,7 @@ def test_two_thousand_hostile_texts(tmp_path: Path, monkeypatch: pytest.MonkeyPa
             assert "\n" not in found and len(found) < 400, (query, found)
         else:
             rows.append(json.dumps(found.table.slice(0, 5).to_pylist(), default=str))
-    assert refused > 1_000 and len(rows) > 50  # both kinds of answer were tried
+    assert refused > count // 2 and len(rows) > count // 40  # both kinds of answer were tried
     assert not any("root:" in text or "PATH=" in text for text in rows)
     assert not list(tmp_path.iterdir())
 

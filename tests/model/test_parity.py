@@ -13,6 +13,7 @@ from decoding.native import products
 from decoding.tree import path_to
 from tests.families import ALL, tiny
 from tests.model.texts import chain, feed, random_tree, reference, text
+from tests.tiers import crossed
 
 WINDOW = 16
 BY_LENGTH = ("dynamic", "longrope")  # rotated by the length of the text; both change over at 32 tokens
@@ -49,8 +50,7 @@ def test_chunks(name: str, chunk: int) -> None:
 
 
 @pytest.mark.parametrize("name", BY_LENGTH)
-@pytest.mark.parametrize("prompt", [1, 20, 31, 32, 33, 45])
-@pytest.mark.parametrize("chunk", [1, 7])
+@pytest.mark.parametrize(("prompt", "chunk"), crossed([(1,), (20,), (31,), (32,), (33,), (45,)], [1, 7]))
 def test_rotation_by_length(name: str, prompt: int, chunk: int) -> None:
     """Rows must be rotated as for a prompt in one pass and single tokens, also when they are fed in chunks."""
     model, tokens = tiny(name), text(60)

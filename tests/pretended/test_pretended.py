@@ -30,7 +30,7 @@ from decoding.parts.eagle import Eagle
 from decoding.parts.heads import Heads, HeadWeights
 from tests.families import machine, tiny
 from tests.pretended.device import Pretended, pretended
-from tests.tiers import choose, crossed, slow
+from tests.tiers import choose, crossed, of_methods, slow
 
 pytestmark = pytest.mark.pretended
 PARAMS: dict[str, dict[str, Any]] = {
@@ -55,7 +55,8 @@ EACH, SAMPLINGS = [(method,) for method in METHODS], [GREEDY, SAMPLED]
 EIGHT_BITS = {("lookahead", 1), ("draft_model", 1), ("kangaroo", 2), ("eagle3", 2)}
 # What methods do to the device besides handing over a tree of the host, as Lookahead does: they read with another
 # model, with layers of their own, or stop half-way.
-OF_EACH_KIND = choose(METHODS, {"lookahead", "draft_model", "kangaroo", "eagle3"})
+KINDS = {"lookahead", "draft_model", "kangaroo", "eagle3"}
+OF_EACH_KIND = choose(METHODS, KINDS)
 
 
 def title(case: Any) -> str:
@@ -186,8 +187,7 @@ def test_a_repetition_penalty_adds_no_wait(sampling: dict[str, Any], monkeypatch
     assert found == 1
 
 
-@pytest.mark.parametrize("penalty", [1.0, 1.2])
-@pytest.mark.parametrize("method", ["draft_model", "ouroboros"])
+@pytest.mark.parametrize(("method", "penalty"), crossed([("draft_model",), ("ouroboros",)], [1.0, 1.2]))
 def test_a_drafter_on_another_device(method: str, penalty: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its distributions meet the target's where a guess is rejected, where tokens are penalised, and in the record."""
     made = made_of("mistral-full", torch.bfloat16)
@@ -197,7 +197,7 @@ def test_a_drafter_on_another_device(method: str, penalty: float, monkeypatch: p
         waits(device, engine, method, sampling, record="full")
 
 
-@pytest.mark.parametrize(("method", "sampling"), crossed(EACH, SAMPLINGS[::-1]), ids=title)
+@pytest.mark.parametrize(("method", "sampling"), of_methods(KINDS, crossed(EACH, SAMPLINGS[::-1])), ids=title)
 def test_a_model_over_two_devices_and_a_drafter_on_a_third(
     method: str, sampling: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from decoding.types import Role, Step, Timing, Trace
+from tests.tiers import choose
 from viz.run_state import RunState
 from viz.stream.play import Play, lines
 
@@ -88,7 +89,10 @@ def long_sources() -> Made:
     return "medusa", {}, [step(k, 2 + k, 3, sources=("root", name, name)) for k in range(100)]
 
 
-@pytest.mark.parametrize("make", [all_accepted, without_nodes, one_key, many_phrases, far_ending, long_sources])
+HOSTILE = [all_accepted, without_nodes, one_key, many_phrases, far_ending, long_sources]
+
+
+@pytest.mark.parametrize("make", choose(HOSTILE, [all_accepted, without_nodes, far_ending, long_sources]))  # the quick
 def test_no_view_takes_the_square_of_a_run(make: Callable[[], Made]) -> None:
     """Each of these took from five seconds to minutes, during which nobody else's file was read."""
     trace = run(*make())

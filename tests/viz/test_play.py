@@ -128,7 +128,7 @@ def test_a_live_run_has_the_lines_of_a_recorded_one(method: str) -> None:
     ]
 
 
-@EVERY
+@pytest.mark.parametrize("method", choose(METHODS, ("lookahead", "draft_model", "medusa", "rest")))
 def test_steps_beyond_the_cap_are_thin_and_can_be_asked_for(method: str) -> None:
     """A browser is given a long run at once only as far as it can bear it."""
     trace = record(method)
