@@ -18,7 +18,10 @@ demo: $(VENV)/ready $(VENV)/real-tried  ## a finished run of every method, in th
 real: $(VENV)/real-ready  ## SmolLM2 135M with what every method needs, ready for the page and the command line
 	@$(PY) -m decoding prepare --model smollm2
 
-test: $(VENV)/dev-ready  ## every promise, in a quarter of an hour on two cores
+# Processes that tests start find our modules compiled, whatever this shell has asked Python for.
+test test-rest test-all: export PYTHONDONTWRITEBYTECODE =
+
+test: $(VENV)/dev-ready  ## every promise, in some ten minutes on two cores
 	$(PY) -m pytest --numprocesses auto --durations 20
 
 test-rest: $(VENV)/dev-ready  ## what test-all adds to test: slow tests, and all samples where test takes some

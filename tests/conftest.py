@@ -19,6 +19,7 @@ from tests.tiers import (
     pytest_collection_modifyitems,
     pytest_terminal_summary,
     pytest_testnodedown,
+    pytest_xdist_auto_num_workers,
 )
 from tools.browser import browser, find_chromium
 
@@ -28,6 +29,7 @@ __all__ = [
     "pytest_collection_modifyitems",
     "pytest_terminal_summary",
     "pytest_testnodedown",
+    "pytest_xdist_auto_num_workers",
 ]
 
 torch.set_num_threads(1)  # the tests run side by side

@@ -23,6 +23,7 @@ from decoding.trace.file import read_trace
 from decoding.types import Role, Step, Timing, Trace
 from tests.cli.conftest import Command, command
 from tests.rank_worker import ON_DECODERS, ON_TOYS, run_all, run_and_die
+from tests.tiers import choose
 
 __all__ = ["command"]
 ROOT = Path(__file__).parent.parent
@@ -63,7 +64,7 @@ class World:
         ]
 
 
-@pytest.fixture(scope="module", params=[2, 3])
+@pytest.fixture(scope="module", params=choose([2, 3], [2]))  # how three share a tree, test_shares.py shows
 def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> World:
     """Every case, run by two and by three ranks."""
     return World(tmp_path_factory.mktemp("ranks"), request.param)

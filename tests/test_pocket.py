@@ -26,6 +26,7 @@ from lab.pocket.language.sample import Sample, Turn
 from lab.pocket.plans import FULL
 from lab.pocket.quality import measure, total
 from lab.pocket.suite import write_store, write_tasks
+from tests.tiers import choose
 
 # The share of right answers that the family promises, by kind.
 PROMISED = {
@@ -162,7 +163,11 @@ def answer(engine: Engine) -> Callable[[str, str], Result]:
     return answered
 
 
-@pytest.mark.parametrize("method", FASTER)
+# Those that were trained, and one each that copies and that looks ahead; toys have all methods, SmolLM2 others.
+QUICK = {"draft_model", "medusa", "kangaroo", "eagle3", "suffix", "lookahead"}
+
+
+@pytest.mark.parametrize("method", choose(FASTER, QUICK))
 def test_every_method_writes_its_text_in_fewer_steps(
     engine: Engine, tasks: tuple[Task, ...], answer: Callable[[str, str], Result], method: str, everything: bool
 ) -> None:
@@ -182,6 +187,7 @@ def test_every_method_has_bounds() -> None:
     assert FASTER.keys() == METHODS.keys() - {"autoregressive"}
 
 
+@pytest.mark.slow  # a result of training; its model and heads are loaded above
 def test_medusa_2_guesses_better_and_answers_as_well(
     engine: Engine, tasks: tuple[Task, ...], answer: Callable[[str, str], Result], everything: bool
 ) -> None:

@@ -7,6 +7,7 @@ tests of these two kinds: what is left to do after `pytest`.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from typing import Any
@@ -51,6 +52,12 @@ def few(most: int, cases: Iterable[Any]) -> list[Any]:
 def of_methods(quick: Container[Any], cases: Iterable[Any]) -> list[Any]:
     """What `crossed` gives; by default only those of the quick methods."""
     return [pytest.param(*case.values, marks=case.marks if case.values[0] in quick else slow) for case in cases]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """One process more than there are cores: a test of a browser or a server waits for a third of its time."""
+    return None if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else (os.cpu_count() or 1) + 1
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -11,6 +11,7 @@ from decoding.engine import Engine
 from decoding.tuned import tuned_params
 from lab.pocket.language.code_checker import right
 from tests.optional import PARTS_OUT, left_out
+from tests.tiers import choose
 
 FUNCTION = '''Here is a short function for this:
 
@@ -47,7 +48,10 @@ def test_the_sum_comes_out() -> None:
     assert "So Romy has 20 cards" in _answer("sum")
 
 
-@pytest.mark.parametrize("example", examples_for("smollm2"), ids=lambda example: example.id)
+ENGLISH = examples_for("smollm2")
+
+
+@pytest.mark.parametrize("example", choose(ENGLISH, ENGLISH[:3]), ids=lambda example: example.id)
 def test_an_english_example_shows_what_it_says(example: Example, smol: Engine) -> None:
     """The method that goes with it gains clearly, or hardly at all where the example says so."""
     prompt = example.messages or smol.as_turn(example.prompt)

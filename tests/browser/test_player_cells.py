@@ -15,6 +15,7 @@ from viz.notebook import _Drawing
 from viz.palette import MEANINGS
 
 Show = Callable[..., Any]
+BOTH = ("lookahead", "kangaroo")  # boards of cells, and charts of lines and bars
 KINDS = ("lookahead", "jacobi", "kangaroo", "ouroboros")  # methods with every kind of layer and board
 # Of every point and word that the page drew itself: what it is, and where and how it looks by plotly's own drawing.
 DRAWN = """async (name) => {
@@ -75,7 +76,7 @@ PLACES = """(() => {
 })()"""
 
 
-@pytest.mark.parametrize("method", choose(METHODS, KINDS))
+@pytest.mark.parametrize("method", choose(METHODS, BOTH))
 def test_cells_are_where_and_what_plotly_draws(show: Show, method: str) -> None:
     """Squares by place, size, colour and strength, words by place and colour, signs by outline."""
     trace = record(method)
@@ -123,7 +124,7 @@ def test_a_symbol_that_is_not_known_is_not_drawn(show: Show) -> None:
     assert shown.run("['pentagon', '', 'toString'].map(Specscope.markerShape)") == [None, None, None]
 
 
-@pytest.mark.parametrize("method", KINDS)
+@pytest.mark.parametrize("method", choose(KINDS, BOTH))
 def test_pictures_and_notebooks_draw_cells_alike(show: Show, method: str) -> None:
     """Both say a layer in plotly's words: the page for pictures that are saved, Python for notebooks."""
     trace = record(method)
@@ -173,7 +174,7 @@ def test_cells_are_pointed_at_and_pinned(show: Show) -> None:
         shown.wait("!player.state.hover")
 
 
-@pytest.mark.parametrize("method", choose(METHODS, KINDS))
+@pytest.mark.parametrize("method", choose(METHODS, BOTH))
 def test_every_node_of_every_chart_can_be_pointed_at(show: Show, method: str) -> None:
     """At the middle of each trace's first node, whoever drew it: a bar beside squares as well as the squares."""
     trace = record(method)

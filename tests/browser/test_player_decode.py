@@ -10,6 +10,7 @@ import pytest
 
 from decoding import tree
 from tests.browser.conftest import Shown
+from tests.tiers import few
 from tests.toys import correlated, counted_text, engine
 from tests.viz.records import METHODS, record
 from viz import token_text
@@ -75,7 +76,7 @@ GREEDY = ("draft_model", "kangaroo", "ouroboros")  # whose distributions are kno
 PINNED = [(name, False) for name in ("lookahead", "medusa", *GREEDY)] + [(name, True) for name in GREEDY]
 
 
-@pytest.mark.parametrize(("method", "greedy"), PINNED)
+@pytest.mark.parametrize(("method", "greedy"), few(1, PINNED))
 def test_a_pinned_node_is_told_as_python_tells_it(show: Callable[..., Shown], method: str, greedy: bool) -> None:
     """The player says why a row sees what it sees, where a guess came from, and what it sees, in its own code."""
     trace = record(method)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.browser.conftest import Shown
+from tests.tiers import crossed
 from tests.viz.records import record
 
 Show = Callable[..., Shown]
@@ -41,8 +42,7 @@ def filled(
     return shown, home
 
 
-@pytest.mark.parametrize("native", [True, False])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("native", "width"), crossed([(True,), (False,)], [1280, 390]))
 def test_a_view_on_the_full_screen_is_read_with_tooltip_chip_and_legend(show: Show, native: bool, width: int) -> None:
     """They lie outside of the card, and what lies outside of a full screen is not seen."""
     shown, home = filled(show, native, width=width, height=900)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import Shown
-from tests.tiers import choose, crossed
+from tests.tiers import choose, crossed, slow
 from tests.viz.records import record, recorded
 from viz.fates import node_fates
 from viz.palette import Fate
@@ -137,7 +137,7 @@ def test_the_pane_is_shown_for_what_is_pinned_and_for_the_facts_of_a_step(show: 
     shown.page.wait_for_selector(".ss-detail", state="hidden")
 
 
-@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1280, 720), (390, 844)])
+@pytest.mark.parametrize(("width", "height"), [pytest.param(1440, 900, marks=slow), (1280, 720), (390, 844)])
 def test_what_is_said_of_a_token_leaves_the_view_free_that_it_was_pressed_in(
     show: Show, width: int, height: int
 ) -> None:
@@ -155,7 +155,10 @@ def test_what_is_said_of_a_token_leaves_the_view_free_that_it_was_pressed_in(
     shown.page.wait_for_selector(".ss-detail", state="hidden")
 
 
-@pytest.mark.parametrize("name", ["smollm2-prime-lookahead", "smollm2-rain-draft_model", "smollm2-prime-medusa"])
+PINNED = ["smollm2-prime-lookahead", "smollm2-rain-draft_model", "smollm2-prime-medusa"]
+
+
+@pytest.mark.parametrize("name", choose(PINNED, PINNED[1:2]))  # with q of the drafter, which is the longest list
 def test_a_pinned_token_shows_all_its_facts_without_scrolling(show: Show, name: str) -> None:
     """The pane beside the text was as low as the text: the last facts, and the target's best tokens, lay below it."""
     shown = show(recorded(name), step=5, width=1280, height=720)

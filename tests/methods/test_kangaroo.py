@@ -31,6 +31,7 @@ from decoding.sampling import Sampler, Sampling
 from decoding.types import Draft, Verdict
 from tests.distributions import FALSE_ALARM, power
 from tests.families import tiny
+from tests.tiers import crossed
 from tests.toy_adapter import ToyAdapter, ToySession, make
 from tests.toys import cycle, hashed, plain, prompt_for, tied, toy
 
@@ -433,8 +434,7 @@ def test_a_perfect_adapter_fills_every_step(family: str, chunk: int) -> None:
     assert [len(step.emitted) for step in result.trace.steps] == [1, 7, 7, 7, 7, 7, 7, 7]
 
 
-@pytest.mark.parametrize("family", ["llama", "mistral"])
-@pytest.mark.parametrize("params", SETTINGS, ids=str)
+@pytest.mark.parametrize(("params", "family"), crossed([(each,) for each in SETTINGS], ["llama", "mistral"]), ids=str)
 def test_greedy_text_of_decoders_is_that_of_one_token_at_a_time(family: str, params: Mapping[str, Any]) -> None:
     """Rejected drafts must leave nothing in the shallow layers' cache, in the deep ones' or in the adapter's."""
     accepted, drafted = 0, 0

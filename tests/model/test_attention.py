@@ -18,6 +18,7 @@ from decoding.model.attention import BLOCK, Attention, merge, pack
 from decoding.model.cache import Cache
 from decoding.model.kernels import PREFIXES, Kernels, agrees, choose, plain
 from tests.model.texts import random_tree
+from tests.tiers import crossed
 
 KV_HEADS, SIZE = 2, 16
 CPU, CUDA = torch.device("cpu"), torch.device("cuda", 0)
@@ -93,8 +94,7 @@ def test_one_call_against_the_definition(rows: int, prefix: int, repeats: int, w
 
 
 @pytest.mark.parametrize("dtype", BOUNDS, ids=str)
-@pytest.mark.parametrize("repeats", [1, 4, 7])
-@pytest.mark.parametrize("name", ON_CPU)
+@pytest.mark.parametrize(("name", "repeats"), crossed([(name,) for name in ON_CPU], [1, 4, 7]))
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")  # which lacks logarithms on a CPU
 def test_two_parts_against_the_definition(
     name: str, repeats: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch

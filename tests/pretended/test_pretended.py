@@ -52,11 +52,10 @@ LAUNCHES = {("ouroboros", 1.0): 170}
 # So many tokens take every kind of step.
 OPTIONS: dict[str, Any] = {"max_new_tokens": 16, "end_tokens": (), "prefill_chunk": 4}
 EACH, SAMPLINGS = [(method,) for method in METHODS], [GREEDY, SAMPLED]
-EIGHT_BITS = {("lookahead", 1), ("draft_model", 1), ("kangaroo", 2), ("eagle3", 2)}
+EIGHT_BITS = {("draft_model", 1), ("kangaroo", 2)}
 # What methods do to the device besides handing over a tree of the host, as Lookahead does: they read with another
 # model, with layers of their own, or stop half-way.
 KINDS = {"lookahead", "draft_model", "kangaroo", "eagle3"}
-OF_EACH_KIND = choose(METHODS, KINDS)
 
 
 def title(case: Any) -> str:
@@ -136,7 +135,9 @@ def waits(device: Pretended, engine: Engine, method: str, sampling: dict[str, An
     return max(counts)
 
 
-@pytest.mark.parametrize(("method", "sampling"), crossed(EACH, SAMPLINGS), ids=title)
+@pytest.mark.parametrize(
+    ("method", "sampling"), of_methods({*KINDS, "medusa", "ouroboros"}, crossed(EACH, SAMPLINGS)), ids=title
+)
 def test_a_step_waits_once(method: str, sampling: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Every wait leaves the device idle until the host has launched what comes behind it.
 
@@ -168,7 +169,10 @@ def test_a_step_launches_little(method: str, sampling: dict[str, Any], monkeypat
 
 @pytest.mark.parametrize(
     ("family", "dtype"),
-    crossed([("mistral",), ("qwen2-mixed",), ("qwen3",), ("llama-wide-heads",)], [torch.float32, torch.bfloat16]),
+    of_methods(
+        {"qwen2-mixed", "qwen3"},  # of which one has both kinds of layers
+        crossed([("mistral",), ("qwen2-mixed",), ("qwen3",), ("llama-wide-heads",)], [torch.float32, torch.bfloat16]),
+    ),
     ids=str,
 )
 def test_a_tree_behind_a_rolling_window(family: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,7 +213,7 @@ def test_a_model_over_two_devices_and_a_drafter_on_a_third(
         assert waits(device, engine, method, sampling) <= PASSES.get(method, 1)
 
 
-@pytest.mark.parametrize("method", OF_EACH_KIND)
+@pytest.mark.parametrize("method", choose(METHODS, {"draft_model", "kangaroo"}))  # of both devices
 def test_the_full_record_of_a_split_model(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first layers see all of the text, the last device's only a window; tokens are penalised."""
     made = made_of("qwen2-mixed", torch.bfloat16)
@@ -235,7 +239,7 @@ def test_weights_of_eight_bits(method: str, at: tuple[int, ...], monkeypatch: py
         assert waits(device, made.engine(*at, int8=True), method, GREEDY) <= PASSES.get(method, 1)
 
 
-@pytest.mark.parametrize("method", OF_EACH_KIND)
+@pytest.mark.parametrize("method", choose(METHODS, {"lookahead", "draft_model"}))
 def test_torch_chooses_no_kernel(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """On some devices its first choice is cuDNN's attention, which takes long for every new length."""
 

@@ -11,6 +11,7 @@ import torch
 from decoding.ranks import Ranks
 from tests.pretended.device import pretended
 from tests.pretended.test_pretended import GREEDY, PASSES, SAMPLED, made_of, waits
+from tests.tiers import slow
 
 pytestmark = pytest.mark.pretended
 
@@ -27,9 +28,9 @@ class Echo(Ranks):
     ("method", "sampling", "most"),
     [
         ("lookahead", GREEDY, 1),
-        ("lookahead", {**SAMPLED, "repetition_penalty": 1.2}, 1),
+        pytest.param("lookahead", {**SAMPLED, "repetition_penalty": 1.2}, 1, marks=slow),
         ("ngrammys", SAMPLED, 1),
-        ("ouroboros", GREEDY, PASSES["ouroboros"]),
+        pytest.param("ouroboros", GREEDY, PASSES["ouroboros"], marks=slow),
         ("draft_model", GREEDY, 2),  # its tokens must be known before they are shared out
     ],
 )

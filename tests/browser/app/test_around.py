@@ -41,7 +41,7 @@ def query(page: Any) -> dict[str, list[str]]:
     return parse_qs(urlsplit(page.url).query)
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("width", choose([390, 1280], [390]))  # where there is the least room
 def test_transport_and_legend_stay_in_sight(new_page: NewPage, served: Served, width: int) -> None:
     """Gradio hides what overflows its container, within which nothing could stick."""
     page = served.open(new_page(width=width, height=700), "?view=mask")
@@ -82,6 +82,7 @@ def test_keys_of_a_focused_button_are_its_own_and_the_rest_the_players(new_page:
     assert page.evaluate(f"{PLAYER}.state.step") == 0
 
 
+@pytest.mark.slow  # as a run has them that was started
 def test_a_recording_that_was_opened_has_the_keys(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page())
     page.focus(".app-recorded")
@@ -102,8 +103,8 @@ def test_a_race_is_played_with_space_and_tells_where_it_ran(new_page: NewPage, s
     page = served.open(new_page(height=1400), "?screen=race&methods=jacobi,lookahead&length=24&prompt=Monday%3A")
     page.wait_for_function("document.querySelector('#race-length input')?.value === '24'")
     page.click("#race-go")
-    page.wait_for_function(RACED)
-    page.evaluate("SpecscopeApp.races.change({ time: SpecscopeApp.races.length, playing: false, speed: 0.001 })")
+    page.wait_for_function(f"{RACED} && SpecscopeApp.races.state.time > 0")
+    page.evaluate("SpecscopeApp.races.finish(); SpecscopeApp.races.change({ speed: 0.001 })")
     for plays in ("true", "false"):
         page.keyboard.press("Space")
         page.wait_for_function(f"SpecscopeApp.races.state.playing === {plays}")
@@ -138,6 +139,7 @@ def test_a_trace_can_be_dropped_anywhere_on_the_page(new_page: NewPage, served: 
     assert page.inner_text(".ss-title") == "Medusa"
 
 
+@pytest.mark.slow  # the whole page takes drops, as above
 def test_a_trace_that_is_dropped_on_the_race_is_shown(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page(), "?screen=race")
     page.wait_for_selector("#race-go")
@@ -204,6 +206,7 @@ def test_the_preset_is_the_one_that_the_settings_are(new_page: NewPage, served: 
     page.wait_for_function(shows, arg="defaults")
 
 
+@pytest.mark.slow  # a look of one control
 def test_a_long_name_ends_before_the_arrow_of_its_menu(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page())
     room = """(menu) => menu.querySelector('.icon-wrap').getBoundingClientRect().left
@@ -279,6 +282,7 @@ def test_a_prompt_that_is_too_long_is_told_of_and_leaves_no_address(new_page: Ne
     assert query(page)["run"] == [page.evaluate("SpecscopeApp.viewers.props.landing")]  # which is still shown
 
 
+@pytest.mark.slow  # a nicety of one menu
 def test_the_file_menu_closes_when_it_is_left(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page(), form=False)
     menu = page.locator(".app-menu")

@@ -340,6 +340,7 @@ def test_all_of_it_is_reached_and_pressed_by_keys(debug: DebugPage) -> None:
     debug.plays(2)
 
 
+@pytest.mark.slow  # all of the page is walked by keys above
 def test_charts_of_every_kind_are_walked_by_keys(debug: DebugPage) -> None:
     """Lines and upright bars are above; here cells, lying bars, and bars that are no parts of the steps."""
     debug.open(**POCKET)
@@ -359,6 +360,7 @@ def test_charts_of_every_kind_are_walked_by_keys(debug: DebugPage) -> None:
         debug.page.keyboard.press("Escape")
 
 
+@pytest.mark.slow  # a layout that seldom changes
 def test_a_phone_needs_no_sideways_scrolling(debug: DebugPage) -> None:
     debug.open(**POCKET, **{"f.accepted": "2"})
     debug.page.set_viewport_size({"width": 390, "height": 844})

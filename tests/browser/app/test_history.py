@@ -65,6 +65,7 @@ def test_moves_within_a_run_are_no_entries(new_page: NewPage, served: Served) ->
     assert page.evaluate("history.length") == before
 
 
+@pytest.mark.slow  # Back and Forward find recordings by default
 def test_back_finds_a_run_of_ones_own_and_a_file(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page())
     page.fill("#run-length input", "16")
@@ -95,6 +96,7 @@ def test_back_turns_to_the_tab_that_was_seen(new_page: NewPage, served: Served) 
 FRAME = "getComputedStyle(SpecscopeApp.viewers.player.root).outlineStyle !== 'none'"
 
 
+@pytest.mark.slow  # a look of the focus
 def test_only_who_moves_by_keys_sees_that_the_player_has_them(new_page: NewPage, served: Served) -> None:
     """A frame stayed around the whole player after a file was opened, or a recording chosen with the mouse."""
     page = served.open(new_page())

@@ -141,6 +141,7 @@ def test_an_address_leads_past_it(new_page: NewPage, served: Served, query: str)
     assert page.evaluate(GONE) and not page.evaluate("document.body.classList.contains('app-opens')")
 
 
+@pytest.mark.slow  # the test of Back goes by each of them
 def test_other_ways_lead_on(new_page: NewPage, served: Served) -> None:
     page = served.land(new_page(), "?__theme=dark")  # a theme alone is no place
     page.click("text=Your own prompt")
@@ -194,6 +195,7 @@ def test_the_pages_name_leads_to_it_from_everywhere(new_page: NewPage, served: S
     page.wait_for_function("!document.querySelector('.app-opening')?.offsetParent")
 
 
+@pytest.mark.slow  # no run hears of what covers it
 def test_a_live_run_goes_on_behind_it(new_page: NewPage, served: Served, slow: threading.Event) -> None:
     page = served.open(new_page(), "?method=autoregressive&length=60&prompt=Monday%3A")
     page.wait_for_function("document.querySelector('#run-length input')?.value === '60'")

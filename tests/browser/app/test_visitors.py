@@ -95,6 +95,7 @@ def test_a_live_run_is_followed_and_stopped(new_page: NewPage, served: Served, s
     nobody_is_left(served)
 
 
+@pytest.mark.slow  # a matter of pace alone
 def test_charts_of_a_run_that_is_followed_come_behind_its_text(
     new_page: NewPage, served: Served, held: threading.Event
 ) -> None:
