@@ -330,7 +330,11 @@ CHECKS = {
 }
 
 
-@pytest.mark.parametrize("method", METHODS)
+# A method of each kind of pool.
+POOLED = {"lookahead", "draft_model", "prompt_lookup", "ngrammys", "suffix", "token_recycling", "medusa", "eagle3"}
+
+
+@pytest.mark.parametrize("method", choose(METHODS, POOLED))
 def test_tables_hold_what_the_record_holds(show: Show, method: str, everything: bool) -> None:
     """Whoever cannot see a picture gets all that it shows, a row for each thing."""
     trace = timed(record(method))

@@ -23,7 +23,7 @@ from decoding.model.decoder import Decoder
 from decoding.model.replays import Replays
 from tests.families import machine
 from tests.test_at_once import far_away, said
-from tests.tiers import crossed, few
+from tests.tiers import crossed, few, of_methods
 from tests.toys import CASES, title
 
 FAMILIES = ("llama", "mistral", "qwen2-mixed", "qwen3")
@@ -123,7 +123,11 @@ def words(length: int) -> list[int]:
     return ids[: length - length // 3] + ids[: length // 3]
 
 
-@pytest.mark.parametrize(("method", "params", "family"), few(1, crossed(CASES, FAMILIES)), ids=title)
+# Those whose steps are recorded in parts of their own, and one tree.
+KINDS = {"lookahead", "draft_model", "medusa", "kangaroo", "eagle3", "ouroboros"}
+
+
+@pytest.mark.parametrize(("method", "params", "family"), of_methods(KINDS, few(1, crossed(CASES, FAMILIES))), ids=title)
 def test_what_is_replayed_is_what_was_written(
     method: str, params: Any, family: str, made: Callable[[str], Engine], plain: Callable[[str], Engine]
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.tiers import of_methods
 from viz import VIEWS, animate, figure
 from viz.fates import emitted_fates
 from viz.methods import screen_of
@@ -21,6 +22,8 @@ from viz.views.pair import NAMES, SAY, sentence
 from .records import METHODS, changed, hostile, record, strings_in
 
 SHOWN = [(method, name) for method in METHODS for name, view in VIEWS.items() if view.shows(record(method).header)]
+# Every view at least once; what the others draw, the first test has checked.
+QUICK = of_methods({"lookahead", "draft_model", "medusa", "ngrammys"}, [pytest.param(*pair) for pair in SHOWN])
 # What our own figures may say between angle brackets.
 MARKUP = ("<extra></extra>", "<br>", "<i>word</i>")
 
@@ -42,7 +45,7 @@ def test_every_view_of_every_method_is_a_plotly_figure(method: str, name: str) -
         assert not [text for text in strings_in(made) if text.startswith("$")]  # every colour was put in
 
 
-@pytest.mark.parametrize(("method", "name"), SHOWN)
+@pytest.mark.parametrize(("method", "name"), QUICK)
 def test_no_text_of_a_token_is_markup(method: str, name: str) -> None:
     """Plotly reads tags in texts, links among them."""
     trace = hostile(record(method))
@@ -68,7 +71,7 @@ def test_an_animation_holds_every_step(name: str) -> None:
     assert made["frames"][0]["data"] != made["frames"][6]["data"] or name == "check"
 
 
-@pytest.mark.parametrize(("method", "name"), SHOWN)
+@pytest.mark.parametrize(("method", "name"), QUICK)
 def test_colours_are_explained_beside_the_figure(method: str, name: str) -> None:
     """On the page the legend is a line of its own; a figure in a notebook stands alone."""
     made = plain(figure(record(method), name))

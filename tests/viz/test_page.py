@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from decoding.types import Trace
+from tests.tiers import choose
 from viz import page as pages
 from viz import write_html
 
@@ -51,7 +52,7 @@ def quiet(seen: Opened) -> bool:
     return not outside and not seen.said
 
 
-@pytest.mark.parametrize("method", ["lookahead", "medusa"])
+@pytest.mark.parametrize("method", choose(["lookahead", "medusa"], ["lookahead"]))
 def test_a_file_replays_without_a_network(browser: Browser, tmp_path: Path, method: str) -> None:
     """Opened from a disk, under a policy that loads nothing and runs nothing but the file's own scripts."""
     seen = opened(browser, record(method), tmp_path / "run.html", 2)
