@@ -153,7 +153,6 @@ CONFIGURATIONS: Sequence[tuple[str, Params, Params, TableModel, float]] = [
     ("autoregressive", {}, FILTERED, CLOSE, 0.0),
     ("prompt_lookup", {"K": 3}, WARM, CLOSE, 0.5),
     ("draft_model", {"gamma": 2}, FILTERED, CLOSE, 1.0),
-    ("draft_model", {"gamma": 4, "threshold": 0.5}, WARM, CLOSE, 1.0),
     ("kangaroo", {"gamma": 3}, WARM, CLOSE, 0.5),
     ("eagle3", {"form": "chain", "gamma": 3}, FILTERED, CLOSE, 0.5),
     ("ouroboros", PHRASES, WARM, CLOSE, 1.0),
@@ -161,6 +160,7 @@ CONFIGURATIONS: Sequence[tuple[str, Params, Params, TableModel, float]] = [
 ]
 WITH_ALL: Sequence[tuple[str, Params, Params, TableModel, float]] = [
     # tokens of autoregressive sampling, or another setting of a method above
+    ("draft_model", {"gamma": 4, "threshold": 0.5}, WARM, CLOSE, 1.0),
     ("lookahead", POOL, WARM, CLOSE, 0.5),
     ("draft_model", {"gamma": 1}, {"temperature": 1.0, "top_k": 3}, SHORT_SIGHTED, 0.3),
     ("kangaroo", {"gamma": 2, "eta": 0.0}, FILTERED, CLOSE, 0.5),

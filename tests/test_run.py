@@ -26,6 +26,7 @@ from decoding.parts import Part, Parts
 from decoding.parts.tables import load_tables
 from decoding.types import Draft, Role, Verdict
 from tests.families import machine as with_parts
+from tests.tiers import slow
 from tests.toys import correlated, cycle, engine, hashed, plain
 
 MODEL = hashed(vocabulary=9, seed=2)
@@ -266,7 +267,9 @@ def decoders() -> Engine:
     return with_parts("mistral")
 
 
-@pytest.mark.parametrize("make", [lambda: engine(MODEL), decoders], ids=["tables", "decoders"])
+@pytest.mark.parametrize(
+    "make", [lambda: engine(MODEL), pytest.param(decoders, marks=slow)], ids=["tables", "decoders"]
+)
 def test_two_hundred_runs_leave_nothing_behind(make: Callable[[], Engine], everything: bool) -> None:
     """State kept per run grows a server until it dies; `--all` takes five hundred."""
     machine, runs = make(), 200 if everything else 8 * len(METHODS)

@@ -66,6 +66,7 @@ def test_a_change_everywhere_is_said_so() -> None:
     assert "at every position, in every category" in sentence
 
 
+@pytest.mark.slow  # many runs are simulated; its formula is tested beside it
 def test_equal_distributions_rarely_alarm() -> None:
     """The negative control: 200 pairs of records of one distribution. 5% would be 10; 19 or more come once in 200."""
     alarms = 0
@@ -76,6 +77,7 @@ def test_equal_distributions_rarely_alarm() -> None:
     assert alarms < 19
 
 
+@pytest.mark.slow  # many runs are simulated; its formula is tested beside it
 def test_intervals_of_differences_cover_the_truth() -> None:
     """Of 150 pairs with a known difference, 95% of the intervals should hold it; 12 questions are few."""
     truth = compared(

@@ -98,6 +98,7 @@ def test_other_questions_are_compared_and_say_nothing_of_noise() -> None:
     assert "beside autoregressive runs on other questions" in found["sentence"]
 
 
+@pytest.mark.slow  # many runs are simulated; its formula is tested beside it
 def test_intervals_of_the_speed_up_cover_the_truth() -> None:
     """Of 200 records of ten questions, about 95% should hold the speed-up that all questions there are would have."""
     random, held = np.random.default_rng(0), 0

@@ -37,9 +37,8 @@ def split(family: str, count: int, dtype: torch.dtype | None = None) -> SplitDec
     return model
 
 
-@pytest.mark.parametrize("count", [2, 3])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)  # the first is compiled where it can be
-@pytest.mark.parametrize("family", ALL)
+@pytest.mark.parametrize(("family", "count"), crossed([(family,) for family in ALL], [2, 3]))
 def test_every_reading_is_the_same(family: str, dtype: torch.dtype, count: int) -> None:
     """Rows that are stored, moved, rejected and rewound are so on every device."""
     whole, parts = (from_transformers(tiny(family), dtype, [CPU] * number) for number in (1, count))

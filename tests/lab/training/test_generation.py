@@ -13,6 +13,7 @@ from decoding.model.decoder import Decoder
 from decoding.model.texts import Texts
 from lab.training.generation import Generation, Prompt
 from tests.families import FAMILIES, needs_compiler, tiny
+from tests.tiers import crossed
 
 pytestmark = needs_compiler
 PROMPTS = [[(7 * number + place * place) % 67 for place in range(1 + 11 * number)] for number in range(9)]
@@ -30,8 +31,7 @@ def alone(model: Decoder, prompt: list[int], seed: int, temperature: float) -> l
     return list(Engine(model, Codec()).generate(prompt, sampling=sampling, **options).ids)
 
 
-@pytest.mark.parametrize("family", COMPILED)
-@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.parametrize(("family", "temperature"), crossed([(family,) for family in COMPILED], [0.0, 1.0]))
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_each_text_is_the_one_written_alone(family: str, temperature: float, dtype: torch.dtype) -> None:
     """Prompts of 1 to 89 tokens enter and leave four places at different times; rolling windows are passed."""
