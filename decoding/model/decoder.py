@@ -55,14 +55,20 @@ class Decoder:
         self._pointwise = pointwise(shape, self.device, self.dtype, names)
         self._fused = FusedLayers(shape, weights.layers) if {*PRODUCTS} <= names else None
         self._attention = Attention(kernels, shape.repeats, self.device, self.dtype, whole, self._pointwise.merge)
-        self.attention = "compiled attention, in the order of the text" if self.compiled else kernels.name
-        self.attention += in_words(self.device, self.dtype)
+        self._kernels = "compiled attention, in the order of the text" if self.compiled else kernels.name
+        self._kernels += in_words(self.device, self.dtype)
         if self.step_rows is not None:
-            self.attention += f", every pass of {self.step_rows} rows"
-        self.recorder: Recorder | None = None
-        if captures() and self.device.type == "cuda":
-            self.recorder = Recorder(self.device)
-            self.attention += ", steps captured in CUDA graphs"
+            self._kernels += f", every pass of {self.step_rows} rows"
+        self.recorder = Recorder(self.device) if captures() and self.device.type == "cuda" else None
+
+    @property
+    def attention(self) -> str:
+        """The kernels that run, in words, and whether their launches are recorded."""
+        if self.recorder is None:
+            return self._kernels
+        if reason := self.recorder.failed:
+            return f"{self._kernels}, some steps not captured in CUDA graphs ({' '.join(reason.split())[:80]})"
+        return f"{self._kernels}, steps captured in CUDA graphs"
 
     @classmethod
     def from_transformers(cls, model: Any, dtype: str | torch.dtype | None = None) -> Decoder:

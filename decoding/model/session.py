@@ -131,10 +131,15 @@ class Model(Protocol):
     dtype: torch.dtype  # of logits and hidden states
     precision: str  # how numbers are held, as `load` takes it: "bfloat16", "int8+bfloat16"
     step_rows: int | None  # what the rows of every pass are filled up to, if to anything: no step may have more
-    attention: str  # the backend in words, shown to the user
+
     window: int | None  # the smallest sliding window among the layers
     rolling: int | None  # the largest, where every layer has one: its cache rolls
     lacks: Mapping[str, str]  # what methods may need and its sessions cannot do, and why
+
+    @property
+    def attention(self) -> str:
+        """The kernels that run, in words that the user is shown."""
+        ...
 
     def open(self, capacity: int, largest_step: int) -> Session:
         """A session for texts of up to `capacity` tokens."""

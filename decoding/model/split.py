@@ -44,6 +44,7 @@ class Section(Decoder):
         # The norm comes along because a decoder is where its norm is.
         held = replace(weights, layers=weights.layers[layers.start : layers.stop], norm=weights.norm.to(device))
         super().__init__(own, held, rope, card)
+        self.recorder = None  # a step goes through several devices, so none of them records it
         self.rolling = whole.rolling  # all caches forget alike, even where only one section's layers have windows
 
 

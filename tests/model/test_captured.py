@@ -290,6 +290,8 @@ def test_where_nothing_can_be_recorded_passes_are_run(made: Callable[[str], Engi
     recorder._record = fail  # type: ignore[method-assign]
     assert ours.generate(words(40), **OPTIONS).ids == plain.generate(words(40), **OPTIONS).ids
     assert recorder.failed is not None and "not permitted" in recorder.failed
+    header = ours.generate(words(5), max_new_tokens=1).trace.header
+    assert "some steps not captured in CUDA graphs (operation not permitted" in header.attention
     assert len(attempts) < 3 * captured.ATTEMPTS, "or every step pays for an attempt"
 
 
