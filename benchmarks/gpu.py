@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
+import os
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -261,8 +262,15 @@ def main(argv: Sequence[str] | None = None) -> None:
             lambda name=name: gains(name, arguments.device, arguments.limit, "eager" in arguments.peers),
         )
     if arguments.costs and report.costs:
-        origin = {"date": str(datetime.date.today()), "dtype": "bfloat16", "versions": versions, "copy_bandwidth": roof}
-        measured_here = {"device": device, **origin, "shapes": report.costs}
+        measured_here = {
+            "device": device,
+            "date": str(datetime.date.today()),
+            "dtype": "bfloat16",
+            "versions": versions,
+            "fused": os.environ.get(FUSED, ""),
+            "copy_bandwidth": roof,
+            "shapes": report.costs,
+        }
         Path(arguments.costs).write_text(json.dumps(measured_here, indent=1) + "\n", encoding="utf-8")
     report.say("\n".join(["### Summary", "", *report.summary]))
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from benchmarks import gpu, gpu_first, gpu_kernels
+from benchmarks import device_costs, gpu, gpu_first, gpu_kernels
 from benchmarks.gpu_shapes import Prompts
 from benchmarks.measure import command
+from decoding.packed import ASSETS
 
 
 @pytest.mark.parametrize("flag", ["--help", "--nonsense"])
@@ -90,6 +91,14 @@ def test_a_kernel_that_fails_does_not_stop_the_others(
     assert [row[0] for row in rows[2:]] == 3 * ["broken"] + 3 * ["merge"] and len({*map(len, rows)}) == 1
     assert rows[2][3] == "FAILED: RuntimeError: no kernel image is available / for execution"
     assert all(float(error) < 2.0 for error in rows[-1][3:5]) and float(rows[-1][5]) > 0
+
+
+def test_the_race_plays_what_was_measured() -> None:
+    """The page says of its numbers that they were."""
+    measured = json.loads((ASSETS / "costs" / "nvidia-h200.json").read_text(encoding="utf-8"))
+    assert device_costs.SCRIPT.read_text(encoding="utf-8") == device_costs.script(measured)
+    for shape in measured["shapes"]:
+        assert len(shape["rows"]) == len(shape["milliseconds"]) and shape["rows"] == sorted(shape["rows"])
 
 
 def test_prompts_grow() -> None:

@@ -1,5 +1,6 @@
 // What a race came to, in one line of its clock's numbers; and why a lane that needs fewer passes can be slower.
 import { milliseconds, plural } from "../text/words.js";
+import { MEASURED_GPU } from "./pace.js";
 
 /** @import { Pace } from "./pace.js" */
 /**
@@ -11,7 +12,8 @@ import { milliseconds, plural } from "../text/words.js";
 const CLOCKS = {
   recorded: ["", "finished first"],
   passes: ["If every pass cost the same, ", "would finish first"],
-  gpu: ["Projected for an H100 GPU, ", "would finish first"],
+  measured: [`With passes as measured on an ${MEASURED_GPU} GPU, `, "would finish first"],
+  projected: ["Projected for an H100 GPU, ", "would finish first"],
 };
 
 /**

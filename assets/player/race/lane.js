@@ -144,6 +144,6 @@ export class Lane {
     if (!this.whole) return finishWords(this.record.end?.finish);
     const { ended, state: { pace } } = this.race;
     if (!ended) return "finished";
-    return `${this.place}. in ${this.took}${pace === "gpu" ? ", projected" : ""}`;
+    return `${this.place}. in ${this.took}${pace === "projected" ? ", projected" : ""}`;
   }
 }

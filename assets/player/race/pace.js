@@ -1,7 +1,8 @@
-// The clocks of a race: how long each step of a lane takes, as recorded, by passes, or as projected for a GPU.
+// The clocks of a race: how long each step of a lane takes, as recorded, by passes, or as on a GPU.
+import { MEASURED } from "./measured.js";
 
 /** @import { StepLine } from "../types.d.ts" */
-/** @typedef {"recorded" | "passes" | "gpu"} Pace */
+/** @typedef {"recorded" | "passes" | "measured" | "projected"} Pace */
 /** @typedef {Pick<StepLine, "ms" | "fed">} Timed */
 
 const [DRAFT, FORWARD, TOTAL] = [0, 1, 4]; // of a step's milliseconds
@@ -24,11 +25,30 @@ export const FREE_ROWS = Math.floor(READ_MS / ROW_MS);
  */
 export const gpuMs = (rows) => Math.max(READ_MS, ROW_MS * rows);
 
+/** The measured device's name without its maker's. */
+export const MEASURED_GPU = MEASURED.device.replace("NVIDIA ", "");
+
+/**
+ * Milliseconds of a pass over some rows as measured, in a straight line between two numbers of rows that were measured.
+ * More rows than the most of them take several passes.
+ * @param {number} rows
+ * @returns {number}
+ */
+export const measuredMs = (rows) => {
+  const { rows: counts, milliseconds: times } = MEASURED;
+  const last = counts.length - 1, most = counts[last];
+  if (rows > most) return times[last] + measuredMs(rows - most);
+  const above = counts.findIndex((count) => count >= rows), below = Math.max(0, above - 1);
+  const share = above > below ? (rows - counts[below]) / (counts[above] - counts[below]) : 0;
+  return times[below] + share * (times[above] - times[below]);
+};
+
 /** @type {{ value: Pace, label: string }[]} */
 export const PACES = [
   { value: "recorded", label: "recorded time" },
   { value: "passes", label: "every pass costs the same" },
-  { value: "gpu", label: "as on an H100 GPU (projected)" },
+  { value: "measured", label: `passes as measured on an ${MEASURED_GPU} GPU` },
+  { value: "projected", label: "as on an H100 GPU (projected)" },
 ];
 
 /**
@@ -57,7 +77,8 @@ export const clockOf = (pace, plain, drafts = true) => {
   const forward = mean(plain, FORWARD);
   /** @param {Timed} step */
   const drafting = ({ ms }) => (drafts && forward ? ms[DRAFT] / forward : 0);
-  if (pace === "gpu") return (step) => gpuMs(step.fed) + drafting(step) * gpuMs(1);
+  if (pace === "measured") return (step) => measuredMs(step.fed) + drafting(step) * measuredMs(1);
+  if (pace === "projected") return (step) => gpuMs(step.fed) + drafting(step) * gpuMs(1);
   const unit = passMs(plain);
   return (step) => unit * (1 + drafting(step));
 };
@@ -92,6 +113,11 @@ export const paceSentence = (pace, plain) => {
   if (pace === "recorded") return "";
   const drafting = `drafting counts as the share of ${plain} that it took when recorded`;
   if (pace === "passes") return `Every pass of the target counts as one, however many rows it has; ${drafting}.`;
+  if (pace === "measured") {
+    const examples = [1, 8, 64].map((rows) => `${rows} ${rows > 1 ? "rows" : "row"} in ${measuredMs(rows).toFixed(2)} ms`);
+    return `Passes take what they took on one ${MEASURED.device} on ${MEASURED.date}, for a model of ${MEASURED.shape} in `
+      + `bf16 behind ${MEASURED.context.toLocaleString("en")} tokens: ${examples.join(", ")}; ${drafting}.`;
+  }
   const { bytesPerSecond: bytes, operationsPerSecond: operations, name } = GPU;
   return `Projected, not measured: a pass of T rows takes ${gpuMs(1).toFixed(2)} ms × max(1, T / ${FREE_ROWS}), as for `
     + `${MODEL.name} on one ${name}, which reads its weights at ${bytes / 1e12} TB/s and computes at `

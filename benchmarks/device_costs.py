@@ -1,0 +1,38 @@
+"""Writes what the race plays passes by: c(T) as it was measured on a named device, from a file of assets/costs/.
+
+python -m benchmarks.gpu --shapes 7B --models none --nodes 1,2,4,8,16,32,64,96,128 --costs assets/costs/nvidia-h200.json
+python -m benchmarks.device_costs assets/costs/nvidia-h200.json
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from decoding.packed import ASSETS
+
+SCRIPT = ASSETS / "player" / "race" / "measured.js"
+SHAPE = "7B"  # large enough that a GPU is kept busy, which the recorded models are not
+
+
+def script(measured: dict[str, Any]) -> str:
+    """The JavaScript module that holds the costs of one shape, behind the shortest text that was measured."""
+    costs = min((each for each in measured["shapes"] if each["shape"] == SHAPE), key=lambda each: each["context"])
+    facts = {"device": measured["device"], "date": measured["date"], **costs}
+    lines = "".join(f"  {name}: {json.dumps(value)},\n" for name, value in facts.items())
+    return (
+        "// What passes cost on a device, as measured: written by benchmarks/device_costs.py from assets/costs/.\n"
+        f"export const MEASURED = {{\n{lines}}};\n"
+    )
+
+
+def main() -> None:
+    """Write the module."""
+    measured = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    SCRIPT.write_text(script(measured), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
