@@ -6,6 +6,8 @@ import torch
 import triton
 import triton.language as tl
 
+from ..errors import ModelError
+
 
 @triton.jit
 def _write(out):
@@ -18,4 +20,4 @@ def probe(device: torch.device) -> None:
     with torch.cuda.device_of(out):
         _write[(1,)](out)
     if out.item() != 1:
-        raise RuntimeError("Triton's kernels write nothing here")
+        raise ModelError("a kernel of Triton writes nothing")
