@@ -226,6 +226,7 @@ SHORT_RUNS: Mapping[str, tuple[Params, Params]] = {
 }
 
 
+@slow  # whole blocks are tested always
 @pytest.mark.parametrize("method", choose(METHODS, BEGINNINGS))
 def test_three_tokens_of_many_runs_follow_the_exact_distribution(method: str, everything: bool) -> None:
     """Any bias in how a run starts: its prefill, its first window, its first draft, its seed."""

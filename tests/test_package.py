@@ -77,6 +77,7 @@ def without_extras(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", BARE + code], cwd=ROOT, capture_output=True, text=True)
 
 
+@slow  # it loads models in a Python of its own
 def test_the_engine_runs_alone() -> None:
     """As in a notebook's environment: no server, no charts, no tables."""
     done = without_extras(
@@ -153,6 +154,7 @@ def test_the_changelog_begins_with_this_version() -> None:
     assert versions[0] == __version__
 
 
+@slow  # it builds a wheel
 def test_a_wheel_says_to_clone(tmp_path: Path) -> None:
     """pip installs the packages from an address too, but models, recordings and the page's scripts lie beside them."""
     for name in INSTALLED:

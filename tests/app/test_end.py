@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tiers import choose
+from tests.tiers import choose, slow
 from tools.page import API, ROOT, Visitor, serving
 
 
@@ -36,6 +36,7 @@ def test_a_signal_ends_runs_after_their_step_and_the_server_after_them(tmp_path:
     assert "Traceback" not in log and "abort" not in log.lower() and "error" not in log.lower()
 
 
+@slow  # it starts servers
 @pytest.mark.parametrize("handler", choose([signal.SIG_DFL, signal.SIG_IGN], [signal.SIG_IGN]))
 def test_a_closed_terminal_ends_the_server_unless_nohup_started_it(tmp_path: Path, handler: signal.Handlers) -> None:
     before = signal.signal(signal.SIGHUP, handler)  # which the server inherits, as from nohup
@@ -50,6 +51,7 @@ def test_a_closed_terminal_ends_the_server_unless_nohup_started_it(tmp_path: Pat
         signal.signal(signal.SIGHUP, before)
 
 
+@slow  # it starts servers
 def test_a_page_without_a_temporary_folder_comes_up_and_ends_at_the_first_of_many_signals() -> None:
     """Gradio asks for the folder when it is imported, and a full or read-only disk has none."""
     code = (

@@ -10,7 +10,7 @@ import pytest
 
 from decoding import tree
 from tests.browser.conftest import Shown
-from tests.tiers import choose
+from tests.tiers import choose, slow
 from tests.viz.records import METHODS, parsed, record
 from viz.fates import emitted_fates, node_fates
 from viz.palette import DARK, LIGHT, Fate
@@ -79,6 +79,7 @@ def _emitted(k: int) -> list[int]:
     return [*emitted_fates(record("lookahead").steps[k])]
 
 
+@slow  # it plays in real time
 def test_play_walks_the_phases_and_stops_at_the_end(show: Show) -> None:
     """Teaching play shows every phase, debug play whole steps; the end is an end, and play begins anew behind it."""
     shown, last = show(record("lookahead")), len(record("lookahead").steps) - 1

@@ -218,6 +218,7 @@ def lecture(show: Show, native: bool, name: str, **options: Any) -> Shown:
     return shown
 
 
+@slow  # layouts of many screens
 @pytest.mark.parametrize(
     ("name", "native"),
     crossed([("smollm2-prime-lookahead",), ("smollm2-rain-medusa",), ("smollm2-prime-ouroboros",)], [True, False]),
@@ -250,6 +251,7 @@ def test_a_class_can_read_the_full_screen(show: Show, name: str, native: bool) -
     assert shown.run(OPEN) == ["mask"], "what was open is open again"
 
 
+@slow  # layouts of many screens
 def test_the_stage_grows_with_the_screen(show: Show) -> None:
     letters = []
     for width, height in ((1280, 720), (1920, 1080)):

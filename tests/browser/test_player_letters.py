@@ -39,6 +39,7 @@ def test_no_word_is_smaller_than_what_is_read(show: Show, width: int, height: in
         assert shown.run(SMALL, least) == []
 
 
+@slow  # layouts of many screens
 def test_the_full_screen_names_the_run_and_keeps_the_legend(show: Show) -> None:
     """Who looks up in the middle of a lecture sees what runs, on which prompt, and what the colours mean."""
     shown = show(recorded(RUN), step=5, width=1280, height=720)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import Shown
-from tests.tiers import choose
+from tests.tiers import choose, slow
 from tests.viz.records import HOSTILE, hostile, record
 from viz.stream import play
 
@@ -177,6 +177,7 @@ def test_a_share_of_the_bandwidth_comes_with_the_end_or_a_sentence_in_its_place(
         assert shown.run(f"{row}.lastChild.classList.contains('ss-sentence')") is sentence
 
 
+@slow  # it seeks through whole runs
 def test_seeking_leaves_nothing_behind(show: Show, everything: bool) -> None:
     """A page that grows with every step looked at dies in an afternoon of scrubbing.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.browser.conftest import Shown
+from tests.tiers import slow
 from tests.viz.records import record
 from viz.fates import emitted_fates, is_branching
 from viz.palette import Fate
@@ -26,6 +27,7 @@ def thin(show: Show) -> Shown:
     return show(record("lookahead"), cap=len(play.Play(record("lookahead").header).begin()) + 12_000)
 
 
+@slow  # it waits for attempts to fail
 def test_a_step_that_cannot_be_fetched_is_asked_for_again_but_not_endlessly(thin: Shown) -> None:
     """Every redrawing asked again, some sixty times a second while the pointer moved."""
     last = thin.run("player.record.last")

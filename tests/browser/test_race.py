@@ -12,6 +12,7 @@ import pytest
 from decoding.trace.metrics import summarise
 from decoding.types import Timing, Trace
 from tests.browser.conftest import Shown
+from tests.tiers import slow
 from tests.viz.records import hostile, record
 from viz.stream import play
 
@@ -190,6 +191,7 @@ def test_outputs_that_differ_are_told_loudly(race: Callable[..., Shown]) -> None
     shown.wait("document.querySelector('.ss-verdict').dataset.tone === 'broken'")
 
 
+@slow  # it plays in real time
 def test_a_race_waits_for_its_lanes_and_fits_a_phone(race: Callable[..., Shown]) -> None:
     """Nothing starts before all announced lanes are in; six hostile lanes stay inert and inside 390 pixels."""
     shown = race([timed(record("rest"), 10)], width=390, height=844)

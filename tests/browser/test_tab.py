@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.browser.conftest import Tab
+from tests.tiers import slow
 
 LEFT = """() => ({
   local: localStorage.length, session: sessionStorage.length, cookie: document.cookie, history: history.length,
@@ -72,6 +73,7 @@ WRONG = {
 }
 
 
+@slow  # it tests the tests
 @pytest.mark.parametrize("wrong", WRONG)
 def test_an_error_is_the_error_of_its_own_test(tab: Tab, site: str, wrong: str) -> None:
     """It must neither be lost with the page that is left, nor fail the test that comes next."""

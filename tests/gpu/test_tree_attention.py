@@ -17,10 +17,19 @@ from decoding.model.queued_tree import closure_on
 from tests.gpu import DEVICE
 from tests.model.test_attention import differs
 from tests.model.texts import random_tree
+from tests.tiers import crossed
 
 ROOT = Path(__file__).parent.parent.parent
 # Largest errors, in shares of one more than the true value.
 BOUNDS = {torch.float32: 1e-6, torch.bfloat16: 3.3e-3, torch.float16: 5e-4}
+CASES = (
+    (1, 0, 1, 2, 16),
+    (1, 1, 4, 2, 64),
+    (7, 255, 3, 1, 80),
+    (64, 257, 1, 1, 128),
+    (121, 256, 4, 1, 64),
+    (1, 5000, 3, 3, 64),
+)
 SIZES = (8, 16_384), (3, 16_384), (3, 100), (400, 4096)  # heads of keys, and slots
 Inputs = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
 
@@ -45,18 +54,7 @@ def error(got: torch.Tensor, given: Inputs) -> float:
     return float(((got.double() - wanted) / (1.0 + wanted.abs())).nan_to_num(nan=torch.inf).abs().max())
 
 
-@pytest.mark.parametrize("dtype", BOUNDS, ids=str)
-@pytest.mark.parametrize(
-    ("rows", "first", "repeats", "kv_heads", "size"),
-    [
-        (1, 0, 1, 2, 16),
-        (1, 1, 4, 2, 64),
-        (7, 255, 3, 1, 80),
-        (64, 257, 1, 1, 128),
-        (121, 256, 4, 1, 64),
-        (1, 5000, 3, 3, 64),
-    ],
-)
+@pytest.mark.parametrize(("rows", "first", "repeats", "kv_heads", "size", "dtype"), crossed(CASES, [*BOUNDS]), ids=str)
 def test_against_the_definition(
     rows: int, first: int, repeats: int, kv_heads: int, size: int, dtype: torch.dtype
 ) -> None:
@@ -81,9 +79,8 @@ def test_rows_that_fill_up_see_themselves() -> None:
     torch.testing.assert_close(got.view(8, 2, 16), value[0, 0, :8, None].expand(-1, 2, -1))
 
 
-@pytest.mark.parametrize("dtype", BOUNDS, ids=str)
-@pytest.mark.parametrize("first", [0, 130, 191])
-def test_a_row_depends_on_what_it_sees_alone(dtype: torch.dtype, first: int) -> None:
+@pytest.mark.parametrize(("first", "dtype"), crossed([(0,), (130,), (191,)], [*BOUNDS]), ids=str)
+def test_a_row_depends_on_what_it_sees_alone(first: int, dtype: torch.dtype) -> None:
     """Bit by bit, or methods write other texts in half precision: a token read alone, and as a guess among others."""
     query, key, value, begin, seen = inputs(8, first, 2, 2, 16, dtype, chain=True)
     whole = tree_attention(query, key, value, begin, seen)

@@ -41,6 +41,7 @@ def query(page: Any) -> dict[str, list[str]]:
     return parse_qs(urlsplit(page.url).query)
 
 
+@pytest.mark.slow  # layouts of many screens
 @pytest.mark.parametrize("width", choose([390, 1280], [390]))  # where there is the least room
 def test_transport_and_legend_stay_in_sight(new_page: NewPage, served: Served, width: int) -> None:
     """Gradio hides what overflows its container, within which nothing could stick."""

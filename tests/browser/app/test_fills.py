@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.tiers import choose
+from tests.tiers import choose, slow
 
 from .conftest import Served
 
@@ -56,6 +56,7 @@ def change_size(page: Any) -> None:
     page.set_viewport_size({"width": 1280, "height": 1000})
 
 
+@slow  # it plays whole runs
 @pytest.mark.parametrize("view", choose(["pair", "timeline"], ["pair"]))  # both hatch in the same way
 def test_a_chart_that_lived_long_looks_like_a_new_one(new_page: NewPage, served: Served, view: str) -> None:
     page, new = new_page(), {}

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.tiers import slow
+
 from .conftest import Served
 from .test_around import DROP, GOLDEN
 from .test_page import PLAYER, run_to_the_end
@@ -33,6 +35,7 @@ def shows(page: Any, run: str, step: int) -> None:
     page.wait_for_function("(run) => document.querySelector('.app-root').dataset.run === run", arg=run)
 
 
+@slow  # many pages of history
 def test_back_and_forward_bring_what_was_shown(new_page: NewPage, served: Served) -> None:
     """After two recordings, Back left the site."""
     page = served.open(new_page())

@@ -13,7 +13,7 @@ from decoding.engine import Engine
 from decoding.trace.file import write_trace
 from decoding.types import Trace
 from tests.app.conftest import TOY
-from tests.tiers import choose
+from tests.tiers import choose, slow
 from viz.landscape_rows import Landscape, columns, rows, sentence
 
 from .conftest import Served
@@ -63,6 +63,7 @@ def step_of(trace: Trace, place: int) -> int:
     return next(step.index for step in trace.steps if step.start - len(trace.header.prompt) + len(step.emitted) > place)
 
 
+@slow  # it measures a landscape
 def test_a_strip_is_read_by_keys_and_leads_to_the_step(
     opened: Any, engine: Engine, trace: Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

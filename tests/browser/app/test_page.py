@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from app.recordings import Recordings
-from tests.tiers import choose
+from tests.tiers import choose, slow
 
 from .conftest import Served
 
@@ -225,6 +225,7 @@ def test_the_race_takes_a_recording_along(new_page: NewPage, served: Served) -> 
     assert "does not have the run's model" in page.locator("#race .app-hint.prose").inner_text()  # it is the toy's here
 
 
+@slow  # it opens the page four times
 def test_the_chosen_theme_is_kept_and_an_address_wins(new_page: NewPage, served: Served) -> None:
     page = served.open(new_page())
     page.click("#app-theme")
@@ -233,6 +234,7 @@ def test_the_chosen_theme_is_kept_and_an_address_wins(new_page: NewPage, served:
         assert page.evaluate("document.body.classList.contains('dark')") is dark
 
 
+@slow  # axe reads every screen; the opening is read always
 @pytest.mark.parametrize("theme", choose(["light", "dark"], ["light"]))  # the opening is looked at in dark
 def test_no_serious_violation_of_accessibility(new_page: NewPage, served: Served, theme: str) -> None:
     axe_core_python = pytest.importorskip("axe_core_python.sync_playwright")
@@ -253,6 +255,7 @@ def test_no_serious_violation_of_accessibility(new_page: NewPage, served: Served
         assert serious == []
 
 
+@slow  # it watches a page at rest
 def test_a_page_at_rest_draws_nothing(new_page: NewPage, served: Served) -> None:
     """Gradio's sign that the page is loading asked for sixty frames a second for as long as the page was open."""
     page = new_page(alone=True)

@@ -155,6 +155,7 @@ def test_the_address_waits_for_the_end_of_a_run_that_is_followed(
 HASTE = "const wait = setTimeout; globalThis.setTimeout = (f, ms, ...rest) => wait(f, ms === 4000 ? 400 : ms, ...rest);"
 
 
+@pytest.mark.slow  # it waits for attempts to fail
 def test_a_stream_that_breaks_is_told_of(new_page: NewPage, served: Served, held: threading.Event) -> None:
     """Run and lanes were shown as live for ever; should lines come after all, they are shown."""
     page = new_page(alone=True)
@@ -201,6 +202,7 @@ def test_a_closed_tab_frees_the_engine_within_a_second(
     nobody_is_left(served)
 
 
+@pytest.mark.slow  # two live runs in turn; queues are tested without a browser
 def test_two_visitors_take_turns_and_see_their_place(
     new_page: NewPage,
     served: Served,

@@ -21,6 +21,7 @@ from lab.training.loop import Budget, Loop
 from lab.training.measures import agreement, measure_model, rank_of
 from lab.training.medusa import HeadSettings, Joint, Medusa
 from lab.training.optimizers import GroupedAdamW
+from tests.tiers import slow
 
 MakeBackbone = Callable[..., Backbone]
 JOINT = Joint(Lora(rank=4, alpha=8, dropout=0.1), rate=3e-3, schedule="constant")
@@ -173,6 +174,7 @@ def test_heads_learn_and_the_model_behind_them_stays_as_it_is(
     assert sum(losses[-5:]) < 0.8 * sum(losses[:5])
 
 
+@slow  # it trains twice
 @pytest.mark.parametrize("joint", [None, Joint(Lora(rank=4), schedule="sine", distilled=True)])
 def test_a_model_in_bfloat16_teaches_almost_the_same(
     backbone: MakeBackbone, batch: Batch, tmp_path: Path, joint: Joint | None
