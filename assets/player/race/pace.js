@@ -115,8 +115,8 @@ export const paceSentence = (pace, plain) => {
   if (pace === "passes") return `Every pass of the target counts as one, however many rows it has; ${drafting}.`;
   if (pace === "measured") {
     const examples = [1, 8, 64].map((rows) => `${rows} ${rows > 1 ? "rows" : "row"} in ${measuredMs(rows).toFixed(2)} ms`);
-    return `Passes take what they took on one ${MEASURED.device} on ${MEASURED.date}, for a model of ${MEASURED.shape} in `
-      + `bf16 behind ${MEASURED.context.toLocaleString("en")} tokens: ${examples.join(", ")}; ${drafting}.`;
+    return `Passes take what they took on one ${MEASURED.device} on ${MEASURED.date}, with random weights in the shape of a `
+      + `${MEASURED.shape} model, in bf16 behind ${MEASURED.context.toLocaleString("en")} tokens: ${examples.join(", ")}; ${drafting}.`;
   }
   const { bytesPerSecond: bytes, operationsPerSecond: operations, name } = GPU;
   return `Projected, not measured: a pass of T rows takes ${gpuMs(1).toFixed(2)} ms × max(1, T / ${FREE_ROWS}), as for `
