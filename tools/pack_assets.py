@@ -91,6 +91,7 @@ def main() -> None:
     if given.unpack is not None:
         given.out.mkdir(parents=True, exist_ok=True)
         unpack_folder(given.unpack, given.out)
+        print(f"{given.out} holds: {', '.join(sorted(file.name for file in given.out.iterdir()))}")
         return
     pack_assets(ASSETS)
 
