@@ -18,7 +18,7 @@ from app.recordings import LANDINGS
 from app.server_calls import ServerFunction
 from app.state import AppState
 from decoding.trace.file import parse_trace, read_trace
-from tests.tiers import crossed
+from tests.tiers import crossed, slow
 
 from .conftest import asked, lines
 from .test_controls import ANYTHING
@@ -194,6 +194,7 @@ def test_a_bomb_is_refused_at_once(functions: dict[str, ServerFunction], app_sta
     assert len(app_state.store) == 0
 
 
+@slow  # it makes the largest run there can be
 def test_the_largest_run_of_the_page_itself_can_be_dropped(
     functions: dict[str, ServerFunction], app_state: AppState
 ) -> None:
