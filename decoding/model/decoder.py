@@ -53,7 +53,8 @@ class Decoder:
         whole = self.step_rows is not None
         names = chosen(self.device, self.dtype)
         self._pointwise = pointwise(shape, self.device, self.dtype, names)
-        self._fused = FusedLayers(shape, weights.layers) if {*PRODUCTS} <= names else None
+        needed = {*PRODUCTS, "int8"} if weights.precision.int8 else {*PRODUCTS}
+        self._fused = FusedLayers(shape, weights.layers) if needed <= names else None
         self._attention = Attention(kernels, shape.repeats, self.device, self.dtype, whole, self._pointwise.merge)
         self._kernels = "compiled attention, in the order of the text" if self.compiled else kernels.name
         self._kernels += in_words(self.device, self.dtype)

@@ -129,11 +129,13 @@ def test_a_model_answers_the_same(family: str, precision: str, monkeypatch: pyte
     monkeypatch.setattr(native_products, "library", lambda: None)
     monkeypatch.setattr(linear, "_packs", lambda dtype: False)
     made = list[list[torch.Tensor]]()
-    for names in ((), (*PRODUCTS, "int8")):
+    for names in ((), PRODUCTS, (*PRODUCTS, "int8")):
         for module in (decoder, linear, quantised):
             monkeypatch.setattr(module, "chosen", lambda *arguments, names=names: frozenset(names))
         model = from_transformers(families.tiny(family).to(DEVICE), precision)
-        assert isinstance(model, Decoder) and (model._fused is not None) == ("layers" in names)
+        complete = {*PRODUCTS, *(["int8"] if "int8" in precision else [])} <= {*names}
+        assert isinstance(model, Decoder) and (model._fused is not None) == complete
         made.append(answers(model))
-    for one, other in zip(*made, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
+    for one, *others in zip(*made, strict=True):
+        for other in others:
+            torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
