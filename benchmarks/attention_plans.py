@@ -33,7 +33,7 @@ from decoding.gpu.tree_attention import Plan
 from decoding.model.attention import pack
 
 from .compile_kernels import NoDevice
-from .gpu_kernels import COLD, LAUNCHES, copied, reason, timed
+from .gpu_kernels import COLD, LAUNCHES, copied, need_cuda, reason, timed
 from .kernel_cases import SHAPES, Shape
 from .kernel_cases.attention import KEYS, ROWS, inputs, ours
 
@@ -46,6 +46,7 @@ def main() -> None:
     parser.add_argument("--rows", nargs="*", type=int, default=ROWS)
     parser.add_argument("--keys", nargs="*", type=int, default=KEYS)
     options = parser.parse_args()
+    need_cuda(parser, "cuda")
     device, begin = torch.device("cuda", torch.cuda.current_device()), time.monotonic()
     shapes = [shape for name in options.shapes for shape in SHAPES if shape.name == name]
     major, minor = torch.cuda.get_device_capability(device)
@@ -61,14 +62,14 @@ def main() -> None:
 
 
 def tasks(sizes: Sequence[tuple[Shape, int, int]], device: torch.device) -> list[tuple[Shape, int, Plan]]:
-    """What there is to compile, once each."""
-    found = dict[object, tuple[Shape, int, Plan]]()
+    """List what there is to compile, once each."""
+    once = dict[object, tuple[Shape, int, Plan]]()
     for shape, rows, keys in sizes:
         present = presently(shape, keys, device)
         for plan in (present, *plans(present)):
             shares = triton.next_power_of_2(plan.splits)
-            found[shape, plan.queries, plan.keys, plan.warps, plan.stages, shares] = shape, rows, plan
-    return [*found.values()]
+            once[shape, plan.queries, plan.keys, plan.warps, plan.stages, shares] = shape, rows, plan
+    return [*once.values()]
 
 
 def compile_all(of: Sequence[tuple[int, Shape, int, Plan]]) -> None:
@@ -94,7 +95,7 @@ def quietly(kernel: Any, grid: Any) -> Any:
 
 
 def presently(shape: Shape, keys: int, device: torch.device) -> Plan:
-    """The plan that the engine takes, for any number of rows."""
+    """Return the plan that the engine takes, for any number of rows."""
     return tree_attention.plan(shape.kv_heads, shape.size, keys, torch.bfloat16, device)
 
 
@@ -119,7 +120,7 @@ def line(shape: Shape, rows: int, keys: int, device: torch.device) -> str:
 
 
 def plans(present: Plan) -> Iterator[Plan]:
-    """The plans that are tried beside the present one."""
+    """List the plans that are tried beside the present one."""
     queries, splits = present.queries, present.splits
     tiles = [(64, 4, 2), (64, 4, 4), (128, 4, 2), (128, 8, 2), (32, 4, 4)]
     if queries <= 16:
@@ -142,7 +143,7 @@ def by_flash(query: torch.Tensor, data: torch.Tensor, *rest: object) -> torch.Te
 
 
 def words(plan: Plan) -> str:
-    """A plan in few letters."""
+    """Write a plan in few letters."""
     return f"{plan.queries}x{plan.keys} w{plan.warps} s{plan.stages} /{plan.splits}"
 
 

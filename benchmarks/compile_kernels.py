@@ -23,15 +23,15 @@ class NoDevice:
         self._target = target
 
     def get_current_target(self) -> Any:
-        """What to compile for."""
+        """Return what to compile for."""
         return self._target
 
     def get_current_device(self) -> int:
-        """The number of the device that is not there, one for each capability: Triton keeps what it compiled by it."""
+        """Number the device that is not there by its capability: Triton keeps what it compiled by that number."""
         return int(self._target.arch)
 
     def get_current_stream(self, device: int) -> int:
-        """One of its streams."""
+        """Name one of its streams."""
         return 0
 
 

@@ -6,8 +6,8 @@ python -m benchmarks.device_costs assets/costs/nvidia-h200.json
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ SHAPE = "7B"  # large enough that a GPU is kept busy, which the recorded models 
 
 
 def script(measured: dict[str, Any]) -> str:
-    """The JavaScript module that holds the costs of one shape, behind the shortest text that was measured."""
+    """Write the JavaScript that holds the costs of one shape, behind the shortest text that was measured."""
     costs = min((each for each in measured["shapes"] if each["shape"] == SHAPE), key=lambda each: each["context"])
     facts = {"device": measured["device"], "date": measured["date"], **costs}
     lines = "".join(f"  {name}: {json.dumps(value)},\n" for name, value in facts.items())
@@ -30,7 +30,9 @@ def script(measured: dict[str, Any]) -> str:
 
 def main() -> None:
     """Write the module."""
-    measured = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.device_costs", description="Write what the race plays.")
+    parser.add_argument("file", type=Path, help="of assets/costs/")
+    measured = json.loads(parser.parse_args().file.read_text(encoding="utf-8"))
     SCRIPT.write_text(script(measured), encoding="utf-8")
 
 

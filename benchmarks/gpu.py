@@ -210,11 +210,11 @@ def flags(argv: Sequence[str] | None = None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=__doc__)
 
-    def names(known: Sequence[str]) -> Callable[[str], list[str]]:
+    def names(allowed: Sequence[str]) -> Callable[[str], list[str]]:
         def read(text: str) -> list[str]:
             chosen = [each for each in text.split(",") if each not in ("", "none")]
-            if unknown := set(chosen) - {*known}:
-                raise argparse.ArgumentTypeError(f"{min(unknown)!r} is not one of: {', '.join(known)}")
+            if unknown := set(chosen) - {*allowed}:
+                raise argparse.ArgumentTypeError(f"{min(unknown)!r} is not one of: {', '.join(allowed)}")
             return chosen
 
         return read

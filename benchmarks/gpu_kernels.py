@@ -41,6 +41,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0, help="start no case after so many")
     parser.add_argument("--only", nargs="*", default=[], help="beginnings of the names of the kernels to run")
     options = parser.parse_args()
+    need_cuda(parser, options.device)
     if options.device == "cpu":
         os.environ["TRITON_INTERPRET"] = "1"
         mend()
@@ -55,6 +56,12 @@ def main() -> None:
                     return
                 cells = measured(case, shape, rows, device, dtype, launches)
                 print(row([case.name, shape.name, str(rows), *cells]), flush=True)
+
+
+def need_cuda(parser: argparse.ArgumentParser, device: str) -> None:
+    """End with a sentence where a device is asked for that is not there."""
+    if device != "cpu" and not torch.cuda.is_available():
+        parser.error("there is no CUDA device on this machine")
 
 
 def cases(names: Sequence[str]) -> list[Case]:
@@ -108,20 +115,25 @@ def timed(run: Callable[..., Any], sets: Sequence[Inputs], device: torch.device,
         begin = time.perf_counter()
         work()
         return 1e6 * (time.perf_counter() - begin) / launches
+    return 1000 * replay_ms(lambda: run(*sets[0]), work, device, REPLAYS) / launches
+
+
+def replay_ms(warm_up: Callable[[], Any], work: Callable[[], Any], device: torch.device, replays: int) -> float:
+    """Time work that is captured in a CUDA graph: the median milliseconds of its replays."""
     stream, graph, times = torch.cuda.Stream(device), torch.cuda.CUDAGraph(), []
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
-        run(*sets[0])
+        warm_up()
         with torch.cuda.graph(graph, stream=stream):
             work()
         graph.replay()
-        for _ in range(REPLAYS):
+        for _ in range(replays):
             begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             begin.record()
             graph.replay()
             end.record()
             end.synchronize()
-            times.append(1000 * begin.elapsed_time(end) / launches)
+            times.append(begin.elapsed_time(end))
     return statistics.median(times)
 
 

@@ -15,7 +15,6 @@ import json
 import math
 import multiprocessing
 import os
-import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -27,6 +26,7 @@ from typing import Any
 import torch
 from torch.nn.functional import linear, rms_norm, silu
 
+from .gpu_kernels import need_cuda, replay_ms
 from .kernel_cases import SHAPES, TINY, Shape
 
 VOCABULARY = {"135M": 49_152, "1B": 128_256, "7B": 32_000, "tiny": 200}
@@ -64,22 +64,12 @@ class Bench:
             begin = time.perf_counter()
             calls[0]()
             return time.perf_counter() - begin
-        stream, graph, times = torch.cuda.Stream(self.device), torch.cuda.CUDAGraph(), []
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            calls[0]()
-            with torch.cuda.graph(graph, stream=stream):
-                for call in calls:
-                    call()
-            graph.replay()
-            for _ in range(REPLAYS):
-                begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-                begin.record()
-                graph.replay()
-                end.record()
-                end.synchronize()
-                times.append(begin.elapsed_time(end) / 1000 / len(calls))
-        return statistics.median(times)
+
+        def work() -> None:
+            for call in calls:
+                call()
+
+        return replay_ms(calls[0], work, self.device, REPLAYS) / 1000 / len(calls)
 
     def random(self, *size: int) -> torch.Tensor:
         """Random numbers of bfloat16; a weight's are small, so that sums are about one."""
@@ -427,6 +417,7 @@ def main() -> None:
     parser.add_argument("--shapes", nargs="+", default=[shape.name for shape in SHAPES])
     parser.add_argument("--capability", type=int, default=90, help="of the device, to compile for: 90 is Hopper")
     options = parser.parse_args()
+    need_cuda(parser, options.device)
     begin, pool = time.monotonic(), None
     if options.device == "cpu":
         os.environ["TRITON_INTERPRET"] = "1"

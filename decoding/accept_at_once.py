@@ -96,17 +96,17 @@ class Judge:
         self.uniforms: Sequence[float] = rule.uniforms
         roles = proposal.roles if isinstance(proposal, Draft) else ()
         self.guesses: Sequence[bool] = [role is Role.VERIFY for role in roles]
-        known = rule.key is not None and (guess is None or guess_key is not None)
+        recordable = rule.key is not None and (guess is None or guess_key is not None)
         at = proposal.fixed if isinstance(proposal, QueuedDraft) else None
         self.fixed = at is not None
         drafted = proposal.numbers if isinstance(proposal, QueuedDraft) else ()
         # Of a draft that the device was still writing, among what is worked out with a pass, or beside that.
         self._inside = drafted if self.fixed else ()
         self._beside = drafted[len(self._inside) :]
-        self.key: Hashable = (rule.key, guess_key, count, at) if known else None
+        self.key: Hashable = (rule.key, guess_key, count, at) if recordable else None
 
     def numbers(self, logits: torch.Tensor, hidden: torch.Tensor, nodes: Nodes) -> Outputs:  # (T, V), (T, H)
-        """All of it, on the device."""
+        """Work all of it out on the device."""
         likeliest, faults = likeliest_rows(logits)
         judged = self._rule.numbers(logits, nodes)
         best = (ranked(logits, self._count),) if self._count else ()
@@ -126,21 +126,21 @@ class Judge:
         return self._decided(fetch(*numbers, *self._beside), fit)
 
     def decide_by(self, judged: Judged, fit: Callable[[Draft], Draft]) -> tuple[Draft, Verdict]:
-        """The same, where the numbers have come with the pass."""
+        """Decide by numbers that have come with the pass."""
         flat, *beside = fetch(judged.flat, *self._beside)
         return self._decided([*judged.split(flat), *beside], fit)
 
     def likeliest(self, judged: Judged) -> list[int]:
-        """The likeliest token at every node."""
+        """Fetch the likeliest token at every node."""
         size, (ids, faults, *_) = len(self._proposal.parents), judged.split(*fetch(judged.flat))
         return checked(ids[:size], faults[:size])
 
-    def _decided(self, found: list[list[float]], fit: Callable[[Draft], Draft]) -> tuple[Draft, Verdict]:
-        """There may be numbers of more rows than there are nodes."""
-        size, first, last = len(self._proposal.parents), len(self._inside), len(found) - len(self._beside)
-        drafted, numbers = found[:first] or found[last:], found[first:last]
+    def _decided(self, fetched: list[list[float]], fit: Callable[[Draft], Draft]) -> tuple[Draft, Verdict]:
+        """Decide by the numbers, of which there may be more rows than there are nodes."""
+        size, first, last = len(self._proposal.parents), len(self._inside), len(fetched) - len(self._beside)
+        drafted, numbers = fetched[:first] or fetched[last:], fetched[first:last]
         argmax, rest = checked(numbers[0][:size], numbers[1][:size]), numbers[2:]
-        said = tuple(map(int, rest[-1])) if self._guess is not None else ()
+        guesses = tuple(map(int, rest[-1])) if self._guess is not None else ()
         rest = rest[: len(rest) - (self._guess is not None)]
         best = [*map(int, rest[-1])] if self._count else []
         rest = rest[: len(rest) - bool(self._count)]
@@ -148,7 +148,7 @@ class Judge:
         path, emitted = self._rule.walk(draft, argmax, rest)
         wide = len(best) // len(numbers[0])
         rows = [best[node * wide : (node + 1) * wide] for node in range(len(draft.tokens) if wide else 0)]
-        return draft, Verdict(path, emitted, tuple(argmax[: len(draft.tokens)]), said, rows)
+        return draft, Verdict(path, emitted, tuple(argmax[: len(draft.tokens)]), guesses, rows)
 
 
 class Greedy:

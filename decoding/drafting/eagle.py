@@ -149,8 +149,8 @@ class FeatureDrafter(Writer):
             grown = self._grown(form, root, ends, self.drafter.grow, self.interrupted, noted)
         else:
             grown = replayed.outputs
-        ids, parents, below, seen, said = grown
-        _, rows, width = said.shape
+        ids, parents, below, seen, chosen = grown
+        _, rows, width = chosen.shape
 
         def finished(found: Sequence[Sequence[float]]) -> Draft:
             [numbers] = found
@@ -169,7 +169,7 @@ class FeatureDrafter(Writer):
 
         tree = QueuedTree(parents, below, seen, form.depth)
         nothing, fixed = (None,) * len(tree), replayed and replayed.fixed
-        return QueuedDraft(ids, tree, nothing, (said,), finished, fixed=fixed)
+        return QueuedDraft(ids, tree, nothing, (chosen,), finished, fixed=fixed)
 
     def _replayed_tree(self, form: Form) -> Replayed | None:
         """What `_grown` returns, done as one graph."""
@@ -216,8 +216,8 @@ class FeatureDrafter(Writer):
             final, feature = read(tokens, feature.index_select(0, above), above + base)
             base, rows = rows, rows + len(tokens)
         kept, tree = growth.best()
-        said = torch.stack((torch.cat(growth.tokens).double(), torch.cat(growth.chances)))
-        return torch.cat((root, kept)), tree.parents, tree.depths, tree.seen, said
+        chosen = torch.stack((torch.cat(growth.tokens).double(), torch.cat(growth.chances)))
+        return torch.cat((root, kept)), tree.parents, tree.depths, tree.seen, chosen
 
     def q(self, guesses: Sequence[int]) -> Sequence[torch.Tensor]:  # (V,) each
         """Distributions of the drafter behind some guesses of a tree, -1 being the root, for a detailed record."""

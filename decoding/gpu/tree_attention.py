@@ -41,14 +41,14 @@ class Plan:
 
 @triton.jit
 def _tile(
-    q, key, value, shown, visible, known, scale, top, total, mixed, precision: tl.constexpr
+    q, key, value, shown, visible, real, scale, top, total, mixed, precision: tl.constexpr
 ):  # the softmax goes on over some more keys
-    k = tl.load(key, mask=visible[None] & known[:, None], other=0.0)
+    k = tl.load(key, mask=visible[None] & real[:, None], other=0.0)
     scores = tl.dot(q, k, input_precision=precision) * scale
     scores = tl.where(shown, scores, float("-inf"))
     higher = tl.maximum(top, tl.max(scores, 1))
     weights, fade = tl.exp2(scores - higher[:, None]), tl.exp2(top - higher)
-    v = tl.load(value, mask=visible[:, None] & known[None], other=0.0)
+    v = tl.load(value, mask=visible[:, None] & real[None], other=0.0)
     mixed = tl.dot(weights.to(v.dtype), v, mixed * fade[:, None], input_precision=precision)
     return higher, total * fade + tl.sum(weights, 1), mixed
 
@@ -69,9 +69,9 @@ def _attend(
     stride: tl.constexpr = kv_heads * size
     column, dim = tl.arange(0, keys), tl.arange(0, wide)
     at = tl.program_id(0) * queries + tl.arange(0, queries)
-    inside, known = at < packed, dim < size
+    inside, real = at < packed, dim < size
     place = at * kv_heads + head  # of a query among all heads of all rows
-    q = tl.load(query + place[:, None] * size + dim[None], mask=inside[:, None] & known[None], other=0.0)
+    q = tl.load(query + place[:, None] * size + dim[None], mask=inside[:, None] & real[None], other=0.0)
     key_tile, value_tile = column[None] * stride + dim[:, None], column[:, None] * stride + dim[None]
     offset = begin.to(tl.int64) * stride + head * size  # 64 bits: a cache may hold more numbers than 32 count
     top = tl.full((queries,), -1e30, tl.float32)  # finite, for a query that sees none of the keys read so far
@@ -81,7 +81,7 @@ def _attend(
     all_columns = column < keys
     for _ in tl.range(begin, seen_by_all, keys, num_stages=stages):
         top, total, mixed = _tile(
-            q, key + offset + key_tile, value + offset + value_tile, all_columns[None], all_columns, known, scale,
+            q, key + offset + key_tile, value + offset + value_tile, all_columns[None], all_columns, real, scale,
             top, total, mixed, precision,
         )  # fmt: skip
         offset += keys * stride
@@ -91,7 +91,7 @@ def _attend(
         shown = tl.load(seen + among, mask=inside[:, None] & (visible & (row >= 0))[None], other=0) != 0
         shown = (shown | (row < 0)[None]) & visible[None]
         top, total, mixed = _tile(
-            q, key + offset + key_tile, value + offset + value_tile, shown, visible, known, scale,
+            q, key + offset + key_tile, value + offset + value_tile, shown, visible, real, scale,
             top, total, mixed, precision,
         )  # fmt: skip
         offset += keys * stride
@@ -100,7 +100,7 @@ def _attend(
     some = tl.where(total > 0.0, total, 1.0)
     tl.store(totals + left, tl.where(total > 0.0, top + tl.log2(some), float("-inf")), mask=inside)
     shares = mixed_shares + left[:, None] * size + dim[None]
-    tl.store(shares, mixed / some[:, None], mask=inside[:, None] & known[None])
+    tl.store(shares, mixed / some[:, None], mask=inside[:, None] & real[None])
 
 
 @cache

@@ -78,25 +78,25 @@ class Replays:
                 self._met.popitem(last=False)
             return None
         with recorder.lock:
-            known = self._recorded.get(key)
-            if known is None:
+            replayed = self._recorded.get(key)
+            if replayed is None:
                 places = torch.zeros(len(numbers), dtype=torch.float64, device=device)
                 twins = [each.new_zeros(rows, *each.shape[1:]) for each, rows in tensors]
             else:
                 self._recorded.move_to_end(key)
-                places, twins = known.numbers, [*known.tensors]
+                places, twins = replayed.numbers, [*replayed.tensors]
             write(torch.tensor(numbers, dtype=torch.float64), places)
             for (each, _), twin in zip(tensors, twins, strict=True):
                 twin[: len(each)].copy_(each)
-            if known is None:
-                known = self._new(recorder, key, places, twins, work, outbox or Outbox())
-                if known is None:
+            if replayed is None:
+                replayed = self._new(recorder, key, places, twins, work, outbox or Outbox())
+                if replayed is None:
                     return None
                 if len(self._recorded) == MOST:
                     self._recorded.popitem(last=False)
-                self._recorded[key] = known
-            known.recording.replay()
-            return known
+                self._recorded[key] = replayed
+            replayed.recording.replay()
+            return replayed
 
     def _new(
         self,

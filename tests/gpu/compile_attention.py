@@ -1,6 +1,6 @@
 """Compiles kernels for devices that are not there. The interpreter forgives what the compiler refuses.
 
-    python -m tests.gpu.compiled
+    python -m tests.gpu.compile_attention
 
 It must be a process of its own: where kernels are interpreted, there is nothing to compile.
 """

@@ -111,6 +111,6 @@ def test_it_compiles() -> None:
     """To machine code of sm_80 and sm_90, within what a multiprocessor can share."""
     environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
     done = subprocess.run(
-        [sys.executable, "-m", "tests.gpu.compiled"], cwd=ROOT, env=environment, capture_output=True, text=True
+        [sys.executable, "-m", "tests.gpu.compile_attention"], cwd=ROOT, env=environment, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr[-2000:]
