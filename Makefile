@@ -58,7 +58,7 @@ attack: $(VENV)/dev-ready  ## what a hostile visitor can do to the others, measu
 	$(PY) -m tools.attack
 
 traces: $(VENV)/real-ready  ## the recorded runs of the page, anew
-	$(PY) -m app.record_gallery
+	$(PY) -m tools.record_gallery
 
 parts: $(VENV)/dev-ready  ## SmolLM2's parts, from what the model writes itself: some hours on two cores
 	$(PY) -m decoding train smollm2 --out assets/smollm2

@@ -29,11 +29,6 @@ export default [
       "prefer-const": "error",
     },
   },
-  { files: ["assets/player/**", "app/static/**", "tests/browser/**"], languageOptions: { globals: globals.browser } },
+  { files: ["assets/player/**", "assets/page/**", "tests/browser/**"], languageOptions: { globals: globals.browser } },
   { files: ["tests/player/**"], languageOptions: { globals: globals.node } },
-  { // Node runs this one: no page sees it, and it imports the library that it is given.
-    files: ["decoding/bench/peers/**"],
-    languageOptions: { globals: globals.node },
-    rules: { "no-restricted-syntax": "off" },
-  },
 ];

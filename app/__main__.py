@@ -79,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
         assets()
         with required("the page"):
-            from .middleware.origin import Owner
+            from .server.middleware.origin import Owner
 
             owner = Owner.of(given.allow_host, given.behind_proxy, os.environ)
             _find_temporary_folder()

@@ -1,6 +1,6 @@
 """Converts the state of the page to the query of its address, and back. An address is untrusted input.
 
-screen=run|race|debug (Gradio has a "page" of its own; app/debug_state.py reads the fields of the last)
+screen=run|race|debug (Gradio has a "page" of its own; app/debug/state.py reads the fields of the last)
 run=ID of a recording or of a run made here
 step, phase, view, node: a place in the run; the node after the last one is the token that the target wrote itself
 beside=ID of a second run, recorded or made here, which the page shows in step with the first
@@ -20,16 +20,17 @@ from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from decoding.errors import ParamError
-from decoding.params import shown
-from decoding.request import check_count, find_method, find_sampling
+from decoding.methods import find_method
+from decoding.params import check_count, shown
+from decoding.request import find_sampling
 from decoding.sampling import Sampling
 from decoding.types import JSON
 
-from .catalog import Entry, choose
 from .controls import Order, Prompt, check_prompt, check_reference, preset_name, presets, whole, without_surrogates
 from .examples import EXAMPLES
-from .limits import LIMITS
-from .trace_store import ID
+from .models.catalog import Entry, choose
+from .server.limits import LIMITS
+from .store.trace_store import ID
 
 SCREENS, PHASES = ("run", "race", "debug"), ("propose", "verify", "accept", "commit")
 _VIEW = re.compile(r"[a-z_]{1,24}")

@@ -14,10 +14,9 @@ from decoding.request import find_sampling
 from decoding.types import Trace
 
 from .address import Fork, parse
-from .catalog import Entry
 from .controls import Order, Origin, runnable
-from .limits import LIMITS
-from .settings_from_run import entry_of
+from .models.catalog import Entry, entry_of
+from .server.limits import LIMITS
 from .state import AppState
 
 _LARGEST_CHUNK = 512  # of a prompt: the page's own runs read no more at once
@@ -65,7 +64,7 @@ def _bounded(trace: Trace, step: int) -> Trace:
 
 def _entry(app_state: AppState, trace: Trace) -> Entry:
     """The catalog's entry for the run's model, if the method can run on it here."""
-    entry = entry_of(app_state, trace.header)
+    entry = entry_of(app_state.catalog, trace.header)
     if entry is None or not entry.at_hand:
         raise ParamError("this page does not have the run's model, so nothing can go on from it")
     if trace.header.method not in METHODS or trace.header.method not in runnable(entry):

@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from analysis.tuned import tuned_preset
 from decoding.errors import ParamError
-from decoding.methods import METHODS, Method
-from decoding.params import Params, shown
-from decoding.request import check_count, find_method, find_sampling
+from decoding.methods import METHODS, Method, find_method
+from decoding.params import Params, check_count, shown
+from decoding.request import find_sampling
 from decoding.sampling import Sampling
-from decoding.tuned import tuned_preset
 from decoding.types import JSON, Trace
 
-from .catalog import Entry, choose
-from .limits import LIMITS
-from .machine import device_of
+from .models.catalog import Entry, choose
+from .server.limits import LIMITS
+from .server.machine import device_of
 
 Message = dict[str, str]
 Prompt = str | tuple[Message, ...]

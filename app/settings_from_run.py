@@ -6,7 +6,6 @@ What an address contains counts; what it lacks is read from the run. All of it i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import TYPE_CHECKING
 
 from decoding.errors import ParamError, SpecscopeError
@@ -16,12 +15,12 @@ from decoding.types import Header, Trace
 from viz import token_text
 
 from .address import PageState, parse
-from .catalog import Entry
 from .controls import Order, Prompt, check_prompt, check_reference, order, runnable
 from .examples import EXAMPLES
-from .limits import LIMITS
+from .jobs.streaming import as_sentence
+from .models.catalog import Entry, entry_of
+from .server.limits import LIMITS
 from .state import AppState
-from .streaming import as_sentence
 
 if TYPE_CHECKING:
     from decoding.codec import Codec
@@ -71,7 +70,7 @@ def _copy_settings(app_state: AppState, state: PageState, remarks: list[str]) ->
     header = _header(app_state, state.run)
     if header is None:
         return
-    entry = app_state.catalog.get(state.model or "") or entry_of(app_state, header)
+    entry = app_state.catalog.get(state.model or "") or entry_of(app_state.catalog, header)
     if entry is None or not (entry.at_hand or state.model):
         remarks.append(_NO_MODEL)
     else:
@@ -100,14 +99,14 @@ def _copy_method(header: Header, state: PageState, entry: Entry | None, remarks:
 
 def _copy_prompt(app_state: AppState, state: PageState, remarks: list[str]) -> None:
     """Copy the prompt: from the recipe of a recording, or as what its tokens were made from."""
-    known = _recorded_prompts().get(state.run or "") if app_state.recordings.get(state.run) else None
-    if known is not None:
-        state.prompt = check_prompt(known)
+    recording = app_state.recordings.get(state.run)
+    if recording is not None and recording.prompt is not None:
+        state.prompt = check_prompt(recording.prompt)
     else:
         trace = _trace(app_state, state.run)
         if trace is None:
             return
-        codec = codec_of(app_state, trace.header)
+        codec = app_state.codec_of(trace.header)
         if trace.header.reference:
             state.reference = check_reference(codec.decode(trace.header.reference)) if codec else ""
             remarks += [] if state.reference else [_NO_REFERENCE]
@@ -131,26 +130,6 @@ def _header(app_state: AppState, run: str | None) -> Header | None:
 def _trace(app_state: AppState, run: str | None) -> Trace | None:
     stored = app_state.store.get(run)
     return None if stored is None else stored.trace
-
-
-def entry_of(app_state: AppState, header: Header) -> Entry | None:
-    """The catalog's entry for the model that a trace names."""
-    name = header.model.name
-    return next((entry for entry in app_state.catalog.values() if name in (entry.name, entry.model)), None)
-
-
-def codec_of(app_state: AppState, header: Header) -> Codec | None:
-    """The tokenizer of a run's model, if it is at hand; a page that only replays loads none."""
-    entry = None if app_state.replay_only else entry_of(app_state, header)
-    return None if entry is None else app_state.tokenizers.of(entry)
-
-
-@cache
-def _recorded_prompts() -> dict[str, Prompt]:
-    """What the gallery's recordings were made from, as a visitor would write it: no model is needed to spell it."""
-    from .gallery_recipes import recipes
-
-    return {recipe.id: _as_written(recipe.prompt) for recipe in recipes()}
 
 
 def _as_written(prompt: str | Sequence[Mapping[str, str]]) -> Prompt:

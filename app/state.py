@@ -5,21 +5,24 @@ from __future__ import annotations
 import threading
 from collections.abc import MutableMapping
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .catalog import EMBEDDED, POCKET, Entry, choose
-from .middleware.session_tracker import SessionTracker
-from .own_models import OwnModels
-from .recordings import Recordings
-from .server_calls import ServerCalls
-from .tokenizers import Tokenizers
-from .trace_store import TraceStore
+from .models.catalog import EMBEDDED, POCKET, Entry, choose, entry_of
+from .models.own_models import OwnModels
+from .models.tokenizers import Tokenizers
+from .pages.server_calls import ServerCalls
+from .server.middleware.session_tracker import SessionTracker
+from .store.recordings import Recordings
+from .store.trace_store import TraceStore
 
 if TYPE_CHECKING:
-    from .debug_calls import DebugCalls
-    from .live_runs import LiveRuns
+    from decoding.codec import Codec
+    from decoding.types import Header
+
+    from .debug.calls import DebugCalls
+    from .jobs.live_runs import LiveRuns
 
 
 @dataclass
@@ -50,19 +53,23 @@ class AppState:
     @property
     def debug(self) -> DebugCalls:
         """The calls of the Debug page, created on first use: they import what reads and queries tables."""
-        from .debug_calls import DebugCalls
-        from .run_folders import RunFolders
-        from .settings_from_run import codec_of
+        from .debug.calls import DebugCalls
+        from .store.run_folders import RunFolders
 
         with self._debug_lock:
             if self._debug is None:
-                self._debug = DebugCalls(RunFolders(self.runs_folder), self.store, partial(codec_of, self))
+                self._debug = DebugCalls(RunFolders(self.runs_folder), self.store, self.codec_of)
             return self._debug
+
+    def codec_of(self, header: Header) -> Codec | None:
+        """The tokenizer of a run's model, if it is at hand; a page that only replays loads none."""
+        entry = None if self.replay_only else entry_of(self.catalog, header)
+        return None if entry is None else self.tokenizers.of(entry)
 
     @cached_property
     def runs(self) -> LiveRuns:
         """The live runs, created on first use: they import torch, which a replay-only page does not need."""
-        from .live_runs import LiveRuns
-        from .model_pool import ModelPool
+        from .jobs.live_runs import LiveRuns
+        from .models.model_pool import ModelPool
 
         return LiveRuns(ModelPool(self.catalog), self.store, tracker=self.tracker)

@@ -16,17 +16,17 @@ import gradio as gr
 
 from decoding.errors import ModelError, ParamError, TraceError
 
-from . import log, malloc, server
-from .catalog import default_catalog, read_catalog
-from .events import DECODES, QUICK, event_address, tolerant
-from .middleware.origin import Owner
-from .recorded_race import opening
+from .jobs.recorded_race import opening
+from .jobs.streaming import as_sentence, page_line
+from .models.catalog import default_catalog, read_catalog
+from .pages.events import DECODES, QUICK, event_address, tolerant
+from .pages.viewer import viewer as make_viewer
+from .server import log, malloc, serving
+from .server.middleware.origin import Owner
 from .state import AppState
-from .streaming import as_sentence, page_line
-from .viewer import viewer as make_viewer
 
 if TYPE_CHECKING:
-    from .model_pool import Loading
+    from .models.model_pool import Loading
 
 TITLE = "Specscope"
 _DEFAULT_OWNER = Owner()
@@ -60,7 +60,7 @@ def build(app_state: AppState) -> gr.Blocks:
 def _build_replay_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> None:
     """The page for recorded runs, the recorded race, uploaded traces and run folders."""
     from .pages import debug
-    from .viewer import race_viewer
+    from .pages.viewer import race_viewer
 
     with gr.Tabs(elem_id="app-tabs") as tabs:
         with gr.Tab("Run", id="run", elem_id="run"):
@@ -84,7 +84,7 @@ def _build_replay_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) ->
 def _build_full_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> None:
     """The page with live runs and races."""
     from .address import parse
-    from .live_runs import DOCTOR, LANDSCAPE, RACE
+    from .jobs.live_runs import DOCTOR, LANDSCAPE, RACE
     from .pages import debug, race, run
     from .race_from_run import race_from_run
 
@@ -97,7 +97,7 @@ def _build_full_page(app_state: AppState, page: gr.Blocks, viewer: gr.HTML) -> N
             debug.build(app_state)
 
     if form.own is not None:
-        form.own.wire(form, race_form)
+        form.own.wire(form.model, race_form.model)
     landing = app_state.recordings.landing
 
     def opened(request: gr.Request) -> dict[Any, Any]:
@@ -185,18 +185,18 @@ def serve(host: str, port: int, launch: Launch, owner: Owner = _DEFAULT_OWNER) -
     """Serve the page until a signal arrives; the default model is loaded in the background."""
     log.configure()
     malloc.limit_arenas()
-    server.check_free(host, port)
+    serving.check_free(host, port)
     ended = threading.Event()
     for number in _end_signals():
         signal.signal(number, lambda *_: ended.set())
     app_state = make_state(launch)
     landing = app_state.recordings.landing
     lines = app_state.calls.recording_lines(landing.id) if landing else ""
-    site = server.Site(lines, opening(app_state.recordings))
-    running = server.launch(build(app_state), site, host, port, app_state.tracker, owner)
+    site = serving.Site(lines, opening(app_state.recordings))
+    running = serving.launch(build(app_state), site, host, port, app_state.tracker, owner)
     gc.collect()
     gc.freeze()  # the server's objects live for ever: searching them for garbage took a tenth of a run's time
-    server.say(f"Specscope is at http://{host}:{port}")
+    serving.say(f"Specscope is at http://{host}:{port}")
     if not launch.replay_only:
         loading = app_state.runs.models.request(app_state.catalog[app_state.default_model])
         threading.Thread(target=_announce, args=(loading, app_state.default_model), daemon=True).start()
@@ -219,17 +219,17 @@ def _announce(loading: Loading, name: str) -> None:
         while loading.wait(_LOOK) is None:
             if loading.phase != phase:
                 phase = loading.phase
-                server.say(f"{phase[:1].upper()}{phase[1:]} ...")
-        server.say(f"{name} is ready.")
+                serving.say(f"{phase[:1].upper()}{phase[1:]} ...")
+        serving.say(f"{name} is ready.")
     except ModelError as error:
-        server.say(as_sentence(str(error)))
+        serving.say(as_sentence(str(error)))
 
 
-def _end(app_state: AppState, running: server.Running) -> None:
+def _end(app_state: AppState, running: serving.Running) -> None:
     """End the runs after their current step, then the server: no thread inside torch may outlive the interpreter."""
     ended = app_state.replay_only or app_state.runs.close(_LAST_STEP)
     with contextlib.suppress(OSError):  # of a terminal that is gone
         if not running.stop(_LAST_ANSWER) or not ended:
-            server.say("Some runs or requests did not end in time.")
+            serving.say("Some runs or requests did not end in time.")
         sys.stdout.flush()
     os._exit(0)  # a model may still be loading

@@ -18,7 +18,7 @@ import transformers
 
 from decoding.codec import Codec
 from decoding.engine import Engine
-from decoding.model.decoder import Decoder
+from decoding.model.loading import decoder_of
 
 from .measure import engine_ms, engine_steps, in_turn, publish, ratio, step_ms, table, transformers_ms
 
@@ -47,7 +47,7 @@ def models(window: int | None) -> dict[str, tuple[Any, Engine]]:
     for name, dtype in DTYPES.items():
         torch.manual_seed(0)
         model = transformers.MistralForCausalLM(shape(window)).eval().to(dtype)
-        pairs[name] = (model, Engine(Decoder.from_transformers(model), Codec()))
+        pairs[name] = (model, Engine(decoder_of(model), Codec()))
     return pairs
 
 

@@ -17,8 +17,8 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from app.run_folders import SHIPPED
-from decoding.evaluate.folder import read_folder, renumbered, write_folder
+from analysis.store.folder import read_folder, renumbered, write_folder
+from app.store.run_folders import SHIPPED
 from tools.browser import browser, served
 
 from .measure import command, table

@@ -21,16 +21,17 @@ from typing import Any
 import torch
 import transformers
 
+from analysis.bench.methods import bench
+from analysis.bench.peers import PEERS
+from analysis.prompts.tasks import ENGLISH, read_tasks, spread, suite
 from decoding import load
-from decoding.bench.methods import bench
-from decoding.bench.peers import PEERS
 from decoding.embedded import suite as pocket_suite
 from decoding.engine import Engine
 from decoding.gpu.choice import VARIABLE as FUSED
 from decoding.methods import METHODS
 from decoding.model.captured import SAME_ROWS, VARIABLE
 from decoding.model.decoder import Decoder
-from decoding.prompts.tasks import ENGLISH, read_tasks, spread, suite
+from decoding.model.loading import decoder_of
 
 from .gpu_probe import probe
 from .gpu_shapes import SHAPES, Prompts, bytes_per_step, copy_bandwidth, engine, parameters, random_model
@@ -155,7 +156,7 @@ def shape(name: str, arguments: argparse.Namespace, roof: float | None, report: 
     """Measure one shape."""
     config, device = SHAPES[name], arguments.device
     model = random_model(config, device)
-    decoder = Decoder.from_transformers(model)
+    decoder = decoder_of(model)
     if not arguments.peers:
         model = None
     engines = {kind: engine(decoder, SETTINGS[kind]) for kind in arguments.settings}

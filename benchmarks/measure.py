@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from decoding.bench.peers.transformers import Stopwatch
+from analysis.bench.peers.transformers import Stopwatch
 from decoding.engine import Engine
 from decoding.methods import Context, Method
 from decoding.params import Params, param

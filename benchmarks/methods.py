@@ -15,14 +15,14 @@ from pathlib import Path
 
 import torch
 
+from analysis.bench.methods import as_prompt
+from analysis.prompts.tasks import read_tasks
 from decoding import embedded, load
-from decoding.bench.methods import as_prompt
 from decoding.engine import Engine
 from decoding.methods import METHODS
-from decoding.parts.building import build_store
-from decoding.prompts.tasks import read_tasks
 from decoding.types import Step
 from lab.pocket.suite import write_store
+from lab.training.datastore import build_store
 
 from .measure import command, table
 

@@ -26,8 +26,8 @@ import gradio
 import plotly
 import torch
 
-from app.catalog import SMOLLM2
 from app.examples import EXAMPLES
+from app.models.catalog import SMOLLM2
 from decoding import load
 from decoding.trace.file import write_trace
 from decoding.types import Trace

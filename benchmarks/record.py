@@ -18,12 +18,12 @@ from typing import TypeVar
 
 import torch
 
+from analysis.bench.methods import as_prompt
+from analysis.prompts.tasks import ENGLISH, SUITES, read_tasks
+from analysis.store.tables import tables_of
 from decoding import embedded, load
-from decoding.bench.methods import as_prompt
 from decoding.engine import Engine
-from decoding.evaluate.tables import tables_of
 from decoding.methods import METHODS
-from decoding.prompts.tasks import ENGLISH, SUITES, read_tasks
 from decoding.run import Run
 
 from .measure import publish, ratio, table

@@ -1,7 +1,7 @@
 """The fastest settings on this machine's CPU: `python -m benchmarks.tune --model smollm2`.
 
 Every candidate decodes the same prompts in turn, beside autoregressive decoding; the table says what each was worth.
-The fastest stand in the methods' presets (decoding/tuned.py).
+The fastest stand in the methods' presets (analysis/tuned.py).
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
+from analysis.bench.methods import BenchEntry, base_entry, measure, method_entry
+from analysis.prompts.tasks import Task
+from analysis.tuned import CPU
+from cli.bench import read_questions
+from cli.progress import Progress
 from decoding import load
-from decoding.bench.methods import BenchEntry, base_entry, measure, method_entry
-from decoding.cli.bench import read_questions
-from decoding.cli.progress import Progress
 from decoding.engine import Engine
 from decoding.methods.token_recycling import TokenRecyclingParams
-from decoding.prompts.tasks import Task
-from decoding.tuned import CPU
 from decoding.types import JSON
 
 from .measure import table

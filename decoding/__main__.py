@@ -1,8 +1,8 @@
-"""`python -m decoding`: see `decoding.cli.main`."""
+"""`python -m decoding`: see `cli.main`."""
 
 import sys
 
-from .cli.main import main
+from cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

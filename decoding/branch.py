@@ -10,17 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .errors import ParamError
-from .params import shown
+from .loaded import Loaded
+from .params import check_count, shown
 from .processor import LONGEST
-from .request import DecodeOptions, Request, build_request, check_count
+from .request import DecodeOptions, Request, build_request
 from .tree import path_to
 from .types import Branch, Role, Step, Trace
-
-if TYPE_CHECKING:
-    from .engine import Engine
 
 _LONGEST_TEXT = 1024  # characters of a forced text
 # What a branch takes from the other run, and a caller cannot choose.
@@ -28,7 +26,7 @@ _GIVEN = ("stop", "end_tokens", "reference", "prefill_chunk")
 
 
 def build_branch(
-    engine: Engine,
+    loaded: Loaded,
     trace: Trace,
     step: int,
     node: int | None,
@@ -41,9 +39,9 @@ def build_branch(
     if not isinstance(trace, Trace):
         raise ParamError("give a trace: a result's, or one from decoding.trace.read_trace")
     header = trace.header
-    if header.model.hash != engine.model.card.hash or header.model.vocabulary != engine.model.card.vocabulary:
+    if header.model.hash != loaded.model.card.hash or header.model.vocabulary != loaded.model.card.vocabulary:
         name_of = header.model.name[:80]
-        raise ParamError(f"this run was written by {name_of!r}, not by {engine.model.card.name!r}: load that model")
+        raise ParamError(f"this run was written by {name_of!r}, not by {loaded.model.card.name!r}: load that model")
     if not isinstance(name, str) or len(name) > LONGEST or (name and not name.isprintable()):
         raise ParamError(f"the name of the run must have at most {LONGEST} printable characters")
     if taken := [option for option in _GIVEN if option in options]:
@@ -51,7 +49,7 @@ def build_branch(
     if not trace.steps:
         raise ParamError("this run has no steps: there is nothing to go on from")
     at_step = trace.steps[check_count("step", step, 0, len(trace.steps) - 1)]
-    kept, forced = _forced(engine, at_step, node, token, keep)
+    kept, forced = _forced(loaded, at_step, node, token, keep)
     at = at_step.start - len(header.prompt) + len(kept)
     left = header.max_new_tokens - at - len(forced)
     if left < 1:
@@ -60,24 +58,24 @@ def build_branch(
         )
     prompt = [*header.prompt, *trace.ids[: at - len(kept)], *kept, *forced]
     if ending := set(header.end_tokens) & {*kept, *forced}:
-        text = engine.codec.piece(min(ending))
+        text = loaded.codec.piece(min(ending))
         raise ParamError(f"{shown(text)} ends the text, so nothing follows it: force another token")
     more: dict[str, Any] = {"memory": {}, **options, "stop": header.stop, "end_tokens": header.end_tokens}
     more |= {"reference": header.reference or None, "prefill_chunk": header.prefill_chunk}
-    request = build_request(engine, prompt, header.method, header.params, header.sampling, left, more)  # type: ignore[arg-type]
+    request = build_request(loaded, prompt, header.method, header.params, header.sampling, left, more)  # type: ignore[arg-type]
     before = 0 if header.branch is None else header.branch.written + len(header.prompt) - header.branch.prompt
     return replace(request, branch=Branch(name, len(header.prompt), at_step.index, at, tuple(forced), before))
 
 
 def _forced(
-    engine: Engine, step: Step, node: int | None, token: int | str | None, keep: int | None
+    loaded: Loaded, step: Step, node: int | None, token: int | str | None, keep: int | None
 ) -> tuple[Sequence[int], Sequence[int]]:
     """What stays of the step's tokens, and what is written behind it."""
     if (node is None) == (token is None):
         raise ParamError("give either the node of a guess or a token")
     if token is not None:
         kept = len(step.emitted) - 1 if keep is None else check_count("keep", keep, 0, len(step.emitted))
-        return step.emitted[:kept], _tokens(engine, token)
+        return step.emitted[:kept], _tokens(loaded, token)
     if keep is not None:
         raise ParamError("a node has its place in the tree: leave keep out")
     if not step.tokens:
@@ -93,13 +91,13 @@ def _forced(
     return tokens[:accepted], tokens[accepted:]
 
 
-def _tokens(engine: Engine, token: int | str) -> Sequence[int]:
+def _tokens(loaded: Loaded, token: int | str) -> Sequence[int]:
     """The ids of what is forced."""
     if not isinstance(token, str):
-        return [check_count("token", token, 0, engine.model.card.vocabulary - 1)]
+        return [check_count("token", token, 0, loaded.model.card.vocabulary - 1)]
     if not token or len(token) > _LONGEST_TEXT:
         raise ParamError(f"the forced text must have 1 to {_LONGEST_TEXT} characters")
-    ids = engine.codec.encode_part(token)
+    ids = loaded.codec.encode_part(token)
     if not ids:
         raise ParamError("nothing is left of the forced text: write another one")
     return ids

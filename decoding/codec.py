@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _PROBES = ("the system prompt", "the first message", "the answer", "the second message")
 Message = Mapping[str, str]  # {"role": "system" | "user" | "assistant", "content": "..."}
+Prompt = str | Sequence[int] | Sequence[Message]
 
 
 class Codec:

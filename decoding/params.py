@@ -147,6 +147,13 @@ def _convert(name: str, kind: type, value: object) -> object:
         raise ParamError(f"{name} must be {_article(kind)}, not {shown(value)}") from None
 
 
+def check_count(name: str, value: object, low: int, high: int) -> int:
+    """A whole number between two bounds."""
+    if type(value) is not int or not low <= value <= high:
+        raise ParamError(f"{name} must be a whole number from {low} to {high}, not {shown(value)}")
+    return value
+
+
 def shown(value: object) -> str:
     """The beginning of a value, for a message; Python refuses to spell integers of thousands of digits."""
     if value is None:

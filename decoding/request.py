@@ -6,26 +6,21 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from inspect import isabstract
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import Any, TypedDict
 
 from .chat import Chat
-from .codec import Message
+from .codec import Prompt
 from .errors import OptionError, ParamError
 from .exchange import hindrance
-from .methods import METHODS, Method
+from .loaded import Loaded
+from .methods import Method, find_method
 from .model.session import ProgressCallback
-from .params import Params, shown
+from .params import Params, check_count, shown
 from .parts import Part, Parts
 from .ranks import Ranks
 from .sampling import Sampling
 from .trace.columns import LEVELS
 from .types import JSON, Branch
-
-if TYPE_CHECKING:
-    from .engine import Engine
-
-Prompt = str | Sequence[int] | Sequence[Message]
 
 _MOST_STOPS, _LONGEST_STOP = 16, 256
 _CHUNK = 512  # tokens of a prompt per pass, where no sliding window asks for fewer
@@ -87,7 +82,7 @@ class _StoppedError(Exception):
 
 
 def build_request(
-    engine: Engine,
+    loaded: Loaded,
     prompt: Prompt,
     method: str | type[Method],
     params: Mapping[str, JSON] | None,
@@ -98,12 +93,12 @@ def build_request(
     """Check all that was asked for, then make the parts that the method needs where they are not there yet."""
     _check_options(options)
     kind = find_method(method)
-    if missing := engine.lacks(kind):
+    if missing := loaded.lacks(kind):
         raise ParamError(f"{kind.name} needs {missing}")
-    card, reference, chat = engine.model.card, options.get("reference"), options.get("chat")
-    ids = engine.encode(prompt)
+    card, reference, chat = loaded.model.card, options.get("reference"), options.get("chat")
+    ids = loaded.encode(prompt)
     setting, drawing = kind.Params.parse({} if params is None else params), find_sampling(sampling)
-    chunk = check_chunk(options.get("prefill_chunk"), engine.model.window)
+    chunk = check_chunk(options.get("prefill_chunk"), loaded.model.window)
     cancel, progress = check_event(options.get("cancel")), options.get("progress")
     return Request(
         method=kind,
@@ -112,14 +107,14 @@ def build_request(
         prompt=tuple(ids),
         max_new_tokens=check_room(len(ids), max_new_tokens, card.context),
         stop=check_stops(options.get("stop", ())),
-        end_tokens=check_ends(options.get("end_tokens"), engine.codec.end_tokens, card.vocabulary),
-        reference=check_reference(kind, () if reference is None else engine.encode(reference, "reference")),
+        end_tokens=check_ends(options.get("end_tokens"), loaded.codec.end_tokens, card.vocabulary),
+        reference=check_reference(kind, () if reference is None else loaded.encode(reference, "reference")),
         record=check_record(options.get("record", "light")),
         prefill_chunk=chunk,
         largest_step=max(min(chunk, len(ids)), check_step(kind.name, setting.nodes)),
         time_budget=check_seconds(options.get("time_budget", math.inf)),
-        memory=check_memory(options.get("memory"), engine.memory if chat is None else chat.memory, kind),
-        parts=_take_parts(engine.parts, kind, cancel, progress),
+        memory=check_memory(options.get("memory"), loaded.memory if chat is None else chat.memory, kind),
+        parts=_take_parts(loaded.parts, kind, cancel, progress),
         cancel=cancel,
         progress=progress,
         chat=chat,
@@ -150,25 +145,9 @@ def _take_parts(
         return {}
 
 
-def find_method(name: object) -> type[Method]:
-    """The method of that name; a class of one's own passes as it is."""
-    if isinstance(name, type) and issubclass(name, Method) and not isabstract(name):
-        return name
-    if not isinstance(name, str) or name not in METHODS:
-        raise ParamError(f"unknown method {shown(name)}; choose one of {', '.join(METHODS)}")
-    return METHODS[name]
-
-
 def find_sampling(raw: Mapping[str, JSON] | Sampling | None) -> Sampling:
     """Sampling settings from untrusted values."""
     return raw if isinstance(raw, Sampling) else Sampling.parse({} if raw is None else raw)
-
-
-def check_count(name: str, value: object, low: int, high: int) -> int:
-    """A whole number between two bounds."""
-    if type(value) is not int or not low <= value <= high:
-        raise ParamError(f"{name} must be a whole number from {low} to {high}, not {shown(value)}")
-    return value
 
 
 def check_room(prompt_length: int, max_new_tokens: object, context: int) -> int:

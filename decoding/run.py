@@ -7,10 +7,10 @@ from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import version
-from typing import TYPE_CHECKING
 
 import torch
 
+from .loaded import Loaded
 from .loop import Loop
 from .model.bandwidth import cache_bytes, slowest_read
 from .model.session import Model, Session, TapSession
@@ -22,9 +22,6 @@ from .request import Request
 from .stops import trim
 from .trace.metrics import may_be_cached, summarise
 from .types import Header, Step, Summary, Trace
-
-if TYPE_CHECKING:
-    from .engine import Engine
 
 
 @dataclass(slots=True)
@@ -39,14 +36,14 @@ class _Progress:
 class Run(Iterator[Step]):
     """A run: iterate over its steps. `summary` and `trace` hold what has happened so far."""
 
-    def __init__(self, request: Request, engine: Engine) -> None:
+    def __init__(self, request: Request, loaded: Loaded) -> None:
         self.request = request
-        self.header = _header(request, engine.model, engine.draft)
-        self._codec = engine.codec
+        self.header = _header(request, loaded.model, loaded.draft)
+        self._codec = loaded.codec
         # A run that is cancelled already may lack the parts that it was waiting for, so it stays cancelled.
         self._progress = _Progress(finish="cancelled" if request.cancel.is_set() else None)
         # The generator must not know this object: a run that is dropped half-way is then freed, and with it closed.
-        self._generator = _steps(request, engine, self._progress)
+        self._generator = _steps(request, loaded, self._progress)
 
     def __next__(self) -> Step:
         return next(self._generator)
@@ -102,11 +99,11 @@ class Run(Iterator[Step]):
         return {token: self._codec.piece(token) for token in sorted(used)}
 
 
-def _steps(request: Request, engine: Engine, progress: _Progress) -> Generator[Step, None, None]:
+def _steps(request: Request, loaded: Loaded, progress: _Progress) -> Generator[Step, None, None]:
     """The run itself; it holds its sessions from the first step to the last."""
     if progress.finish is not None:
         return
-    model, draft, session_pool = engine.model, engine.draft, engine.session_pool
+    model, draft, session_pool = loaded.model, loaded.draft, loaded.session_pool
     held = list[tuple[str, Model, Session]]()
     tapping = bool(request.method.needs & TAPPING)
     chat = None if tapping else request.chat  # what reads along in front of a layer must see the whole text
@@ -124,7 +121,7 @@ def _steps(request: Request, engine: Engine, progress: _Progress) -> Generator[S
     try:
         drafter = acquire("draft", draft) if draft and "draft_model" in request.method.needs else None
         make = Loop if request.ranks is None else ParallelLoop
-        loop = make(request, model, acquire("target", model), drafter, draft or model, engine.codec)
+        loop = make(request, model, acquire("target", model), drafter, draft or model, loaded.codec)
         while progress.finish is None:
             step, progress.finish = loop.turn(len(progress.steps))
             if step is not None:

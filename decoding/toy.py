@@ -22,22 +22,12 @@ from .engine import Engine
 from .model.session import ProgressCallback
 from .model.table import TableModel, counted
 from .parts import Part, Parts
-from .prompts.tasks import Task
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
 NOTE = "an n-gram model, not a neural network; timings on it say nothing about speed"
 PROMPT = "Monday: high tide at six, low tide at noon, a calm sea.\nTuesday:"
-
-TASKS = (
-    Task(1, "lists", ("On which days is the sea rough?",)),
-    Task(2, "instructions", ("How do I cook the soup?", "How do I bake the bread?")),
-    Task(3, "coding", ("Write code that lights the lamps.",)),
-    Task(4, "stories", ("Tell me a story about a map.", "Tell me a story about a gull.")),
-    Task(5, "questions", ("What does the keeper do every evening?", "What does the library lend?")),
-    Task(6, "questions", ("When is high tide on Friday?",)),
-)
 
 _TEXT = Path(__file__).with_name("toy_text.txt")
 # What the target counts behind: (tokens looked past, tokens before them that must match).

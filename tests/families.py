@@ -12,13 +12,13 @@ import torch
 
 from decoding.codec import Codec
 from decoding.engine import Engine
-from decoding.model.decoder import Decoder
-from decoding.model.loading import from_transformers
+from decoding.model.loading import decoder_of, from_transformers
 from decoding.model.split import AnyDecoder
 from decoding.model.transformers_model import AnyModel
 from decoding.native.build import library
 from decoding.parts import Parts
-from decoding.parts.adapter import Adapter, AdapterConfig
+from decoding.parts.adapter import Adapter
+from decoding.parts.adapter_config import AdapterConfig
 from decoding.parts.datastore import Store
 from decoding.parts.eagle import Eagle
 from decoding.parts.eagle_config import EagleConfig, read_config
@@ -140,7 +140,7 @@ def machine(
         "eagle": lambda progress: eagle(target),
         "datastore": lambda progress: _store(target),
     }
-    return Engine(target, Codec(), Decoder.from_transformers(drafter), Parts(parts))
+    return Engine(target, Codec(), decoder_of(drafter), Parts(parts))
 
 
 def _random(target: AnyModel, *size: int) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""A child for the tests of `decoding.child_process`: it does what it is asked to."""
+"""A child for the tests of `analysis.child_process`: it does what it is asked to."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Any
 
-from decoding.child_process import Answer, serve
+from analysis.child_process import Answer, serve
 from decoding.errors import SpecscopeError
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.distributed as dist
 
-from decoding.cli.main import main as command_line
+from cli.main import main as command_line
 from decoding.engine import Engine
 from decoding.errors import SpecscopeError
 from decoding.exchange import hindrance

@@ -12,13 +12,13 @@ from unittest.mock import patch
 
 import pytest
 
-from app.catalog import Entry
 from app.controls import order
-from app.limits import LIMITS
+from app.models.catalog import Entry
+from app.server.limits import LIMITS
 from app.state import AppState
 from app.ui import build
+from cli import methods as command
 from decoding import METHODS
-from decoding.cli import methods as command
 from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.trace.file import read_trace, write_trace

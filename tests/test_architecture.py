@@ -20,10 +20,27 @@ from decoding.methods import METHODS, Method, panel_names
 
 ROOT = Path(__file__).parent.parent
 ENGINE = sorted(ROOT.glob("decoding/**/*.py"))
-LIBRARY = [*ENGINE, *sorted(ROOT.glob("lab/**/*.py"))]
-PARTS = ("decoding", "lab", "viz", "app", "benchmarks", "tools", "tests")
+PARTS = ("decoding", "analysis", "lab", "cli", "viz", "app", "benchmarks", "tools", "tests")
+# What each package may import of the others. The page's own fixtures and the makers of its assets know everything.
+BELOW: dict[str, set[str]] = {
+    "decoding": set(),
+    "analysis": {"decoding"},
+    "lab": {"decoding", "analysis"},
+    "cli": {"decoding", "analysis", "lab"},
+    "viz": {"decoding"},
+    "app": {"decoding", "analysis", "viz"},
+}
+WAY_IN = "decoding.__main__"  # `python -m decoding` is the command line's name: the one arrow up
+# A class and a part of it that stands in a file of its own know each other.
+WITH_ITS_PART = {
+    frozenset({"decoding.model.decoder", "decoding.model.decoder_session"}),
+    frozenset({"analysis.doctor.eagle", "analysis.doctor.eagle_guesses"}),
+}
+LIBRARY = [
+    path for package in BELOW if package not in ("viz", "app") for path in sorted(ROOT.glob(f"{package}/**/*.py"))
+]
 SOURCES = [path for part in PARTS for path in ROOT.glob(f"{part}/**/*.py")]
-SCRIPT_FOLDERS = ("assets/player", "assets/style", "app/static")
+SCRIPT_FOLDERS = ("assets/player", "assets/style", "assets/page")
 SCRIPTS = sorted(
     p for folder in SCRIPT_FOLDERS for p in ROOT.glob(f"{folder}/**/*") if p.suffix in (".js", ".ts", ".css")
 )
@@ -31,26 +48,26 @@ METHOD_FILES = [p for p in ROOT.glob("decoding/methods/*.py") if p.stem not in (
 
 # What a method file may know beside the standard library: never a device, a cache, a tokenizer or another method.
 METHOD_IMPORTS = {
-    "base",
-    "errors",
-    "params",
-    "queued",
-    "tree",
-    "types",
-    "chain",
-    "ngram_pool",
-    "suffix_index",
-    "suffix_automaton",
-    "earlier_answers",
-    "candidate_table",
-    "guess_tree",
-    "window",
-    "medusa_tree",
-    "rankings",
+    "decoding.drafting.candidate_table",
+    "decoding.drafting.chain",
+    "decoding.drafting.earlier_answers",
+    "decoding.drafting.guess_tree",
+    "decoding.drafting.ngram_pool",
+    "decoding.drafting.suffix_automaton",
+    "decoding.drafting.suffix_index",
+    "decoding.drafting.window",
+    "decoding.errors",
+    "decoding.methods.base",
+    "decoding.params",
+    "decoding.parts.medusa_tree",
+    "decoding.parts.rankings",
+    "decoding.queued",
+    "decoding.tree",
+    "decoding.types",
     # For the type checker alone: importing a method brings no torch.
-    "datastore",
-    "heads",
-    "tables",
+    "decoding.parts.datastore",
+    "decoding.parts.heads",
+    "decoding.parts.tables",
     "torch",
 }
 
@@ -104,16 +121,67 @@ def test_no_file_or_function_grows_without_bound() -> None:
     assert found == []
 
 
-def test_the_engine_knows_no_screen() -> None:
-    """An engine that imports its screen cannot be scripted, tested or replayed alone."""
-    banned = {"app", "viz", "gradio", "plotly", "tests", "benchmarks"}
-    found = {name(path): known for path in LIBRARY if (known := packages(path) & banned)}
-    assert found == {}
+def module_of(path: Path) -> str:
+    """The dotted name of a file of ours."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def test_the_engine_needs_no_laboratory() -> None:
-    """What trains the embedded family and measures the papers' claims is for the command line: no run waits for it."""
-    assert [name(path) for path in ENGINE if "cli" not in path.parts and "lab" in packages(path)] == []
+@cache
+def arrows() -> dict[str, set[str]]:
+    """Which of our modules each of them imports, inside functions and for the type checker too."""
+    paths = {module_of(path): path for path in SOURCES if path.relative_to(ROOT).parts[0] in BELOW}
+    return {module: (imports(path) - {module}) & paths.keys() for module, path in paths.items()}
+
+
+def test_no_package_imports_one_above_it() -> None:
+    """An engine that imports its screen or its command line cannot be scripted, tested or replayed alone."""
+    upward = {
+        f"{module} imports {other}"
+        for module, others in arrows().items()
+        for other in others
+        if other.split(".")[0] not in {module.split(".")[0], *BELOW[module.split(".")[0]]} and module != WAY_IN
+    }
+    assert upward == set()
+    screens = {"gradio", "plotly", "tests", "benchmarks", "tools"}
+    assert {name(path): known for path in LIBRARY if (known := packages(path) & screens)} == {}
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """What stands in a circle can only be read, tested or moved as a whole."""
+    assert circles(arrows()) <= WITH_ITS_PART
+
+
+def circles(graph: dict[str, set[str]]) -> set[frozenset[str]]:
+    """The strongly connected parts of a graph that have more than one node, after Tarjan."""
+    index, lowest = dict[str, int](), dict[str, int]()
+    stack, found = list[str](), set[frozenset[str]]()
+
+    def visit(node: str) -> None:
+        index[node] = lowest[node] = len(index)
+        stack.append(node)
+        for other in graph[node]:
+            if other not in index:
+                visit(other)
+                lowest[node] = min(lowest[node], lowest[other])
+            elif other in stack:
+                lowest[node] = min(lowest[node], index[other])
+        if lowest[node] == index[node]:
+            place = stack.index(node)
+            if len(stack) > place + 1:
+                found.add(frozenset(stack[place:]))
+            del stack[place:]
+
+    for node in graph:
+        if node not in index:
+            visit(node)
+    return found
+
+
+def test_a_circle_is_noticed() -> None:
+    """Also one of three, into which others lead and out of which they go."""
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"d", "e"}, "d": {"b"}, "e": set[str]()}
+    assert circles(graph) == {frozenset("bcd")}
 
 
 @pytest.mark.parametrize("path", sorted(ROOT.glob("viz/**/*.py")), ids=name)
@@ -125,7 +193,6 @@ def test_views_know_only_the_record(path: Path) -> None:
         "decoding.params",
         "decoding.types",
         "decoding.tree",
-        "decoding.trace.cache_slots",
         "decoding.trace.metrics",
         "numpy",
         "numpy.typing",
@@ -167,8 +234,8 @@ def test_a_screen_knows_no_other_method(path: Path) -> None:
 def test_a_method_only_suggests(path: Path) -> None:
     """A method with device, cache, timing or error-handling code in it can make the output wrong."""
     for module in imports(path):
-        top, leaf = module.split(".")[0], module.split(".")[-1]
-        assert top in sys.stdlib_module_names or leaf in METHOD_IMPORTS, f"{module} is out of a method's reach"
+        top = module.split(".")[0]
+        assert top in sys.stdlib_module_names or module in METHOD_IMPORTS, f"{module} is out of a method's reach"
     banned = (ast.Try, ast.Global, ast.Nonlocal)
     assert not any(isinstance(node, banned) for node in ast.walk(syntax(path)))
     assert not {"time", "threading"} & imports(path)
@@ -193,7 +260,7 @@ def test_the_library_is_quiet_and_safe() -> None:
                 assert node.type is not None, f"{name(path)}:{node.lineno}: bare except"
             if isinstance(node, ast.Call):
                 called, where = ast.unparse(node.func), f"{name(path)}:{node.lineno}"
-                assert called != "print" or "cli" in path.parts, f"{where}: print"
+                assert called != "print" or path.is_relative_to(ROOT / "cli"), f"{where}: print"
                 assert called not in ("eval", "exec", "torch.load", "pickle.load", "pickle.loads"), where
                 for keyword in node.keywords:
                     assert keyword.arg != "trust_remote_code" or ast.unparse(keyword.value) == "False", where
@@ -213,7 +280,7 @@ def test_scripts_and_styles_reach_for_nothing_outside(path: Path) -> None:
     assert len(text.splitlines()) <= 600
     assert not re.search(r"\b(TODO|FIXME|XXX|HACK)\b|innerHTML|insertAdjacentHTML|document\.write|\beval\(", text)
     assert not re.search(r"@ts-(nocheck|ignore|expect-error)|eslint-disable", text)
-    for counterpart in re.findall(r"\b(?:viz|decoding|app)/[\w/]+\.py", text):
+    for counterpart in re.findall(r"\b(?:viz|decoding|analysis|app)/[\w/]+\.py", text):
         assert (ROOT / counterpart).is_file(), f"{counterpart} has moved"
     assert "//" not in re.sub(r"http://www\.w3\.org/\S+|^\s*//.*$|\s//\s.*$", "", text, flags=re.MULTILINE)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from decoding.child_process import ChildProcess
+from analysis.child_process import ChildProcess
 from decoding.errors import TraceError
 from tests.tiers import crossed
 
@@ -80,7 +80,7 @@ def test_one_does_not_outlive_its_parent(how: str, what: str) -> None:
     """Nobody is there to kill it, and it is busy; DuckDB's parser even holds the interpreter meanwhile."""
     code = f"""
 import os, sys, threading, time
-from decoding.child_process import ChildProcess
+from analysis.child_process import ChildProcess
 from decoding.errors import TraceError
 child = ChildProcess({CHILD!r}, {MEMORY}, TraceError)
 print(child.ask({{"do": "nothing"}}, 30)[0]["pid"], flush=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import decoding
-from app.catalog import default_catalog
+from app.models.catalog import default_catalog
+from cli.main import build_parser
 from decoding import default_model, smollm2
-from decoding.cli.main import build_parser
 from decoding.default_model import best_model, named_model
 from decoding.embedded import PARTS
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from analysis.landscape import measure_landscape
 from decoding import Engine, load
 from decoding.embedded import PROMPT as PROMPT_OF_POCKET
 from decoding.errors import ParamError
@@ -52,7 +53,7 @@ def stepped(engine: Engine, text: Sequence[int], place: int, method: str, params
 def test_every_place_is_what_a_step_does_there(method: str, params: Mapping[str, Any]) -> None:
     """A guess judged by the text where the target would say something else, or beyond the text's end."""
     text = greedy_text()
-    [found] = machine().landscape(text, {method: params}, max_new_tokens=NEW)["methods"]
+    [found] = measure_landscape(machine(), text, {method: params}, max_new_tokens=NEW)["methods"]
     compared = 0
     for place in range(1, len(text)):
         accepted, written = stepped(machine(), text, place, method, params)
@@ -68,7 +69,7 @@ def test_a_text_that_the_target_would_not_write(method: str) -> None:
     model = hashed(6, 1, 3, sharpness=8.0)
     other = engine(model)
     text = [int(abs(noise(1, [at], 1)[0]) * 100) % 6 for at in range(40)]
-    found = other.landscape(text, [method], max_new_tokens=NEW)
+    found = measure_landscape(other, text, [method], max_new_tokens=NEW)
     [one] = found["methods"]
     assert found["greedy"] < 30
     for place in range(1, len(text)):
@@ -81,7 +82,7 @@ def test_real_decoders_too(family: str) -> None:
     real = families.machine(family)
     begun = (5, 9, 33, 5, 9, 33, 5, 9)
     text = [*begun, *real.generate(begun, max_new_tokens=24, end_tokens=()).ids]
-    found = real.landscape(text, max_new_tokens=NEW)
+    found = measure_landscape(real, text, max_new_tokens=NEW)
     assert found["greedy"] >= 24
     for one in found["methods"]:
         for place in (10, 17, 18, len(text) - 1):
@@ -93,9 +94,9 @@ def test_real_decoders_too(family: str) -> None:
 def test_a_text_that_is_read_in_another_way_than_its_beginning_is_refused(family: str) -> None:
     """Behind 32 tokens these models rotate a prompt as its length asks for: no place of it would be that of a run."""
     real = families.machine(family)
-    assert real.landscape([5, 9, 33, 7] * 8, ["jacobi"], first=31, max_new_tokens=NEW)["finished"]
+    assert measure_landscape(real, [5, 9, 33, 7] * 8, ["jacobi"], first=31, max_new_tokens=NEW)["finished"]
     with pytest.raises(ParamError, match="shorten it"):
-        real.landscape([5, 9, 33, 7] * 8 + [5], ["jacobi"], first=31, max_new_tokens=NEW)
+        measure_landscape(real, [5, 9, 33, 7] * 8 + [5], ["jacobi"], first=31, max_new_tokens=NEW)
 
 
 def test_pocket_as_it_ships() -> None:
@@ -104,7 +105,7 @@ def test_pocket_as_it_ships() -> None:
     prompt = pocket.encode(pocket.as_turn(PROMPT_OF_POCKET))
     text = [*prompt, *pocket.generate(prompt, max_new_tokens=16).ids]
     methods = ("draft_model", "medusa", "kangaroo", "eagle3", "rest")
-    found = pocket.landscape(text, methods, first=len(prompt), max_new_tokens=NEW)
+    found = measure_landscape(pocket, text, methods, first=len(prompt), max_new_tokens=NEW)
     assert found["greedy"] == len(text) - len(prompt)
     for one in found["methods"]:
         place = len(prompt) + 5
@@ -115,10 +116,12 @@ def test_pocket_as_it_ships() -> None:
 
 def test_guesses_of_several_methods_are_read_together() -> None:
     """A pass for every place or method, where one is enough: the text, and what is guessed behind its end."""
-    found = machine().landscape(greedy_text(), ["prompt_lookup", "ngrammys", "jacobi"], first=10, max_new_tokens=NEW)
+    found = measure_landscape(
+        machine(), greedy_text(), ["prompt_lookup", "ngrammys", "jacobi"], first=10, max_new_tokens=NEW
+    )
     assert found["passes"] <= 2 and found["rows"] < 200
     assert [len(one["accepted"]) for one in found["methods"]] == [len(greedy_text()) - 10] * 3
-    alone = machine().landscape(greedy_text(), ["ngrammys"], first=10, max_new_tokens=NEW)["methods"][0]
+    alone = measure_landscape(machine(), greedy_text(), ["ngrammys"], first=10, max_new_tokens=NEW)["methods"][0]
     together = found["methods"][1]
     assert {**together, "seconds": 0} == {**alone, "seconds": 0}
     assert json.loads(json.dumps(found)) == found
@@ -128,7 +131,7 @@ def test_guesses_of_several_methods_are_read_together() -> None:
 def test_what_reads_along_reads_the_text_once(method: str, part: str) -> None:
     """Opened anew at every place, it would read N * N rows of a text of N tokens."""
     other = engine(counted_text())
-    other.landscape(greedy_text(), [method], max_new_tokens=NEW)
+    measure_landscape(other, greedy_text(), [method], max_new_tokens=NEW)
     assert len(other.part(part).sessions) == 1
 
 
@@ -142,24 +145,24 @@ def test_a_draft_model_reads_behind_many_places_in_one_pass(method: str, monkeyp
         return read(session, tokens, *rest, **options)
 
     monkeypatch.setattr(TableSession, "read", counted)
-    [found] = other.landscape(greedy_text(), [method], max_new_tokens=NEW)["methods"]
+    [found] = measure_landscape(other, greedy_text(), [method], max_new_tokens=NEW)["methods"]
     assert len(passes) < len(greedy_text()) < sum(found["drafted"])
 
 
 def test_few_rows_a_pass_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """A pass that begins in the middle of the text, with guesses behind tokens that an earlier one has stored."""
     text = greedy_text()[4:]
-    whole = machine().landscape(text, ["ngrammys", "rest", "draft_model"], max_new_tokens=NEW)
-    monkeypatch.setattr("decoding.landscape.target._ROWS", 7)
-    monkeypatch.setattr("decoding.landscape.drafting._ROWS", 9)
-    again = machine().landscape(text, ["ngrammys", "rest", "draft_model"], max_new_tokens=NEW)
+    whole = measure_landscape(machine(), text, ["ngrammys", "rest", "draft_model"], max_new_tokens=NEW)
+    monkeypatch.setattr("analysis.landscape.target._ROWS", 7)
+    monkeypatch.setattr("analysis.landscape.drafting._ROWS", 9)
+    again = measure_landscape(machine(), text, ["ngrammys", "rest", "draft_model"], max_new_tokens=NEW)
     assert again["passes"] > whole["passes"]
     for one, other in zip(whole["methods"], again["methods"], strict=True):
         assert {**one, "seconds": 0} == {**other, "seconds": 0}
 
 
 def test_all_that_can_run_is_measured_and_every_token_has_a_text() -> None:
-    found = machine().landscape(greedy_text(), first=20, max_new_tokens=NEW)
+    found = measure_landscape(machine(), greedy_text(), first=20, max_new_tokens=NEW)
     assert [one["name"] for one in found["methods"]] == [name for name in METHODS if name != "autoregressive"]
     used = {token for one in found["methods"] for row in one["written"] for token in row}
     assert {str(token) for token in used} <= found["texts"].keys()
@@ -177,7 +180,7 @@ def test_it_can_be_stopped() -> None:
             cancel.set()
 
     methods = ["jacobi", "draft_model", "ngrammys", "rest"]
-    found = machine().landscape(greedy_text(), methods, cancel=cancel, progress=progress)
+    found = measure_landscape(machine(), greedy_text(), methods, cancel=cancel, progress=progress)
     assert not found["finished"] and found["methods"] == [] and len(said) == 3
 
 
@@ -198,4 +201,4 @@ def test_it_can_be_stopped() -> None:
 )
 def test_what_cannot_be_measured_is_refused(text: list[int], options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ParamError, match=sentence):
-        machine().landscape(text, **options)
+        measure_landscape(machine(), text, **options)

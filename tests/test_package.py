@@ -84,7 +84,7 @@ def test_the_engine_runs_alone() -> None:
         "from decoding import load, METHODS\n"
         "engine = load('pocket')\n"
         "print(*{engine.generate('Who is Ada?', name, max_new_tokens=8).text for name in METHODS}, sep='|')\n"
-        "from decoding.cli.main import main\n"
+        "from cli.main import main\n"
         "sys.exit(main(['run', '--model', 'pocket', '--method', 'rest', '--prompt', 'Who is Ada?', '--json']))"
     )
     assert done.returncode == 0, done.stderr
@@ -95,9 +95,9 @@ def test_the_engine_runs_alone() -> None:
 @pytest.mark.parametrize(
     ("code", "extra"),
     [
-        ("from decoding.cli.main import main; sys.exit(main(['metrics', 'assets/runs/pocket']))", "debug"),
+        ("from cli.main import main; sys.exit(main(['metrics', 'assets/runs/pocket']))", "debug"),
         pytest.param(  # as the first
-            "from decoding.cli.main import main; sys.exit(main(['import', 'x', '--out', 'y']))", "debug", marks=slow
+            "from cli.main import main; sys.exit(main(['import', 'x', '--out', 'y']))", "debug", marks=slow
         ),
         ("from app.__main__ import main; sys.exit(main(['--replay-only']))", "page"),
         ("import viz\ntry: viz.write_html\nexcept ImportError as error: sys.exit(str(error))", "page"),

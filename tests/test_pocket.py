@@ -18,9 +18,9 @@ import pytest
 import torch
 import transformers
 
+from analysis.prompts.tasks import Task, read_tasks
 from decoding import METHODS, Engine, Result, load
 from decoding.embedded import DRAFTER, FOLDERS, MEDUSA_2, PROMPT, STORE, TARGET, TASKS
-from decoding.prompts.tasks import Task, read_tasks
 from lab.pocket.language.kinds import KINDS, held_out
 from lab.pocket.language.sample import Sample, Turn
 from lab.pocket.plans import FULL

@@ -20,8 +20,8 @@ from unittest.mock import patch
 
 import pytest
 
+from cli.main import build_parser
 from decoding import METHODS
-from decoding.cli.main import build_parser
 from viz.methods import SCREENS
 
 ROOT = Path(__file__).parent.parent

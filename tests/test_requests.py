@@ -14,7 +14,7 @@ from decoding.engine import Engine
 from decoding.errors import ModelError, ParamError
 from decoding.methods import METHODS, Method
 from decoding.methods.autoregressive import Autoregressive
-from decoding.model.decoder import Decoder
+from decoding.model.loading import decoder_of
 from decoding.model.table import TableModel
 from decoding.outlook import Outlook
 from decoding.ranking import likeliest
@@ -155,7 +155,7 @@ def test_alternatives_at_a_tie_are_the_lowest_ids() -> None:
 
 def test_a_text_that_outgrows_its_rotation_is_read_anew_once() -> None:
     """A cache with keys of two rotations belongs to no text; `generate` of transformers reads anew as well."""
-    machine = Engine(Decoder.from_transformers(tiny("longrope")), Codec())
+    machine = Engine(decoder_of(tiny("longrope")), Codec())
     steps = list(machine.decode([5] * 28, "jacobi", max_new_tokens=20, end_tokens=()))
     again = [step for step in steps[1:] if step.pending]
     assert len(again) == 1 and again[0].start == 33 and again[0].pending == 32

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import torch
 
-from decoding.cli.main import main
+from cli.main import main
 from decoding.packed import unpack
 
 ROOT = Path(__file__).parent.parent

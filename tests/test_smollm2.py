@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from cli.main import main
 from decoding import METHODS, load, smollm2
-from decoding.cli.main import main
 from decoding.embedded import PARTS
 from decoding.engine import Engine
 from decoding.errors import ModelError, ModelMissingError

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from decoding.landscape.together import ask, together
+from analysis.landscape.together import ask, together
 
 
 class Doubling:

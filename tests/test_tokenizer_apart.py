@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 
+from app.models.tokenizer_apart import try_tokenizer
 from decoding.codec import Codec
 from decoding.errors import ModelError, ParamError
 from decoding.loader import load_tokenizer
-from decoding.tokenizer_apart import try_tokenizer
 from tests.tiers import choose
 
 MEMORY = 8 * 2**30

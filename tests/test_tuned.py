@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from analysis.tuned import CPU, POCKET, TUNED, tuned_params, tuned_preset
 from benchmarks.tune import CANDIDATES
 from decoding.embedded import DRAFTER, MEDUSA_2, TARGET
 from decoding.loader import load
 from decoding.methods import METHODS
-from decoding.tuned import CPU, POCKET, TUNED, tuned_params, tuned_preset
 
 SPECULATIVE = [name for name in METHODS if name != "autoregressive"]
 

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from app.catalog import POCKET
 from app.controls import order
-from app.limits import LIMITS
-from app.live_runs import LiveRuns
-from app.model_pool import ModelPool
-from app.trace_store import TraceStore
+from app.jobs.live_runs import LiveRuns
+from app.models.catalog import POCKET
+from app.models.model_pool import ModelPool
+from app.server.limits import LIMITS
+from app.store.trace_store import TraceStore
 from decoding.model.session import Reading
 from decoding.request import Request
 from decoding.run import Run
@@ -100,7 +100,7 @@ def passed() -> set[Function]:
     )
     runs, watch = LiveRuns(models, TraceStore()), Watch()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("app.live_runs.LIMITS", replace(LIMITS, live_gap=0.0))
+        patch.setattr("app.jobs.live_runs.LIMITS", replace(LIMITS, live_gap=0.0))
         try:
             sys.setprofile(watch)
             texts = runs.start(asked, "tab", "")
@@ -135,4 +135,4 @@ def is_declared(function: Function) -> bool:
 def test_the_listed_functions_are_there() -> None:
     """Whoever looks for one finds it."""
     assert [function for function in listed() if not is_declared(function)] == []
-    assert not is_declared(Function("app/live_runs.py", "LiveRuns.no_such_function"))
+    assert not is_declared(Function("app/jobs/live_runs.py", "LiveRuns.no_such_function"))

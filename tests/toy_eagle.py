@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from decoding.model.draft_vocabulary import DraftVocabulary
 from decoding.model.table import TableModel
-from decoding.parts.draft_vocabulary import DraftVocabulary
 
 
 class ToyEagle:

@@ -10,9 +10,9 @@ import torch
 
 from decoding.codec import Codec
 from decoding.model.table import TableModel
-from decoding.parts.building import write_store
 from decoding.parts.datastore import Store, fingerprint, load_store
 from decoding.sampling import draw
+from lab.training.datastore import write_store
 
 DOCUMENTS, LENGTH = 8, 40
 

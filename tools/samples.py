@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import decoding
+from analysis.export import vllm
+from analysis.prompts.tasks import Task, read_tasks, spread
+from analysis.restoring.restoring_loop import Cuts, RecordedStep, Sessions
 from decoding.engine import Engine
-from decoding.imports.restoring_loop import Cuts, RecordedStep, Sessions
-from decoding.prompts.tasks import Task, read_tasks, spread
-from decoding.trace.export import vllm
 from decoding.types import JSON, Trace
 
 FOLDER = Path(__file__).parents[1] / "assets" / "samples"

@@ -3,7 +3,7 @@
 from viz import animate, figure, landscape, write_html
 figure(trace, "mask", step=7).show()
 write_html(trace, "run.html")
-landscape(engine.landscape(text)).show()
+landscape(measure_landscape(engine, text)).show()
 """
 
 from __future__ import annotations

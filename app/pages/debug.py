@@ -6,9 +6,9 @@ from typing import Any
 
 import gradio as gr
 
-from ..limits import LIMITS
-from ..server_calls import Answer, ServerFunction, answered
+from ..server.limits import LIMITS
 from ..state import AppState
+from .server_calls import Answer, ServerFunction, answered
 
 
 def build(app_state: AppState) -> gr.HTML:

@@ -8,15 +8,15 @@ from typing import Any
 
 import gradio as gr
 
+from analysis.tuned import TUNED
 from decoding.methods import METHODS
 from decoding.params import Params
 from decoding.sampling import Sampling
-from decoding.tuned import TUNED
 from decoding.types import JSON
 
 from ..controls import presets, typed
-from ..examinations import KINDS
-from ..limits import LIMITS
+from ..jobs.examinations import KINDS
+from ..server.limits import LIMITS
 
 Component = gr.components.Component
 Update = dict[Any, Any]  # component -> its new value, or gr.update

@@ -10,7 +10,7 @@ import gradio as gr
 from decoding.errors import ParamError
 from decoding.trace.json_line import parse_object
 
-from ..events import DECODES, QUICK, tolerant
+from .events import DECODES, QUICK, tolerant
 
 _DEPTH = 2  # a list of values, some of which are lists
 _COLLECT = "(...values) => JSON.stringify({ values })"

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 
 from decoding.errors import SpecscopeError
 
-from ..events import DECODES
-from ..own_models import LONGEST, PARTS, OwnModels
+from ..jobs.streaming import as_sentence
+from ..models.own_models import LONGEST, PARTS, OwnModels
 from ..state import AppState
-from ..streaming import as_sentence
-
-if TYPE_CHECKING:
-    from .race import RaceForm
-    from .run import RunForm
+from .events import DECODES
 
 _HELP = (
     "Names of folders and files in the folder that this page was started with, or hub ids with their commit "
@@ -39,9 +35,9 @@ class OwnForm:
             self._button = gr.Button("Load", elem_id="own-go")
             self._said = gr.Markdown("", visible=False, elem_classes="app-hint", elem_id="own-said")
 
-    def wire(self, form: RunForm, race_form: RaceForm) -> None:
+    def wire(self, model: gr.Dropdown, race_model: gr.Dropdown) -> None:
         """Let a loaded model be chosen in both forms."""
-        self._button.click(self.load, list(self._fields.values()), [self._said, form.model, race_form.model], **DECODES)
+        self._button.click(self.load, list(self._fields.values()), [self._said, model, race_model], **DECODES)
 
     def load(self, *values: object) -> Iterator[tuple[Any, Any, Any]]:
         """Load a model; what is going on is said below the button, and in the end the model can be chosen."""

@@ -13,14 +13,14 @@ from decoding.errors import ParamError
 from decoding.sampling import Sampling
 
 from ..address import PageState
-from ..catalog import Entry
 from ..controls import Message, Prompt
-from ..events import QUICK, tolerant
 from ..examples import EXAMPLES, Example, examples_for
-from ..limits import LIMITS
+from ..models.catalog import Entry
+from ..server.limits import LIMITS
 from ..state import AppState
-from ..viewer import conversation
+from .events import QUICK, tolerant
 from .form import Component, SamplingControls, Update, at_most
+from .viewer import conversation
 
 MESSAGE, CHAT, RAW = "Message", "Chat", "Raw"
 _NO_EXAMPLE = ("None: write your own prompt", "")

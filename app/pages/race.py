@@ -11,18 +11,19 @@ from decoding.errors import SpecscopeError
 from decoding.methods import METHODS
 from decoding.sampling import Sampling
 
-from .. import address, races
+from .. import address
 from ..address import PageState
 from ..controls import DEFAULTS, Order, best_preset, order, preset, presets, runnable
-from ..events import QUICK, tolerant
 from ..examples import examples_for
-from ..limits import LIMITS
+from ..jobs import races
+from ..jobs.streaming import refusal_line
+from ..server.limits import LIMITS
 from ..state import AppState
-from ..streaming import refusal_line
-from ..viewer import race_viewer
+from .events import QUICK, tolerant
 from .form import SamplingControls, Update, answer_line, length_field, values_of
 from .form_values import on_choice, on_click, parse_values
 from .prompt_controls import RAW, PromptControls, entry_for, prompt_of
+from .viewer import race_viewer
 
 RACED = "bridge"  # the example that the form begins with, where the model understands it: all usual methods gain on it
 USUAL = ("autoregressive", "lookahead", "draft_model", "prompt_lookup")

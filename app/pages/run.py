@@ -8,26 +8,27 @@ from typing import Any
 
 import gradio as gr
 
+from analysis.tuned import TUNED
 from decoding.errors import SpecscopeError
 from decoding.methods import METHODS
 from decoding.sampling import Sampling
-from decoding.tuned import TUNED
 
-from .. import address, examinations, landscapes
+from .. import address
 from ..address import PageState
 from ..branch_from_run import branch_of
-from ..catalog import choose
 from ..controls import DEFAULTS, Order, best_preset, order, preset, preset_name, presets, runnable
-from ..events import DECODES, QUICK, event_address, tolerant
 from ..examples import EXAMPLES, examples_for
+from ..jobs import examinations, landscapes
+from ..jobs.streaming import fault_lines, refusal_line
+from ..models.catalog import choose
 from ..settings_from_run import order_of, settings_from_run
 from ..state import AppState
-from ..streaming import fault_lines, refusal_line
-from ..viewer import doctor_viewer, landscape_viewer
+from .events import DECODES, QUICK, event_address, tolerant
 from .form import MethodControls, SamplingControls, Update, answer_line, length_field, values_of
 from .form_values import on_choice, on_click, parse_values
 from .own import OwnForm
 from .prompt_controls import RAW, PromptControls, entry_for, prompt_of
+from .viewer import doctor_viewer, landscape_viewer
 
 # Finds the preset that has the given values. It runs in the browser: values that the server would refuse match none.
 _FIND_PRESET = """(...values) => {

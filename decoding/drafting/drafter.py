@@ -27,15 +27,16 @@ from ..sampling import draw, drawn_rows
 from ..tree import Builder, depths
 from ..types import Draft
 from .chain import Chain
+from .text_so_far import TextSoFar
 from .window import Window, before_end
 from .writer import CPU, Writer
 
 if TYPE_CHECKING:
-    from ..methods.base import Context
     from ..model.captured import Outputs
+    from ..model.draft_vocabulary import DraftVocabulary
     from ..model.replays import Replays
-    from ..model.session import Reading, Session, Tokens
-    from ..parts.draft_vocabulary import DraftVocabulary
+    from ..model.session import Reading, Session
+    from ..model.upload import Tokens
 
 _LEAD = 4  # tokens at most that are read in front of a chain that is recorded: more are the beginning of a text
 Guesses = Callable[[int], Iterable[tuple[int, ...]]]  # a token -> what may follow it
@@ -52,7 +53,7 @@ class Drafter(Writer):
     def __init__(
         self,
         session: Session,
-        context: Context,
+        context: TextSoFar,
         device: torch.device = CPU,
         vocabulary: DraftVocabulary | None = None,
     ) -> None:

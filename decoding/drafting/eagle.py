@@ -24,14 +24,15 @@ from ..queued import Proposal, QueuedDraft
 from ..types import Draft
 from .guess_tree import Branch, Form, Guess, best, expand
 from .queued_growth import QueuedGrowth
+from .text_so_far import TextSoFar
 from .unread import Unread
 from .writer import CPU, Writer
 
 if TYPE_CHECKING:
-    from ..methods.base import Context
     from ..model.captured import Outputs
     from ..model.replays import Replayed, Replays
-    from ..model.session import TapSession, Tokens
+    from ..model.session import TapSession
+    from ..model.upload import Tokens
     from ..parts.eagle import Eagle, EagleSession
 
 _CHUNK = 256  # rows that are read at once of a long prompt
@@ -49,7 +50,7 @@ class FeatureDrafter(Writer):
     layers: tuple[int, ...]  # of the target, whose inputs are read
     known: frozenset[int] | None  # tokens that can be drafted; None: all
 
-    def __init__(self, session: TapSession, context: Context, device: torch.device = CPU) -> None:
+    def __init__(self, session: TapSession, context: TextSoFar, device: torch.device = CPU) -> None:
         super().__init__(context, device)
         self.session = session
         self._unread = Unread()

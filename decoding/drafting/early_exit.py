@@ -14,14 +14,15 @@ import torch
 from ..model.captured import Part
 from ..model.chain_pass import Ahead
 from ..model.decoder_session import DecoderSession
+from .text_so_far import TextSoFar
 from .unread import Unread
 from .writer import CPU, Writer
 
 if TYPE_CHECKING:
-    from ..methods.base import Context
     from ..model.captured import Outputs
     from ..model.replays import Replays
-    from ..model.session import ExitSession, Tokens
+    from ..model.session import ExitSession
+    from ..model.upload import Tokens
     from ..parts.adapter import Adapter, AdapterSession
 
 _CHUNK = 256  # rows that the adapter reads at once of a long prompt
@@ -36,7 +37,7 @@ class EarlyExit(Writer):
 
     kind = "exit"
 
-    def __init__(self, session: ExitSession, context: Context, device: torch.device = CPU) -> None:
+    def __init__(self, session: ExitSession, context: TextSoFar, device: torch.device = CPU) -> None:
         super().__init__(context, device)
         self.session = session
         self.unread = Unread()

@@ -20,12 +20,13 @@ from ..ranking import checked, likeliest, likeliest_rows
 from ..sampling import draw, drawn_rows
 from ..types import Draft
 from .chain import Chain
+from .text_so_far import TextSoFar
 
 if TYPE_CHECKING:
-    from ..methods.base import Context
     from ..model.captured import Outputs
-    from ..model.session import Session, Tokens
-    from ..parts.draft_vocabulary import DraftVocabulary
+    from ..model.draft_vocabulary import DraftVocabulary
+    from ..model.session import Session
+    from ..model.upload import Tokens
 
 CPU = torch.device("cpu")
 
@@ -36,7 +37,7 @@ class Writer(ABC):
     kind: ClassVar[str]  # of its tokens' sources
     session: Session  # that writes, or that of the target whose layers are read
 
-    def __init__(self, context: Context, device: torch.device = CPU) -> None:
+    def __init__(self, context: TextSoFar, device: torch.device = CPU) -> None:
         # Not the context itself, which knows the drafter: a ring would keep the caches when the run is dropped.
         self.text, self.sampler, self.end_tokens = context.text, context.sampler, context.end_tokens
         self.interrupted, self.detailed = context.interrupted, context.detailed

@@ -1,5 +1,9 @@
 """The methods, in the order of the screen."""
 
+from inspect import isabstract
+
+from ..errors import ParamError
+from ..params import shown
 from .autoregressive import Autoregressive
 from .base import Context, Method
 from .draft_model import DraftModel
@@ -31,9 +35,18 @@ METHODS: dict[str, type[Method]] = {
     "rest": Rest,
 }
 
-__all__ = ["METHODS", "Context", "Method", "panel_names"]
+__all__ = ["METHODS", "Context", "Method", "find_method", "panel_names"]
 
 
 def panel_names() -> frozenset[str]:
     """The names in the panels, for whoever reads a file that may hold anything in them."""
     return frozenset(name for method in METHODS.values() for name in method.Panel.__annotations__)
+
+
+def find_method(name: object) -> type[Method]:
+    """The method of that name; a class of one's own passes as it is."""
+    if isinstance(name, type) and issubclass(name, Method) and not isabstract(name):
+        return name
+    if not isinstance(name, str) or name not in METHODS:
+        raise ParamError(f"unknown method {shown(name)}; choose one of {', '.join(METHODS)}")
+    return METHODS[name]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 from .. import params
+from ..drafting.text_so_far import TextSoFar
 from ..queued import Proposal
 from ..types import JSON, Draft, Verdict
 
@@ -18,39 +19,20 @@ if TYPE_CHECKING:
     from ..drafting.drafter import Drafter
     from ..drafting.eagle import FeatureDrafter
     from ..drafting.early_exit import EarlyExit
-    from ..sampling import Sampler
 
 
 @dataclass(slots=True)
-class Context:
+class Context(TextSoFar):
     """What a method may know about its run. The engine updates it; methods only read."""
 
-    text: list[int]  # prompt and committed tokens; the last one is the root of the next step
-    prompt_length: int
-    max_new_tokens: int
-    sampler: Sampler  # shapes a drafter's logits exactly as the target's
-    end_tokens: frozenset[int] = frozenset()
-    largest_step: int = 128  # nodes that fit into one step
     draft: Drafter | None = None  # the draft model, for methods that need "draft_model"
     target: EarlyExit | None = None  # the target's first layers, for methods that need "early_exit"
     features: FeatureDrafter | None = None  # a drafter on the target's features, for methods that need "features"
     parts: Mapping[str, Any] = field(default_factory=dict)  # what else the method needs, by the names in `needs`
     reference: Sequence[int] = ()  # a document to copy from beside the text
-    interrupted: Callable[[], bool] = lambda: False  # asked inside long drafting loops
     random: random.Random = field(default_factory=lambda: random.Random(0))  # for choices that cannot touch the output
     # What the method keeps from run to run, where its settings ask for it: an engine has one dictionary per method.
     memory: dict[str, Any] = field(default_factory=dict)
-    detailed: bool = False  # whether the record keeps every q, which greedy drafts could do without
-
-    @property
-    def remaining(self) -> int:
-        """Tokens still to be written: drafting more than one fewer is wasted."""
-        return self.max_new_tokens - (len(self.text) - self.prompt_length)
-
-    @property
-    def room(self) -> int:
-        """Guesses one behind the other that can still be written and that fit into a step behind the root."""
-        return min(self.remaining, self.largest_step) - 1
 
     def from_prompt(self) -> int:
         """A random token of the prompt."""

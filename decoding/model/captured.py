@@ -29,7 +29,7 @@ from .upload import write
 
 if TYPE_CHECKING:
     from .rope import Tables
-    from .session import Tokens
+    from .upload import Tokens
 
 VARIABLE = "SPECSCOPE_GRAPHS"  # "off": nothing is captured
 # The rows that every pass shall have. Products of one shape give a row the same numbers whatever the others are, so

@@ -9,39 +9,22 @@ from typing import TYPE_CHECKING
 import torch
 
 from .captured import Outputs, Part
+from .forward_inputs import ChainRows
 
 if TYPE_CHECKING:
     from .cache import Cache
-    from .decoder import Decoder
     from .rope import Tables
 
 
 @dataclass(frozen=True, slots=True)
-class ChainRows:
-    """Neighbouring rows of a chain, as `StepBuffer` holds those of a tree."""
-
-    ids: torch.Tensor
-    positions: torch.Tensor
-    slots: torch.Tensor
-    first: torch.Tensor  # (1,)
-    seen: torch.Tensor
-    ahead: int  # rows at most between the stored text and these
-
-
-@dataclass(frozen=True, slots=True)
 class ChainPass:
-    """The passes of one model behind a text that it has stored."""
+    """The passes of one model after a text that it has stored."""
 
-    model: Decoder
+    buffered: Callable[..., Outputs]  # `Decoder.buffered` of the model
     cache: Cache
     tables: Tables
-    first: int  # tokens stored
+    cut: int | None  # the prefix that these passes are recorded for; None: they serve every text
     rows: int  # of all passes together
-
-    @property
-    def cut(self) -> int | None:
-        """The prefix that these passes are recorded for; None: they serve every text."""
-        return self.model.cut(self.first)
 
     @property
     def key(self) -> Hashable:
@@ -54,7 +37,7 @@ class ChainPass:
         places = torch.arange(ahead, ahead + count, device=ids.device) + first
         seen = torch.ones(count, count, dtype=torch.bool, device=ids.device).tril()
         rows = ChainRows(ids, places, places, places[:1], seen, ahead)
-        return self.model.buffered(rows, None, self.cache, self.tables, self.cut, part)
+        return self.buffered(rows, None, self.cache, self.tables, self.cut, part)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import ModelError
 
+NOT_THE_MODEL = ("_name_or_path", "transformers_version", "dtype", "torch_dtype")  # vary with who saved a configuration
 FAMILIES = ("llama", "mistral", "qwen2", "qwen3", "phi3")
 ROPES = ("default", "linear", "dynamic", "llama3", "yarn", "longrope")
 _LARGEST = 2**40  # beyond every size, and safe to multiply by any factor

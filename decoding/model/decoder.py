@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
@@ -17,7 +17,8 @@ from .cache import Cache
 from .captured import SAME_ROWS, Outputs, Part, Recorder, StepBuffer, captures, step_rows
 from .config import Shape
 from .decoder_session import DecoderSession
-from .forward_inputs import ForwardInputs
+from .draft_vocabulary import DraftVocabulary
+from .forward_inputs import ChainRows, ForwardInputs
 from .fused_layers import FEW, FusedLayers
 from .kernels import choose, widest
 from .native_layers import NativeInputs, NativeLayers, suits
@@ -27,13 +28,11 @@ from .rope import Rope, Tables
 from .weights import Weights
 
 if TYPE_CHECKING:
-    from ..parts.draft_vocabulary import DraftVocabulary
-    from .chain_pass import ChainRows
-    from .session import Tokens
+    from .upload import Tokens
 
 
 class Decoder:
-    """Weights on a device. `load_decoder` and `from_transformers` make one."""
+    """Weights on a device. `load_decoder` and `decoder_of` make one."""
 
     def __init__(
         self, shape: Shape, weights: Weights, rope: Rope, card: ModelCard, drafts: DraftVocabulary | None = None
@@ -71,15 +70,6 @@ class Decoder:
             return f"{self._kernels}, some steps not captured in CUDA graphs ({' '.join(reason.split())[:80]})"
         return f"{self._kernels}, steps captured in CUDA graphs"
 
-    @classmethod
-    def from_transformers(cls, model: Any, dtype: str | torch.dtype | None = None) -> Decoder:
-        """The decoder for a transformers model that is in memory already, on the same device."""
-        from .loading import from_transformers
-
-        made = from_transformers(model, dtype)
-        assert isinstance(made, cls)
-        return made
-
     def rewired(self, windows: tuple[int | None, ...], base: float) -> Decoder:
         """The same weights under other windows, one a layer, and another base of the rotary embedding."""
         shape = replace(self.shape, windows=windows)
@@ -87,7 +77,9 @@ class Decoder:
 
     def narrowed(self, drafts: DraftVocabulary) -> Decoder:
         """The same weights with an output layer of some tokens alone."""
-        return Decoder(self.shape, replace(self._weights, head=drafts.head(self)), self.rope, self.card, drafts)
+        return Decoder(
+            self.shape, replace(self._weights, head=drafts.head(self.embeddings()[1])), self.rope, self.card, drafts
+        )
 
     def open(self, capacity: int, largest_step: int) -> DecoderSession:
         """A session for texts of up to `capacity` tokens."""

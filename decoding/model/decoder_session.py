@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .forward_inputs import ForwardInputs
     from .native_layers import NativeInputs
     from .queued_tree import Parents
-    from .session import Tokens
+    from .upload import Tokens
 
 
 class DecoderSession:
@@ -101,7 +101,7 @@ class DecoderSession:
         parents = tuple(range(-1, rows - 1))
         if self._captured is None or model.step_rows or not model.splits(cache, first, parents):
             return None
-        return ChainPass(model, cache, self._tables, first, rows)
+        return ChainPass(model.buffered, cache, self._tables, model.cut(first), rows)
 
     def _noted(self, found: Outputs | Judged) -> Reading:
         """The answer of a pass that was captured."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
+
+import torch
 
 from ..tree import is_chain
 from .attention import Attention
@@ -15,8 +18,19 @@ from .upload import on_device
 
 if TYPE_CHECKING:
     from .captured import StepBuffer
-    from .chain_pass import ChainRows
-    from .session import Tokens
+    from .upload import Tokens
+
+
+@dataclass(frozen=True, slots=True)
+class ChainRows:
+    """Neighbouring rows of a chain, as `StepBuffer` holds those of a tree."""
+
+    ids: torch.Tensor
+    positions: torch.Tensor
+    slots: torch.Tensor
+    first: torch.Tensor  # (1,)
+    seen: torch.Tensor
+    ahead: int  # rows at most between the stored text and these
 
 
 class ForwardInputs:

@@ -15,7 +15,7 @@ import torch
 from ..errors import ModelError
 from ..native.build import library, must_compile
 from ..types import JSON, ModelCard
-from .config import Shape, has_decoder, read_shape
+from .config import NOT_THE_MODEL, Shape, has_decoder, read_shape
 from .decoder import Decoder
 from .files import TensorFiles, find_folder, public_name, read_config
 from .layout import Layout, Sizes, find_devices, lay_out
@@ -29,7 +29,6 @@ from .weights import Weights, assemble
 if TYPE_CHECKING:
     from .transformers_model import AnyModel
 
-NOT_THE_MODEL = ("_name_or_path", "transformers_version", "dtype", "torch_dtype")  # vary with who saved a configuration
 _EDGE = 4096  # bytes of each end of a tensor that go into a model's hash
 
 
@@ -200,3 +199,10 @@ class Digest:
     def hex(self) -> str:
         """The hash of what was counted in."""
         return self._sha.hexdigest()
+
+
+def decoder_of(model: Any, dtype: str | torch.dtype | None = None) -> Decoder:
+    """The decoder for a transformers model that is in memory already, on the same device."""
+    made = from_transformers(model, dtype)
+    assert isinstance(made, Decoder)
+    return made

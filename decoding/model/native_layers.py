@@ -18,7 +18,7 @@ from .rope import Tables
 from .weights import Layer
 
 if TYPE_CHECKING:
-    from .session import Tokens
+    from .upload import Tokens
 
 _LANES = 16
 

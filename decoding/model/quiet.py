@@ -12,7 +12,7 @@ from ..native.rows import gather
 from .upload import on_device
 
 if TYPE_CHECKING:
-    from .session import Tokens
+    from .upload import Tokens
 
 MOST = 2**14  # numbers at a time that torch works on in the calling thread alone
 

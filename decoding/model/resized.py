@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .queued_tree import Parents
-    from .session import Tokens
+    from .upload import Tokens
 
 
 class Resized:

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
     from .captured import Judge, Judged
     from .queued_tree import Parents
-
-    Tokens = Sequence[int] | torch.Tensor  # ids on the host, or (n,) ids that only the model's device knows
+    from .upload import Tokens
 
 ProgressCallback = Callable[[str, float], None]  # hears what is going on and which share of it is done
 

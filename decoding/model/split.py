@@ -29,7 +29,7 @@ from .weights import Weights
 
 if TYPE_CHECKING:
     from .queued_tree import Parents
-    from .session import Tokens
+    from .upload import Tokens
 
 Inputs = ForwardInputs | NativeInputs
 

@@ -21,7 +21,7 @@ from .taps import Taps
 
 if TYPE_CHECKING:
     from .queued_tree import Parents
-    from .session import Tokens
+    from .upload import Tokens
 
 Rule = Callable[[tuple[int, ...]], torch.Tensor]  # the last `order` tokens -> logits (V,)
 

@@ -12,8 +12,8 @@ import torch
 
 from ..errors import ModelError
 from ..types import JSON
+from .config import NOT_THE_MODEL
 from .files import TensorFiles
-from .loading import NOT_THE_MODEL
 from .memory import check_memory
 from .precision import Precision
 from .transformers_model import TransformersModel

@@ -28,7 +28,7 @@ from .upload import on_device
 
 if TYPE_CHECKING:
     from .queued_tree import Parents
-    from .session import Tokens
+    from .upload import Tokens
 
 _NO_TAPS = "layers that can be listened to, and those of this model were not found: use another method"
 _NO_EXIT = "layers that can be run in two parts, which models in transformers' own modules have not: use another method"

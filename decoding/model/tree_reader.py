@@ -14,7 +14,7 @@ from .upload import on_device
 
 if TYPE_CHECKING:
     from .captured import Judge
-    from .session import Tokens
+    from .upload import Tokens
 
 
 class TreeReader:

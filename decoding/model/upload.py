@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
 
 if TYPE_CHECKING:
-    from .session import Tokens
+    Tokens = Sequence[int] | torch.Tensor  # ids on the host, or (n,) ids that only the device knows
 
 
 def upload(numbers: torch.Tensor, device: torch.device) -> torch.Tensor:

@@ -12,12 +12,14 @@ from typing import NamedTuple
 import torch
 
 from ..errors import ModelError, ParamError, UnfitError
+from ..model.draft_vocabulary import DraftVocabulary
 from ..model.files import read_json
 from ..model.split import AnyDecoder
 from ..packed import open_tensors, stored
 from ..params import shown
-from .adapter import Adapter, AdapterConfig, Weights
-from .draft_vocabulary import DraftVocabulary, read_vocabulary
+from .adapter import Adapter, Weights
+from .adapter_config import AdapterConfig
+from .draft_vocabulary import read_vocabulary
 
 _FLOATS = ("F64", "F32", "BF16", "F16")  # as safetensors names them
 

@@ -1,54 +1,23 @@
-"""The tokens that a drafter may draft: common ones only, so that it multiplies fewer rows of the output layer.
+"""The file of a draft vocabulary, beside the weights of Medusa heads, of a Kangaroo adapter or of a draft model.
 
-The output layer is a fifth of a small model and nearly all of a tiny one, and a drafter pays for all of it with every
-token, although most of its rows are never drafted. Beside its weights, a folder of Medusa heads, of a Kangaroo adapter
-or of a draft model may hold vocabulary.safetensors: `ids`, those tokens, ascending. What is written stays the model's
-own, rare tokens included. Zhao et al., 2025, arXiv 2502.14856 (FR-Spec).
+vocabulary.safetensors holds `ids`, the tokens that the drafter may draft, ascending.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import torch
 
 from ..errors import ModelError
-from ..model import quiet
 from ..model.decoder import Decoder
-from ..model.linear import Linear, linear
+from ..model.draft_vocabulary import DraftVocabulary
 from ..model.session import Model
 from ..model.transformers_model import AnyModel
 from ..packed import open_tensors, stored
 
 VOCABULARY_FILE = "vocabulary.safetensors"
-
-
-class DraftVocabulary:
-    """Some tokens of a vocabulary of `size`."""
-
-    def __init__(self, ids: torch.Tensor, size: int, device: torch.device | str = "cpu") -> None:  # (n,), of the host
-        self.listed: list[int] = ids.tolist()
-        self.ids, self.size, self.known = ids.to(device), size, frozenset(self.listed)
-        digest = hashlib.sha256(np.array(self.listed, np.int64).tobytes())
-        self.about = f"{len(self.listed)} tokens {digest.hexdigest()[:12]}"
-
-    def rows(self, weight: torch.Tensor) -> torch.Tensor:  # (..., V, H) -> (..., n, H)
-        """The rows of an output layer that belong to these tokens."""
-        return weight.index_select(-2, self.ids)
-
-    def head(self, model: AnyModel) -> Linear:
-        """The model's output layer, with these rows only."""
-        return linear(self.rows(model.embeddings()[1]), None)
-
-    def widen(self, logits: torch.Tensor) -> torch.Tensor:  # (..., n) -> (..., V)
-        """Logits of the whole vocabulary: every other token is impossible."""
-        wide = logits.new_empty((*logits.shape[:-1], self.size))
-        for piece in torch.split(wide.view(-1), quiet.MOST):
-            piece.fill_(-torch.inf)
-        return wide.index_copy_(-1, self.ids, logits)
 
 
 def read_vocabulary(folder: Path, model: AnyModel) -> DraftVocabulary | None:

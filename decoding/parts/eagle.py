@@ -19,6 +19,7 @@ from ..model import quiet
 from ..model.attention import BLOCK
 from ..model.cache import Cache
 from ..model.captured import filled
+from ..model.draft_vocabulary import DraftVocabulary
 from ..model.kernels import by_torch, choose
 from ..model.linear import Linear, linear
 from ..model.native_layers import NativeInputs, NativeLayers, suits
@@ -28,12 +29,11 @@ from ..model.rope import Rope, Tables
 from ..model.transformers_model import AnyModel
 from ..model.upload import on_device
 from ..model.weights import read_layer
-from .draft_vocabulary import DraftVocabulary
 from .eagle_config import EagleConfig
 
 if TYPE_CHECKING:
     from ..model.captured import Outputs, Recorder
-    from ..model.session import Tokens
+    from ..model.upload import Tokens
 
 Weights = Mapping[str, torch.Tensor]
 Attend = Callable[[torch.Tensor], torch.Tensor]  # (..., T, (heads + 2 kv_heads) * D) -> (..., T, heads * D)
@@ -140,7 +140,7 @@ class Eagle:
             if output is not None:
                 self._head = linear(output, None)
             else:
-                self._head = model.head if self.vocabulary is None else self.vocabulary.head(model)
+                self._head = model.head if self.vocabulary is None else self.vocabulary.head(model.embeddings()[1])
             self.block = Block(config, own, linear)
             self.native = _native(config, own)
         beside, feature = (own[f"{_AT}{name}.weight"].contiguous() for name in ("input_layernorm", "hidden_norm"))

@@ -23,13 +23,14 @@ import torch
 from torch.nn.functional import silu
 
 from ..errors import ModelError
+from ..model.draft_vocabulary import DraftVocabulary
 from ..model.files import read_json
 from ..model.linear import Linear, linear
 from ..native.products import has_native
 from ..packed import open_tensors, stored
 from ..ranking import ranked
 from ..types import JSON
-from .draft_vocabulary import DraftVocabulary, read_vocabulary
+from .draft_vocabulary import read_vocabulary
 from .medusa_tree import Accuracies
 
 if TYPE_CHECKING:

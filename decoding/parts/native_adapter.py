@@ -19,7 +19,7 @@ from ..model.weights import read_layer
 
 if TYPE_CHECKING:
     from ..model.config import Shape
-    from .adapter import AdapterConfig
+    from .adapter_config import AdapterConfig
 
 _NOTHING = 32  # width of the feed-forward part, all zeros, of an adapter that has none
 

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from decoding.errors import SpecscopeError
 from decoding.loader import Progress
 
-if TYPE_CHECKING:
-    from .experiment import Experiment
+from .experiment import Experiment
+from .tables import Table
 
 # One number is more than another where it is at least this share above it. The second is for numbers that clock or
 # chance have a part in (on a few thousand sampled tokens chance alone moves them by some two per cent), and for
 # differences, which are small against the numbers that they come from.
 CLEAR, ROUGH = 0.01, 0.03
-
-Cell = str | float | None
-
-
-class UnmeasuredError(SpecscopeError):
-    """A claim cannot be measured here; the message says why, as the end of a sentence."""
 
 
 class Verdict(StrEnum):
@@ -32,37 +25,6 @@ class Verdict(StrEnum):
     PARTLY = "holds in part"
     FAILS = "does not hold here"
     UNMEASURED = "not measured"
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Measured numbers. The first cell of a row names it; `facts` are numbers that belong to no row."""
-
-    heads: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    facts: Mapping[str, float] = field(default_factory=dict)
-
-    @property
-    def names(self) -> list[str]:
-        """Of the rows."""
-        return [str(row[0]) for row in self.rows]
-
-    def beside(self, head: str, numbers: Mapping[str, float]) -> Table:
-        """The same with one more column, of numbers by the rows' names: those that the paper has."""
-        rows = tuple((*row, numbers.get(name)) for name, row in zip(self.names, self.rows, strict=True))
-        return Table((*self.heads, head), rows, self.facts)
-
-    def number(self, row: str, head: str) -> float:
-        """One cell."""
-        return dict(zip(self.names, self.column(head), strict=True))[row]
-
-    def column(self, head: str) -> list[float]:
-        """All cells under a head, which must be numbers."""
-        place = self.heads.index(head, 1)
-        cells = [row[place] for row in self.rows]
-        numbers = [cell for cell in cells if isinstance(cell, int | float)]
-        assert len(numbers) == len(cells), f"{head} holds what is no number"
-        return numbers
 
 
 @dataclass(frozen=True, slots=True)

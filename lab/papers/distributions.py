@@ -12,8 +12,8 @@ from decoding.ranking import likeliest
 from decoding.sampling import Sampler, Sampling
 from decoding.trace.rescore import ROWS, plain_passes
 
-from .claims import UnmeasuredError
 from .experiment import Experiment
+from .tables import UnmeasuredError
 
 
 @dataclass(slots=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .claims import Claim, Judgement, Paper, Table, UnmeasuredError, beats, combine, more, rises
+from .claims import Claim, Judgement, Paper, beats, combine, more, rises
 from .experiment import MEAN, TOKENS, Experiment, Setting, Variant, compare_by_kind, compare_tokens, using
 from .lookahead import BALANCED
 from .medusa import USUAL as HEADS
+from .tables import Table, UnmeasuredError
 
 USUAL = using("eagle3")
 _CHAIN = using("eagle3", form="chain", gamma=6)

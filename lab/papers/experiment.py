@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from decoding.bench.methods import as_prompt
+from analysis.bench.methods import as_prompt
+from analysis.prompts.tasks import Task
 from decoding.engine import Engine
 from decoding.errors import ParamError
-from decoding.prompts.tasks import Task
 from decoding.run import Run
 from decoding.trace.metrics import compression_rate, consistent_acceptance, written
 from decoding.types import JSON, Step, Trace
 
-from .claims import Cell, Table, UnmeasuredError
+from .tables import Cell, Table, UnmeasuredError
 
 TOKENS, PASSES, ROWS, SPEED, MEAN = "tokens/step", "target passes", "rows/token", "speed", "mean of kinds"
 _WARM_UP = 16  # tokens that a setting writes before it is timed

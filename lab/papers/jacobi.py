@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from .claims import Claim, Judgement, Paper, Part, Table, combine, more
+from .claims import Claim, Judgement, Paper, Part, combine, more
 from .experiment import TOKENS, Experiment, compare_tokens, using
 from .lookahead import BALANCED
+from .tables import Table
 
 _BLOCKS = (4, 8, 16, 32)
 _LITTLE = 1.1  # tokens per step up to which "hardly" is the word

@@ -4,24 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from .claims import (
-    ROUGH,
-    Claim,
-    Judgement,
-    Paper,
-    Part,
-    Table,
-    UnmeasuredError,
-    beats,
-    combine,
-    falls,
-    faster,
-    is_more,
-    rises,
-)
+from .claims import ROUGH, Claim, Judgement, Paper, Part, beats, combine, falls, faster, is_more, rises
 from .experiment import MEAN, SPEED, TOKENS, Experiment, Setting, Variant, compare_by_kind, compare_speeds, using
 from .lookahead import BALANCED
 from .medusa import CHAIN, count_heads
+from .tables import Table, UnmeasuredError
 
 USUAL = using("kangaroo", gamma=6, eta=0.6)
 MATHS = ("arithmetic", "math_reasoning", "gsm8k", "math")

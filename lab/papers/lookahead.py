@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import log2
 
-from .claims import ROUGH, Claim, Judgement, Paper, Part, Table, beats, combine, more, rises
+from .claims import ROUGH, Claim, Judgement, Paper, Part, beats, combine, more, rises
 from .experiment import MEAN, TOKENS, Experiment, Setting, compare_by_kind, compare_tokens, using
 from .scaling import Fit, Point, compression, fit, line
+from .tables import Table
 
 BALANCED = using("lookahead", N=5, W=15, G=15)
 CODE = ("code", "coding")  # what the embedded family and the toy call it

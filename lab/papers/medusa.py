@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from decoding.types import JSON
 
-from .claims import ROUGH, Claim, Judgement, Paper, Part, Table, UnmeasuredError, combine, falls, is_more, more, rises
+from .claims import ROUGH, Claim, Judgement, Paper, Part, combine, falls, is_more, more, rises
 from .experiment import SPEED, TOKENS, Experiment, Setting, compare_speeds, compare_tokens, using
+from .tables import Table, UnmeasuredError
 
 USUAL = using("medusa")
 CHAIN = using("medusa", tree="given", paths="0;0,0;0,0,0;0,0,0,0;0,0,0,0,0")  # the best guesses only

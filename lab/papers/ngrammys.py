@@ -6,7 +6,7 @@ from collections import Counter
 
 from decoding.types import JSON, Step
 
-from .claims import ROUGH, Claim, Judgement, Paper, Part, Table, beats, combine, faster, is_more, more, rises
+from .claims import ROUGH, Claim, Judgement, Paper, Part, beats, combine, faster, is_more, more, rises
 from .experiment import (
     MEAN,
     SPEED,
@@ -19,6 +19,7 @@ from .experiment import (
     using,
 )
 from .lookahead import BALANCED
+from .tables import Table
 
 USUAL = using("ngrammys", k=10, w=10)
 

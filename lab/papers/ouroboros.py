@@ -7,9 +7,10 @@ from random import Random
 
 from decoding.types import JSON, Step
 
-from .claims import ROUGH, Claim, Judgement, Paper, Part, Table, UnmeasuredError, combine, faster, is_more, more, rises
+from .claims import ROUGH, Claim, Judgement, Paper, Part, combine, faster, is_more, more, rises
 from .experiment import SPEED, TOKENS, Experiment, Question, compare_speeds, compare_tokens, using
 from .lookahead import BALANCED
+from .tables import Table, UnmeasuredError
 
 _SIZES: dict[str, JSON] = {"gamma": 8, "N": 5, "W": 8, "G": 8}
 _BARE, _INSPIRED, _SUFFIXES, _BOTH, _REFINED, _WHOLE = (

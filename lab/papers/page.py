@@ -14,8 +14,9 @@ import torch
 
 from decoding.types import JSON
 
-from .claims import CLEAR, ROUGH, Cell, Finding, Table, Verdict
+from .claims import CLEAR, ROUGH, Finding, Verdict
 from .experiment import Experiment
+from .tables import Cell, Table
 
 _WIDTH, _LONGEST = 118, 80  # letters of a line of prose, and of a cell
 

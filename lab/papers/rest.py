@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from .claims import Claim, Judgement, Paper, Part, Table, UnmeasuredError, combine, is_more, more, rises
+from .claims import Claim, Judgement, Paper, Part, combine, is_more, more, rises
 from .experiment import TOKENS, Experiment, compare_by_kind, compare_tokens, using
 from .lookahead import CODE
+from .tables import Table, UnmeasuredError
 
 _LONGEST = (1, 2, 4, 8, 16)
 _CHAT = ("chat", "mt_bench", "conversation")

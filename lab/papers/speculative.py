@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from .claims import ROUGH, Claim, Judgement, Paper, Part, Table, combine, more, rises
+from .claims import ROUGH, Claim, Judgement, Paper, Part, combine, more, rises
 from .distributions import measure_overlap
 from .experiment import TOKENS, Experiment, using
 from .scaling import expected_steps, expected_tokens
+from .tables import Table
 
 _GAMMAS = range(1, 9)
 _DOUBLED = (1, 2, 4, 8)  # far enough apart for sampled texts to show

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from .claims import Claim, Judgement, Paper, Table, UnmeasuredError, combine, more, rises
+from .claims import Claim, Judgement, Paper, combine, more, rises
 from .experiment import TOKENS, Experiment, compare_tokens, using
+from .tables import Table, UnmeasuredError
 
 _TIMES = (1, 2, 4)
 _LOCAL, _GLOBAL, _BOTH = "this text", "earlier answers", "both"

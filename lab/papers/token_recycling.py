@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from .claims import Claim, Judgement, Paper, Table, UnmeasuredError, combine, more
+from .claims import Claim, Judgement, Paper, combine, more
 from .experiment import Experiment, compare_by_kind, compare_tokens, using
+from .tables import Table, UnmeasuredError
 
 # Kinds whose answers copy from their prompts, by the names that pocket, our English prompts and Spec-Bench give them.
 COPYING = ("summary", "summarization", "rag", "retrieval", "rewrite", "correction")

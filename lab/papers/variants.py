@@ -67,8 +67,9 @@ def load_medusa_2(engine: Engine, folder: Path, progress: Progress) -> dict[str,
 
 def build_stores(engine: Engine, text: Path, progress: Progress) -> dict[str, Variant]:
     """Datastores of growing shares of a text, one document a line."""
-    from decoding.parts.building import build_store
     from decoding.parts.datastore import fingerprint, load_store
+
+    from ..training.datastore import build_store
 
     documents = text.read_text(encoding="utf-8").splitlines(keepends=True)
     found = {}

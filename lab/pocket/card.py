@@ -9,12 +9,12 @@ from typing import Any
 
 import torch
 
-from decoding.bench.methods import bench
+from analysis.bench.methods import bench
+from analysis.prompts.tasks import read_tasks
 from decoding.embedded import DTYPE
 from decoding.engine import Engine
 from decoding.loader import Progress, load
 from decoding.methods import METHODS
-from decoding.prompts.tasks import read_tasks
 from decoding.types import JSON
 
 from ..training.machine import machine

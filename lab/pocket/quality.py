@@ -8,10 +8,10 @@ from math import log
 
 import torch
 
+from analysis.prompts.tasks import Task
 from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.loader import Progress
-from decoding.prompts.tasks import Task
 from decoding.trace.rescore import ROWS, plain_passes
 
 from .language.code import parses

@@ -13,9 +13,8 @@ from typing import Any
 from decoding import smollm2
 from decoding.codec import Codec
 from decoding.loader import Progress, load
-from decoding.model.decoder import Decoder
+from decoding.model.loading import decoder_of
 from decoding.packed import stored, unpack
-from decoding.parts.building import build_store
 from decoding.parts.makers import head_of
 from decoding.parts.shipped_tables import write_tables
 from decoding.parts.tables import build_tables
@@ -23,6 +22,7 @@ from decoding.types import JSON
 
 from ..training.backbone import Backbone, load_backbone
 from ..training.conversations import read_conversations
+from ..training.datastore import build_store
 from ..training.distill import Answering, write_answers
 from ..training.drafter import DrafterSettings
 from ..training.eagle3 import EagleSettings
@@ -89,9 +89,7 @@ class Stages:
         """Prompts and answers, both the model's own."""
         plan, prompts, answers = self._plan, self._work / "prompts.jsonl", self._work / "answers.jsonl"
         backbone, codec = self._open()
-        write_prompts(
-            Decoder.from_transformers(backbone.model), codec, plan.prompts, prompts, self._seed, self._progress
-        )
+        write_prompts(decoder_of(backbone.model), codec, plan.prompts, prompts, self._seed, self._progress)
         asked = read_conversations(prompts, self._progress)
         answering = Answering(at_once=_AT_ONCE, length=plan.length, seed=self._seed)
         write_answers(backbone, codec, asked, answers, answering, self._progress)

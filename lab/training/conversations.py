@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from zlib import crc32
 
+from analysis.prompts.conversations import FORMS, read_line
 from decoding.errors import ParamError
 from decoding.loader import Progress
-from decoding.prompts.conversations import FORMS, read_line
 
 _LONGEST_LINE = 8 * 2**20  # bytes
 _MOST_BYTES = 8 * 2**30

@@ -22,6 +22,7 @@ from decoding.codec import Codec
 from decoding.errors import ParamError
 from decoding.loader import Progress
 from decoding.model.decoder import Decoder
+from decoding.model.loading import decoder_of
 from decoding.model.texts import Texts
 from decoding.types import JSON
 
@@ -105,7 +106,7 @@ def _generator(backbone: Backbone, codec: Codec, answering: Answering) -> tuple[
     The compiled code is the faster, and lets the next prompt in as soon as an answer ends: it is given many.
     """
     if backbone.device.type == "cpu" and not backbone.quantised:
-        decoder = Decoder.from_transformers(backbone.model)
+        decoder = decoder_of(backbone.model)
         if Texts.suit(decoder, answering.length):
             return partial(_generate_compiled, decoder, codec, answering), _BLOCKS * answering.at_once
     return partial(_generate, backbone, codec, answering), answering.at_once

@@ -17,7 +17,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from decoding.errors import ParamError
-from decoding.parts.adapter import AdapterConfig, forward_rows
+from decoding.parts.adapter import forward_rows
+from decoding.parts.adapter_config import AdapterConfig
 from decoding.parts.adapter_files import save_adapter
 from decoding.types import JSON
 

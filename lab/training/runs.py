@@ -9,12 +9,12 @@ from typing import Any
 
 from torch import Tensor
 
+from analysis.prompts.tasks import Task, read_tasks
 from decoding.codec import Codec
 from decoding.embedded import TARGET
 from decoding.errors import ParamError
 from decoding.loader import Progress, load
 from decoding.parts.draft_vocabulary import VOCABULARY_FILE, write_vocabulary
-from decoding.prompts.tasks import Task, read_tasks
 from decoding.types import JSON
 
 from ..pocket.quality import measure, total

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from app.catalog import Entry
 from app.controls import Order, order
-from app.live_runs import LiveRuns
-from app.model_pool import ModelPool
+from app.jobs.live_runs import LiveRuns
+from app.models.catalog import Entry
+from app.models.model_pool import ModelPool
 from app.state import AppState
-from app.trace_store import TraceStore
+from app.store.trace_store import TraceStore
 
 TOY = Entry("toy", "toy", draft="toy")
 CATALOG = {"toy": TOY}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from decoding.evaluate.folder import write_folder
+from analysis.store.folder import write_folder
 from tests.evaluate.made_tables import made_tables
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from app.address import Fork, PageState, left_out, parse, write, write_race
 from app.controls import Order, order, preset, presets, runnable
 from app.examples import EXAMPLES
-from app.limits import LIMITS
+from app.server.limits import LIMITS
 from decoding import METHODS
 
 from .conftest import CATALOG, TOY, asked

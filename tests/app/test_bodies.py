@@ -8,8 +8,8 @@ from typing import Any
 import gradio as gr
 import pytest
 
-from app.middleware.bodies import Shapes, check_event
-from app.middleware.errors import RequestError
+from app.server.middleware.bodies import Shapes, check_event
+from app.server.middleware.errors import RequestError
 from tests.event_loops import discard_event_loops
 
 # Gradio's parts warn, and it leaves event loops to the collector.

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from app.branch_from_run import branch_of
-from app.limits import LIMITS
+from app.server.limits import LIMITS
 from app.state import AppState
-from app.trace_store import StoredRun, replay
+from app.store.trace_store import StoredRun, replay
 from decoding.errors import ParamError
 from decoding.types import Trace
 

@@ -17,13 +17,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from app import brought_files
-from app.brought_files import read_files
-from app.limits import LIMITS
+from analysis.export import vllm
+from analysis.metrics import METRICS, Selection, measure
+from analysis.store.folder import RunFolder, read_folder
+from app.server.limits import LIMITS
+from app.store import brought_files
+from app.store.brought_files import read_files
 from decoding.errors import TraceError
-from decoding.evaluate.folder import RunFolder, read_folder
-from decoding.metrics import METRICS, Selection, measure
-from decoding.trace.export import vllm
 from decoding.trace.file import read_trace
 from tests.evaluate.made_tables import made_tables
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from starlette.datastructures import Headers
 
-from app.middleware.browser_cookie import BrowserCookie
-from app.middleware.origin import Origin
+from app.server.middleware.browser_cookie import BrowserCookie
+from app.server.middleware.origin import Origin
 
 HERE, THERE = Origin("10.0.0.1", "localhost", "http"), Origin("10.0.0.2", "localhost", "http")
 SECURE = Origin("10.0.0.1", "page.example.org", "https")

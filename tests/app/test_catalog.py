@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from app import catalog
-from app.catalog import Entry, default_catalog
-from app.model_pool import ModelPool
+from app.models import catalog
+from app.models.catalog import Entry, default_catalog
+from app.models.model_pool import ModelPool
 from decoding import load, smollm2
 from decoding.errors import ModelError, ModelMissingError
 from tests.families import tiny

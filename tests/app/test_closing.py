@@ -9,10 +9,10 @@ from typing import Any
 
 from starlette.types import Message, Receive, Scope, Send
 
-from app.middleware.bodies import Shapes
-from app.middleware.origin import Owner
-from app.middleware.request_filter import RequestFilter
-from app.middleware.session_tracker import SessionTracker
+from app.server.middleware.bodies import Shapes
+from app.server.middleware.origin import Owner
+from app.server.middleware.request_filter import RequestFilter
+from app.server.middleware.session_tracker import SessionTracker
 from tools.page import API
 
 SCOPE = {

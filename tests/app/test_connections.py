@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from app.middleware.connections import Connection, ConnectionLimit, pieces, raise_file_limit
+from app.server.middleware.connections import Connection, ConnectionLimit, pieces, raise_file_limit
 
 _SECONDS = 0.3
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.controls import check_prompt, order, preset, presets, runnable, typed, whole
-from app.limits import LIMITS
+from app.server.limits import LIMITS
 from decoding import METHODS
 from decoding.errors import ParamError
 

@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 
+from analysis.metrics import METRICS
 from app.pages.debug import functions
-from app.run_folders import SHIPPED
 from app.state import AppState
-from decoding.metrics import METRICS
+from app.store.run_folders import SHIPPED
 
 from .conftest import CATALOG, lines
 from .debug_folders import make_folders
@@ -186,7 +186,7 @@ def test_no_query_runs_in_the_servers_process(calls: Calls, monkeypatch: pytest.
     def fail(*_: object) -> None:
         raise AssertionError("a query ran in the server")
 
-    monkeypatch.setattr("decoding.evaluate.query.run", fail)
+    monkeypatch.setattr("analysis.store.query.run", fail)
     query = urlencode({"folder": calls.first, "f.accepted": 1, "f.p_from": 0.1})
     assert calls("open", query)["chosen"]
     assert calls("steps", [query, "acceptance_histogram", 1, False, 0])["count"]
@@ -234,11 +234,11 @@ def test_anything_is_answered(calls: Calls, name: str, argument: object) -> None
     caught = list[logging.LogRecord]()
     handler = logging.Handler()
     handler.emit = caught.append  # type: ignore[method-assign]
-    logging.getLogger("app.server_calls").addHandler(handler)
+    logging.getLogger("app.pages.server_calls").addHandler(handler)
     try:
         answer = calls(name.removeprefix("debug_"), argument)
     finally:
-        logging.getLogger("app.server_calls").removeHandler(handler)
+        logging.getLogger("app.pages.server_calls").removeHandler(handler)
     assert not caught
     if name != "debug_open":
         assert answer.keys() == {"fault"} and len(answer["fault"]) <= 500

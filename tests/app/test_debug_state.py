@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.debug_state import DebugState
-from decoding.evaluate.query import Filter
+from analysis.store.query import Filter
+from app.debug.state import DebugState
 
 METHODS = [("draft_model", "default"), ("draft_model", "short"), ("medusa", "default"), ("autoregressive", "default")]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from app.limits import LIMITS
+from app.server.limits import LIMITS
 from tests.tiers import choose
 
 from .test_server_calls import GOLDEN, nodes

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from app import examinations
-from app.catalog import POCKET, Entry
-from app.limits import LIMITS
-from app.live_runs import LiveRuns
-from app.model_pool import ModelPool
-from app.trace_store import TraceStore
+from app.jobs import examinations
+from app.jobs.live_runs import LiveRuns
+from app.models.catalog import POCKET, Entry
+from app.models.model_pool import ModelPool
+from app.server.limits import LIMITS
+from app.store.trace_store import TraceStore
 from decoding.errors import ParamError
 from tests.doctor.broken import broken, entry
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from analysis.tuned import tuned_params
 from app.examples import EXAMPLES, Example, examples_for
 from app.pages.race import RACED, USUAL
 from decoding import load
 from decoding.engine import Engine
-from decoding.tuned import tuned_params
 from lab.pocket.language.code_checker import right
 from tests.optional import PARTS_OUT, left_out
 from tests.tiers import choose

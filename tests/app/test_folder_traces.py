@@ -8,13 +8,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from app.folder_traces import trace_of, with_texts
-from app.run_folders import SHIPPED
-from app.trace_store import pack, replay
+from analysis.store.folder import RunFolder, read_folder
+from analysis.store.folder_traces import trace_of, with_texts
+from analysis.store.tables import Place, joined, tables_of
+from app.store.run_folders import SHIPPED
+from app.store.trace_store import pack, replay
 from decoding import load
 from decoding.errors import TraceError
-from decoding.evaluate.folder import RunFolder, read_folder
-from decoding.evaluate.tables import Place, joined, tables_of
 from decoding.trace.file import parse_trace, read_trace
 from decoding.types import Role, Trace
 from viz.run_state import RunState

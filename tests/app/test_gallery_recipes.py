@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from app import record_gallery
-from app.gallery_recipes import FEW_ROWS, OPENING, RACES, SHARED_PROMPTS, Recipe, recipes
-from app.limits import LIMITS
-from app.recordings import FOLDER, INDEX, LANDINGS, read_index
-from app.trace_store import ID
+from app.jobs.recorded_race import OPENING, RACES
+from app.server.limits import LIMITS
+from app.store.recordings import FOLDER, INDEX, LANDINGS, read_index
+from app.store.trace_store import ID
 from decoding import METHODS, smollm2
 from decoding.trace.file import read_trace
+from tools import record_gallery
+from tools.gallery_recipes import FEW_ROWS, SHARED_PROMPTS, Recipe, recipes
 
 ALL = recipes()
 QUICK = "ouroboros-reference-sizes"  # a recording of few steps

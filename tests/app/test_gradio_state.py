@@ -13,15 +13,16 @@ import pytest
 from gradio.blocks import BlocksConfig
 from gradio.state_holder import SessionState
 
-from app import server, ui
-from app.gradio_state import poll_less, sweep_once
-from app.limits import LIMITS
-from app.live_runs import LiveRuns
-from app.middleware.origin import Owner
-from app.middleware.session_tracker import SessionTracker
-from app.model_pool import ModelPool
+from app import ui
+from app.jobs.live_runs import LiveRuns
+from app.models.model_pool import ModelPool
+from app.server import serving as server
+from app.server.gradio_state import poll_less, sweep_once
+from app.server.limits import LIMITS
+from app.server.middleware.origin import Owner
+from app.server.middleware.session_tracker import SessionTracker
 from app.state import AppState
-from app.trace_store import TraceStore
+from app.store.trace_store import TraceStore
 from tests.event_loops import discard_event_loops
 from tools.page import API, Visitor
 

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from app import landscapes
-from app.limits import LIMITS
-from app.live_runs import LANDSCAPE, LiveRuns
-from app.middleware.session_tracker import SessionTracker
+from analysis.landscape import measure_landscape
+from app.jobs import landscapes
+from app.jobs.live_runs import LANDSCAPE, LiveRuns
+from app.server.limits import LIMITS
+from app.server.middleware.session_tracker import SessionTracker
 from app.state import AppState
-from app.trace_store import StoredRun, TraceStore, replay
+from app.store.trace_store import StoredRun, TraceStore, replay
 from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.methods import METHODS
@@ -53,7 +54,7 @@ def measured(app_state: AppState, trace: Trace) -> list[dict[str, Any]]:
 
 def test_every_method_has_a_row_in_the_words_of_notebooks(app_state: AppState, engine: Engine, trace: Trace) -> None:
     first, *_, last = got = measured(app_state, trace)
-    found = engine.landscape([*trace.header.prompt, *trace.ids], MEASURED, first=len(trace.header.prompt))
+    found = measure_landscape(engine, [*trace.header.prompt, *trace.ids], MEASURED, first=len(trace.header.prompt))
     assert first["of"] == "dropped"
     assert [line["columns"] for line in got if line["kind"] == "columns"] == [[asdict(each) for each in columns(found)]]
     assert not all(column.own for column in columns(found))
@@ -129,7 +130,7 @@ def test_a_text_that_fills_the_context_is_measured_as_far_as_steps_have_room(
     assert [len(line["columns"]) for line in got if line["kind"] == "columns"] == [5]
     assert f"the first 5 of its {whole} new tokens" in last["sentence"]
     accepted = [line["accepted"] for line in got if line["kind"] == "row"]
-    found = engine.landscape([*trace.header.prompt, *trace.ids[:5]], MEASURED, first=prompt, max_new_tokens=32)
+    found = measure_landscape(engine, [*trace.header.prompt, *trace.ids[:5]], MEASURED, first=prompt, max_new_tokens=32)
     assert accepted == [one["accepted"] for one in found["methods"]]
     with_context(engine, prompt + 32, monkeypatch)
     *_, last = measured(app_state, trace)

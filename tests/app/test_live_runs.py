@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from app import races
-from app.limits import LIMITS
-from app.live_runs import LiveRuns
-from app.model_pool import ModelPool
-from app.opening_step import opening_step
-from app.run_queue import RunQueue
-from app.streaming import as_sentence, batches
-from app.trace_store import TraceStore
+from app.jobs import races
+from app.jobs.live_runs import LiveRuns
+from app.jobs.opening_step import opening_step
+from app.jobs.streaming import as_sentence, batches
+from app.models.model_pool import ModelPool
+from app.server.limits import LIMITS
+from app.server.run_queue import RunQueue
+from app.store.trace_store import TraceStore
 from decoding import METHODS
 from decoding.chat import Chat
 from decoding.engine import Engine
@@ -34,7 +34,7 @@ from .conftest import TABLES, TOY, asked, kinds, lines
 @pytest.fixture(autouse=True)
 def every_piece_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     """No pause between two updates, so that a test sees each of them."""
-    monkeypatch.setattr("app.live_runs.LIMITS", replace(LIMITS, live_gap=0.0))
+    monkeypatch.setattr("app.jobs.live_runs.LIMITS", replace(LIMITS, live_gap=0.0))
 
 
 def whole(texts: Iterator[str]) -> str:
@@ -70,8 +70,8 @@ def test_the_page_hears_where_a_run_is_to_be_seen(runs: LiveRuns, beside: bool, 
 
 def test_steps_are_written_in_batches(runs: LiveRuns, monkeypatch: pytest.MonkeyPatch) -> None:
     """Work between two passes slows the next pass."""
-    monkeypatch.setattr("app.live_runs.LIMITS", replace(LIMITS, live_gap=1e6))
-    monkeypatch.setattr("app.streaming._FIRST_BATCH", 0.0)
+    monkeypatch.setattr("app.jobs.live_runs.LIMITS", replace(LIMITS, live_gap=1e6))
+    monkeypatch.setattr("app.jobs.streaming._FIRST_BATCH", 0.0)
     seen = list[int]()
     original_step = Play.step
 
@@ -102,7 +102,7 @@ def test_the_first_steps_are_one_batch_where_they_come_soon(
 ) -> None:
     """A fast run is slowed the most at its beginning; of a slow one the first step is seen as early as it can be."""
     now = 0.0
-    monkeypatch.setattr("app.streaming.time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr("app.jobs.streaming.time", SimpleNamespace(monotonic=lambda: now))
 
     def run() -> Iterator[int]:
         nonlocal now
@@ -299,7 +299,7 @@ def test_a_failure_is_one_sentence_without_a_stack_trace(
 
 
 def test_a_prompt_that_does_not_fit_is_told(runs: LiveRuns, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.run_from_order.LIMITS", replace(LIMITS, prompt_tokens=8))
+    monkeypatch.setattr("app.jobs.run_from_order.LIMITS", replace(LIMITS, prompt_tokens=8))
     last = lines(whole(runs.start(asked(prompt="tide " * 20), "tab", "")))[-1]
     assert last["kind"] == "fault" and last["sentence"].endswith("tokens: shorten it to 8.")
 

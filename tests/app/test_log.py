@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from app.log import OneLineFormatter, RateLimitFilter, one_line
+from app.server.log import OneLineFormatter, RateLimitFilter, one_line
 from tools.page import ROOT
 
 
@@ -57,8 +57,8 @@ FAILING = """
 import json, socket, sys, threading, time
 import gradio as gr
 from app import log, server
-from app.middleware.origin import Owner
-from app.middleware.session_tracker import SessionTracker
+from app.server.middleware.origin import Owner
+from app.server.middleware.session_tracker import SessionTracker
 from tools.page import Visitor
 
 def at_once(): raise ValueError("at once\\nforged")

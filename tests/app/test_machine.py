@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from app.machine import device_of, elsewhere
-from app.recordings import Recordings
+from app.server.machine import device_of, elsewhere
 from app.state import AppState
+from app.store.recordings import Recordings
 from decoding.processor import processor_name
 from decoding.types import Header
 
@@ -65,8 +65,8 @@ def test_a_hostile_number_of_threads_is_refused(app_state: AppState, threads: ob
 
 
 def test_a_model_runs_on_the_device_named_or_on_a_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("app.machine._GPU", tmp_path)
+    monkeypatch.setattr("app.server.machine._GPU", tmp_path)
     assert [device_of(name) for name in (None, "cpu", "cuda:1")] == ["cuda", "cpu", "cuda"]
-    monkeypatch.setattr("app.machine._GPU", tmp_path / "none")
+    monkeypatch.setattr("app.server.machine._GPU", tmp_path / "none")
     assert [device_of(name) for name in (None, "cpu", "cuda")] == ["cpu", "cpu", "cuda"]
     assert [device_of(name) for name in ("cpu,cpu", "cuda:0,cuda:1")] == ["cpu", "cuda"]

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from app.catalog import Entry
-from app.model_pool import ModelPool
+from app.models.catalog import Entry
+from app.models.model_pool import ModelPool
 from decoding.engine import Engine
 from decoding.model import memory
 from tests.families import machine

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from app.opening_step import is_word, opening_step
-from app.recordings import Recordings
+from app.jobs.opening_step import is_word, opening_step
+from app.store.recordings import Recordings
 from decoding.types import Step, Timing, Trace
 
 TEXTS = {1: " the", 2: " sun", 3: " 1", 4: ",", 5: "n", 6: " rises"}

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from starlette.datastructures import Headers
 
-from app.middleware.errors import RequestError
-from app.middleware.origin import Origin, Owner
+from app.server.middleware.errors import RequestError
+from app.server.middleware.origin import Origin, Owner
 from decoding.errors import ParamError
 
 SPACE = {"SPACE_ID": "org/space", "SPACE_HOST": "Org-Space.hf.space"}

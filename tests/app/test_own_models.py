@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from app.__main__ import main
-from app.catalog import POCKET, Entry, without_paths
-from app.limits import LIMITS
-from app.middleware.bodies import Shapes
-from app.model_pool import ModelPool
-from app.own_models import OwnModels
+from app.models.catalog import POCKET, Entry, without_paths
+from app.models.model_pool import ModelPool
+from app.models.own_models import OwnModels
 from app.pages.own import OwnForm
+from app.server.limits import LIMITS
+from app.server.middleware.bodies import Shapes
 from app.state import AppState
 from app.ui import Launch, build, make_state
 from decoding.errors import ModelError, ParamError

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from app.catalog import Entry, read_catalog
 from app.controls import order
+from app.models.catalog import Entry, read_catalog
 from app.state import AppState
-from app.trace_store import StoredRun
+from app.store.trace_store import StoredRun
 from decoding import load
 from decoding.embedded import DRAFTER, FOLDERS, PARTS, TARGET
 from decoding.errors import ModelError, ParamError

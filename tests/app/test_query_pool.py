@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from app import query_pool
-from app.limits import LIMITS
-from app.middleware.session_tracker import CLIENT
-from app.query_pool import QueryPool
+from app.debug import query_pool
+from app.debug.query_pool import QueryPool
+from app.server.limits import LIMITS
+from app.server.middleware.session_tracker import CLIENT
 from decoding.errors import TraceError
 
 

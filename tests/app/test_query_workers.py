@@ -6,14 +6,14 @@ import threading
 
 import pytest
 
-from app import query_workers
-from app.query_workers import QueryWorkers
+from analysis.store import query_process
+from analysis.store.query import Shown
+from analysis.store.query_process import QueryProcess
+from analysis.store.shared_tables import SharedTables
+from analysis.store.sql import Bounds
+from app.debug import query_workers
+from app.debug.query_workers import QueryWorkers
 from decoding.errors import ParamError
-from decoding.evaluate import query_process
-from decoding.evaluate.query import Shown
-from decoding.evaluate.query_process import QueryProcess
-from decoding.evaluate.shared_tables import SharedTables
-from decoding.evaluate.sql import Bounds
 from tests.evaluate.made_tables import made_tables
 from tests.evaluate.test_query_process import hanging
 

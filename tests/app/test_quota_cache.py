@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.quota_cache import Quota, QuotaCache
+from app.store.quota_cache import Quota, QuotaCache
 
 
 def shelf(things: int = 6, each: int = 4, weight: int = 100, weight_each: int = 60) -> QuotaCache[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from app.race_from_run import race_from_run
 from app.state import AppState
-from app.trace_store import StoredRun, replay
+from app.store.trace_store import StoredRun, replay
 from decoding.types import Trace
 
 from .conftest import CATALOG, TOY

@@ -5,11 +5,11 @@ from __future__ import annotations
 import gradio as gr
 import pytest
 
+from analysis.tuned import CPU
 from app.address import PageState
-from app.catalog import Entry
+from app.models.catalog import Entry
 from app.pages.race import RaceForm, build
 from app.state import AppState
-from decoding.tuned import CPU
 from tests.event_loops import discard_event_loops
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")  # of the event loops that Gradio leaves behind

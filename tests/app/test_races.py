@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from app import races
-from app.limits import LIMITS
-from app.live_runs import LiveRuns
+from app.jobs import races
+from app.jobs.live_runs import LiveRuns
+from app.server.limits import LIMITS
 from decoding import METHODS, load
 from decoding.errors import ParamError
 from decoding.trace.rescore import Place, Rescore
@@ -45,7 +45,7 @@ def test_every_lane_is_told_whole_and_all_write_the_same(runs: LiveRuns) -> None
 
 
 def test_stopping_ends_the_lanes_that_are_left(runs: LiveRuns, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("app.live_runs", "app.races"):  # every step is seen
+    for module in ("app.jobs.live_runs", "app.jobs.races"):  # every step is seen
         monkeypatch.setattr(f"{module}.LIMITS", replace(LIMITS, live_gap=0.0))
     orders = [asked(method=name, params={}, max_new_tokens=200) for name in NAMES]
     text = ""
@@ -59,7 +59,7 @@ def test_stopping_ends_the_lanes_that_are_left(runs: LiveRuns, monkeypatch: pyte
 
 
 def test_time_that_is_over_is_told_from_a_stop(runs: LiveRuns, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.races.LIMITS", replace(LIMITS, race_seconds=1e-9))
+    monkeypatch.setattr("app.jobs.races.LIMITS", replace(LIMITS, race_seconds=1e-9))
     got = race(runs, *NAMES)
     faults = [line["sentence"] for line in got if line["kind"] == "fault"]
     assert len(faults) == 3 and all("seconds were over before its first step" in sentence for sentence in faults)

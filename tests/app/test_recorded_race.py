@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from app.gallery_recipes import OPENING, RACES
-from app.recorded_race import opening, recorded_race
-from app.recordings import FOLDER, INDEX, Recordings
+from app.jobs.recorded_race import OPENING, RACES, opening, recorded_race
 from app.state import AppState
+from app.store.recordings import FOLDER, INDEX, Recordings
 from decoding.trace.file import read_trace, write_trace
 
 from .conftest import lines

@@ -12,24 +12,24 @@ from typing import Any
 
 import pytest
 
-from app import record_gallery
-from app.catalog import EMBEDDED, POCKET
+from analysis.tuned import TUNED
 from app.controls import presets, runnable
-from app.gallery_recipes import recipes
-from app.limits import LIMITS
-from app.opening_step import is_word, opening_step
-from app.recordings import FOLDER, INDEX, LANDINGS, MOST_BYTES, Recordings, read_index, speedup_over, task
+from app.jobs.opening_step import is_word, opening_step
+from app.models.catalog import EMBEDDED, POCKET
+from app.server.limits import LIMITS
 from app.state import AppState
+from app.store.recordings import FOLDER, INDEX, LANDINGS, MOST_BYTES, Recordings, read_index, speedup_over, task
 from app.ui import build
 from decoding import METHODS, load
 from decoding.engine import Engine
 from decoding.errors import TraceError
 from decoding.trace.file import parse_trace
 from decoding.trace.metrics import credible_speedup
-from decoding.tuned import TUNED
 from decoding.types import Timing, Trace
 from tests.event_loops import discard_event_loops
 from tests.tiers import choose
+from tools import record_gallery
+from tools.gallery_recipes import recipes
 
 from .conftest import lines
 

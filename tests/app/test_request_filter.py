@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from app.limits import LIMITS
+from app.server.limits import LIMITS
 from tools.page import API, Page, Visitor, serving
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "lookahead.jsonl"

@@ -11,9 +11,9 @@ import pytest
 from starlette.datastructures import Headers
 from starlette.types import Receive, Scope, Send
 
-from app.middleware.concurrency import ClientConcurrency
-from app.middleware.errors import RequestError
-from app.middleware.response_cache import ResponseCache, encoding
+from app.server.middleware.concurrency import ClientConcurrency
+from app.server.middleware.errors import RequestError
+from app.server.middleware.response_cache import ResponseCache, encoding
 
 
 def run(work: Coroutine[Any, Any, Any]) -> Any:

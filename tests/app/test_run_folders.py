@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from app import run_folders
-from app.limits import LIMITS
-from app.run_folders import RunFolders
+from analysis.store.folder import read_folder
+from app.server.limits import LIMITS
+from app.store import run_folders
+from app.store.run_folders import RunFolders
 from decoding.errors import ParamError, TraceError
-from decoding.evaluate.folder import read_folder
 
 from .debug_folders import make_folders
 

@@ -7,16 +7,16 @@ from typing import Any
 import gradio as gr
 import pytest
 
+from analysis.tuned import CPU
+from analysis.tuned import POCKET as POCKET_ON_CPU
 from app.address import PageState
-from app.catalog import POCKET, SMOLLM2, Entry
 from app.examples import EXAMPLES, examples_for
+from app.models.catalog import POCKET, SMOLLM2, Entry
 from app.pages.prompt_controls import RAW
 from app.pages.run import RunForm, build
+from app.pages.viewer import viewer
 from app.state import AppState
-from app.viewer import viewer
 from decoding import METHODS, smollm2
-from decoding.tuned import CPU
-from decoding.tuned import POCKET as POCKET_ON_CPU
 from tests.event_loops import discard_event_loops
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")  # of the event loops that Gradio leaves behind

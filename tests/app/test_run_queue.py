@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from app.run_queue import FullError, RunQueue
+from app.server.run_queue import FullError, RunQueue
 
 
 def test_first_come_first_served_and_everybody_sees_their_place() -> None:

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from app.limits import LIMITS
-from app.recordings import LANDINGS
-from app.server_calls import ServerFunction
+from app.pages.server_calls import ServerFunction
+from app.server.limits import LIMITS
 from app.state import AppState
+from app.store.recordings import LANDINGS
 from decoding.trace.file import parse_trace, read_trace
 from tests.tiers import crossed, slow
 
@@ -108,7 +108,7 @@ def test_a_live_runs_proof_and_speedup_are_kept_with_it(
 def test_one_record_is_read_at_a_time(
     functions: dict[str, ServerFunction], app_state: AppState, run: str, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr("app.trace_store._READ_TIMEOUT", 0.01)
+    monkeypatch.setattr("app.store.trace_store._READ_TIMEOUT", 0.01)
     data = spell((GOLDEN / "lookahead.jsonl").read_bytes())
     calls = [("open_recording", run), ("run_export", [run, "html"]), ("open_trace", data)]
     with app_state.store.reading():
@@ -219,7 +219,7 @@ def test_a_recording_waits_for_no_visitors_file(
     functions: dict[str, ServerFunction], app_state: AppState, monkeypatch: Any
 ) -> None:
     """Also one that nobody has opened before: what comes with the page is small, and known to be harmless."""
-    monkeypatch.setattr("app.trace_store._READ_TIMEOUT", 0.01)
+    monkeypatch.setattr("app.store.trace_store._READ_TIMEOUT", 0.01)
     with app_state.store.reading():
         for run in (LANDINGS[1], "jacobi-defaults"):
             assert "lines" in functions["open_recording"](run)
@@ -231,7 +231,7 @@ def test_a_dropped_file_that_is_too_long_for_one_page_says_so(
 ) -> None:
     run = lines(functions["open_trace"](spell((GOLDEN / "lookahead.jsonl").read_bytes()))["lines"])[0]["run"]
     assert "text" in functions["run_export"]([run, "html"])
-    monkeypatch.setattr("app.server_calls.LIMITS", replace(LIMITS, page_characters=20_000))
+    monkeypatch.setattr("app.pages.server_calls.LIMITS", replace(LIMITS, page_characters=20_000))
     assert "too long for one page: download its trace" in functions["run_export"]([run, "html"])["fault"]
 
 

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from app.catalog import POCKET, SMOLLM2, Entry
+from analysis.store.folder import RunFolder
+from analysis.store.folder_traces import trace_of
+from analysis.store.tables import tables_of
 from app.examples import EXAMPLES
-from app.folder_traces import trace_of
-from app.limits import LIMITS
-from app.recordings import Recordings
+from app.models.catalog import POCKET, SMOLLM2, Entry
+from app.server.limits import LIMITS
 from app.settings_from_run import order_of, settings_from_run
 from app.state import AppState
-from app.trace_store import StoredRun, replay
+from app.store.recordings import Recordings
+from app.store.trace_store import StoredRun, replay
 from decoding import load
 from decoding.errors import ParamError
-from decoding.evaluate.folder import RunFolder
-from decoding.evaluate.tables import tables_of
 from decoding.methods import METHODS
 from decoding.types import Trace
 
@@ -155,7 +155,7 @@ def test_the_prompts_of_the_embedded_familys_recordings_are_theirs() -> None:
 
 
 def test_a_model_whose_weights_are_not_here_is_not_selected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.catalog.smollm2.here", lambda: None)
+    monkeypatch.setattr("app.models.catalog.smollm2.here", lambda: None)
     entry: Entry = replace(SMOLLM2, download=False)
     app_state = AppState({"pocket": POCKET, entry.name: entry}, "pocket")
     state, remarks = settings_from_run(app_state, {"run": "smollm2-prime-lookahead"})

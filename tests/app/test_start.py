@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from app.__main__ import main
-from app.catalog import Entry, read_catalog
-from app.server import check_free
+from app.models.catalog import Entry, read_catalog
+from app.server.serving import check_free
 from app.ui import Launch, build, make_state
 from decoding.errors import ParamError
 from decoding.parts import CAPABILITIES
@@ -105,10 +105,10 @@ def test_replaying_needs_no_torch() -> None:
     Nor does it import what reads and queries run folders before its Debug tab is opened.
     """
     code = (
-        "import sys; from app.ui import Launch, build, make_state; from app.server import Site\n"
+        "import sys; from app.ui import Launch, build, make_state; from app.server.serving import Site\n"
         "app_state = make_state(Launch(replay_only=True)); page = build(app_state)\n"
         "landing = app_state.recordings.landing; Site(app_state.calls.recording_lines(landing.id))\n"
-        "heavy = ('torch', 'transformers', 'duckdb', 'pyarrow.parquet', 'decoding.evaluate', 'decoding.metrics')\n"
+        "heavy = ('torch', 'transformers', 'duckdb', 'pyarrow.parquet', 'analysis.evaluate', 'analysis.metrics')\n"
         "print([name for name in heavy if name in sys.modules])\n"
         "print([name in str(page.config) for name in ('run-go', 'debug-viewer', 'debug_open')])"
     )

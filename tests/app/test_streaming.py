@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from app.streaming import RunWriter
+from app.jobs.streaming import RunWriter
 from decoding.engine import Engine
 from decoding.methods import METHODS
 from tests.families import machine

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from app.limits import LIMITS
-from app.quota_cache import Quota
-from app.trace_store import ID, Packed, Proof, StoredRun, TraceStore, _values, new_id, pack, replay
+from app.server.limits import LIMITS
+from app.store.quota_cache import Quota
+from app.store.trace_store import ID, Packed, Proof, StoredRun, TraceStore, _values, new_id, pack, replay
 from decoding.errors import TraceError
 from decoding.trace.file import parse_trace, read_trace
 from decoding.trace.json_line import parse_object
@@ -103,7 +103,7 @@ def test_a_proof_stays_with_its_run(trace: Trace) -> None:
 
 def test_records_are_unpacked_one_at_a_time(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     """Unpacking takes the interpreter: many asking at once must not hold all threads with it."""
-    monkeypatch.setattr("app.trace_store._READ_TIMEOUT", 0.01)
+    monkeypatch.setattr("app.store.trace_store._READ_TIMEOUT", 0.01)
     store = TraceStore({"there": Packed(pack(trace))}.get)
     for index in range(LIMITS.unpacked_runs + 1):
         store.put(f"run-{index}", kept(trace))
@@ -118,11 +118,11 @@ def test_records_are_unpacked_one_at_a_time(trace: Trace, monkeypatch: pytest.Mo
 def test_what_is_held_as_objects_is_bounded_by_what_it_holds(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     """Six of the largest records would take hundreds of megabytes; the last one stays, however large it is."""
     store = TraceStore()
-    monkeypatch.setattr("app.trace_store.LIMITS", replace(LIMITS, unpacked_values=3 * _values(trace)))
+    monkeypatch.setattr("app.store.trace_store.LIMITS", replace(LIMITS, unpacked_values=3 * _values(trace)))
     for index in range(5):
         store.put(f"run-{index}", kept(trace))
     assert store.unpacked == 3
-    monkeypatch.setattr("app.trace_store.LIMITS", replace(LIMITS, unpacked_values=1))
+    monkeypatch.setattr("app.store.trace_store.LIMITS", replace(LIMITS, unpacked_values=1))
     assert store.get("run-0") is not None and store.unpacked == 1
 
 
@@ -139,9 +139,9 @@ def test_a_file_is_kept_as_it_came(trace: Trace, monkeypatch: pytest.MonkeyPatch
     data = gzip.compress(GOLDEN.read_bytes()[:-200])
     cut = parse_trace(data, allow_partial=True)
     store = TraceStore(total=Quota(2))
-    monkeypatch.setattr("app.trace_store.pack", None)
+    monkeypatch.setattr("app.store.trace_store.pack", None)
     store.put("cut", replace(kept(cut), file=data))
-    monkeypatch.setattr("app.trace_store.LIMITS", replace(LIMITS, unpacked_runs=0))
+    monkeypatch.setattr("app.store.trace_store.LIMITS", replace(LIMITS, unpacked_runs=0))
     store.put("other", replace(kept(trace), file=gzip.compress(GOLDEN.read_bytes())))
     again = store.get("cut")
     assert again is not None and again.trace == cut and cut.summary is None

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from decoding.bench import disturbance
-from decoding.bench.disturbance import Disturbance
+from analysis.bench import disturbance
+from analysis.bench.disturbance import Disturbance
 
 
 def _spin(seconds: float) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from decoding.bench.methods import as_prompt, base_entry, measure, method_entry
-from decoding.prompts.tasks import Task
+from analysis.bench.methods import as_prompt, base_entry, measure, method_entry
+from analysis.prompts.tasks import Task
 from decoding.toy import toy
 
 

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 import torch
 
-from decoding.bench.methods import bench
-from decoding.bench.peers import find_peers
-from decoding.bench.peers.llama_cpp import process
-from decoding.bench.peers.llama_cpp.weights import precision_of, source_of, unquantised
-from decoding.bench.peers.transformers import Stopwatch
+from analysis.bench.methods import bench
+from analysis.bench.peers import find_peers
+from analysis.bench.peers.llama_cpp import process
+from analysis.bench.peers.llama_cpp.weights import precision_of, source_of, unquantised
+from analysis.bench.peers.transformers import Stopwatch
+from analysis.prompts.tasks import Task
 from decoding.errors import ModelError, ParamError
 from decoding.gguf.file import GgufFile
 from decoding.loader import load
-from decoding.prompts.tasks import Task
 from decoding.smollm2 import NAME
 from tests import families
 from tests.gguf_writer import write

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from decoding import tree
-from decoding.trace.cache_slots import Use, cache_state, chunks
 from decoding.types import Role, Step, Trace
 from tests.browser.conftest import Shown
 from tests.tiers import choose
 from tests.viz.records import HOSTILE, METHODS, hostile, record, timed
+from viz.cache_slots import Use, cache_state, chunks
 from viz.fates import node_fates
 from viz.palette import MEANINGS, Fate
 from viz.token_text import shown as visible

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import torch
 
+from cli.main import main
 from decoding import METHODS, load
-from decoding.cli.main import main
 
 ON_THE_TOY = [name for name in METHODS if load("toy").lacks(name) is None]
 
@@ -37,7 +37,7 @@ Command = Callable[..., Done]
 @pytest.fixture
 def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Command]:
     """Runs a command, on the toy where none is named: it is fast. The number of threads is put back afterwards."""
-    monkeypatch.setattr("decoding.cli.bench.DEFAULT_OUT", str(tmp_path / "default.json"))
+    monkeypatch.setattr("cli.bench.DEFAULT_OUT", str(tmp_path / "default.json"))
     for name in ("NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
 

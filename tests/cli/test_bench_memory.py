@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from decoding.cli.bench import _memory
+from cli.bench import _memory
 
 REPORT = {
     "pass_bytes": 270_000_000,

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from cli import paint
+from cli.paint import Paint, visible
 from decoding import METHODS
-from decoding.cli import paint
-from decoding.cli.paint import Paint, visible
 from tests.test_load import save
 
 from .conftest import ON_THE_TOY, Command
@@ -104,7 +104,7 @@ def test_bench_against_transformers(command: Command, tmp_path: Path) -> None:
 @pytest.mark.parametrize("model", ["pocket", pytest.param("smollm2", marks=pytest.mark.slow)])
 def test_demo_shows_every_method_and_one_text(command: Command, model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first thing a newcomer sees must be right, and fit an ordinary terminal."""
-    monkeypatch.setattr("decoding.cli.demo.best_model", lambda: model)
+    monkeypatch.setattr("cli.demo.best_model", lambda: model)
     out = command("demo").out
     assert "\x1b" not in out
     assert all(len(line) <= 80 for line in out.splitlines())
@@ -117,7 +117,7 @@ def test_demo_shows_every_method_and_one_text(command: Command, model: str, monk
     assert len(set(texts.values())) == 1
     assert "Mask" in out and "█" in out and "Window" in out
     monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setattr("decoding.cli.demo.best_model", lambda: "pocket")  # it is described in two lines
+    monkeypatch.setattr("cli.demo.best_model", lambda: "pocket")  # it is described in two lines
     painted = command("demo").out
     assert "\x1b[4;38;5;36m" in painted and "from the n-gram pool" in painted
     lines = painted.splitlines()
@@ -128,7 +128,7 @@ def test_demo_shows_every_method_and_one_text(command: Command, model: str, monk
 def test_demo_works_without_unicode(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     """A terminal in the C locale must not end the demo with an encoding error."""
     monkeypatch.setattr(Paint, "for_stream", lambda stream: Paint(unicode=False))
-    monkeypatch.setattr("decoding.cli.demo.best_model", lambda: "pocket")
+    monkeypatch.setattr("cli.demo.best_model", lambda: "pocket")
     out = command("demo").out
     assert out.isascii()
 

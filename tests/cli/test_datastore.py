@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from decoding.cli import datastore
-from decoding.cli.arguments import Parser
+from cli import datastore
+from cli.arguments import Parser
 from decoding.errors import ParamError
 from decoding.parts.datastore import fingerprint, load_store
 from decoding.toy import toy

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from decoding.evaluate.folder import write_folder
-from decoding.metrics import METRICS
+from analysis.metrics import METRICS
+from analysis.store.folder import write_folder
 from tests.metrics.tables import Row, guess, root, run, step
 
 from .conftest import Command

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from decoding.cli import run as run_command
+from cli import run as run_command
 
 from .conftest import Command
 

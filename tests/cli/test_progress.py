@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from analysis.bench.methods import bench
+from analysis.prompts.tasks import Task
+from cli import progress
+from cli.main import main
 from decoding import load
-from decoding.bench.methods import bench
-from decoding.cli import progress
-from decoding.cli.main import main
-from decoding.prompts.tasks import Task
 
 from .conftest import Command
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from cli import recorded
+from cli.paint import visible
+from cli.screen import Screen
+from cli.stream import Pieces, Stream
 from decoding import load
-from decoding.cli import recorded
-from decoding.cli.paint import visible
-from decoding.cli.screen import Screen
-from decoding.cli.stream import Pieces, Stream
 from decoding.trace.file import read_trace, write_trace
 from decoding.types import Step, Timing
 from tests.test_load import save

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from decoding.cli.stream import Piece, Stream
+from cli.stream import Piece, Stream
 from decoding.stops import trim
 
 from .conftest import Command

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import transformers
 
-from decoding.cli.main import main
+from cli.main import main
 from lab.pocket.language.kinds import KINDS
 from lab.pocket.plans import SMOKE
 from lab.training.checkpoint import read_log

@@ -11,15 +11,15 @@ from typing import Any
 import torch
 from safetensors.torch import load_file, save_file
 
+from analysis.doctor.drafters import open_drafter
+from analysis.doctor.examine import Report, examine, finish, sample
+from analysis.doctor.probes import Examined
+from analysis.doctor.texts import Text, write_texts
+from analysis.prompts.tasks import read_tasks
 from decoding import Engine, load
-from decoding.doctor.drafters import open_drafter
-from decoding.doctor.examine import Report, examine, finish, sample
-from decoding.doctor.probes import Examined
-from decoding.doctor.texts import Text, write_texts
 from decoding.embedded import DRAFTER, FOLDERS, PARTS, TARGET, TASKS
 from decoding.model.decoder import Decoder
 from decoding.packed import unpack_folder
-from decoding.prompts.tasks import read_tasks
 
 Break = Callable[[dict[str, Any], dict[str, torch.Tensor]], None]  # changes a configuration and weights in place
 

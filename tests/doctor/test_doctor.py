@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 import torch
 
-from decoding.cli.main import main
-from decoding.doctor.examine import examine
-from decoding.doctor.measure import Measured, accepted
-from decoding.doctor.medusa import MedusaWiring
-from decoding.doctor.probes import Examined, Probe
-from decoding.doctor.verdict import compare
+from analysis.doctor.examine import examine
+from analysis.doctor.measure import Measured, accepted
+from analysis.doctor.medusa import MedusaWiring
+from analysis.doctor.probes import Examined, Probe
+from analysis.doctor.verdict import compare
+from cli.main import main
 from decoding.types import JSON
 
 from ..tiers import slow

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from decoding.evaluate.schema import NODES, RUNS, SCHEMAS, STEPS
+from analysis.store.schema import NODES, RUNS, SCHEMAS, STEPS
 
 CATEGORIES = ("code", "chat", "maths")
 WORDS = (" the", " a", " def", "x", ";", "\n", " return", "<b>'\"`${x}")

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from analysis.store.apart import read_folder_apart
+from analysis.store.checks import FolderLimits
+from analysis.store.folder import read_folder
 from decoding.errors import TraceError
-from decoding.evaluate.apart import read_folder_apart
-from decoding.evaluate.checks import FolderLimits
-from decoding.evaluate.folder import read_folder
 from tests.evaluate.test_folder import made
 
 ROOT = Path(__file__).parents[2]
@@ -48,7 +48,7 @@ def test_limits_are_the_childs_too(folder: Path) -> None:
 def test_a_file_that_ends_its_reader_costs_a_sentence(folder: Path) -> None:
     """Four bytes of it are wrong, and pyarrow calls `terminate`: no `except` is asked."""
     (folder / "nodes.parquet").write_bytes(gzip.decompress(ABORTS.read_bytes()))
-    code = "import sys; from decoding.evaluate.folder import read_folder; read_folder(sys.argv[1])"
+    code = "import sys; from analysis.store.folder import read_folder; read_folder(sys.argv[1])"
     here = subprocess.run([sys.executable, "-c", code, str(folder)], cwd=ROOT, capture_output=True, check=False)
     assert here.returncode  # aborted; or refused, by a library that has learnt to
     with pytest.raises(TraceError, match="make it again"):

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from decoding.cli.evaluate import _settings
-from decoding.evaluate.folder import read_folder
+from analysis.store.folder import read_folder
+from cli.evaluate import _settings
 from tests.cli.conftest import Command, command
 
 __all__ = ["command"]

@@ -12,16 +12,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from analysis.evaluate import parts
+from analysis.evaluate.evaluation import Answers, duration, evaluate, in_this_process
+from analysis.evaluate.plan import Plan, make_plan
+from analysis.evaluate.question import Answered
+from analysis.prompts.tasks import Task
+from analysis.prompts.toy import TASKS
+from analysis.store.folder import PARTS, RunFolder, read_folder
 from decoding.engine import Engine
 from decoding.errors import ParamError
-from decoding.evaluate import parts
-from decoding.evaluate.evaluation import Answers, duration, evaluate, in_this_process
-from decoding.evaluate.folder import PARTS, RunFolder, read_folder
-from decoding.evaluate.plan import Plan, make_plan
-from decoding.evaluate.question import Answered
 from decoding.loop import Loop
-from decoding.prompts.tasks import Task
-from decoding.toy import TASKS, toy
+from decoding.toy import toy
 from decoding.trace import read_trace
 
 ABOUT = {"model": "toy"}
@@ -133,8 +134,8 @@ def test_a_kill_behind_the_tables_loses_nothing(engine: Engine, plan: Plan, whol
     """Parts go only when the summary says that the tables are whole."""
     folder = tmp_path / "folder"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("decoding.evaluate.evaluation.remove_parts", lambda folder: None)
-        patch.setattr("decoding.evaluate.evaluation.merge", interrupted_after(parts.merge))
+        patch.setattr("analysis.evaluate.evaluation.remove_parts", lambda folder: None)
+        patch.setattr("analysis.evaluate.evaluation.merge", interrupted_after(parts.merge))
         with pytest.raises(KeyboardInterrupt):
             evaluate(plan, folder, in_this_process(engine), ABOUT)
     assert without_times(read_folder(folder)) == without_times(whole)

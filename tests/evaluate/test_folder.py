@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from analysis.store.checks import FolderLimits
+from analysis.store.folder import SUMMARY, read_folder, write_folder
+from analysis.store.schema import NODES_SCHEMA, RUNS_SCHEMA, SCHEMAS, STEPS_SCHEMA
 from decoding.errors import ParamError, TraceError
-from decoding.evaluate.checks import FolderLimits
-from decoding.evaluate.folder import SUMMARY, read_folder, write_folder
-from decoding.evaluate.schema import NODES_SCHEMA, RUNS_SCHEMA, SCHEMAS, STEPS_SCHEMA
 
 PROJECT = Path(__file__).parents[2]
 ABOUT = {"source": "other", "name": "a test"}
@@ -169,7 +169,7 @@ READER = """
 import shutil, sys
 from pathlib import Path
 from decoding.errors import SpecscopeError
-from decoding.evaluate.folder import read_folder
+from analysis.store.folder import read_folder
 
 folder, damaged, first = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
 for file in sorted(damaged.iterdir())[first:]:

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from analysis.store.query import ALL, Chosen, Filter, answer, cells
+from analysis.store.sql import Result
 from decoding.errors import ParamError
-from decoding.evaluate.query import ALL, Chosen, Filter, answer, cells
-from decoding.evaluate.sql import Result
 
 from .made_tables import made_tables
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from analysis.store import query_process
+from analysis.store.query import ALL, Chosen, Shown, answer
+from analysis.store.query_process import QueryProcess
+from analysis.store.shared_tables import SharedTables
+from analysis.store.sql import Bounds
 from decoding.errors import ParamError
-from decoding.evaluate import query_process
-from decoding.evaluate.query import ALL, Chosen, Shown, answer
-from decoding.evaluate.query_process import QueryProcess
-from decoding.evaluate.shared_tables import SharedTables
-from decoding.evaluate.sql import Bounds
 
 from .made_tables import made_tables
 
@@ -81,7 +81,7 @@ def test_a_query_that_takes_too_much_memory_ends_its_process_alone() -> None:
 
 def test_the_process_is_light() -> None:
     """There may be two of them beside a server that holds a model."""
-    code = "import sys, decoding.evaluate.query_process; "
+    code = "import sys, analysis.store.query_process; "
     code += "print([m for m in ('torch', 'gradio', 'transformers', 'plotly', 'app', 'viz') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

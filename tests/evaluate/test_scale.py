@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from analysis.evaluate.evaluation import evaluate, in_this_process
+from analysis.evaluate.plan import Plan, make_plan
+from analysis.evaluate.question import Answered
+from analysis.evaluate.scale import Cluster, on_ray, ray_answers, start
+from analysis.prompts.toy import TASKS
+from analysis.store.folder import read_folder
 from decoding.errors import ExtraError, ParamError
-from decoding.evaluate.evaluation import evaluate, in_this_process
-from decoding.evaluate.folder import read_folder
-from decoding.evaluate.plan import Plan, make_plan
-from decoding.evaluate.question import Answered
-from decoding.evaluate.scale import Cluster, on_ray, ray_answers, start
-from decoding.toy import TASKS, toy
+from decoding.toy import toy
 
 from .test_evaluation import ABOUT, without_times
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from decoding.evaluate.shared_tables import SharedTables, mapped
+from analysis.store.shared_tables import SharedTables, mapped
 
 from .made_tables import made_tables
 
@@ -22,7 +22,7 @@ def test_another_process_maps_the_same_tables() -> None:
     tables = made_tables()
     shared = SharedTables(tables)
     assert shared.tables == tables
-    code = "import json, sys; from decoding.evaluate.shared_tables import mapped; "
+    code = "import json, sys; from analysis.store.shared_tables import mapped; "
     code += "print(mapped({'nodes': sys.argv[1]})['nodes']['text'].to_pylist())"
     done = subprocess.run(
         [sys.executable, "-c", code, shared.paths["nodes"]], cwd=ROOT, capture_output=True, text=True, check=True

@@ -10,8 +10,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from analysis.store.sql import CHARACTERS, FUNCTIONS, Bounds, Result, _database, run
 from decoding.errors import ParamError
-from decoding.evaluate.sql import CHARACTERS, FUNCTIONS, Bounds, Result, _database, run
 
 from .made_tables import made_tables
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from decoding.evaluate.folder import read_folder, write_folder
-from decoding.evaluate.schema import NODES_SCHEMA, RUNS_SCHEMA, STEPS_SCHEMA
-from decoding.evaluate.tables import Place, by_name, failed, joined, tables_of
+from analysis.store.folder import read_folder, write_folder
+from analysis.store.schema import NODES_SCHEMA, RUNS_SCHEMA, STEPS_SCHEMA
+from analysis.store.tables import Place, by_name, failed, joined, tables_of
 from decoding.types import Role, Step, Timing, Trace
 from tests.tiers import few
 from tests.toys import CASES, engine, hashed, plain, title

@@ -10,11 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from analysis.metrics import METRICS, Selection, measure
+from analysis.store.checks import check_table, check_tables
+from analysis.store.schema import NODES, RUNS, SCHEMAS, STEPS
+from analysis.store.tables import Place, by_name, joined, tables_of
 from decoding.errors import TraceError
-from decoding.evaluate.checks import check_table, check_tables
-from decoding.evaluate.schema import NODES, RUNS, SCHEMAS, STEPS
-from decoding.evaluate.tables import Place, by_name, joined, tables_of
-from decoding.metrics import METRICS, Selection, measure
 from decoding.trace.file import read_trace
 from tests.evaluate.made_tables import made_tables
 

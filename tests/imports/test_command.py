@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from analysis.export import vllm
+from analysis.store.folder import read_folder
+from cli.main import main
 from decoding import load
-from decoding.cli.main import main
-from decoding.evaluate.folder import read_folder
-from decoding.trace.export import vllm
 from decoding.trace.file import read_trace, write_trace
 
 from .samples import FOLDER

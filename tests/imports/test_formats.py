@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
+from analysis.export import vllm
+from analysis.imports import FORMATS, Imported, merged, read_any
+from analysis.metrics import Selection, measure
+from analysis.store.checks import check_table, check_tables
+from analysis.store.folder import read_folder, write_folder
+from analysis.store.schema import NODES, RUNS, STEPS
 from decoding import load
 from decoding.errors import TraceError
-from decoding.evaluate.checks import check_table, check_tables
-from decoding.evaluate.folder import read_folder, write_folder
-from decoding.evaluate.schema import NODES, RUNS, STEPS
-from decoding.imports import FORMATS, Imported, merged, read_any
-from decoding.metrics import Selection, measure
-from decoding.trace.export import vllm
 from decoding.trace.file import read_trace, write_trace
 from tools import samples as recipe
 

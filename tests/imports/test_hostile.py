@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from analysis.imports import read_any
+from analysis.store.checks import check_table, check_tables
+from analysis.store.schema import NODES, RUNS, STEPS
 from decoding.errors import SpecscopeError
-from decoding.evaluate.checks import check_table, check_tables
-from decoding.evaluate.schema import NODES, RUNS, STEPS
-from decoding.imports import read_any
 
 from .samples import FORMATS, sample
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from analysis.imports import read_any
 from decoding.errors import ParamError, SpecscopeError, TraceError
-from decoding.imports import read_any
 
 from .samples import changed, sample, whole
 
@@ -185,7 +185,7 @@ def test_a_histogram_of_billions_is_refused_at_once() -> None:
 
 @pytest.mark.parametrize("cap", ["records._RECORDS", "records._VALUES", "tables._RUNS", "tables._STEPS"])
 def test_a_file_of_too_many_is_refused_with_the_line(cap: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"decoding.imports.{cap}", 40)
+    monkeypatch.setattr(f"analysis.imports.{cap}", 40)
     line = b'{"prompt_tokens": 1, "output_tokens": 1, "ttft_ms": 1}\n'
     with pytest.raises(TraceError, match="that are read: split"):
         read_any(line * 41)

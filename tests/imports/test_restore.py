@@ -9,13 +9,13 @@ from typing import Any
 import pyarrow.compute as pc
 import pytest
 
+from analysis.export import vllm
+from analysis.imports import Imported, read_any
+from analysis.restoring.restore import restore
+from analysis.store.tables import tables_of
 from decoding import load
 from decoding.engine import Engine
 from decoding.errors import ParamError
-from decoding.evaluate.tables import tables_of
-from decoding.imports import Imported, read_any
-from decoding.imports.restore import restore
-from decoding.trace.export import vllm
 from decoding.types import JSON, Trace
 
 from .samples import sample

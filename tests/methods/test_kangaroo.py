@@ -24,9 +24,11 @@ from decoding.methods.base import Context
 from decoding.methods.kangaroo import Kangaroo, KangarooParams
 from decoding.model.decoder import Decoder
 from decoding.model.decoder_session import DecoderSession
+from decoding.model.loading import decoder_of
 from decoding.model.table import TableModel
 from decoding.parts import Parts
-from decoding.parts.adapter import ARCHITECTURES, Adapter, AdapterConfig, AdapterSession
+from decoding.parts.adapter import Adapter, AdapterSession
+from decoding.parts.adapter_config import ARCHITECTURES, AdapterConfig
 from decoding.sampling import Sampler, Sampling
 from decoding.types import Draft, Verdict
 from tests.distributions import FALSE_ALARM, power
@@ -387,7 +389,7 @@ def test_a_bent_distribution_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None
 
 @cache
 def decoder(family: str) -> Decoder:
-    return Decoder.from_transformers(tiny(family), torch.float64)
+    return decoder_of(tiny(family), torch.float64)
 
 
 @cache

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from decoding.evaluate.schema import NODES_SCHEMA, RUNS_SCHEMA, STEPS_SCHEMA
-from decoding.metrics import Selection
+from analysis.metrics import Selection
+from analysis.store.schema import NODES_SCHEMA, RUNS_SCHEMA, STEPS_SCHEMA
 
 from .tables import run
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from decoding.evaluate.schema import NODES_SCHEMA, RUNS_SCHEMA, STEPS_SCHEMA
-from decoding.metrics import Selection
+from analysis.metrics import Selection
+from analysis.store.schema import NODES_SCHEMA, RUNS_SCHEMA, STEPS_SCHEMA
 
 Row = dict[str, Any]
 _RUN = {"category": "chat", "turn": 1, "method": "draft_model", "setting": "default", "engine": "specscope"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from decoding.metrics import Selection, measure
+from analysis.metrics import Selection, measure
 
 from .tables import guess, root, run, selection, step, tables_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from decoding.metrics import Selection, compared, measure
+from analysis.metrics import Selection, compared, measure
 
 from .simulated import chains
 from .tables import run, selection, step

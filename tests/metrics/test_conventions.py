@@ -9,9 +9,9 @@ from statistics import mean
 import numpy as np
 import pytest
 
-from decoding.metrics import Selection, measure
+from analysis.export import vllm
+from analysis.metrics import Selection, measure
 from decoding.trace import read_trace
-from decoding.trace.export import vllm
 from decoding.trace.metrics import consistent_acceptance, survival, written
 from decoding.types import Step
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from decoding.metrics import Selection, measure
+from analysis.metrics import Selection, measure
 
 from .tables import guess, root, run, selection, step
 

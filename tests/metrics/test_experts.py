@@ -8,11 +8,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from decoding.evaluate.folder import read_folder, write_folder
-from decoding.evaluate.schema import DENSE
-from decoding.evaluate.tables import Place, joined, tables_of
-from decoding.imports import read_any
-from decoding.metrics import Selection, measure
+from analysis.imports import read_any
+from analysis.metrics import Selection, measure
+from analysis.store.folder import read_folder, write_folder
+from analysis.store.schema import DENSE
+from analysis.store.tables import Place, joined, tables_of
 from decoding.trace import write_trace
 from tests.model.test_transformers_hooks import by_token
 from tests.toys import engine, hashed

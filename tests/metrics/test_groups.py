@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from decoding.metrics import measure
+from analysis.metrics import measure
 
 from .tables import run, selection, step
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from decoding.metrics import measure
+from analysis.metrics import measure
 from decoding.parts.medusa_tree import given
 
 from .tables import guess, root, run, selection, step

@@ -10,8 +10,8 @@ import time
 import numpy as np
 import pytest
 
-from decoding.evaluate.schema import NODES_SCHEMA, RUNS_SCHEMA, STEPS_SCHEMA
-from decoding.metrics import METRICS, Selection, compared, measure
+from analysis.metrics import METRICS, Selection, compared, measure
+from analysis.store.schema import NODES_SCHEMA, RUNS_SCHEMA, STEPS_SCHEMA
 
 from .simulated import chains, filled
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from decoding.metrics import intervals, measure
+from analysis.metrics import intervals, measure
 
 from .simulated import chains
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from decoding.metrics import METRICS, compared, measure
+from analysis.metrics import METRICS, compared, measure
 
 from .tables import Row, guess, root, run, selection, step
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from analysis.metrics import METRICS, Selection, measure
 from decoding.errors import TraceError
-from decoding.metrics import METRICS, Selection, measure
 
 from .tables import guess, root, run, selection, step, tables_of
 

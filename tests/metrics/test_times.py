@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from decoding.metrics import Selection, measure
+from analysis.metrics import Selection, measure
 
 from .tables import Row, guess, root, run, selection, step
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from decoding.metrics import METRICS, Condition, Selection, measure
+from analysis.metrics import METRICS, Condition, Selection, measure
 
 from .tables import Row, guess, root, run, selection, step, tables_of
 

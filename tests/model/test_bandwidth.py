@@ -12,7 +12,7 @@ from decoding import run
 from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.model import bandwidth
-from decoding.model.decoder import Decoder
+from decoding.model.loading import decoder_of
 from decoding.trace.file import dump_line, parse_trace
 from tests.families import FAMILIES, tiny
 from tests.toys import counted_text, engine
@@ -36,7 +36,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 def test_a_run_is_held_against_what_its_own_threads_read_before_and_after_it(reads: list[int]) -> None:
     """A speed that was measured once a process with another number of threads made shares of 200%."""
-    machine, threads = Engine(Decoder.from_transformers(tiny("llama")), Codec()), torch.get_num_threads()
+    machine, threads = Engine(decoder_of(tiny("llama")), Codec()), torch.get_num_threads()
     try:
         for number in (1, 2):
             torch.set_num_threads(number)
@@ -51,7 +51,7 @@ def test_a_run_is_held_against_what_its_own_threads_read_before_and_after_it(rea
 
 def test_nothing_is_measured_where_nobody_would_look_at_it(reads: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """A table reads nothing, a run without a record shows nothing, cached weights are not read from memory."""
-    machine = Engine(Decoder.from_transformers(tiny("llama")), Codec())
+    machine = Engine(decoder_of(tiny("llama")), Codec())
     engine(counted_text()).generate((1, 2), max_new_tokens=2)
     machine.generate((1, 2), max_new_tokens=2, record="off")
     size = machine.model.card.pass_bytes
@@ -62,7 +62,7 @@ def test_nothing_is_measured_where_nobody_would_look_at_it(reads: list[int], mon
 
 
 def test_a_run_that_was_dropped_is_not_measured_again(reads: list[int]) -> None:
-    going = Engine(Decoder.from_transformers(tiny("llama")), Codec()).decode((1, 2), max_new_tokens=9)
+    going = Engine(decoder_of(tiny("llama")), Codec()).decode((1, 2), max_new_tokens=9)
     next(going)
     going.close()
     assert len(reads) == 1 and going.summary.bandwidth is None
@@ -101,7 +101,7 @@ def test_the_size_of_the_cache_counts_each_cache_once(monkeypatch: pytest.Monkey
 def test_a_card_knows_its_bytes(name: str, dtype: str) -> None:
     """Of the embedding a pass reads a few rows, of a head all; a tied head that is packed is held twice."""
     model = tiny(name)
-    decoder = Decoder.from_transformers(model, dtype)
+    decoder = decoder_of(model, dtype)
     card, size = decoder.card, decoder.dtype.itemsize
     embedding = model.get_input_embeddings().weight.numel() * size
     body = model.model.num_parameters() * size - embedding

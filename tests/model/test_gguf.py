@@ -20,7 +20,7 @@ from decoding.gguf import manifest
 from decoding.gguf.file import GgufFile
 from decoding.model.decoder import Decoder
 from decoding.model.files import find_folder, public_name
-from decoding.model.loading import load_decoder
+from decoding.model.loading import decoder_of, load_decoder
 from tests.families import tiny
 from tests.gguf_writer import write
 from tests.model.texts import chain, text
@@ -73,7 +73,7 @@ def test_a_file_holds_the_model_that_was_written(name: str, tmp_path: Path) -> N
     model = tiny(name, rms_norm_eps=1e-5)
     path = write(model, tmp_path / "model.gguf")
     loaded = load_decoder(str(path), dtype="float32")
-    torch.testing.assert_close(logits(loaded), logits(Decoder.from_transformers(model)), rtol=0.0, atol=0.0)
+    torch.testing.assert_close(logits(loaded), logits(decoder_of(model)), rtol=0.0, atol=0.0)
     assert (loaded.card.family, loaded.card.name) == (model.config.model_type, "model")
 
 
@@ -101,7 +101,7 @@ def test_scaled_rotary_embeddings(name: str, changes: dict[str, Any], keys: dict
     """transformers drops these from a file, and the model would lose its way in a long text without a word."""
     model = tiny(name, **changes)
     loaded = load_decoder(str(write(model, tmp_path / "model.gguf", **keys)), dtype="float32")
-    torch.testing.assert_close(logits(loaded), logits(Decoder.from_transformers(model)), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(logits(loaded), logits(decoder_of(model)), rtol=1e-4, atol=1e-4)
 
 
 def test_a_file_is_converted_once_for_each_dtype(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,7 +221,7 @@ def test_large_weights_go_into_several_files(tmp_path: Path, cache: Path, monkey
     model = tiny("llama")
     loaded = load_decoder(str(write(model, tmp_path / "model.gguf")), dtype="float32")
     assert len(list(next(cache.iterdir()).glob("*.safetensors"))) > 2
-    assert torch.equal(logits(loaded), logits(Decoder.from_transformers(model)))
+    assert torch.equal(logits(loaded), logits(decoder_of(model)))
 
 
 def test_a_truncated_file_is_refused_wherever_it_ends(tmp_path: Path, cache: Path) -> None:

@@ -15,7 +15,7 @@ from safetensors.torch import load_file, save_file
 from decoding.errors import ModelError
 from decoding.model import precision
 from decoding.model.decoder import Decoder
-from decoding.model.loading import load_decoder
+from decoding.model.loading import decoder_of, load_decoder
 from tests.families import FAMILIES, ROPES, tiny
 from tests.model.texts import chain, text
 
@@ -41,7 +41,7 @@ def test_round_trip(name: str, tmp_path: Path) -> None:
     model.save_pretrained(tmp_path / "many", max_shard_size="20KB")
     assert (tmp_path / "one" / "model.safetensors").is_file()
     assert (tmp_path / "many" / "model.safetensors.index.json").is_file()
-    memory = Decoder.from_transformers(model)
+    memory = decoder_of(model)
     for part in ("one", "many"):
         loaded = load_decoder(str(tmp_path / part), dtype="float32")
         torch.testing.assert_close(logits(loaded), logits(memory), rtol=0.0, atol=0.0)
@@ -54,7 +54,7 @@ def test_a_head_that_is_stored_beside_tied_embeddings_is_used(folder: Path) -> N
     """Some trainers save an untied head under a configuration that says tied; the file is right."""
     change(folder, tie_word_embeddings=True)
     loaded = load_decoder(str(folder), dtype="float32")
-    torch.testing.assert_close(logits(loaded), logits(Decoder.from_transformers(tiny("mistral"))))
+    torch.testing.assert_close(logits(loaded), logits(decoder_of(tiny("mistral"))))
 
 
 def test_the_hash_tells_weights_apart(folder: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 import torch
 
 from decoding import sampling
-from decoding.model.decoder import Decoder
+from decoding.model.loading import decoder_of
 from decoding.native import build, products, summaries
 from decoding.outlook import Drafted, Outlook
 from decoding.tree import path_to
@@ -44,8 +44,8 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
 @pytest.mark.parametrize("name", ALL)
 def test_models_whose_sizes_are_whole_vectors_are_run_by_it(name: str) -> None:
     """Were none of them suited, all tests here would be of torch."""
-    assert Decoder.from_transformers(tiny(name)).compiled == (name != "llama-wide-heads")
-    assert not Decoder.from_transformers(tiny(name), torch.float64).compiled
+    assert decoder_of(tiny(name)).compiled == (name != "llama-wide-heads")
+    assert not decoder_of(tiny(name), torch.float64).compiled
 
 
 def models() -> Iterator[Any]:
@@ -65,7 +65,7 @@ def test_a_row_is_the_same_bit_by_bit_however_it_is_fed(
     name: str, dtype: torch.dtype, threads: int, everything: bool
 ) -> None:
     """One sum in another order, and bfloat16 texts part at near-ties from those of autoregressive decoding."""
-    decoder, source = Decoder.from_transformers(tiny(name), dtype), random.Random(name)
+    decoder, source = decoder_of(tiny(name), dtype), random.Random(name)
     for case in range(4 if everything or threads < 3 else 2):
         before, nodes = text(source.choice([1, 15, 16, 17, 40, 90]), case), source.choice([2, 5, 13, 14, 15, 29, 60])
         parents, tokens = random_tree(nodes, case), text(nodes, case + 100)
@@ -119,7 +119,7 @@ def test_a_member_that_comes_late_runs_nothing_that_is_over() -> None:
 @needs_compiler
 def test_texts_of_one_model_side_by_side() -> None:
     """What belongs to a step must not lie in the model: two visitors' steps run at the same time."""
-    decoder, tokens = Decoder.from_transformers(tiny("llama")), [text(60, seed) for seed in range(4)]
+    decoder, tokens = decoder_of(tiny("llama")), [text(60, seed) for seed in range(4)]
 
     def read(own: list[int]) -> torch.Tensor:
         return torch.cat([feed(decoder.open(64, 4), own, 4) for _ in range(10)])
@@ -184,7 +184,7 @@ def test_a_compiler_that_fails_leaves_torch(fresh: Path, monkeypatch: pytest.Mon
     """A machine without a working compiler runs all there is, a little slower."""
     monkeypatch.setenv("CXX", compiler(fresh / "c++", script))
     assert build.library() is None
-    decoder = Decoder.from_transformers(tiny("llama"))
+    decoder = decoder_of(tiny("llama"))
     assert not decoder.compiled
     assert decoder.open(64, 32).read(text(20), chain(20)).logits.isfinite().all()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from decoding.model.decoder import Decoder
+from decoding.model.loading import decoder_of
 from decoding.native import products
 from decoding.tree import path_to
 from tests.families import ALL, tiny
@@ -35,7 +35,7 @@ def layers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 def test_one_pass(name: str, length: int) -> None:
     """A wrong weight layout, norm, bias, rotation, scale or window mask changes some logit."""
     model, tokens = tiny(name), text(length)
-    session = Decoder.from_transformers(model).open(64, 64)
+    session = decoder_of(model).open(64, 64)
     session.reset(length)
     torch.testing.assert_close(session.read(tokens, chain(length)).logits, reference(model, tokens), **CLOSE)
 
@@ -45,7 +45,7 @@ def test_one_pass(name: str, length: int) -> None:
 def test_chunks(name: str, chunk: int) -> None:
     """A key lost between two chunks, or a window that starts anew with each, shows behind the first chunk."""
     model, tokens = tiny(name), text(3 * WINDOW + 5)
-    session = Decoder.from_transformers(model).open(64, chunk)
+    session = decoder_of(model).open(64, chunk)
     torch.testing.assert_close(feed(session, tokens, chunk), reference(model, tokens), **CLOSE)
 
 
@@ -54,7 +54,7 @@ def test_chunks(name: str, chunk: int) -> None:
 def test_rotation_by_length(name: str, prompt: int, chunk: int) -> None:
     """Rows must be rotated as for a prompt in one pass and single tokens, also when they are fed in chunks."""
     model, tokens = tiny(name), text(60)
-    session = Decoder.from_transformers(model).open(64, chunk)
+    session = decoder_of(model).open(64, chunk)
     session.reset(prompt)
     torch.testing.assert_close(feed(session, tokens, chunk), reference(model, tokens, prompt), **CLOSE)
 
@@ -66,7 +66,7 @@ def test_every_row_of_a_tree_is_its_path_alone(name: str, seed: int) -> None:
     model, prefix = tiny(name), 2 * WINDOW + 5 - 8 * seed
     before, parents = text(prefix, seed), random_tree(14, seed)
     tokens = text(len(parents), seed + 100)
-    session = Decoder.from_transformers(model).open(64, 16)
+    session = decoder_of(model).open(64, 16)
     session.reset(prefix)
     feed(session, before, 16)
     logits = session.read(tokens, parents, skip=3).logits
@@ -84,7 +84,7 @@ def test_wide_trees_past_many_windows(name: str) -> None:
     """A step wider than the window, far behind several turns of the ring, must still see exactly W tokens."""
     model, parents = tiny(name), random_tree(40, 3)
     before, tokens = text(5 * WINDOW), text(40, 1)
-    session = Decoder.from_transformers(model).open(400, 40)
+    session = decoder_of(model).open(400, 40)
     feed(session, before, 9)
     logits = session.read(tokens, parents).logits
     for node in range(0, 40, 3):
@@ -95,7 +95,7 @@ def test_wide_trees_past_many_windows(name: str) -> None:
 @pytest.mark.parametrize("name", ["llama", "mistral", "qwen3", "phi3-partial"])
 def test_layer_ranges(name: str) -> None:
     """Early exit runs the layers in two parts: stopping and going on must be the whole."""
-    decoder = Decoder.from_transformers(tiny(name))
+    decoder = decoder_of(tiny(name))
     whole, parts = decoder.open(64, 32), decoder.open(64, 32)
     tokens = text(20)
     reading = whole.read(tokens, chain(20))
@@ -113,13 +113,13 @@ def test_hidden_states_are_those_in_front_of_the_head() -> None:
     model, tokens = tiny("llama"), text(12)
     with torch.no_grad():
         said = model.model(torch.tensor([tokens])).last_hidden_state[0]
-    hidden = Decoder.from_transformers(model).open(64, 32).read(tokens, chain(12), skip=4).hidden
+    hidden = decoder_of(model).open(64, 32).read(tokens, chain(12), skip=4).hidden
     torch.testing.assert_close(hidden, said[4:], **CLOSE)
 
 
 def test_skipping_every_row_runs_no_head() -> None:
     """Chunks of a prompt need no logits; asking for none must work and still store the text."""
-    session = Decoder.from_transformers(tiny("llama")).open(64, 32)
+    session = decoder_of(tiny("llama")).open(64, 32)
     reading = session.read(text(5), chain(5), skip=5)
     assert reading.logits.shape == (0, 67)
     assert reading.hidden.shape == (0, 64)
@@ -132,7 +132,7 @@ def test_skipping_every_row_runs_no_head() -> None:
 def test_other_dtypes(name: str, dtype: torch.dtype) -> None:
     """Something computed or allocated in the wrong dtype raises, or is too coarse."""
     model, tokens = tiny(name), text(40)
-    decoder = Decoder.from_transformers(model, dtype)
+    decoder = decoder_of(model, dtype)
     logits = feed(decoder.open(64, 8), tokens, 8)
     assert logits.dtype == dtype
     wide = reference(model, tokens)

@@ -10,6 +10,7 @@ import torch
 from decoding.errors import ModelError
 from decoding.model.decoder import Decoder
 from decoding.model.decoder_session import DecoderSession
+from decoding.model.loading import decoder_of
 from tests.families import tiny
 from tests.model.texts import chain, feed, random_path, random_tree, text
 
@@ -42,7 +43,7 @@ def assert_stored(session: DecoderSession, tokens: list[int], decoder: Decoder) 
 @pytest.mark.parametrize("seed", range(3))
 def test_after_every_step_the_cache_is_that_of_a_fresh_pass(name: str, seed: int) -> None:
     """An accepted row moved wrongly, or a rejected one left behind, poisons every later token."""
-    decoder, source = Decoder.from_transformers(tiny(name)), random.Random(seed)
+    decoder, source = decoder_of(tiny(name)), random.Random(seed)
     session, tokens, longest = decoder.open(150, 12), text(30, seed), 30
     feed(session, tokens, 12)
     rolls = name in ("mistral", "phi3")
@@ -64,7 +65,7 @@ def test_after_every_step_the_cache_is_that_of_a_fresh_pass(name: str, seed: int
 @pytest.mark.parametrize("name", NAMES)
 def test_no_slot_but_those_needed_is_looked_at(name: str) -> None:
     """Masking is not enough: 0 * NaN is NaN, so a stale or unwritten slot must not even be read."""
-    decoder, source = Decoder.from_transformers(tiny(name)), random.Random(7)
+    decoder, source = decoder_of(tiny(name)), random.Random(7)
     clean, dirty = decoder.open(200, 12), decoder.open(200, 12)
     for turn in range(40):
         for layer in range(len(decoder.shape.windows)):
@@ -84,7 +85,7 @@ def test_no_slot_but_those_needed_is_looked_at(name: str) -> None:
 @pytest.mark.parametrize("name", ["llama", "mistral"])
 def test_a_full_rewind_behind_a_rejected_step(name: str) -> None:
     """The largest rejected draft, then the largest rewind: the ring must still hold the whole window."""
-    decoder = Decoder.from_transformers(tiny(name))
+    decoder = decoder_of(tiny(name))
     session, tokens = decoder.open(300, 12), text(90)
     feed(session, tokens, 12)
     session.read(text(12, 5), chain(12))
@@ -96,7 +97,7 @@ def test_a_full_rewind_behind_a_rejected_step(name: str) -> None:
 @pytest.mark.parametrize("name", ["llama", "mistral"])
 def test_what_does_not_fit_is_refused_before_anything_is_written(name: str) -> None:
     """A step that is refused half-way would leave a text that nobody fed."""
-    session = Decoder.from_transformers(tiny(name)).open(60, 8)
+    session = decoder_of(tiny(name)).open(60, 8)
     feed(session, text(60), 8)
     session.read(text(8), chain(8))
     session.commit(range(3))
@@ -112,7 +113,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_written(name: str) -> N
 
 def test_a_reset_session_is_a_new_one() -> None:
     """Sessions are used again for the next run; nothing of the old text may shine through."""
-    decoder = Decoder.from_transformers(tiny("mistral"))
+    decoder = decoder_of(tiny("mistral"))
     used, new = decoder.open(200, 8), decoder.open(200, 8)
     feed(used, text(100), 8)
     used.reset(30)
@@ -122,7 +123,7 @@ def test_a_reset_session_is_a_new_one() -> None:
 
 def test_two_sessions_do_not_meet() -> None:
     """Two texts under one model, read in turns: shared state would mix them, also in the rotation by length."""
-    decoder = Decoder.from_transformers(tiny("dynamic"))
+    decoder = decoder_of(tiny("dynamic"))
     alone, first, second = (decoder.open(64, 8) for _ in range(3))
     alone.reset(40)
     first.reset(40)
@@ -138,7 +139,7 @@ def test_two_sessions_do_not_meet() -> None:
 def test_the_model_may_change_after_the_decoder_was_made() -> None:
     """Training goes on after a decoder was taken; its weights must be its own."""
     model = tiny("qwen3")
-    decoder, tokens = Decoder.from_transformers(model), text(10)
+    decoder, tokens = decoder_of(model), text(10)
     before = decoder.open(32, 16).read(tokens, chain(10)).logits.clone()
     with torch.no_grad():
         for weight in model.parameters():

@@ -11,7 +11,7 @@ import torch
 
 from decoding.codec import Codec
 from decoding.engine import Engine
-from decoding.model.decoder import Decoder
+from decoding.model.loading import decoder_of
 from decoding.model.transformers_loading import adopt
 from decoding.parts import Parts
 from decoding.parts.eagle import Eagle
@@ -70,7 +70,7 @@ def test_a_step_records_the_experts_of_its_pass() -> None:
 
 def test_models_without_a_mixture_count_none() -> None:
     """A zero would be shown as a number."""
-    engine = Engine(Decoder.from_transformers(of_family("llama")), Codec())
+    engine = Engine(decoder_of(of_family("llama")), Codec())
     assert [step.experts for step in engine.decode([3, 4], max_new_tokens=2, end_tokens=())] == [None, None]
     assert adopt(tiny("gpt2")).open(8, 8).read([3], (-1,)).experts is None
 

@@ -16,7 +16,9 @@ from safetensors.torch import load_file, save_file
 
 from decoding.errors import ModelError, ParamError
 from decoding.model.decoder import Decoder
-from decoding.parts.adapter import ARCHITECTURES, Adapter, AdapterConfig, AdapterSession, forward_rows, visible
+from decoding.model.loading import decoder_of
+from decoding.parts.adapter import Adapter, AdapterSession, forward_rows, visible
+from decoding.parts.adapter_config import ARCHITECTURES, AdapterConfig
 from decoding.parts.adapter_files import load_adapter, save_adapter
 from decoding.tree import path_to
 from tests.families import needs_compiler, tiny
@@ -28,7 +30,7 @@ Weights = dict[str, torch.Tensor]
 
 @cache
 def decoder(family: str, layers: int = 3) -> Decoder:
-    return Decoder.from_transformers(tiny(family, num_hidden_layers=layers), torch.float64)
+    return decoder_of(tiny(family, num_hidden_layers=layers), torch.float64)
 
 
 def noise(*size: int, seed: int = 0) -> torch.Tensor:
@@ -65,7 +67,7 @@ def test_it_is_a_layer_of_the_decoder(family: str, architecture: str) -> None:
     state = source.state_dict()
     if architecture == "kangaroo":  # the same layer without its feed-forward part
         state["model.layers.0.mlp.down_proj.weight"].zero_()
-    model = Decoder.from_transformers(source)
+    model = decoder_of(source)
     config = AdapterConfig.fit(model.shape, 1, architecture)
     assert config.window == (model.window or 0)
     names = config.tensors(model.shape.hidden, model.shape.vocabulary)
@@ -107,7 +109,7 @@ def test_a_session_reads_as_whole_rows_are_read(family: str, architecture: str) 
 def test_a_tree_is_read_as_its_paths_are(family: str, architecture: str, dtype: torch.dtype) -> None:
     """A row that sees a cousin, or stands at its number's place in the text and not at its depth's."""
     exact, weights = adapter(family, architecture)
-    one = Adapter(exact.config, weights, Decoder.from_transformers(tiny(family), dtype))
+    one = Adapter(exact.config, weights, decoder_of(tiny(family), dtype))
     text, guesses, parents = noise(30, 64, seed=1).to(dtype), noise(12, 64, seed=2).to(dtype), random_tree(12, 3)
     session, alone = one.open(64, 32), one.open(64, 32)
     for each in (session, alone):
@@ -127,7 +129,7 @@ def test_a_tree_is_read_as_its_paths_are(family: str, architecture: str, dtype: 
 def test_compiled_code_reads_as_torch_does(family: str, architecture: str) -> None:
     """In float32, on a model's own device; the rows' numbers must not depend on how many are read at once."""
     exact, weights = adapter(family, architecture)
-    model = Decoder.from_transformers(tiny(family))
+    model = decoder_of(tiny(family))
     one = Adapter(exact.config, weights, model)
     assert (one.native is None) == (architecture == "mlp_only")
     hidden, wrong = noise(90, 64, seed=1), noise(6, 64, seed=2)
@@ -361,13 +363,13 @@ def test_an_adapter_for_a_wider_model_is_refused(tmp_path: Path) -> None:
     """The likeliest mistake: the adapter of one model behind another."""
     folder, _ = saved(tmp_path)
     with pytest.raises(ModelError, match="name an adapter for this model"):
-        load_adapter(folder, Decoder.from_transformers(tiny("mistral", hidden_size=128)))
+        load_adapter(folder, decoder_of(tiny("mistral", hidden_size=128)))
 
 
 def test_an_adapter_of_another_model_of_equal_sizes_is_refused(tmp_path: Path) -> None:
     """Nothing but the hash of its model tells; one that was saved without it fits both."""
     one, weights = adapter("mistral")
-    own, other = decoder("mistral"), Decoder.from_transformers(tiny("mistral", seed=1), torch.float64)
+    own, other = decoder("mistral"), decoder_of(tiny("mistral", seed=1), torch.float64)
     save_adapter(tmp_path, replace(one.config, base_model="org/\nbase", base_hash=own.card.hash), weights)
     assert load_adapter(str(tmp_path), own).config.base_model == "org/\nbase"
     with pytest.raises(ModelError, match=r"is for 'org/\\nbase', not for .*: name one made for this model") as caught:

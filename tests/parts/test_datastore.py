@@ -17,12 +17,12 @@ from safetensors.numpy import load_file, save_file
 
 from decoding.codec import Codec
 from decoding.errors import ModelError, ParamError
-from decoding.parts import building
-from decoding.parts.building import Built, build_store, write_store
 from decoding.parts.datastore import DIGEST, HEADER, Found, digest, fingerprint, load_store
 from decoding.parts.suffixes import frequent
 from decoding.toy import toy
+from lab.training import datastore as building
 from lab.training.conversations import Conversation, read_conversations
+from lab.training.datastore import Built, build_store, write_store
 from tests.toy_store import open_store
 
 NOBODY = fingerprint(Codec())  # of tests whose ids belong to no tokenizer

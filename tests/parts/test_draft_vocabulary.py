@@ -14,6 +14,7 @@ from decoding.engine import Engine
 from decoding.errors import ModelError
 from decoding.loader import load
 from decoding.model.decoder import Decoder
+from decoding.model.loading import decoder_of
 from decoding.parts import Parts
 from decoding.parts.adapter import Adapter
 from decoding.parts.adapter_files import load_adapter, save_adapter
@@ -35,7 +36,7 @@ DRAFTING: tuple[tuple[str, dict[str, JSON]], ...] = (
 
 @pytest.fixture(scope="module")
 def model() -> Decoder:
-    return Decoder.from_transformers(tiny("llama"), torch.float64)
+    return decoder_of(tiny("llama"), torch.float64)
 
 
 def random(*size: int) -> torch.Tensor:
@@ -62,7 +63,7 @@ def both_adapters(model: Decoder, folder: Path) -> tuple[Adapter, Adapter]:
 def both_drafts(model: Decoder, folder: Path) -> tuple[Decoder, Decoder]:
     """A draft model that drafts all tokens, and one that drafts the common ones."""
     write_vocabulary(folder, COMMON)
-    whole = Decoder.from_transformers(near("llama"), torch.float64)
+    whole = decoder_of(near("llama"), torch.float64)
     narrow = narrowed(whole, folder, model.shape.vocabulary)
     assert isinstance(narrow, Decoder)
     return whole, narrow

@@ -15,6 +15,7 @@ from safetensors.torch import load_file, save_file
 
 from decoding.errors import ModelError
 from decoding.model.decoder import Decoder
+from decoding.model.loading import decoder_of
 from decoding.parts.eagle import Eagle
 from decoding.parts.eagle_config import read_config, usual_taps
 from decoding.parts.eagle_files import load_eagle, same_model, save_eagle
@@ -28,7 +29,7 @@ GOLDEN = Path(__file__).parents[1] / "golden" / "eagle"
 @cache
 def target(dtype: torch.dtype = torch.float64) -> Decoder:
     sizes = {"hidden_size": HIDDEN, "vocab_size": VOCABULARY, "intermediate_size": 16, "head_dim": 16}
-    return Decoder.from_transformers(tiny("llama", **sizes), dtype)
+    return decoder_of(tiny("llama", **sizes), dtype)
 
 
 def drafter(case: str, dtype: torch.dtype = torch.float64) -> Eagle:

@@ -19,6 +19,7 @@ from decoding.engine import Engine
 from decoding.errors import ModelError
 from decoding.methods.medusa import Medusa
 from decoding.model.decoder import Decoder
+from decoding.model.loading import decoder_of
 from decoding.parts import Parts
 from decoding.parts.heads import Heads, HeadWeights, features, load_heads, save_heads
 from tests.families import needs_compiler, tiny
@@ -30,7 +31,7 @@ SIZE, VOCABULARY = 64, 67
 @pytest.fixture(scope="module")
 def model() -> Decoder:
     """A tiny Llama."""
-    return Decoder.from_transformers(tiny("llama"), torch.float64)
+    return decoder_of(tiny("llama"), torch.float64)
 
 
 def weights(blocks: int, count: int, own: tuple[int, ...], seed: int = 0) -> HeadWeights:
@@ -62,7 +63,7 @@ def one_by_one(model: Decoder, held: HeadWeights, hidden: torch.Tensor) -> torch
 @pytest.mark.parametrize("blocks", [1, 3])
 @pytest.mark.parametrize("own", [(), (1,), (0, 1, 2)])
 def test_compiled_code_says_what_torch_does(blocks: int, own: tuple[int, ...]) -> None:
-    held, model = weights(blocks, 3, own), Decoder.from_transformers(tiny("llama"))
+    held, model = weights(blocks, 3, own), decoder_of(tiny("llama"))
     small = HeadWeights(held.weight.float(), held.bias.float(), held.output.float(), own)
     hidden = torch.randn(SIZE, generator=torch.Generator().manual_seed(9))
     plain = Heads(small, model.head, "in torch")
@@ -142,7 +143,7 @@ def test_what_is_saved_is_loaded(model: Decoder, tmp_path: Path, blocks: int, ow
     assert (found.count, found.weights.own, found.accuracies) == (3, own, table)
     assert found.about.startswith("mine ") and len(found.about) == len("mine ") + 12
     assert {path.name for path in (tmp_path / "mine").iterdir()} == {FILE, "config.json"}
-    again = load_heads(str(tmp_path / "mine"), Decoder.from_transformers(tiny("llama"), torch.float32))
+    again = load_heads(str(tmp_path / "mine"), decoder_of(tiny("llama"), torch.float32))
     assert again.about == found.about and again.weights.weight.dtype == torch.float32
     save_heads(tmp_path / "mine", weights(blocks, 3, own, seed=1), "org/base")
     other = load_heads(str(tmp_path / "mine"), model)
@@ -297,7 +298,7 @@ def test_a_save_that_fails_leaves_the_older_heads(
 @pytest.mark.parametrize("family", ["llama", "mistral"])
 def test_heads_on_a_real_network_change_no_token(family: str, tmp_path: Path) -> None:
     """Random heads are nearly always wrong; a tree's positions, mask and cache rows must still be right."""
-    network = Decoder.from_transformers(tiny(family), torch.float64)
+    network = decoder_of(tiny(family), torch.float64)
     save_heads(tmp_path, weights(1, 3, (1,)), "tiny")
     machine = Engine(network, Codec(), parts=Parts({"medusa": lambda progress: load_heads(str(tmp_path), network)}))
     prompt = (3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4)

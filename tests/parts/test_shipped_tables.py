@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load, save
 
 from decoding.errors import ModelError
-from decoding.model.decoder import Decoder
+from decoding.model.loading import decoder_of
 from decoding.parts.shipped_tables import read_tables, write_tables
 from decoding.parts.tables import Tables, build_tables
 from tests.families import tiny
@@ -20,7 +20,7 @@ VOCABULARY = 67
 
 @pytest.fixture(scope="module")
 def tables() -> Tables:
-    return build_tables(Decoder.from_transformers(tiny("llama")), lambda what, share: None, head=[3, 5])
+    return build_tables(decoder_of(tiny("llama")), lambda what, share: None, head=[3, 5])
 
 
 def test_they_hold_the_same_words_and_nearly_the_same_probabilities(tables: Tables, tmp_path: Path) -> None:

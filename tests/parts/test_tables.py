@@ -18,7 +18,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from decoding.errors import ModelError
-from decoding.model.decoder import Decoder
+from decoding.model.loading import decoder_of
 from decoding.model.session import Model
 from decoding.model.table import TableModel
 from decoding.parts import tables as module
@@ -112,7 +112,7 @@ def test_a_model_that_writes_on_is_heard_wherever_a_token_stands(
 @pytest.mark.parametrize("name", ["mistral", "llama3", "longrope"])
 def test_a_network_that_writes_on_is_read_in_its_own_texts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Positions, windows and stored keys have to be those of the text that a branch belongs to."""
-    model = Decoder.from_transformers(tiny(name), torch.float64)
+    model = decoder_of(tiny(name), torch.float64)
     monkeypatch.setattr(module, "_ROWS", 36)
     monkeypatch.setattr(module, "_TEXT", 20)
     made = build(model, top=67, length=2, progress=quiet, head=[1], depth=3)
@@ -185,7 +185,7 @@ def test_a_network_is_ranked_by_its_embeddings_and_read_token_by_token(
 ) -> None:
     """Input and output embeddings mixed up, a norm in between, or a window's edge, would change the order."""
     network = tiny(name)  # one with tied embeddings and one without
-    model = Decoder.from_transformers(network, torch.float64)
+    model = decoder_of(network, torch.float64)
     monkeypatch.setattr(module, "_ROWS", 20)
     made = build(model, top=67, length=2, progress=quiet, head=[1])
     for token in (0, 1, 19, 20, 66):

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { moved, sentence } from "../../app/static/landscape.js";
+import { moved, sentence } from "../../assets/page/landscape.js";
 
 /** @type {[rows: number, columns: number]} */
 const SIZE = [3, 5];

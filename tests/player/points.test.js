@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { pointsOf, towards } from "../../app/static/debug/points.js";
+import { pointsOf, towards } from "../../assets/page/debug/points.js";
 
 const figure = (data, yaxis = {}) => ({ data, layout: { yaxis } });
 const walk = (points, ...keys) => keys.reduce((from, key) => towards(points, from, key) ?? from, points[0]);

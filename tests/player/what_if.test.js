@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { forkIn, forkQuery } from "../../app/static/fork.js";
+import { forkIn, forkQuery } from "../../assets/page/fork.js";
 import { FATE } from "../../assets/player/stream/fates.js";
 import { choiceAt } from "../../assets/player/text/what_if.js";
 import { run, stepLine } from "./runs.js";

@@ -25,7 +25,8 @@ from decoding.model.rope import Rope
 from decoding.model.split import AnyDecoder, SplitDecoder
 from decoding.model.weights import assemble
 from decoding.parts import Parts
-from decoding.parts.adapter import Adapter, AdapterConfig
+from decoding.parts.adapter import Adapter
+from decoding.parts.adapter_config import AdapterConfig
 from decoding.parts.eagle import Eagle
 from decoding.parts.heads import Heads, HeadWeights
 from tests.families import machine, tiny

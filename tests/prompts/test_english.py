@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from analysis.prompts import tasks
+from analysis.prompts.tasks import ENGLISH, SUITES, Task, read_tasks
+from cli.bench import read_questions
 from decoding import ParamError, smollm2
-from decoding.cli.bench import read_questions
-from decoding.prompts import tasks
-from decoding.prompts.tasks import ENGLISH, SUITES, Task, read_tasks
 
 KINDS = ("conversation", "translation", "summarization", "qa", "math_reasoning", "rag", "code")
 ANSWERED = ("translation", "qa", "math_reasoning", "rag")  # kinds with one right answer, or one as good as any

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from analysis.prompts import tasks
+from analysis.prompts.tasks import Task, read_tasks, spread
 from decoding import ParamError
-from decoding.prompts import tasks
-from decoding.prompts.tasks import Task, read_tasks, spread
 
 
 def put(folder: Path, content: str | bytes) -> Path:

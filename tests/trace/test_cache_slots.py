@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 
 from decoding.codec import Codec
 from decoding.engine import Engine
-from decoding.model.decoder import Decoder
 from decoding.model.decoder_session import DecoderSession
-from decoding.trace.cache_slots import Use, cache_state, chunks
+from decoding.model.loading import decoder_of
 from decoding.types import Header, Step, Timing
 from tests.families import tiny
+from viz.cache_slots import Use, cache_state, chunks
 
 PROMPT = (3, 1, 4, 1, 5, 9, 2, 6) * 6
-TRACE = Engine(Decoder.from_transformers(tiny("mistral")), Codec()).generate(PROMPT, max_new_tokens=2).trace
+TRACE = Engine(decoder_of(tiny("mistral")), Codec()).generate(PROMPT, max_new_tokens=2).trace
 
 
 def run(method: str, params: dict[str, int], monkeypatch: pytest.MonkeyPatch, new: int = 150) -> tuple[Engine, object]:
     monkeypatch.setattr("decoding.request._NODES", 24)
-    engine = Engine(Decoder.from_transformers(tiny("mistral"), torch.float64), Codec())
-    engine.draft = Decoder.from_transformers(tiny("mistral"), torch.float64)
+    engine = Engine(decoder_of(tiny("mistral"), torch.float64), Codec())
+    engine.draft = decoder_of(tiny("mistral"), torch.float64)
     return engine, engine.generate(PROMPT, method, params=params, max_new_tokens=new, prefill_chunk=8)
 
 
@@ -76,7 +76,7 @@ def test_every_slot_is_in_one_state_and_nothing_visible_is_lost(monkeypatch: pyt
 
 
 def test_a_cache_that_never_comes_round_shows_what_is_used() -> None:
-    engine = Engine(Decoder.from_transformers(tiny("llama"), torch.float64), Codec())
+    engine = Engine(decoder_of(tiny("llama"), torch.float64), Codec())
     trace = engine.generate((1, 2, 3), max_new_tokens=4).trace
     assert trace.header.slots == 0 and trace.header.window is None
     got = cache_state(trace.header, trace.steps, 1)
@@ -140,7 +140,7 @@ def test_a_long_run_is_told_without_looking_at_its_slots() -> None:
 def test_chunks_are_what_the_model_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunk by chunk the pending tokens, the last of them perhaps together with the step's tree."""
     monkeypatch.setattr("decoding.request._NODES", 24)
-    engine, read = Engine(Decoder.from_transformers(tiny("mistral"), torch.float64), Codec()), list[int]()
+    engine, read = Engine(decoder_of(tiny("mistral"), torch.float64), Codec()), list[int]()
     whole = DecoderSession.read
 
     def watched(session: DecoderSession, tokens: list[int], *rest: object, **more: object) -> object:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from decoding.cli.main import main
-from decoding.trace.export import COLUMNS, perfetto, steps_csv, vllm
+from analysis.export import COLUMNS, perfetto, steps_csv, vllm
+from cli.main import main
 from decoding.trace.file import read_trace
 from decoding.types import Timing, Trace
 

@@ -13,7 +13,7 @@ from viz.scripts import JoinError, join
 
 ROOT = Path(__file__).parent.parent.parent
 Write = Callable[..., Path]
-ENTRIES = ["assets/player/offline.js", "app/static/page.js", "tests/browser/surface.js"]
+ENTRIES = ["assets/player/offline.js", "assets/page/page.js", "tests/browser/surface.js"]
 
 
 def said(script: str, *options: str) -> str:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from decoding.trace.cache_slots import Use, cache_state
 from decoding.types import Role
 from tests.viz.engines import RUNS, drawn, run_state
+from viz.cache_slots import Use, cache_state
 from viz.palette import MEANINGS, Fate
 from viz.run_state import RunState
 from viz.views import cache

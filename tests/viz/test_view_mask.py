@@ -14,10 +14,10 @@ from decoding import tree
 from decoding.model.attention import Attention
 from decoding.model.cache import Cache
 from decoding.model.kernels import choose
-from decoding.trace.cache_slots import chunks
 from decoding.types import Header, Role, Step
 from tests.viz.engines import RUNS, drawn, plain, run_state
 from tests.viz.records import HOSTILE
+from viz.cache_slots import chunks
 from viz.fates import node_fates
 from viz.palette import Fate
 from viz.run_state import RunState

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from unittest.mock import patch
 
-from decoding.cli.main import build_parser
+from cli.main import build_parser
 
 from .markdown import code, table
 

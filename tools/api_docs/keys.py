@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from decoding.cli.main import main
+from cli.main import main
 
 from .markdown import code, table
 

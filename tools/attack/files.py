@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
-from decoding.evaluate.folder import as_table
-from decoding.evaluate.schema import NODES, RUNS, STEPS
+from analysis.store.folder import as_table
+from analysis.store.schema import NODES, RUNS, STEPS
 
 from .bombs import GOLDEN
 

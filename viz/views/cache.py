@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import Any
 
-from decoding.trace.cache_slots import CacheState, Use, cache_state, chunks, fed_nodes
 from decoding.types import Header, Role, Step
 
 from .. import ranks
+from ..cache_slots import CacheState, Use, cache_state, chunks, fed_nodes
 from ..cells import LETTERS, axis, labels, layout, points
 from ..palette import MEANINGS, Fate
 from ..run_state import RunState

@@ -9,9 +9,9 @@ from operator import add
 from typing import Any, NamedTuple
 
 from decoding.trace import metrics
-from decoding.trace.cache_slots import cache_state
 from decoding.types import Header, Step, Summary
 
+from ..cache_slots import cache_state
 from ..fates import siblings_of
 from ..methods import screen_of
 from ..ranks import shared

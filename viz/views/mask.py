@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from decoding import tree
-from decoding.trace.cache_slots import chunks
 from decoding.types import Header, Step
 
 from .. import ranks, token_text
+from ..cache_slots import chunks
 from ..cells import axis, layout
 from ..palette import FATE_COUNT, MEANINGS, Fate
 from ..run_state import RunState

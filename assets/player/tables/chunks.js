@@ -5,7 +5,7 @@ const MOST_CHUNKS = 400;
 /** @typedef {{ first: number, stop: number, name: string }} Chunk */
 
 /**
- * The places of a step's unread tokens, chunk by chunk: the counterpart of chunks in decoding/trace/cache_slots.py.
+ * The places of a step's unread tokens, chunk by chunk: the counterpart of chunks in viz/cache_slots.py.
  * @param {RunRecord} record
  * @param {number} k
  */

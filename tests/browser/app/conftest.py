@@ -10,9 +10,10 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from app import server, ui
-from app.middleware.origin import Owner
-from app.recorded_race import opening
+from app import ui
+from app.jobs.recorded_race import opening
+from app.server import serving as server
+from app.server.middleware.origin import Owner
 from app.state import AppState
 from tests.app.conftest import CATALOG, TOY
 

@@ -15,12 +15,13 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 
-from app import server, ui
-from app.middleware.origin import Owner
-from app.run_folders import SHIPPED
+from analysis.metrics import Selection, compared
+from analysis.store.folder import read_folder, write_folder
+from app import ui
+from app.server import serving as server
+from app.server.middleware.origin import Owner
 from app.state import AppState
-from decoding.evaluate.folder import read_folder, write_folder
-from decoding.metrics import Selection, compared
+from app.store.run_folders import SHIPPED
 from tests.app.conftest import CATALOG
 from tests.app.debug_folders import make_folders
 from tests.evaluate.made_tables import made_tables

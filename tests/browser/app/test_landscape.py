@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from analysis.landscape import measure_landscape
 from decoding.engine import Engine
 from decoding.trace.file import write_trace
 from decoding.types import Trace
@@ -77,7 +78,7 @@ def test_a_strip_is_read_by_keys_and_leads_to_the_step(
     said(page, "What if a step began here?")
     page.click("#landscape-go")
     said(page, "Measured in")
-    found = engine.landscape([*trace.header.prompt, *trace.ids], first=len(trace.header.prompt))
+    found = measure_landscape(engine, [*trace.header.prompt, *trace.ids], first=len(trace.header.prompt))
     tokens, methods = columns(found), rows(found)
     assert page.locator(".app-strip tbody th").all_text_contents() == [row.label for row in methods]
     assert [page.inner_text(cell(2, place)) for place in range(8)] == methods[2].signs[:8]

@@ -10,8 +10,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from app.gallery_recipes import OPENING
-from app.recordings import Recordings
+from app.jobs.recorded_race import OPENING
+from app.store.recordings import Recordings
 from decoding.types import Trace
 from tests.tiers import choose
 

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from app.recordings import Recordings
+from app.store.recordings import Recordings
 from tests.tiers import choose, slow
 
 from .conftest import Served

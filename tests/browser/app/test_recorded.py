@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from app import server, ui
-from app.middleware.origin import Owner
-from app.recorded_race import opening
-from app.recordings import Recordings
+from app import ui
+from app.jobs.recorded_race import opening
+from app.server import serving as server
+from app.server.middleware.origin import Owner
 from app.state import AppState
+from app.store.recordings import Recordings
 from tests.tiers import choose
 
 from .conftest import Served

@@ -8,22 +8,9 @@ import pytest
 
 from decoding.errors import ModelError
 from lab.papers import PAPERS
-from lab.papers.claims import (
-    Claim,
-    Part,
-    Table,
-    UnmeasuredError,
-    Verdict,
-    beats,
-    check_claims,
-    combine,
-    falls,
-    faster,
-    is_more,
-    more,
-    rises,
-)
+from lab.papers.claims import Claim, Part, Verdict, beats, check_claims, combine, falls, faster, is_more, more, rises
 from lab.papers.experiment import MEAN, SPEED, TOKENS, Experiment
+from lab.papers.tables import Table, UnmeasuredError
 
 CLAIMS = {(name, claim.title): claim for name, paper in PAPERS.items() for claim in paper.claims}
 Rows = Mapping[str, float | Sequence[float]]

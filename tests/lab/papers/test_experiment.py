@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 import torch
 
+from analysis.prompts.tasks import Task
 from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.errors import ParamError
-from decoding.prompts.tasks import Task
 from decoding.toy import toy
-from lab.papers.claims import UnmeasuredError
 from lab.papers.distributions import measure_overlap
 from lab.papers.experiment import (
     MEAN,
@@ -29,6 +28,7 @@ from lab.papers.experiment import (
     using,
 )
 from lab.papers.scaling import expected_steps
+from lab.papers.tables import UnmeasuredError
 from tests.toys import correlated, counted_text, engine, hashed, plain
 
 from .conftest import KINDS, make_experiment

@@ -11,18 +11,19 @@ from pathlib import Path
 import pytest
 import torch
 
-from decoding.cli import paper_checks
-from decoding.cli.arguments import Parser
-from decoding.cli.progress import Progress
+from cli import paper_checks
+from cli.arguments import Parser
+from cli.progress import Progress
 from decoding.embedded import MEDUSA_2, PARTS
 from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.toy import toy
 from lab.papers import PAPERS, variants
-from lab.papers.claims import Finding, Table, Verdict, combine, more
+from lab.papers.claims import Finding, Verdict, combine, more
 from lab.papers.experiment import PLAIN, using
 from lab.papers.kangaroo import MATHS
 from lab.papers.page import conditions, document, page
+from lab.papers.tables import Table
 from tests.toys import counted_text, engine
 
 from .conftest import make_experiment

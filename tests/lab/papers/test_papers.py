@@ -12,7 +12,7 @@ from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.errors import ParamError
 from decoding.parts import Parts
-from decoding.parts.adapter import AdapterConfig
+from decoding.parts.adapter_config import AdapterConfig
 from decoding.parts.adapter_files import save_adapter
 from decoding.parts.heads import HeadWeights, save_heads
 from decoding.toy import toy

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 import torch
 
+from analysis.bench.methods import bench
+from analysis.prompts.tasks import Task
 from decoding import load
-from decoding.bench.methods import bench
 from decoding.codec import Codec
 from decoding.errors import ParamError
-from decoding.prompts.tasks import Task
 from lab.pocket.card import methods_table
 from lab.pocket.encoding import SampleEncoder
 from lab.pocket.family import loss_chart, new_model, training

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from decoding.cli.arguments import Parser
-from decoding.cli.train_parts import add_drafter_flags, train_drafter
+from cli.arguments import Parser
+from cli.train_parts import add_drafter_flags, train_drafter
 from decoding.codec import Codec
 from decoding.errors import ParamError
 from decoding.loader import load

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from decoding.errors import ParamError
-from decoding.model.decoder import Decoder
+from decoding.model.loading import decoder_of
 from decoding.parts.eagle_files import learnt_guesses, load_eagle
 from lab.training.backbone import Backbone
 from lab.training.batches import Batch
@@ -28,7 +28,7 @@ def by_hand(learner: Eagle3, batch: Batch, folder: Path, shift: int = 0) -> list
     model, guesses = learner.backbone.model, learner.settings.guesses
     learner.save(folder)
     model.config.name_or_path = learner.backbone.name
-    eagle = load_eagle(str(folder), Decoder.from_transformers(model))
+    eagle = load_eagle(str(folder), decoder_of(model))
     ids = torch.arange(300) if eagle.vocabulary is None else eagle.vocabulary.ids
     found: list[list[tuple[float, float, float]]] = [[] for _ in range(guesses)]
     for line, positions, learnt in zip(batch.ids, batch.positions, batch.learnt, strict=True):

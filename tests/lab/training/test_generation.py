@@ -10,6 +10,7 @@ import torch
 from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.model.decoder import Decoder
+from decoding.model.loading import decoder_of
 from decoding.model.texts import Texts
 from lab.training.generation import Generation, Prompt
 from tests.families import FAMILIES, needs_compiler, tiny
@@ -22,7 +23,7 @@ COMPILED = [family for family in FAMILIES if family != "llama-wide-heads"]  # it
 
 
 def decoder(family: str, dtype: torch.dtype = torch.float32) -> Decoder:
-    return Decoder.from_transformers(tiny(family), dtype)
+    return decoder_of(tiny(family), dtype)
 
 
 def alone(model: Decoder, prompt: list[int], seed: int, temperature: float) -> list[int]:

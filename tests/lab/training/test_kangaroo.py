@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from decoding.errors import ParamError
-from decoding.model.decoder import Decoder
-from decoding.parts.adapter import ARCHITECTURES
+from decoding.model.loading import decoder_of
+from decoding.parts.adapter_config import ARCHITECTURES
 from decoding.parts.adapter_files import load_adapter
 from decoding.parts.draft_vocabulary import write_vocabulary
 from lab.training.backbone import Backbone
@@ -35,7 +35,7 @@ def by_hand(
     if ids is not None:
         write_vocabulary(folder, ids.tolist())
     drafted = torch.arange(learner.backbone.shape.vocabulary) if ids is None else ids
-    adapter = load_adapter(str(folder), Decoder.from_transformers(model))
+    adapter = load_adapter(str(folder), decoder_of(model))
     losses, right, accepted = list[float](), list[bool](), list[float]()
     for row, positions, learnt in zip(batch.ids, batch.positions, batch.learnt, strict=True):
         begins = [*(positions == 0).nonzero().flatten().tolist(), len(row)]

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, kl_div, linear, silu
 
 from decoding.errors import ExtraError
-from decoding.model.decoder import Decoder
+from decoding.model.loading import decoder_of
 from decoding.parts.heads import load_heads
 from lab.training.backbone import Backbone, Lora
 from lab.training.batches import Batch
@@ -188,7 +188,7 @@ def test_a_model_in_bfloat16_teaches_almost_the_same(
     assert all(weight.dtype == torch.float32 for weight in weights_of(rounded))
     assert model.dtype == torch.bfloat16
     rounded.save(tmp_path, "llama", [[0.5]] * 2)
-    assert load_heads(str(tmp_path), Decoder.from_transformers(backbone().model)).count == 2
+    assert load_heads(str(tmp_path), decoder_of(backbone().model)).count == 2
 
 
 @pytest.mark.parametrize("own_output", [False, True])
@@ -200,7 +200,7 @@ def test_what_was_saved_is_what_was_measured(
     shaken(learner)
     measured = learner.measure([batch])
     learner.save(tmp_path, "llama", measured["accuracies"])
-    heads = load_heads(str(tmp_path), Decoder.from_transformers(learner.backbone.model))
+    heads = load_heads(str(tmp_path), decoder_of(learner.backbone.model))
     assert heads.count == 3 and heads.accuracies == measured["accuracies"]
     for hidden in torch.randn(4, 64):
         logits = heads.logits(hidden)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import torch
 
-from decoding.cli.arguments import Parser
-from decoding.cli.train_parts import (
+from cli.arguments import Parser
+from cli.train_parts import (
     add_eagle3_flags,
     add_kangaroo_flags,
     add_medusa_flags,

@@ -97,11 +97,11 @@ def test_prompts_are_different_and_the_same_for_a_seed(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from decoding.model.decoder import Decoder
+    from decoding.model.loading import decoder_of
 
     monkeypatch.setattr("lab.training.own_prompts._SHORTEST", 1)
     monkeypatch.setattr("lab.training.own_prompts._ROOM", 60)
-    model, ends = Decoder.from_transformers(backbone().model), chatty(codec)
+    model, ends = decoder_of(backbone().model), chatty(codec)
     for name, seed in (("one", 1), ("same", 1), ("other", 2)):
         write_prompts(model, ends, 20, tmp_path / name, seed, quiet)
     one, same, other = ((tmp_path / name).read_text() for name in ("one", "same", "other"))

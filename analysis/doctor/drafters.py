@@ -1,0 +1,62 @@
+"""Opens the drafter that is to be examined: a folder of one of four kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from decoding.errors import ParamError
+from decoding.model.decoder import Decoder
+from decoding.model.resized import Resized
+from decoding.model.split import SplitDecoder
+
+if TYPE_CHECKING:
+    from decoding.codec import Codec
+    from decoding.engine import Engine
+    from decoding.model.session import Model
+    from decoding.model.split import AnyDecoder
+
+    from .probes import Examined
+
+KINDS = {"eagle": "eagle3", "medusa": "medusa", "kangaroo": "kangaroo", "draft": "draft_model"}  # flag: method
+_OTHER = "only models of the Llama family can be examined, and drafters of that family: load one, such as pocket"
+
+
+def open_drafter(
+    engine: Engine, kind: str, name: str, progress: Callable[[str, float], None], *, download: bool = True
+) -> Examined:
+    """The drafter of that name beside an engine's model; ModelError where nothing can be measured with it."""
+    model = engine.model
+    if not isinstance(model, Decoder | SplitDecoder):
+        raise ParamError(_OTHER)
+    if kind == "draft":
+        from decoding.loader import load_draft
+
+        draft, codec = load_draft(name, str(model.device), model.precision, progress, download, model.card.vocabulary)
+        return _examined_draft(draft, codec, engine)
+    from decoding.parts.places import find_part
+
+    from .eagle import ExaminedEagle
+    from .kangaroo import ExaminedAdapter
+    from .medusa import ExaminedHeads
+
+    kinds: dict[str, Callable[[str, AnyDecoder], Examined]] = {
+        "eagle": ExaminedEagle,
+        "medusa": ExaminedHeads,
+        "kangaroo": ExaminedAdapter,
+    }
+    return kinds[kind](find_part(kind, name, progress, download=download), model)
+
+
+def open_draft(engine: Engine) -> Examined:
+    """The draft model that an engine was loaded with: its tokenizer was compared with the target's then."""
+    draft = engine.draft.model if isinstance(engine.draft, Resized) else engine.draft
+    return _examined_draft(draft, engine.codec, engine)
+
+
+def _examined_draft(draft: Model | None, codec: Codec, engine: Engine) -> Examined:
+    from .draft_model import ExaminedDraft
+
+    if not isinstance(draft, Decoder | SplitDecoder) or not isinstance(engine.model, Decoder | SplitDecoder):
+        raise ParamError(_OTHER)
+    return ExaminedDraft(draft, codec, engine.model, engine.codec)

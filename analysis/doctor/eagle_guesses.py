@@ -1,0 +1,85 @@
+"""What an EAGLE-3 drafter under examination guesses, with each entry of its wiring free to change.
+
+Guesses are made at all places of a text at once: one pass of the layer over the text, and one for every further guess,
+in which each place has a row of its own that sees the text up to there and the guesses in front of it: those that were
+right, since no other is followed. This is what `EagleSession` computes for one place after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from torch.nn.functional import linear
+
+from decoding.model.kernels import by_torch
+from decoding.model.rope import Tables
+from decoding.parts.eagle import Block, attend
+
+if TYPE_CHECKING:
+    from .eagle import EagleWiring, ExaminedEagle
+    from .texts import Text
+
+
+class EagleGuesses:
+    """One wiring on one text."""
+
+    def __init__(self, examined: ExaminedEagle, wiring: EagleWiring, text: Text, places: Sequence[int]) -> None:
+        self._examined, self._wiring = examined, wiring
+        weights = examined.weights(wiring.dtype, wiring.config)
+        self._block = Block(wiring.config, weights, lambda weight, bias: lambda x: linear(x, weight, bias))
+        device = text.hidden.device
+        self._ids = torch.tensor(text.ids, device=device)
+        self._roots = torch.tensor([*places], device=device)
+        self._states = torch.cat([text.states[tap] for tap in wiring.taps], 1).to(wiring.dtype)
+        rope = wiring.config.rope(device, wiring.dtype)
+        self._tables = rope.tables(1, len(text.ids) + len(places) + 2)
+        self._keys, self._values = list[torch.Tensor](), list[torch.Tensor]()  # (n, kv_heads, D), text first
+        self._at = list[torch.Tensor]()  # the places of those rows
+
+    def guess(self, depth: int) -> torch.Tensor:  # (P, depth)
+        """Write a chain behind every place."""
+        block, wiring, roots = self._block, self._wiring, self._roots
+        last = int(roots[-1])
+        tokens, states = self._ids[1 : last + 1], self._states[:last]
+        if wiring.feature_shift:
+            states = torch.cat((states[:1].expand(-wiring.feature_shift, -1), states[: wiring.feature_shift]))
+        rows = torch.arange(1, last + 1, device=roots.device)  # a row's place is that of its token
+        final, feature = self._run(tokens, block.fuse(states), rows, rows)
+        final, feature = final[roots - 1], feature[roots - 1]
+        found = torch.full((len(roots), depth), -1, device=roots.device)
+        going = torch.arange(len(roots), device=roots.device)  # the chains that were right so far
+        for ahead in range(depth):
+            if ahead:
+                where = roots[going] + ahead
+                final, feature = self._run(self._ids[where], feature, where + wiring.draft_shift, roots[going])
+            found[going, ahead] = self._examined.say(wiring, final)
+            right = found[going, ahead] == self._ids[roots[going] + ahead + 1]
+            going, final, feature = going[right], final[right], feature[right]
+            for level in (self._keys, self._values, self._at):
+                level[1:] = [each[right] for each in level[1:]]
+            if not len(going):
+                break
+        return found
+
+    def _run(
+        self, tokens: torch.Tensor, feature: torch.Tensor, where: torch.Tensor, roots: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """A row for every token: at which place it stands, and up to which it sees the text."""
+        turn = Tables(*(table[where.clamp(min=0)] for table in self._tables))
+        embedded = self._examined.embed(self._wiring, tokens)
+        x = self._block.forward(embedded, feature, lambda qkv: self._attend(qkv, turn, where, roots))
+        return self._block.leave(x)
+
+    def _attend(self, qkv: torch.Tensor, turn: Tables, where: torch.Tensor, roots: torch.Tensor) -> torch.Tensor:
+        query, key, value = self._block.split(qkv, turn)
+        self._keys.append(key)
+        self._values.append(value)
+        self._at.append(where)
+        own = torch.eye(len(where), dtype=torch.bool, device=where.device)
+        seen = torch.cat((self._at[0] <= roots[:, None], *[own] * (len(self._keys) - 1)), 1)
+        if window := self._wiring.config.window:
+            seen &= torch.cat(self._at) > where[:, None] - window
+        keys, values = torch.cat(self._keys), torch.cat(self._values)
+        return attend(query[None], keys[None], values[None], seen[None], by_torch)[0]

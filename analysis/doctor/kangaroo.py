@@ -1,0 +1,137 @@
+"""A Kangaroo adapter under examination: the layer behind which it stands, and how its rows are rotated and seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import torch
+
+from decoding.errors import UnfitError
+from decoding.model.split import SplitDecoder
+from decoding.parts.adapter import Adapter, forward_rows, visible
+from decoding.parts.adapter_config import AdapterConfig
+from decoding.parts.adapter_files import StoredAdapter, read_adapter
+
+from .probes import Check, Probe, chains
+from .rest import check_dtype, check_norms, word
+
+if TYPE_CHECKING:
+    from decoding.model.decoder import Decoder
+    from decoding.model.split import AnyDecoder
+
+    from .texts import Text
+
+_DEPTH = 5
+_WINDOW = 64  # tried where neither the adapter nor the target has a window
+_BASE = 1e4  # of a rotary embedding where nothing else is said
+
+
+@dataclass(frozen=True, slots=True)
+class KangarooWiring:
+    """All that an adapter's files, or the program that runs it, may have wrong."""
+
+    config: AdapterConfig
+    dtype: torch.dtype
+    normed: bool = False  # whether what enters the adapter has been through the target's final norm
+
+
+class ExaminedAdapter:
+    """An adapter, as its folder holds it."""
+
+    method = "kangaroo"
+
+    def __init__(self, folder: str, model: AnyDecoder) -> None:
+        self._model, self._refused = model, list[Check]()
+        self._stored = self._read(folder)
+        stored = self._stored
+        self._adapter = Adapter(stored.config, stored.weights, model, stored.about, stored.vocabulary)
+        self._cast = dict[torch.dtype, Mapping[str, torch.Tensor]]()
+        self.about, self.depth = stored.about, _DEPTH
+        self.given = KangarooWiring(stored.config, model.dtype)
+
+    def _read(self, folder: str) -> StoredAdapter:
+        try:
+            return read_adapter(folder, self._model)
+        except UnfitError as error:
+            stored = read_adapter(folder, self._model, lenient=True)  # raises what nothing can be measured with
+            given, better = stored.config.base_hash[:12], self._model.card.hash[:12]
+            self._refused.append(Check("verifier", error.flag, False, str(error), given, better))
+            return stored
+
+    def checks(self) -> Sequence[Check]:
+        """What the files show."""
+        stored, shape = self._stored, self._model.shape
+        config = stored.config
+        fits = Check("verifier", "verifier", fine=True, sentence="config.json names this model, or none")
+        kept = "all tokens" if stored.vocabulary is None else stored.vocabulary.about
+        return [
+            *(self._refused or [fits]),
+            Check("shapes", "shapes", fine=True, sentence=f"{len(stored.weights)} weights have the model's sizes"),
+            Check("exit layer", "exit_layer", fine=True, sentence=f"behind {config.exit_layer} of {shape.layers}"),
+            Check("vocabulary", "vocabulary_map", fine=True, sentence=f"drafts {kept}"),
+            check_norms(stored.weights),
+            check_dtype(stored.weights, self._model.dtype),
+        ]
+
+    def layers(self) -> Sequence[int]:
+        """The exit layer and its neighbours."""
+        exit_layer = self._stored.config.exit_layer
+        return [layer for layer in (exit_layer - 1, exit_layer, exit_layer + 1) if self._has(layer)]
+
+    def probes(self, wiring: KangarooWiring) -> Sequence[Probe]:
+        """Every entry flipped or moved by one."""
+        found, config = list[Probe](), wiring.config
+        for layer in self.layers():
+            if layer != config.exit_layer:
+                changed = replace(wiring, config=replace(config, exit_layer=layer))
+                remedy = f"set exit_layer to {layer} in config.json"
+                found.append(Probe(f"exit layer {layer}", "exit_layer", config.exit_layer, layer, changed, remedy))
+        normed = not wiring.normed
+        name = f"final norm in front of the adapter {'on' if normed else 'off'}"
+        remedy = f"give the adapter the states {'behind the final norm' if normed else 'as the layer leaves them'}"
+        found.append(Probe(name, "normed", wiring.normed, normed, replace(wiring, normed=normed), remedy))
+        base = config.rope_theta
+        for other in sorted({self._sections[0].rope.base, _BASE} - {base}):
+            changed = replace(wiring, config=replace(config, rope_theta=other))
+            remedy = f"set rope_theta to {other:g} in config.json"
+            found.append(Probe(f"rotary base {other:g}", "rope_theta", base, other, changed, remedy))
+        window = 0 if config.window else self._model.window or _WINDOW
+        changed = replace(wiring, config=replace(config, window=window))
+        name, remedy = f"window {window or 'off'}", f"set window to {window} in config.json"
+        found.append(Probe(name, "window", config.window, window, changed, remedy))
+        dtype = torch.float32 if wiring.dtype == torch.bfloat16 else torch.bfloat16
+        name, changed = f"computed in {word(dtype)}", replace(wiring, dtype=dtype)
+        remedy = f"compute the adapter in {word(dtype)}"
+        found.append(Probe(name, "dtype", word(wiring.dtype), word(dtype), changed, remedy))
+        return found
+
+    def guess(
+        self, wiring: KangarooWiring, text: Text, places: Sequence[int], depth: int
+    ) -> torch.Tensor:  # (P, depth)
+        """The likeliest chain behind every place."""
+        config, stop = wiring.config, places[-1] + depth
+        states = text.states[config.exit_layer][:stop]
+        x = self._sections[-1].final(states) if wiring.normed else states
+        rows = torch.arange(stop, device=x.device)
+        seen = visible(rows, rows, config.window)
+        out = forward_rows(config, self._weights(wiring.dtype), x[None].to(wiring.dtype), rows, seen)[0]
+        best = self._adapter.logits(out[places[0] :].to(self._model.dtype)).argmax(-1)
+        if (drafted := self._adapter.vocabulary) is not None:
+            best = drafted.ids[best]
+        return chains(best, [place - places[0] for place in places], depth)
+
+    def _weights(self, dtype: torch.dtype) -> Mapping[str, torch.Tensor]:
+        if dtype not in self._cast:
+            stored = self._stored.weights.items()
+            self._cast[dtype] = {name: weight.to(self._model.device, dtype) for name, weight in stored}
+        return self._cast[dtype]
+
+    @property
+    def _sections(self) -> Sequence[Decoder]:
+        model = self._model
+        return model.sections if isinstance(model, SplitDecoder) else (model,)
+
+    def _has(self, layer: int) -> bool:
+        return 1 <= layer <= self._model.shape.layers

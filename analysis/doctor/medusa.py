@@ -1,0 +1,102 @@
+"""Medusa heads under examination: which head guesses which place, and from which hidden state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from decoding.model.files import read_json
+from decoding.parts.heads import load_heads
+
+from .probes import Check, Probe
+from .rest import check_verifier, word
+
+if TYPE_CHECKING:
+    from decoding.model.split import AnyDecoder
+
+    from .texts import Text
+
+
+@dataclass(frozen=True, slots=True)
+class MedusaWiring:
+    """All that the program which runs the heads, or the file that holds them, may have wrong."""
+
+    order: tuple[int, ...]  # the head that guesses the first place, the second, ...
+    normed: bool = True  # whether the hidden state has been through the final norm
+    place: int = 0  # of the hidden state, beside the one with which the target chose the root
+
+
+class ExaminedHeads:
+    """Heads, as their folder holds them."""
+
+    method = "medusa"
+
+    def __init__(self, folder: str, model: AnyDecoder) -> None:
+        self._model, self._heads = model, load_heads(folder, model)
+        named = read_json(Path(folder) / "config.json").get("base_model_name_or_path")
+        self._named = named if isinstance(named, str) else ""
+        self.about, self.depth = self._heads.about, self._heads.count
+        self.given = MedusaWiring(tuple(range(self.depth)))
+
+    def checks(self) -> Sequence[Check]:
+        """What the files show."""
+        weights, name = self._heads.weights, self._model.card.name
+        stored = {"blocks": weights.weight, "biases": weights.bias, "output layers": weights.output}
+        spoilt = [what for what, each in stored.items() if not bool(each.isfinite().all())]
+        mute = [head + 1 for head in range(self.depth) if not bool(weights.weight[:, head].any())]
+        own = f"{len(weights.own)} of {self.depth} heads have an output layer of their own"
+        return [
+            check_verifier(self._named, name),
+            Check("shapes", "shapes", fine=True, sentence=f"{self.depth} heads of the model's size; {own}"),
+            Check(
+                "weights",
+                "weights",
+                fine=not spoilt,
+                sentence=f"{spoilt[0]} hold what is no number" if spoilt else "all weights are numbers",
+                given=spoilt,
+                better=[],
+            ),
+            Check(
+                "blocks",
+                "blocks",
+                fine=True,
+                sentence=f"the blocks of head {mute[0]} are all zeros: untrained" if mute else "no block is all zeros",
+            ),
+            Check("dtype", "dtype", fine=True, sentence=f"computed in {word(weights.weight.dtype)}"),
+        ]
+
+    def layers(self) -> Sequence[int]:
+        """What leaves the last layer, in front of the final norm."""
+        return [self._model.shape.layers]
+
+    def probes(self, wiring: MedusaWiring) -> Sequence[Probe]:
+        """Other orders of the heads, and other hidden states."""
+        found, order = list[Probe](), wiring.order
+        orders = {
+            "heads moved by +1": (*order[-1:], *order[:-1]),
+            "heads moved by -1": (*order[1:], *order[:1]),
+            "heads reversed": order[::-1],
+        }
+        for name, other in orders.items():
+            if other != order and other not in [probe.wiring.order for probe in found]:
+                changed, remedy = replace(wiring, order=other), "number the heads in the file anew"
+                found.append(Probe(name, "head_order", [*order], [*other], changed, remedy))
+        place = f"{'in front of' if wiring.normed else 'behind'} the final norm"
+        changed, remedy = replace(wiring, normed=not wiring.normed), f"give the heads the hidden state {place}"
+        found.append(Probe(f"hidden state {place}", "normed", wiring.normed, not wiring.normed, changed, remedy))
+        for shift in sorted({-1, 0} - {wiring.place}):
+            remedy = f"give the heads the hidden state {1 - shift} in front of the root"
+            changed = replace(wiring, place=shift)
+            found.append(Probe(f"hidden state {shift:+d}", "hidden_place", wiring.place, shift, changed, remedy))
+        return found
+
+    def guess(self, wiring: MedusaWiring, text: Text, places: Sequence[int], depth: int) -> torch.Tensor:  # (P, depth)
+        """The likeliest token of every head."""
+        hidden = text.hidden if wiring.normed else text.states[self._model.shape.layers]
+        rows = [max(0, place - 1 + wiring.place) for place in places]
+        best = torch.stack([self._heads.top(hidden[row], 1)[:, 0] for row in rows])  # (P, K)
+        return best[:, [*wiring.order]][:, :depth]

@@ -1,0 +1,79 @@
+"""What is asked of every kind of drafter: checks of its files, its wiring, and the changes of it that are tried."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+
+from decoding.types import JSON
+
+from .texts import Text
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What a look at the files found."""
+
+    name: str
+    flag: str  # the entry of the files that it is about
+    fine: bool
+    sentence: str
+    given: JSON = None  # where it is not fine
+    better: JSON = None
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A drafter with one entry of its wiring changed."""
+
+    name: str  # "norm_before_residual on"
+    flag: str
+    given: JSON
+    other: JSON
+    wiring: Any  # what `Examined.guess` takes
+    remedy: str  # what to change where the probe is better: "set norm_before_residual to true in config.json"
+
+
+class Examined(Protocol):
+    """A drafter under examination. A wiring is a value of its own kind, which no probe changes in place."""
+
+    method: str
+    about: str
+    depth: int  # guesses one behind the other, at most
+    given: Any  # the wiring that its files ask for
+
+    def checks(self) -> Sequence[Check]:
+        """What its files show without a run."""
+        ...
+
+    def layers(self) -> Sequence[int]:
+        """The target's layers whose inputs any wiring reads, ascending."""
+        ...
+
+    def probes(self, wiring: Any) -> Sequence[Probe]:
+        """Every change of a wiring that is worth a try."""
+        ...
+
+    def guess(self, wiring: Any, text: Text, places: Sequence[int], depth: int) -> torch.Tensor:  # (P, depth) ids
+        """The likeliest chain behind every place, whose token the target has chosen but not read.
+
+        What stands behind the first guess that is not the text's means nothing.
+        """
+        ...
+
+
+def on(flag: bool) -> str:
+    """A flag in words."""
+    return "on" if flag else "off"
+
+
+def chains(best: torch.Tensor, rows: Sequence[int], depth: int) -> torch.Tensor:  # (T,) -> (P, depth)
+    """The guesses of a drafter that reads its guesses as it reads the text.
+
+    `best` holds what it says behind every row of the text. As long as its guesses are right they are the text, so what
+    it says behind them stands in the next rows.
+    """
+    return torch.stack([best[row : row + depth] for row in rows])

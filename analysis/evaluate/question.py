@@ -1,0 +1,117 @@
+"""Runs one question of an evaluation: every turn with every entry, in turn, so that all meet the same machine."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from decoding.engine import Engine
+from decoding.errors import ParamError, SpecscopeError
+from decoding.run import Run
+from decoding.trace import write_trace
+from decoding.types import Trace
+
+from ..bench.methods import as_prompt
+from ..store.folder import TRACES
+from ..store.tables import Place, Tables, failed, joined, tables_of
+from .plan import Entry, Plan
+
+_WARM_UP = 16  # tokens of each entry's first, unrecorded run
+
+
+class Answered(NamedTuple):
+    """A question's rows, its runs numbered from 0, and its traces as files by their names."""
+
+    tables: Tables
+    traces: Mapping[str, bytes]
+
+
+def check_engine(engine: Engine, plan: Plan) -> None:
+    """Raise ParamError if the engine lacks what a method needs."""
+    for method in dict.fromkeys(entry.method for entry in plan.entries):
+        if missing := engine.lacks(method):
+            raise ParamError(f"{method} needs {missing}")
+
+
+def warm_up(engine: Engine, plan: Plan) -> None:
+    """Make every method's parts, and run each for a few tokens: a first run pays for what later ones find ready."""
+    try:
+        ids = engine.encode(as_prompt(engine, [("user", plan.tasks[0].turns[0])]))
+        budget = min(_WARM_UP, plan.max_new_tokens)
+        for entry in plan.entries:
+            engine.generate(ids, entry.method, entry.params, plan.sampling, budget, record=plan.record, memory={})
+    except Exception:  # whatever it is, the question's own run meets it again and records it
+        return
+
+
+def answer(engine: Engine, plan: Plan, number: int) -> Answered:
+    """Run the question of this number; a run that fails has a row that says so, and the others go on.
+
+    What a method learns from one run for the next lasts for the turns of this question: so the outcome depends neither
+    on the questions before it nor on the process that they ran in.
+    """
+    task, chat = plan.tasks[number], list[tuple[str, str]]()
+    memories: list[dict[str, Any]] = [{} for _ in plan.entries]
+    rows, traces = list[Tables](), dict[str, bytes]()
+    for turn, text in enumerate(task.turns, start=1):
+        chat.append(("user", text))
+        first: Trace | None = None
+        prompt = _encoded(engine, chat)
+        for entry, memory in zip(plan.entries, memories, strict=True):
+            place = Place(len(rows), str(task.id), task.category, turn, entry.method, entry.setting, text)
+            if isinstance(prompt, str):
+                rows.append(failed(replace(place, error=prompt), entry.params, plan.sampling))
+                continue
+            trace, error = _run(engine, plan, entry, prompt, memory)
+            place = replace(place, error=error)
+            if trace is None:
+                rows.append(failed(place, entry.params, plan.sampling))
+                continue
+            if plan.traces:
+                name = f"{TRACES}/{number:05}-{turn}-{entry.method}-{entry.setting}.jsonl.gz"
+                place, traces[name] = replace(place, trace=name), _packed(trace)
+            rows.append(tables_of(trace, place))
+            if entry is plan.entries[0] and error is None:
+                first = trace
+        if first is None:
+            break  # without an answer there is no conversation that a later turn could go on with
+        chat.append(("assistant", engine.codec.continuation(first.header.prompt, first.ids)))
+    return Answered(joined(rows), traces)
+
+
+def _encoded(engine: Engine, chat: Sequence[tuple[str, str]]) -> list[int] | str:
+    """The prompt's ids, or the sentence that says why there are none."""
+    try:
+        return engine.encode(as_prompt(engine, chat))
+    except Exception as error:
+        return _sentence(error)
+
+
+def _run(
+    engine: Engine, plan: Plan, entry: Entry, prompt: Sequence[int], memory: dict[str, Any]
+) -> tuple[Trace | None, str | None]:
+    """What was recorded, and the sentence of an error: a library's, or a method's of one's own, may be of any kind."""
+    run: Run | None = None
+    try:
+        run = engine.decode(
+            prompt, entry.method, entry.params, plan.sampling, plan.max_new_tokens, record=plan.record, memory=memory
+        )
+        for _ in run:
+            pass
+    except Exception as error:
+        return None if run is None else run.trace, _sentence(error)
+    return run.trace, None
+
+
+def _sentence(error: Exception) -> str:
+    lines = str(error).splitlines() or [""]
+    return lines[0][:300] if isinstance(error, SpecscopeError) else f"{type(error).__name__}: {lines[0][:300]}"
+
+
+def _packed(trace: Trace) -> bytes:
+    text = io.StringIO()
+    write_trace(trace, text)
+    return gzip.compress(text.getvalue().encode("ascii"), mtime=0)

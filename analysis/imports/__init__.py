@@ -1,0 +1,70 @@
+"""Other people's runs: files of other engines and benchmarks, read into the tables of a run folder.
+
+A file is recognised by what it holds. All files are taken for hostile: whatever is wrong with one, or does not add up,
+is a TraceError of one sentence that names the line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from os import PathLike
+from types import ModuleType
+
+from decoding.errors import ParamError, TraceError
+from decoding.trace.json_line import show
+
+from ..store.checks import check_table, check_tables
+from ..store.schema import NODES, RUNS, STEPS
+from . import aiperf, sglang, spec_bench, specdec_bench, specdecode_bench, speculators, traces, vllm, vllm_vcr
+from .fields import Fields
+from .records import Contents, read_contents
+from .tables import Imported, merged
+
+__all__ = ["FORMATS", "Format", "Imported", "merged", "read_any"]
+
+_MODULES: tuple[ModuleType, ...] = (
+    *(traces, spec_bench, aiperf, sglang, vllm, specdec_bench, specdecode_bench, vllm_vcr, speculators),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A kind of file that can be imported."""
+
+    name: str
+    title: str
+    recognises: Callable[[Fields], bool]  # by the file's first record
+    read: Callable[[Contents], Imported]
+
+
+FORMATS = {each.NAME: Format(each.NAME, each.TITLE, each.recognises, each.read) for each in _MODULES}
+
+
+def read_any(source: str | PathLike[str] | bytes, format: str | None = None, name: str | None = None) -> Imported:
+    """Read a file, by its path or its bytes, into runs, steps, nodes and the summary of a run folder.
+
+    `format` is one of FORMATS; else the file's first record says which it is. `name` is what the folder is called.
+    """
+    if format is not None and format not in FORMATS:
+        raise ParamError(f"there is no format {show(format)}: choose one of {', '.join(FORMATS)}")
+    contents = read_contents(source, name)
+    try:
+        found = _read(contents, format)
+        for rows, table in ((found.runs, RUNS), (found.steps, STEPS), (found.nodes, NODES)):
+            check_table(rows, table, table)
+        check_tables(*found[:3])
+        return found
+    except TraceError as error:
+        raise TraceError(f"{show(contents.name)}: {error}") from None
+
+
+def _read(contents: Contents, format: str | None) -> Imported:
+    first = next(contents.records(), None)
+    if first is None:
+        raise TraceError("the file holds no record")
+    found = FORMATS[format] if format else next((each for each in FORMATS.values() if each.recognises(first)), None)
+    if found is None:
+        titles = ", ".join(each.title for each in FORMATS.values())
+        raise TraceError(f"{first.where} is no record of a format that is known ({titles})")
+    return found.read(replace(contents, fits=found.recognises, title=found.title))

@@ -1,0 +1,169 @@
+"""Typed access to the values of an untrusted JSON object; a misfit is one sentence that names line, field and value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import NoReturn
+
+from decoding.errors import TraceError
+from decoding.trace.json_line import show
+from decoding.types import JSON
+
+_LARGEST = 2**53  # beyond it, JSON readers in other languages round whole numbers
+_LONGEST = 2**22  # entries of a list
+_LARGEST_ID = 2**31 - 1
+_TOLERANCE = 1e-3  # of a rate or a mean that was rounded for the file
+
+
+class Fields:
+    """An object of a record. `where` begins every error, as "line 3: metrics"."""
+
+    def __init__(self, data: Mapping[str, JSON], where: str) -> None:
+        self.plain, self.where = data, where
+
+    def __contains__(self, name: str) -> bool:
+        return self.plain.get(name) is not None
+
+    def names(self) -> Iterator[str]:
+        """The object's keys."""
+        return iter(self.plain)
+
+    def at(self, *names: str) -> Fields | None:
+        """The object inside of these names, one within the other; None if there is none."""
+        found = self
+        for name in names:
+            value = found.plain.get(name)
+            if value is None:
+                return None
+            if not isinstance(value, dict):
+                found.refuse(name, f"must be an object, not {show(value)}")
+            found = Fields(value, found._place(name))
+        return found
+
+    def inside(self, name: str) -> Fields:
+        """The object of this name, which must be there."""
+        found = self.at(name)
+        if found is None:
+            self.refuse(name, "must be an object, and is missing")
+        return found
+
+    def only(self, name: str) -> Fields:
+        """The one object in a list."""
+        found = self.objects(name)
+        if len(found) != 1:
+            self.refuse(name, f"must hold one object, not {len(found)}: write one record for each")
+        return found[0]
+
+    def objects(self, name: str) -> list[Fields]:
+        """A list of objects."""
+        found = []
+        for index, value in enumerate(self._list(name)):
+            if not isinstance(value, dict):
+                self.refuse(f"{name}[{index}]", f"must be an object, not {show(value)}")
+            found.append(Fields(value, self._place(f"{name}[{index}]")))
+        return found
+
+    def count(self, name: str) -> int:
+        """A whole number from 0."""
+        return self._count(name, self.plain.get(name))
+
+    def maybe_count(self, *names: str) -> int | None:
+        """The first of these that is there, a whole number from 0."""
+        return next((self.count(name) for name in names if name in self), None)
+
+    def counts(self, name: str) -> list[int]:
+        """A list of whole numbers from 0."""
+        values = self._list(name)
+        return [self._count(f"{name}[{index}]", value) for index, value in enumerate(values)]
+
+    def ids(self, name: str) -> list[int] | None:
+        """A list of token ids, if it is there."""
+        if name not in self:
+            return None
+        found = self.counts(name)
+        if max(found, default=0) > _LARGEST_ID:
+            self.refuse(name, f"holds {show(max(found))}, which is no token id")
+        return found
+
+    def number(self, name: str) -> float:
+        """A finite number from 0."""
+        return self._number(name, self.plain.get(name))
+
+    def maybe_number(self, *names: str) -> float | None:
+        """The first of these that is there, a finite number from 0."""
+        return next((self.number(name) for name in names if name in self), None)
+
+    def numbers(self, name: str) -> list[float]:
+        """A list of finite numbers from 0."""
+        values = self._list(name)
+        return [self._number(f"{name}[{index}]", value) for index, value in enumerate(values)]
+
+    def text(self, name: str) -> str | None:
+        """A text, if it is there."""
+        value = self.plain.get(name)
+        if value is not None and not isinstance(value, str):
+            self.refuse(name, f"must be a text, not {show(value)}")
+        return value
+
+    def texts(self, name: str) -> list[str]:
+        """A list of texts."""
+        values = self._list(name)
+        for index, value in enumerate(values):
+            if not isinstance(value, str):
+                self.refuse(f"{name}[{index}]", f"must be a text, not {show(value)}")
+        return values
+
+    def label(self, name: str) -> str | None:
+        """A name, which may be a number in the file."""
+        value = self.plain.get(name)
+        return str(value) if type(value) is int and abs(value) <= _LARGEST else self.text(name)
+
+    def histogram(self, name: str) -> list[int]:
+        """Counts by a whole number: a list, or an object whose keys are the numbers."""
+        value = self.plain.get(name)
+        if not isinstance(value, dict):
+            return self.counts(name)
+        found: dict[int, int] = {}
+        for key, count in value.items():
+            if not (key.isascii() and key.isdigit() and len(key) <= 6):
+                self.refuse(name, f"has the key {show(key)}, which must be a whole number below 1,000,000")
+            found[int(key)] = found.get(int(key), 0) + self._count(f"{name}[{key}]", count)
+        return [found.get(place, 0) for place in range(max(found, default=-1) + 1)]
+
+    def agree(self, name: str, value: float, what: str, expected: float, slack: float = 0.0) -> None:
+        """Refuse the record if a field's number is not the one that `what` gives."""
+        if abs(value - expected) > slack:
+            self.refuse(name, f"is {value:.10g}, but {what} give {expected:.10g}")
+
+    def about(self, name: str, what: str, expected: float) -> None:
+        """The same of a rate or a mean that the file may have rounded, if it is there."""
+        if name in self:
+            self.agree(name, self.number(name), what, expected, _TOLERANCE * max(1.0, abs(expected)))
+
+    def refuse(self, name: str, why: str) -> NoReturn:
+        """Refuse the record for what a field holds."""
+        raise TraceError(f"{self._place(name)} {why}")
+
+    def _place(self, name: str) -> str:
+        return f"{self.where}{'.' if ': ' in self.where else ': '}{name}"
+
+    def _list(self, name: str) -> list[JSON]:
+        value = self.plain.get(name)
+        if not isinstance(value, list):
+            self.refuse(name, f"must be a list, not {show(value)}")
+        if len(value) > _LONGEST:
+            self.refuse(name, f"has {len(value)} entries, more than the {_LONGEST} that are read")
+        return value
+
+    def _count(self, name: str, value: JSON) -> int:
+        if type(value) is float and value.is_integer() and 0 <= value <= _LARGEST:
+            return int(value)
+        if type(value) is not int or not 0 <= value <= _LARGEST:
+            self.refuse(name, f"must be a whole number from 0, not {show(value)}")
+        return value
+
+    def _number(self, name: str, value: JSON) -> float:
+        if type(value) not in (int, float) or not 0 <= value <= _LARGEST or not math.isfinite(value):
+            self.refuse(name, f"must be a number from 0, not {show(value)}")
+        return float(value)

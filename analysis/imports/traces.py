@@ -1,0 +1,27 @@
+"""Our own traces, as `run --trace` writes them: one file a run."""
+
+from __future__ import annotations
+
+from decoding.trace import parse_trace
+
+from ..store.schema import DENSE, RUNS, STEPS
+from ..store.tables import Place, tables_of
+from .fields import Fields
+from .records import Contents
+from .tables import Imported, lacking, summary
+
+NAME, TITLE = "trace", "our own trace"
+
+
+def recognises(first: Fields) -> bool:
+    """Whether this is the header of a trace."""
+    return first.plain.get("kind") == "header"
+
+
+def read(contents: Contents) -> Imported:
+    """The one run, as far as it was written."""
+    trace = parse_trace(contents.data, allow_partial=True)
+    runs, steps, nodes = tables_of(trace, Place(question=contents.name))
+    missing = lacking(runs, steps, nodes, TITLE)
+    missing |= {key: DENSE for key in (f"{RUNS}.experts", f"{STEPS}.experts") if key in missing}
+    return Imported(runs, steps, nodes, summary(contents.name, "specscope", missing, format=NAME))

@@ -1,0 +1,182 @@
+"""The drafter's own distribution beside the target's: calibration, ranks, p against q, alpha."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from decoding.types import JSON
+
+from . import intervals
+from .columns import Array
+from .result import Condition, Result, UnknownError, result, share
+from .selection import Selection
+
+_BINS = 10
+_RANKS = 64  # listed apart
+_ALARM = 4.0  # standard deviations between alpha and what was accepted: by chance, once in 16,000 records
+_SAME = 0.02  # probabilities this near in the mean are called equal
+
+_JUDGED: list[Condition] = [("nodes", "role", "=", "verify"), ("nodes", "judged", "=", True)]
+
+
+def reliability(selection: Selection) -> Result:
+    """Of the guesses that the drafter found likely at c, the share that was accepted; the value is ECE."""
+    judged, confidence = _known(selection, "confidence")
+    accepted = selection.nodes.number("accepted")[judged]
+    bins = _bin(confidence)
+    counts, hits, sums = (
+        np.bincount(bins, weights=values, minlength=_BINS)
+        for values in (np.ones(len(bins)), accepted, np.clip(confidence, 0, 1))
+    )
+    low, high = intervals.wilson(hits, counts)
+    used = np.flatnonzero(counts)
+    rows: list[list[JSON]] = [
+        [
+            *(place / _BINS, (place + 1) / _BINS, int(counts[place]), sums[place] / counts[place]),
+            *(hits[place] / counts[place], low[place], high[place]),
+        ]
+        for place in used.tolist()
+    ]
+    error = float(np.abs(sums - hits).sum() / counts.sum())
+    gap = float((sums.sum() - hits.sum()) / counts.sum())
+    sentence = f"The expected calibration error is {error:.3f}: on the whole the drafter is "
+    sentence += "as sure as it should be." if abs(gap) < _SAME else f"too {'sure' if gap > 0 else 'doubtful'}, "
+    if abs(gap) >= _SAME:
+        sentence += f"by {abs(gap):.2f}."
+    columns = ("from", "to", "guesses", "confidence", "accepted", "low", "high")
+    return result(sentence, value=error, columns=columns, rows=rows, where=_within("confidence", used))
+
+
+def rank_histogram(selection: Selection) -> Result:
+    """How high the drafter ranked what the target chose, at every place where the target decided."""
+    places = selection.places
+    rank = selection.nodes.number("rank")[places]
+    known = ~np.isnan(rank) | ~np.isnan(selection.nodes.maybe("confidence")[places])
+    if not known.any():
+        raise UnknownError("this record does not say how high the drafter ranked the target's choice")
+    rank = rank[known]
+    listed = rank[~np.isnan(rank)].astype(np.int64)
+    counts, total = np.bincount(np.minimum(listed, _RANKS), minlength=1), len(rank)
+    reached = counts.cumsum() / total
+    rows: list[list[JSON]] = [
+        [place, count, count / total, reached[place]] for place, count in enumerate(counts.tolist())
+    ]
+    one = _one_a_place(selection)
+    where = [[*one, ("nodes", "rank", "=", row[0])] for row in rows]
+    if total > len(listed):
+        rows.append([None, total - len(listed), 1 - len(listed) / total, 1.0])
+        where.append([*one, ("nodes", "rank", "is", None), ("nodes", "confidence", "is not", None)])
+    sentence = f"The target's choice is the drafter's first in {share(reached[0])} of {total:,} places"
+    if len(counts) > 1:
+        sentence += f", and among its first {len(counts)} in {share(reached[-1])}"
+    columns = ("rank", "places", "share", "share up to it")
+    return result(f"{sentence}.", value=reached[0], unit="share", columns=columns, rows=rows, where=where)
+
+
+def p_against_q(selection: Selection) -> Result:
+    """How likely both models found the judged guesses, as a density."""
+    judged, q = _known(selection, "confidence")
+    p = selection.nodes.number("p")[judged]
+    both = ~np.isnan(p)
+    if not both.any():
+        raise UnknownError("no guess of this selection has a probability under both models")
+    p, q = np.clip(p[both], 0, 1), np.clip(q[both], 0, 1)
+    cells = _bin(q) * _BINS + _bin(p)
+    counts = np.bincount(cells, minlength=_BINS**2)
+    hits = np.bincount(cells, weights=selection.nodes.number("accepted")[judged][both], minlength=_BINS**2)
+    used = np.flatnonzero(counts)
+    rows: list[list[JSON]] = [
+        [cell // _BINS / _BINS, cell % _BINS / _BINS, int(counts[cell]), hits[cell] / counts[cell]]
+        for cell in used.tolist()
+    ]
+    where = [
+        [*likely, *sure[len(_JUDGED) :]]
+        for likely, sure in zip(_within("confidence", used // _BINS), _within("p", used % _BINS), strict=True)
+    ]
+    gap = float(q.mean() - p.mean())
+    sentence = (
+        f"On average the drafter gives its guesses a probability of {q.mean():.2f}, and the target {p.mean():.2f}."
+    )
+    columns = ("drafter from", "target from", "guesses", "accepted")
+    return result(sentence, value=gap, unit="q - p, on average", columns=columns, rows=rows, where=where)
+
+
+def alpha(selection: Selection) -> Result:
+    """The chance that a sampled guess is accepted, sum of min(p, q), beside what became of those that were sampled."""
+    nodes, places = selection.nodes, selection.places
+    overlap = nodes.number("overlap")[places]
+    places, overlap = places[~np.isnan(overlap)], overlap[~np.isnan(overlap)]
+    if not len(places):
+        raise UnknownError("no judged guess of this selection has both distributions")
+    depth = np.minimum(nodes.number("depth")[places].astype(np.int64), _RANKS)
+    sampled = ~np.isnan(nodes.maybe("q")[places]) & (selection.temperature_of_node[places] != 0)
+    hit = nodes.number("accepted")[places]
+    steps = selection.step_of_node[places]
+    value, low, high = (
+        float(number)
+        for number in intervals.ratio(
+            selection.by_question(overlap, steps), selection.by_question(np.ones(len(places)), steps)
+        )
+    )
+    counts, sums = np.bincount(depth), np.bincount(depth, weights=overlap)
+    drawn, hits = np.bincount(depth[sampled], minlength=len(counts)), np.bincount(depth[sampled], hit[sampled])
+    hits = np.pad(hits, (0, len(counts) - len(hits)))
+    bounds = intervals.wilson(hits, drawn)
+    rows: list[list[JSON]] = [
+        [
+            *(place, int(counts[place]), sums[place] / counts[place], int(drawn[place])),
+            *(hits[place] / drawn[place] if drawn[place] else None, *(bound[place] for bound in bounds)),
+        ]
+        for place in np.flatnonzero(counts).tolist()
+    ]
+    one = [*_one_a_place(selection), ("nodes", "overlap", "is not", None)]
+    where = [[*one, ("nodes", "depth", "=", row[0])] for row in rows]
+    sentence = f"A guess that is drawn from the drafter's distribution is accepted with the chance {value:.2f}"
+    sentence += _beside(overlap[sampled], hit[sampled])
+    columns = ("position", "places", "alpha", "sampled", "accepted", "low", "high")
+    return result(sentence, value=value, interval=(low, high), columns=columns, rows=rows, where=where)
+
+
+def _beside(overlap: Array, hit: Array) -> str:
+    """What happened to the sampled guesses; given all before, each is accepted with the chance of its own overlap."""
+    if not len(hit):
+        return "; none of these guesses was drawn: they are the drafter's first choices."
+    spread = math.sqrt(float((overlap * (1 - overlap)).sum()))
+    off = abs(float(hit.sum() - overlap.sum()))
+    sentence = f"; of {len(hit):,} that were drawn, {hit.mean():.2f} were accepted"
+    if off > max(_ALARM * spread, 0.5):
+        return f"{sentence}, which chance does not explain: they were not drawn from the recorded distribution."
+    return f"{sentence}, as chance explains."
+
+
+def _known(selection: Selection, column: str) -> tuple[Array, Array]:
+    """The judged guesses of which a column is known, and its values."""
+    values = selection.nodes.number(column)
+    rows = np.flatnonzero(selection.judged & ~np.isnan(values))
+    if not len(rows):
+        raise UnknownError(selection.nodes.columns.unknown[column])
+    return rows, values[rows]
+
+
+def _one_a_place(selection: Selection) -> list[Condition]:
+    """The conditions of one judged guess for every place."""
+    siblings = not np.isnan(selection.nodes.maybe("sibling")).all()
+    return [*_JUDGED, ("nodes", "sibling", "=", 0)] if siblings else list(_JUDGED)
+
+
+def _bin(shares: Array) -> Array:
+    return np.clip((shares * _BINS).astype(np.int64), 0, _BINS - 1)
+
+
+def _within(column: str, bins: Array) -> list[list[Condition]]:
+    """The conditions of each bin; the last one takes 1 too."""
+    return [
+        [
+            *_JUDGED,
+            ("nodes", column, ">=", place / _BINS),
+            ("nodes", column, "<=" if place == _BINS - 1 else "<", (place + 1) / _BINS),
+        ]
+        for place in bins.tolist()
+    ]

@@ -1,0 +1,182 @@
+"""The guesses one by one: what was said in whose place, which of a tree came true, and where guesses came from."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from decoding.parts.medusa_tree import Tree, expected, grow
+from decoding.types import JSON
+
+from . import intervals
+from .columns import NO_GUESS, Array
+from .result import Result, UnknownError, result, share
+from .selection import Selection
+
+_PAIRS = 50  # of the most frequent
+_SOURCES = 100  # that brought most
+_DEEPEST = 64
+_FEWEST = 20  # places at a depth from which a tree's accuracies are taken
+_LARGEST = 512  # guesses of a tree that is suggested
+_SIZES = (1, 2, 4, 8, 16, 32, 63)
+
+
+def confusion(selection: Selection) -> Result:
+    """What the target chose in the place of the guesses that it rejected."""
+    nodes = selection.nodes
+    token, wanted = nodes.number("token"), nodes.number("wanted")
+    rejected = selection.judged & (nodes.number("accepted") == 0)
+    rows = np.flatnonzero(rejected & ~np.isnan(token) & ~np.isnan(wanted))
+    if not len(rows):
+        raise UnknownError("no guess of this selection was rejected")
+    pairs = np.stack([token[rows], wanted[rows]], axis=1)
+    order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+    starts = np.flatnonzero(np.append(True, (np.diff(pairs[order], axis=0) != 0).any(1)))
+    counts = np.diff(np.append(starts, len(order)))
+    best = np.argsort(-counts, kind="stable")[:_PAIRS]
+    first = nodes.rows[rows[order[starts[best]]]]  # in the whole table
+    said, answer = (nodes.columns.table[name].take(first).to_pylist() for name in ("text", "wanted_text"))
+    ids = pairs[order[starts[best]]].astype(np.int64).tolist()
+    table: list[list[JSON]] = [
+        [said[place], answer[place], int(counts[group]), counts[group] / len(rows), *ids[place]]
+        for place, group in enumerate(best.tolist())
+    ]
+    where = [
+        [
+            *(("nodes", "token", "=", row[4]), ("nodes", "wanted", "=", row[5])),
+            *(("nodes", "accepted", "=", False), ("nodes", "judged", "=", True)),
+        ]
+        for row in table
+    ]
+    top = table[0]
+    sentence = f"{len(rows):,} guesses were rejected; the most frequent pair makes {share(top[3])} of them."
+    columns = ("drafter said", "target said", "times", "share", "token", "wanted")
+    return result(sentence, columns=columns, rows=table, where=where)
+
+
+def hit_ranks(selection: Selection) -> Result:
+    """Which of the guesses for one place came true, by depth."""
+    judged, hits, low, high = _by_sibling(selection)
+    rows: list[list[JSON]] = [
+        [
+            *(depth, rank, int(judged[depth, rank]), int(hits[depth, rank])),
+            *(hits[depth, rank] / judged[depth, rank], low[depth, rank], high[depth, rank]),
+        ]
+        for depth, rank in np.argwhere(judged).tolist()
+    ]
+    where = [
+        [("nodes", "judged", "=", True), ("nodes", "depth", "=", row[0]), ("nodes", "sibling", "=", row[1])]
+        for row in rows
+    ]
+    others = int(hits[:, 1:].sum())
+    sentence = f"{share(others / hits.sum())} of the accepted guesses" if others else "No accepted guess"
+    sentence += f" {'were' if others else 'was'} behind the first of the guesses for their place."
+    columns = ("depth", "sibling", "judged", "accepted", "share", "low", "high")
+    return result(sentence, columns=columns, rows=rows, where=where)
+
+
+def suggested_tree(selection: Selection) -> Result:
+    """Trees grown from how often each rank at each depth came true, as Medusa's are from its heads' accuracies."""
+    accuracies = _accuracies(selection)
+    drafted = selection.steps.maybe("drafted")[selection.guessing]
+    now = min(_LARGEST, round(float(np.nanmean(drafted)))) if not np.isnan(drafted).all() else 0
+    trees: dict[int, Tree] = {}
+    for size in sorted({*_SIZES, max(1, now)}):
+        tree = grow(accuracies, size)
+        trees[len(tree.paths)] = tree
+    rows: list[list[JSON]] = []
+    for size, tree in trees.items():
+        if size:
+            tokens = expected(tree, accuracies)
+            rows.append([size, tokens, (tokens - 1) / size, tree.text])
+    if not rows:
+        raise UnknownError("no guess of this selection was accepted")
+    chosen = min(rows, key=lambda row: (abs(row[0] - now), row[0]))
+    written = selection.steps.number("written")[selection.guessing].mean()
+    sentence = (
+        f"The best tree of {chosen[0]} guesses expects {chosen[1]:.2f} tokens a step, if depths err independently"
+    )
+    sentence += f"; now steps with guesses have {now} and write {written:.2f}."
+    columns = ("guesses", "tokens per step", "gain per guess", "choices")
+    return result(sentence, value=chosen[1], unit="tokens", columns=columns, rows=rows)
+
+
+def by_source(selection: Selection) -> Result:
+    """What became of the guesses of each kind of source."""
+    nodes = selection.nodes
+    codes, texts = nodes.codes("source")
+    guesses = selection.guesses & (codes >= 0)
+    if not guesses.any():
+        raise UnknownError(NO_GUESS)
+    judged, accepted = nodes.number("judged") > 0, nodes.number("accepted") > 0
+    proposed, seen, hits = (
+        np.bincount(codes[mask], minlength=len(texts)) for mask in (guesses, guesses & judged, guesses & accepted)
+    )
+    low, high = intervals.wilson(hits, seen)
+    used = sorted(np.flatnonzero(proposed).tolist(), key=lambda code: (-hits[code], -proposed[code]))[:_SOURCES]
+    rows: list[list[JSON]] = [
+        [
+            *(texts[code], int(proposed[code]), int(seen[code]), int(hits[code])),
+            *(hits[code] / seen[code] if seen[code] else None, low[code], high[code]),
+        ]
+        for code in used
+    ]
+    where = [[("nodes", "source", "=", row[0]), ("nodes", "role", "=", "verify")] for row in rows]
+    best = rows[0]
+    sentence = f"{best[0]} brought {best[3]:,} of {int(hits.sum()):,} accepted guesses with {best[1]:,} proposed."
+    columns = ("source", "proposed", "judged", "accepted", "share", "low", "high")
+    return result(sentence, columns=columns, rows=rows, where=where)
+
+
+def branches(selection: Selection) -> bool:
+    """Whether some place had several guesses."""
+    if not len(selection.nodes):
+        return False
+    sibling = selection.nodes.maybe("sibling")[selection.guesses]
+    return bool((sibling > 0).any())
+
+
+def _by_sibling(selection: Selection) -> tuple[Array, Array, Array, Array]:
+    """Judged and accepted guesses by depth and rank among their siblings, with intervals of the shares."""
+    nodes, judged = selection.nodes, selection.judged
+    sibling = nodes.number("sibling")
+    rows = np.flatnonzero(judged & ~np.isnan(sibling))
+    if not len(rows):
+        raise UnknownError(nodes.columns.unknown["sibling"])
+    return _grid(nodes.number("depth")[rows], sibling[rows], nodes.number("accepted")[rows])
+
+
+def _accuracies(selection: Selection) -> list[list[float]]:
+    """How often rank r at each depth is what the target chose.
+
+    By the drafter's own ranks where these are known; else, and where guesses are drawn and a guess of any rank may be
+    accepted, by what became of the siblings.
+    """
+    nodes, places = selection.nodes, selection.places
+    places = places[~(selection.temperature_of_node[places] > 0)]
+    rank = nodes.maybe("rank")[places]
+    listed = ~np.isnan(rank)
+    if listed.any():
+        known = listed | ~np.isnan(nodes.maybe("confidence")[places])
+        depth = np.minimum(nodes.number("depth")[places[known]].astype(np.int64), _DEEPEST)
+        _, hits, _, _ = _grid(depth, np.nan_to_num(rank[known]), listed[known])
+        cases = np.broadcast_to(np.bincount(depth, minlength=len(hits))[:, None], hits.shape)
+    else:
+        cases, hits, _, _ = _by_sibling(selection)
+    found: list[list[float]] = []
+    for row, seen in zip(hits[1:].tolist(), cases[1:].tolist(), strict=True):
+        if seen[0] < _FEWEST:
+            break
+        found.append([hit / count if count else 0.0 for hit, count in zip(row, seen, strict=True)])
+    if not found:
+        raise UnknownError(f"fewer than {_FEWEST} places were judged: too few to grow a tree from")
+    return found
+
+
+def _grid(depth: Array, rank: Array, hit: Array) -> tuple[Array, Array, Array, Array]:
+    """Cases and hits by depth and rank, with intervals of the shares."""
+    depth, rank = (np.minimum(values.astype(np.int64), _DEEPEST) for values in (depth, rank))
+    shape = int(depth.max()) + 1, int(rank.max()) + 1
+    cells = depth * shape[1] + rank
+    cases = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
+    hits = np.bincount(cells, weights=hit, minlength=shape[0] * shape[1]).reshape(shape)
+    return cases, hits, *intervals.wilson(hits, cases)

@@ -1,0 +1,83 @@
+"""The one form that every metric answers in: a number, a sentence and rows, ready for JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TypedDict
+
+import numpy as np
+
+from decoding.errors import SpecscopeError
+from decoding.types import JSON
+
+# Of a row: the steps or nodes behind it, as (table, column, sign, value), all of which hold. The signs are
+# "=", "<", "<=", ">", ">=", and of None "is" and "is not".
+Condition = tuple[str, str, str, JSON]
+
+
+class Result(TypedDict):
+    """What a metric says of a selection; only `reason` is filled in where the record cannot answer."""
+
+    reason: str | None  # why there are no numbers
+    value: float | None  # the number to show alone
+    low: float | None  # its interval of 95%
+    high: float | None
+    unit: str
+    sentence: str
+    columns: list[str]
+    rows: list[list[JSON]]
+    where: list[list[Condition]]  # one entry a row, or none at all
+    slowest: list[str]  # of rows that are made of all these steps' times: the column by which to list the slowest first
+
+
+class UnknownError(SpecscopeError):
+    """The record lacks what a metric needs; the message is a sentence without a full stop."""
+
+
+def result(
+    sentence: str,
+    *,
+    value: float | None = None,
+    interval: Sequence[float | None] = (None, None),
+    unit: str = "",
+    columns: Sequence[str] = (),
+    rows: Sequence[Sequence[JSON]] = (),
+    where: Sequence[Sequence[Condition]] = (),
+    slowest: Sequence[str] = (),
+) -> Result:
+    """A result with plain numbers: NaN and numpy's types do not reach JSON."""
+    return Result(
+        reason=None,
+        value=plain(value),
+        low=plain(interval[0]),
+        high=plain(interval[1]),
+        unit=unit,
+        sentence=sentence,
+        columns=list(columns),
+        rows=[[plain(cell) for cell in row] for row in rows],
+        where=[[(table, column, sign, plain(bound)) for table, column, sign, bound in row] for row in where],
+        slowest=list(slowest),
+    )
+
+
+def unknown(reason: str) -> Result:
+    """The result of a metric that the record cannot answer."""
+    return result("") | {"reason": reason}
+
+
+def plain(value: JSON) -> JSON:
+    """A value that JSON can hold: None where there is no number."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def share(value: float) -> str:
+    """A share in per cent."""
+    return f"{100 * value:.0f}%" if value >= 0.1 or value == 0 else f"{100 * value:.1f}%"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words as a sentence lists them."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

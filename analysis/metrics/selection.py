@@ -1,0 +1,255 @@
+"""The runs, steps and guesses that a metric looks at."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from decoding.errors import TraceError
+from decoding.types import JSON
+
+from .columns import NO_GUESS, Array, Chosen, Columns
+from .intervals import CLUSTERS
+from .result import UnknownError
+
+BASELINE = "autoregressive"
+_MOST = 2**31  # steps of a run, nodes of a step: a step and a node fit one int64
+
+
+class Tables(Protocol):
+    """What a run folder was read into."""
+
+    @property
+    def runs(self) -> pa.Table: ...
+    @property
+    def steps(self) -> pa.Table: ...
+    @property
+    def nodes(self) -> pa.Table: ...
+    @property
+    def summary(self) -> Mapping[str, JSON]: ...
+
+
+class Selection:
+    """Rows of the three tables that belong together. Narrowed, it shares all columns with the one it came from."""
+
+    def __init__(self, runs: Chosen, steps: Chosen, nodes: Chosen, run_of_step: Array, step_of_node: Array) -> None:
+        self.runs, self.steps, self.nodes = runs, steps, nodes
+        self.run_of_step = run_of_step  # places in `runs`
+        self.step_of_node = step_of_node  # places in `steps`
+        self.whole: Selection = self  # the folder that this is a part of
+
+    @classmethod
+    def of(
+        cls, runs: pa.Table, steps: pa.Table, nodes: pa.Table, missing: Mapping[str, str] | None = None
+    ) -> Selection:
+        """Everything in three tables; `missing` gives reasons by column or metric, as a folder's summary does."""
+        a, b, c = (
+            Columns(name, table, missing or {}) for name, table in (("runs", runs), ("steps", steps), ("nodes", nodes))
+        )
+        run_of_step = _places(a.number("run"), b.number("run"), "run")
+        keys = run_of_step * _MOST + _index(b.number("step"))
+        node_run = _places(a.number("run"), c.number("run"), "run")
+        step_of_node = _places(keys, node_run * _MOST + _index(c.number("step")), "step")
+        all_runs, all_steps, all_nodes = (Chosen(table, np.arange(len(table))) for table in (a, b, c))
+        return cls(all_runs, all_steps, all_nodes, run_of_step, step_of_node)
+
+    @classmethod
+    def from_folder(cls, folder: Tables) -> Selection:
+        """Everything in a run folder."""
+        return cls.of(folder.runs, folder.steps, folder.nodes, folder.summary.get("missing"))
+
+    def masked(self, steps: Array) -> Selection:
+        """The steps of a boolean mask, with the runs and nodes that belong to them."""
+        return self._narrowed(np.bincount(self.run_of_step[steps], minlength=len(self.runs)) > 0, steps)
+
+    def where(
+        self,
+        *,
+        runs: Sequence[int] | None = None,
+        method: str | None = None,
+        setting: str | None = None,
+        category: str | None = None,
+    ) -> Selection:
+        """The runs of which all that is named holds."""
+        mask = np.ones(len(self.runs), bool)
+        if runs is not None:
+            mask &= np.isin(self.runs.maybe("run"), np.asarray(list(runs)))
+        for column, text in (("method", method), ("setting", setting), ("category", category)):
+            if text is not None:
+                mask &= self.runs.is_text(column, text)
+        return self._of_runs(mask)
+
+    def on_questions(self, names: Collection[str]) -> Selection:
+        """The runs on these questions."""
+        places = [place for place, name in enumerate(self.questions) if name in names]
+        if len(places) == len(self.questions):
+            return self
+        return self._of_runs(np.isin(self.question_of_run, np.asarray(places)))
+
+    @cached_property
+    def methods(self) -> list[tuple[str, str]]:
+        """Every method with its settings, in the order of the runs."""
+        named = [self.runs.columns.codes(column) for column in ("method", "setting")]
+        texts = [[texts[code] for code in codes[self.runs.rows]] for codes, texts in named]
+        return list(dict.fromkeys(zip(*texts, strict=True)))
+
+    @cached_property
+    def baseline(self) -> Selection:
+        """The autoregressive runs of the same folder on the same questions, or on any where none is the same."""
+        whole = self.whole
+        plain = whole.runs.is_text("method", BASELINE)
+        if not plain.any():
+            raise UnknownError("the folder has no autoregressive run to compare with: evaluate that method too")
+        codes, _ = whole.runs.columns.codes("question")
+        same = plain & np.isin(codes[whole.runs.rows], codes[self.runs.rows])
+        return whole._of_runs(same if same.any() else plain)
+
+    @cached_property
+    def questions(self) -> list[str]:
+        """The ids of the questions, in the order of the runs."""
+        return self._questions[1]
+
+    @property
+    def question_of_run(self) -> Array:
+        """Places in `questions`."""
+        return self._questions[0]
+
+    @property
+    def question_of_step(self) -> Array:
+        """Places in `questions`."""
+        return self.question_of_run[self.run_of_step]
+
+    @cached_property
+    def complete(self) -> Array:
+        """The runs of which all steps are chosen: what is known of a run as a whole is true of these."""
+        all_steps = np.bincount(self.whole.run_of_step, minlength=len(self.whole.runs))
+        place = np.full(len(self.runs.columns), -1)
+        place[self.whole.runs.rows] = np.arange(len(self.whole.runs))
+        return np.asarray(all_steps[place[self.runs.rows]] == self.by_run(np.ones(len(self.steps))))
+
+    def by_run(self, values: Array) -> Array:
+        """The sums of one value a step, by run."""
+        sums = np.bincount(self.run_of_step, weights=np.asarray(values, float), minlength=len(self.runs))
+        return np.asarray(sums)
+
+    def runs_by_question(self, values: Array) -> Array:
+        """The sums of one value a run, by question."""
+        return np.bincount(self.question_of_run, weights=np.asarray(values, float), minlength=len(self.questions))
+
+    @property
+    def cluster_of_step(self) -> Array:
+        """Places among so many clusters of questions that a table of them by group is small."""
+        return self.question_of_step % CLUSTERS
+
+    @property
+    def clusters(self) -> int:
+        """How many clusters there are: one a question, up to a bound."""
+        return min(len(self.questions), CLUSTERS)
+
+    @cached_property
+    def guessing(self) -> Array:
+        """The steps that had a guess: of another step the drafter cannot be judged. All, where nobody counted."""
+        drafted = self.steps.maybe("drafted")
+        return np.isnan(drafted) | (drafted > 0)
+
+    @cached_property
+    def temperature(self) -> Array:
+        """Of every run; NaN where nobody says. A greedy run may record q, and draws nothing from it."""
+        codes, texts = self.runs.columns.codes("sampling")
+        return np.array([*map(_temperature, texts), np.nan])[codes[self.runs.rows]]
+
+    @property
+    def temperature_of_node(self) -> Array:
+        """Of every node's run; NaN where nobody says."""
+        return np.asarray(self.temperature[self.run_of_step[self.step_of_node]])
+
+    @cached_property
+    def guesses(self) -> Array:
+        """The nodes that might have been emitted: neither roots nor window cells."""
+        return self.nodes.is_text("role", "verify")
+
+    @cached_property
+    def judged(self) -> Array:
+        """The guesses that the target decided over; UnknownError where the record has no nodes."""
+        found = self.guesses & (self.nodes.number("judged") > 0)
+        if not found.any():
+            raise UnknownError("no guess of this selection was judged" if self.guessing.any() else NO_GUESS)
+        return found
+
+    @cached_property
+    def places(self) -> Array:
+        """One judged guess for every place where the target decided: the first beside its siblings."""
+        rows = np.flatnonzero(self.judged)
+        keys = self.step_of_node[rows] * _MOST + self.nodes.maybe("parent")[rows].astype(np.int64)
+        order = np.argsort(keys, kind="stable")
+        first = np.ones(len(order), bool)
+        first[1:] = keys[order[1:]] != keys[order[:-1]]
+        return np.sort(rows[order[first]])
+
+    def by_question(self, values: Array, steps: Array | slice = slice(None)) -> Array:
+        """The sums of one value a step, by question; `steps` says which steps the values belong to."""
+        places = self.question_of_step[steps]
+        return np.bincount(places, weights=np.asarray(values, float), minlength=len(self.questions))
+
+    @cached_property
+    def _questions(self) -> tuple[Array, list[str]]:
+        codes, texts = self.runs.columns.codes("question")
+        used, first, places = np.unique(codes[self.runs.rows], return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        return rank[places], [texts[code] for code in used[order]]
+
+    def _of_runs(self, runs: Array) -> Selection:
+        return self._narrowed(runs, runs[self.run_of_step] if len(runs) else np.zeros(0, bool))
+
+    def _narrowed(self, runs: Array, steps: Array) -> Selection:
+        run_place, step_place = _renumbered(runs), _renumbered(steps)
+        node_place = step_place[self.step_of_node]
+        nodes = node_place >= 0
+        part = Selection(
+            self.runs.only(runs),
+            self.steps.only(steps),
+            self.nodes.only(nodes),
+            run_place[self.run_of_step[steps]],
+            node_place[nodes],
+        )
+        part.whole = self.whole
+        return part
+
+
+def _temperature(sampling: str) -> float:
+    try:
+        settings = json.loads(sampling)
+        return float(settings["temperature"])
+    except (ValueError, RecursionError, KeyError, TypeError, OverflowError):
+        return math.nan
+
+
+def _renumbered(mask: Array) -> Array:
+    """The new place of every row of a mask; -1 where it is left out."""
+    return np.where(mask, np.cumsum(mask) - 1, -1)
+
+
+def _index(values: Array) -> Array:
+    if len(values) and not (np.min(values) >= 0 and np.max(values) < _MOST):
+        raise TraceError(f"steps must be numbered from 0 to {_MOST - 1}: this record is damaged")
+    return values.astype(np.int64)
+
+
+def _places(known: Array, asked: Array, what: str) -> Array:
+    """Where each asked key stands among the known ones; TraceError where it does not."""
+    order = np.argsort(known, kind="stable")
+    places = np.searchsorted(known, asked, sorter=order)
+    found = order[np.minimum(places, max(0, len(known) - 1))] if len(known) else np.zeros(len(asked), np.int64)
+    if len(asked) and (not len(known) or (known[found] != asked).any()):
+        raise TraceError(f"a row belongs to a {what} that the record lacks: this record is damaged")
+    if len(known) > 1 and (np.diff(known[order]) == 0).any():
+        raise TraceError(f"two rows describe the same {what}: this record is damaged")
+    return found.astype(np.int64)

@@ -1,0 +1,1 @@
+"""Guesses of an imported record, drafted again by the models that wrote it."""

@@ -1,0 +1,173 @@
+"""Restores the rejected guesses of imported runs: drafts again wherever the record says that a step began.
+
+Greedy text does not depend on who drafted it. So the recorded tokens are taken as they are, cut where the record says
+that steps ended, and at every cut the real method drafts what it would draft there, with the state that it would have.
+Where it comes further through the recorded text than the record says, or less far, drafter and record do not belong
+together, or one of them is wired wrongly: that is a finding.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import pyarrow as pa
+
+from decoding.engine import Engine
+from decoding.errors import ParamError
+from decoding.trace.metrics import summarise
+from decoding.types import JSON, Trace
+
+from ..imports.cuts import UNORDERED
+from ..imports.tables import Imported, lacking
+from ..store.folder import as_table
+from ..store.schema import NODES, RUNS, STEPS
+from ..store.tables import Place, Tables, joined, tables_of
+from .restoring_loop import Comparison, Cuts, Sessions
+
+_SPARE = 256  # tokens of budget behind a text that did not end at its budget, so that drafts have their full length
+_LISTED = 1000  # findings that a summary lists
+_RECORDED = ("run", "step", "start", "drafted", "accepted", "written", "total_ms")
+# Of a run, these stay as recorded even where they are null: here they would be of another machine, or of no use.
+_THEIRS = (
+    *("trace", "model", "device", "dtype", "attention", "experts", "lossless", "fed"),
+    *("prefill_seconds", "decode_seconds", "tokens_per_second"),
+)
+_OURS = ("method", "params", "sampling", "steps", "drafted", "accepted", "mean_acceptance_length", "reconstructed")
+
+
+def restore(
+    imported: Imported,
+    engine: Engine,
+    method: str | None = None,
+    params: Mapping[str, JSON] | None = None,
+    progress: Callable[[str, float], None] = lambda what, share: None,
+) -> Imported:
+    """The same runs with the guesses of `method`, which is the record's own if none is named.
+
+    ParamError if a run was sampled, or lacks its tokens or its steps. What disagrees is in the summary.
+    """
+    if UNORDERED in imported.summary["missing"].values():
+        raise ParamError(f"these records cannot be restored: {UNORDERED}, so their cuts are unknown")
+    recorded = imported.steps.select(_RECORDED).to_pylist()
+    by_run: dict[int, list[dict[str, Any]]] = {}
+    for step in recorded:
+        by_run.setdefault(step["run"], []).append(step)
+    rows, made, found = imported.runs.to_pylist(), list[Tables](), list[Comparison]()
+    for number, row in enumerate(rows):
+        progress("drafting again", number / len(rows))
+        settings = params
+        if method is None and params is None and row["params"]:
+            settings = json.loads(row["params"])
+        tables, comparison = _restored(engine, row, by_run.get(row["run"], []), method or row["method"], settings)
+        made.append(tables)
+        found.append(comparison)
+    whole = joined(made)
+    runs = as_table([_merged(row, ours) for row, ours in zip(rows, whole.runs.to_pylist(), strict=True)], RUNS)
+    steps = as_table(_with_their_times(whole.steps.to_pylist(), by_run), STEPS)
+    named = {RUNS: runs, STEPS: steps, NODES: whole.nodes}
+    missing = lacking(runs, steps, whole.nodes, "the engine")
+    theirs = imported.summary["missing"].items()
+    missing |= {key: why for key, why in theirs if not key.startswith(f"{NODES}.") and _is_missing(key, named)}
+    report = _report(engine, found, ", ".join(dict.fromkeys(runs["method"].to_pylist())))
+    return Imported(runs, steps, whole.nodes, imported.summary | {"missing": missing, "restored": report})
+
+
+def _restored(
+    engine: Engine,
+    row: Mapping[str, Any],
+    steps: Sequence[Mapping[str, Any]],
+    method: str,
+    params: Mapping[str, JSON] | None,
+) -> tuple[Tables, Comparison]:
+    """One run, given by its rows."""
+    _check(engine, row, steps)
+    ids, prompt = row["ids"], row["prompt_ids"]
+    room = engine.model.card.context - len(prompt)
+    budget = len(ids) if row["finish"] == "length" else max(len(ids), min(len(ids) + _SPARE, room))
+    run = engine.decode(prompt, method, params, {"temperature": 0}, budget, record="full", memory={})
+    with Sessions(engine, run.request) as loop:
+        loop.ids = ids
+        found = loop.compare(row["run"], Cuts(row, steps))
+    text = engine.codec.continuation(prompt, ids)
+    texts = {
+        token: engine.codec.piece(token) for token in sorted({*prompt}.union(*(step.used for step in found.steps)))
+    }
+    trace = Trace(run.header, tuple(found.steps), summarise(found.steps, row["finish"] or "length", text), texts)
+    place = Place(row["run"], row["question"], row["category"], row["turn"], reconstructed=True)
+    return tables_of(trace, place), found
+
+
+def _check(engine: Engine, row: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> None:
+    """Raise ParamError if a run cannot be drafted again."""
+    where = f"run {row['run']} cannot be restored: "
+    if not row["ids"] or not row["prompt_ids"]:
+        raise ParamError(f"{where}the record lacks its tokens, which vLLM and SGLang give on request")
+    if not steps:
+        raise ParamError(f"{where}the record does not say how many guesses each of its steps accepted")
+    if row["sampling"] and json.loads(row["sampling"]).get("temperature", 0) != 0:
+        raise ParamError(f"{where}it was sampled, and only greedy text stays the same whatever is drafted")
+    card, largest = engine.model.card, max(*row["ids"], *row["prompt_ids"])
+    if largest >= card.vocabulary:
+        raise ParamError(f"{where}it holds token {largest}, and {card.name} has {card.vocabulary}: load its own model")
+
+
+def _merged(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
+    """A run's row as it was recorded, with what drafting again has added."""
+    filled = {name: ours[name] if value is None and name not in _THEIRS else value for name, value in theirs.items()}
+    return filled | {name: ours[name] for name in _OURS}
+
+
+def _with_their_times(
+    steps: list[dict[str, Any]], recorded: Mapping[int, Sequence[Mapping[str, Any]]]
+) -> list[dict[str, Any]]:
+    """The restored steps with the record's times, where it has the same steps: ours are not the engine's."""
+    counts: dict[int, int] = {}
+    for row in steps:
+        counts[row["run"]] = counts.get(row["run"], 0) + 1
+    for row in steps:
+        theirs = recorded.get(row["run"], ())
+        row.update({name: None for name in row if name.endswith("_ms") or name in ("fed", "experts")})
+        if len(theirs) == counts[row["run"]]:
+            row["total_ms"] = theirs[row["step"]]["total_ms"]
+    return steps
+
+
+def _is_missing(key: str, tables: Mapping[str, pa.Table]) -> bool:
+    """Whether a reason is about something that is still missing."""
+    table, _, column = key.partition(".")
+    if table not in tables or column not in tables[table].column_names:
+        return True
+    rows = tables[table][column]
+    return bool(rows.null_count == len(rows))
+
+
+def _report(engine: Engine, found: Sequence[Comparison], method: str) -> dict[str, JSON]:
+    """What the summary says of the restored guesses."""
+    findings = [each for made in found for each in made.findings]
+    steps, lengths = sum(made.compared for made in found), sum(made.other_lengths for made in found)
+    others, left = sum(made.other_choices for made in found), sum(made.left for made in found)
+    sentence = f"Of {steps} steps with guesses, {steps - len(findings)} accept as many as the record says"
+    if findings:
+        first = findings[0]
+        sentence += f" and {len(findings)} do not, the first being step {first.step} of run {first.run}, "
+        sentence += f"which accepted {first.recorded} and now {first.found}"
+    if lengths:
+        sentence += f"; of how many guesses there were, the record says otherwise in {lengths}"
+    if left:
+        sentence += f"; for {left} steps of the record no text was left"
+    if others:
+        sentence += f"; this target would have chosen {others} of the tokens otherwise: is it the same model?"
+    return {
+        "method": method,
+        "model": engine.model.card.name,
+        "steps": steps,
+        "disagreements": len(findings),
+        "other_lengths": lengths,
+        "other_choices": others,
+        "left": left,
+        "sentence": sentence.rstrip("?.") + ("?" if others else "."),
+        "findings": [asdict(each) for each in findings[:_LISTED]],
+    }

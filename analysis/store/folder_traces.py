@@ -1,0 +1,182 @@
+"""The trace of one run of a run folder: its own file, or one that is put together from the tables."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from decoding.errors import TraceError
+from decoding.trace.file import Limits, parse_trace
+from decoding.trace.metrics import summarise
+from decoding.types import Header, ModelCard, Role, Step, Timing, Trace
+
+from .folder import RunFolder
+from .tables import SOURCE
+
+if TYPE_CHECKING:
+    from decoding.codec import Codec
+
+_FILE = re.compile(r"traces/[A-Za-z0-9_][A-Za-z0-9_.-]{0,120}\.jsonl(\.gz)?")
+_ROLES = {"root": Role.ROOT, "verify": Role.VERIFY, "explore": Role.EXPLORE}
+_UNKNOWN = 0  # a choice that no table says: the node has no child that would ask for it
+
+
+class _LackingError(Exception):
+    """What of a run the tables do not hold."""
+
+
+def trace_of(folder: RunFolder, run: int, most_bytes: int, limits: Limits) -> tuple[Trace, bool]:
+    """The trace of a run, and whether it is a file of its own; TraceError where the tables do not hold enough of it."""
+    place = int(np.searchsorted(folder.runs["run"].to_numpy(), run))
+    if place >= len(folder.runs) or folder.runs["run"][place].as_py() != run:
+        raise TraceError("there is no such run in this folder")
+    row = folder.runs.slice(place, 1).to_pylist()[0]
+    if (named := row["trace"]) and _FILE.fullmatch(named):
+        file = folder.path / named
+        if file.is_file() and not file.is_symlink() and file.stat().st_size <= most_bytes:
+            return parse_trace(file.read_bytes(), limits=limits, allow_partial=True), True
+    try:
+        return _rebuilt(folder, row), False
+    except _LackingError as what:
+        raise TraceError(f"this run has no trace, and its tables do not hold {what}{_way(row)}") from None
+
+
+def with_texts(trace: Trace, codec_of: Callable[[Header], Codec | None]) -> Trace:
+    """Add the texts of prompt tokens that the tables lack, as the model's tokenizer spells them.
+
+    A tokenizer that spells a known token otherwise is that of another model with the same name.
+    """
+    lacking = set(trace.header.prompt) - trace.texts.keys()
+    codec = codec_of(trace.header) if lacking else None
+    if codec is None or any(codec.piece(token) != text for token, text in trace.texts.items()):
+        return trace
+    return replace(trace, texts={**trace.texts, **{token: codec.piece(token) for token in lacking}})
+
+
+def _way(run: dict[str, Any]) -> str:
+    """How the run can be played all the same, where it can."""
+    if run["engine"] == SOURCE:
+        return ": evaluate with --traces to play it"
+    if run["prompt_ids"] and run["ids"]:
+        return ": import the record with --restore to play it"
+    return ", nor did the record that they were made of"
+
+
+def _rebuilt(folder: RunFolder, run: dict[str, Any]) -> Trace:
+    """A trace of what the tables say: without the method's own view, and without the best alternatives."""
+    for name, what in (("prompt_ids", "the prompt's tokens"), ("ids", "the new tokens")):
+        if not run[name]:
+            raise _LackingError(what)
+    rows = {name: _rows_of(table, run["run"]) for name, table in (("steps", folder.steps), ("nodes", folder.nodes))}
+    if not rows["nodes"]:
+        raise _LackingError("its guesses one by one")
+    nodes: dict[int, list[dict[str, Any]]] = {}
+    for row in rows["nodes"]:
+        nodes.setdefault(row["step"], []).append(row)
+    texts, steps = dict[int, str](), list[Step]()
+    ids, committed = list(run["ids"]), len(run["prompt_ids"])
+    for index, row in enumerate(rows["steps"]):
+        done = committed - len(run["prompt_ids"])
+        emitted = tuple(ids[done : done + row["written"]])
+        if row["step"] != index or len(emitted) != row["written"] or not nodes.get(index):
+            raise _LackingError("all of its steps in order")
+        steps.append(_step(row, nodes[index], emitted, committed, texts))
+        committed += row["written"]
+    texts = _texts(folder, run, set(run["prompt_ids"]) - texts.keys()) | texts
+    return Trace(
+        _header(run, committed), tuple(steps), summarise(steps, run["finish"] or "length", run["text"] or ""), texts
+    )
+
+
+def _rows_of(table: Any, run: int) -> list[dict[str, Any]]:
+    first, last = np.searchsorted(table["run"].to_numpy(), [run, run + 1])
+    rows: list[dict[str, Any]] = table.slice(int(first), int(last - first)).to_pylist()
+    return rows
+
+
+def _texts(folder: RunFolder, run: dict[str, Any], tokens: set[int]) -> dict[int, str]:
+    """Texts of a prompt's tokens, from the guesses of all runs of the same model."""
+    runs, nodes = folder.runs, folder.nodes
+    same = runs["run"].filter(pc.equal(runs["model"], run["model"])) if run["model"] else pa.array([run["run"]])
+    wanted = pa.array(sorted(tokens), pa.int64())
+    found = dict[int, str]()
+    for token, text in (("token", "text"), ("wanted", "wanted_text")):
+        rows = pc.and_(pc.is_in(nodes[token], value_set=wanted), pc.is_in(nodes["run"], value_set=same))
+        known = nodes.select([token, text]).filter(rows).drop_null()
+        for each in known.group_by(token).aggregate([(text, "min")]).to_pylist():
+            found.setdefault(each[token], each[f"{text}_min"])
+    return found
+
+
+def _step(
+    row: dict[str, Any], nodes: list[dict[str, Any]], emitted: tuple[int, ...], start: int, texts: dict[int, str]
+) -> Step:
+    places = {node["node"]: place for place, node in enumerate(nodes)}
+    choices, path = [_UNKNOWN] * len(nodes), [0]
+    for place, node in enumerate(nodes):
+        for token, text in ((node["token"], node["text"]), (node["wanted"], node["wanted_text"])):
+            if token is not None and text is not None:
+                texts.setdefault(token, text)
+        if node["token"] is None or (node["parent"] >= 0 and node["parent"] not in places):
+            raise _LackingError("the tokens of its guesses")
+        if node["parent"] >= 0 and node["wanted"] is not None:
+            choices[places[node["parent"]]] = node["wanted"]
+        if node["accepted"] and node["role"] == "verify":
+            path.append(place)
+    for place, token in zip(path, emitted, strict=False):
+        choices[place] = token
+    names = [f"{node['source']}:{node['detail']}" if node["detail"] else node["source"] for node in nodes]
+    timing = {f"{phase}_ms": row[f"{phase}_ms"] or 0.0 for phase in ("draft", "forward", "accept", "commit", "total")}
+    drafted = sum(node["role"] == "verify" for node in nodes)
+    known = any(node["p"] is not None for node in nodes)
+    return Step(
+        index=row["step"],
+        start=start,
+        pending=max(0, (row["fed"] or len(nodes)) - len(nodes)),
+        emitted=emitted,
+        accepted=row["accepted"],
+        drafted=drafted,
+        fed=row["fed"] or len(nodes),
+        timing=Timing(**timing),
+        tokens=tuple(node["token"] for node in nodes),
+        parents=tuple(places.get(node["parent"], -1) for node in nodes),
+        roles=tuple(_ROLES[node["role"]] for node in nodes),
+        sources=tuple(names),
+        path=tuple(path),
+        choices=tuple(choices),
+        p=tuple(node["p"] for node in nodes) if known else (),
+        q=tuple(node["q"] for node in nodes) if known else (),
+        experts=row["experts"],
+    )
+
+
+def _header(run: dict[str, Any], length: int) -> Header:
+    tokens = [*run["prompt_ids"], *run["ids"]]
+    card = ModelCard(run["model"] or "a model", "", "", 0, max(tokens) + 1, length + 1, experts=run["experts"])
+    sampling = json.loads(run["sampling"]) if run["sampling"] else {}
+    return Header(
+        method=run["method"],
+        params=json.loads(run["params"]) if run["params"] else {},
+        sampling=sampling,
+        prompt=tuple(run["prompt_ids"]),
+        max_new_tokens=max(1, len(run["ids"])),
+        stop=(),
+        end_tokens=(),
+        reference=(),
+        prefill_chunk=512,
+        model=card,
+        draft=None,
+        device=run["device"] or "unknown",
+        dtype=run["dtype"] or "unknown",
+        attention=run["attention"] or "unknown",
+        record="light",
+        versions={},
+        lossless=run["lossless"] is not False,
+    )

@@ -1,0 +1,62 @@
+"""Runs queries of strangers in a child process, which can be killed.
+
+DuckDB's interrupt is not looked at while it parses and plans, and its bound on memory holds for the data alone: some
+queries of a few hundred characters need minutes or gigabytes for that. `sql.py` refuses those that we know.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from decoding.errors import ParamError
+
+from ..child_process import Answer, ChildProcess, serve
+from .query import SELECTED, Chosen, Shown, answer, cells
+from .shared_tables import SharedTables, mapped
+
+_GRACE = 0.5  # seconds that a query has to end by itself, which leaves the child warm
+_LATE = f"the query took longer than {SELECTED.seconds:g} seconds, so it was ended: ask for less"
+_ENDED = "the query needed more memory than it may have, so it was ended: ask for less"
+
+
+class QueryProcess:
+    """A child that answers queries, one at a time."""
+
+    def __init__(self, memory: int) -> None:
+        self._child = ChildProcess(__name__, memory, ParamError)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it can answer another query: one that took too much has ended it."""
+        return self._child.is_running
+
+    def answer(self, tables: SharedTables, query: str) -> Chosen | Shown:
+        """Answer a query as `query.answer` does, with a table as the page shows it; raises ParamError."""
+        try:
+            reply, content = self._child.ask({"paths": tables.paths, "query": query}, SELECTED.seconds + _GRACE)
+        except TimeoutError:
+            raise ParamError(_LATE) from None
+        except EOFError:
+            raise ParamError(_ENDED) from None
+        if "columns" in reply:
+            return Shown(reply["columns"], reply["rows"], reply["more"])
+        chosen = pa.ipc.open_stream(content).read_all()
+        return Chosen(chosen["run"].to_numpy(), chosen["step"].to_numpy())
+
+
+def _answer(request: Any) -> Answer:
+    """Answer a query in the child: chosen steps as Arrow's bytes, a table as JSON."""
+    result = answer(mapped(request["paths"]), request["query"])
+    if isinstance(result, Chosen):
+        table, sink = pa.table({"run": result.runs, "step": result.steps}), pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        return {}, sink.getvalue().to_pybytes()
+    columns, rows = cells(result.table)
+    return {"columns": columns, "rows": rows, "more": result.more}, b""
+
+
+if __name__ == "__main__":
+    serve(_answer)

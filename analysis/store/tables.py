@@ -1,0 +1,234 @@
+"""From a trace to its rows of the three tables."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from decoding.trace.metrics import summarise
+from decoding.tree import depths
+from decoding.types import JSON, Role, Step, Trace
+
+from .schema import NODES, NODES_SCHEMA, RUNS, RUNS_SCHEMA, STEPS, STEPS_SCHEMA
+
+SOURCE = "specscope"
+_TIMES = ("draft_ms", "forward_ms", "accept_ms", "commit_ms", "other_ms", "total_ms")
+# Lists of a panel with a probability for every guess. In a chain it is that of the drafter's likeliest token, which is
+# the guess itself where nothing is drawn; a tree's guesses are taken by rank, and each has its own.
+_CONFIDENCES = ("chances", "confidence")
+_RANKED = "branch"
+_ROLES = {role: role.name.lower() for role in Role}
+
+
+class Tables(NamedTuple):
+    """Rows of the three tables that belong together."""
+
+    runs: pa.Table
+    steps: pa.Table
+    nodes: pa.Table
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a run stands in an evaluation."""
+
+    run: int = 0
+    question: str = ""
+    category: str = ""
+    turn: int = 1
+    method: str | None = None  # None: the trace's
+    setting: str = "default"
+    prompt: str | None = None  # as it was asked; None: what the trace's tokens spell
+    reconstructed: bool = False
+    error: str | None = None
+    trace: str | None = None  # its file, relative to the folder
+
+
+def tables_of(trace: Trace, place: Place | None = None) -> Tables:
+    """A run's rows."""
+    place = place or Place()
+    steps: dict[str, list[Any]] = {name: [] for name in STEPS_SCHEMA.names}
+    nodes: dict[str, list[Any]] = {name: [] for name in NODES_SCHEMA.names}
+    texts = {token: _writable(text) for token, text in trace.texts.items()}
+    greedy = trace.header.sampling.get("temperature") == 0
+    for step in trace.steps:
+        _add_step(steps, place.run, step, texts)
+        _add_nodes(nodes, place.run, step, texts, greedy)
+    return Tables(
+        pa.Table.from_pylist([_run(trace, place, texts)], schema=RUNS_SCHEMA),
+        pa.table(steps, schema=STEPS_SCHEMA),
+        pa.table(nodes, schema=NODES_SCHEMA),
+    )
+
+
+def failed(place: Place, params: Mapping[str, JSON], sampling: Mapping[str, JSON]) -> Tables:
+    """The rows of a run that could not begin."""
+    row = _place(place) | {"method": place.method, "finish": "error", "prompt": _optional(place.prompt)}
+    row |= {"params": json.dumps(dict(params)), "sampling": json.dumps(dict(sampling))}
+    return Tables(
+        pa.Table.from_pylist([row], schema=RUNS_SCHEMA), STEPS_SCHEMA.empty_table(), NODES_SCHEMA.empty_table()
+    )
+
+
+def joined(tables: Iterable[Tables]) -> Tables:
+    """Rows of several runs behind each other, as one chunk each."""
+    found = [*zip(*tables, strict=True)] or [(), (), ()]
+    schemas = (RUNS_SCHEMA, STEPS_SCHEMA, NODES_SCHEMA)
+    pairs = zip(schemas, found, strict=True)
+    return Tables(*(pa.concat_tables([schema.empty_table(), *each]).combine_chunks() for schema, each in pairs))
+
+
+def by_name(tables: Tables) -> dict[str, pa.Table]:
+    """The tables by their names."""
+    return dict(zip((RUNS, STEPS, NODES), tables, strict=True))
+
+
+def _place(place: Place) -> dict[str, Any]:
+    return {
+        "run": place.run,
+        "question": _writable(place.question),
+        "category": _writable(place.category),
+        "turn": place.turn,
+        "setting": _writable(place.setting),
+        "engine": SOURCE,
+        "reconstructed": place.reconstructed,
+        "error": _optional(place.error),
+        "trace": place.trace,
+    }
+
+
+def _run(trace: Trace, place: Place, texts: Mapping[int, str]) -> dict[str, Any]:
+    header, steps = trace.header, trace.steps
+    summary = trace.summary or summarise(steps, "cancelled", "")
+    prompt = place.prompt if place.prompt is not None else _spelt(texts, header.prompt)
+    return {
+        **_place(place),
+        "method": _writable(place.method or header.method),
+        "params": json.dumps(dict(header.params)),
+        "sampling": json.dumps(dict(header.sampling)),
+        "model": _writable(header.model.name),
+        "draft": _optional(header.draft.name if header.draft else None),
+        "device": _writable(header.device),
+        "dtype": _writable(header.dtype),
+        "attention": _writable(header.attention),
+        "experts": header.model.experts,
+        "lossless": header.lossless,
+        "finish": "error" if place.error is not None else _writable(summary.finish),
+        "prompt": _writable(prompt),
+        "text": _writable(summary.text),
+        "prompt_ids": header.prompt,
+        "ids": trace.ids,
+        "prompt_tokens": len(header.prompt),
+        "new_tokens": summary.new_tokens,
+        "steps": summary.steps,
+        "drafted": sum(step.drafted for step in steps),
+        "accepted": sum(step.accepted for step in steps),
+        "fed": sum(step.fed for step in steps),
+        "mean_acceptance_length": summary.mean_acceptance_length,
+        "prefill_seconds": summary.prefill_seconds,
+        "decode_seconds": summary.decode_seconds,
+        "tokens_per_second": summary.tokens_per_second,
+    }
+
+
+def _add_step(columns: Mapping[str, list[Any]], run: int, step: Step, texts: Mapping[int, str]) -> None:
+    row = {
+        "run": run,
+        "step": step.index,
+        "start": step.start,
+        "drafted": step.drafted,
+        "accepted": step.accepted,
+        "written": len(step.emitted),
+        "fed": step.fed,
+        "nodes": len(step.tokens) or None,
+        "experts": step.experts,
+        "text": _spelt(texts, step.emitted),
+        "entropy": step.entropy[0] if step.entropy else None,
+        **{name: getattr(step.timing, name) for name in _TIMES},
+    }
+    for name, column in columns.items():
+        column.append(row[name])
+
+
+def _add_nodes(columns: Mapping[str, list[Any]], run: int, step: Step, texts: Mapping[int, str], greedy: bool) -> None:
+    """A row a node; what was recorded of the distributions at a node stands in the rows of its children."""
+    count, parents = len(step.tokens), step.parents
+    verify = [role is Role.VERIFY for role in step.roles]
+    judged_at = dict(zip(step.path, step.emitted, strict=False))  # node of the path -> what was written behind it
+    unknown = [None] * count
+    choices = [judged_at.get(node, choice) for node, choice in enumerate(step.choices or unknown)]
+    wanted = [None if at < 0 else choices[at] for at in parents]
+    listed = [[token for token, _, _ in best] for best in step.draft_top]
+    siblings, accepted = defaultdict[int, Iterator[int]](itertools.count), set(step.path)
+    sources = [_source(source) for source in step.sources]
+    q = step.q or unknown
+    rows = {
+        "run": [run] * count,
+        "step": [step.index] * count,
+        "node": range(count),
+        "parent": parents,
+        "depth": depths(parents),
+        "role": [_ROLES[role] for role in step.roles],
+        "source": [kind for kind, _ in sources],
+        "detail": [detail for _, detail in sources],
+        "token": step.tokens,
+        "text": [texts.get(token) for token in step.tokens],
+        "accepted": [node in accepted for node in range(count)],
+        # Behind a text that was cut nothing was decided any more.
+        "judged": [guess and at in judged_at for guess, at in zip(verify, parents, strict=True)],
+        "sibling": [next(siblings[at]) if guess else None for guess, at in zip(verify, parents, strict=True)],
+        "wanted": wanted,
+        "wanted_text": [None if token is None else texts.get(token) for token in wanted],
+        "p": step.p or unknown,
+        "q": q,
+        "confidence": [
+            own if share is None else share for share, own in zip(q, _confidences(step, greedy), strict=True)
+        ],
+        "rank": [
+            listed[at].index(token) if at >= 0 and listed and token in listed[at] else None
+            for at, token in zip(parents, wanted, strict=True)
+        ],
+        "entropy": [step.entropy[at] if at >= 0 and step.entropy else None for at in parents],
+        "overlap": [step.overlap[at] if at >= 0 and step.overlap else None for at in parents],
+    }
+    for name, column in columns.items():
+        column.extend(rows[name])
+
+
+@lru_cache(maxsize=4096)
+def _source(source: str) -> tuple[str, str | None]:
+    """The kind of a source, and what it says beside."""
+    kind, _, detail = source.partition(":")
+    return _writable(kind), _optional(detail or None)
+
+
+def _confidences(step: Step, greedy: bool) -> list[float | None]:
+    """What the method's own panel says of every guess; a panel of a file may hold anything."""
+    found: list[float | None] = [None] * len(step.tokens)
+    shares = next((step.panel[name] for name in _CONFIDENCES if step.panel.get(name)), ())
+    if isinstance(shares, list):
+        for index, share in enumerate(shares[: len(found) - 1], start=1):
+            own = greedy or step.sources[index].startswith(_RANKED)
+            if own and type(share) in (int, float) and 0.0 <= share <= 1.0:
+                found[index] = float(share)
+    return found
+
+
+def _spelt(texts: Mapping[int, str], tokens: Sequence[int]) -> str:
+    return "".join(texts.get(token, f"<{token}>") for token in tokens)
+
+
+def _optional(text: str | None) -> str | None:
+    return None if text is None else _writable(text)
+
+
+def _writable(text: str) -> str:
+    """Text that UTF-8 can hold: a trace's may have lone surrogates."""
+    return text.encode(errors="replace").decode()

@@ -1,0 +1,38 @@
+"""The fastest settings on a CPU, found by measuring: presets of the methods, named after what they were measured on.
+
+A paper's settings suit a GPU, where a pass with a hundred rows costs little more than one with a single row. On a CPU
+every row has its price, so that fewer guesses are faster. `python -m benchmarks.tune` measures the candidates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from decoding import embedded
+from decoding.methods import METHODS
+from decoding.types import JSON
+
+if TYPE_CHECKING:
+    from decoding.engine import Engine
+
+POCKET = "pocket on a CPU"
+CPU = "SmolLM2 on a CPU"  # and every other model that is not tiny
+TUNED = (CPU, POCKET)
+
+
+def tuned_preset(method: str, model: str, device: str) -> str | None:
+    """The fastest preset of a method for this model on this device; None where that is its defaults."""
+    name = POCKET if model in (embedded.TARGET, embedded.DRAFTER, embedded.MEDUSA_2) else CPU
+    known = METHODS[method].Params.presets
+    return name if device == "cpu" and name in known else None
+
+
+def tuned_params(engine: Engine, methods: Sequence[str]) -> dict[str, dict[str, JSON]]:
+    """The settings of these presets, by method."""
+    model, device = engine.model.card.name, engine.model.device.type
+    found = dict[str, dict[str, JSON]]()
+    for method in methods:
+        if method in METHODS and (preset := tuned_preset(method, model, device)):
+            found[method] = dict(METHODS[method].Params.presets[preset])
+    return found

@@ -1,0 +1,233 @@
+"""One view of the Debug page: the selections that its address names, their metrics, and the steps behind a bar."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from analysis.metrics import METRICS, Condition, Result, Selection, compared, measure
+from analysis.store.query import Chosen, Shown, quoted
+from decoding.errors import ParamError, TraceError
+from viz.debug.charts import Side, chart, differences
+from viz.token_text import raw
+
+from ..server.limits import LIMITS
+from ..store.run_folders import OpenFolder
+from .question_differences import by_question
+from .state import COMPARED, QUESTIONS, DebugState
+
+_SIGNS = {"=", "!=", "<", "<=", ">", ">=", "is", "is not"}
+_ROWS = 200  # of a result that the page is given
+
+
+class Selected:
+    """The steps of one folder that a query chose."""
+
+    def __init__(self, folder: OpenFolder, query: str, method: str = "", setting: str = "") -> None:
+        self.folder, self.query, self.key = folder, query, (query, method, setting)
+        self._method, self._setting = method, setting
+
+    @property
+    def answer(self) -> Selection | Shown:
+        """The steps that the query chooses, or the table that it answers with."""
+        return self.folder.selections.get(self.key, self._ask)
+
+    @property
+    def selection(self) -> Selection:
+        """The steps, for the metrics; raises ParamError where the query answers with a table."""
+        answer = self.answer
+        if isinstance(answer, Shown):
+            raise ParamError("a query that chooses steps has one column run and one column step: select both")
+        return answer
+
+    def measure(self, metric: str) -> Result:
+        """A metric of these steps."""
+        return self.folder.results.get((*self.key, metric), lambda: measure(metric, self.selection))
+
+    def _ask(self) -> Selection | Shown:
+        answer = self.folder.answer(self.query)
+        if isinstance(answer, Shown):
+            return answer
+        chosen = self.folder.selection.masked(self.folder.mask(answer))
+        wanted = {"method": self._method or None, "setting": self._setting or None}
+        return chosen.where(**wanted) if any(wanted.values()) else chosen  # type: ignore[arg-type]
+
+    def steps(self, conditions: Sequence[Condition] = (), slowest: str = "") -> np.ndarray[Any, Any]:
+        """The places in the table of steps that were chosen, those alone of which some conditions hold.
+
+        The slowest come first by the column that `slowest` names.
+        """
+        rows = self.selection.steps.rows
+        if conditions:
+            chosen = self.folder.answer(conditions_sql(conditions))
+            assert isinstance(chosen, Chosen), "these queries select run and step"
+            rows = rows[self.folder.mask(chosen)[rows]]
+        if not slowest:
+            return rows
+        values = self.folder.folder.steps[slowest].to_numpy()[rows]  # NaN where null, which sorts last
+        return rows[np.argsort(-values, kind="stable")]
+
+
+def conditions_sql(conditions: Sequence[Condition]) -> str:
+    """The query for steps of which conditions hold; those on nodes must hold of one node together."""
+    of_steps, of_nodes = list[str](), list[str]()
+    for table, column, sign, value in conditions:
+        assert sign in _SIGNS and column.isidentifier(), "conditions are written by the metrics"
+        literal = "NULL" if value is None else quoted(value) if isinstance(value, str) else repr(value).upper()
+        if table == "nodes":
+            of_nodes.append(f"{column} {sign} {literal}")
+        else:
+            of_steps.append(f"{table}.{column} {sign} {literal}")
+    if of_nodes:
+        of_steps.append(f"(run, step) IN (SELECT run, step FROM nodes WHERE {' AND '.join(of_nodes)})")
+    return f"SELECT run, step FROM steps JOIN runs USING (run) WHERE {' AND '.join(of_steps)}"
+
+
+class DebugView:
+    """The selections that an address names."""
+
+    def __init__(self, state: DebugState, folder: OpenFolder, against: OpenFolder | None) -> None:
+        self.state, self.folder, self.against = state, folder, against
+        self.first = Selected(folder, state.query)
+        self.second: Selected | None = None
+        if against is not None:
+            self.second = Selected(against, state.against_query, *state.against_choice)
+
+    def head(self) -> dict[str, Any]:
+        """What the page shows at once: how much was chosen, or the table that the query answers with."""
+        answer = self.first.answer
+        if isinstance(answer, Shown):
+            return {"table": asdict(answer)}
+        facts: dict[str, Any] = {"chosen": len(answer.steps)}
+        if self.second is not None:
+            facts["against_chosen"] = len(self.second.selection.steps)
+        return facts
+
+    def names(self) -> list[str]:
+        """What the selections are called in legends."""
+        names = [self._name(self.folder, self.state.filters.method, self.state.filters.setting)]
+        if self.against is not None:
+            names.append(self._name(self.against, *self.state.against_choice))
+            if self.folder is not self.against:
+                names = [f"{name} ({each.name})" for name, each in zip(names, (self.folder, self.against), strict=True)]
+        return [f"{letter}: {name}"[:60] for letter, name in zip("AB", names, strict=False)]
+
+    def _name(self, folder: OpenFolder, method: str | None, setting: str | None) -> str:
+        named = " ".join(filter(None, (method, setting if setting != "default" else "")))
+        return named or "all methods"
+
+    def measure(self, key: str) -> dict[str, Any]:
+        """A metric's answer for the page: the results, and a figure of them."""
+        metric = METRICS[key]
+        sides = [side for side in (self.first, self.second) if side is not None]
+        results = [side.measure(key) for side in sides]
+        drawn = [
+            Side(name, result["columns"], result["rows"][:_ROWS], second=place == 1)
+            for place, (name, result) in enumerate(zip(self.names(), results, strict=True))
+            if result["reason"] is None
+        ]
+        shown = [self._shown(result) for result in results]
+        return {"key": key, "results": shown, "names": self.names(), "figure": chart(metric.chart, drawn)}
+
+    def compare(self, key: str) -> dict[str, Any]:
+        """What differs between the two selections on the questions that both have."""
+        result = self._compared(key)
+        drawn = differences(result["columns"], result["rows"][:_ROWS]) if key == COMPARED else None
+        return {"key": key, "results": [self._shown(result)], "names": self.names(), "figure": drawn}
+
+    def _compared(self, key: str) -> Result:
+        if self.second is None:
+            raise ParamError("there is no second selection to compare with: choose a folder to compare with")
+        first, second = self.first, self.second
+        make = compared if key == COMPARED else by_question
+        place = (key, *first.key, *second.key, self.state.against)
+        return self.folder.results.get(place, lambda: make(first.selection, second.selection))
+
+    def _shown(self, result: Result) -> dict[str, Any]:
+        """A result without what says which steps are behind its rows, which stays here."""
+        rows = result["rows"][:_ROWS]
+        facts = {name: value for name, value in result.items() if name not in ("rows", "where", "slowest")}
+        return facts | {"rows": rows, "more": len(result["rows"]) - len(rows)}
+
+    def steps(self, key: str, row: int, second: bool, offset: int) -> dict[str, Any]:
+        """Some of the steps behind a row of a metric, or behind all of it."""
+        side = self.second if second else self.first
+        if side is None:
+            raise ParamError("there is no second selection to look into: choose a folder to compare with")
+        conditions, slowest, whole = list[Condition](), "", False
+        if key and row >= 0:
+            result = self._compared(key) if key in (COMPARED, QUESTIONS) else side.measure(key)
+            if row >= len(result["rows"]):
+                raise ParamError(f"this chart has {len(result['rows'])} rows: ask for an earlier one")
+            conditions = result["where"][row] if result["where"] else []
+            slowest = result["slowest"][row] if result["slowest"] else ""
+            whole = bool(slowest) or not result["where"]
+        places = side.steps(conditions, slowest)
+        listed = places[offset : offset + LIMITS.listed_steps]
+        return {
+            "count": len(places),
+            "offset": offset,
+            "whole": whole,
+            "slowest": bool(slowest),
+            "steps": [step_facts(side.folder, int(at)) for at in listed],
+        }
+
+    def table(self, most: int) -> pa.Table:
+        """The steps of the first selection with what is known of their runs."""
+        places = self.first.steps()
+        if len(places) > most:
+            raise ParamError(f"{len(places):,} steps are chosen, above the {most:,} of a file: narrow the filters")
+        steps, runs = self.folder.folder.steps.take(pa.array(places)), self.folder.folder.runs
+        of_run = np.searchsorted(runs["run"].to_numpy(), steps["run"].to_numpy())
+        for name in ("setting", "method", "turn", "category", "question"):
+            steps = steps.add_column(1, name, runs[name].take(pa.array(of_run)))
+        return steps
+
+
+def step_facts(folder: OpenFolder, at: int) -> dict[str, Any]:
+    """A step as the list of steps shows it; `at` is its place in the table."""
+    steps, runs = folder.folder.steps, folder.folder.runs
+    row = {name: steps[name][at].as_py() for name in ("run", "step", "start", "accepted", "drafted", "written", "text")}
+    row["ms"] = steps["total_ms"][at].as_py()
+    place = int(np.searchsorted(runs["run"].to_numpy(), row["run"]))
+    row |= {name: runs[name][place].as_py() for name in ("question", "category", "turn", "method", "setting")}
+    return row | pieces(folder, row)
+
+
+def pieces(folder: OpenFolder, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the texts of a step's guesses with what became of them: the accepted ones, then the first ones rejected.
+
+    The target's own token follows: its choice in the place of the rejected ones, or the bonus after guesses that were
+    all right.
+    """
+    nodes, run, step = folder.folder.nodes, row["run"], row["step"]
+    first, last = np.searchsorted(folder.node_keys, [(run << 32) | step, ((run << 32) | step) + 1])
+    if first == last:
+        return {"pieces": [], "wanted": None}
+    part = nodes.slice(int(first), int(last - first)).select(
+        ["parent", "depth", "role", "text", "accepted", "judged", "wanted_text"]
+    )
+    guesses = [guess for guess in part.to_pylist() if guess["role"] == "verify"]
+    accepted = sorted((guess for guess in guesses if guess["accepted"]), key=lambda guess: guess["depth"])
+    end = len(accepted) + 1
+    rejected = [guess for guess in guesses if guess["judged"] and not guess["accepted"] and guess["depth"] == end]
+    fates = [[raw(guess["text"] or ""), "accepted"] for guess in accepted]
+    fates += [[raw(guess["text"] or ""), "rejected"] for guess in rejected[:3]]
+    text, before = row["text"] or "", "".join(guess["text"] or "" for guess in accepted)
+    if accepted and not rejected and row["written"] > len(accepted) and text.startswith(before):
+        fates.append([raw(text.removeprefix(before)), "bonus"])
+    return {
+        "pieces": fates,
+        "wanted": raw(wanted) if rejected and (wanted := rejected[0]["wanted_text"]) is not None else None,
+    }
+
+
+def whole(value: object, most: int) -> int:
+    """A number that a browser sent."""
+    if type(value) is not int or not -1 <= value <= most:
+        raise TraceError(f"a row is a whole number up to {most}")
+    return value

@@ -1,0 +1,1 @@
+"""What a visitor starts and waits for: live runs, races, landscapes, examinations."""

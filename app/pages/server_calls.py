@@ -1,0 +1,187 @@
+"""The server functions that the page's scripts call: a step, its details and tables, a recording, an export, a trace.
+
+They bypass the run queue, and anybody can call them with any argument: every argument is checked here, every answer is
+bounded, and a run is found only by its id, which cannot be guessed. A failed call is answered with a "fault".
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import gzip
+import json
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from analysis.export import perfetto, steps_csv, vllm
+from decoding.errors import SpecscopeError, TraceError
+from decoding.params import shown
+from decoding.trace.file import parse_trace
+from decoding.trace.lines import GZIP
+from viz.page import page
+
+from ..jobs.recorded_race import recorded_race
+from ..jobs.streaming import EVICTED, as_sentence, page_line
+from ..server.limits import LIMITS
+from ..server.machine import elsewhere
+from ..server.middleware.session_tracker import CLIENT
+from ..store.recordings import Recordings
+from ..store.trace_store import GZIP_LEVEL, StoredRun, TraceStore, new_id, pack, replay
+
+_log = logging.getLogger(__name__)
+Answer = dict[str, Any]
+ServerFunction = Callable[[Any], Answer]
+_GONE = "The server no longer stores this run: run it again, or open its file."
+_TYPES = {"jsonl.gz": "application/gzip", "html": "text/html", "csv": "text/csv", "json": "application/json"}
+
+
+class ServerCalls:
+    """Answers the calls of the page's scripts."""
+
+    def __init__(self, store: TraceStore, recordings: Recordings, live: bool = True) -> None:
+        self._store, self._recordings = store, recordings
+        self._live = live  # whether the page runs races of its own
+        self._race: str | None = None
+        self._race_lock = threading.Lock()
+
+    def functions(self) -> list[ServerFunction]:
+        """Plain functions, under the names that the scripts use."""
+
+        def run_detail(asked: Any) -> Answer:
+            return answered(lambda: self._line(asked, "detail"))
+
+        def run_step(asked: Any) -> Answer:
+            return answered(lambda: self._line(asked, "full"))
+
+        def run_rows(asked: Any) -> Answer:
+            return answered(lambda: self._line(asked, "rows"))
+
+        def run_lives(asked: Any) -> Answer:
+            return {"lives": isinstance(asked, str) and asked in self._store.streaming}
+
+        def run_export(asked: Any) -> Answer:
+            return answered(lambda: self._export(asked))
+
+        def open_recording(asked: Any) -> Answer:
+            return answered(lambda: self.open_run(asked))
+
+        def open_trace(asked: Any) -> Answer:
+            return answered(lambda: self._open_upload(asked))
+
+        def open_race(asked: Any) -> Answer:
+            return answered(lambda: {"lines": self.race_lines()})
+
+        return [run_detail, run_step, run_rows, run_lives, run_export, open_recording, open_trace, open_race]
+
+    def race_lines(self) -> str:
+        """The lines of the recorded race; made when they are first asked for, once."""
+        with self._race_lock:
+            if self._race is None:
+                self._race = recorded_race(self._recordings, self._live)
+            return self._race
+
+    def open_run(self, run: object) -> Answer:
+        """The lines of a recording, or of a stored run."""
+        recording = self._recordings.get(run)
+        if recording is not None:
+            return {"lines": self.recording_lines(recording.id)}
+        stored = self._stored(run)
+        with self._store.reading():
+            _, lines = replay(stored.trace, str(run))
+        machine = elsewhere(stored.trace.header)
+        return {"lines": page_line(run=run, address=f"run={run}", machine=machine) + lines + stored.end()}
+
+    def recording_lines(self, run: str) -> str:
+        """The lines of a recording, its title and sentence included."""
+        recording = self._recordings.get(run)
+        assert recording is not None
+        about = {"title": recording.title, "shows": recording.shows, "step": recording.step}
+        about |= {"machine": elsewhere(self._recordings.header(run))}
+        return page_line(run=run, address=f"run={run}", **about) + self._recordings.lines(run)
+
+    def _line(self, asked: Any, what: str) -> Answer:
+        run, k = _pair(asked)
+        if type(k) is not int or not 0 <= k <= LIMITS.detail_steps:
+            raise TraceError(f"a step is a whole number from 0 to {LIMITS.detail_steps}, not {shown(k)}")
+        stored = self._stored(run)
+        if k >= len(stored.trace.steps):
+            raise TraceError(f"this run has {len(stored.trace.steps)} steps: ask for an earlier one than {k}")
+        return {"lines": getattr(stored.play, what)(k)}
+
+    def _export(self, asked: Any) -> Answer:
+        run, form = _pair(asked)
+        if not isinstance(form, str) or form not in _FORMS:
+            raise TraceError(f"choose one of {', '.join(_FORMS)} to download, not {shown(form)}")
+        stored, recording = self._stored(run), self._recordings.get(run)
+        with self._store.reading():
+            ending, content = _FORMS[form](stored, recording.step if recording else None)
+        name = f"specscope-{stored.trace.header.method}"[:40]
+        name = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in name)
+        answer: Answer = {"name": f"{name}-{form}.{ending}", "type": _TYPES[ending]}
+        return answer | ({"text": content} if isinstance(content, str) else {"bytes": _base64(content)})
+
+    def _open_upload(self, asked: Any) -> Answer:
+        if not isinstance(asked, str) or len(asked) > LIMITS.upload_bytes * 4 // 3 + 4:
+            raise TraceError(f"the file is larger than {LIMITS.upload_bytes >> 20} MB: drop a smaller trace")
+        try:
+            data = base64.b64decode(asked, validate=True)
+        except (binascii.Error, ValueError):
+            raise TraceError("the file did not arrive whole: drop it again") from None
+        with self._store.reading():
+            try:
+                trace = parse_trace(data, limits=LIMITS.files, allow_partial=True)
+            except TraceError as error:
+                raise TraceError(f"the file is not a trace that can be shown ({error}): choose another one") from None
+            if not trace.steps:
+                raise TraceError("this trace holds no steps: record a run first")
+            run = new_id()
+            play, lines = replay(trace, run)
+            file = data if data.startswith(GZIP) else gzip.compress(data, GZIP_LEVEL, mtime=0)
+            stored = StoredRun(trace, play, file=file)
+            evicted = self._store.put(run, stored, CLIENT.get())
+        about = {"run": run, "address": f"run={run}", "title": "Your file", "machine": elsewhere(trace.header)}
+        about |= {"notice": EVICTED} if evicted else {}
+        return {"lines": page_line(**about) + lines + stored.end()}
+
+    def _stored(self, run: object) -> StoredRun:
+        stored = self._store.get(run)
+        if stored is None:
+            raise TraceError(_GONE)
+        return stored
+
+
+def _html(stored: StoredRun, step: int | None) -> tuple[str, str]:
+    proof = stored.proof
+    return "html", page(stored.trace, check=proof.check, speedup=proof.speedup, step=step, most=LIMITS.page_characters)
+
+
+_FORMS: Mapping[str, Callable[[StoredRun, int | None], tuple[str, str | bytes]]] = {
+    "trace": lambda stored, step: ("jsonl.gz", pack(stored.trace)),
+    "html": _html,
+    "perfetto": lambda stored, step: ("json", json.dumps(perfetto(stored.trace))),
+    "csv": lambda stored, step: ("csv", steps_csv(stored.trace)),
+    "vllm": lambda stored, step: ("json", json.dumps(vllm(stored.trace))),
+}
+
+
+def _pair(asked: Any) -> tuple[object, object]:
+    if not isinstance(asked, list) or len(asked) != 2:
+        raise TraceError("send a run's id and one more value")
+    return asked[0], asked[1]
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
+
+
+def answered(make: Callable[[], Answer]) -> Answer:
+    """An answer, or the sentence that says why there is none."""
+    try:
+        return make()
+    except SpecscopeError as error:
+        return {"fault": as_sentence(str(error)[:500])}
+    except Exception:
+        _log.exception("an answer failed")
+        return {"fault": "The server could not answer that: try again."}

@@ -1,0 +1,1 @@
+"""Serves the page: uvicorn, the request filter, queues, limits and the log."""

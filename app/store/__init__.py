@@ -1,0 +1,1 @@
+"""What can be opened again: recordings, traces of live runs, run folders."""

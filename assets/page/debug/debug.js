@@ -1,0 +1,289 @@
+// The Debug page: run folders under filters and SQL, their metrics as cards, and the steps behind every bar.
+import { copyLink } from "../../player/controls/save.js";
+import { button } from "../../player/dom/buttons.js";
+import { el, write } from "../../player/dom/elements.js";
+import { addressOf, asked, write as writeAddress } from "../address.js";
+import { answerOf } from "../answers.js";
+import { base64, save } from "../files.js";
+import { shown } from "../shown.js";
+import { turnTo } from "../tabs.js";
+import { ChartCards } from "./cards.js";
+import { Chooser } from "./chooser.js";
+import { FilterForm } from "./filters.js";
+import { showSteps } from "./steps.js";
+import { count, plainTable } from "./table.js";
+
+/** @import { Behind, DebugIo, Opened } from "./types.d.ts" */
+
+const ABOUT = "What a drafter did over many prompts. Every bar, cell and row opens its steps. Run folders, traces and other " +
+  "engines' records can be dropped anywhere.";
+const QUESTIONS = { key: "questions", title: "Every question", group: "A against B", chart: "table",
+  formula: "tokens written / steps of every question, in A and in B", look_for: "The questions that lost most come first." };
+const COMPARED = { key: "compared", title: "Difference, question by question", group: "A against B", chart: "table",
+  formula: "B - A over the questions that both have; intervals by resampling questions",
+  look_for: "Filled marks are beyond noise, all positions and categories tested together." };
+
+export class Debug {
+  /**
+   * @param {HTMLElement} element
+   * @param {DebugIo} io
+   */
+  constructor(element, { props, server }) {
+    this.server = server;
+    this.largest = props.largest;
+    this.address = "screen=debug";
+    /** @type {Opened} */
+    this.opened = { folders: [] };
+    this.asks = 0; // how many times an address was asked for: an answer to an earlier one is not shown
+    this.gone = new AbortController();
+    this.scrolled = 0; // where the page was left for the player
+    /** @type {HTMLDialogElement | null} the list that it was left from */
+    this.list = null;
+    /** @type {Element | null} what that list was opened with */
+    this.opener = null;
+    this.chooser = new Chooser((fields) => this.go(fields), (files) => this.bring(files),
+      (form) => this.download(form), () => copyLink(this));
+    this.filters = new FilterForm((fields) => this.go(fields));
+    this.sentence = el("span", { role: "alert" });
+    this.notice = el("div", { class: "app-debug-notice", hidden: true }, this.sentence,
+      button("close", "Close", () => this.say("")));
+    this.says = el("p", { class: "ss-verdict", hidden: true });
+    this.count = el("p", { class: "app-debug-count", "aria-live": "polite" }, "Opening a run folder");
+    this.table = el("div", { class: "app-debug-answer" });
+    this.cards = new ChartCards({
+      ask: (key) => this.server.debug_chart([this.address, key]), behind: (behind) => this.behind(behind),
+      link: (key) => this.linkTo(key), signal: this.gone.signal,
+    });
+    this.root = el("div", { class: "ss ss-debug" }, el("p", { class: "ss-quiet app-debug-about" }, ABOUT), this.chooser.node, this.notice, this.says, this.filters.node,
+      this.count, this.table, this.cards.node);
+    element.replaceChildren(this.root);
+    this.on = { link: () => addressOf(this.address) };
+    this.themed = new MutationObserver(() => this.paint());
+    this.themed.observe(document.body, { attributeFilter: ["class"] });
+    const first = new IntersectionObserver((seen) => {
+      if (!seen.some(({ isIntersecting }) => isIntersecting)) return;
+      first.disconnect();
+      this.load(asked().get("screen") === "debug" ? location.search : this.address);
+    });
+    first.observe(this.root);
+    this.sized = new ResizeObserver(() => this.cards.resized());
+    this.sized.observe(this.root);
+  }
+
+  get theme() {
+    return document.body.classList.contains("dark") ? "dark" : "light";
+  }
+
+  /** @param {string} key of a chart */
+  linkTo(key) {
+    const query = new URLSearchParams(this.address);
+    query.set("chart", key);
+    return addressOf(String(query));
+  }
+
+  // What `copyLink` asks of a place: the whole page is one.
+  place() {
+    return null;
+  }
+
+  /** @param {string} words */
+  announce(words) {
+    this.chooser.announce(words);
+  }
+
+  /** @param {string} sentence */
+  say(sentence) {
+    write(this.sentence, sentence);
+    this.notice.hidden = !sentence;
+  }
+
+  paint() {
+    const colours = this.opened.themes?.[this.theme] ?? {};
+    for (const [name, colour] of Object.entries(colours)) this.root.style.setProperty(`--ss-${name}`, colour);
+    this.cards.paint(colours);
+  }
+
+  /**
+   * Fields of the address change: empty ones are left out of it, and the chart that it pointed to.
+   * @param {{ [name: string]: string }} fields
+   */
+  go(fields) {
+    const query = new URLSearchParams(this.address);
+    query.delete("chart");
+    for (const [name, value] of Object.entries(fields)) {
+      if (value) query.set(name, value);
+      else query.delete(name);
+    }
+    return this.load(String(query), true);
+  }
+
+  /**
+   * @param {string} query
+   * @param {boolean} [another] whether it is another entry of the browser's history
+   */
+  async load(query, another = false) {
+    this.asks += 1;
+    const { asks } = this;
+    this.root.setAttribute("aria-busy", "true");
+    const found = await this.ask(() => this.server.debug_open(query));
+    if (asks !== this.asks) return;
+    this.root.removeAttribute("aria-busy");
+    if (!found) return this.failed();
+    if (found.refused && this.opened.facts && another) return this.refuse(found.refused); // to be mended in its field
+    this.opened = found;
+    this.address = found.address ?? "screen=debug";
+    this.root.dataset.address = this.address;
+    if (this.root.offsetParent && asked().get("screen") === "debug") writeAddress(addressOf(this.address), another);
+    this.show();
+    return undefined;
+  }
+
+  // What was there before stays.
+  failed() {
+    if (this.opened.facts) this.chooser.show(this.opened);
+    else this.count.replaceChildren();
+  }
+
+  /** @param {string} sentence why the query was not run */
+  refuse(sentence) {
+    this.say("");
+    this.chooser.show(this.opened);
+    this.filters.refuse(sentence);
+  }
+
+  show() {
+    const { opened } = this;
+    this.say(opened.notice ?? "");
+    this.chooser.show(opened);
+    this.filters.show(opened);
+    this.showCount();
+    this.says.hidden = true;
+    this.table.replaceChildren(...(opened.table ? [plainTable(opened.table, "The query's answer")] : []));
+    const charts = opened.chosen === undefined ? [] : (opened.charts ?? []);
+    this.cards.show(opened.against && charts.length ? [COMPARED, QUESTIONS, ...charts] : charts, opened.chart ?? "");
+    this.paint();
+    if (charts.length) this.conclude();
+  }
+
+  // How much was chosen.
+  showCount() {
+    const { chosen, against_chosen: other, facts, table } = this.opened;
+    const whole = facts ? ` of ${count(facts.steps, "step")}` : "";
+    const words = table ? (table.more ? `The first ${count(table.rows.length, "row")}` : count(table.rows.length, "row")) :
+      chosen === undefined ? "" : `${chosen.toLocaleString("en")}${whole} chosen` +
+        (other === undefined ? "" : `, ${other.toLocaleString("en")} to compare with`);
+    const list = chosen ? [el("button", { type: "button", class: "ss-button ss-worded",
+      onclick: () => this.behind({ key: "", title: "Chosen steps", row: -1, second: false }) }, "List them")] : [];
+    this.count.replaceChildren(words, ...list);
+  }
+
+  // One sentence above all charts: what differs between two selections, or what one of them comes to.
+  async conclude() {
+    const { asks } = this;
+    const key = this.opened.against ? COMPARED.key : "speedup";
+    const found = await this.server.debug_chart([this.address, key]).catch(() => null);
+    const [result] = found?.results ?? [];
+    if (asks !== this.asks || !result) return;
+    write(this.says, result.reason ? "" : result.sentence);
+    this.says.hidden = !this.says.textContent;
+  }
+
+  /** @param {Behind} behind */
+  behind(behind) {
+    const { address, opened: { folder = "", against = "", names = [] } } = this;
+    const both = behind.key === COMPARED.key || behind.key === QUESTIONS.key; // their rows are of both selections
+    this.list?.remove();
+    this.opener = document.activeElement;
+    this.list = showSteps(this.root, behind.title, both ? names : [], behind.second, {
+      steps: (second, offset, say) =>
+        this.ask(() => this.server.debug_steps([address, behind.key, behind.row, second, offset]), say),
+      run: ({ run, step }, second, say) =>
+        this.ask(() => this.server.debug_play([second ? against : folder, run, step]), say),
+      play: (lines, run, step) => this.play(lines, run, step),
+    });
+  }
+
+  /**
+   * A step in the player, on the page of runs.
+   * @param {string} lines
+   * @param {string} run
+   * @param {number} step
+   */
+  async play(lines, run, step) {
+    const { viewer } = shown;
+    if (!viewer) return;
+    this.scrolled = scrollY;
+    writeAddress(addressOf(`run=${run}`, { step }), true); // the one entry that turning and showing make
+    turnTo("run");
+    viewer.opening?.leave();
+    await seen(viewer.root);
+    viewer.show(lines);
+    viewer.root.scrollIntoView({ block: "start" });
+  }
+
+  /** @param {File[]} files */
+  async bring(files) {
+    if (!files.length) return;
+    if (files.reduce((sum, { size }) => sum + size, 0) > this.largest) {
+      this.say(`The files are larger than ${Math.round(this.largest / 2 ** 20)} MB: open a smaller run folder.`);
+      return;
+    }
+    const contents = await Promise.all(files.map(async (file) => [file.name, await base64(file)]));
+    const found = await this.ask(() => this.server.debug_bring(contents.flat()));
+    if (found?.folder) await this.load(`screen=debug&folder=${found.folder}`, true);
+  }
+
+  /** @param {string} form */
+  async download(form) {
+    const found = await this.ask(() => this.server.debug_export([this.address, form]));
+    if (found) save(found);
+  }
+
+  // Back or forward: what the address names is shown again, and the list from which a step was played.
+  async returned() {
+    if (addressOf(this.address) !== location.href) return this.load(location.search);
+    await seen(this.root);
+    if (!this.list?.isConnected || this.list.open) return undefined;
+    scrollTo({ top: this.scrolled });
+    if (this.opener instanceof HTMLElement) this.opener.focus({ preventScroll: true }); // where keys go on behind the list
+    return this.list.showModal();
+  }
+
+  /**
+   * An answer of the server, or null after its sentence has been shown.
+   * @template {{ fault?: string }} T
+   * @param {() => Promise<T | null>} call
+   * @param {(sentence: string) => void} [say]
+   */
+  ask(call, say = (sentence) => this.say(sentence)) {
+    return answerOf(call, say);
+  }
+
+  destroy() {
+    this.asks += 1;
+    this.gone.abort();
+    this.themed.disconnect();
+    this.sized.disconnect();
+    this.cards.destroy();
+  }
+}
+
+/** Until something is on the screen: Gradio shows what is behind a tab only later. @param {HTMLElement} node */
+const seen = (node) => new Promise((done) => {
+  let frames = 120;
+  const look = () => {
+    frames -= 1;
+    if (node.offsetParent || !frames) done(undefined);
+    else requestAnimationFrame(look);
+  };
+  look();
+});
+
+/**
+ * @param {HTMLElement} element
+ * @param {DebugIo} io
+ */
+export const showDebug = (element, io) => {
+  shown.debug?.destroy();
+  shown.debug = new Debug(element, io);
+};

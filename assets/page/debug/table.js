@@ -1,0 +1,50 @@
+// Tables of the Debug page.
+import { el } from "../../player/dom/elements.js";
+
+/** @import { Cell, TableFacts } from "./types.d.ts" */
+
+/** @param {Cell} value */
+export const cellText = (value) => {
+  if (value === null || value === undefined || value === "") return "–";
+  if (typeof value !== "number") return seen(String(value));
+  if (Number.isInteger(value)) return value.toLocaleString("en");
+  return String(Number(value.toPrecision(4)));
+};
+
+/**
+ * A text in which ends of lines are seen, and spaces where it begins and ends: tokens differ in these.
+ * @param {string} text
+ */
+export const seen = (text) => text.replace(/\n/g, "↵").replace(/^ +| +$/g, (spaces) => "·".repeat(spaces.length));
+
+/**
+ * So many of something.
+ * @param {number} number
+ * @param {string} one
+ */
+export const count = (number, one) => `${number.toLocaleString("en")} ${one}${number === 1 ? "" : "s"}`;
+
+const LONG = 60; // characters of a cell; all of it is its title
+
+/**
+ * @param {TableFacts} table
+ * @param {string} label
+ * @param {((row: number) => void) | null} [open] shows the steps behind a row
+ */
+export const plainTable = ({ columns, rows, more }, label, open = null) => {
+  const right = columns.map((_, place) => rows.some((cells) => typeof cells[place] === "number"));
+  const look = (/** @type {number} */ place) => (right[place] ? "app-debug-number" : null);
+  const line = (/** @type {Cell[]} */ cells, /** @type {number} */ row) => el("tr", {
+    onclick: open ? () => String(getSelection() ?? "") || open(row) : undefined, // unless a text was marked
+  }, ...cells.map((value, place) => {
+    const text = cellText(value);
+    const leads = open && place === 0;
+    const cut = text.length > LONG ? `${text.slice(0, LONG)}…` : text;
+    return el("td", { class: look(place), title: cut === text ? null : text }, leads ?
+      el("button", { type: "button", class: "ss-button ss-worded", title: "Show the steps behind this row" }, cut) : cut);
+  }));
+  const head = el("thead", {}, el("tr", {}, ...columns.map((name, place) => el("th", { scope: "col", class: look(place) }, name))));
+  return el("div", { class: open ? "ss-scroll app-debug-opens" : "ss-scroll", tabindex: 0, role: "region", "aria-label": label },
+    el("table", { class: "ss-table" }, head, el("tbody", {}, ...rows.map(line))),
+    more ? el("p", { class: "ss-quiet" }, `The first ${rows.length} rows.`) : null);
+};

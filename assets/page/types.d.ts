@@ -1,0 +1,134 @@
+// What the page's own scripts get: from Gradio, from the server, and from the lines of a stream that are for the page.
+import type { Layout, PlotTrace } from "../player/types.js";
+import type { Race } from "../player/race/race.js";
+import type { Viewer } from "./viewer.js";
+import type { Debug } from "./debug/debug.js";
+import type { DebugIo } from "./debug/types.d.ts";
+
+/** What lines of the kind "host" have said of a run or a race. */
+export interface PageFacts {
+  run?: string;
+  title?: string;
+  shows?: string;
+  machine?: string; // where it was recorded, if not here
+  address?: string; // the query that names it
+  step?: number; // the one that a recording opens at
+  notice?: string;
+  refused?: string; // why settings make no run
+  left_out?: string; // of a run's texts, what is too long for the address
+  branch?: string; // of a run that goes on from another one: what the address says of it beside the other
+  live?: "alone" | "beside"; // of a run that was started here: whether it takes the place of the one on the screen
+  recorded?: boolean; // of a race
+  model?: string; // of the opening race
+  done?: boolean; // of a race
+  runs?: [label: string, run: string][]; // of a race
+  report?: Report; // of an examination
+  of?: string; // of a landscape: the run that is measured
+}
+
+/** A token of a landscape, and whether it is the target's own choice. */
+export interface StripColumn {
+  text: string;
+  own: boolean;
+  words: string;
+}
+
+/** A method of a landscape: the lists have an entry for each token. */
+export interface StripRow {
+  label: string;
+  settings: string;
+  mean: string;
+  accepted: (number | null)[];
+  signs: string[];
+  words: string[];
+}
+
+export type LandscapeLine = ({ kind: "host" } & PageFacts) | ({ kind: "row" } & StripRow)
+  | { kind: "columns"; columns: StripColumn[]; legend: string }
+  | { kind: "state"; what: string; sentence: string; share: number | null } | { kind: "done" | "fault"; sentence: string };
+
+/** What an examination found, as `doctor --json` prints it, with a chart for each theme. */
+export interface Report {
+  healthy: boolean;
+  verdict: string;
+  tokens_per_step_given: number | null;
+  tokens_per_step_best: number | null;
+  acceptance_given: number[];
+  acceptance_best: number[];
+  checks: { name: string; fine: boolean; sentence: string }[];
+  probes: { name: string; tokens_per_step: number; gain: number; interval: [low: number, high: number] }[];
+  charts: { [theme: string]: { data: PlotTrace[]; layout: Layout } };
+}
+
+export interface Recording {
+  id: string;
+  title: string;
+  family: string; // of the model
+  group: string; // a prompt, or a method
+  about: string; // the group
+  label: string; // of the method
+  tokens_per_step: number;
+  speedup: number | null;
+}
+
+export interface Props {
+  value?: string | null; // a run's lines, which only grow
+  gallery?: Recording[];
+  landing?: string;
+  largest: number; // bytes of a file
+  live?: boolean; // whether runs can be made here
+}
+
+export interface Answer {
+  fault?: string;
+  lines?: string;
+}
+
+export type Saved = { name: string; type: string; fault?: string; text?: string; bytes?: string };
+
+export interface Server {
+  run_lives(run: string | undefined): Promise<{ lives: boolean } | null>;
+  run_detail(step: [run: string | undefined, k: number]): Promise<Answer | null>;
+  run_step(step: [run: string | undefined, k: number]): Promise<Answer | null>;
+  run_rows(step: [run: string | undefined, k: number]): Promise<Answer | null>;
+  run_export(wanted: [run: string, form: string]): Promise<Saved | null>;
+  open_recording(run: string): Promise<Answer | null>;
+  open_race(which: string): Promise<Answer | null>;
+  open_trace(file: string): Promise<Answer | null>;
+}
+
+/** What Gradio hands to a component's script. */
+export interface Io {
+  props: Props;
+  server: Server;
+  watch(name: string, changed: () => void): void;
+}
+
+/** What the form does for the run that an address names: take its settings, run them again, race with them,
+ * or go on from a place of it. */
+export type ViewerIo = Io & { [act in "fill" | "again" | "race" | "branch"]: (address: string) => void };
+
+/** What the server does for a landscape: measure the run that an address names, or stop that. */
+export type LandscapeIo = Io & { measure(address: string): void; end(): void };
+
+export interface Shown {
+  viewer: Viewer | null;
+  race: Race | null;
+  debug: Debug | null;
+  placed: boolean; // whether the address that the page was opened with has been followed
+}
+
+declare global {
+  var SpecscopeApp: {
+    viewer(element: HTMLElement, io: ViewerIo): void;
+    race(element: HTMLElement, io: Io): void;
+    chat(element: HTMLElement, io: Io): void;
+    doctor(element: HTMLElement, io: Io): void;
+    landscape(element: HTMLElement, io: LandscapeIo): void;
+    debug(element: HTMLElement, io: DebugIo): void;
+    theme(): void;
+    readonly viewers: Viewer | null;
+    readonly races: Race | null;
+    readonly debugs: Debug | null;
+  };
+}

@@ -1,0 +1,163 @@
+"""Defines and parses the flags that several commands share; an invalid value raises ParamError."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+import torch
+
+from decoding.default_model import BEST, named_model
+from decoding.engine import Engine
+from decoding.errors import ParamError
+from decoding.loader import load
+
+from .progress import Progress
+
+_MODELS = '"smollm2", "pocket", "toy", a model folder, a GGUF file or a hub id such as org/model@revision'
+_BEST = "smollm2 where it is on this machine, else pocket"
+LARGEST_PROMPT = 2**20  # bytes: several times the longest context
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises ParamError instead of printing its usage and leaving."""
+
+    def error(self, message: str) -> NoReturn:
+        """Refuse the arguments."""
+        raise ParamError(f"{' '.join(message.split())} (see {self.prog} --help)")
+
+
+def add_model_flags(parser: argparse.ArgumentParser, model: str | None = BEST) -> None:
+    """Add the flags that choose a model and its device; "best" becomes the name of a model when it is parsed."""
+    group = parser.add_argument_group("model")
+    shown = "the model of the trace" if model is None else _BEST if model == BEST else model
+    group.add_argument(
+        "--model",
+        default=model,
+        type=named_model,
+        metavar="NAME",
+        help=f"{_MODELS} (default: {shown})",
+    )
+    group.add_argument(
+        "--draft",
+        metavar="NAME",
+        help="a smaller model with the same tokenizer (smollm2, pocket and the toy have one)",
+    )
+    group.add_argument("--medusa", metavar="FOLDER_OR_ID", help="heads that were trained for the model")
+    group.add_argument("--kangaroo", metavar="FOLDER_OR_ID", help="an adapter that was trained for the model")
+    group.add_argument("--eagle", metavar="FOLDER_OR_ID", help="an EAGLE-3 drafter that was trained for the model")
+    group.add_argument(
+        "--datastore", metavar="FILE_OR_ID", help="a datastore to retrieve guesses from, built by `datastore build`"
+    )
+    group.add_argument(
+        "--device",
+        help="cpu, cuda, or several such as cuda:0,cuda:1 to split the layers over (default: cuda where there is one)",
+    )
+    group.add_argument(
+        "--draft-device", metavar="DEVICE", help="where the drafter runs (default: the model's last device)"
+    )
+    group.add_argument(
+        "--dtype", help="float32, bfloat16, float16, or int8 for the weights (default: depends on model and device)"
+    )
+    group.add_argument("--threads", metavar="N", help="threads of the processor to use")
+
+
+def add_json_flag(parser: argparse.ArgumentParser) -> None:
+    """Add the flag for output that scripts read."""
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+
+
+def load_engine(arguments: argparse.Namespace, model: str | None = None, *, download: bool = True) -> Engine:
+    """The engine that the flags ask for."""
+    name = clean(model or arguments.model)
+    threads = arguments.threads or ("1" if name == "toy" else None)  # the toy's tensors are too small to be shared out
+    if threads is not None:
+        torch.set_num_threads(whole("--threads", threads, 1, 1024))
+    if name != "toy":
+        import transformers
+
+        transformers.logging.set_verbosity_error()  # its advice is not about our way of loading
+
+    def named(path: str | None) -> str | None:
+        return None if path is None else clean(path)
+
+    with Progress() as progress:
+        return load(
+            name,
+            draft=named(arguments.draft),
+            medusa=named(arguments.medusa),
+            kangaroo=named(arguments.kangaroo),
+            eagle=named(arguments.eagle),
+            datastore=named(arguments.datastore),
+            device=arguments.device,
+            draft_device=arguments.draft_device,
+            dtype=arguments.dtype,
+            progress=progress,
+            download=download,
+        )
+
+
+def whole(flag: str, text: str, low: int, high: int) -> int:
+    """A flag's whole number."""
+    try:
+        number = int(text)
+    except ValueError:
+        raise ParamError(f"{flag} must be a whole number, not {clean(text)[:40]!r}") from None
+    if not low <= number <= high:
+        raise ParamError(f"{flag} must be from {low} to {high}, not {clean(text)[:40]}")
+    return number
+
+
+def pairs(texts: Sequence[str], flag: str = "--param") -> dict[str, str]:
+    """NAME=VALUE, several times."""
+    values: dict[str, str] = {}
+    for text in texts:
+        name, sign, value = clean(text).partition("=")
+        if not sign or not name:
+            raise ParamError(f"{flag} must look like NAME=VALUE, not {text[:40]!r}")
+        if name in values:
+            raise ParamError(f"{flag} names {name[:40]} twice")
+        values[name] = value
+    return values
+
+
+def clean(text: str) -> str:
+    """A text that UTF-8 can hold: bytes that were no text arrive from the shell as lone surrogates."""
+    return text.encode(errors="replace").decode()
+
+
+def check_place(flag: str, path: str) -> None:
+    """Raise ParamError where no file can be written: asked before the work, not after it."""
+    if Path(path).is_dir() or not Path(path).parent.is_dir():
+        raise ParamError(f"{flag} must name a file in a folder that exists, not {clean(path)[:200]!r}")
+
+
+def read_text(path: str, what: str) -> str:
+    """A text file of sane size."""
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(LARGEST_PROMPT + 1)
+    except (OSError, ValueError) as error:  # ValueError: a path with a null character
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ParamError(f"cannot read the {what} {clean(path)[:200]!r}: {reason}") from None
+    if len(data) > LARGEST_PROMPT:
+        raise ParamError(f"the {what} {clean(path)[:200]!r} is larger than 1 MB: shorten it")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        raise ParamError(f"the {what} {clean(path)[:200]!r} is not a text: save it as UTF-8")
+    if not text.strip():
+        raise ParamError(f"the {what} {clean(path)[:200]!r} is empty: write something into it")
+    return text
+
+
+def read_ids(text: str) -> list[int]:
+    """Token ids with commas between them."""
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise ParamError(f"--prompt-ids must be whole numbers with commas between, not {clean(text)[:40]!r}") from None

@@ -1,0 +1,89 @@
+"""`doctor`: examines the wiring of one drafter, and says which entry is wrong."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from time import perf_counter
+
+from analysis.doctor.drafters import KINDS, open_drafter
+from analysis.doctor.examine import Report, examine, finish, refused, sample
+from analysis.doctor.texts import write_texts
+from decoding.errors import ModelError, ParamError
+
+from .arguments import add_json_flag, add_model_flags, clean, load_engine, whole
+from .bench import read_questions
+from .paint import Paint
+from .progress import Progress
+
+HELP = "find faults in the wiring of a drafter: its files are checked, then each flag is tried as given and changed"
+EXAMPLE = "python -m decoding doctor --model pocket --eagle assets/pocket/eagle"
+PROMPTS, TOKENS = 24, 48
+_FAULTY = 1
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """The command's flags."""
+    add_model_flags(parser)
+    parser.add_argument(
+        "--tasks", metavar="FILE", help='prompts, or "english" (pocket and smollm2 have their own); first turns only'
+    )
+    parser.add_argument("--prompts", default=str(PROMPTS), metavar="N", help=f"prompts to try (default: {PROMPTS})")
+    parser.add_argument(
+        "--max-new-tokens", default=str(TOKENS), metavar="N", help=f"tokens behind each (default: {TOKENS})"
+    )
+    parser.add_argument("--seed", default="0", metavar="N", help="another choice of prompts")
+    add_json_flag(parser)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Examine and report; exit code 1 if there is a fault."""
+    count = whole("--prompts", arguments.prompts, 1, 1000)
+    tokens = whole("--max-new-tokens", arguments.max_new_tokens, 8, 4096)
+    seed = whole("--seed", arguments.seed, 0, 2**31 - 1)
+    kind, name = _drafter(arguments)
+    tasks = sample(read_questions(arguments.tasks, arguments.model, None), count, seed)
+    engine = load_engine(arguments)
+    with Progress() as progress:
+        started, model = perf_counter(), engine.model.card.name
+        try:
+            examined = open_drafter(engine, kind, name, progress)
+        except ModelError as error:
+            report = refused(KINDS[kind], model, name, error)
+        else:
+            texts = finish(write_texts(engine, tasks, tokens, examined.layers()), progress)
+            report = finish(examine(examined, texts, model, seed, started), progress)
+    print(json.dumps(report.to_json()) if arguments.json else shown(Paint.for_stream(sys.stdout), report))
+    return 0 if report.healthy else _FAULTY
+
+
+def _drafter(arguments: argparse.Namespace) -> tuple[str, str]:
+    """The one drafter that is named, which the engine is loaded without: what is faulty could not be loaded."""
+    named = {kind: path for kind in KINDS if (path := getattr(arguments, kind)) is not None}
+    if len(named) != 1:
+        raise ParamError("name one drafter to examine: --eagle, --medusa, --kangaroo or --draft")
+    [(kind, path)] = named.items()
+    setattr(arguments, kind, None)
+    return kind, clean(path)
+
+
+def shown(paint: Paint, report: Report) -> str:
+    """The report for a terminal."""
+    lines = [paint.bold(f"{report.method} for {report.model}: {report.drafter}"), ""]
+    for check in report.checks:
+        lines.append(paint.fit(f"{'ok' if check.fine else 'FAULT':6} {check.name:16} {check.sentence}"))
+    if report.given is not None and report.best is not None:
+        lines += ["", paint.bold(f"{'changed':44} {'tokens/step':>11} {'gain':>7}  interval of the gain")]
+        lines.append(f"{'nothing, as given':44} {report.given.tokens_per_step:11.2f}")
+        for each in report.outcomes:
+            low, high = each.interval
+            row = (
+                f"{each.probe.name:44} {each.other.tokens_per_step:11.2f} {each.gain:+7.2f}  {low:+.2f} to {high:+.2f}"
+            )
+            lines.append(paint.bold(row) if each.is_better else row)
+        lines += ["", paint.bold("accepted, by the guess's place in the step")]
+        curves = {"as given": report.given, "mended": report.best}
+        for name, measured in curves.items() if report.faults else [("as given", report.given)]:
+            lines.append(f"{name:10} " + "  ".join(f"{share:4.0%}" for share in measured.survival))
+    return "\n".join([*lines, "", report.verdict])

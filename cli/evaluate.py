@@ -1,0 +1,187 @@
+"""`evaluate`: runs methods over a whole prompt set, and writes every run, step and node into a run folder."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import torch
+
+from analysis.tuned import tuned_preset
+from decoding.errors import ParamError
+from decoding.methods import METHODS
+from decoding.types import JSON
+
+from .arguments import add_json_flag, add_model_flags, clean, load_engine, whole
+from .bench import columns_of, method_params, names_in, number, read_questions
+from .paint import Paint, one_line
+from .progress import Progress
+
+if TYPE_CHECKING:
+    from analysis.evaluate.evaluation import Answers
+
+HELP = "run methods over a prompt set, and write every run, step and node as Parquet"
+EXAMPLE = "python -m decoding evaluate --methods lookahead,draft_model --limit 7 --out runs/first"
+_HEADS = ("method", "setting", "runs", "failed", "tokens/step", "tokens/s", "speedup", "same text")
+_LOCAL = "local"
+# What the folder's model is, beside the plan: with other values an evaluation does not go on.
+_MODEL_FLAGS = ("model", "draft", "medusa", "kangaroo", "eagle", "datastore", "device", "draft_device", "dtype")
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """The command's flags."""
+    add_model_flags(parser)
+    parser.add_argument("--methods", required=True, metavar="A,B", help="beside autoregressive, which always runs")
+    parser.add_argument("--out", required=True, metavar="FOLDER", help="the run folder, new or begun by this command")
+    parser.add_argument(
+        "--tasks",
+        metavar="FILE",
+        help='"english", Spec-Bench questions, JSON lines with a prompt or turns, or a folder of .txt files',
+    )
+    parser.add_argument("--limit", metavar="N", help="N tasks only, of every kind as many as possible")
+    parser.add_argument(
+        "--param", action="append", default=[], metavar="METHOD.NAME=VALUE", help="such as lookahead.W=8; repeatable"
+    )
+    parser.add_argument(
+        "--setting",
+        action="append",
+        default=[],
+        metavar="NAME:METHOD.P=V,...",
+        help="one more setting of a method under a name of its own, such as short:draft_model.gamma=2; repeatable",
+    )
+    parser.add_argument(
+        "--tuned", action="store_true", help="with the settings that are fastest on a CPU, where --param sets no others"
+    )
+    parser.add_argument("--no-baseline", action="store_true", help="without autoregressive decoding")
+    parser.add_argument("--max-new-tokens", default="128", metavar="N")
+    parser.add_argument("--temperature", default="0", metavar="T", help="0 takes the likeliest token")
+    parser.add_argument("--top-p", default="1", metavar="P")
+    parser.add_argument("--seed", default="0", metavar="N")
+    parser.add_argument(
+        "--record", default="full", metavar="LEVEL", help="light or full, which has probabilities (default)"
+    )
+    parser.add_argument("--traces", action="store_true", help="write a trace file of every run too")
+    group = parser.add_argument_group("several processes or machines")
+    group.add_argument(
+        "--ray",
+        nargs="?",
+        const=_LOCAL,
+        metavar="ADDRESS",
+        help="with Ray Data: on this machine, or on the cluster at this address (the extra [scale])",
+    )
+    group.add_argument("--workers", metavar="N", help="processes that hold the model each (default: 2)")
+    group.add_argument("--num-gpus", metavar="X", help="GPUs that each takes, such as 1 or 0.5 (default: 0)")
+    add_json_flag(parser)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Evaluate and report."""
+    limit = None if arguments.limit is None else whole("--limit", arguments.limit, 1, 100_000)
+    budget = whole("--max-new-tokens", arguments.max_new_tokens, 1, 1_000_000)
+    out, model = clean(arguments.out), clean(arguments.model)
+    methods, settings = names_in(arguments.methods), _settings(arguments.setting)
+    from analysis.evaluate.evaluation import evaluate
+    from analysis.evaluate.plan import make_plan
+
+    plan = make_plan(
+        read_questions(arguments.tasks, model, limit),
+        methods,
+        params=method_params(arguments.param),
+        tuned=_tuned(arguments, methods, model) if arguments.tuned else None,
+        settings=settings,
+        sampling={"temperature": arguments.temperature, "top_p": arguments.top_p, "seed": arguments.seed},
+        max_new_tokens=budget,
+        record=arguments.record,
+        traces=arguments.traces,
+        baseline=not arguments.no_baseline,
+    )
+    about = {name: getattr(arguments, name) and clean(getattr(arguments, name)) for name in _MODEL_FLAGS}
+    answers = _answers(arguments)
+    try:
+        with Progress() as progress:
+            found = evaluate(plan, out, answers, about, progress)
+    except KeyboardInterrupt:
+        sys.stderr.write(
+            "specscope: stopped; the finished questions stay, and the same command goes on with the rest\n"
+        )
+        raise
+    if arguments.json:
+        print(json.dumps(found))
+    else:
+        print(_table(Paint.for_stream(sys.stdout), found))
+    return 0
+
+
+def _answers(arguments: argparse.Namespace) -> Answers:
+    """Who runs the questions."""
+    from analysis.evaluate.evaluation import in_this_process
+
+    if arguments.ray is None:
+        if arguments.workers is not None or arguments.num_gpus is not None:
+            raise ParamError("--workers and --num-gpus are for --ray: give it too, or leave them out")
+        return in_this_process(load_engine(arguments))
+    from analysis.evaluate.scale import Cluster, on_ray
+
+    cluster = Cluster(
+        None if arguments.ray == _LOCAL else clean(arguments.ray),
+        whole("--workers", arguments.workers or "2", 1, 10_000),
+        _gpus(arguments.num_gpus),
+        whole("--threads", arguments.threads or "1", 1, 1024),
+    )
+    flags = {name: getattr(arguments, name) and clean(getattr(arguments, name)) for name in _MODEL_FLAGS}
+    return on_ray(cluster, flags.pop("model"), flags)
+
+
+def _gpus(text: str | None) -> float:
+    try:
+        found = float(text or 0)
+    except ValueError:
+        found = -1.0
+    if not 0.0 <= found <= 64.0:
+        raise ParamError(f"--num-gpus must be a number from 0 to 64, not {clean(str(text))[:40]!r}")
+    return found
+
+
+def _tuned(arguments: argparse.Namespace, methods: list[str], model: str) -> dict[str, Mapping[str, JSON]]:
+    """The fastest settings of the methods that have presets for this model and device."""
+    device = (arguments.device or ("cuda" if torch.cuda.is_available() else "cpu")).partition(":")[0]
+    known = [name for name in methods if name in METHODS and (tuned_preset(name, model, device))]
+    return {name: METHODS[name].Params.presets[tuned_preset(name, model, device) or ""] for name in known}
+
+
+def _settings(texts: list[str]) -> dict[str, tuple[str, Mapping[str, JSON]]]:
+    """NAME:METHOD.P=V,METHOD.Q=W, several times; a value may hold commas itself."""
+    found: dict[str, tuple[str, Mapping[str, JSON]]] = {}
+    for text in texts:
+        name, colon, rest = clean(text).partition(":")
+        parts = re.split(r",(?=\w+\.\w+=)", rest)
+        given = {parts[0].strip(): {}} if "=" not in rest else method_params(parts, "--setting")
+        if not colon or len(given) != 1 or not rest.strip():
+            raise ParamError(f"--setting must look like NAME:METHOD.P=V,METHOD.Q=W, not {clean(text)[:60]!r}")
+        if name in found:
+            raise ParamError(f"--setting names {name[:40]!r} twice")
+        found[name] = next(iter(given.items()))
+    return found
+
+
+def _table(paint: Paint, found: Mapping[str, JSON]) -> str:
+    rows = [
+        (
+            one_line(row["method"]),
+            one_line(row["setting"]),
+            str(row["runs"]),
+            str(row["failed"]),
+            number(row["mean_acceptance_length"], ".2f"),
+            number(row["tokens_per_second"], ",.1f"),
+            number(row["speedup_vs_autoregressive"], ".2f") + "×",
+            number(row["same_texts"], ".0%"),
+        )
+        for row in found["rows"]
+    ]
+    size = f"{found['questions']} questions, {found['runs']} runs, {found['steps']:,} steps, {found['nodes']:,} nodes"
+    lines = [size, *columns_of(paint, [_HEADS, *rows]), f"saved in {one_line(found['folder'])}"]
+    return paint.fit("\n".join(lines))

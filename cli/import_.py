@@ -1,0 +1,153 @@
+"""`import`: makes a run folder of other engines' records; a name that Python takes for itself, hence the underscore."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from decoding.embedded import FOLDERS, SMOLLM2
+from decoding.errors import ParamError
+from decoding.methods import METHODS
+from decoding.trace import read_trace
+from decoding.trace.file import write_trace
+from decoding.types import JSON, Trace
+
+from .arguments import add_json_flag, add_model_flags, clean, load_engine, pairs
+from .paint import Paint, one_line
+from .progress import Progress
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from analysis.imports import Imported
+
+HELP = "make a run folder of other engines' records"
+EXAMPLE = "python -m decoding import assets/samples/vllm.jsonl --out imported"
+_METHODS = {"draft": "draft_model", "medusa": "medusa", "kangaroo": "kangaroo", "eagle": "eagle3", "datastore": "rest"}
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """The command's flags."""
+    parser.add_argument("files", nargs="+", metavar="FILE", help="records or traces; compressed ones too")
+    parser.add_argument("--out", required=True, metavar="FOLDER", help="the folder to make")
+    parser.add_argument(
+        "--format",
+        metavar="NAME",
+        help="what the files are, such as vllm (default: as their first record looks; a wrong name lists them all)",
+    )
+    parser.add_argument("--name", metavar="TEXT", help="what the folder is called (default: the first file's name)")
+    again = parser.add_argument_group("rejected guesses")
+    again.add_argument(
+        "--restore", action="store_true", help="draft them again with --model and a drafter; greedy runs with token ids"
+    )
+    again.add_argument(
+        "--method",
+        metavar="NAME",
+        help="that drafts (default: the record's, or the one that --draft, --eagle, ... is for)",
+    )
+    again.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="of the method; repeatable")
+    add_model_flags(parser, model=None)
+    add_json_flag(parser)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Read, restore, write and report."""
+    from analysis.imports import merged, read_any
+    from analysis.store.folder import make_folder, write_folder
+
+    out = Path(clean(arguments.out))
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ParamError(f"--out must name a new or empty folder, not {clean(arguments.out)[:200]!r}")
+    parts = [read_any(clean(file), arguments.format) for file in arguments.files]
+    name = clean(arguments.name) if arguments.name else str(parts[0].summary["name"])
+    found, traces = merged(parts, name), _own_traces(arguments.files, parts)
+    found = found._replace(runs=_naming(found.runs, traces))
+    if arguments.restore:
+        found = _restored(arguments, found)
+    elif arguments.method or arguments.param:
+        raise ParamError("--method and --param say what drafts again: give --restore as well")
+    write_folder(out, *found)
+    for number, trace in traces.items():
+        place = out / _place(number)
+        make_folder(place.parent)
+        write_trace(trace, place)
+    formats = [*dict.fromkeys(str(part.summary["format"]) for part in parts)]
+    report: dict[str, JSON] = {
+        "out": clean(arguments.out),
+        "formats": formats,
+        "source": found.summary["source"],
+        "runs": len(found.runs),
+        "steps": len(found.steps),
+        "nodes": len(found.nodes),
+        "missing": found.summary["missing"],
+        "restored": found.summary.get("restored"),
+    }
+    print(json.dumps(report)) if arguments.json else _show(report)
+    return 0
+
+
+def _own_traces(files: Sequence[str], parts: Sequence[Imported]) -> dict[int, Trace]:
+    """The traces among the files, which the page plays, by the numbers of their runs in the folder."""
+    found, number = {}, 0
+    for file, part in zip(files, parts, strict=True):
+        if part.summary["format"] == "trace":
+            found[number] = read_trace(clean(file), allow_partial=True)
+        number += len(part.runs)
+    return found
+
+
+def _naming(runs: pa.Table, traces: Mapping[int, Trace]) -> pa.Table:
+    """The runs with the places of their traces."""
+    import pyarrow as pa
+
+    places = [_place(number) if number in traces else None for number in range(len(runs))]
+    column = runs.schema.get_field_index("trace")
+    return runs.set_column(column, runs.schema.field(column), pa.array(places, pa.string()))
+
+
+def _place(number: int) -> str:
+    from analysis.store.folder import TRACES
+
+    return f"{TRACES}/{number:05}.jsonl.gz"
+
+
+def _restored(arguments: argparse.Namespace, found: Imported) -> Imported:
+    """The records with guesses that the engine of the flags drafts."""
+    from analysis.restoring.restore import restore
+
+    named = {model for model in found.runs["model"].to_pylist() if model}
+    model = arguments.model or (named.pop() if len(named) == 1 and named <= {"toy", SMOLLM2, *FOLDERS} else None)
+    if model is None:  # what a file names must not make this machine fetch anything
+        raise ParamError("--restore needs the model that wrote the records: name it with --model")
+    method = arguments.method or next((name for flag, name in _METHODS.items() if getattr(arguments, flag)), None)
+    unknown = {name for name in found.runs["method"].to_pylist() if name not in METHODS}
+    if method is None and unknown:
+        raise ParamError(
+            f"the records call their method {min(unknown)[:40]!r}: say with --method which of ours that is"
+        )
+    engine = load_engine(arguments, model)
+    with Progress() as progress:
+        return restore(found, engine, method, pairs(arguments.param) or None, progress)
+
+
+def _show(report: dict[str, JSON]) -> None:
+    from analysis.imports import FORMATS
+    from analysis.store.schema import NODES, RUNS, STEPS
+
+    paint, formats = Paint.for_stream(sys.stdout), (FORMATS[name].title for name in report["formats"])
+    counts = ", ".join(f"{name} {report[name]:,}" for name in (RUNS, STEPS, NODES))
+    print(f"{paint.bold(one_line(report['out']))}: {counts}, from {' and '.join(formats)}")
+    if report["restored"]:
+        print(report["restored"]["sentence"])
+    by_reason: dict[str, list[str]] = {}
+    for key, reason in report["missing"].items():
+        if not key.startswith(f"{NODES}.") or report["nodes"]:
+            by_reason.setdefault(reason, []).append(key)
+        else:
+            by_reason[reason] = ["the guesses one by one"]
+    for reason, keys in by_reason.items():
+        print(paint.fit(paint.dim(f"without {', '.join(keys)}: {one_line(reason)}")))

@@ -1,0 +1,139 @@
+"""`paper-checks`: what the papers found, put to the test on an embedded model."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from analysis.prompts.tasks import Task
+from decoding import embedded
+from decoding.engine import Engine
+from decoding.errors import ParamError
+from lab.papers.claims import Paper
+from lab.papers.experiment import Variant
+
+from .arguments import add_json_flag, add_model_flags, check_place, clean, load_engine, whole
+from .bench import read_questions
+from .paint import Paint, one_line
+from .progress import Progress
+
+HELP = "put the papers' central tables and figures to the test, and write down what holds here"
+EXAMPLE = "python -m decoding paper-checks --only lookahead,medusa --out checks.md"
+DEFAULT_OUT = "docs/paper_checks.md"
+_REPORTED = (
+    *("model", "draft", "medusa", "kangaroo", "eagle", "datastore", "device", "draft_device", "dtype", "threads"),
+    *("only", "tasks", "limit", "max_new_tokens", "kangaroo_variants", "eagle_variants", "medusa_2"),
+)
+_MT_BENCH = {"writing", "roleplay", "reasoning", "math", "coding", "extraction", "stem", "humanities"}
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """The command's flags."""
+    add_model_flags(parser, embedded.TARGET)
+    parser.add_argument("--only", metavar="A,B", help="papers by name, such as lookahead; default: all")
+    parser.add_argument("--tasks", metavar="FILE", help='"english", or a file of questions in the form of Spec-Bench')
+    parser.add_argument("--limit", default="6", metavar="N", help="questions of every kind (default: 6)")
+    parser.add_argument("--max-new-tokens", default="256", metavar="N", help="per answer (default: 256)")
+    parser.add_argument("--out", default=DEFAULT_OUT, metavar="FILE", help=f"for the page (default: {DEFAULT_OUT})")
+    parser.add_argument("--kangaroo-variants", metavar="FOLDER", help="adapters for ablations, a folder each")
+    parser.add_argument("--eagle-variants", metavar="FOLDER", help="EAGLE-3 drafters for ablations, a folder each")
+    parser.add_argument(
+        "--medusa-2", metavar="FOLDER", help="heads with the model that learnt together with them (pocket has its own)"
+    )
+    add_json_flag(parser)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Measure, judge and write."""
+    from lab.papers.claims import check_claims
+    from lab.papers.experiment import Experiment, answer_questions
+    from lab.papers.page import conditions, document, page
+
+    limit = whole("--limit", arguments.limit, 1, 100_000)
+    budget = whole("--max-new-tokens", arguments.max_new_tokens, 1, 1_000_000)
+    papers = _papers(arguments.only)
+    check_place("--out", arguments.out)
+    if arguments.only is not None and Path(arguments.out).resolve() == Path(DEFAULT_OUT).resolve():
+        raise ParamError(f"{DEFAULT_OUT} is the page of all papers: name another file for some of them with --out")
+    tasks = _one_bench(_first(read_questions(arguments.tasks, arguments.model, None), limit))
+    engine = load_engine(arguments)
+    with Progress() as progress:
+        variants = _variants(arguments, engine, progress)
+        questions = answer_questions(engine, tasks, budget, lambda share: progress("answering the questions", share))
+        experiment = Experiment(engine, questions, budget, variants)
+        findings = check_claims(experiment, papers, progress)
+        experiment.progress = lambda share: progress("checking the answers that differ", share)
+        measured = conditions(experiment, _flags(arguments))
+    Path(arguments.out).write_text(page(findings, measured), encoding="utf-8")
+    if arguments.json:
+        print(json.dumps(document(findings, measured)))
+        return 0
+    paint = Paint.for_stream(sys.stdout)
+    for finding in findings:
+        print(f"{finding.judgement.verdict:18} {paint.bold(finding.paper.title)}: {finding.claim.title}")
+    print(f"saved in {one_line(clean(arguments.out))}")
+    return 0
+
+
+def _flags(arguments: argparse.Namespace) -> list[str]:
+    """The flags that decide what a page says, as they are typed; where a folder lies is nobody's business."""
+    found: list[str] = []
+    for name in _REPORTED:
+        value = getattr(arguments, name)
+        if value is not None:
+            text = clean(value)
+            found += [f"--{name.replace('_', '-')}", Path(text).name if Path(text).is_absolute() else text]
+    return found
+
+
+def _papers(text: str | None) -> list[Paper]:
+    """The papers of these names, in our order."""
+    from lab.papers import PAPERS
+
+    names = list(PAPERS) if text is None else [name.strip() for name in clean(text).split(",") if name.strip()]
+    for name in names:
+        if name not in PAPERS:
+            raise ParamError(f"--only knows {', '.join(PAPERS)}, not {name[:40]!r}")
+    if not names:
+        raise ParamError(f"--only must name some of {', '.join(PAPERS)}")
+    return [paper for name, paper in PAPERS.items() if name in names]
+
+
+def _first(tasks: Iterable[Task], limit: int) -> list[Task]:
+    """The first questions of every kind."""
+    seen, first = Counter[str](), list[Task]()
+    for task in tasks:
+        seen[task.category] += 1
+        if seen[task.category] <= limit:
+            first.append(task)
+    return first
+
+
+def _one_bench(tasks: list[Task]) -> list[Task]:
+    """MT-bench's kinds as one, as Spec-Bench and the papers count them, where a file holds all of them."""
+    if not {task.category for task in tasks} >= _MT_BENCH:
+        return tasks
+    return [replace(task, category="mt_bench") if task.category in _MT_BENCH else task for task in tasks]
+
+
+def _variants(arguments: argparse.Namespace, engine: Engine, progress: Progress) -> dict[str, Variant]:
+    """The engines that ablations need: those that the flags name, and stores of the embedded family's text."""
+    from lab.papers.variants import build_stores, load_adapters, load_drafters, load_medusa_2
+
+    found: dict[str, Variant] = {}
+    if arguments.kangaroo_variants is not None:
+        found |= load_adapters(engine, Path(clean(arguments.kangaroo_variants)))
+    if arguments.eagle_variants is not None:
+        found |= load_drafters(engine, Path(clean(arguments.eagle_variants)))
+    if arguments.medusa_2 is not None:
+        found |= load_medusa_2(engine, Path(clean(arguments.medusa_2)), progress)
+    elif arguments.model == embedded.TARGET:
+        found |= load_medusa_2(engine, embedded.PARTS[embedded.MEDUSA_2]["medusa"], progress)
+    if arguments.model == embedded.TARGET and embedded.STORE.is_file():
+        found |= build_stores(engine, embedded.STORE, progress)
+    return found

@@ -1,0 +1,63 @@
+"""`trace`: exports a recorded run for other tools."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from analysis.export import perfetto, steps_csv, vllm
+from decoding.errors import ParamError
+from decoding.trace import read_trace
+from decoding.types import Trace
+
+from .arguments import add_json_flag, check_place, clean
+from .paint import Paint, one_line
+
+HELP = "export a recorded run for other tools"
+EXAMPLE = "python -m decoding trace export --format perfetto --out run.json run.jsonl"
+_FORMS: dict[str, Callable[[Trace], str]] = {
+    "csv": steps_csv,
+    "perfetto": lambda trace: json.dumps(perfetto(trace)) + "\n",
+    "vllm": lambda trace: json.dumps(vllm(trace)) + "\n",
+}
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """The command's flags."""
+    parser.add_argument("what", choices=["export"], help="export: read the trace and write it in another format")
+    parser.add_argument("trace", metavar="TRACE", help="a file that run --trace wrote")
+    parser.add_argument(
+        "--format",
+        required=True,
+        choices=sorted(_FORMS),
+        help="csv: a row a step; perfetto: a timeline for ui.perfetto.dev; vllm: its per-request metrics",
+    )
+    parser.add_argument("--out", required=True, metavar="FILE", help="the file to write")
+    parser.add_argument("--force", action="store_true", help="replace FILE where it exists")
+    add_json_flag(parser)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Convert and report."""
+    check_place("--out", arguments.out)
+    out = Path(arguments.out)
+    if out.exists() and not arguments.force:
+        raise ParamError(f"{clean(arguments.out)[:200]!r} exists: name another file, or replace it with --force")
+    trace = read_trace(arguments.trace)
+    text = _FORMS[arguments.format](trace)
+    out.write_text(text, encoding="ascii", newline="")
+    if arguments.json:
+        report = {
+            "out": clean(arguments.out),
+            "format": arguments.format,
+            "steps": len(trace.steps),
+            "bytes": len(text),
+        }
+        print(json.dumps(report))
+    else:
+        paint = Paint.for_stream(sys.stdout)
+        print(f"{paint.bold(one_line(clean(arguments.out)))}: {len(trace.steps)} steps, {len(text):,} bytes")
+    return 0

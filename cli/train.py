@@ -1,0 +1,141 @@
+"""`train`: make the embedded family anew, or what methods need beside a model."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+import torch
+
+from decoding.errors import ParamError
+from decoding.types import JSON
+
+from .arguments import add_json_flag, clean, whole
+from .progress import Progress
+from .train_parts import (
+    EXAMPLE_DRAFTER,
+    EXAMPLE_EAGLE3,
+    EXAMPLE_KANGAROO,
+    EXAMPLE_MEDUSA,
+    HELP_DRAFTER,
+    HELP_EAGLE3,
+    HELP_KANGAROO,
+    HELP_MEDUSA,
+    add_drafter_flags,
+    add_eagle3_flags,
+    add_kangaroo_flags,
+    add_medusa_flags,
+    train_drafter,
+    train_eagle3,
+    train_kangaroo,
+    train_medusa,
+)
+
+_Plan = TypeVar("_Plan")
+HELP = "train the embedded family from nothing, or heads, an adapter or a drafter for any model"
+EXAMPLE = "python -m decoding train family --out family"
+_FAMILY = "train the embedded family: tokenizer, target, drafter, tasks and their cards"
+_SMOLLM2 = "make SmolLM2's parts from what it writes itself: corpus, datastore, Medusa heads, Kangaroo adapter"
+_EXAMPLE_SMOLLM2 = "python -m decoding train smollm2 --out assets/smollm2 --threads 2"
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """The commands below this one, and their flags."""
+    trained = parser.add_subparsers(title="what to train", metavar="WHAT", required=True)
+    for name, help_, example, add, train in (
+        ("family", _FAMILY, EXAMPLE, _add_family_flags, _train_family),
+        ("smollm2", _SMOLLM2, _EXAMPLE_SMOLLM2, _add_smollm2_flags, _train_smollm2),
+        ("medusa", HELP_MEDUSA, EXAMPLE_MEDUSA, add_medusa_flags, train_medusa),
+        ("kangaroo", HELP_KANGAROO, EXAMPLE_KANGAROO, add_kangaroo_flags, train_kangaroo),
+        ("eagle3", HELP_EAGLE3, EXAMPLE_EAGLE3, add_eagle3_flags, train_eagle3),
+        ("drafter", HELP_DRAFTER, EXAMPLE_DRAFTER, add_drafter_flags, train_drafter),
+    ):
+        sub = trained.add_parser(
+            name,
+            help=help_,
+            description=help_[0].upper() + help_[1:] + ".",
+            epilog=f"example:\n  {example}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        add(sub)
+        sub.set_defaults(train=train)
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Train what was asked for."""
+    train: Callable[[argparse.Namespace], int] = arguments.train
+    return train(arguments)
+
+
+def _add_family_flags(parser: argparse.ArgumentParser) -> None:
+    _add_flags(parser, "full, or smoke: seconds, and learns nothing")
+
+
+def _add_smollm2_flags(parser: argparse.ArgumentParser) -> None:
+    _add_flags(parser, "full, some hours on two cores, or smoke: a minute, and learns nothing")
+
+
+def _add_flags(parser: argparse.ArgumentParser, plans: str) -> None:
+    parser.add_argument("--out", required=True, metavar="FOLDER", help="where it goes, and where a stopped one resumes")
+    parser.add_argument("--plan", default="full", metavar="NAME", help=plans)
+    parser.add_argument("--seed", default="1", metavar="N")
+    parser.add_argument("--device", help="cpu or cuda (default: cuda where there is one)")
+    parser.add_argument("--threads", metavar="N", help="threads of the processor to use")
+    add_json_flag(parser)
+
+
+def _train_family(arguments: argparse.Namespace) -> int:
+    """Train with a progress bar, from the last checkpoint if there is one."""
+    from lab.pocket.family import train_family
+    from lab.pocket.plans import PLANS
+
+    out = _train(arguments, PLANS, train_family)
+    if not arguments.json:
+        print(f"The family is in {out}: cards in {out / 'target' / 'README.md'} and {out / 'drafter' / 'README.md'}")
+    return 0
+
+
+def _train_smollm2(arguments: argparse.Namespace) -> int:
+    """Make the parts with a progress bar, from where an earlier call has stopped."""
+    from lab.smollm2.plans import PLANS
+    from lab.smollm2.stages import make_parts
+
+    out = _train(arguments, PLANS, make_parts)
+    if not arguments.json:
+        print(f"The parts are in {out}: cards in {out / 'medusa' / 'README.md'} and {out / 'kangaroo' / 'README.md'}")
+    return 0
+
+
+def _train(
+    arguments: argparse.Namespace,
+    plans: Mapping[str, _Plan],
+    train: Callable[[Path, _Plan, int, str, Progress], Mapping[str, JSON]],
+) -> Path:
+    """Check the flags and train; where it is."""
+    import transformers
+
+    transformers.logging.disable_progress_bar()  # its bars for single files would tear ours
+
+    plan = plans.get(arguments.plan)
+    if plan is None:
+        raise ParamError(f"--plan must be one of {', '.join(plans)}, not {clean(arguments.plan)[:40]!r}")
+    if Path(arguments.out).is_file():
+        raise ParamError(f"--out must name a folder, not the file {clean(arguments.out)[:200]!r}")
+    out, seed = Path(clean(arguments.out)), whole("--seed", arguments.seed, 0, 2**31 - 1)
+    if arguments.threads is not None:
+        torch.set_num_threads(whole("--threads", arguments.threads, 1, 1024))
+    device = clean(arguments.device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    try:
+        with Progress() as progress:
+            found = train(out, plan, seed, device, progress)
+    except KeyboardInterrupt:
+        sys.stderr.write("specscope: stopped; the same command goes on from the last checkpoint\n")
+        raise
+    if arguments.json:
+        print(json.dumps({"out": str(out), **found}))
+    return out
