@@ -20,8 +20,10 @@ from unittest.mock import patch
 
 import pytest
 
+from cli import main as command_line
 from cli.main import build_parser
 from decoding import METHODS
+from tools import pack_assets
 from viz.methods import SCREENS
 
 ROOT = Path(__file__).parent.parent
@@ -32,7 +34,6 @@ GUIDES = [
 TEXTS = {guide: (ROOT / guide).read_text(encoding="utf-8") for guide in GUIDES}
 README = TEXTS["README.md"]
 OF_ITS_OWN = "docs/slow_drafter.md"  # tests/test_slow_drafter.py types it
-PYTHON = {"python": [], ".venv/bin/python": [], "torchrun": ["-m", "torch.distributed.run"]}
 LONGEST = 130  # lines of README behind the front matter, which a maintainer of another project reads in three minutes
 
 
@@ -56,20 +57,34 @@ def test_readme_is_short() -> None:
     assert len(README.split("---\n", 2)[2].splitlines()) <= LONGEST
 
 
+PROGRAMS = {"decoding": command_line.main, "tools.pack_assets": pack_assets.main}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("guide", [each for each in GUIDES if blocks(each, "sh") and each != OF_ITS_OWN])
-def test_the_commands_run_one_after_the_other(guide: str, tmp_path: Path) -> None:
-    """A newcomer types what is written there; a renamed flag must not survive in the text."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+def test_the_commands_run_one_after_the_other(
+    guide: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A newcomer types what is written there; a renamed flag must not survive in the text.
+
+    All but what starts processes of its own runs in this one: each would otherwise import torch anew.
+    """
     (tmp_path / "assets").symlink_to(ROOT / "assets")
+    monkeypatch.chdir(tmp_path)
     for program, *command in commands(guide, "sh"):
         if program == "make":  # test_make_knows_its_targets
             continue
-        assert command[command.index("-m") + 1] in ("decoding", "tools.pack_assets"), command
-        words = [sys.executable, *PYTHON[program], *command]
-        done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, f"{command}\n{done.stderr}"
-        assert done.stdout.strip(), command
+        capfd.readouterr()
+        if program == "torchrun":
+            environment = os.environ | {"PYTHONPATH": str(ROOT)}
+            words = [sys.executable, "-m", "torch.distributed.run", *command]
+            code = subprocess.run(words, env=environment, timeout=300).returncode
+        else:
+            assert program in (".venv/bin/python", "python") and command[0] == "-m", command
+            code = PROGRAMS[command[1]](command[2:])
+        shown = capfd.readouterr()
+        assert code == 0, f"{command}\n{shown.err}"
+        assert shown.out.strip(), command
 
 
 def flags_of(parser: argparse.ArgumentParser, words: list[str]) -> set[str]:

@@ -58,7 +58,7 @@ class Strip:
 
 
 STRIPS = (
-    Strip("lookahead", "smollm2-rain-lookahead", 69),
+    Strip("lookahead", "smollm2-rain-lookahead", 38),
     Strip("medusa", "smollm2-rain-medusa", 2),
     Strip("ouroboros", "smollm2-rain-ouroboros", 33),
 )

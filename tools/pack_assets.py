@@ -9,7 +9,9 @@ from __future__ import annotations
 import argparse
 import json
 import lzma
+import sys
 import zlib
+from collections.abc import Sequence
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
@@ -81,20 +83,22 @@ def _read(path: Path) -> bytes:
     return unpack(found) if found.suffix == SUFFIX else found.read_bytes()
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> int:
+    """Pack the assets, or unpack a folder of them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--unpack", type=Path, metavar="FOLDER", help="copy this folder for another program instead")
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="where to")
-    given = parser.parse_args()
+    given = parser.parse_args(argv)
     if (given.unpack is None) != (given.out is None):
         parser.error("--unpack and --out go together")
     if given.unpack is not None:
         given.out.mkdir(parents=True, exist_ok=True)
         unpack_folder(given.unpack, given.out)
         print(f"{given.out} holds: {', '.join(sorted(file.name for file in given.out.iterdir()))}")
-        return
-    pack_assets(ASSETS)
+    else:
+        pack_assets(ASSETS)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
