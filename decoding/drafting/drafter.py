@@ -89,7 +89,7 @@ class Drafter(Writer):
             return None
         if (passes := session.chain(lead + count - 1)) is None:
             return None
-        part = Part(0, passes.model.shape.layers)
+        part = Part(0, passes.layers)
 
         def begin(numbers: torch.Tensor) -> tuple[Callable[[torch.Tensor], torch.Tensor], Callable[..., Outputs]]:
             first, lacking = numbers.long().tensor_split((1,))

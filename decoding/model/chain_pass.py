@@ -23,6 +23,8 @@ class ChainPass:
     buffered: Callable[..., Outputs]  # `Decoder.buffered` of the model
     cache: Cache
     tables: Tables
+    layers: int  # of the model
+    first: int  # tokens stored
     cut: int | None  # the prefix that these passes are recorded for; None: they serve every text
     rows: int  # of all passes together
 

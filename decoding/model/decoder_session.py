@@ -101,7 +101,7 @@ class DecoderSession:
         parents = tuple(range(-1, rows - 1))
         if self._captured is None or model.step_rows or not model.splits(cache, first, parents):
             return None
-        return ChainPass(model.buffered, cache, self._tables, model.cut(first), rows)
+        return ChainPass(model.buffered, cache, self._tables, model.shape.layers, first, model.cut(first), rows)
 
     def _noted(self, found: Outputs | Judged) -> Reading:
         """The answer of a pass that was captured."""

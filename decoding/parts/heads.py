@@ -166,7 +166,7 @@ def load_heads(folder: str, model: AnyModel) -> Heads:
     say: Callable[[torch.Tensor], torch.Tensor] = model.head
     if (drafted := read_vocabulary(path.parent, model)) is not None:
         digest.update(drafted.about.encode())
-        output, say = drafted.rows(output), drafted.head(model)
+        output, say = drafted.rows(output), drafted.head(model.embeddings()[1])
     weights = HeadWeights(stacks["linear.weight"], stacks["linear.bias"], output, own)
     about = f"{path.parent.resolve().name} {digest.hexdigest()[:12]}"
     return Heads(weights, say, about, accuracies, drafted)

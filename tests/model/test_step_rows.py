@@ -79,14 +79,14 @@ def test_no_step_may_have_more_rows() -> None:
 def test_other_numbers_are_refused(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(captured.SAME_ROWS, said)
     with pytest.raises(ModelError, match="SPECSCOPE_STEP_ROWS must be a whole number from 1 to 128"):
-        decoder.decoder_of(tiny("llama"))
+        decoder_of(tiny("llama"))
 
 
 def test_graphs_are_off_or_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who writes "0" or "false" would measure graphs, and believe to have measured none."""
     monkeypatch.setenv(captured.VARIABLE, "0")
     with pytest.raises(ModelError, match='SPECSCOPE_GRAPHS must be "off" or left out'):
-        decoder.decoder_of(tiny("llama"))
+        decoder_of(tiny("llama"))
 
 
 def test_a_window_that_hides_something_is_refused() -> None:
