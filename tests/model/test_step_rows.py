@@ -12,6 +12,7 @@ import torch
 from decoding.engine import Engine
 from decoding.errors import ModelError, ParamError
 from decoding.model import captured, decoder
+from decoding.model.loading import decoder_of
 from tests.families import machine, tiny
 from tests.test_lossless_models import prompt_for
 from tests.tiers import few, of_methods
