@@ -190,8 +190,9 @@ def test_a_good_drafter_is_healthy(kind: str) -> None:
 
 
 @slow
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_no_choice_of_prompts_makes_a_good_drafter_ill(seed: int) -> None:
+    """In 32 examinations a false alarm in every tenth would be seen with 97%."""
     for kind in ("eagle", "medusa", "kangaroo", "draft"):
         found = report(opened(kind, good(kind)), seed, MANY)
         assert found.healthy, found.verdict
