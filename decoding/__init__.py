@@ -10,6 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from . import moved
 from .errors import ModelError, OptionError, ParamError, RankError, SpecscopeError, TraceError
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ _LATER = {
     ".tree": ("Builder",),
     ".types": ("Draft", "Role", "Step", "Summary", "Trace", "Verdict"),
 }
+moved.follow()
 _MODULES = {name: module for module, names in _LATER.items() for name in names}
 
 

@@ -69,6 +69,19 @@ def test_a_notebook_completes_the_names() -> None:
     assert dir(decoding) == sorted(decoding.__all__)
 
 
+def test_modules_that_moved_are_found_by_their_old_names() -> None:
+    """Scripts and notebooks of strangers name them; a copy of a module under a second name would have its own classes."""
+    code = (
+        "import warnings; warnings.simplefilter('error'); import decoding; warnings.simplefilter('ignore')\n"
+        "from decoding.evaluate.folder import read_folder; from decoding.evaluate.plan import make_plan\n"
+        "import decoding.metrics.cost, analysis.metrics.cost, analysis.store.folder, analysis.evaluate.plan\n"
+        "print(read_folder is analysis.store.folder.read_folder, make_plan is analysis.evaluate.plan.make_plan,\n"
+        "      decoding.metrics.cost is analysis.metrics.cost, analysis.metrics.cost.__spec__.name)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "True", "True", "analysis.metrics.cost"]
+
+
 def test_a_method_needs_nothing_but_decoding() -> None:
     """One import line begins a file of one's own."""
     for name in ("Method", "Context", "Builder", "Params", "param", "Draft", "Verdict", "Role"):
