@@ -11,17 +11,6 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 _STORE = ("checks", "folder", "query", "schema", "sql", "tables")  # of what `decoding.evaluate` held
-    "apart",
-    "checks",
-    "folder",
-    "query",
-    "query_process",
-    "query_size",
-    "schema",
-    "shared_tables",
-    "sql",
-    "tables",
-)
 # By the longest name that fits.
 _PATHS = {
     **{f"decoding.{name}": f"analysis.{name}" for name in ("bench", "doctor", "evaluate", "imports", "landscape")},
