@@ -29,7 +29,7 @@ from triton.runtime.driver import driver
 from triton.runtime.jit import KernelInterface
 
 from decoding.gpu import tree_attention
-from decoding.gpu.tree_attention import Plan
+from decoding.gpu.tree_attention import AttentionPlan
 from decoding.model.attention import pack
 
 from .compile_kernels import NoDevice
@@ -61,9 +61,9 @@ def main() -> None:
         print(line(shape, rows, keys, device), flush=True)
 
 
-def tasks(sizes: Sequence[tuple[Shape, int, int]], device: torch.device) -> list[tuple[Shape, int, Plan]]:
+def tasks(sizes: Sequence[tuple[Shape, int, int]], device: torch.device) -> list[tuple[Shape, int, AttentionPlan]]:
     """List what there is to compile, once each."""
-    once = dict[object, tuple[Shape, int, Plan]]()
+    once = dict[object, tuple[Shape, int, AttentionPlan]]()
     for shape, rows, keys in sizes:
         present = presently(shape, keys, device)
         for plan in (present, *plans(present)):
@@ -72,7 +72,7 @@ def tasks(sizes: Sequence[tuple[Shape, int, int]], device: torch.device) -> list
     return [*once.values()]
 
 
-def compile_all(of: Sequence[tuple[int, Shape, int, Plan]]) -> None:
+def compile_all(of: Sequence[tuple[int, Shape, int, AttentionPlan]]) -> None:
     """Fill Triton's cache on the disk, by processes that see no device."""
     hidden = {"CUDA_VISIBLE_DEVICES": ""}
     context, workers = multiprocessing.get_context("spawn"), min(os.cpu_count() or 1, len(of))
@@ -80,7 +80,7 @@ def compile_all(of: Sequence[tuple[int, Shape, int, Plan]]) -> None:
         list(pool.map(compile_one, of))
 
 
-def compile_one(task: tuple[int, Shape, int, Plan]) -> None:
+def compile_one(task: tuple[int, Shape, int, AttentionPlan]) -> None:
     """Launch a plan under a driver that only compiles. What cannot be compiled shows when it is to be timed."""
     capability, shape, rows, plan = task
     driver.set_active(NoDevice(GPUTarget("cuda", capability, 32)))
@@ -94,7 +94,7 @@ def quietly(kernel: Any, grid: Any) -> Any:
     return partial(kernel.run, grid=grid, warmup=True)
 
 
-def presently(shape: Shape, keys: int, device: torch.device) -> Plan:
+def presently(shape: Shape, keys: int, device: torch.device) -> AttentionPlan:
     """Return the plan that the engine takes, for any number of rows."""
     return tree_attention.plan(shape.kv_heads, shape.size, keys, torch.bfloat16, device)
 
@@ -105,7 +105,7 @@ def line(shape: Shape, rows: int, keys: int, device: torch.device) -> str:
     read = 2 * (given[-1] + rows) * shape.kv_heads * shape.size * 2  # bytes
     sets = [given, *(copied(given) for _ in range(min(COLD // read, LAUNCHES)))]
     present = presently(shape, keys, device)
-    times, failed = dict[Plan, float](), list[str]()
+    times, failed = dict[AttentionPlan, float](), list[str]()
     for plan in dict.fromkeys((present, *plans(present))):
         try:
             times[plan] = timed(partial(ours, plan=plan), sets, device, LAUNCHES)
@@ -119,21 +119,21 @@ def line(shape: Shape, rows: int, keys: int, device: torch.device) -> str:
     return "; ".join([head, *others, *failed])
 
 
-def plans(present: Plan) -> Iterator[Plan]:
+def plans(present: AttentionPlan) -> Iterator[AttentionPlan]:
     """List the plans that are tried beside the present one."""
     queries, splits = present.queries, present.splits
     tiles = [(64, 4, 2), (64, 4, 4), (128, 4, 2), (128, 8, 2), (32, 4, 4)]
     if queries <= 16:
         tiles += [(64, 2, 3), (32, 2, 4)]
     for keys, warps, stages in tiles:
-        yield Plan(queries, keys, splits, warps, stages)
+        yield AttentionPlan(queries, keys, splits, warps, stages)
     for factor in (0.25, 0.5, 2.0):
         if 1 <= splits * factor <= 64:
-            yield Plan(queries, present.keys, int(splits * factor), present.warps, present.stages)
+            yield AttentionPlan(queries, present.keys, int(splits * factor), present.warps, present.stages)
     if queries == 64:
-        yield Plan(64, 64, splits, 8, 3)
+        yield AttentionPlan(64, 64, splits, 8, 3)
         for keys, stages in ((64, 2), (64, 3), (128, 2)):
-            yield Plan(128, keys, min(2 * splits, 64), 8, stages)
+            yield AttentionPlan(128, keys, min(2 * splits, 64), 8, stages)
 
 
 def by_flash(query: torch.Tensor, data: torch.Tensor, *rest: object) -> torch.Tensor:
@@ -142,7 +142,7 @@ def by_flash(query: torch.Tensor, data: torch.Tensor, *rest: object) -> torch.Te
     return torch.ops.aten._scaled_dot_product_flash_attention(pack(query, key.shape[1]), key, value)[0]
 
 
-def words(plan: Plan) -> str:
+def words(plan: AttentionPlan) -> str:
     """Write a plan in few letters."""
     return f"{plan.queries}x{plan.keys} w{plan.warps} s{plan.stages} /{plan.splits}"
 

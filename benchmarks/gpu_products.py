@@ -79,31 +79,36 @@ class Bench:
 
 def plans(rows: int, eight: bool) -> list[Any]:
     """What is worth a try for so many rows."""
-    from decoding.gpu.products import Plan
+    from decoding.gpu.products import Tiling
 
     block = 8 if rows <= 8 else 16
-    few = [Plan(block, 16, 256, 1, 4, 5), Plan(block, 16, 256, 1, 4, 5, bulk=True), Plan(block, 32, 128, 1, 4, 6)]
-    few += [Plan(block, 32, 128, 1, 4, 6, bulk=True), Plan(block, 16, 256, 1, 2, 5)]
+    few = [Tiling(block, 16, 256, 1, 4, 5), Tiling(block, 16, 256, 1, 4, 5, bulk=True), Tiling(block, 32, 128, 1, 4, 6)]
+    few += [Tiling(block, 32, 128, 1, 4, 6, bulk=True), Tiling(block, 16, 256, 1, 2, 5)]
     if rows == 1:
         single = [(4, 1024, 4, 1), (4, 1024, 4, 2), (8, 512, 4, 3), (2, 2048, 4, 1), (1, 2048, 4, 1), (16, 256, 4, 4)]
         single += [(4, 512, 2, 3), (8, 1024, 8, 2)]
-        found = [Plan(0, outputs, inputs, 1, warps, stages) for outputs, inputs, warps, stages in single] + few
+        found = [Tiling(0, outputs, inputs, 1, warps, stages) for outputs, inputs, warps, stages in single] + few
         found += [replace(found[at], early=True) for at in (0, 2, 9)]
     elif rows <= 16:
-        found = [*few, Plan(block, 16, 512, 1, 4, 4), Plan(block, 32, 256, 1, 4, 4, bulk=True)]
-        found += [Plan(block, 64, 128, 1, 4, 5, bulk=True), *(Plan(block, 64, 128, split, 4, 5) for split in (1, 4))]
+        found = [*few, Tiling(block, 16, 512, 1, 4, 4), Tiling(block, 32, 256, 1, 4, 4, bulk=True)]
+        found += [
+            Tiling(block, 64, 128, 1, 4, 5, bulk=True),
+            *(Tiling(block, 64, 128, split, 4, 5) for split in (1, 4)),
+        ]
         found += [replace(found[at], early=True) for at in (0, 1, 3)]
     elif rows <= 64:
-        found = [Plan(64, 64, 128, split, 4, 4, bulk=split < 4) for split in (1, 2, 4)] + [Plan(64, 64, 64, 1, 4, 6)]
-        found += [Plan(64, 128, 64, split, 4, 4) for split in (1, 4)] + [Plan(64, 64, 128, 1, 4, 4)]
-        found += [Plan(64, 32, 128, 1, 4, 4), Plan(64, 16, 128, 1, 4, 4), replace(found[1], early=True)]
+        found = [Tiling(64, 64, 128, split, 4, 4, bulk=split < 4) for split in (1, 2, 4)] + [
+            Tiling(64, 64, 64, 1, 4, 6)
+        ]
+        found += [Tiling(64, 128, 64, split, 4, 4) for split in (1, 4)] + [Tiling(64, 64, 128, 1, 4, 4)]
+        found += [Tiling(64, 32, 128, 1, 4, 4), Tiling(64, 16, 128, 1, 4, 4), replace(found[1], early=True)]
     else:
-        found = [Plan(128, 64, 64, split, 4, 5, bulk=split < 4) for split in (1, 2, 4)]
-        found += [Plan(128, 128, 64, split, 8, 4, bulk=split < 4) for split in (1, 2, 4)]
-        found += [Plan(64, 64, 128, 1, 4, 4), Plan(128, 64, 64, 1, 4, 5), replace(found[1], early=True)]
+        found = [Tiling(128, 64, 64, split, 4, 5, bulk=split < 4) for split in (1, 2, 4)]
+        found += [Tiling(128, 128, 64, split, 8, 4, bulk=split < 4) for split in (1, 2, 4)]
+        found += [Tiling(64, 64, 128, 1, 4, 4), Tiling(128, 64, 64, 1, 4, 5), replace(found[1], early=True)]
     if eight:
         found = [each for each in found if not each.early and each.split == 1]
-        found += [Plan(0, 4, 2048, 1, 4, 2), Plan(0, 8, 1024, 1, 4, 2)] if rows == 1 else []
+        found += [Tiling(0, 4, 2048, 1, 4, 2), Tiling(0, 8, 1024, 1, 4, 2)] if rows == 1 else []
     return found
 
 
@@ -387,10 +392,10 @@ CHAIN_HEAD += "| ours early, our pointwise | ours, all fused | ours, all fused, 
 
 def alone(width: int) -> dict[str, Task]:
     """The same product for one row and for more, by plans that add up in the same order."""
-    from decoding.gpu.products import Plan
+    from decoding.gpu.products import Tiling
 
     return {
-        f"{rows} rows, blocks of {outputs}": (rows, 256, width, Plan(max(rows, 16), outputs, 64), False, ())
+        f"{rows} rows, blocks of {outputs}": (rows, 256, width, Tiling(max(rows, 16), outputs, 64), False, ())
         for rows in (1, 16, 64, 128)
         for outputs in (32, 64)
     }

@@ -37,7 +37,7 @@ from .tree import depths
 from .types import Draft, Role, Step, Verdict
 
 if TYPE_CHECKING:
-    from .model.captured import Judge
+    from .model.captured import PassJudge
 
 
 class _InterruptedError(Exception):
@@ -154,7 +154,7 @@ class _ShareReader(TreeReader):
         room: int,
         interrupted: Callable[[], bool],
         only: Sequence[int] | None = None,
-        judge: Judge | None = None,
+        judge: PassJudge | None = None,
     ) -> Reading | None:
         """Read the tokens that are missing, then the share; None, once all ranks know, if this one was interrupted."""
         assert isinstance(draft, Draft) and only is None and judge is None

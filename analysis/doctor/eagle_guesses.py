@@ -14,7 +14,7 @@ import torch
 from torch.nn.functional import linear
 
 from decoding.model.kernels import by_torch
-from decoding.model.rope import Tables
+from decoding.model.rope import RopeTables
 from decoding.parts.eagle import Block, attend
 
 if TYPE_CHECKING:
@@ -67,12 +67,12 @@ class EagleGuesses:
         self, tokens: torch.Tensor, feature: torch.Tensor, where: torch.Tensor, roots: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """A row for every token: at which place it stands, and up to which it sees the text."""
-        turn = Tables(*(table[where.clamp(min=0)] for table in self._tables))
+        turn = RopeTables(*(table[where.clamp(min=0)] for table in self._tables))
         embedded = self._examined.embed(self._wiring, tokens)
         x = self._block.forward(embedded, feature, lambda qkv: self._attend(qkv, turn, where, roots))
         return self._block.leave(x)
 
-    def _attend(self, qkv: torch.Tensor, turn: Tables, where: torch.Tensor, roots: torch.Tensor) -> torch.Tensor:
+    def _attend(self, qkv: torch.Tensor, turn: RopeTables, where: torch.Tensor, roots: torch.Tensor) -> torch.Tensor:
         query, key, value = self._block.split(qkv, turn)
         self._keys.append(key)
         self._values.append(value)

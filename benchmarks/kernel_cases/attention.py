@@ -8,7 +8,7 @@ from unittest import mock
 
 import torch
 
-from decoding.gpu.tree_attention import Plan, reference, tree_attention
+from decoding.gpu.tree_attention import AttentionPlan, reference, tree_attention
 from decoding.model import kernels
 from decoding.model.attention import BLOCK, merge, pack
 
@@ -29,7 +29,12 @@ def inputs(keys: int, shape: Shape, rows: int, device: torch.device, dtype: torc
 
 
 def ours(
-    query: torch.Tensor, data: torch.Tensor, first: torch.Tensor, seen: torch.Tensor, _: int, plan: Plan | None = None
+    query: torch.Tensor,
+    data: torch.Tensor,
+    first: torch.Tensor,
+    seen: torch.Tensor,
+    _: int,
+    plan: AttentionPlan | None = None,
 ) -> torch.Tensor:
     """One kernel, and the one that puts its shares together."""
     return tree_attention(query, *data.transpose(1, 2).unsqueeze(1), first, seen, plan)

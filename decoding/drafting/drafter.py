@@ -15,7 +15,7 @@ import torch
 
 from .. import accept
 from ..accept_at_once import Greedy, Judge
-from ..model.captured import Part
+from ..model.captured import PassSpec
 from ..model.chain_pass import Ahead
 from ..model.decoder_session import DecoderSession
 from ..model.download import fetch, waits
@@ -89,7 +89,7 @@ class Drafter(Writer):
             return None
         if (passes := session.chain(lead + count - 1)) is None:
             return None
-        part = Part(0, passes.layers)
+        part = PassSpec(0, passes.layers)
 
         def begin(numbers: torch.Tensor) -> tuple[Callable[[torch.Tensor], torch.Tensor], Callable[..., Outputs]]:
             first, lacking = numbers.long().tensor_split((1,))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from ..model.captured import Part
+from ..model.captured import PassSpec
 from ..model.chain_pass import Ahead
 from ..model.decoder_session import DecoderSession
 from .text_so_far import TextSoFar
@@ -80,7 +80,7 @@ class EarlyExit(Writer):
         passes = session.chain(count + 1) if isinstance(session, DecoderSession) else None
         if passes is None or not width:
             return None
-        part = Part(0, self.layer, answers=False)
+        part = PassSpec(0, self.layer, answers=False)
 
         def begin(
             numbers: torch.Tensor, *unread: torch.Tensor

@@ -27,7 +27,7 @@ _MOST_ELEMENTS = 2**40
 _EDGE = 4096  # bytes of each end of a tensor that go into the hash of a file
 _CHUNK = 2**24  # numbers that are dequantised at a time: its temporary copies are several times as large
 
-Value = int | float | bool | str
+MetadataValue = int | float | bool | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class GgufFile:
         if tensors > _MOST_TENSORS or keys > _MOST_KEYS:
             raise reader.damaged()
         # An array stands here as its length: the long ones are the tokenizer's.
-        self.metadata: dict[str, Value] = {reader.text(): reader.value() for _ in range(keys)}
+        self.metadata: dict[str, MetadataValue] = {reader.text(): reader.value() for _ in range(keys)}
         self.tensors: dict[str, Stored] = self._table(reader, int(tensors))
 
     @property
@@ -160,7 +160,7 @@ class _Reader:
         except UnicodeDecodeError:
             raise self.damaged() from None
 
-    def value(self) -> Value:
+    def value(self) -> MetadataValue:
         kind = self.number("I")
         if kind == _STRING:
             return self.text()
@@ -169,7 +169,7 @@ class _Reader:
         if kind not in _SCALARS:
             raise self.damaged()
         (value,) = struct.unpack(f"<{_SCALARS[kind]}", self.take(struct.calcsize(f"<{_SCALARS[kind]}")))
-        scalar: Value = value
+        scalar: MetadataValue = value
         return scalar
 
     def _array(self) -> int:

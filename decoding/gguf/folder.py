@@ -10,7 +10,7 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from ..errors import ModelError
+from ..model.session import ProgressCallback
 from ..types import JSON
 from ..user_cache import user_cache
 from .file import GgufFile
@@ -27,8 +28,6 @@ from .names import read_config, rotate_halves, weight_name
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
-
-Progress = Callable[[str, float], None]
 
 _FORMAT = 1  # of the folders: one that an older version wrote is not read
 _SHARD = 2**31  # bytes of weights that are in memory before a file is written
@@ -42,7 +41,7 @@ def is_gguf(path: Path) -> bool:
     return path.suffix.lower() == ".gguf" and path.is_file()
 
 
-def folder_of(path: Path, dtype: torch.dtype | None, progress: Progress) -> Path:
+def folder_of(path: Path, dtype: torch.dtype | None, progress: ProgressCallback) -> Path:
     """The model folder of a GGUF file, dequantised to `dtype`, None: to any; made now unless it is there already."""
     file = GgufFile(path)
     config, digest = read_config(file), file.digest()
@@ -160,7 +159,7 @@ def _write_tokenizer(path: Path, file: GgufFile, folder: Path) -> None:
 
 
 def _write_weights(
-    file: GgufFile, config: dict[str, JSON], kind: torch.dtype, folder: Path, progress: Progress
+    file: GgufFile, config: dict[str, JSON], kind: torch.dtype, folder: Path, progress: ProgressCallback
 ) -> None:
     from safetensors.torch import save_file
 
@@ -174,7 +173,7 @@ def _write_weights(
 
 
 def _weights(
-    file: GgufFile, config: dict[str, JSON], kind: torch.dtype, progress: Progress
+    file: GgufFile, config: dict[str, JSON], kind: torch.dtype, progress: ProgressCallback
 ) -> Iterator[tuple[str, torch.Tensor]]:
     for number, name in enumerate(file.tensors):
         progress("converting weights", number / len(file.tensors))

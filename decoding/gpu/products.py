@@ -25,7 +25,7 @@ DTYPES = (torch.bfloat16, torch.float16, torch.float32)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Tiling:
     """How a product is cut into programs."""
 
     rows: int  # of a block; 0: one row without tensor cores
@@ -61,29 +61,29 @@ _MANY = 6144  # outputs, or inputs
 _SUMMED = 256  # outputs of a program that adds parts
 
 
-def plan(rows: int, outputs: int, inputs: int, dtype: torch.dtype, eight_bits: bool = False) -> Plan:
+def plan(rows: int, outputs: int, inputs: int, dtype: torch.dtype, eight_bits: bool = False) -> Tiling:
     """The plan for a shape, as it was fastest on an H200: enough programs, each with enough bytes in flight."""
     if dtype == torch.float32:  # no tensor cores: small blocks, whose code is short
-        return Plan(0, 8, 256, stages=3) if rows == 1 else Plan(16, 32, 32, 1, 4, 3)
+        return Tiling(0, 8, 256, stages=3) if rows == 1 else Tiling(16, 32, 32, 1, 4, 3)
     if rows == 1:
         if outputs >= _MANY and inputs <= 1024:
-            return Plan(0, 16, 256)
-        return Plan(0, 4, 512, warps=2, stages=3) if eight_bits else Plan(0, 2, 2048, stages=1)
+            return Tiling(0, 16, 256)
+        return Tiling(0, 4, 512, warps=2, stages=3) if eight_bits else Tiling(0, 2, 2048, stages=1)
     if rows <= FEW:
         block = 8 if rows <= 8 and not eight_bits else 16
         if inputs >= _MANY > outputs and not eight_bits:
-            return Plan(block, 64, 128, 4, stages=5)
+            return Tiling(block, 64, 128, 4, stages=5)
         if outputs >= (_MANY if eight_bits else 2048) and block == 16:
-            return Plan(block, 64, 128, stages=5)
-        return Plan(block, 32, 128, stages=6)
+            return Tiling(block, 64, 128, stages=5)
+        return Tiling(block, 32, 128, stages=6)
     block = min(triton.next_power_of_2(rows), ROWS)
     split = 1
     while split < 8 and triton.cdiv(outputs, 64) * split < 96 and inputs // (split * 2) >= 512:
         split *= 2
-    return Plan(block, 64, 64 if inputs % 128 or block > 64 else 128, split, 4, 5 if block <= 32 else 4)
+    return Tiling(block, 64, 64 if inputs % 128 or block > 64 else 128, split, 4, 5 if block <= 32 else 4)
 
 
-class Launch(NamedTuple):
+class KernelLaunch(NamedTuple):
     """A kernel, and with what it is started."""
 
     kernel: Any
@@ -92,7 +92,7 @@ class Launch(NamedTuple):
     options: dict[str, Any]
 
 
-def product(x: torch.Tensor, weight: torch.Tensor, extras: Extras = PLAIN, by: Plan | None = None) -> torch.Tensor:
+def product(x: torch.Tensor, weight: torch.Tensor, extras: Extras = PLAIN, by: Tiling | None = None) -> torch.Tensor:
     """Multiply rows (T, inputs) by a weight (outputs, inputs), both contiguous."""
     y, launches = planned(x, weight, extras, by)
     with torch.cuda.device_of(x):
@@ -102,8 +102,8 @@ def product(x: torch.Tensor, weight: torch.Tensor, extras: Extras = PLAIN, by: P
 
 
 def planned(
-    x: torch.Tensor, weight: torch.Tensor, extras: Extras, by: Plan | None
-) -> tuple[torch.Tensor, list[Launch]]:
+    x: torch.Tensor, weight: torch.Tensor, extras: Extras, by: Tiling | None
+) -> tuple[torch.Tensor, list[KernelLaunch]]:
     """What the product will be written to, and the kernels to start for it."""
     rows, inputs = x.shape
     outputs = weight.shape[0] // 2 if extras.gated else weight.shape[0]
@@ -141,13 +141,15 @@ def planned(
     if by.rows:
         options |= {"BLOCK_M": by.rows, "BULK": by.bulk, "WIDE": x.device.type == "cpu"}
         tiles = TensorDescriptor.from_tensor(weight, [by.outputs, by.inputs]) if by.bulk else weight
-        launches = [Launch(multiply_rows, grid, (x, weight, tiles, *tensors[2:], rows, outputs, extras.eps), options)]
+        launches = [
+            KernelLaunch(multiply_rows, grid, (x, weight, tiles, *tensors[2:], rows, outputs, extras.eps), options)
+        ]
     else:
-        launches = [Launch(multiply_row, grid, (*tensors, outputs, extras.eps), options)]
+        launches = [KernelLaunch(multiply_row, grid, (*tensors, outputs, extras.eps), options)]
     if by.split > 1:
         options = {"SPLIT": by.split, "BLOCK_N": _SUMMED, "ADDED": added, "num_warps": 2, **ends}
         arguments = sums, scales, bias, residual, y, outputs
-        launches.append(Launch(add_parts, (triton.cdiv(outputs, _SUMMED), rows), arguments, options))
+        launches.append(KernelLaunch(add_parts, (triton.cdiv(outputs, _SUMMED), rows), arguments, options))
     return y, launches
 
 

@@ -29,7 +29,7 @@ _LOG2_E = 1.4426950408889634
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class AttentionPlan:
     """How a launch is divided."""
 
     queries: int  # of a program: rows times the query heads that share a key/value head
@@ -108,7 +108,7 @@ def _multiprocessors(device: torch.device) -> int:
     return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else _ON_CPU
 
 
-def plan(kv_heads: int, size: int, slots: int, dtype: torch.dtype, device: torch.device) -> Plan:
+def plan(kv_heads: int, size: int, slots: int, dtype: torch.dtype, device: torch.device) -> AttentionPlan:
     """Divide launches behind up to `slots` keys; that they do not depend on the rows keeps a row's numbers the same.
 
     The tiles are the largest that a program's registers hold: without tensor cores, in float32, they are small.
@@ -119,7 +119,7 @@ def plan(kv_heads: int, size: int, slots: int, dtype: torch.dtype, device: torch
     elif wide > 128:
         keys, warps, stages = 32, 8, 2
     splits = min(_PROGRAMS * _multiprocessors(device) // kv_heads, _SPLITS, triton.cdiv(slots, keys))
-    return Plan(16, keys, max(splits, 1), warps, stages)
+    return AttentionPlan(16, keys, max(splits, 1), warps, stages)
 
 
 def tree_attention(
@@ -128,7 +128,7 @@ def tree_attention(
     value: torch.Tensor,
     first: torch.Tensor,
     seen: torch.Tensor,
-    chosen: Plan | None = None,
+    chosen: AttentionPlan | None = None,
 ) -> torch.Tensor:  # (T, repeats * kv_heads, D), (1, kv_heads, S, D) twice as a cache lays them out, (1,), (T, T)
     """Return the mixed values of rows that are in slots `first` to `first + T - 1`, (T, repeats * kv_heads * D)."""
     (rows, heads, size), kv_heads, slots = query.shape, key.shape[1], key.shape[2]

@@ -17,7 +17,7 @@ import torch
 
 from ..tree import remembered
 from .cache import Cache, Views
-from .kernels import TREE_ROWS, Kernels, Mixed, Tree
+from .kernels import TREE_ROWS, Kernels, Mixed, TreeKernel
 from .queued_tree import Parents, closure_on, deepest, depths_on
 
 BLOCK = 256  # slots: prefixes are multiples of it
@@ -94,7 +94,7 @@ class Attention:
         seen = self._closure(parents) if isinstance(parents, tuple) else closure_on(parents, self._device)
         return TreeSpan(tree, cache, torch.full((1,), first, device=self._device), seen)
 
-    def _tree(self, rows: int) -> Tree | None:
+    def _tree(self, rows: int) -> TreeKernel | None:
         """The kernel for a step of so many rows."""
         return self.kernels.tree if rows <= TREE_ROWS else None
 
@@ -237,7 +237,7 @@ class TreeSpan:
 
     __slots__ = ("_first", "_seen", "_tree", "_views")
 
-    def __init__(self, tree: Tree, cache: Cache, first: torch.Tensor, seen: torch.Tensor) -> None:
+    def __init__(self, tree: TreeKernel, cache: Cache, first: torch.Tensor, seen: torch.Tensor) -> None:
         """`first` (1,): the root's slot; `seen` (T, T): what the rows see of each other."""
         self._tree, self._first, self._seen = tree, first, seen
         self._views = cache.views(slice(0, cache.slots))

@@ -28,7 +28,7 @@ from .queued_tree import Parents, QueuedTree
 from .upload import write
 
 if TYPE_CHECKING:
-    from .rope import Tables
+    from .rope import RopeTables
     from .upload import Tokens
 
 VARIABLE = "SPECSCOPE_GRAPHS"  # "off": nothing is captured
@@ -64,7 +64,7 @@ def filled(rows: int) -> int:
     return next((each for each in ROWS if each >= rows), 0)
 
 
-class Recording(Protocol):
+class RecordedGraph(Protocol):
     """Work that was recorded on a device."""
 
     def replay(self) -> None:
@@ -104,7 +104,7 @@ class Recorder:
         """Whether to try: one failure may be another thread's doing, several in succession are the work's own."""
         return len(self._failures.get(what, ())) < ATTEMPTS
 
-    def record(self, what: Hashable, work: Callable[[], None]) -> Recording | None:
+    def record(self, what: Hashable, work: Callable[[], None]) -> RecordedGraph | None:
         """Do some work, and record what the device does for it; None, and the reason in `failed`, if it cannot."""
         try:
             recording = self._record(work)
@@ -120,7 +120,7 @@ class Recorder:
             self._shared_pool = torch.cuda.graph_pool_handle()
         return self._shared_pool
 
-    def _record(self, work: Callable[[], None]) -> Recording:
+    def _record(self, work: Callable[[], None]) -> RecordedGraph:
         """Record with `capture_begin`, since the context `torch.cuda.graph` has the host wait for the whole device."""
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.device(self._device), _recording:
@@ -141,7 +141,7 @@ class Recorder:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PassSpec:
     """Which layers a pass runs, and what comes out of it."""
 
     start: int
@@ -154,7 +154,7 @@ class Part:
 Outputs = tuple[torch.Tensor, ...]  # those of a part, (B, ...) each
 
 
-class Judge(Protocol):
+class PassJudge(Protocol):
     """What is asked about a pass's answers."""
 
     key: Hashable  # equal where the same is asked; None: it is asked once
@@ -209,7 +209,7 @@ class StepBuffer:
         """Each row's number of the seed."""
         return self.uniforms.index_select(0, self.depths)
 
-    def fill(self, tokens: Tokens, parents: Parents, first: int, judge: Judge | None = None) -> None:
+    def fill(self, tokens: Tokens, parents: Parents, first: int, judge: PassJudge | None = None) -> None:
         """Write what the host knows of a tree whose root stands at place `first`; `take` is to follow."""
         rows, nodes = self.rows, len(parents)
         numbers, seen = np.zeros(6 * rows, np.int64), np.eye(rows, dtype=np.bool_)
@@ -238,40 +238,40 @@ class StepBuffer:
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
+class RecordedPass:
     """A pass on fixed addresses."""
 
     buffer: StepBuffer
     hidden: torch.Tensor | None  # (B, H) what enters the first layer, where that is not the embeddings
     outputs: Outputs  # with a judge those of its states, in memory of their own
-    recording: Recording
-    tables: Tables  # whose addresses were recorded
+    recording: RecordedGraph
+    tables: RopeTables  # whose addresses were recorded
     judged: Judged | None
 
 
 # A pass over what stands in a buffer, behind a prefix of so many slots, or, None, behind what the device counts.
-Run = Callable[[StepBuffer, torch.Tensor | None, Cache, "Tables", int | None, Part], Outputs]
+BufferedPass = Callable[[StepBuffer, torch.Tensor | None, Cache, "RopeTables", int | None, PassSpec], Outputs]
 
 
 class Captured:
     """The recorded passes of one session, whose cache they write to and read."""
 
-    def __init__(self, run: Run, recorder: Recorder, cache: Cache, cut: Callable[[int], int | None]) -> None:
+    def __init__(self, run: BufferedPass, recorder: Recorder, cache: Cache, cut: Callable[[int], int | None]) -> None:
         """`cut`: the prefix that a pass behind so many tokens is recorded for; None for one that serves every text."""
         self._run, self._recorder, self._cache, self._cut = run, recorder, cache, cut
-        self._passes = OrderedDict[tuple[object, ...], Pass]()
+        self._passes = OrderedDict[tuple[object, ...], RecordedPass]()
         self._met = OrderedDict[tuple[object, ...], None]()  # shapes that have not been recorded
 
     def replay(
         self,
-        part: Part,
+        part: PassSpec,
         tokens: Tokens,
         parents: Parents,
         first: int,
         hidden: torch.Tensor | None,
-        tables: Tables,
+        tables: RopeTables,
         same_rows: int | None = None,
-        judge: Judge | None = None,
+        judge: PassJudge | None = None,
     ) -> Outputs | Judged | None:
         """What comes out of a pass for a tree whose root stands at place `first`; None where it is to be run as usual.
 
@@ -325,12 +325,12 @@ class Captured:
         self,
         buffer: StepBuffer,
         hidden: torch.Tensor | None,
-        tables: Tables,
+        tables: RopeTables,
         cut: int | None,
-        part: Part,
-        judge: Judge | None,
+        part: PassSpec,
+        judge: PassJudge | None,
         take: Callable[[], None],
-    ) -> Pass | None:
+    ) -> RecordedPass | None:
         """Record a pass. It does what the step that asks for it does, so that nothing else is written to the cache."""
         outputs: Outputs = ()
         judged: Judged | None = None
@@ -351,4 +351,4 @@ class Captured:
             judged.flat.copy_(flat)
 
         recording = self._recorder.record((buffer.rows, part), work)
-        return None if recording is None else Pass(buffer, hidden, outputs, recording, tables, judged)
+        return None if recording is None else RecordedPass(buffer, hidden, outputs, recording, tables, judged)

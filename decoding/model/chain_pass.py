@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from .captured import Outputs, Part
+from .captured import Outputs, PassSpec
 from .forward_inputs import ChainRows
 
 if TYPE_CHECKING:
     from .cache import Cache
-    from .rope import Tables
+    from .rope import RopeTables
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class ChainPass:
 
     buffered: Callable[..., Outputs]  # `Decoder.buffered` of the model
     cache: Cache
-    tables: Tables
+    tables: RopeTables
     layers: int  # of the model
     first: int  # tokens stored
     cut: int | None  # the prefix that these passes are recorded for; None: they serve every text
@@ -33,7 +33,7 @@ class ChainPass:
         """Equal for passes on the same addresses."""
         return id(self.tables.cos), self.cut, self.rows
 
-    def run(self, ids: torch.Tensor, first: torch.Tensor, ahead: int, part: Part) -> Outputs:  # (n,), (1,)
+    def run(self, ids: torch.Tensor, first: torch.Tensor, ahead: int, part: PassSpec) -> Outputs:  # (n,), (1,)
         """Read tokens `ahead` rows behind the `first` stored ones; that number only the device knows."""
         count = len(ids)
         places = torch.arange(ahead, ahead + count, device=ids.device) + first

@@ -14,7 +14,7 @@ from ..types import ModelCard
 from . import quiet
 from .attention import Attention
 from .cache import Cache
-from .captured import SAME_ROWS, Outputs, Part, Recorder, StepBuffer, captures, step_rows
+from .captured import SAME_ROWS, Outputs, PassSpec, Recorder, StepBuffer, captures, step_rows
 from .config import Shape
 from .decoder_session import DecoderSession
 from .draft_vocabulary import DraftVocabulary
@@ -24,8 +24,8 @@ from .kernels import choose, widest
 from .native_layers import NativeInputs, NativeLayers, suits
 from .pointwise import pointwise, total
 from .queued_tree import Parents, on_host
-from .rope import Rope, Tables
-from .weights import Weights
+from .rope import Rope, RopeTables
+from .weights import DecoderWeights
 
 if TYPE_CHECKING:
     from .upload import Tokens
@@ -35,7 +35,7 @@ class Decoder:
     """Weights on a device. `load_decoder` and `decoder_of` make one."""
 
     def __init__(
-        self, shape: Shape, weights: Weights, rope: Rope, card: ModelCard, drafts: DraftVocabulary | None = None
+        self, shape: Shape, weights: DecoderWeights, rope: Rope, card: ModelCard, drafts: DraftVocabulary | None = None
     ) -> None:
         """`drafts`: the tokens that its logits are over, of a draft model; None: all."""
         self.shape, self.card, self.rope, self.drafts = shape, card, rope, drafts
@@ -109,9 +109,9 @@ class Decoder:
         buffer: StepBuffer | ChainRows,
         hidden: torch.Tensor | None,
         cache: Cache,
-        tables: Tables,
+        tables: RopeTables,
         cut: int | None,
-        part: Part,
+        part: PassSpec,
     ) -> Outputs:
         """A pass over a step that stands in a buffer: what enters the tapped layers, what comes out, and the answer."""
         rotation = self._pointwise.rotation
@@ -124,7 +124,7 @@ class Decoder:
         return *states, final, self.head(final)
 
     def inputs(
-        self, tokens: Tokens, parents: Parents, cache: Cache, tables: Tables, ahead: int = 0
+        self, tokens: Tokens, parents: Parents, cache: Cache, tables: RopeTables, ahead: int = 0
     ) -> ForwardInputs | NativeInputs:
         """A tree behind a cached text, for `forward`; `ahead` rows of a chain stand in between."""
         if self.compiled:

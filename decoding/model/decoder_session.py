@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from .asked_rows import asked
-from .captured import Captured, Judge, Judged, Outputs, Part, StepBuffer
+from .captured import Captured, Judged, Outputs, PassJudge, PassSpec, StepBuffer
 from .chain_pass import ChainPass
 from .pointwise import total
 from .replays import Outbox, Replays
@@ -52,10 +52,10 @@ class DecoderSession:
         parents: Parents,
         skip: int = 0,
         only: Sequence[int] | None = None,
-        judge: Judge | None = None,
+        judge: PassJudge | None = None,
     ) -> Reading:
         """Feed a tree whose root stands right behind the stored tokens; answer for the rows that are asked for."""
-        part = Part(0, self._model.shape.layers, self._taps.layers)
+        part = PassSpec(0, self._model.shape.layers, self._taps.layers)
         answers = skip < len(parents)
         if (answers or self._model.step_rows) and (found := self._replayed(part, tokens, parents, judge=judge)):
             reading = self._noted(found)
@@ -71,7 +71,7 @@ class DecoderSession:
     ) -> torch.Tensor:  # (n, H)
         """Run a chain, or a tree, `ahead` rows behind the stored tokens through the layers in front of `layer`."""
         parents = parents or tuple(range(-1, len(tokens) - 1))
-        found = self._replayed(Part(0, layer, answers=False), tokens, parents, ahead)
+        found = self._replayed(PassSpec(0, layer, answers=False), tokens, parents, ahead)
         if found and not isinstance(found, Judged):
             return found[0]
         x, step = self.prepare(tokens, parents, ahead)
@@ -79,10 +79,10 @@ class DecoderSession:
 
     @torch.inference_mode()
     def resume(
-        self, tokens: Tokens, parents: tuple[int, ...], layer: int, hidden: torch.Tensor, judge: Judge | None = None
+        self, tokens: Tokens, parents: tuple[int, ...], layer: int, hidden: torch.Tensor, judge: PassJudge | None = None
     ) -> Reading:
         """Go on from `layer` with the hidden states of a tree that has entered it; answer for every row."""
-        part = Part(layer, self._model.shape.layers, tuple(tap for tap in self._taps.layers if tap >= layer))
+        part = PassSpec(layer, self._model.shape.layers, tuple(tap for tap in self._taps.layers if tap >= layer))
         if found := self._replayed(part, tokens, parents, hidden=hidden, judge=judge):
             return self._noted(found)
         step = self.prepare(tokens, parents)[1]
@@ -115,12 +115,12 @@ class DecoderSession:
 
     def _replayed(
         self,
-        part: Part,
+        part: PassSpec,
         tokens: Tokens,
         parents: Parents,
         ahead: int = 0,
         hidden: torch.Tensor | None = None,
-        judge: Judge | None = None,
+        judge: PassJudge | None = None,
     ) -> Outputs | Judged | None:
         """What comes out of a pass that was captured; None where there is none, and nothing is done."""
         first, rows = self.cache.length + ahead, self._model.step_rows
@@ -136,7 +136,7 @@ class DecoderSession:
 
     def _filled_up(
         self,
-        part: Part,
+        part: PassSpec,
         tokens: Tokens,
         parents: Parents,
         first: int,

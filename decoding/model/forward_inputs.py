@@ -12,8 +12,8 @@ from .attention import Attention
 from .cache import Cache
 from .config import Shape
 from .queued_tree import Parents, QueuedTree, depths_on
-from .rope import Tables
-from .rotation import Rotation, Where
+from .rope import RopeTables
+from .rotation import StepRotation, Where
 from .upload import on_device
 
 if TYPE_CHECKING:
@@ -43,10 +43,10 @@ class ForwardInputs:
         tokens: Tokens,
         parents: Parents,
         cache: Cache,
-        tables: Tables,
+        tables: RopeTables,
         shape: Shape,
         attention: Attention,
-        rotation: Rotation,
+        rotation: StepRotation,
         ahead: int = 0,
     ) -> None:
         """`ahead` rows of a chain stand between the stored tokens and this tree."""
@@ -64,10 +64,10 @@ class ForwardInputs:
         buffer: StepBuffer | ChainRows,
         cut: int | None,
         cache: Cache,
-        tables: Tables,
+        tables: RopeTables,
         shape: Shape,
         attention: Attention,
-        rotation: Rotation,
+        rotation: StepRotation,
     ) -> Self:
         """The inputs of a pass that is recorded: all that differs from step to step stands in a buffer.
 

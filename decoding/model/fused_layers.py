@@ -9,7 +9,7 @@ import torch
 
 from .config import Shape
 from .forward_inputs import ForwardInputs
-from .weights import Layer
+from .weights import LayerWeights
 
 if TYPE_CHECKING:
     from ..gpu.products import Product
@@ -20,7 +20,7 @@ FEW = 1  # rows: every program norms them again, which costs more than a kernel 
 class FusedLayers:
     """The layers of one model, all of whose products are kernels of our own."""
 
-    def __init__(self, shape: Shape, layers: Sequence[Layer]) -> None:
+    def __init__(self, shape: Shape, layers: Sequence[LayerWeights]) -> None:
         self._shape, self._layers = shape, [_Layer(layer) for layer in layers]
 
     def forward(self, x: torch.Tensor, step: ForwardInputs, start: int, stop: int) -> torch.Tensor:  # (T, H)
@@ -39,7 +39,7 @@ class FusedLayers:
 class _Layer:
     """One layer's weights."""
 
-    def __init__(self, layer: Layer) -> None:
+    def __init__(self, layer: LayerWeights) -> None:
         self.attention_norm, self.qk_norm, self.mlp_norm = layer.attention_norm, layer.qk_norm, layer.mlp_norm
         self.qkv, self.out, self.gate_up, self.down = map(_own, (layer.qkv, layer.out, layer.gate_up, layer.down))
 

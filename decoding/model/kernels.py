@@ -22,16 +22,16 @@ from ..gpu.choice import chosen
 
 # Queries (1, kv_heads, N, D), keys and values (1, kv_heads, P, D), and a bias (N, P) in the query's dtype or None; the
 # mixed values (1, kv_heads, N, D) come back in that dtype or a wider one.
-Masked = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None], torch.Tensor]
+MaskedKernel = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None], torch.Tensor]
 Mixed = tuple[
     torch.Tensor, torch.Tensor
 ]  # mixed values, and the logarithms (1, kv_heads, N): natural, float32 or wider
-Tail = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None], Mixed]
+TailKernel = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None], Mixed]
 # Without a bias; the last argument is the number of keys, (1,) int32 on the device.
-Attend = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], Mixed]
+PrefixKernel = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], Mixed]
 # Queries (T, repeats * kv_heads, D), every slot of a layer's keys and values, and on the device the slot of the first
 # row (1,) and what the rows see of each other (T, T); (T, repeats * kv_heads * D) mixed values come back.
-Tree = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+TreeKernel = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 
 VARIABLE = "SPECSCOPE_ATTENTION"  # names the prefix's kernel, one of `PREFIXES`, or "masked" for none
 HUB_KERNEL, HUB_VERSION = "kernels-community/flash-attn2", 3  # the first that one build serves all torch from 2.9 on
@@ -44,7 +44,7 @@ class Prefix:
     """The kernel for the part of a text that all rows of a step see."""
 
     name: str
-    attend: Attend
+    attend: PrefixKernel
     whole: bool = False  # whether it takes every slot of the cache, and reads the number of keys on the device
 
 
@@ -53,11 +53,11 @@ class Kernels:
     """The kernels of one model."""
 
     name: str  # in words, shown to the user
-    masked: Masked  # for all that a step sees
-    tail: Tail  # for the end of it
+    masked: MaskedKernel  # for all that a step sees
+    tail: TailKernel  # for the end of it
     prefix: Prefix | None  # for what stands in front of that end; None: all goes through `masked`
     alignment: int  # numbers: rows of a bias begin at multiples of it
-    tree: Tree | None = None  # for all that a step of up to `TREE_ROWS` rows sees, where no window hides anything
+    tree: TreeKernel | None = None  # for all that a step of up to `TREE_ROWS` rows sees, where no window hides anything
 
     def aligned(self, width: int) -> int:
         """The numbers that a row of a bias takes, with those that fill it up."""
@@ -95,7 +95,7 @@ def choose(device: torch.device, dtype: torch.dtype, head_dim: int) -> Kernels:
     raise ModelError(f"{asked} cannot run {dtype} with heads of {head_dim} on {device} here: leave {VARIABLE} out")
 
 
-def _tree(device: torch.device, dtype: torch.dtype, head_dim: int) -> Tree | None:
+def _tree(device: torch.device, dtype: torch.dtype, head_dim: int) -> TreeKernel | None:
     """Our own kernel, where it is chosen and takes such queries."""
     if "attention" not in chosen(device, dtype) or dtype not in (*_HALF, torch.float32) or head_dim > 256:
         return None
@@ -104,7 +104,7 @@ def _tree(device: torch.device, dtype: torch.dtype, head_dim: int) -> Tree | Non
     return tree_attention.tree_attention
 
 
-def _bases(device: torch.device, dtype: torch.dtype, head_dim: int) -> tuple[Masked, Tail, str]:
+def _bases(device: torch.device, dtype: torch.dtype, head_dim: int) -> tuple[MaskedKernel, TailKernel, str]:
     if device.type == "cpu":
         return by_torch, plain, "torch scaled_dot_product_attention"
     if efficient_runs(dtype, head_dim):
@@ -213,7 +213,7 @@ def _packaged(name: str, package: Any, device: torch.device, dtype: torch.dtype,
     return Prefix(name, attend, whole=True) if agrees(attend, device, dtype, head_dim) else None
 
 
-def agrees(attend: Attend, device: torch.device, dtype: torch.dtype, head_dim: int) -> bool:
+def agrees(attend: PrefixKernel, device: torch.device, dtype: torch.dtype, head_dim: int) -> bool:
     """Whether a kernel that was compiled elsewhere returns the values and the natural logarithms of the definition."""
     numbers = torch.Generator().manual_seed(0)
     query, key, value = (torch.randn(1, 2, rows, head_dim, generator=numbers).to(device, dtype) for rows in (3, 40, 40))
@@ -237,7 +237,7 @@ def _imported(module: str) -> Any:
         return None
 
 
-def _with_cache(module: Any) -> Attend:
+def _with_cache(module: Any) -> PrefixKernel:
     """The function of both flash-attn packages that splits over the keys, and reads their number on the device."""
 
     def attend(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, length: torch.Tensor) -> Mixed:

@@ -24,7 +24,7 @@ from .memory import check_memory
 from .precision import Precision, find_precision
 from .rope import Rope
 from .split import AnyDecoder, SplitDecoder
-from .weights import Weights, assemble
+from .weights import DecoderWeights, assemble
 
 if TYPE_CHECKING:
     from .transformers_model import AnyModel
@@ -135,7 +135,7 @@ def from_transformers(
     return _decoder(model.config, shape, weights, card, layout)
 
 
-def _decoder(config: Any, shape: Shape, weights: Weights, card: ModelCard, layout: Layout) -> AnyDecoder:
+def _decoder(config: Any, shape: Shape, weights: DecoderWeights, card: ModelCard, layout: Layout) -> AnyDecoder:
     ropes = [Rope(config, shape, device, weights.precision.dtype) for device in layout.devices]
     if len(ropes) > 1:
         return SplitDecoder(shape, weights, ropes, card, layout)

@@ -14,8 +14,8 @@ from ..native.products import NativeProduct, ProductStruct, function
 from ..tree import depths, remembered
 from .cache import Cache
 from .config import Shape
-from .rope import Tables
-from .weights import Layer
+from .rope import RopeTables
+from .weights import LayerWeights
 
 if TYPE_CHECKING:
     from .upload import Tokens
@@ -63,7 +63,7 @@ class NativeInputs:
         tokens: Tokens,
         parents: tuple[int, ...],
         cache: Cache,
-        tables: Tables,
+        tables: RopeTables,
         shape: Shape,
         ahead: int = 0,
     ) -> None:
@@ -77,7 +77,7 @@ class NativeInputs:
 
     @classmethod
     def of_texts(
-        cls, tokens: Tokens, places: np.ndarray, paths: np.ndarray, cache: Cache, tables: Tables, shape: Shape
+        cls, tokens: Tokens, places: np.ndarray, paths: np.ndarray, cache: Cache, tables: RopeTables, shape: Shape
     ) -> Self:
         """Rows of several texts: the place of each in its text, and a line for each with the slots of that text."""
         made = cls.__new__(cls)
@@ -91,7 +91,7 @@ class NativeInputs:
         paths: _Paths,
         first: int,
         cache: Cache,
-        tables: Tables,
+        tables: RopeTables,
         shape: Shape,
     ) -> None:
         self.ids, self.cache = tokens, cache
@@ -145,7 +145,9 @@ def _paths(parents: tuple[int, ...], count: int) -> _Paths:
 class NativeLayers:
     """The layers of one model."""
 
-    def __init__(self, shape: Shape, layers: Sequence[Layer], norm: torch.Tensor, *, normed: bool = False) -> None:
+    def __init__(
+        self, shape: Shape, layers: Sequence[LayerWeights], norm: torch.Tensor, *, normed: bool = False
+    ) -> None:
         """`norm` (H,) is the final one; with `normed`, what enters a layer has been normed already."""
         self._layers, self._last, self._shape = layers, norm.contiguous(), shape
         self._forward, self._norm = function("forward", norm.dtype), function("norm", norm.dtype)
@@ -215,14 +217,14 @@ class NativeLayers:
         return y
 
 
-def suits(shape: Shape, layers: Sequence[Layer]) -> bool:
+def suits(shape: Shape, layers: Sequence[LayerWeights]) -> bool:
     """Whether the compiled code can run layers: their weights are laid out for it, and the sizes are whole vectors."""
     sizes = (shape.hidden, shape.head_dim, shape.intermediate, shape.head_dim // 2 * 2)
     products = [part for layer in layers for part in (layer.qkv, layer.out, layer.gate_up, layer.down)]
     return all(size % _LANES == 0 for size in sizes) and all(isinstance(part, NativeProduct) for part in products)
 
 
-def _struct(layer: Layer, window: int | None, number: int) -> LayerStruct:
+def _struct(layer: LayerWeights, window: int | None, number: int) -> LayerStruct:
     qkv, out, gate_up, down = layer.qkv, layer.out, layer.gate_up, layer.down
     assert isinstance(qkv, NativeProduct) and isinstance(out, NativeProduct)
     assert isinstance(gate_up, NativeProduct) and isinstance(down, NativeProduct)

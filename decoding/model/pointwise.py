@@ -12,7 +12,7 @@ from torch.nn.functional import silu
 from .attention import Merge, merge
 from .config import Shape
 from .norm import norm
-from .rotation import Rotation, fused, unfused
+from .rotation import StepRotation, fused, unfused
 
 # Rows (T, H), what is to be added to them or None, and a weight (H,); the sum comes back, and the sum normed.
 AddNorm = Callable[[torch.Tensor, torch.Tensor | None, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
@@ -23,7 +23,7 @@ class Pointwise:
     """The operations of one model."""
 
     norm: AddNorm
-    rotation: Rotation
+    rotation: StepRotation
     swiglu: Callable[[torch.Tensor], torch.Tensor]  # (T, 2 * inner) -> (T, inner)
     merge: Merge
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import torch
 
-from .captured import MOST, Outputs, Recorder, Recording
+from .captured import MOST, Outputs, RecordedGraph, Recorder
 from .upload import write
 
 Work = Callable[..., Outputs]  # numbers (n,) in float64, and tensors; it must do the same if it is done twice
@@ -44,7 +44,7 @@ class Replayed:
     tensors: Sequence[torch.Tensor]
     outputs: Outputs  # as they were after the last replay
     fixed: Hashable  # equal where outputs are at the same addresses
-    recording: Recording
+    recording: RecordedGraph
 
 
 class Replays:

@@ -22,7 +22,7 @@ from ..errors import ModelError
 from .config import Shape
 
 
-class Tables(NamedTuple):
+class RopeTables(NamedTuple):
     """Row p rotates position p: x * cos + (x with its halves swapped) * sin."""
 
     cos: torch.Tensor  # (N, 1, head_dim)
@@ -34,7 +34,7 @@ class Rope:
 
     def __init__(self, config: Any, shape: Shape, device: torch.device, dtype: torch.dtype) -> None:
         self._config, self._shape, self._device, self._dtype = config, shape, device, dtype
-        self._known: dict[int, Tables] = {}
+        self._known: dict[int, RopeTables] = {}
         self._limit: int | None = None  # texts of up to this length are rotated alike
         if shape.rope == "dynamic":
             self._limit = shape.context
@@ -58,7 +58,7 @@ class Rope:
         config.rope_parameters = {**(config.rope_parameters or {}), "rope_theta": base}
         return Rope(config, self._shape, self._device, self._dtype)
 
-    def tables(self, prompt_length: int, size: int) -> Tables:
+    def tables(self, prompt_length: int, size: int) -> RopeTables:
         """Tables of at least `size` rows for texts that start with a prompt of that length."""
         key = self.rotated_as(prompt_length)
         known = self._known.get(key)
@@ -74,7 +74,7 @@ class Rope:
             return 0
         return self._limit + 1 if self._shape.rope == "longrope" else length
 
-    def _build(self, prompt_length: int, size: int) -> Tables:
+    def _build(self, prompt_length: int, size: int) -> RopeTables:
         same = size if self._limit is None else min(size, max(prompt_length, self._limit))
         first, scale = self._frequencies(prompt_length)
         rows = [first.expand(same, -1)]
@@ -88,7 +88,7 @@ class Rope:
         cos = torch.nn.functional.pad(angles.cos() * scale, (0, still), value=1.0)
         sin = torch.nn.functional.pad(angles.sin() * scale, (0, still))
         both = torch.stack((torch.cat((cos, cos), -1), torch.cat((-sin, sin), -1)))[:, :, None]
-        return Tables(*both.to(self._device, self._dtype).unbind(0))
+        return RopeTables(*both.to(self._device, self._dtype).unbind(0))
 
 
 def _frequencies(config: Any, shape: Shape, length: int) -> tuple[torch.Tensor, float]:

@@ -10,21 +10,21 @@ from torch.nn.functional import pad
 from .cache import Cache
 from .config import Shape
 from .norm import Norm
-from .rope import Tables
+from .rope import RopeTables
 
 Where = slice | torch.Tensor  # rows that lie side by side, or those whose numbers a tensor (T,) holds on the device
 # Rotates layer `index`: (T, heads + 2 kv_heads, D) and the weight of its norm of queries and keys,
 # (heads + kv_heads, D) or None. Keys and values go into the cache; the queries come back, (T, heads, D), contiguous.
-Store = Callable[[int, torch.Tensor, torch.Tensor | None], torch.Tensor]
+StoreRows = Callable[[int, torch.Tensor, torch.Tensor | None], torch.Tensor]
 # Makes a `Store` for a step, from the rows' positions in the tables and their slots in the cache.
-Rotation = Callable[[Tables, Where, Cache, Where], Store]
+StepRotation = Callable[[RopeTables, Where, Cache, Where], StoreRows]
 
 
-def unfused(shape: Shape, normal: Norm) -> Rotation:
+def unfused(shape: Shape, normal: Norm) -> StepRotation:
     """Rotate in torch's operations."""
     heads, size = shape.heads, shape.head_dim
 
-    def rotation(tables: Tables, positions: Where, cache: Cache, slots: Where) -> Store:
+    def rotation(tables: RopeTables, positions: Where, cache: Cache, slots: Where) -> StoreRows:
         cos, sin = (
             table[positions] if isinstance(positions, slice) else table.index_select(0, positions) for table in tables
         )  # (T, 1, D) each
@@ -52,10 +52,10 @@ def unfused(shape: Shape, normal: Norm) -> Rotation:
     return rotation
 
 
-def fused(kernel: Callable[..., torch.Tensor]) -> Rotation:
+def fused(kernel: Callable[..., torch.Tensor]) -> StepRotation:
     """Rotate in a kernel of our own, which reads positions and slots on the device."""
 
-    def rotation(tables: Tables, positions: Where, cache: Cache, slots: Where) -> Store:
+    def rotation(tables: RopeTables, positions: Where, cache: Cache, slots: Where) -> StoreRows:
         cos, sin = tables
         layers, at, into = cache.data.unbind(0), None, None
         if isinstance(positions, slice):

@@ -11,7 +11,7 @@ from ..types import ModelCard
 if TYPE_CHECKING:
     import torch
 
-    from .captured import Judge, Judged
+    from .captured import Judged, PassJudge
     from .queued_tree import Parents
     from .upload import Tokens
 
@@ -80,7 +80,7 @@ class JudgingSession(Session, Protocol):
         parents: Parents,
         skip: int = 0,
         only: Sequence[int] | None = None,
-        judge: Judge | None = None,
+        judge: PassJudge | None = None,
     ) -> Reading:
         """As in `Session`."""
         ...

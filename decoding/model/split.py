@@ -25,7 +25,7 @@ from .native_layers import NativeInputs
 from .rope import Rope
 from .session import Reading
 from .upload import on_device
-from .weights import Weights
+from .weights import DecoderWeights
 
 if TYPE_CHECKING:
     from .queued_tree import Parents
@@ -38,7 +38,7 @@ class Section(Decoder):
     """Some layers of a model on one device. The first section embeds ids, the last has the final norm and the head."""
 
     def __init__(
-        self, whole: Shape, weights: Weights, layers: range, device: torch.device, rope: Rope, card: ModelCard
+        self, whole: Shape, weights: DecoderWeights, layers: range, device: torch.device, rope: Rope, card: ModelCard
     ) -> None:
         own = replace(whole, layers=len(layers), windows=whole.windows[layers.start : layers.stop])
         # The norm comes along because a decoder is where its norm is.
@@ -51,7 +51,9 @@ class Section(Decoder):
 class SplitDecoder:
     """A decoder over several devices. What its sessions answer is on `device`, the last of them."""
 
-    def __init__(self, shape: Shape, weights: Weights, ropes: Sequence[Rope], card: ModelCard, layout: Layout) -> None:
+    def __init__(
+        self, shape: Shape, weights: DecoderWeights, ropes: Sequence[Rope], card: ModelCard, layout: Layout
+    ) -> None:
         """`ropes`: one for each device."""
         self.shape, self.card, self.devices, self.layers = shape, card, layout.devices, layout.layers
         self.sections = [

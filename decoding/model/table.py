@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .queued_tree import Parents
     from .upload import Tokens
 
-Rule = Callable[[tuple[int, ...]], torch.Tensor]  # the last `order` tokens -> logits (V,)
+LogitsRule = Callable[[tuple[int, ...]], torch.Tensor]  # the last `order` tokens -> logits (V,)
 
 _CACHED = 8192  # rows of logits in the cache; a run that never ends must not fill the memory
 
@@ -31,7 +31,7 @@ _CACHED = 8192  # rows of logits in the cache; a run that never ends must not fi
 class TableModel:
     """A model whose logits come from a rule; the latest rows are cached."""
 
-    def __init__(self, rule: Rule, order: int, vocabulary: int, name: str = "table", context: int = 4096) -> None:
+    def __init__(self, rule: LogitsRule, order: int, vocabulary: int, name: str = "table", context: int = 4096) -> None:
         self.card = ModelCard(name, "table", "0" * 64, 0, vocabulary, context)
         self.device, self.dtype, self.attention = torch.device("cpu"), torch.float64, "table"
         self.devices: tuple[torch.device, ...] = (self.device,)

@@ -12,7 +12,7 @@ from .decoder import Decoder
 from .native_layers import NativeInputs
 
 
-class Texts:
+class TextBatch:
     """Places for `count` texts of up to `length` tokens. A text's numbers do not depend on the others."""
 
     def __init__(self, model: Decoder, count: int, length: int) -> None:

@@ -22,7 +22,7 @@ from .split import AnyDecoder
 from .taps import Taps
 from .transformers_attention import TREE, register
 from .transformers_hooks import mean_experts, note_experts, note_layers, note_output
-from .transformers_pass import Pass, passing
+from .transformers_pass import ModulePass, passing
 from .transformers_quantised import held_bytes, stored_bytes
 from .upload import on_device
 
@@ -76,7 +76,7 @@ class TransformersModel:
 
     def _probe(self, family: str, taps: tuple[int, int]) -> Reading:
         """Read two tokens to see what attention asks for: every layer's sizes, and the windows among them."""
-        seen = Pass(None, (-1, 0), None, self.device, taps)
+        seen = ModulePass(None, (-1, 0), None, self.device, taps)
         reading = self.forward(torch.zeros(2, dtype=torch.long, device=self.device), seen, 0)
         if not seen.sizes:
             raise ModelError(
@@ -124,7 +124,7 @@ class TransformersModel:
         return Cache(*sizes, self.rolling, self.device, self.dtype)
 
     @torch.inference_mode()
-    def forward(self, ids: torch.Tensor, step: Pass, skip: int) -> Reading:
+    def forward(self, ids: torch.Tensor, step: ModulePass, skip: int) -> Reading:
         """One pass over a tree; answers for rows `skip` and later."""
         rows = len(ids) - skip
         keep = {"logits_to_keep": max(1, rows)} if self._slices else {}
@@ -191,7 +191,7 @@ class TransformersSession:
         """Feed a tree whose root stands right behind the stored tokens; answer for the rows that are asked for."""
         self.cache.check(len(parents))
         model = self._model
-        step = Pass(self.cache, parents, model.rolling, model.device, self._taps.layers)
+        step = ModulePass(self.cache, parents, model.rolling, model.device, self._taps.layers)
         reading = model.forward(on_device(tokens, model.device), step, skip if only is None else 0)
         if only is not None:
             reading = replace(reading, logits=asked(reading.logits, 0, only), hidden=asked(reading.hidden, 0, only))

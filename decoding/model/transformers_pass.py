@@ -16,7 +16,7 @@ from .cache import Cache, Views
 from .queued_tree import Parents, closure_on, depths_on
 
 
-class Pass:
+class ModulePass:
     """One forward pass over a tree behind a cached text, or over a text without a cache, to see what attention asks."""
 
     def __init__(
@@ -69,11 +69,11 @@ class Pass:
         return tuple(both)
 
 
-_current: ContextVar[Pass | None] = ContextVar("pass", default=None)
+_current: ContextVar[ModulePass | None] = ContextVar("pass", default=None)
 
 
 @contextmanager
-def passing(step: Pass) -> Iterator[None]:
+def passing(step: ModulePass) -> Iterator[None]:
     """Let the model's modules in this thread work on a pass."""
     token = _current.set(step)
     try:
@@ -82,12 +82,12 @@ def passing(step: Pass) -> Iterator[None]:
         _current.reset(token)
 
 
-def current() -> Pass | None:
+def current() -> ModulePass | None:
     """The pass that is going on in this thread."""
     return _current.get()
 
 
-def running() -> Pass:
+def running() -> ModulePass:
     """The same, where there must be one."""
     step = _current.get()
     if step is None:

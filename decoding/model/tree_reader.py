@@ -13,7 +13,7 @@ from .session import ExitSession, ProgressCallback, Reading, Session, catch_up
 from .upload import on_device
 
 if TYPE_CHECKING:
-    from .captured import Judge
+    from .captured import PassJudge
     from .upload import Tokens
 
 
@@ -31,7 +31,7 @@ class TreeReader:
         room: int,
         interrupted: Callable[[], bool],
         only: Sequence[int] | None = None,
-        judge: Judge | None = None,
+        judge: PassJudge | None = None,
     ) -> Reading | None:
         """Read the tokens that are missing in front of a tree, then the tree; answer for its nodes, or `only` some.
 

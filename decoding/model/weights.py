@@ -18,7 +18,7 @@ Multiply = Callable[[torch.Tensor, torch.Tensor | None], Linear]  # what multipl
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class LayerWeights:
     """One layer's weights."""
 
     attention_norm: torch.Tensor  # (H,)
@@ -31,17 +31,19 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class DecoderWeights:
     """All weights of a model."""
 
     embedding: torch.Tensor  # (V, H)
-    layers: tuple[Layer, ...]
+    layers: tuple[LayerWeights, ...]
     norm: torch.Tensor  # (H,)
     head: Linear
     precision: Precision
 
 
-def assemble(shape: Shape, get: Get, tied: bool, progress: Callable[[float], None], *, int8: bool = False) -> Weights:
+def assemble(
+    shape: Shape, get: Get, tied: bool, progress: Callable[[float], None], *, int8: bool = False
+) -> DecoderWeights:
     """Put a model together from its named weights, which are asked for one by one; `int8` quantises its matrices."""
     multiply = quantised if int8 else linear
     embedding = get("model.embed_tokens.weight")
@@ -51,10 +53,10 @@ def assemble(shape: Shape, get: Get, tied: bool, progress: Callable[[float], Non
         progress((index + 1) / shape.layers)
     last, norm = embedding if tied else get("lm_head.weight"), get("model.norm.weight")
     head = multiply(last.to(norm.device), None)
-    return Weights(embedding, tuple(layers), norm, head, Precision(norm.dtype, int8))
+    return DecoderWeights(embedding, tuple(layers), norm, head, Precision(norm.dtype, int8))
 
 
-def read_layer(shape: Shape, get: Get, at: str, multiply: Multiply = linear) -> Layer:
+def read_layer(shape: Shape, get: Get, at: str, multiply: Multiply = linear) -> LayerWeights:
     """The layer whose weights' names begin with `at`."""
     fused = shape.family == "phi3"
     swap, order = _query_order(shape), halves(shape)
@@ -77,7 +79,7 @@ def read_layer(shape: Shape, get: Get, at: str, multiply: Multiply = linear) -> 
     if shape.qk_norm:
         query, key = (get(f"{at}self_attn.{name}_norm.weight")[order] for name in "qk")
         qk_norm = torch.cat((query.expand(shape.heads, -1), key.expand(shape.kv_heads, -1)))
-    return Layer(
+    return LayerWeights(
         attention_norm=get(f"{at}input_layernorm.weight"),
         qkv=product([f"self_attn.{name}" for name in attention], shape.qkv_bias, arrange_qkv),
         qk_norm=qk_norm,

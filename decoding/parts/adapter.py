@@ -17,10 +17,10 @@ from ..model.cache import Cache
 from ..model.captured import Recorder
 from ..model.decoder import Decoder
 from ..model.draft_vocabulary import DraftVocabulary
-from ..model.kernels import Masked, by_torch, choose
+from ..model.kernels import MaskedKernel, by_torch, choose
 from ..model.linear import Linear, linear
 from ..model.replays import Replays
-from ..model.rope import Tables
+from ..model.rope import RopeTables
 from ..model.split import AnyDecoder
 from ..model.upload import upload
 from ..tree import closure, depths, is_chain
@@ -100,7 +100,11 @@ def forward_rows(
 
 
 def _attend(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, mask: torch.Tensor | None, kernel: Masked = by_torch
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None,
+    kernel: MaskedKernel = by_torch,
 ) -> torch.Tensor:  # (B, T, heads, D), (B, P, kv_heads, D) twice, (T, P) or (B, T, P) -> (B, T, heads * D)
     """Attention; the query heads that share a key/value head go in as further queries of that head."""
     (batch, rows, heads, size), (_, places, kv_heads, _) = query.shape, key.shape
@@ -161,7 +165,7 @@ class AdapterSession:
         self._adapter, self._cache = adapter, Cache(*sizes, config.window or None, device, dtype)
         self.replays = Replays(adapter.recorder)
         places = torch.arange(capacity + largest_step if attends else 0, device=device)
-        self._tables = Tables(*rotation(config, places, dtype))
+        self._tables = RopeTables(*rotation(config, places, dtype))
 
     @property
     def length(self) -> int:

@@ -25,7 +25,7 @@ from ..model.linear import Linear, linear
 from ..model.native_layers import NativeInputs, NativeLayers, suits
 from ..model.queued_tree import Parents, QueuedTree, closure_on, depths_on, on_host
 from ..model.replays import Replays
-from ..model.rope import Rope, Tables
+from ..model.rope import Rope, RopeTables
 from ..model.transformers_model import AnyModel
 from ..model.upload import on_device
 from ..model.weights import read_layer
@@ -83,7 +83,7 @@ class Block:
         normed = self._norm(x, "norm")
         return normed, normed if self._config.norm_output else x
 
-    def split(self, qkv: torch.Tensor, turn: Tables) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def split(self, qkv: torch.Tensor, turn: RopeTables) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Queries, keys and values (..., T, heads, D) of rows, normed where the layer does that, and rotated."""
         shape, (cos, sin) = self._config.shape, turn
         heads = qkv.view(*qkv.shape[:-1], -1, shape.head_dim)
@@ -177,7 +177,7 @@ class EagleSession:
         sizes = (1, shape.kv_heads, shape.head_dim, capacity, largest_step)
         self._cache = Cache(*sizes, eagle.config.window or None, eagle.device, eagle.dtype)
         # A row's place is that of its token, one behind the place of its feature.
-        self._tables = Tables(*(table[1:] for table in eagle.rope.tables(1, capacity + largest_step + 1)))
+        self._tables = RopeTables(*(table[1:] for table in eagle.rope.tables(1, capacity + largest_step + 1)))
         self._tree: Parents = ()  # of the rows so far
         self.replays = Replays(eagle.recorder if eagle.config.window == 0 else None)
         size = 1, shape.hidden
@@ -267,7 +267,7 @@ class EagleSession:
             final = eagle.native.beside(x, eagle.embed(step.ids), step, eagle.norms)
             return final, final if eagle.config.norm_output else x
         ids, below = on_device(tokens, eagle.device), depths_on(tree, eagle.device)
-        turn = Tables(*(table.index_select(0, below[-len(ids) :] + cache.length) for table in self._tables))
+        turn = RopeTables(*(table.index_select(0, below[-len(ids) :] + cache.length) for table in self._tables))
         x = eagle.block.forward(eagle.embed(ids), feature, lambda qkv: self._attend(qkv, turn, below, tree))
         return eagle.block.leave(x)
 
@@ -285,7 +285,7 @@ class EagleSession:
         Text and tree stand within `width` slots. Nothing of it is on the host, so it can be recorded.
         """
         eagle, rows, size, data = self._eagle, len(ids), len(tree), self._cache.data[0]
-        turn = Tables(*(table.index_select(0, tree.depths[-rows:] + first) for table in self._tables))
+        turn = RopeTables(*(table.index_select(0, tree.depths[-rows:] + first) for table in self._tables))
         places = torch.arange(width, device=ids.device)
         slots, place = places[size - rows : size] + first, places - first  # as seen from the tree's beginning
         among = tree.seen[-rows:].index_select(1, place.clamp(0, size - 1)) & (place >= 0) & (place < size)
@@ -299,7 +299,7 @@ class EagleSession:
 
         return eagle.block.leave(eagle.block.forward(eagle.embed(ids), feature, mixed))
 
-    def _attend(self, qkv: torch.Tensor, turn: Tables, below: torch.Tensor, tree: Parents) -> torch.Tensor:
+    def _attend(self, qkv: torch.Tensor, turn: RopeTables, below: torch.Tensor, tree: Parents) -> torch.Tensor:
         """Store the rows' keys and values, and attend to all that they see: the text, and their own way."""
         cache, window = self._cache, self._eagle.config.window
         query, key, value = self._eagle.block.split(qkv, turn)

@@ -14,7 +14,7 @@ import torch
 
 from ..model.cache import Cache
 from ..model.native_layers import NativeInputs, NativeLayers, suits
-from ..model.rope import Tables
+from ..model.rope import RopeTables
 from ..model.weights import read_layer
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class NativeAdapter:
         self._shape, self._layers = shape, layers
 
     def read(
-        self, hidden: torch.Tensor, parents: tuple[int, ...], cache: Cache, tables: Tables
+        self, hidden: torch.Tensor, parents: tuple[int, ...], cache: Cache, tables: RopeTables
     ) -> torch.Tensor:  # (n, H) -> (n, H)
         """Run it over a tree behind the rows in the cache; its keys and values go there."""
         step = NativeInputs([0] * len(hidden), parents, cache, tables, self._shape)

@@ -13,7 +13,7 @@ from .json_line import show, values_in
 from .lines import Limits
 
 
-class Budget:
+class ReadBudget:
     """The counts of the lines so far."""
 
     def __init__(self, limits: Limits) -> None:

@@ -22,7 +22,7 @@ from typing import IO, Self, TextIO
 
 from ..errors import TraceError
 from ..types import SCHEMA, Header, Step, Summary, Trace
-from .budget import Budget
+from .budget import ReadBudget
 from .json_line import NotJsonError, parse_object, show
 from .lines import CutOffError, Limits, Readable, lines
 from .rules import TraceChecker, check_texts
@@ -147,7 +147,7 @@ class _TraceReader:
     """Builds a trace line by line, and checks each line."""
 
     def __init__(self, limits: Limits) -> None:
-        self._limits, self._budget = limits, Budget(limits)
+        self._limits, self._budget = limits, ReadBudget(limits)
         self._checker: TraceChecker | None = None
         self._header: Header | None = None
         self._steps: list[Step] = []

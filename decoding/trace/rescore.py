@@ -23,7 +23,7 @@ _PROBE = 16  # tokens on which rounding noise between step shapes is measured
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Mismatch:
     """An emitted token that is not the plain pass's choice."""
 
     position: int  # among the new tokens
@@ -41,7 +41,7 @@ class Rescore:
     near_ties: int  # within the noise that this device and dtype show between step shapes
     violations: int
     noise: float  # that noise, measured, in logits
-    places: tuple[Place, ...]
+    places: tuple[Mismatch, ...]
 
 
 @torch.inference_mode()
@@ -52,7 +52,7 @@ def rescore(trace: Trace, model: Model, session_pool: SessionPool, progress: Pro
     if not prompt or not 0 <= min(text) <= max(text) < model.card.vocabulary or len(text) > model.card.context:
         raise ParamError(f"this trace was not written by {model.card.name}: load the model that its header names")
     sampler = Sampler(Sampling.parse(trace.header.sampling), model.card.vocabulary, model.device, prompt)
-    session, places = session_pool.acquire(model, len(text), ROWS), list[Place]()
+    session, places = session_pool.acquire(model, len(text), ROWS), list[Mismatch]()
     try:
         noise = max(_LEAST_NOISE, _shape_noise(session, text, len(prompt)))
         for first, logits in plain_passes(session, text, len(prompt)):
@@ -108,7 +108,7 @@ def _shape_noise(session: Session, text: Sequence[int], prompt_length: int) -> f
     return 4 * max(moved, rounding)
 
 
-def _judge(ids: Sequence[int], first: int, logits: torch.Tensor, sampler: Sampler) -> Iterator[Place]:
+def _judge(ids: Sequence[int], first: int, logits: torch.Tensor, sampler: Sampler) -> Iterator[Mismatch]:
     """Those of the new tokens from `first` on that the rows of logits do not choose."""
     logits = sampler.penalise(logits, [ids[:row] for row in range(first, first + len(logits))])
     for row, (choice, scores) in enumerate(zip(likeliest(logits), logits, strict=True), start=first):
@@ -119,4 +119,4 @@ def _judge(ids: Sequence[int], first: int, logits: torch.Tensor, sampler: Sample
             allowed = sampler.probabilities(scores) > 0
             fine, best = bool(allowed[token]), scores[allowed].min()
         if not fine:
-            yield Place(row, token, choice, round(float(best) - float(scores[token]), 6))
+            yield Mismatch(row, token, choice, round(float(best) - float(scores[token]), 6))

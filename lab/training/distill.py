@@ -23,7 +23,7 @@ from decoding.errors import ParamError
 from decoding.loader import Progress
 from decoding.model.decoder import Decoder
 from decoding.model.loading import decoder_of
-from decoding.model.texts import Texts
+from decoding.model.texts import TextBatch
 from decoding.types import JSON
 
 from .backbone import Backbone
@@ -107,7 +107,7 @@ def _generator(backbone: Backbone, codec: Codec, answering: Answering) -> tuple[
     """
     if backbone.device.type == "cpu" and not backbone.quantised:
         decoder = decoder_of(backbone.model)
-        if Texts.suit(decoder, answering.length):
+        if TextBatch.suit(decoder, answering.length):
             return partial(_generate_compiled, decoder, codec, answering), _BLOCKS * answering.at_once
     return partial(_generate, backbone, codec, answering), answering.at_once
 

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from decoding.errors import ParamError
-from decoding.model.rope import Tables
+from decoding.model.rope import RopeTables
 from decoding.parts.eagle import Block, attend
 from decoding.parts.eagle_config import FLAGS, EagleConfig, read_config, usual_taps
 from decoding.parts.eagle_files import save_eagle, verifier_name
@@ -140,7 +140,7 @@ class Eagle3:
             feature = block.fuse(states.float())
             for step in range(self.settings.guesses):
                 ids = functional.pad(batch.ids[:, 1 + step :], (0, 1 + step))
-                turn = Tables(*(table[batch.positions + 1 + step] for table in tables))
+                turn = RopeTables(*(table[batch.positions + 1 + step] for table in tables))
                 look = partial(_look, block, turn, keys, values, seen)
                 x = block.forward(self._embed(ids), feature, look)
                 leaving, feature = block.leave(x)
@@ -197,7 +197,7 @@ def _product(weight: Tensor, bias: Tensor | None) -> Callable[[Tensor], Tensor]:
 
 
 def _look(
-    block: Block, turn: Tables, keys: list[Tensor], values: list[Tensor], seen: Tensor, qkv: Tensor
+    block: Block, turn: RopeTables, keys: list[Tensor], values: list[Tensor], seen: Tensor, qkv: Tensor
 ) -> Tensor:  # (B, T, (heads + 2 kv_heads) * D) -> (B, T, heads * D)
     """Attention of a step: every row sees the text up to itself as the first step read it, and its own later guesses.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import torch
 
 from decoding.model.decoder import Decoder
-from decoding.model.texts import Texts
+from decoding.model.texts import TextBatch
 from decoding.ranking import likeliest
 from decoding.sampling import Draws, Sampler, Sampling, draw
 
@@ -41,7 +41,7 @@ class Generation:
     def __init__(self, model: Decoder, ends: Collection[int], *, at_once: int, length: int, temperature: float) -> None:
         """`length`: of prompt and text together."""
         self._model, self._ends, self._length, self._at_once = model, ends, length, at_once
-        self._texts = Texts(model, at_once, length)
+        self._texts = TextBatch(model, at_once, length)
         self._sampler = Sampler(Sampling(temperature=temperature), model.card.vocabulary, model.device, ())
 
     def write(self, prompts: Sequence[Prompt]) -> Iterator[tuple[int, list[int]]]:

@@ -14,7 +14,7 @@ from decoding.codec import Codec
 from decoding.errors import ModelError
 from decoding.loader import Progress
 from decoding.model.decoder import Decoder
-from decoding.model.texts import Texts
+from decoding.model.texts import TextBatch
 
 from .generation import Generation, Prompt
 
@@ -30,7 +30,7 @@ def write_prompts(model: Decoder, codec: Codec, count: int, path: Path, seed: in
         return
     opening = opening_of_a_turn(codec)
     length = len(opening) + _ROOM
-    if not Texts.suit(model, length):
+    if not TextBatch.suit(model, length):
         raise ModelError("prompts are written in compiled code, which cannot run this model here: name a file of them")
     generation = Generation(model, codec.end_tokens, at_once=_AT_ONCE, length=length, temperature=1.0)
     found: dict[str, None] = {}  # in the order of their seeds, whatever ends first

@@ -13,7 +13,7 @@ from app.jobs.live_runs import LiveRuns
 from app.server.limits import LIMITS
 from decoding import METHODS, load
 from decoding.errors import ParamError
-from decoding.trace.rescore import Place, Rescore
+from decoding.trace.rescore import Mismatch, Rescore
 from decoding.types import Trace
 
 from .conftest import TABLES, asked, lines
@@ -106,7 +106,7 @@ def traces() -> tuple[Trace, Trace]:
     return one, other
 
 
-def proof(*places: Place, violations: int = 0) -> Rescore:
+def proof(*places: Mismatch, violations: int = 0) -> Rescore:
     return Rescore(12, 12 - len(places), len(places) - violations, violations, 0.01, places)
 
 
@@ -132,7 +132,7 @@ def test_a_difference_is_found_with_its_margin_or_without(traces: tuple[Trace, T
     found = races.first_difference([(one, proof()), (other, proof())])
     assert found is not None and found.at == 7 and found.margin is None
     assert found.methods == ("autoregressive", "lookahead")
-    tie = Place(7, other.ids[7], one.ids[7], 0.004)
+    tie = Mismatch(7, other.ids[7], one.ids[7], 0.004)
     near = races.first_difference([(one, proof()), (other, proof(tie))])
     assert near is not None and near.margin == 0.004
     elsewhere = races.first_difference([(one, proof()), (other, proof(replace(tie, position=3)))])

@@ -15,7 +15,7 @@ from decoding.engine import Engine
 from decoding.errors import ModelError
 from decoding.methods import METHODS
 from decoding.model import captured, kernels
-from decoding.model.captured import SAME_ROWS, Part, Recorder, StepBuffer
+from decoding.model.captured import SAME_ROWS, PassSpec, Recorder, StepBuffer
 from decoding.model.decoder import Decoder
 from decoding.model.quantised import FEW, quantised, rounded
 from decoding.ranking import likeliest
@@ -221,7 +221,7 @@ def test_a_replay_is_bit_by_bit_what_was_recorded() -> None:
         session.read(text[start : start + 60], tuple(range(-1, 59)), skip=60)
         session.commit(range(60))
     parents = (-1, 0, 0, 1, 2)
-    buffer, part = StepBuffer(8, model.device), Part(0, model.shape.layers)
+    buffer, part = StepBuffer(8, model.device), PassSpec(0, model.shape.layers)
     for turn in range(4):
         tokens = text[turn : turn + 5]
         got = session.read(tokens, parents)

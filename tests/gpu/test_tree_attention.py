@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from decoding.gpu.tree_attention import Plan, plan, reference, tree_attention
+from decoding.gpu.tree_attention import AttentionPlan, plan, reference, tree_attention
 from decoding.model.kernels import choose
 from decoding.model.queued_tree import closure_on
 from tests.gpu import DEVICE
@@ -68,7 +68,7 @@ def test_however_a_text_is_divided() -> None:
     for first, splits in ((0, 1), (0, 3), (1, 7), (31, 3), (32, 3), (33, 3), (100, 1), (200, 7)):
         for rows, chain in ((5, True), (20, False)):
             given = inputs(rows, first, 1, 1, 16, torch.float32, chain)
-            got = tree_attention(*given, Plan(16, 32, splits, 4, 2))
+            got = tree_attention(*given, AttentionPlan(16, 32, splits, 4, 2))
             assert error(got, given) < BOUNDS[torch.float32], (first, rows, splits)
 
 

@@ -9,7 +9,7 @@ import torch
 
 from decoding.model.captured import StepBuffer
 from decoding.model.queued_tree import QueuedTree, behind_chain, deepest, on_host
-from decoding.model.transformers_pass import Pass
+from decoding.model.transformers_pass import ModulePass
 from decoding.tree import after_chain, closure, depths
 from tests.families import machine
 
@@ -73,6 +73,6 @@ def test_a_buffer_of_a_captured_step_holds_the_same() -> None:
 
 
 def test_a_pass_of_a_transformers_model_shows_the_same() -> None:
-    one, other = (Pass(None, parents, None, CPU) for parents in (TREE, QueuedTree.of(torch.tensor(TREE), 4)))
+    one, other = (ModulePass(None, parents, None, CPU) for parents in (TREE, QueuedTree.of(torch.tensor(TREE), 4)))
     assert torch.equal(one.positions, other.positions)
     assert torch.equal(*(step.mask(lambda batch, head, row, key: row >= key, None) for step in (one, other)))

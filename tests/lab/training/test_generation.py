@@ -11,7 +11,7 @@ from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.model.decoder import Decoder
 from decoding.model.loading import decoder_of
-from decoding.model.texts import Texts
+from decoding.model.texts import TextBatch
 from lab.training.generation import Generation, Prompt
 from tests.families import FAMILIES, needs_compiler, tiny
 from tests.tiers import crossed
@@ -48,7 +48,7 @@ def test_each_text_is_the_one_written_alone(family: str, temperature: float, dty
 
 def test_a_text_sees_no_other() -> None:
     """The control: what one place holds changes nothing in another, and its own tokens do."""
-    texts = Texts(decoder("llama"), 2, 16)
+    texts = TextBatch(decoder("llama"), 2, 16)
     first = texts.feed({0: [5, 6, 7], 1: [9]})
     texts.clear(0)
     texts.clear(1)
@@ -60,10 +60,10 @@ def test_a_text_sees_no_other() -> None:
 def test_texts_whose_rotation_depends_on_their_length_are_left_to_others() -> None:
     """The rows of a step must be rotated alike."""
     model = decoder("longrope")
-    assert Texts.suit(model, 32) and not Texts.suit(model, 64)
+    assert TextBatch.suit(model, 32) and not TextBatch.suit(model, 64)
 
 
 def test_a_place_takes_no_more_than_its_length() -> None:
-    texts = Texts(decoder("llama"), 1, 4)
+    texts = TextBatch(decoder("llama"), 1, 4)
     with pytest.raises(AssertionError):
         texts.feed({0: [1, 2, 3, 4, 5]})
