@@ -181,7 +181,7 @@ class MaskedSpan:
     __slots__ = ("_cache", "_kernels", "_places", "_views", "bias")
 
     def __init__(self, kernels: Kernels, cache: Cache, start: int, stop: int, bias: torch.Tensor | None) -> None:
-        places = cache.places(start, stop)
+        places = cache.slots_of(start, stop)
         self._kernels, self._cache = kernels, cache
         self.bias = bias  # (T * repeats, P), row by row; None where all is visible
         self._places: torch.Tensor | None = None

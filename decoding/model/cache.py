@@ -1,13 +1,12 @@
 """The keys and values of one text: one tensor, allocated once, moved only when a tree's accepted rows are stored.
 
-A stored token's position is its place in the text, and place i lives in slot i mod slots. So what a slot holds
-follows from `length` alone. There are two sizes:
+The token at position i is in slot i mod slots. So what a slot holds follows from `length` alone. There are two sizes:
 
-- linear, where some layer sees the whole text: a slot for every token and for the largest step behind them;
+- linear, where some layer sees the whole text: a slot for every token and for the largest step after them;
 - rolling, where every layer has a sliding window W: W + 2 S slots, S being the largest step. No key that is still
-  visible can have been overwritten. Let M be the greatest length the text ever had. Rows are written behind `length`,
-  so none was written behind place M + S - 1, and the slots still hold every place from M - S - W on. A text is never
-  rewound below M - S, and its next token, there or later, sees nothing in front of place M - S - W + 1.
+  visible can have been overwritten. Let M be the greatest length the text ever had. Rows are written after `length`,
+  so none was written after position M + S - 1, and the slots still hold every position from M - S - W on. A text is
+  never rewound below M - S, and its next token, there or later, sees nothing in front of position M - S - W + 1.
 """
 
 from __future__ import annotations
@@ -52,10 +51,10 @@ class Cache:
                 raise ModelError(
                     f"there is no memory for the keys and values of {self.slots} tokens; ask for fewer tokens"
                 ) from None
-            self._flat = self.data.flatten(0, 1)  # (2 layers, slots, kv_heads, D): keys at even, values at odd places
+            self._flat = self.data.flatten(0, 1)  # (2 layers, slots, kv_heads, D): keys at even, values at odd indices
 
     def check(self, rows: int) -> None:
-        """Raise ModelError unless a step of `rows` fits behind the stored tokens."""
+        """Raise ModelError unless a step of `rows` fits after the stored tokens."""
         if rows > self.largest_step:
             raise ModelError(f"a step of {rows} tokens is too large for a session opened for {self.largest_step}")
         if self.length + rows > self.capacity + self.largest_step:
@@ -64,26 +63,26 @@ class Cache:
                 "shorten the prompt or ask for fewer new tokens"
             )
 
-    def places(self, start: int, stop: int) -> slice | torch.Tensor:
-        """The slots of the places from `start` to `stop`: a slice unless they go round the ring's end."""
+    def slots_of(self, start: int, stop: int) -> slice | torch.Tensor:
+        """Return the slots of the positions from `start` to `stop`: a slice unless they go round the ring's end."""
         first = start % self.slots
         if first + stop - start <= self.slots:
             return slice(first, first + stop - start)
         return torch.arange(start, stop, device=self.data.device) % self.slots
 
-    def views(self, places: slice) -> Views:
-        """Every layer's keys and values at neighbouring slots, as attention wants them, in one cheap call."""
-        part = self._flat[:, places]
+    def views(self, slots: slice) -> Views:
+        """View every layer's keys and values at neighbouring slots, as attention reads them, in one cheap call."""
+        part = self._flat[:, slots]
         return part.transpose(1, 2).unsqueeze(1).unbind(0)
 
-    def gather(self, layer: int, places: torch.Tensor) -> Views:
-        """A copy of one layer's keys and values at scattered slots: (1, kv_heads, P, D) each."""
-        return self.data[layer].index_select(1, places).transpose(1, 2).unsqueeze(1).unbind(0)
+    def gather(self, layer: int, slots: torch.Tensor) -> Views:
+        """Copy one layer's keys and values at scattered slots: (1, kv_heads, P, D) each."""
+        return self.data[layer].index_select(1, slots).transpose(1, 2).unsqueeze(1).unbind(0)
 
     def commit(self, rows: Sequence[int]) -> None:
-        """Store the rows of the last step that form a path: they move down behind the stored tokens.
+        """Store the rows of the last step that form a path: they move down to the stored tokens.
 
-        Rows ascend and row i is never below place i, so reading all of them before writing any is enough.
+        Rows ascend, and the i-th of them is at least row i, so reading all of them before writing any is enough.
         """
         kept = 0
         while kept < len(rows) and rows[kept] == kept:
@@ -98,17 +97,17 @@ class Cache:
         self._longest = max(self._longest, self.length)
 
     def holds(self, length: int) -> bool:
-        """Whether the text can go on behind its first `length` tokens; a rolling cache may have overwritten some."""
+        """Return whether the text can go on after its first `length` tokens; a ring may have overwritten some."""
         wraps = self.slots < self.capacity + self.largest_step
         return max(0, self._longest - self.largest_step if wraps else 0) <= length <= self.length
 
     def rewind(self, length: int) -> None:
-        """Forget what stands behind `length`."""
+        """Forget what is stored after `length`."""
         assert self.holds(length)
         self.length = length
 
     def reset(self) -> None:
         """Forget the text."""
         self.length = self._longest = 0
-        if self._spare:  # slots behind the text are read: a mask hides any number, but not what is none
+        if self._spare:  # slots after the text are read: a mask hides any number, but not a NaN
             self.data.zero_()

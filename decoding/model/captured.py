@@ -1,8 +1,8 @@
 """Passes that a CUDA device replays as one graph, where the host would have to launch each of their kernels.
 
 A graph has fixed shapes and addresses. So a step's rows are filled up to one of a few numbers, and all that differs
-from one step to the next stands in a buffer that is written in one copy. A pass is captured when its shape is met for
-the second time. Wherever that cannot be, the pass is run as usual.
+from one step to the next is in a buffer that is written in one copy. A pass is captured when its shape is met for the
+second time. Where that cannot be, the pass is run as usual.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 from weakref import WeakSet
 
 import numpy as np
@@ -37,30 +37,30 @@ VARIABLE = "SPECSCOPE_GRAPHS"  # "off": nothing is captured
 SAME_ROWS = "SPECSCOPE_STEP_ROWS"
 ROWS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128)  # what a step's rows are filled up to
 ATTEMPTS = 3  # to record, in succession, before everything is run as usual
-MOST = 8  # graphs of a session: the one that was not used for the longest time goes first
-_REMEMBERED = 64  # shapes that were met and have no graph yet
+_MOST = 8  # graphs of a session
+_REMEMBERED = 64  # keys that were met and have no graph yet
 
 
 def captures() -> bool:
-    """Whether steps shall be captured; ModelError if the environment says it in another way than by "off"."""
-    said = os.environ.get(VARIABLE, "")
-    if said not in ("", "off"):
-        raise ModelError(f'{VARIABLE} must be "off" or left out, not {said[:20]!r}')
-    return not said
+    """Return whether to capture steps; raise ModelError if the variable is set to anything but "off"."""
+    value = os.environ.get(VARIABLE, "")
+    if value not in ("", "off"):
+        raise ModelError(f'{VARIABLE} must be "off" or left out, not {value[:20]!r}')
+    return not value
 
 
 def step_rows() -> int | None:
-    """The rows that every pass of a model shall have, if the environment says so; ModelError if it says it wrong."""
-    said = os.environ.get(SAME_ROWS, "")
-    if not said:
+    """Return the rows that every pass of a model shall have, if the environment names a number; check that number."""
+    value = os.environ.get(SAME_ROWS, "")
+    if not value:
         return None
-    if not (said.isascii() and said.isdigit() and 1 <= int(said[:5]) <= ROWS[-1]):
-        raise ModelError(f"{SAME_ROWS} must be a whole number from 1 to {ROWS[-1]}, not {said[:20]!r}")
-    return int(said)
+    if not (value.isascii() and value.isdigit() and 1 <= int(value[:5]) <= ROWS[-1]):
+        raise ModelError(f"{SAME_ROWS} must be a whole number from 1 to {ROWS[-1]}, not {value[:20]!r}")
+    return int(value)
 
 
 def filled(rows: int) -> int:
-    """The rows of the graph for a step of so many; 0 where there is none."""
+    """Return the rows of the graph for a step of so many; 0 where there is none."""
     return next((each for each in ROWS if each >= rows), 0)
 
 
@@ -77,7 +77,7 @@ _recording = threading.Lock()  # of all models: the caching allocator cannot ser
 
 @cache
 def _recording_stream(device: torch.device) -> torch.cuda.Stream:
-    """The stream on which everything is recorded: each further one would keep a workspace of cuBLAS of its own."""
+    """Return the one stream for recording: each further one would keep a workspace of cuBLAS of its own."""
     return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
 
@@ -88,35 +88,35 @@ class Recorder:
     """
 
     def __init__(self, device: torch.device) -> None:
-        # What comes out of a graph stands in the shared memory: before it is copied, no other may be queued.
+        # A graph's outputs are in the shared memory: before they are copied, no other graph may be queued.
         self.lock = threading.RLock()
         self._device = device
-        self._graphs = WeakSet[Any]()  # that are alive
+        self._alive = WeakSet[Any]()  # graphs
         self._shared_pool: Any = None
         self._failures = dict[Hashable, list[str]]()  # why each attempt in succession failed, by what was recorded
 
     @property
     def failed(self) -> str | None:
-        """Why something is not recorded that should be."""
+        """Return why something is not recorded that should be."""
         return next((reasons[-1] for reasons in self._failures.values()), None)
 
     def works(self, what: Hashable) -> bool:
-        """Whether to try: one failure may be another thread's doing, several in succession are the work's own."""
+        """Return whether to try: one failure may be another thread's doing, several in succession are the work's."""
         return len(self._failures.get(what, ())) < ATTEMPTS
 
     def record(self, what: Hashable, work: Callable[[], None]) -> RecordedGraph | None:
         """Do some work, and record what the device does for it; None, and the reason in `failed`, if it cannot."""
         try:
-            recording = self._record(work)
+            graph = self._record(work)
         except RuntimeError as error:
             self._failures.setdefault(what, []).append(str(error))
             return None
         self._failures.pop(what, None)
-        return recording
+        return graph
 
     def _pool(self) -> Any:
-        """The pool of the living graphs; a new one where there is none, since a pool dies with its last graph."""
-        if not self._graphs:
+        """Return the pool of the living graphs, or a new one where there is none: a pool dies with its last graph."""
+        if not self._alive:
             self._shared_pool = torch.cuda.graph_pool_handle()
         return self._shared_pool
 
@@ -136,55 +136,120 @@ class Recorder:
                         graph.capture_end()
             finally:
                 others.wait_stream(stream)
-            self._graphs.add(graph)
+            self._alive.add(graph)
         return graph
+
+
+class Recorded(Protocol):
+    """Work on fixed addresses."""
+
+    graph: RecordedGraph | None
+
+
+Work = TypeVar("Work", bound=Recorded)
+
+
+class Graphs(Generic[Work]):
+    """The recorded work of one session by its key; the least recently used is dropped first."""
+
+    def __init__(self, recorder: Recorder | None) -> None:
+        self._recorder = recorder
+        self._recorded = OrderedDict[Hashable, Work]()
+        self._met = OrderedDict[Hashable, None]()
+
+    def _replay(
+        self,
+        key: Hashable,
+        what: Hashable,
+        make: Callable[[], tuple[Work, Callable[[], None]]],
+        fill: Callable[[Work], None],
+    ) -> Work | None:
+        """Fill in the inputs of some work and replay it; None where it is to be done as usual.
+
+        It is made and recorded when its key is met for the second time. `what`: equal for work that fails alike.
+        """
+        recorder = self._recorder
+        if recorder is None or not recorder.works(what):
+            return None
+        if key not in self._recorded and key not in self._met:
+            self._met[key] = None
+            if len(self._met) > _REMEMBERED:
+                self._met.popitem(last=False)
+            return None
+        with recorder.lock:
+            work = self._recorded.get(key)
+            if work is not None:
+                self._recorded.move_to_end(key)
+                fill(work)
+            else:
+                if len(self._recorded) == _MOST:
+                    self._recorded.popitem(last=False)
+                work, run = make()
+                fill(work)
+                work.graph = recorder.record(what, run)
+                if work.graph is None:
+                    return None
+                self._recorded[key] = work
+            assert work.graph is not None
+            work.graph.replay()
+            return work
 
 
 @dataclass(frozen=True, slots=True)
 class PassSpec:
-    """Which layers a pass runs, and what comes out of it."""
+    """Which layers a pass runs, and what it returns."""
 
     start: int
     stop: int
-    taps: tuple[int, ...] = ()  # layers whose entering states are asked for
+    taps: tuple[int, ...] = ()  # layers whose entering states are returned
     answers: bool = True  # whether the final norm and the head follow
-    judge: Hashable = None  # the key of what is asked about the answers, and is all that comes out of them
+    judge: Hashable = None  # the key of a judge, whose numbers are returned instead of the answers
 
 
-Outputs = tuple[torch.Tensor, ...]  # those of a part, (B, ...) each
+Outputs = tuple[torch.Tensor, ...]  # of a pass, (B, ...) each
 
 
 class PassJudge(Protocol):
-    """What is asked about a pass's answers."""
+    """Computes what the engine needs of a pass's answers, on the device."""
 
     key: Hashable  # equal where the same is asked; None: it is asked once
     uniforms: Sequence[float]  # numbers of the seed, by depth
-    guesses: Sequence[bool]  # of the nodes, which may be accepted; empty where that is not asked for
+    guesses: Sequence[bool]  # of the nodes, which may be accepted; empty where that is not needed
     fixed: bool  # whether what is read of a draft on the device is at the same addresses for the same key
 
     def numbers(self, logits: torch.Tensor, hidden: torch.Tensor, nodes: StepBuffer) -> Outputs:
-        """Work it out on the device."""
+        """Compute the numbers."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What comes out of a pass whose answers were asked about, until it is replayed again."""
+    """What a pass with a judge returns; valid until the pass is replayed again."""
 
     states: Outputs  # as of any pass
     flat: torch.Tensor  # (N,) all numbers, in float64
     sizes: Sequence[int]  # how many each of them is
 
     def split(self, numbers: list[float]) -> list[list[float]]:
-        """The numbers, one by one, once they have been fetched."""
+        """Split the numbers, once they have been fetched, into those that the judge returned."""
         bounds = pairwise(accumulate(self.sizes, initial=0))
         return [numbers[begin:end] for begin, end in bounds]
+
+
+class PassRows(NamedTuple):
+    """The rows of a pass: a tree after a cached text."""
+
+    tokens: Tokens
+    parents: Parents
+    first: int  # the position of the root
+    hidden: torch.Tensor | None = None  # (T, H) what enters the first layer, where that is not the embeddings
+    judge: PassJudge | None = None
 
 
 class StepBuffer:
     """What differs between two steps of the same shape, in one block of the device's memory.
 
-    Rows that only fill up see nothing but themselves and what all rows see; they are written behind the step's own.
+    Rows that only fill up see nothing but themselves and what all rows see; they are written after the step's own.
     """
 
     ahead = 0
@@ -201,7 +266,7 @@ class StepBuffer:
 
     @property
     def positions(self) -> torch.Tensor:
-        """The places of the rows in the text."""
+        """The rows' positions in the text."""
         return self.depths + self.first
 
     @property
@@ -209,8 +274,9 @@ class StepBuffer:
         """Each row's number of the seed."""
         return self.uniforms.index_select(0, self.depths)
 
-    def fill(self, tokens: Tokens, parents: Parents, first: int, judge: PassJudge | None = None) -> None:
-        """Write what the host knows of a tree whose root stands at place `first`; `take` is to follow."""
+    def fill(self, step: PassRows) -> None:
+        """Write what the host knows of a step; `take` is to follow."""
+        tokens, parents, first, _, judge = step
         rows, nodes = self.rows, len(parents)
         numbers, seen = np.zeros(6 * rows, np.int64), np.eye(rows, dtype=np.bool_)
         if not isinstance(tokens, torch.Tensor):
@@ -227,128 +293,95 @@ class StepBuffer:
         together = np.concatenate((numbers.view(np.uint8), seen.reshape(-1).view(np.uint8)))
         write(torch.from_numpy(together), self._bytes)
 
-    def take(self, tokens: Tokens, parents: Parents) -> None:
-        """Write what only the device knows of the same tree."""
-        nodes = len(parents)
-        if isinstance(tokens, torch.Tensor):
-            self.ids[:nodes].copy_(tokens)
-        if isinstance(parents, QueuedTree):
-            self.depths[:nodes].copy_(parents.depths)
-            self.seen[:nodes, :nodes].copy_(parents.seen)
+    def take(self, step: PassRows) -> None:
+        """Write what only the device knows of the same step."""
+        nodes = len(step.parents)
+        if isinstance(step.tokens, torch.Tensor):
+            self.ids[:nodes].copy_(step.tokens)
+        if isinstance(step.parents, QueuedTree):
+            self.depths[:nodes].copy_(step.parents.depths)
+            self.seen[:nodes, :nodes].copy_(step.parents.seen)
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedPass:
-    """A pass on fixed addresses."""
-
-    buffer: StepBuffer
-    hidden: torch.Tensor | None  # (B, H) what enters the first layer, where that is not the embeddings
-    outputs: Outputs  # with a judge those of its states, in memory of their own
-    recording: RecordedGraph
-    tables: RopeTables  # whose addresses were recorded
-    judged: Judged | None
-
-
-# A pass over what stands in a buffer, behind a prefix of so many slots, or, None, behind what the device counts.
+# A pass over the rows in a buffer; the prefix that they are recorded for, or None for one that serves every text.
 BufferedPass = Callable[[StepBuffer, torch.Tensor | None, Cache, "RopeTables", int | None, PassSpec], Outputs]
 
 
-class Captured:
-    """The recorded passes of one session, whose cache they write to and read."""
+@dataclass(slots=True)
+class _RecordedPass:
+    """A pass on fixed addresses."""
+
+    buffer: StepBuffer
+    entering: torch.Tensor | None  # (B, H) what enters the first layer, where that is not the embeddings
+    tables: RopeTables  # whose addresses were recorded
+    outputs: Outputs = ()  # with a judge only the states, in memory of their own
+    judged: Judged | None = None
+    graph: RecordedGraph | None = None
+
+    def fill(self, step: PassRows) -> None:
+        """Write the inputs of a step, but for those that the graph itself takes from fixed addresses."""
+        self.buffer.fill(step)
+        if step.judge is None or not step.judge.fixed:
+            self._take(step)
+
+    def run(self, forward: Callable[[StepBuffer, torch.Tensor | None], Outputs], taps: int, step: PassRows) -> None:
+        """Do what `step` asks for, so that nothing else is written to the cache."""
+        judge = step.judge
+        if judge is not None and judge.fixed:
+            self._take(step)
+        made = forward(self.buffer, self.entering)
+        self.outputs = (torch.cat(made[:taps], 1),) if taps else ()
+        if judge is None:
+            self.outputs += made[taps:]
+            return
+        final, logits = made[taps:]
+        numbers = judge.numbers(logits, final, self.buffer)
+        flat = torch.cat([each.reshape(-1).double() for each in numbers])
+        if self.judged is None:
+            self.judged = Judged((), torch.empty_like(flat), [each.numel() for each in numbers])
+        self.judged.flat.copy_(flat)
+
+    def _take(self, step: PassRows) -> None:
+        self.buffer.take(step)
+        if step.hidden is not None and self.entering is not None:
+            self.entering[: len(step.parents)].copy_(step.hidden)
+
+
+class Captured(Graphs[_RecordedPass]):
+    """The recorded passes of one session, whose cache they read and write."""
 
     def __init__(self, run: BufferedPass, recorder: Recorder, cache: Cache, cut: Callable[[int], int | None]) -> None:
-        """`cut`: the prefix that a pass behind so many tokens is recorded for; None for one that serves every text."""
-        self._run, self._recorder, self._cache, self._cut = run, recorder, cache, cut
-        self._passes = OrderedDict[tuple[object, ...], RecordedPass]()
-        self._met = OrderedDict[tuple[object, ...], None]()  # shapes that have not been recorded
+        """`cut`: the prefix that a pass after so many tokens is recorded for; None for one that serves every text."""
+        super().__init__(recorder)
+        self._run, self._lock, self._cache, self._cut = run, recorder.lock, cache, cut
 
     def replay(
-        self,
-        part: PassSpec,
-        tokens: Tokens,
-        parents: Parents,
-        first: int,
-        hidden: torch.Tensor | None,
-        tables: RopeTables,
-        same_rows: int | None = None,
-        judge: PassJudge | None = None,
+        self, spec: PassSpec, step: PassRows, tables: RopeTables, same_rows: int | None = None
     ) -> Outputs | Judged | None:
-        """What comes out of a pass for a tree whose root stands at place `first`; None where it is to be run as usual.
-
-        `hidden`: (T, H) what enters the first layer, where that is not the embeddings. `same_rows`: what rows are
-        filled up to, however few they are.
-        """
-        rows, cut = filled(len(parents)), self._cut(first)
+        """Replay a pass; None where it is to be run as usual. `same_rows`: what all steps' rows are filled up to."""
+        nodes, cut, hidden, judge = len(step.parents), self._cut(step.first), step.hidden, step.judge
+        rows = filled(nodes)
         if same_rows is not None:
-            rows = same_rows if len(parents) <= same_rows else 0
-        read = first if cut is None else cut + BLOCK  # slots in front of the rows
-        if judge is not None:
-            part = replace(part, judge=judge.key)
-        if not self._recorder.works((rows, part)) or not rows or read + rows > self._cache.slots:
+            rows = same_rows if nodes <= same_rows else 0
+        before = step.first if cut is None else cut + BLOCK  # slots in front of the rows
+        if not rows or before + rows > self._cache.slots:
             return None
-        key = (id(tables.cos), rows, cut, part)
-        if key not in self._passes and key not in self._met:
-            self._met[key] = None
-            if len(self._met) > _REMEMBERED:
-                self._met.popitem(last=False)
-            return None
-        with self._recorder.lock:
-            found = self._passes.get(key)
-            if found is None:
-                if len(self._passes) == MOST:
-                    self._passes.popitem(last=False)
-                buffer = StepBuffer(rows, self._cache.data.device)
-                entering = None if hidden is None else hidden.new_zeros(rows, hidden.shape[1])
-            else:
-                self._passes.move_to_end(key)
-                buffer, entering = found.buffer, found.hidden
-            buffer.fill(tokens, parents, first, judge)
+        spec = spec if judge is None else replace(spec, judge=judge.key)
 
-            def take() -> None:
-                buffer.take(tokens, parents)
-                if hidden is not None and entering is not None:
-                    entering[: len(parents)].copy_(hidden)
+        def make() -> tuple[_RecordedPass, Callable[[], None]]:
+            buffer = StepBuffer(rows, self._cache.data.device)
+            entering = None if hidden is None else hidden.new_zeros(rows, hidden.shape[1])
+            recorded = _RecordedPass(buffer, entering, tables)
 
-            fixed = judge is not None and judge.fixed
-            if not fixed:
-                take()
-            if found is None:
-                found = self._new(buffer, entering, tables, cut, part, judge, take if fixed else lambda: None)
-                if found is None:
-                    return None
-                self._passes[key] = found
-            found.recording.replay()
-            outputs = tuple(output[: len(parents)].clone() for output in found.outputs)
-            return outputs if found.judged is None else replace(found.judged, states=outputs)
+            def forward(buffer: StepBuffer, entering: torch.Tensor | None) -> Outputs:
+                return self._run(buffer, entering, self._cache, tables, cut, spec)
 
-    def _new(
-        self,
-        buffer: StepBuffer,
-        hidden: torch.Tensor | None,
-        tables: RopeTables,
-        cut: int | None,
-        part: PassSpec,
-        judge: PassJudge | None,
-        take: Callable[[], None],
-    ) -> RecordedPass | None:
-        """Record a pass. It does what the step that asks for it does, so that nothing else is written to the cache."""
-        outputs: Outputs = ()
-        judged: Judged | None = None
+            return recorded, partial(recorded.run, forward, len(spec.taps), step)
 
-        def work() -> None:
-            nonlocal outputs, judged
-            take()
-            made, taps = self._run(buffer, hidden, self._cache, tables, cut, part), len(part.taps)
-            outputs = states = (torch.cat(made[:taps], 1),) if taps else ()
-            if judge is None:
-                outputs = *states, *made[taps:]
-                return
-            final, logits = made[taps:]
-            numbers = judge.numbers(logits, final, buffer)
-            flat = torch.cat([each.reshape(-1).double() for each in numbers])
-            if judged is None:
-                judged = Judged((), torch.empty_like(flat), [each.numel() for each in numbers])
-            judged.flat.copy_(flat)
-
-        recording = self._recorder.record((buffer.rows, part), work)
-        return None if recording is None else RecordedPass(buffer, hidden, outputs, recording, tables, judged)
+        with self._lock:
+            key = (id(tables.cos), rows, cut, spec)
+            recorded = self._replay(key, (rows, spec), make, lambda work: work.fill(step))
+            if recorded is None:
+                return None
+            outputs = tuple(output[:nodes].clone() for output in recorded.outputs)
+            return outputs if recorded.judged is None else replace(recorded.judged, states=outputs)

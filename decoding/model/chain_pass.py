@@ -1,4 +1,4 @@
-"""Passes over a chain whose tokens only the device knows, one behind the other, to be recorded together."""
+"""Passes over a chain whose tokens only the device knows, one after the other, to be recorded together."""
 
 from __future__ import annotations
 
@@ -23,23 +23,31 @@ class ChainPass:
     buffered: Callable[..., Outputs]  # `Decoder.buffered` of the model
     cache: Cache
     tables: RopeTables
-    layers: int  # of the model
-    first: int  # tokens stored
     cut: int | None  # the prefix that these passes are recorded for; None: they serve every text
     rows: int  # of all passes together
+
+    @property
+    def first(self) -> int:
+        """Tokens stored."""
+        return self.cache.length
+
+    @property
+    def layers(self) -> int:
+        """The model's layers."""
+        return len(self.cache.data)
 
     @property
     def key(self) -> Hashable:
         """Equal for passes on the same addresses."""
         return id(self.tables.cos), self.cut, self.rows
 
-    def run(self, ids: torch.Tensor, first: torch.Tensor, ahead: int, part: PassSpec) -> Outputs:  # (n,), (1,)
-        """Read tokens `ahead` rows behind the `first` stored ones; that number only the device knows."""
+    def run(self, ids: torch.Tensor, first: torch.Tensor, ahead: int, spec: PassSpec) -> Outputs:  # (n,), (1,)
+        """Read tokens `ahead` rows after the `first` stored ones; that number only the device knows."""
         count = len(ids)
-        places = torch.arange(ahead, ahead + count, device=ids.device) + first
+        positions = torch.arange(ahead, ahead + count, device=ids.device) + first
         seen = torch.ones(count, count, dtype=torch.bool, device=ids.device).tril()
-        rows = ChainRows(ids, places, places, places[:1], seen, ahead)
-        return self.buffered(rows, None, self.cache, self.tables, self.cut, part)
+        rows = ChainRows(ids, positions, positions, positions[:1], seen, ahead)
+        return self.buffered(rows, None, self.cache, self.tables, self.cut, spec)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +57,7 @@ class Ahead:
     key: Hashable
     numbers: tuple[float, ...]  # what differs from step to step
     tensors: tuple[torch.Tensor, ...]
-    # Of these numbers and tensors on the device: what follows the tokens so far, (n,) -> (1, V); and what comes out
-    # beside the chain, once it is written.
+    # Make, of these numbers and tensors on the device, a function that returns what follows the tokens so far,
+    # (n,) -> (1, V), and one that returns the outputs beside the chain once it is written.
     begin: Callable[..., tuple[Callable[[torch.Tensor], torch.Tensor], Callable[[torch.Tensor], Outputs]]]
-    done: Callable[[int], None]  # what the host notes when so many tokens have been written
+    done: Callable[[int], None]  # called by the host when so many tokens have been written

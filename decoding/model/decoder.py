@@ -10,6 +10,7 @@ import torch
 
 from ..errors import ModelError
 from ..gpu.choice import PRODUCTS, chosen, in_words
+from ..tree import is_chain
 from ..types import ModelCard
 from . import quiet
 from .attention import Attention
@@ -23,12 +24,16 @@ from .fused_layers import FEW, FusedLayers
 from .kernels import choose, widest
 from .native_layers import NativeInputs, NativeLayers, suits
 from .pointwise import pointwise, total
-from .queued_tree import Parents, on_host
+from .queued_tree import Parents, QueuedTree, depths_on, on_host
 from .rope import Rope, RopeTables
+from .rotation import Where
+from .upload import on_device
 from .weights import DecoderWeights
 
 if TYPE_CHECKING:
     from .upload import Tokens
+
+Inputs = ForwardInputs | NativeInputs
 
 
 class Decoder:
@@ -37,7 +42,7 @@ class Decoder:
     def __init__(
         self, shape: Shape, weights: DecoderWeights, rope: Rope, card: ModelCard, drafts: DraftVocabulary | None = None
     ) -> None:
-        """`drafts`: the tokens that its logits are over, of a draft model; None: all."""
+        """`drafts`: the tokens that a draft model's logits are over; None: all."""
         self.shape, self.card, self.rope, self.drafts = shape, card, rope, drafts
         self.device, self.dtype, self.precision = weights.norm.device, weights.norm.dtype, weights.precision.name
         self.devices: tuple[torch.device, ...] = (self.device,)
@@ -46,10 +51,10 @@ class Decoder:
         self._weights = weights
         self._native = NativeLayers(shape, weights.layers, weights.norm) if suits(shape, weights.layers) else None
         self.compiled = self._native is not None
-        asked = step_rows()
-        self.step_rows = None if self.compiled else asked  # compiled rows are independent of each other anyway
-        kernels = choose(self.device, self.dtype, shape.head_dim) if self.step_rows is None else widest()
+        rows = step_rows()
+        self.step_rows = None if self.compiled else rows  # compiled rows are independent of each other anyway
         whole = self.step_rows is not None
+        kernels = widest() if whole else choose(self.device, self.dtype, shape.head_dim)
         names = chosen(self.device, self.dtype)
         self._pointwise = pointwise(shape, self.device, self.dtype, names)
         needed = {*PRODUCTS, "int8"} if weights.precision.int8 else {*PRODUCTS}
@@ -57,13 +62,13 @@ class Decoder:
         self._attention = Attention(kernels, shape.repeats, self.device, self.dtype, whole, self._pointwise.merge)
         self._kernels = "compiled attention, in the order of the text" if self.compiled else kernels.name
         self._kernels += in_words(self.device, self.dtype)
-        if self.step_rows is not None:
+        if whole:
             self._kernels += f", every pass of {self.step_rows} rows"
         self.recorder = Recorder(self.device) if captures() and self.device.type == "cuda" else None
 
     @property
     def attention(self) -> str:
-        """The kernels that run, in words, and whether their launches are recorded."""
+        """Name the kernels that run, and say whether their launches are recorded."""
         if self.recorder is None:
             return self._kernels
         if reason := self.recorder.failed:
@@ -71,18 +76,17 @@ class Decoder:
         return f"{self._kernels}, steps captured in CUDA graphs"
 
     def rewired(self, windows: tuple[int | None, ...], base: float) -> Decoder:
-        """The same weights under other windows, one a layer, and another base of the rotary embedding."""
+        """Give these weights other windows, one a layer, and another base of the rotary embedding."""
         shape = replace(self.shape, windows=windows)
         return Decoder(shape, self._weights, self.rope.with_base(base), self.card, self.drafts)
 
     def narrowed(self, drafts: DraftVocabulary) -> Decoder:
-        """The same weights with an output layer of some tokens alone."""
-        return Decoder(
-            self.shape, replace(self._weights, head=drafts.head(self.embeddings()[1])), self.rope, self.card, drafts
-        )
+        """Give these weights an output layer of some tokens alone."""
+        weights = replace(self._weights, head=drafts.head(self.embeddings()[1]))
+        return Decoder(self.shape, weights, self.rope, self.card, drafts)
 
     def open(self, capacity: int, largest_step: int) -> DecoderSession:
-        """A session for texts of up to `capacity` tokens."""
+        """Open a session for texts of up to `capacity` tokens."""
         if self.step_rows is not None and self.window is not None and self.window < capacity:
             raise ModelError(
                 f"a window of {self.window} tokens hides some of a text of {capacity}, which {SAME_ROWS} cannot do: "
@@ -91,18 +95,40 @@ class Decoder:
         return DecoderSession(self, capacity, largest_step)
 
     def cache(self, capacity: int, largest_step: int) -> Cache:
-        """Room for the keys and values of a text of up to `capacity` tokens."""
+        """Allocate the cache of a text of up to `capacity` tokens."""
         shape, spare = self.shape, 0 if self.compiled else self._attention.spare
         sizes = (shape.layers, shape.kv_heads, shape.head_dim, capacity, largest_step)
         return Cache(*sizes, self.rolling, self.device, self.dtype, spare)
 
     def splits(self, cache: Cache, first: int, parents: Parents) -> bool:
-        """Whether no layer's window hides anything from a tree whose root stands at place `first`."""
+        """Return whether no layer's window hides anything from a tree whose root is at position `first`."""
         return all(self._attention.splits(cache, first, parents, window) for window in set(self.shape.windows))
 
     def cut(self, first: int) -> int | None:
-        """The prefix that a recorded pass behind `first` tokens is for; None: it is for all of them."""
+        """Return the prefix that a pass after `first` tokens is recorded for; None: it serves every text."""
         return self._attention.cut(first)
+
+    def inputs(self, tokens: Tokens, parents: Parents, cache: Cache, tables: RopeTables, ahead: int = 0) -> Inputs:
+        """Prepare a tree after a cached text, with `ahead` rows of a chain in between, for `forward`."""
+        if self.compiled:
+            return NativeInputs(tokens, on_host(parents), cache, tables, self.shape, ahead)
+        first, rows, windows = cache.length + ahead, len(parents), self.shape.windows
+        chain = not isinstance(parents, QueuedTree) and is_chain(parents)
+        positions: Where = slice(first, first + rows) if chain else depths_on(parents, self.device) + first
+        store = self._pointwise.rotation(tables, positions, cache, cache.slots_of(first, first + rows))
+        spans = {window: self._attention.span(cache, first, parents, window) for window in set(windows)}
+        return ForwardInputs(on_device(tokens, self.device), store, [spans[window] for window in windows])
+
+    def buffered_inputs(
+        self, buffer: StepBuffer | ChainRows, cache: Cache, tables: RopeTables, cut: int | None
+    ) -> ForwardInputs:
+        """Prepare a pass that is recorded: all that differs from step to step is in a buffer.
+
+        The first `cut` slots are the prefix that all rows see; None: the device knows how many they are.
+        """
+        store = self._pointwise.rotation(tables, buffer.positions, cache, buffer.slots)
+        span = self._attention.buffered(cache, cut, buffer.first, buffer.seen, buffer.ahead)
+        return ForwardInputs(buffer.ids, store, [span] * self.shape.layers)
 
     def buffered(
         self,
@@ -111,92 +137,80 @@ class Decoder:
         cache: Cache,
         tables: RopeTables,
         cut: int | None,
-        part: PassSpec,
+        spec: PassSpec,
     ) -> Outputs:
-        """A pass over a step that stands in a buffer: what enters the tapped layers, what comes out, and the answer."""
-        rotation = self._pointwise.rotation
-        step = ForwardInputs.buffered(buffer, cut, cache, tables, self.shape, self._attention, rotation)
-        x = step.ids if hidden is None else hidden
-        states, x, delta = self.tapped(x, step, part.start, part.stop, part.taps)
-        if not part.answers:
+        """Run a pass over the rows in a buffer; return what enters the tapped layers, what comes out, and logits."""
+        inputs = self.buffered_inputs(buffer, cache, tables, cut)
+        x = inputs.ids if hidden is None else hidden
+        states, x, delta = self.tapped(x, inputs, spec.start, spec.stop, spec.taps)
+        if not spec.answers:
             return *states, total(x, delta)
         final = self.final(x, delta)
         return *states, final, self.head(final)
 
-    def inputs(
-        self, tokens: Tokens, parents: Parents, cache: Cache, tables: RopeTables, ahead: int = 0
-    ) -> ForwardInputs | NativeInputs:
-        """A tree behind a cached text, for `forward`; `ahead` rows of a chain stand in between."""
-        if self.compiled:
-            return NativeInputs(tokens, on_host(parents), cache, tables, self.shape, ahead)
-        rotation = self._pointwise.rotation
-        return ForwardInputs(tokens, parents, cache, tables, self.shape, self._attention, rotation, ahead)
-
     def forward(
-        self, x: Tokens, step: ForwardInputs | NativeInputs, start: int = 0, stop: int | None = None
+        self, x: Tokens, inputs: Inputs, start: int = 0, stop: int | None = None
     ) -> torch.Tensor:  # T ids or (T, H) -> (T, H)
-        """Run the layers from `start` to `stop`; ids are embedded first. Keys and values go into the step's cache."""
-        return total(*self._run(x, step, start, self.shape.layers if stop is None else stop))
+        """Run the layers from `start` to `stop`; ids are embedded first. Keys and values go into the inputs' cache."""
+        return total(*self._run(x, inputs, start, self.shape.layers if stop is None else stop))
 
-    def _run(
-        self, x: Tokens, step: ForwardInputs | NativeInputs, start: int, stop: int
-    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+    def _run(self, x: Tokens, inputs: Inputs, start: int, stop: int) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Run the layers; what the last one adds is returned apart, since a norm can add it in the same kernel."""
-        if isinstance(step, NativeInputs):  # the same in compiled code
+        if isinstance(inputs, NativeInputs):  # the same in compiled code
             assert self._native is not None
-            return self._native.forward(self._fresh(x), step, start, stop), None
+            return self._native.forward(self._fresh(x), inputs, start, stop), None
         if not isinstance(x, torch.Tensor) or x.dim() == 1:
             x = self.embed(x)
         if self._fused is not None and len(x) <= FEW:
-            return self._fused.forward(x, step, start, stop), None
+            return self._fused.forward(x, inputs, start, stop), None
         shape, norm, swiglu = self.shape, self._pointwise.norm, self._pointwise.swiglu
         delta: torch.Tensor | None = None
         for index in range(start, stop):
             layer = self._weights.layers[index]
             x, normed = norm(x, delta, layer.attention_norm)
             qkv = layer.qkv(normed).view(-1, shape.heads + 2 * shape.kv_heads, shape.head_dim)
-            query = step.store(index, qkv, layer.qk_norm)
-            mixed = step.spans[index].attend(index, query)
+            query = inputs.store(index, qkv, layer.qk_norm)
+            mixed = inputs.spans[index].attend(index, query)
             x, normed = norm(x, layer.out(mixed), layer.mlp_norm)
             delta = layer.down(swiglu(layer.gate_up(normed)))
         return x, delta
 
     def tapped(
-        self, x: Tokens, step: ForwardInputs | NativeInputs, start: int, stop: int, taps: Sequence[int]
+        self, x: Tokens, inputs: Inputs, start: int, stop: int, taps: Sequence[int]
     ) -> tuple[list[torch.Tensor], torch.Tensor, torch.Tensor | None]:
         """Run the layers too; return what enters some of them, side by side or layer by layer, and what comes out."""
-        if taps and isinstance(step, NativeInputs):
+        if taps and isinstance(inputs, NativeInputs):
             assert self._native is not None
-            together, x = self._native.tapped(self._fresh(x), step, start, stop, taps)
+            together, x = self._native.tapped(self._fresh(x), inputs, start, stop, taps)
             return [together], x, None
         states = list[torch.Tensor]()
         for layer in taps:
-            states.append(x := self.forward(x, step, start, layer))
+            states.append(x := self.forward(x, inputs, start, layer))
             start = layer
-        return states, *self._run(x, step, start, stop)
+        return states, *self._run(x, inputs, start, stop)
 
     def _fresh(self, x: Tokens) -> torch.Tensor:  # T ids or (T, H) -> (T, H)
-        """Rows that compiled code may write over: embeddings, or a copy."""
+        """Return rows that compiled code may overwrite: embeddings, or a copy."""
         if not isinstance(x, torch.Tensor) or x.dim() == 1:
             return self.embed(x)
         return x.clone(memory_format=torch.contiguous_format)
 
     def embed(self, ids: Tokens) -> torch.Tensor:  # T ids -> (T, H)
-        """The input embeddings of tokens."""
+        """Look the tokens' input embeddings up."""
         return quiet.rows(self._weights.embedding, ids)
 
     def final(self, x: torch.Tensor, delta: torch.Tensor | None = None) -> torch.Tensor:  # (R, H) -> (R, H)
-        """The final norm, of `x` and what the last layer adds, where that comes apart."""
+        """Apply the final norm to `x` and what the last layer adds, where that comes apart."""
         if self._native is not None:
             return self._native.final(total(x, delta))
         return self._pointwise.norm(x, delta, self._weights.norm)[1]
 
     def head(self, x: torch.Tensor) -> torch.Tensor:  # (R, H) after the final norm -> (R, V)
-        """The logits."""
+        """Compute the logits."""
         return self._weights.head(x)
 
     @torch.inference_mode()
     def embeddings(self) -> tuple[torch.Tensor, torch.Tensor]:  # (V, H), (V, H)
-        """The input embeddings, and those of the output layer, which may be laid out for its product alone."""
+        """Return the input embeddings, and those of the output layer, which may be laid out for its product alone."""
         unit = torch.eye(self.shape.hidden, device=self.device, dtype=self.dtype)
         return self._weights.embedding, self.head(unit).T

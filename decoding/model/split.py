@@ -17,11 +17,9 @@ from ..errors import ModelError
 from ..types import ModelCard
 from .captured import SAME_ROWS
 from .config import Shape
-from .decoder import Decoder
+from .decoder import Decoder, Inputs
 from .decoder_session import DecoderSession
-from .forward_inputs import ForwardInputs
 from .layout import Layout
-from .native_layers import NativeInputs
 from .rope import Rope
 from .session import Reading
 from .upload import on_device
@@ -30,8 +28,6 @@ from .weights import DecoderWeights
 if TYPE_CHECKING:
     from .queued_tree import Parents
     from .upload import Tokens
-
-Inputs = ForwardInputs | NativeInputs
 
 
 class Section(Decoder):

@@ -14,10 +14,9 @@ import torch
 
 from ..errors import ModelError
 from ..types import ModelCard
-from .asked_rows import asked
+from .cached_session import TappedSession, requested
 from .queued_tree import on_host
 from .session import Reading
-from .taps import Taps
 
 if TYPE_CHECKING:
     from .queued_tree import Parents
@@ -45,7 +44,7 @@ class TableModel:
         self._cached: dict[tuple[int, ...], torch.Tensor] = {}
 
     def logits(self, text: Sequence[int]) -> torch.Tensor:  # (V,)
-        """What follows `text`."""
+        """Return the logits of what follows `text`."""
         key = tuple(text[-self.order :])
         row = self._cached.get(key)
         if row is None:
@@ -55,21 +54,19 @@ class TableModel:
         return row
 
     def open(self, capacity: int, largest_step: int) -> TableSession:
-        """A session; a table needs no memory beyond the text itself."""
+        """Open a session; a table needs no memory beyond the text itself."""
         return TableSession(self, capacity, largest_step)
 
 
-class TableSession:
+class TableSession(TappedSession):
     """A text under a table model."""
 
     def __init__(self, model: TableModel, capacity: int, largest_step: int) -> None:
-        self.capacity, self.largest_step = capacity, largest_step
-        self.seam: int | None = None
+        super().__init__(capacity, largest_step)
         self._model = model
         self._text: list[int] = []
         self._tokens: Sequence[int] = ()
-        self._entered: list[int] = []  # behind the text, by `enter`
-        self._taps = Taps()
+        self._entered: list[int] = []  # after the text, by `enter`
 
     @property
     def length(self) -> int:
@@ -77,11 +74,11 @@ class TableSession:
         return len(self._text)
 
     def read(self, tokens: Tokens, parents: Parents, skip: int = 0, only: Sequence[int] | None = None) -> Reading:
-        """Answer for every row from its own root-to-row path."""
+        """Compute each row's logits from the path between the root and that row."""
         if len(tokens) > self.largest_step or self.length + len(tokens) > self.capacity + self.largest_step:
             raise ModelError(f"{len(tokens)} tokens do not fit behind {self.length}; ask for fewer")
-        known = on_host(parents)
-        return self.resume(tokens, known, 0, self._tails(self._text, [*map(int, tokens)], known), skip, only)
+        tree = on_host(parents)
+        return self.resume(tokens, tree, 0, self._tails(self._text, [*map(int, tokens)], tree), skip, only)
 
     def resume(
         self,
@@ -92,31 +89,23 @@ class TableSession:
         skip: int = 0,
         only: Sequence[int] | None = None,
     ) -> Reading:
-        """Answer for every row from its hidden state, which is all that a table knows: the last few tokens."""
+        """Compute each row's logits from its hidden state: for a table, the last few tokens."""
         self._tokens = [*map(int, tokens)]
-        self._taps.note([hidden] * len(self._taps.layers))
-        answering = asked(hidden, skip, only)
-        tails = [[int(token) for token in tail if token >= 0] for tail in answering.tolist()]
-        rows = [self._model.logits(tail) for tail in tails]
-        return Reading(torch.stack(rows) if rows else torch.empty(0, self._model.card.vocabulary), answering)
+        self._note([hidden] * len(self._tapped))
+        rows = requested(hidden, skip, only)
+        tails = [[int(token) for token in tail if token >= 0] for tail in rows.tolist()]
+        logits = [self._model.logits(tail) for tail in tails]
+        return Reading(torch.stack(logits) if logits else torch.empty(0, self._model.card.vocabulary), rows)
 
     def enter(
         self, tokens: Tokens, layer: int, ahead: int = 0, parents: tuple[int, ...] | None = None
     ) -> torch.Tensor:  # (n, order)
-        """The hidden states of a chain, or a tree; every layer of a table is the same."""
-        self._entered[ahead:] = known = [*map(int, tokens)]
-        return self._tails([*self._text, *self._entered[:ahead]], known, parents or tuple(range(-1, len(known) - 1)))
-
-    def tap(self, *layers: int) -> None:
-        """From now on record the hidden states of stored tokens, once for each of these layers; none: stop."""
-        self._taps.choose(layers)
-
-    def tapped(self) -> torch.Tensor:  # (n, layers * order)
-        """The hidden states recorded since the last call."""
-        return self._taps.take()
+        """Return the hidden states of a chain, or a tree; every layer of a table is the same."""
+        self._entered[ahead:] = ids = [*map(int, tokens)]
+        return self._tails([*self._text, *self._entered[:ahead]], ids, parents or tuple(range(-1, len(ids) - 1)))
 
     def _tails(self, text: list[int], tokens: Sequence[int], parents: tuple[int, ...]) -> torch.Tensor:  # (n, order)
-        """The last few tokens up to every row of a tree behind a text, -1 where there are fewer."""
+        """Return the last few tokens up to every row of a tree after a text, -1 where there are fewer."""
         order, tails = self._model.order, list[list[int]]()
         for token, parent in zip(tokens, parents, strict=True):
             before = [-1] * order + text[-order:] if parent < 0 else tails[parent]
@@ -126,27 +115,27 @@ class TableSession:
     def commit(self, rows: Sequence[int]) -> None:
         """Keep the tokens of `rows`."""
         self._text.extend(self._tokens[row] for row in rows)
-        self._taps.store(rows)
+        super().commit(rows)
 
     def rewind(self, length: int) -> None:
-        """Forget the tokens behind `length`."""
+        """Forget the tokens after `length`."""
         assert self.length - self.largest_step <= length <= self.length
         del self._text[length:]
 
     def keep(self, length: int, prompt_length: int) -> bool:
-        """A list of tokens forgets its end as easily as one token."""
+        """Start a text whose first `length` tokens are those stored."""
         del self._text[length:]
-        self._taps.clear()
+        self._stored.clear()
         return True
 
     def reset(self, prompt_length: int) -> None:
-        """Forget the text."""
+        """Start a new text."""
         self._text.clear()
-        self._taps.clear()
+        super().reset(prompt_length)
 
 
 def counted(text: Sequence[int], order: int, vocabulary: int, name: str) -> TableModel:
-    """An n-gram model of `text`: counts behind the last `order` tokens, backing off to shorter endings."""
+    """Make an n-gram model of `text`: counts after the last `order` tokens, backing off to shorter endings."""
     counts: dict[tuple[int, ...], Counter[int]] = {}
     for end, token in enumerate(text):
         for n in range(min(order, end) + 1):

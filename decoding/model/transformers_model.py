@@ -15,11 +15,10 @@ import torch
 
 from ..errors import ModelError
 from ..types import ModelCard
-from .asked_rows import asked
 from .cache import Cache
+from .cached_session import CachedSession, requested
 from .session import Reading
 from .split import AnyDecoder
-from .taps import Taps
 from .transformers_attention import TREE, register
 from .transformers_hooks import mean_experts, note_experts, note_layers, note_output
 from .transformers_pass import ModulePass, passing
@@ -172,58 +171,21 @@ def read_context(config: Any) -> int:
     return found
 
 
-class TransformersSession:
+class TransformersSession(CachedSession):
     """One text under such a model."""
 
     def __init__(self, model: TransformersModel, capacity: int, largest_step: int) -> None:
-        self.capacity, self.largest_step = capacity, largest_step
-        self.seam: int | None = None
+        super().__init__(model.cache(capacity, largest_step))
         self._model = model
-        self.cache = model.cache(capacity, largest_step)
-        self._taps = Taps()
-
-    @property
-    def length(self) -> int:
-        """Tokens stored."""
-        return self.cache.length
 
     def read(self, tokens: Tokens, parents: Parents, skip: int = 0, only: Sequence[int] | None = None) -> Reading:
-        """Feed a tree whose root stands right behind the stored tokens; answer for the rows that are asked for."""
+        """Feed a tree whose root follows the stored tokens; answer for the rows that are asked for."""
         self.cache.check(len(parents))
         model = self._model
-        step = ModulePass(self.cache, parents, model.rolling, model.device, self._taps.layers)
+        step = ModulePass(self.cache, parents, model.rolling, model.device, self._tapped)
         reading = model.forward(on_device(tokens, model.device), step, skip if only is None else 0)
         if only is not None:
-            reading = replace(reading, logits=asked(reading.logits, 0, only), hidden=asked(reading.hidden, 0, only))
-        self._taps.note([step.states[layer] for layer in self._taps.layers])
+            logits, hidden = requested(reading.logits, 0, only), requested(reading.hidden, 0, only)
+            reading = replace(reading, logits=logits, hidden=hidden)
+        self._note([step.states[layer] for layer in self._tapped])
         return reading
-
-    def tap(self, *layers: int) -> None:
-        """From now on record the hidden states with which each stored token enters these layers; none: stop."""
-        self._taps.choose(layers)
-
-    def tapped(self) -> torch.Tensor:  # (n, layers * H)
-        """The hidden states recorded since the last call, of the last n stored tokens. A reset deletes them."""
-        return self._taps.take()
-
-    def commit(self, rows: Sequence[int]) -> None:
-        """Store the rows of the last reading that form a path from its root; the others are forgotten."""
-        self.cache.commit(rows)
-        self._taps.store(rows)
-
-    def rewind(self, length: int) -> None:
-        """Forget stored tokens behind `length`: at most `largest_step` of them."""
-        self.cache.rewind(length)
-
-    def keep(self, length: int, prompt_length: int) -> bool:
-        """Start a text whose first `length` tokens are those stored, if the cache still holds what they see."""
-        if not self.cache.holds(length):
-            return False
-        self.cache.rewind(length)
-        self._taps.clear()
-        return True
-
-    def reset(self, prompt_length: int) -> None:
-        """Start a new text."""
-        self.cache.reset()
-        self._taps.clear()

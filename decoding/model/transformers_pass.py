@@ -42,10 +42,8 @@ class ModulePass:
         self.hidden = torch.empty(0, 0)  # what entered the output layer, (R, H)
         self.asked = list[torch.Tensor]()  # the experts that every row asked for, in each layer that has any
         if cache is not None:
-            self._written, self._read = (
-                cache.places(first, first + len(parents)),
-                cache.places(start, first + len(parents)),
-            )
+            stop = first + len(parents)
+            self._written, self._read = cache.slots_of(first, stop), cache.slots_of(start, stop)
 
     def mask(self, rule: Callable[..., torch.Tensor], window: int | None) -> torch.Tensor:  # (1, 1, T, P)
         """What the rows see: ancestors that the model's rule shows to their position."""

@@ -235,9 +235,9 @@ class AdapterSession:
         """Put a tree's keys and values, (n, kv_heads, D) each, behind the text, and attend to all that its rows see."""
         cache, window = self._cache, self._adapter.config.window
         first, stop = cache.length, cache.length + len(query)
-        cache.data[0][:, cache.places(first, stop)] = torch.stack((key, value))  # (2, slots, kv_heads, D)
+        cache.data[0][:, cache.slots_of(first, stop)] = torch.stack((key, value))  # (2, slots, kv_heads, D)
         start = max(0, first - window + 1) if window else 0
-        keys, values = cache.data[0][:, None, cache.places(start, stop)]
+        keys, values = cache.data[0][:, None, cache.slots_of(start, stop)]
         mask = None  # one row sees them all
         if len(query) > 1:
             places = torch.arange(start, stop, device=query.device)

@@ -304,9 +304,9 @@ class EagleSession:
         cache, window = self._cache, self._eagle.config.window
         query, key, value = self._eagle.block.split(qkv, turn)
         rows, stop = len(query), cache.length + len(tree)
-        cache.data[0][:, cache.places(stop - rows, stop)] = torch.stack((key, value))  # (2, slots, kv_heads, D)
+        cache.data[0][:, cache.slots_of(stop - rows, stop)] = torch.stack((key, value))  # (2, slots, kv_heads, D)
         start = max(0, cache.length - window + 1) if window else 0
-        keys, values = cache.data[0][:, cache.places(start, stop)]  # (P, kv_heads, D) each
+        keys, values = cache.data[0][:, cache.slots_of(start, stop)]  # (P, kv_heads, D) each
         way = closure_on(tree, query.device)[-rows:]
         seen = torch.cat((way.new_ones(rows, cache.length - start), way), 1)
         if window:

@@ -15,7 +15,7 @@ from decoding.engine import Engine
 from decoding.errors import ModelError
 from decoding.methods import METHODS
 from decoding.model import captured, kernels
-from decoding.model.captured import SAME_ROWS, PassSpec, Recorder, StepBuffer
+from decoding.model.captured import SAME_ROWS, PassRows, PassSpec, Recorder, StepBuffer
 from decoding.model.decoder import Decoder
 from decoding.model.quantised import FEW, quantised, rounded
 from decoding.ranking import likeliest
@@ -226,7 +226,7 @@ def test_a_replay_is_bit_by_bit_what_was_recorded() -> None:
         tokens = text[turn : turn + 5]
         got = session.read(tokens, parents)
         with torch.inference_mode():
-            buffer.fill(tokens, parents, session.length)
+            buffer.fill(PassRows(tokens, parents, session.length))
             expected = model.buffered(buffer, None, session.cache, session._tables, model.cut(session.length), part)
         if turn > 0:
             assert torch.equal(got.logits, expected[-1][:5]) and torch.equal(got.hidden, expected[-2][:5])
@@ -244,7 +244,7 @@ def test_graphs_are_recorded_after_all_others_have_gone() -> None:
         for token in (5, 6, 7):
             session.read([token], (-1,))
             session.commit([0])
-        assert len(session._captured._passes) == 1, model.recorder.failed  # type: ignore[union-attr]
+        assert len(session._captured._recorded) == 1, model.recorder.failed  # type: ignore[union-attr]
         del session
         gc.collect()
 

@@ -41,7 +41,7 @@ class CacheMachine(RuleBasedStateMachine):
         self.cache.check(rows)
         self.step = []
         for row in range(rows):
-            places = self.cache.places(self.cache.length + row, self.cache.length + row + 1)
+            places = self.cache.slots_of(self.cache.length + row, self.cache.length + row + 1)
             self.number += 1
             self.step.append(self.number)
             with torch.inference_mode():
@@ -75,7 +75,7 @@ class CacheMachine(RuleBasedStateMachine):
         visible = self.text[-(self.window - 1) :]
         whole = visible + self.step
         start = len(self.text) - len(visible)
-        places = self.cache.places(start, start + len(whole))
+        places = self.cache.slots_of(start, start + len(whole))
         wanted = self.mark[:, :, None] + torch.tensor(whole, dtype=torch.float64)[:, None, None]
         for layer in range(2):
             views = self.cache.gather(layer, torch.arange(start, start + len(whole)) % self.cache.slots)
@@ -129,9 +129,9 @@ def test_rewinding_past_what_the_ring_holds_is_refused() -> None:
 def test_places_go_round_the_end() -> None:
     """The one turn where a span is no slice is where rolling caches break."""
     cache = make(100, 5)  # 13 slots
-    assert cache.places(10, 13) == slice(10, 13)
-    assert cache.places(13, 15) == slice(0, 2)
-    turned = cache.places(11, 15)
+    assert cache.slots_of(10, 13) == slice(10, 13)
+    assert cache.slots_of(13, 15) == slice(0, 2)
+    turned = cache.slots_of(11, 15)
     assert isinstance(turned, torch.Tensor)
     assert turned.tolist() == [11, 12, 0, 1]
 

@@ -7,7 +7,7 @@ import random
 import pytest
 import torch
 
-from decoding.model.captured import StepBuffer
+from decoding.model.captured import PassRows, StepBuffer
 from decoding.model.queued_tree import QueuedTree, behind_chain, deepest, on_host
 from decoding.model.transformers_pass import ModulePass
 from decoding.tree import after_chain, closure, depths
@@ -65,8 +65,9 @@ def test_a_session_reads_it_as_a_tree_that_the_host_knows(family: str, dtype: to
 def test_a_buffer_of_a_captured_step_holds_the_same() -> None:
     buffers = [StepBuffer(11, CPU) for _ in range(2)]
     for buffer, parents in zip(buffers, (TREE, QueuedTree.of(torch.tensor(TREE), 4)), strict=True):
-        buffer.fill(torch.arange(len(TREE)), parents, 300)
-        buffer.take(torch.arange(len(TREE)), parents)
+        step = PassRows(torch.arange(len(TREE)), parents, 300)
+        buffer.fill(step)
+        buffer.take(step)
     one, other = buffers
     for name in ("ids", "positions", "slots", "seen"):
         assert torch.equal(getattr(one, name), getattr(other, name)), name

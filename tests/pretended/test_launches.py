@@ -8,7 +8,6 @@ import torch
 from decoding.gpu.choice import POINTWISE, VARIABLE
 from decoding.model.captured import StepBuffer
 from decoding.model.decoder import Decoder
-from decoding.model.forward_inputs import ForwardInputs
 from tests.pretended.device import Pretended, pretended
 from tests.pretended.test_pretended import made_of
 
@@ -20,14 +19,11 @@ PRODUCTS, ATTENTION = 4, 2
 def of_a_layer(device: Pretended, model: Decoder) -> int:
     """The launches of a layer of a captured pass, behind a text that has a prefix."""
     cache, tables = model.cache(600, 8), model.rope.tables(1, 608)
-    attention, rotation = model._attention, model._pointwise.rotation
-    step = ForwardInputs.buffered(
-        StepBuffer(4, model.device), model.cut(256), cache, tables, model.shape, attention, rotation
-    )
+    inputs = model.buffered_inputs(StepBuffer(4, model.device), cache, tables, model.cut(256))
     counts = []
     for stop in (1, 2):
         before = device.launches
-        model.forward(step.ids, step, 0, stop)
+        model.forward(inputs.ids, inputs, 0, stop)
         counts.append(device.launches - before)
     return counts[1] - counts[0]
 
