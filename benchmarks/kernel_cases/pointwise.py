@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch.nn.functional import rms_norm
 
 from decoding.gpu import merge, norm, rotary, swiglu
+from decoding.model.attention import merge as merge_by_torch
+from decoding.model.kernels import Mixed
+from decoding.model.pointwise import swiglu as swiglu_by_torch
 
 from . import Case, Shape, rounded
 
@@ -25,6 +29,13 @@ def _exact_norm(x: torch.Tensor, delta: torch.Tensor, weight: torch.Tensor, eps:
     return total, quotient * weight.double()
 
 
+def _norm_by_torch(
+    x: torch.Tensor, delta: torch.Tensor | None, weight: torch.Tensor, eps: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    total = x if delta is None else x + delta
+    return total, rms_norm(total, total.shape[1:], eps=eps) * weight
+
+
 def _swiglu_inputs(shape: Shape, rows: int, device: torch.device, dtype: torch.dtype) -> tuple[Any, ...]:
     return (torch.randn(rows, 2 * shape.inner, device=device, dtype=dtype),)
 
@@ -41,7 +52,7 @@ def _merge_inputs(shape: Shape, rows: int, device: torch.device, dtype: torch.dt
     return (values, sums), (others, other_sums), torch.empty(rows, shape.heads, shape.size, device=device, dtype=dtype)
 
 
-def _exact_merge(one: merge.Mixed, other: merge.Mixed, query: torch.Tensor) -> torch.Tensor:
+def _exact_merge(one: Mixed, other: Mixed, query: torch.Tensor) -> torch.Tensor:
     share = torch.sigmoid(one[1].double() - other[1].double())[..., None]
     mixed = share * one[0].double() + (1.0 - share) * other[0].double()
     return mixed.transpose(1, 2).reshape(len(query), -1)
@@ -83,15 +94,40 @@ def _exact_rotary(
     return *turned.tensor_split((qkv.shape[1] - 2 * kv_heads,), 1), values
 
 
+def _rotary_by_torch(
+    qkv: torch.Tensor,
+    cos: torch.Tensor,
+    sin: torch.Tensor,
+    positions: torch.Tensor | None,
+    cache: torch.Tensor,
+    slots: torch.Tensor | None,
+    weight: torch.Tensor | None,
+    eps: float,
+) -> torch.Tensor:
+    rows, kv_heads = len(qkv), cache.shape[2]
+    cos, sin = (table[:rows] if positions is None else table.index_select(0, positions) for table in (cos, sin))
+    turned, values = qkv.tensor_split((qkv.shape[1] - kv_heads,), 1)
+    if weight is not None:
+        turned = rms_norm(turned, turned.shape[2:], eps=eps) * weight
+    turned = torch.addcmul(turned * cos, turned.roll(qkv.shape[2] // 2, -1), sin)
+    query, keys = turned.tensor_split((qkv.shape[1] - 2 * kv_heads,), 1)
+    written = torch.stack((keys, values))
+    if slots is None:
+        cache[:, :rows] = written
+    else:
+        cache.index_copy_(1, slots, written)
+    return query.contiguous()
+
+
 def _written(inputs: tuple[Any, ...], query: torch.Tensor) -> tuple[torch.Tensor, ...]:
     cache, slots = inputs[4:6]
     return query, *cache.index_select(1, slots)
 
 
 CASES = [
-    Case("norm", _norm_inputs, norm.norm, norm.reference, _exact_norm),
-    Case("rotary", _rotary_inputs, rotary.rotary, rotary.reference, _exact_rotary, outputs=_written),
-    Case("rotary, qk-norm", _normed_inputs, rotary.rotary, rotary.reference, _exact_rotary, outputs=_written),
-    Case("swiglu", _swiglu_inputs, swiglu.swiglu, swiglu.reference, _exact_swiglu),
-    Case("merge", _merge_inputs, merge.merge, merge.reference, _exact_merge),
+    Case("norm", _norm_inputs, norm.norm, _norm_by_torch, _exact_norm),
+    Case("rotary", _rotary_inputs, rotary.rotary, _rotary_by_torch, _exact_rotary, outputs=_written),
+    Case("rotary, qk-norm", _normed_inputs, rotary.rotary, _rotary_by_torch, _exact_rotary, outputs=_written),
+    Case("swiglu", _swiglu_inputs, swiglu.swiglu, swiglu_by_torch, _exact_swiglu),
+    Case("merge", _merge_inputs, merge.merge, merge_by_torch, _exact_merge),
 ]

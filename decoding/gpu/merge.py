@@ -11,7 +11,7 @@ import torch
 import triton
 import triton.language as tl
 
-Mixed = tuple[torch.Tensor, torch.Tensor]  # (1, kv_heads, N, D) mixed values, (1, kv_heads, N) natural logarithms
+from ..model.kernels import Mixed
 
 _NUMBERS = 1024  # of a program
 
@@ -53,11 +53,3 @@ def merge(one: Mixed, other: Mixed, query: torch.Tensor) -> torch.Tensor:
             kv_heads, size, rows, block, num_warps=4,
         )  # fmt: skip
     return out.view(len(query), -1)
-
-
-def reference(one: Mixed, other: Mixed, query: torch.Tensor) -> torch.Tensor:
-    """Compute the same with torch's operations."""
-    (values, total), (others, other_total) = one, other
-    share = torch.sigmoid(total - other_total)[..., None]
-    mixed = torch.lerp(others.to(share.dtype), values.to(share.dtype), share)
-    return mixed.to(query.dtype).transpose(1, 2).reshape(len(query), -1)

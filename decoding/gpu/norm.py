@@ -10,7 +10,6 @@ from __future__ import annotations
 import torch
 import triton
 import triton.language as tl
-from torch.nn.functional import rms_norm
 
 
 @triton.jit
@@ -46,11 +45,3 @@ def norm(
         with torch.cuda.device_of(x):
             _norm[(rows,)](x, delta, weight, total, normed, eps, width, delta is not None, block, num_warps=warps)
     return total, normed
-
-
-def reference(
-    x: torch.Tensor, delta: torch.Tensor | None, weight: torch.Tensor, eps: float
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Compute the same with torch's operations."""
-    total = x if delta is None else x + delta
-    return total, rms_norm(total, total.shape[1:], eps=eps) * weight

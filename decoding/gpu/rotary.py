@@ -1,7 +1,7 @@
 """Rotation of a layer's queries and keys, and the write to the cache: one kernel instead of five to nine.
 
 Queries and keys are first normed head by head where the model does that. Queries come back, contiguous. Positions and
-slots are read on the device, so that a captured step can be replayed at any place. Rounding is that of torch's
+slots are read on the device, so that a captured step can be replayed at any position. Rounding is that of torch's
 operations: the norm's quotient, its product with the weight, and the product with the cosine are rounded to the rows'
 dtype; the product with the sine is added in float32. A row's numbers do not depend on the other rows.
 """
@@ -11,7 +11,6 @@ from __future__ import annotations
 import torch
 import triton
 import triton.language as tl
-from torch.nn.functional import rms_norm
 
 _NUMBERS = 512  # of a program, at least those of one head
 
@@ -99,29 +98,3 @@ def rotary(
                 positions is not None, slots is not None, weight is not None, group, block, num_warps=1,
             )  # fmt: skip
     return query
-
-
-def reference(
-    qkv: torch.Tensor,
-    cos: torch.Tensor,
-    sin: torch.Tensor,
-    positions: torch.Tensor | None,
-    cache: torch.Tensor,
-    slots: torch.Tensor | None,
-    weight: torch.Tensor | None,
-    eps: float,
-) -> torch.Tensor:
-    """Compute the same with torch's operations."""
-    rows, kv_heads = len(qkv), cache.shape[2]
-    cos, sin = (table[:rows] if positions is None else table.index_select(0, positions) for table in (cos, sin))
-    turned, values = qkv.tensor_split((qkv.shape[1] - kv_heads,), 1)
-    if weight is not None:
-        turned = rms_norm(turned, turned.shape[2:], eps=eps) * weight
-    turned = torch.addcmul(turned * cos, turned.roll(qkv.shape[2] // 2, -1), sin)
-    query, keys = turned.tensor_split((qkv.shape[1] - 2 * kv_heads,), 1)
-    written = torch.stack((keys, values))
-    if slots is None:
-        cache[:, :rows] = written
-    else:
-        cache.index_copy_(1, slots, written)
-    return query.contiguous()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import torch
 import triton
 import triton.language as tl
-from torch.nn.functional import silu
 
 _BLOCK = 1024
 
@@ -35,9 +34,3 @@ def swiglu(gate_up: torch.Tensor) -> torch.Tensor:  # (T, 2 * inner) -> (T, inne
         with torch.cuda.device_of(out):
             _swiglu[(rows, triton.cdiv(inner, _BLOCK))](gate_up, out, inner, _BLOCK, num_warps=4)
     return out
-
-
-def reference(gate_up: torch.Tensor) -> torch.Tensor:
-    """Compute the same with torch's operations."""
-    gate, up = gate_up.chunk(2, -1)
-    return silu(gate).mul_(up)

@@ -148,20 +148,3 @@ def tree_attention(
         )  # fmt: skip
         combine(shares, totals, first, out, rows, use.keys)
     return out.view(rows, -1)
-
-
-def reference(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, first: torch.Tensor, seen: torch.Tensor
-) -> torch.Tensor:
-    """Compute the same with torch's operations, in float32 or wider, over every slot."""
-    rows, size, kv_heads, slots = len(query), query.shape[2], key.shape[1], key.shape[2]
-    wide = torch.float64 if query.dtype == torch.float64 else torch.float32
-    place = torch.arange(slots, device=query.device) - first  # as seen from the root
-    among = seen.index_select(1, place.clamp(0, rows - 1)) & (place >= 0) & (place < rows)
-    hidden = ~(among | (place < 0))[:, None]  # (T, 1, S)
-    unwritten = (place >= rows)[:, None]
-    packed = query.view(rows, -1, kv_heads, size).to(wide).permute(2, 0, 1, 3)  # (kv_heads, T, repeats, D)
-    keys, values = (each[0].to(wide).masked_fill(unwritten, 0.0) for each in (key, value))
-    scores = torch.matmul(packed, keys[:, None].mT) * size**-0.5
-    mixed = torch.matmul(scores.masked_fill(hidden, -torch.inf).softmax(-1), values[:, None])
-    return mixed.permute(1, 2, 0, 3).reshape(rows, -1).to(query.dtype)

@@ -40,9 +40,9 @@ def pointwise(shape: Shape, device: torch.device, dtype: torch.dtype, kernels: f
 
         operations = replace(operations, rotation=fused(partial(rotary, eps=shape.eps)))
     if "swiglu" in kernels:
-        from ..gpu.swiglu import swiglu
+        from ..gpu.swiglu import swiglu as fused_swiglu
 
-        operations = replace(operations, swiglu=swiglu)
+        operations = replace(operations, swiglu=fused_swiglu)
     if "merge" in kernels:
         from ..gpu.merge import merge as merge_parts
 
@@ -55,6 +55,12 @@ def total(x: torch.Tensor, delta: torch.Tensor | None) -> torch.Tensor:
     return x if delta is None else x + delta
 
 
+def swiglu(gate_up: torch.Tensor) -> torch.Tensor:  # (T, 2 * inner) -> (T, inner)
+    """Multiply the second half of every row by the activation of the first."""
+    gate, up = gate_up.chunk(2, -1)
+    return silu(gate).mul_(up)
+
+
 def _by_torch(shape: Shape, device: torch.device, dtype: torch.dtype) -> Pointwise:
     normal = norm(shape.eps, device, dtype)
 
@@ -63,9 +69,5 @@ def _by_torch(shape: Shape, device: torch.device, dtype: torch.dtype) -> Pointwi
     ) -> tuple[torch.Tensor, torch.Tensor]:
         x = total(x, delta)
         return x, normal(x) * weight
-
-    def swiglu(gate_up: torch.Tensor) -> torch.Tensor:
-        gate, up = gate_up.chunk(2, -1)
-        return silu(gate).mul_(up)
 
     return Pointwise(add_norm, unfused(shape, normal), swiglu, merge)

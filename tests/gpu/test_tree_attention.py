@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from decoding.gpu.tree_attention import AttentionPlan, plan, reference, tree_attention
+from benchmarks.kernel_cases.attention import reference
+from decoding.gpu.tree_attention import AttentionPlan, plan, tree_attention
 from decoding.model.kernels import choose
 from decoding.model.queued_tree import closure_on
 from tests.gpu import DEVICE

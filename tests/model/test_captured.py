@@ -111,7 +111,7 @@ def plain(made: Callable[[str], Engine]) -> Callable[[str], Engine]:
 def own(made: Callable[[str], Engine], monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Engine]:
     """Makes engines with our own kernel's way through attention. A tape hears of torch's operations alone."""
     pytest.importorskip("triton")
-    from decoding.gpu.tree_attention import reference
+    from benchmarks.kernel_cases.attention import reference
 
     monkeypatch.delenv(kernels.VARIABLE)
     monkeypatch.setattr(kernels, "_tree", lambda *sizes: reference)
