@@ -20,7 +20,7 @@ PREFERRED = frozenset(KERNELS) - {*PRODUCTS}
 
 
 def chosen(device: torch.device, dtype: torch.dtype = torch.float32) -> frozenset[str]:
-    """The names of the kernels that a model on `device` runs; ModelError if the environment names one there is not."""
+    """Name the kernels that a model on `device` runs; ModelError if the environment names one that does not exist."""
     asked = os.environ.get(VARIABLE, "")
     names = frozenset(asked.split(",")) if asked not in ("", "all", "off") else frozenset[str]()
     if unknown := names - {*KERNELS}:
@@ -33,7 +33,7 @@ def chosen(device: torch.device, dtype: torch.dtype = torch.float32) -> frozense
 
 
 def runs(device: torch.device, dtype: torch.dtype = torch.float32) -> bool:
-    """Whether Triton is made for a device, Ampere or later, and comes with torch; a float64 model is for references."""
+    """Return whether Triton supports a device (Ampere or later) and is installed; float64 is for references."""
     if dtype == torch.float64 or device.type != "cuda" or torch.version.hip is not None or find_spec("triton") is None:
         return False
     return torch.cuda.get_device_capability(device) >= (8, 0)
@@ -41,7 +41,7 @@ def runs(device: torch.device, dtype: torch.dtype = torch.float32) -> bool:
 
 @cache
 def failure(device: torch.device) -> str | None:
-    """Why a device that Triton is made for cannot run it: it needs a C compiler, for one. None where it runs."""
+    """Say why a supported device cannot run Triton, as for want of a C compiler; None where it can."""
     try:
         from .probe import probe
 
@@ -52,7 +52,7 @@ def failure(device: torch.device) -> str | None:
 
 
 def in_words(device: torch.device, dtype: torch.dtype) -> str:
-    """What a model's user is told about the kernels between products and attention, which are named elsewhere."""
+    """Name the kernels between products and attention for the user; those two are named elsewhere."""
     names = chosen(device, dtype)
     fused = [name for name in POINTWISE if name in names]
     if "products" in names:

@@ -1,4 +1,4 @@
-"""The shares of a split attention put together: each weighs as much as its part of the softmax's sum, in float32.
+"""Combines the shares of a split attention, each weighted by its part of the softmax's sum, in float32.
 
 A program has one query and reads all of its shares at once, so that the launch lasts as long as one read.
 """
@@ -12,7 +12,7 @@ import triton.language as tl
 
 @triton.jit
 def share(slots, splits, keys: tl.constexpr):
-    """How many slots a split reads: the least power of two, times what is read at a time, by which they cover all."""
+    """Return the slots that a split reads: what is read at a time, times the least power of two that covers all."""
     each = tl.full((), keys, tl.int32)
     for _ in tl.static_range(24):
         each = tl.where(each * splits < slots, each * 2, each)
@@ -41,7 +41,7 @@ def _combine(
 def combine(
     shares: torch.Tensor, totals: torch.Tensor, first: torch.Tensor, out: torch.Tensor, rows: int, keys: int
 ) -> None:  # (splits, N, D), (splits, N), (1,), N * D numbers
-    """Put together the shares of N queries, as many as `first` slots and those of `rows` have."""
+    """Combine the shares of N queries, as many shares as the `first` slots and those of `rows` take."""
     splits, count, size = shares.shape
     wide, most = triton.next_power_of_2(size), triton.next_power_of_2(splits)
     warps = min(max(wide * most // 1024, 1), 8)

@@ -1,4 +1,4 @@
-"""Attention to two parts of a text put together as if it had been one: six operations of torch in one kernel.
+"""Merges attention to two parts of a text as if it had been one: six operations of torch in one kernel.
 
 Each part comes with its mixed values and the logarithm of the sum that its softmax divided by. The outcome is rounded
 once, to the query's dtype, and written row by row, as the product that follows reads it. A row's numbers do not depend
@@ -37,7 +37,7 @@ def _merge(
 
 
 def merge(one: Mixed, other: Mixed, query: torch.Tensor) -> torch.Tensor:
-    """Return the values of the rows of `query` (T, repeats * kv_heads, D), (T, repeats * kv_heads * D)."""
+    """Return the mixed values (T, repeats * kv_heads * D) of the rows of `query` (T, repeats * kv_heads, D)."""
     (values, sums), (others, other_sums) = one, other
     _, kv_heads, packed, size = values.shape
     out = torch.empty_like(query)

@@ -8,14 +8,14 @@ import triton.language as tl
 
 @triton.jit
 def widened(codes):
-    """Whole numbers of eight bits as float32, by way of the mantissa of 2^23: converting takes four times as long."""
+    """Widen int8 to float32 by way of the mantissa of 2^23: converting takes four times as long."""
     shifted = codes.to(tl.uint8, bitcast=True).to(tl.uint32) ^ 0x80
     return (shifted | 0x4B000000).to(tl.float32, bitcast=True) - 8388736.0
 
 
 @triton.jit
 def as_dtype(weight, dtype: tl.constexpr):
-    """Weights in the dtype in which they are multiplied."""
+    """Convert weights to the dtype in which they are multiplied."""
     if weight.dtype == tl.int8:
         return widened(weight).to(dtype)
     return weight.to(dtype)
@@ -23,7 +23,7 @@ def as_dtype(weight, dtype: tl.constexpr):
 
 @triton.jit
 def finished(total, n, inside, scales, bias, SCALED: tl.constexpr, BIASED: tl.constexpr):
-    """Sums times their output's scale, plus its bias, in float32. `n` has the shape of one row or column of `total`."""
+    """Multiply sums by their output's scale and add its bias, in float32. `n`: a row's or a column's output numbers."""
     if SCALED:
         total *= tl.load(scales + n, mask=inside, other=0.0).to(tl.float32)
     if BIASED:
@@ -33,7 +33,7 @@ def finished(total, n, inside, scales, bias, SCALED: tl.constexpr, BIASED: tl.co
 
 @triton.jit
 def gated(gate, up, dtype: tl.constexpr):
-    """SwiGLU, rounded where transformers rounds: both sums, the SiLU, the product."""
+    """Apply SwiGLU, rounding where transformers rounds: both sums, the SiLU, the product."""
     gate = gate.to(dtype).to(tl.float32)
     silu = (gate / (1.0 + tl.exp(-gate))).to(dtype).to(tl.float32)
     return silu * up.to(dtype).to(tl.float32)
@@ -43,7 +43,7 @@ def gated(gate, up, dtype: tl.constexpr):
 def request_early(weight, first, outputs, inputs: tl.constexpr, ROWS: tl.constexpr, LANES: tl.constexpr):
     """Ask for the first bytes of a program's weights while the kernel before it still runs (Hopper and later).
 
-    Only what that kernel wrote must be waited for; weights were there before. Into the L2, where all see the same.
+    Weights need not wait for that kernel's outputs. They go into the L2 cache, which all multiprocessors share.
     """
     tl.extra.cuda.gdc_launch_dependents()
     share: tl.constexpr = inputs // LANES  # numbers that a lane asks for: 16 bytes or a multiple of them

@@ -1,4 +1,4 @@
-"""Adds the sums of a product whose inputs were shared out, always in the same order: no run differs from another."""
+"""Adds the partial sums of a product whose inputs were split, always in one order, so that runs repeat bit by bit."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Extras:
 
     @property
     def tensors(self) -> tuple[torch.Tensor | None, ...]:
-        """In the order in which the kernels take them."""
+        """List them in the order in which the kernels take them."""
         return self.scales, self.bias, self.norm, self.residual
 
 
@@ -62,7 +62,7 @@ _SUMMED = 256  # outputs of a program that adds parts
 
 
 def plan(rows: int, outputs: int, inputs: int, dtype: torch.dtype, eight_bits: bool = False) -> Tiling:
-    """The plan for a shape, as it was fastest on an H200: enough programs, each with enough bytes in flight."""
+    """Choose the tiling for a shape that was fastest on an H200: enough programs, each with enough bytes in flight."""
     if dtype == torch.float32:  # no tensor cores: small blocks, whose code is short
         return Tiling(0, 8, 256, stages=3) if rows == 1 else Tiling(16, 32, 32, 1, 4, 3)
     if rows == 1:
@@ -84,7 +84,7 @@ def plan(rows: int, outputs: int, inputs: int, dtype: torch.dtype, eight_bits: b
 
 
 class KernelLaunch(NamedTuple):
-    """A kernel, and with what it is started."""
+    """A kernel and the arguments of its launch."""
 
     kernel: Any
     grid: tuple[int, ...]
@@ -104,7 +104,7 @@ def product(x: torch.Tensor, weight: torch.Tensor, extras: Extras = PLAIN, by: T
 def planned(
     x: torch.Tensor, weight: torch.Tensor, extras: Extras, by: Tiling | None
 ) -> tuple[torch.Tensor, list[KernelLaunch]]:
-    """What the product will be written to, and the kernels to start for it."""
+    """Allocate the output, and plan the kernels that write it."""
     rows, inputs = x.shape
     outputs = weight.shape[0] // 2 if extras.gated else weight.shape[0]
     by = plan(rows, outputs, inputs, x.dtype, weight.dtype == torch.int8) if by is None else by
@@ -155,13 +155,13 @@ def planned(
 
 @cache
 def _shared_memory(device: torch.device) -> int:
-    """Bytes that a program may have, of which a little is for other than blocks."""
+    """Return the bytes of shared memory that a program's blocks may take."""
     properties = torch.cuda.get_device_properties(device)
     return int(getattr(properties, "shared_memory_per_block_optin", 101_376)) - 1024
 
 
 def reference(x: torch.Tensor, weight: torch.Tensor, extras: Extras = PLAIN) -> torch.Tensor:
-    """The same in torch's operations."""
+    """Compute the same with torch's operations."""
     if extras.norm is not None:
         x = rms_norm(x, x.shape[1:], eps=extras.eps) * extras.norm
     if extras.scales is None:

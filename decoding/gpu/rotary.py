@@ -68,17 +68,15 @@ def _rotary(
 
 
 def rotary(
-    qkv: torch.Tensor,
-    cos: torch.Tensor,
+    qkv: torch.Tensor,  # (T, heads + 2 kv_heads, D)
+    cos: torch.Tensor,  # (N, 1, D)
     sin: torch.Tensor,
-    positions: torch.Tensor | None,
-    cache: torch.Tensor,
-    slots: torch.Tensor | None,
-    weight: torch.Tensor | None,
+    positions: torch.Tensor | None,  # (T,)
+    cache: torch.Tensor,  # (2, S, kv_heads, D)
+    slots: torch.Tensor | None,  # (T,)
+    weight: torch.Tensor | None,  # (heads + kv_heads, D)
     eps: float,
-) -> (
-    torch.Tensor
-):  # (T, heads + 2 kv_heads, D), (N, 1, D) twice, (T,), (2, S, kv_heads, D), (T,), (heads + kv_heads, D)
+) -> torch.Tensor:
     """Write a layer's keys and values to its cache and return its queries, (T, heads, D).
 
     Without positions, row i is rotated by row i of the tables; without slots it goes into slot i. `weight`: of the norm

@@ -6,7 +6,7 @@ programs: each reads its keys once for the query heads that share them. What a p
 share, in float32, and the logarithm of the sum that its softmax divided by; `combine` puts the shares together.
 
 Which program reads which slots, and in what order, depends on the number of slots in use alone: shares begin at
-multiples of a power of two. So a token behind a text gets the same numbers, bit by bit, whether it is read alone or in
+multiples of a power of two. So a token after a text gets the same numbers, bit by bit, whether it is read alone or in
 a chain of guesses, with however many rows beside it. Only where the number of slots passes a power of two between two
 steps, and for guesses whose ancestors lie further up in a tree, sums are taken in another order.
 """
@@ -109,7 +109,7 @@ def _multiprocessors(device: torch.device) -> int:
 
 
 def plan(kv_heads: int, size: int, slots: int, dtype: torch.dtype, device: torch.device) -> AttentionPlan:
-    """Divide launches behind up to `slots` keys; that they do not depend on the rows keeps a row's numbers the same.
+    """Divide launches over up to `slots` keys, whatever the rows, which keeps a row's numbers the same.
 
     The tiles are the largest that a program's registers hold: without tensor cores, in float32, they are small.
     """
