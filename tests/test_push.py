@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from decoding.embedded import FOLDERS
-from decoding.model.loading import load_decoder
+from decoding.model.loading import load_model
 
 from .space import ROOT
 
@@ -41,7 +41,7 @@ def test_no_file_is_too_large_or_only_a_pointer_to_one() -> None:
 
 @pytest.mark.parametrize("name", HASHES)
 def test_the_models_are_the_ones_that_records_name(name: str) -> None:
-    assert load_decoder(str(FOLDERS[name]), "cpu", "float32").card.hash.startswith(HASHES[name])
+    assert load_model(str(FOLDERS[name]), "cpu", "float32").card.hash.startswith(HASHES[name])
     assert (FOLDERS[name] / "model.safetensors.index.json").is_file()
     assert not (FOLDERS[name] / "model.safetensors").exists()
 

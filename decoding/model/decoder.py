@@ -37,7 +37,7 @@ Inputs = ForwardInputs | NativeInputs
 
 
 class Decoder:
-    """Weights on a device. `load_decoder` and `decoder_of` make one."""
+    """Weights on a device. `load_model` and `decoder_of` make one."""
 
     def __init__(
         self, shape: Shape, weights: DecoderWeights, rope: Rope, card: ModelCard, drafts: DraftVocabulary | None = None

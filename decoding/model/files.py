@@ -1,16 +1,15 @@
-"""Model folders: found, and read with nothing in them trusted. Only safetensors, which cannot run code."""
+"""Finds model folders, and reads them without trusting anything in them. Only safetensors, which cannot run code."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from contextlib import ExitStack
 from importlib.metadata import version
 from math import prod
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import torch
 
@@ -22,22 +21,37 @@ from ..hub import find, parse_id
 from ..installation import CLONE
 from ..packed import open_tensors, stored
 from ..types import JSON
+from .precision import Precision
+from .session import ProgressCallback
 
 _LARGEST_JSON = 64 * 2**20  # bytes; the index of the largest models is a tenth of it
-_LARGEST_SIZE = 2**24  # heads, dimensions or tokens, and
-_MOST_LAYERS = 4096  # layers: beyond every model, and a configuration of this size is still cheap to look at
+# Beyond every model, and a configuration of this size is still cheap to look at.
+_LARGEST_SIZE = 2**24  # heads, dimensions or tokens
+_MOST_LAYERS = 4096
 _SIZES = ("num_hidden_layers", "num_attention_heads", "num_key_value_heads", "hidden_size", "intermediate_size")
 FLOATS = ("F64", "F32", "F16", "BF16")  # numbers that are converted when a model is loaded
 _PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 
 
-def find_folder(
-    name: str, progress: Callable[[str, float], None], dtype: torch.dtype | None = None, *, download: bool = True
-) -> Path:
-    """The folder itself, that of a model with a name of its own, or one that a GGUF file or the hub's were put into.
+class ModelFolder(NamedTuple):
+    """A model that is to be read, and how."""
 
-    `dtype` is for GGUF files, which are dequantised to it; without it any folder that was made from the file will do.
-    Without `download` the hub is not asked for what is not on this machine.
+    path: Path
+    raw: dict[str, JSON]  # config.json as it is written
+    config: Any  # and as transformers understands it
+    name: str  # in records
+    devices: tuple[torch.device, ...]
+    precision: Precision
+    progress: ProgressCallback
+
+
+def find_folder(
+    name: str, progress: ProgressCallback, dtype: torch.dtype | None = None, *, download: bool = True
+) -> Path:
+    """Find the folder of a model named by its path, its name, a GGUF file or a hub id.
+
+    GGUF files are dequantised to `dtype`; without it any folder that was made from the file will do. Without `download`
+    the hub is not asked for what is not on this machine.
     """
     if name in FOLDERS:
         if FOLDERS[name].is_dir():
@@ -75,7 +89,7 @@ def find_folder(
 
 
 def public_name(name: str) -> str:
-    """How a model is called in records, which others read: by its name, and not by the folders that it lies in."""
+    """Return the name of a model for records, which others read, without the folders above it."""
     try:
         path = Path(name)
         if name in FOLDERS or not path.exists():
@@ -86,7 +100,7 @@ def public_name(name: str) -> str:
 
 
 def read_config(folder: Path) -> tuple[dict[str, JSON], Any]:
-    """config.json as it stands and as transformers understands it; nothing is allocated by its sizes."""
+    """Read config.json as it is written and as transformers understands it; allocate nothing by its sizes."""
     if not (folder / "config.json").is_file():
         files = sorted(path.name for path in folder.glob("*.gguf"))
         advice = f"; name its GGUF file itself, such as {files[0][:80]}" if files else ""
@@ -112,7 +126,7 @@ def read_config(folder: Path) -> tuple[dict[str, JSON], Any]:
 
 
 def read_json(path: Path) -> dict[str, JSON]:
-    """A JSON object from a file of sane size."""
+    """Read a JSON object from a file of sane size."""
     try:
         if path.stat().st_size > _LARGEST_JSON:
             raise ModelError(f"{path.name} is too large to be what its name says; fetch the model again")
@@ -155,11 +169,11 @@ class TensorFiles:
             raise ModelError(f"{path.name} is damaged or cut short; fetch the model again") from None
 
     def bytes(self, dtype: torch.dtype | None = None) -> int:
-        """What all tensors take in memory, as they are; with `dtype`, when numbers with a point are held in it."""
+        """Count the bytes of all tensors as they are stored, or with floating-point numbers converted to `dtype`."""
         return sum(prod(size) * _width(self.dtypes[name], dtype) for name, size in self.shapes.items())
 
     def rows(self, name: str) -> torch.Tensor:
-        """A tensor of few rows whole; of others the first and the last."""
+        """Read the first and the last row of a tensor; all of it where it has no more."""
         size = self.shapes[name]
         if len(size) < 2 or size[0] < 2:
             return self.get_raw(name)
@@ -188,7 +202,7 @@ class TensorFiles:
 
 
 def _width(stored: str, dtype: torch.dtype | None) -> int:
-    """Bytes of one number that is stored as `stored`."""
+    """Return the bytes of one number of a format."""
     if stored in FLOATS and dtype is not None:
         return dtype.itemsize
     bits = re.search(r"\d+", stored)
@@ -196,7 +210,7 @@ def _width(stored: str, dtype: torch.dtype | None) -> int:
 
 
 def _weight_files(folder: Path) -> list[Path]:
-    """The safetensors files that make up the model."""
+    """List the safetensors files that make up the model."""
     index = folder / "model.safetensors.index.json"
     if not index.is_file():
         if (whole := stored(folder / "model.safetensors")).is_file():
@@ -206,10 +220,10 @@ def _weight_files(folder: Path) -> list[Path]:
                 f"{str(folder)!r} holds pickled weights only, and those can run code; convert them to safetensors"
             )
         raise ModelError(f"{str(folder)!r} has no model.safetensors; name a folder with safetensors weights")
-    places = read_json(index).get("weight_map")
-    if not isinstance(places, dict) or not all(isinstance(name, str) for name in places.values()):
+    file_of = read_json(index).get("weight_map")
+    if not isinstance(file_of, dict) or not all(isinstance(name, str) for name in file_of.values()):
         raise ModelError(f"{index.name} in {str(folder)!r} has no weight_map; fetch the model again")
-    names = sorted(set(places.values()))
+    names = sorted(set(file_of.values()))
     for name in names:
         if name != Path(name).name or "\\" in name or not name.endswith(".safetensors"):
             raise ModelError(f"{index.name} names the file {name[:80]!r}, which is outside the model's folder")

@@ -1,4 +1,4 @@
-"""On which device every weight of a model lies: each device has layers that follow one another.
+"""Chooses the device of every weight of a model: each device has layers that follow one another.
 
 The embedding is with the first layers, the final norm and the output layer with the last.
 """
@@ -27,8 +27,8 @@ class Layout:
     devices: tuple[torch.device, ...]
     layers: tuple[range, ...]
 
-    def place(self, weight: str) -> torch.device:
-        """Where the weight of that name lies."""
+    def device_of(self, weight: str) -> torch.device:
+        """Return the device of the weight of that name."""
         layer = _LAYER.match(weight)
         if layer is None:
             return self.devices[0 if weight == "model.embed_tokens.weight" else -1]
@@ -36,20 +36,20 @@ class Layout:
 
 
 def find_device(device: str | torch.device) -> torch.device:
-    """The device, or ModelError where it does not exist."""
+    """Return a device that exists; raise ModelError for any other."""
     try:
-        found = torch.device(device)
+        named = torch.device(device)
     except RuntimeError:
         raise ModelError(f"there is no device {str(device)[:40]!r}; use cpu or cuda") from None
-    if found.type == "cuda" and (found.index or 0) >= torch.cuda.device_count():
-        raise ModelError(f"there is no device {str(found)!r} on this machine; use cpu")
-    if found.type not in ("cpu", "cuda"):
-        raise ModelError(f"the device {str(found)!r} cannot run models here; use cpu or cuda")
-    return found
+    if named.type == "cuda" and (named.index or 0) >= torch.cuda.device_count():
+        raise ModelError(f"there is no device {str(named)!r} on this machine; use cpu")
+    if named.type not in ("cpu", "cuda"):
+        raise ModelError(f"the device {str(named)!r} cannot run models here; use cpu or cuda")
+    return named
 
 
 def find_devices(named: str | torch.device) -> tuple[torch.device, ...]:
-    """The devices of a list with commas between them."""
+    """Return the devices of a list with commas between them."""
     return tuple(find_device(name) for name in named.split(",")) if isinstance(named, str) else (find_device(named),)
 
 
@@ -83,7 +83,7 @@ class Sizes:
 
     @classmethod
     def of(cls, shape: Shape, precision: Precision) -> Sizes:
-        """Those of a model; a head that is the embedding is counted again, as it may lie on another device."""
+        """Count a model's bytes; a head that is the embedding counts again, as it may be on another device."""
         layer = sum(
             precision.bytes(size[0], size[1]) if len(size) == 2 else prod(size) * precision.dtype.itemsize
             for name, size in shape.tensors(tied=True)
@@ -99,12 +99,12 @@ class Sizes:
         return self.embedding + self.layers * self.layer + self.norm + self.head
 
     def held(self, tied: bool) -> int:
-        """The least that all of it takes: a head that is the embedding may be there once."""
+        """Return the least that all of it takes: a head that is the embedding may be there once."""
         return self.total - (self.head if tied else 0)
 
 
 def share_out(sizes: Sizes, rooms: Sequence[float]) -> tuple[range, ...]:
-    """Layers for each of several devices, one at least, so that bytes are in proportion to their rooms."""
+    """Give each device some layers, one at least, so that bytes are in proportion to their rooms."""
     parts, start, reached = list[range](), 0, 0.0
     for number, room in enumerate(rooms, 1):
         reached += room
@@ -117,5 +117,5 @@ def share_out(sizes: Sizes, rooms: Sequence[float]) -> tuple[range, ...]:
 
 
 def _free(device: torch.device) -> float:
-    """Bytes that can still be allocated on a CUDA device."""
+    """Return the bytes that can still be allocated on a CUDA device."""
     return float(torch.cuda.mem_get_info(device)[0])

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from math import prod
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -17,12 +16,13 @@ from ..native.build import library, must_compile
 from ..types import JSON, ModelCard
 from .config import NOT_THE_MODEL, Shape, has_decoder, read_shape
 from .decoder import Decoder
-from .files import TensorFiles, find_folder, public_name, read_config
+from .files import ModelFolder, TensorFiles, find_folder, public_name, read_config
 from .layout import Layout, Sizes, find_devices, lay_out
 from .linear import packs
 from .memory import check_memory
 from .precision import Precision, find_precision
 from .rope import Rope
+from .session import ProgressCallback
 from .split import AnyDecoder, SplitDecoder
 from .weights import DecoderWeights, assemble
 
@@ -36,62 +36,38 @@ def load_model(
     name: str,
     device: str | torch.device = "cpu",
     dtype: str | torch.dtype | None = None,
-    progress: Callable[[str, float], None] | None = None,
+    progress: ProgressCallback | None = None,
     *,
     download: bool = True,
 ) -> AnyModel:
     """Load a model by its name, from a folder, a GGUF file or the hub: into a decoder of ours where there is one.
 
-    `device` may be several with commas between them, over which the layers are split. `progress` hears what is going on
-    and how much of it is done.
+    `device` may be several with commas between them, over which the layers are split. `progress` is called with what is
+    going on and the share of it that is done.
     """
     report = progress or (lambda what, share: None)
     devices = find_devices(device)
     precision = find_precision(dtype, devices[-1])
-    folder = find_folder(name, report, precision.dtype, download=download)
-    raw, config = read_config(folder)
-    if has_decoder(raw):
-        return _read_decoder(folder, raw, config, public_name(name), devices, precision, report)
+    path = find_folder(name, report, precision.dtype, download=download)
+    folder = ModelFolder(path, *read_config(path), public_name(name), devices, precision, report)
+    if has_decoder(folder.raw):
+        return _read_decoder(folder)
     if len(devices) > 1:
         raise ModelError(
-            f"models of type {str(config.model_type)[:40]!r} cannot be split over devices here: name one device"
+            f"models of type {str(folder.config.model_type)[:40]!r} cannot be split over devices here: name one device"
         )
     from .transformers_loading import load_modules
 
-    return load_modules(folder, raw, config, public_name(name), devices[0], precision, report)
+    return load_modules(folder)
 
 
-def load_decoder(
-    name: str,
-    device: str | torch.device = "cpu",
-    dtype: str | torch.dtype | None = None,
-    progress: Callable[[str, float], None] | None = None,
-    *,
-    download: bool = True,
-) -> AnyDecoder:
-    """The same for models of the families that have a decoder of ours; ModelError for others."""
-    report = progress or (lambda what, share: None)
-    devices = find_devices(device)
-    precision = find_precision(dtype, devices[-1])
-    folder = find_folder(name, report, precision.dtype, download=download)
-    raw, config = read_config(folder)
-    return _read_decoder(folder, raw, config, public_name(name), devices, precision, report)
-
-
-def _read_decoder(
-    folder: Path,
-    raw: dict[str, JSON],
-    config: Any,
-    name: str,
-    devices: Sequence[torch.device],
-    precision: Precision,
-    report: Callable[[str, float], None],
-) -> AnyDecoder:
+def _read_decoder(folder: ModelFolder) -> AnyDecoder:
+    path, raw, config, name, devices, precision, report = folder
     if any(each.type == "cpu" for each in devices) and must_compile():
         report("compiling for this processor, once", 0.0)
         library()
     shape = read_shape(config)
-    with TensorFiles(folder) as files:
+    with TensorFiles(path) as files:
         tied = shape.tied and "lm_head.weight" not in files.shapes
         check_tensors(shape, tied, files.shapes)
         digest, layout = Digest(raw), lay_out(shape, precision, devices)
@@ -100,19 +76,17 @@ def _read_decoder(
         def get(weight: str) -> torch.Tensor:
             tensor = files.get(weight)
             digest.add(weight, tensor)
-            return tensor.to(layout.place(weight), precision.dtype)
+            return tensor.to(layout.device_of(weight), precision.dtype)
 
         with torch.inference_mode():
-            said = partial(report, "reading weights")
-            weights = assemble(shape, get, tied, said, int8=precision.int8)
-    card = _card(name, shape, tied, digest.hex, layout, precision)
-    return _decoder(config, shape, weights, card, layout)
+            weights = assemble(shape, get, tied, partial(report, "reading weights"), int8=precision.int8)
+    return _decoder(config, shape, weights, _card(name, shape, tied, digest.hex, layout, precision), layout)
 
 
 def from_transformers(
     model: Any, dtype: str | torch.dtype | None = None, devices: Sequence[torch.device] = ()
 ) -> AnyDecoder:
-    """The decoder for a transformers model that is in memory already, on the same device or split over others."""
+    """Make a decoder of a transformers model in memory, on the same device or split over others."""
     shape, state = read_shape(model.config), model.state_dict()
     first = state["model.embed_tokens.weight"]
     devices = devices or (first.device,)
@@ -126,13 +100,20 @@ def from_transformers(
     def get(name: str) -> torch.Tensor:
         digest.add(name, state[name])
         weight: torch.Tensor = state[name].detach()
-        return weight.to(layout.place(name), precision.dtype, copy=True)  # the model's own weights may change later
+        return weight.to(layout.device_of(name), precision.dtype, copy=True)  # the model's own weights may change later
 
     with torch.inference_mode():
         weights = assemble(shape, get, shape.tied, lambda share: None, int8=precision.int8)
     name = model.config.name_or_path or f"{shape.family} in memory"
     card = _card(name, shape, shape.tied, digest.hex, layout, precision)
     return _decoder(model.config, shape, weights, card, layout)
+
+
+def decoder_of(model: Any, dtype: str | torch.dtype | None = None) -> Decoder:
+    """Make a decoder of a transformers model in memory, on the same device."""
+    made = from_transformers(model, dtype)
+    assert isinstance(made, Decoder)
+    return made
 
 
 def _decoder(config: Any, shape: Shape, weights: DecoderWeights, card: ModelCard, layout: Layout) -> AnyDecoder:
@@ -142,14 +123,14 @@ def _decoder(config: Any, shape: Shape, weights: DecoderWeights, card: ModelCard
     return Decoder(shape, weights, ropes[0], card)
 
 
-def check_tensors(shape: Shape, tied: bool, found: dict[str, tuple[int, ...]]) -> None:
-    """Raise ModelError unless every weight that the configuration speaks of is there in its size."""
+def check_tensors(shape: Shape, tied: bool, sizes: dict[str, tuple[int, ...]]) -> None:
+    """Raise ModelError unless every weight that the configuration asks for is there in its size."""
     for name, wanted in shape.tensors(tied):
-        if name not in found:
+        if name not in sizes:
             raise ModelError(f"the weight {name} is missing: the weight files do not belong to this config.json")
-        if found[name] != wanted:
+        if sizes[name] != wanted:
             raise ModelError(
-                f"the weight {name} has shape {list(found[name])}, but config.json asks for {list(wanted)}: "
+                f"the weight {name} has shape {list(sizes[name])}, but config.json asks for {list(wanted)}: "
                 "the weight files do not belong to it"
             )
 
@@ -175,9 +156,10 @@ def _card(name: str, shape: Shape, tied: bool, digest: str, layout: Layout, prec
 
 
 class Digest:
-    """A model's hash: sha256 over its configuration and, for every weight in the order of reading, its name,
-    shape, dtype and the first and last 4096 bytes. Enough to tell models apart without reading each byte twice.
-    Weights that were dequantised have the hash of their file, whichever dtype they were dequantised to.
+    """A model's hash: sha256 over its configuration and every weight's name, shape, dtype and two ends.
+
+    Enough to tell models apart without reading each byte twice. Weights that were dequantised have the hash of their
+    file, to whichever dtype.
     """
 
     def __init__(self, config: dict[str, JSON]) -> None:
@@ -186,7 +168,7 @@ class Digest:
         self._dequantised = "gguf_sha256" in config
 
     def add(self, name: str, tensor: torch.Tensor) -> None:
-        """Count one weight in."""
+        """Add one weight to the hash."""
         if self._dequantised:
             return
         flat = tensor.detach().contiguous().flatten()
@@ -197,12 +179,5 @@ class Digest:
 
     @property
     def hex(self) -> str:
-        """The hash of what was counted in."""
+        """The hash of all that was added."""
         return self._sha.hexdigest()
-
-
-def decoder_of(model: Any, dtype: str | torch.dtype | None = None) -> Decoder:
-    """The decoder for a transformers model that is in memory already, on the same device."""
-    made = from_transformers(model, dtype)
-    assert isinstance(made, Decoder)
-    return made

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -13,7 +11,7 @@ import torch
 from ..errors import ModelError
 from ..types import JSON
 from .config import NOT_THE_MODEL
-from .files import TensorFiles
+from .files import ModelFolder, TensorFiles
 from .memory import check_memory
 from .precision import Precision
 from .transformers_model import TransformersModel
@@ -27,31 +25,24 @@ _NOISE_QUANTISED = 0.1
 _CHECKED = 24  # tokens
 
 
-def load_modules(
-    folder: Path,
-    raw: dict[str, JSON],
-    config: Any,
-    name: str,
-    device: torch.device,
-    precision: Precision,
-    report: Callable[[str, float], None],
-) -> TransformersModel:
-    """The model of a folder, in transformers' own modules."""
+def load_modules(folder: ModelFolder) -> TransformersModel:
+    """Load the model of a folder into transformers' own modules."""
+    path, raw, config, name, (device, *_), precision, report = folder
     kind = check_architecture(config)
     if precision.int8:
         raise ModelError(f"models of type {config.model_type!r} cannot be rounded to int8 here: choose another dtype")
-    if (folder / "adapter_config.json").is_file():
+    if (path / "adapter_config.json").is_file():
         raise ModelError(f"{name[:200]!r} is an adapter, not a whole model: merge it into its model first")
     quantised = check_quantisation(config, device)
     parameters = count_parameters(kind, config) if quantised else None
-    with TensorFiles(folder) as files:
+    with TensorFiles(path) as files:
         size = needed_bytes(quantised, files, parameters or 0, precision.dtype)
         check_memory(name, size, [device], f"{quantised}+{precision.name}" if quantised else precision.name)
         digest = _digest(raw, files)
     report("reading weights", 0.0)
     try:
-        model, found = kind.from_pretrained(
-            folder,
+        model, loading = kind.from_pretrained(
+            path,
             config=config,
             dtype=precision.dtype,
             device_map={"": str(device)} if quantised else None,
@@ -63,7 +54,7 @@ def load_modules(
     except Exception as error:  # transformers and its quantisers raise errors of many kinds
         raise ModelError(f"transformers cannot load {name[:200]!r}: {as_one_line(error)}") from None
     for what in ("missing_keys", "mismatched_keys"):
-        if wrong := sorted(map(str, found.get(what, ()))):
+        if wrong := sorted(map(str, loading.get(what, ()))):
             raise ModelError(
                 f"the weight {wrong[0][:80]} is missing or has another shape: the weight files do not belong to this "
                 "config.json"
@@ -82,28 +73,28 @@ def adopt(
     quantised: str | None = None,
     parameters: int | None = None,
 ) -> TransformersModel:
-    """Make a transformers model in memory ours; ModelError if its logits then are not those that it had before.
+    """Take a transformers model in memory over; ModelError if its logits then differ from those that it had before.
 
-    Of quantised weights, `quantised` says how, and `parameters` how many numbers they were before.
+    `quantised`: how its weights are quantised, and `parameters` how many numbers they were before.
     """
     check_architecture(model.config)
     family, device = model.config.model_type, model.get_input_embeddings().weight.device
     vocabulary = model.config.get_text_config(decoder=True).vocab_size
-    tokens = [(7 * place + 3) % vocabulary for place in range(_CHECKED)]
+    tokens = [(7 * position + 3) % vocabulary for position in range(_CHECKED)]
     try:
         with torch.inference_mode():
             ids = torch.tensor([tokens], device=device)
             wanted = model.eval()(input_ids=ids, use_cache=False).logits[0]
         computed = Precision(model.dtype).name  # some packages keep the dtype that was saved, not the one asked for
         made = TransformersModel(model, name, digest, f"{quantised}+{computed}" if quantised else computed, parameters)
-        found = _read_in_parts(made, tokens)
+        got = _read_in_parts(made, tokens)
     except ModelError:
         raise
     except Exception as error:  # whatever the modules of an architecture that nobody has tried here may raise
         raise ModelError(f"models of type {family!r} cannot be run: {as_one_line(error)}") from None
-    wanted, found = wanted.double(), found.double()
+    wanted, got = wanted.double(), got.double()
     noise = max(_NOISE[made.dtype], _NOISE_QUANTISED if quantised else 0.0)
-    if not (found - wanted).norm() <= noise * wanted.norm():
+    if not (got - wanted).norm() <= noise * wanted.norm():
         raise ModelError(
             f"models of type {family!r} cannot be run: read in parts, a text has other logits than in one piece, so "
             "they remember more than keys and values, or look ahead"
@@ -112,7 +103,7 @@ def adopt(
 
 
 def _read_in_parts(model: TransformersModel, tokens: list[int]) -> torch.Tensor:  # (T, V)
-    """The logits of a text of which the second part is read as a tree's path beside guesses that are rejected."""
+    """Return the logits of a text whose second part is read as a tree's path beside guesses that are rejected."""
     half = len(tokens) // 2
     session = model.open(len(tokens), 2 * half)
     first = session.read(tokens[:half], tuple(range(-1, half - 1))).logits
@@ -126,7 +117,7 @@ def _read_in_parts(model: TransformersModel, tokens: list[int]) -> torch.Tensor:
 
 
 def check_architecture(config: Any) -> Any:
-    """The class of transformers that runs models of this configuration; ModelError if none can read trees."""
+    """Return the class of transformers for this configuration; raise ModelError if it cannot read trees."""
     from transformers import MODEL_FOR_CAUSAL_LM_MAPPING
 
     what = f"models of type {str(config.model_type)[:40]!r}"
@@ -144,7 +135,7 @@ def check_architecture(config: Any) -> Any:
 
 
 def _digest(raw: dict[str, JSON], files: TensorFiles) -> str:
-    """A hash of the configuration and, for every weight, its name, shape, dtype, and first and last row."""
+    """Hash the configuration and, for every weight, its name, shape, dtype, and first and last row."""
     kept = {name: value for name, value in raw.items() if name not in NOT_THE_MODEL}
     sha = hashlib.sha256(json.dumps(kept, sort_keys=True).encode())
     for name in sorted(files.shapes):

@@ -20,7 +20,7 @@ from decoding.gguf import manifest
 from decoding.gguf.file import GgufFile
 from decoding.model.decoder import Decoder
 from decoding.model.files import find_folder, public_name
-from decoding.model.loading import decoder_of, load_decoder
+from decoding.model.loading import decoder_of, load_model
 from tests.families import tiny
 from tests.gguf_writer import write
 from tests.model.texts import chain, text
@@ -72,7 +72,7 @@ def test_a_file_holds_the_model_that_was_written(name: str, tmp_path: Path) -> N
     """llama.cpp orders the rows of Llama's queries and keys in its own way: one order mistaken, and all is nonsense."""
     model = tiny(name, rms_norm_eps=1e-5)
     path = write(model, tmp_path / "model.gguf")
-    loaded = load_decoder(str(path), dtype="float32")
+    loaded = load_model(str(path), dtype="float32")
     torch.testing.assert_close(logits(loaded), logits(decoder_of(model)), rtol=0.0, atol=0.0)
     assert (loaded.card.family, loaded.card.name) == (model.config.model_type, "model")
 
@@ -84,7 +84,7 @@ def test_a_file_holds_the_model_that_was_written(name: str, tmp_path: Path) -> N
 def test_logits_are_those_of_transformers(name: str, kind: Kind, tmp_path: Path) -> None:
     """Two readers of the same file must see the same model."""
     path = write(tiny(name, **WIDE), tmp_path / "model.gguf", kind)
-    ours = logits(load_decoder(str(path), dtype="float32"))
+    ours = logits(load_model(str(path), dtype="float32"))
     torch.testing.assert_close(ours, in_transformers(path), rtol=1e-4, atol=1e-4)
 
 
@@ -100,7 +100,7 @@ def test_logits_are_those_of_transformers(name: str, kind: Kind, tmp_path: Path)
 def test_scaled_rotary_embeddings(name: str, changes: dict[str, Any], keys: dict[str, Any], tmp_path: Path) -> None:
     """transformers drops these from a file, and the model would lose its way in a long text without a word."""
     model = tiny(name, **changes)
-    loaded = load_decoder(str(write(model, tmp_path / "model.gguf", **keys)), dtype="float32")
+    loaded = load_model(str(write(model, tmp_path / "model.gguf", **keys)), dtype="float32")
     torch.testing.assert_close(logits(loaded), logits(decoder_of(model)), rtol=1e-4, atol=1e-4)
 
 
@@ -108,19 +108,19 @@ def test_a_file_is_converted_once_for_each_dtype(tmp_path: Path, cache: Path, mo
     """The second start must read what the first one wrote; the model's hash must not depend on the dtype."""
     path = write(tiny("llama", **WIDE), tmp_path / "model.gguf", Kind.Q8_0)
     said: list[str] = []
-    first = load_decoder(str(path), dtype="bfloat16", progress=lambda what, share: said.append(what))
+    first = load_model(str(path), dtype="bfloat16", progress=lambda what, share: said.append(what))
     assert "converting weights" in said and len(list(cache.iterdir())) == 1
 
     def refuse(*arguments: object) -> None:
         raise AssertionError("dequantised again")
 
     monkeypatch.setattr(GgufFile, "get", refuse)
-    second = load_decoder(str(path), dtype="bfloat16")
+    second = load_model(str(path), dtype="bfloat16")
     assert torch.equal(logits(first), logits(second))
     assert find_folder(str(path), lambda what, share: None) == next(cache.iterdir())
     monkeypatch.undo()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert load_decoder(str(path), dtype="float32").card.hash == first.card.hash
+    assert load_model(str(path), dtype="float32").card.hash == first.card.hash
     assert len(list(cache.iterdir())) == 2
 
 
@@ -144,14 +144,14 @@ def test_a_damaged_folder_is_made_again(
 ) -> None:
     """A full disk or a power failure must not make every later run fail, and the user fetch the model again."""
     path = write(tiny("llama"), tmp_path / "model.gguf")
-    expected = logits(load_decoder(str(path), dtype="float32"))
+    expected = logits(load_model(str(path), dtype="float32"))
     (folder,) = cache.iterdir()
     if damage is None:
         (folder / name).unlink()
     else:
         (folder / name).write_bytes(damage((folder / name).read_bytes()))
     for _ in range(2):
-        assert torch.equal(logits(load_decoder(str(path), dtype="float32")), expected)
+        assert torch.equal(logits(load_model(str(path), dtype="float32")), expected)
     (line,) = warnings_of(caplog)
     assert "damaged" in line and "model.gguf is converted again" in line and "\n" not in line
 
@@ -161,14 +161,14 @@ def test_files_are_hashed_again_only_where_their_time_changed(
 ) -> None:
     """Gigabytes are not read at every start; a copy of the folder, whose times are new, is hashed once."""
     path = write(tiny("llama"), tmp_path / "model.gguf")
-    load_decoder(str(path), dtype="float32")
+    load_model(str(path), dtype="float32")
     hashed, digest = list[str](), manifest._digest
     monkeypatch.setattr(manifest, "_digest", lambda path: (hashed.append(path.name), digest(path))[1])
-    load_decoder(str(path), dtype="float32")
+    load_model(str(path), dtype="float32")
     assert not hashed
     os.utime(next(cache.iterdir()) / "model-00001.safetensors", (1, 1))
     for _ in range(2):
-        load_decoder(str(path), dtype="float32")
+        load_model(str(path), dtype="float32")
     assert hashed == ["model-00001.safetensors"] and not warnings_of(caplog)
 
 
@@ -198,19 +198,19 @@ def test_what_a_killed_process_has_left_is_removed_and_a_living_ones_is_not(tmp_
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None and process.stdout.readline() == "writes\n"
         (unfinished,) = cache.glob("unfinished-*")
-        load_decoder(str(path), dtype="float32")
+        load_model(str(path), dtype="float32")
         assert unfinished.is_dir()
         process.kill()
-    load_decoder(str(path), dtype="float32")
+    load_model(str(path), dtype="float32")
     assert not list(cache.glob("unfinished-*")) and len(list(cache.iterdir())) == 1
 
 
 def test_a_changed_file_is_another_model(tmp_path: Path) -> None:
     """A file of the same name and size must not be answered for by the folder of the old one."""
     path = write(tiny("llama"), tmp_path / "model.gguf")
-    old = load_decoder(str(path), dtype="float32")
+    old = load_model(str(path), dtype="float32")
     write(tiny("llama", seed=1), path)
-    new = load_decoder(str(path), dtype="float32")
+    new = load_model(str(path), dtype="float32")
     assert old.card.hash != new.card.hash and not torch.equal(logits(old), logits(new))
 
 
@@ -219,7 +219,7 @@ def test_large_weights_go_into_several_files(tmp_path: Path, cache: Path, monkey
     monkeypatch.setattr("decoding.gguf.folder._SHARD", 10_000)
     monkeypatch.setattr("decoding.gguf.file._CHUNK", 100)
     model = tiny("llama")
-    loaded = load_decoder(str(write(model, tmp_path / "model.gguf")), dtype="float32")
+    loaded = load_model(str(write(model, tmp_path / "model.gguf")), dtype="float32")
     assert len(list(next(cache.iterdir()).glob("*.safetensors"))) > 2
     assert torch.equal(logits(loaded), logits(decoder_of(model)))
 
@@ -231,7 +231,7 @@ def test_a_truncated_file_is_refused_wherever_it_ends(tmp_path: Path, cache: Pat
     for size in [0, 3, 4, 11, 30, 200, 1000, 2000, len(whole) // 2, len(whole) - 1]:
         path.write_bytes(whole[:size])
         with pytest.raises(ModelError, match=r"damaged or cut short|it is empty|is no GGUF file"):
-            load_decoder(str(path), dtype="float32")
+            load_model(str(path), dtype="float32")
     assert not cache.exists() or not list(cache.iterdir())
 
 
@@ -247,7 +247,7 @@ def test_damage_in_the_header_never_shows_a_traceback(tmp_path: Path) -> None:
             data[place : place + size] = chance.choice([b"\0", b"\xff", b"\x7f", b"\x80"]) * size
         path.write_bytes(data)
         try:
-            load_decoder(str(path), dtype="float32")
+            load_model(str(path), dtype="float32")
         except ModelError as error:
             refused += 1
             assert "\n" not in str(error)
@@ -270,7 +270,7 @@ def test_foreign_and_hostile_files(data: bytes, sentence: str, tmp_path: Path) -
     path = tmp_path / "model.gguf"
     path.write_bytes(data)
     with pytest.raises(ModelError, match=sentence):
-        load_decoder(str(path))
+        load_model(str(path))
 
 
 def test_another_architecture_is_named(tmp_path: Path) -> None:
@@ -279,24 +279,24 @@ def test_another_architecture_is_named(tmp_path: Path) -> None:
     path = write(model, tmp_path / "model.gguf")
     path.write_bytes(path.read_bytes().replace(b"llama", b"gemma"))
     with pytest.raises(ModelError, match="type 'gemma' cannot be run; supported are llama"):
-        load_decoder(str(path))
+        load_model(str(path))
 
 
 def test_rotary_embeddings_that_are_not_understood_are_refused(tmp_path: Path) -> None:
     """A model that is read with the wrong frequencies writes well for a while."""
     path = write(tiny("llama"), tmp_path / "a.gguf", rope__scaling__type="longrope")
     with pytest.raises(ModelError, match="scales its rotary embedding in a way that"):
-        load_decoder(str(path))
+        load_model(str(path))
     path = write(tiny("llama3"), tmp_path / "b.gguf")  # the rule's context is 32 there, and not Llama 3's
     with pytest.raises(ModelError, match="by a rule that is not Llama 3's"):
-        load_decoder(str(path))
+        load_model(str(path))
 
 
 def test_a_folder_of_files_says_to_name_one(tmp_path: Path) -> None:
     """People fetch folders with several quantisations."""
     write(tiny("llama"), tmp_path / "model-q8.gguf")
     with pytest.raises(ModelError, match=r"name its GGUF file itself, such as model-q8\.gguf"):
-        load_decoder(str(tmp_path))
+        load_model(str(tmp_path))
 
 
 def test_a_full_disk_and_a_missing_cache_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,10 +304,10 @@ def test_a_full_disk_and_a_missing_cache_are_said(tmp_path: Path, monkeypatch: p
     path = write(tiny("llama"), tmp_path / "model.gguf")
     monkeypatch.setattr("shutil.disk_usage", lambda place: type("Usage", (), {"free": 10})())
     with pytest.raises(ModelError, match="free some, or set XDG_CACHE_HOME"):
-        load_decoder(str(path))
+        load_model(str(path))
     monkeypatch.setattr("decoding.gguf.folder.user_cache", lambda: None)
     with pytest.raises(ModelError, match="set XDG_CACHE_HOME"):
-        load_decoder(str(path))
+        load_model(str(path))
 
 
 def test_public_names_hide_folders(tmp_path: Path) -> None:

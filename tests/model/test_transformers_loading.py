@@ -14,7 +14,9 @@ from safetensors.torch import load_file, save_file
 from decoding import load
 from decoding.errors import ModelError
 from decoding.model import memory
-from decoding.model.loading import load_decoder, load_model
+from decoding.model.config import read_shape
+from decoding.model.files import read_config
+from decoding.model.loading import load_model
 from decoding.model.transformers_model import TransformersModel
 from tests.families import tiny as of_family
 from tests.model.test_transformers_model import VOCABULARY, tiny
@@ -136,7 +138,7 @@ def test_what_our_decoder_alone_can_do_is_refused(good: Path) -> None:
         with pytest.raises(ModelError, match=reason):
             load_model(str(good), **options)
     with pytest.raises(ModelError, match="'gpt2' cannot be run; supported are llama"):
-        load_decoder(str(good))
+        read_shape(read_config(good)[1])
 
 
 def test_a_model_that_does_not_fit_is_refused_before_it_is_read(good: Path, monkeypatch: pytest.MonkeyPatch) -> None:

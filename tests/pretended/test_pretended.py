@@ -89,7 +89,7 @@ class Made:
         layout = Layout(devices, layers)
 
         def get(name: str) -> torch.Tensor:
-            return torch.empty(sizes[name], device=layout.place(name), dtype=self.dtype)
+            return torch.empty(sizes[name], device=layout.device_of(name), dtype=self.dtype)
 
         weights, ropes = assemble(shape, get, False, lambda share: None, int8=int8), [self._ropes[each] for each in at]
         if len(at) > 1:

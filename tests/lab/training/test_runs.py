@@ -22,7 +22,7 @@ from cli.train_parts import (
 )
 from decoding.codec import Codec
 from decoding.errors import ModelError, ParamError, SpecscopeError
-from decoding.model.loading import load_decoder
+from decoding.model.loading import load_model
 from decoding.parts.adapter_files import load_adapter
 from decoding.parts.eagle_files import load_eagle
 from decoding.parts.heads import load_heads
@@ -79,7 +79,7 @@ def given(home: Path, out: str = "out") -> list[str]:
 def test_heads_from_files_to_files(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert medusa(*given(home), "--heads", "2") == 0
     assert "guess 2: top-1" in capsys.readouterr().out
-    heads = load_heads(str(home / "out"), load_decoder(str(home / "model"), "cpu", "float32"))
+    heads = load_heads(str(home / "out"), load_model(str(home / "model"), "cpu", "float32"))
     assert heads.count == 2 and heads.accuracies is not None
     card = (home / "out" / "README.md").read_text()
     assert "| head 2 |" in card and "tokens per step" in card and "before and after" in card
@@ -104,9 +104,9 @@ def test_heads_and_model_from_files_to_files(home: Path, capsys: pytest.CaptureF
     assert medusa(*given(home), *flags, "--model-loss", "distilled", "--json") == 0
     found = json.loads(capsys.readouterr().out)["backbone"]
     assert found["before"] != found["after"] and 0.0 < found["agreement"] <= 1.0
-    learnt = load_decoder(str(home / "out" / "backbone"), "cpu", "float32")
+    learnt = load_model(str(home / "out" / "backbone"), "cpu", "float32")
     assert load_heads(str(home / "out"), learnt).count == 2
-    assert learnt.card.hash != load_decoder(str(home / "model"), "cpu", "float32").card.hash
+    assert learnt.card.hash != load_model(str(home / "model"), "cpu", "float32").card.hash
     card = (home / "out" / "README.md").read_text()
     assert "the folder `backbone` beside this card" in card and "| joint.distilled | True |" in card
 
@@ -114,7 +114,7 @@ def test_heads_and_model_from_files_to_files(home: Path, capsys: pytest.CaptureF
 def test_an_adapter_from_files_to_files(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert kangaroo(*given(home), "--exit-layer", "2", "--architecture", "transformer") == 0
     assert "guess 1: top-1" in capsys.readouterr().out
-    adapter = load_adapter(str(home / "out"), load_decoder(str(home / "model"), "cpu", "float32"))
+    adapter = load_adapter(str(home / "out"), load_model(str(home / "model"), "cpu", "float32"))
     assert adapter.layer == 2 and adapter.config.architecture == "transformer"
     card = (home / "out" / "README.md").read_text()
     assert "| adapter |" in card and "--kangaroo" in card
@@ -127,7 +127,7 @@ def test_a_drafter_of_features_from_files_to_files(home: Path, capsys: pytest.Ca
     flags = ("--taps", "0,2,3", "--test-time-steps", "2", "--norms", "residual,states", "--intermediate", "32")
     assert eagle3(*given(home), *flags, "--draft-vocabulary", "40") == 0
     assert "guess 2: top-1" in capsys.readouterr().out
-    drafter = load_eagle(str(home / "out"), load_decoder(str(home / "model"), "cpu", "float32"))
+    drafter = load_eagle(str(home / "out"), load_model(str(home / "model"), "cpu", "float32"))
     config = drafter.config
     assert (drafter.layers, config.draft_vocabulary, config.shape.intermediate) == ((0, 2, 3), 40, 32)
     assert config.fc_norm and config.norm_before_residual and not config.norm_output
@@ -157,12 +157,12 @@ def test_settings_of_a_drafter_that_cannot_be_are_refused(home: Path, flags: lis
 def test_an_adapter_knows_its_model(backbone: Callable[..., Backbone], codec: Codec, home: Path) -> None:
     """Trained from weights in one form and run in another, it fits; another model of equal sizes it does not."""
     assert kangaroo(*given(home)) == 0
-    model = load_decoder(str(home / "model"), "cpu", "bfloat16")
+    model = load_model(str(home / "model"), "cpu", "bfloat16")
     config = load_adapter(str(home / "out"), model).config
     assert (config.base_model, config.base_hash) == (str(home / "model"), model.card.hash)
     backbone(seed=1).save(home / "other", codec)
     with pytest.raises(ModelError, match="name one made for this model"):
-        load_adapter(str(home / "out"), load_decoder(str(home / "other"), "cpu", "float32"))
+        load_adapter(str(home / "out"), load_model(str(home / "other"), "cpu", "float32"))
 
 
 @pytest.mark.parametrize("train", [medusa, kangaroo, eagle3])

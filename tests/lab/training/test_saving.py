@@ -8,7 +8,7 @@ import pytest
 import torch
 import transformers
 
-from decoding.model.loading import load_decoder
+from decoding.model.loading import load_model
 from lab.training import saving
 from lab.training.saving import save_model, weight_bytes
 from tests.families import tiny
@@ -35,7 +35,7 @@ def test_a_small_model_is_cut_and_each_form_replaces_the_other(tmp_path: Path, m
             assert files(tmp_path)[-1] == "model.safetensors.index.json" and len(files(tmp_path)) > 2
         theirs = transformers.AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float32).state_dict()
         assert all(torch.equal(weight, theirs[name]) for name, weight in model.state_dict().items())
-        ours.add(load_decoder(str(tmp_path), "cpu", "float32").card.hash)
+        ours.add(load_model(str(tmp_path), "cpu", "float32").card.hash)
     assert len(ours) == 4
 
 
