@@ -2,9 +2,9 @@
 
 On CUDA a step of up to `TREE_ROWS` rows goes through a kernel of our own, which reads the length of the text and the
 tree's shape on the device: one recording of it serves every step of as many rows. Where that kernel does not run,
-attention is taken in two parts. All rows of a step see the text up to a multiple of `BLOCK`: that prefix needs no mask,
-and its kernel may split over the keys. The rest, fewer than `BLOCK` tokens and the step's own rows, stands in a tail of
-a fixed number of slots, with a mask. So kernels meet few shapes: one for each number of rows and of blocks.
+attention has two parts. All rows of a step see the text up to a multiple of `BLOCK`: that prefix needs no mask, and its
+kernel may split over the keys. The rest, fewer than `BLOCK` tokens and the step's own rows, is a tail of a fixed number
+of slots, with a mask. So kernels meet few shapes: one for each number of rows and of blocks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .kernels import TREE_ROWS, Kernels, Mixed, TreeKernel
 from .queued_tree import Parents, closure_on, deepest, depths_on
 
 BLOCK = 256  # slots: prefixes are multiples of it
-# Attention to two parts of a text, and the query (T, repeats * kv_heads, D); (T, repeats * kv_heads * D) comes back.
+# Merges attention to two parts of a text; of the query (T, repeats * kv_heads, D) makes (T, repeats * kv_heads * D).
 Merge = Callable[[Mixed, Mixed, torch.Tensor], torch.Tensor]
 
 
@@ -29,12 +29,12 @@ class Span(Protocol):
     """What the rows of a step see through one kind of window."""
 
     def attend(self, layer: int, query: torch.Tensor) -> torch.Tensor:  # (T, repeats * kv_heads, D), kv heads innermost
-        """The mixed values of the rows, (T, repeats * kv_heads * D)."""
+        """Return the mixed values of the rows, (T, repeats * kv_heads * D)."""
         ...
 
 
 def pack(query: torch.Tensor, kv_heads: int) -> torch.Tensor:  # (T, repeats * kv_heads, D), contiguous
-    """The query heads that share a key/value head as further queries of that head: (1, kv_heads, T * repeats, D).
+    """Turn the query heads that share a key/value head into further queries of it: (1, kv_heads, T * repeats, D).
 
     So keys and values are never repeated, and with the kv heads innermost the queries need no copy:
     (T, repeats, kv_heads, D) is (T * repeats, kv_heads, D) as it lies in memory.
@@ -43,12 +43,12 @@ def pack(query: torch.Tensor, kv_heads: int) -> torch.Tensor:  # (T, repeats * k
 
 
 def unpack(mixed: torch.Tensor, query: torch.Tensor) -> torch.Tensor:  # (1, kv_heads, T * repeats, D)
-    """The rows' values side by side, (T, repeats * kv_heads * D); no copy where a kernel writes them in that order."""
+    """Put the rows' values side by side, (T, repeats * kv_heads * D); no copy if a kernel writes them in that order."""
     return mixed.to(query.dtype).transpose(1, 2).reshape(query.shape[0], -1)
 
 
 def merge(one: Mixed, other: Mixed, query: torch.Tensor) -> torch.Tensor:
-    """Attention to two parts of a text, as if it had been one."""
+    """Merge attention to two parts of a text as if it had been one."""
     (values, total), (others, other_total) = one, other
     share = torch.sigmoid(total - other_total)[..., None]
     return unpack(torch.lerp(others.to(share.dtype), values.to(share.dtype), share), query)
@@ -75,16 +75,16 @@ class Attention:
 
     @property
     def spare(self) -> int:
-        """Slots behind the largest step that a tail, or rows that fill a step up, may reach into."""
+        """Slots after the largest step that a tail, or rows that fill a step up, may reach into."""
         kernels = self.kernels
         return BLOCK if kernels.prefix is not None or kernels.tree is not None or self._whole else 0
 
     def cut(self, first: int) -> int | None:
-        """The prefix that a recorded pass behind `first` tokens is for; None: it is for all of them."""
+        """Return the prefix that a pass after `first` tokens is recorded for; None: it serves every text."""
         return first - first % BLOCK if self.kernels.tree is None else None
 
     def span(self, cache: Cache, first: int, parents: Parents, window: int | None) -> Span:
-        """What a tree of rows sees whose root stands at place `first`."""
+        """Return what a tree of rows sees whose root is at position `first`."""
         if self.kernels.prefix is None and self.kernels.tree is None:
             return self.masked(cache, first, parents, window)
         if not self.splits(cache, first, parents, window):
@@ -95,11 +95,11 @@ class Attention:
         return TreeSpan(tree, cache, torch.full((1,), first, device=self._device), seen)
 
     def _tree(self, rows: int) -> TreeKernel | None:
-        """The kernel for a step of so many rows."""
+        """Return the kernel for a step of so many rows."""
         return self.kernels.tree if rows <= TREE_ROWS else None
 
     def splits(self, cache: Cache, first: int, parents: Parents, window: int | None) -> bool:
-        """Whether a tree's rows see all of the text, however far a window reaches, and its tail lies in one piece."""
+        """Return whether a tree's rows see all of the text within a window, and its tail is in one piece."""
         if window is not None and first + deepest(parents) >= window:
             return False
         if self._tree(len(parents)) is not None:
@@ -109,7 +109,7 @@ class Attention:
         return first - first % BLOCK + BLOCK + len(parents) <= cache.slots
 
     def masked(self, cache: Cache, first: int, parents: Parents, window: int | None) -> MaskedSpan:
-        """All of the text and the rows, or what the first row's window reaches: no row reaches further."""
+        """Return the text and the rows, or what the first row's window reaches: no row reaches further."""
         rows = len(parents)
         start = 0 if window is None else max(0, first - window + 1)
         below = 0 if rows == 1 else deepest(parents)
@@ -120,8 +120,8 @@ class Attention:
         if clipped:
             assert window is not None
             depth = depths_on(parents, self._device)
-            place = torch.cat((torch.arange(start - first, 0, device=self._device), depth))  # as seen from the root
-            hidden = place <= depth[:, None] - window
+            distance = torch.cat((torch.arange(start - first, 0, device=self._device), depth))  # from the root
+            hidden = distance <= depth[:, None] - window
             bias.masked_fill_(hidden[:, None].expand(-1, self._repeats, -1).reshape(bias.shape), -torch.inf)
         return MaskedSpan(self.kernels, cache, start, first + rows, bias)
 
@@ -133,10 +133,10 @@ class Attention:
     def buffered(
         self, cache: Cache, cut: int | None, first: torch.Tensor, seen: torch.Tensor, ahead: int = 0
     ) -> Span:  # (1,), (T, T)
-        """The same where only the device knows how many keys all rows see, and what they see of each other.
+        """Return the same where only the device knows how many keys all rows see, and what they see of each other.
 
-        Nothing of it but the prefix `cut` is on the host, so it can be recorded once for many steps. `ahead`: rows at
-        most that stand between the text and these.
+        Only the prefix `cut` is on the host, so it can be recorded once for many steps. `ahead`: rows at most between
+        the text and these.
         """
         if cut is None:
             assert self.kernels.tree is not None
@@ -148,14 +148,14 @@ class Attention:
         before = first - cut  # keys of the tail that every row sees
         size = rows, self._repeats, self.kernels.aligned(width)
         whole = torch.full(size, -torch.inf, device=seen.device, dtype=self._dtype)
-        place = torch.arange(width, device=seen.device) - before  # as seen from the root
-        among = seen.index_select(1, place.clamp(0, rows - 1)) & (place >= 0) & (place < rows)
-        visible = (among | (place < 0))[:, None].expand(-1, self._repeats, -1)
+        distance = torch.arange(width, device=seen.device) - before  # from the root
+        among = seen.index_select(1, distance.clamp(0, rows - 1)) & (distance >= 0) & (distance < rows)
+        visible = (among | (distance < 0))[:, None].expand(-1, self._repeats, -1)
         whole[..., :width].masked_fill_(visible, 0.0)
         return SplitSpan(self.kernels, self._merge, cache, cut, whole.view(rows * self._repeats, -1)[:, :width])
 
     def _bias(self, width: int, before: int, parents: Parents) -> torch.Tensor:  # (T * repeats, width)
-        """`before` keys that all rows see, then the rows themselves, then keys that none sees."""
+        """Return the bias of `before` keys that all rows see, the rows themselves, and keys that none sees."""
         rows = len(parents)
         block = self.block(parents) if isinstance(parents, tuple) else _block(self._device, self._dtype, parents)
         whole = self.kernels.aligned(width)
@@ -166,7 +166,7 @@ class Attention:
 
 
 def _block(device: torch.device, dtype: torch.dtype, parents: Parents) -> torch.Tensor:  # (T, T)
-    """What the rows of a step see of each other: 0 for ancestors and themselves, -inf elsewhere."""
+    """Return what the rows of a step see of each other: 0 for ancestors and themselves, -inf elsewhere."""
     unseen = ~closure_on(parents, device)
     return torch.zeros(unseen.shape, dtype=dtype, device=device).masked_fill_(unseen, -torch.inf)
 
@@ -178,29 +178,20 @@ def _closure(device: torch.device, parents: tuple[int, ...]) -> torch.Tensor:  #
 class MaskedSpan:
     """All that some row sees, in one call."""
 
-    __slots__ = ("_cache", "_kernels", "_places", "_views", "bias")
+    __slots__ = ("_cache", "_kernels", "_slots", "_views", "bias")
 
     def __init__(self, kernels: Kernels, cache: Cache, start: int, stop: int, bias: torch.Tensor | None) -> None:
-        places = cache.slots_of(start, stop)
-        self._kernels, self._cache = kernels, cache
+        self._kernels, self._cache, self._slots = kernels, cache, cache.slots_of(start, stop)
         self.bias = bias  # (T * repeats, P), row by row; None where all is visible
-        self._places: torch.Tensor | None = None
-        self._views: Views = ()
-        if isinstance(places, slice):
-            self._views = cache.views(places)
-        else:
-            self._places = places
+        self._views = cache.views(self._slots) if isinstance(self._slots, slice) else ()
 
     def attend(self, layer: int, query: torch.Tensor) -> torch.Tensor:
-        """The mixed values of the rows."""
-        key, value = self._read(layer)
+        """Return the mixed values of the rows."""
+        if isinstance(self._slots, slice):
+            key, value = self._views[2 * layer : 2 * layer + 2]  # (1, kv_heads, P, D) each
+        else:
+            key, value = self._cache.gather(layer, self._slots)
         return unpack(self._kernels.masked(pack(query, key.shape[1]), key, value, self.bias), query)
-
-    def _read(self, layer: int) -> Views:
-        """Keys and values of one layer, the step's own included: (1, kv_heads, P, D) each."""
-        if self._places is None:
-            return self._views[2 * layer : 2 * layer + 2]
-        return self._cache.gather(layer, self._places)
 
 
 class SplitSpan:
@@ -209,10 +200,10 @@ class SplitSpan:
     __slots__ = ("_bias", "_kernels", "_length", "_merge", "_prefix", "_tail")
 
     def __init__(self, kernels: Kernels, merge: Merge, cache: Cache, cut: int, bias: torch.Tensor) -> None:
-        """`cut`: the length of the prefix; `bias` (T * repeats, tail)."""
+        """`cut`: the length of the prefix. `bias`: (T * repeats, tail)."""
         self._kernels, self._merge, self._bias = kernels, merge, bias
         self._tail = cache.views(slice(cut, cut + bias.shape[1]))
-        self._prefix: Views = ()  # an empty one is left out: kernels return +inf for its logarithm
+        self._prefix: Views = ()  # without keys it is left out: kernels return +inf for its logarithm
         self._length = torch.empty(0)
         if cut:
             assert kernels.prefix is not None
@@ -220,7 +211,7 @@ class SplitSpan:
             self._length = torch.full((1,), cut, dtype=torch.int32, device=bias.device)
 
     def attend(self, layer: int, query: torch.Tensor) -> torch.Tensor:
-        """The mixed values of the rows."""
+        """Return the mixed values of the rows."""
         kernels, part = self._kernels, slice(2 * layer, 2 * layer + 2)
         key, value = self._tail[part]
         packed = pack(query, key.shape[1])
@@ -238,11 +229,11 @@ class TreeSpan:
     __slots__ = ("_first", "_seen", "_tree", "_views")
 
     def __init__(self, tree: TreeKernel, cache: Cache, first: torch.Tensor, seen: torch.Tensor) -> None:
-        """`first` (1,): the root's slot; `seen` (T, T): what the rows see of each other."""
+        """`first`: (1,) the root's slot. `seen`: (T, T) what the rows see of each other."""
         self._tree, self._first, self._seen = tree, first, seen
         self._views = cache.views(slice(0, cache.slots))
 
     def attend(self, layer: int, query: torch.Tensor) -> torch.Tensor:
-        """The mixed values of the rows."""
+        """Return the mixed values of the rows."""
         key, value = self._views[2 * layer : 2 * layer + 2]
         return self._tree(query, key, value, self._first, self._seen)

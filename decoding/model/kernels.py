@@ -1,8 +1,8 @@
 """Attention kernels, chosen by name once for a model.
 
-Torch's own choice is never asked on CUDA: it begins with cuDNN on some devices, which plans anew for every new length.
-Most kernels here return, beside the mixed values, the logarithm of the sum that their softmax divides by. With it,
-parts of a text that were attended to one by one are put together.
+Torch's own choice is never used on CUDA: on some devices it is cuDNN, which plans anew for every new length. Most
+kernels here also return the logarithm of the sum that their softmax divides by, with which attention to several parts
+of a text is merged.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ from ..gpu.choice import chosen
 # Queries (1, kv_heads, N, D), keys and values (1, kv_heads, P, D), and a bias (N, P) in the query's dtype or None; the
 # mixed values (1, kv_heads, N, D) come back in that dtype or a wider one.
 MaskedKernel = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None], torch.Tensor]
-Mixed = tuple[
-    torch.Tensor, torch.Tensor
-]  # mixed values, and the logarithms (1, kv_heads, N): natural, float32 or wider
+# Mixed values, and the logarithms (1, kv_heads, N): natural, float32 or wider.
+Mixed = tuple[torch.Tensor, torch.Tensor]
 TailKernel = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor | None], Mixed]
 # Without a bias; the last argument is the number of keys, (1,) int32 on the device.
 PrefixKernel = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], Mixed]
@@ -45,7 +44,7 @@ class Prefix:
 
     name: str
     attend: PrefixKernel
-    whole: bool = False  # whether it takes every slot of the cache, and reads the number of keys on the device
+    whole: bool = False  # it takes every slot of the cache, and reads the number of keys on the device
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +54,18 @@ class Kernels:
     name: str  # in words, shown to the user
     masked: MaskedKernel  # for all that a step sees
     tail: TailKernel  # for the end of it
-    prefix: Prefix | None  # for what stands in front of that end; None: all goes through `masked`
+    prefix: Prefix | None  # for what is in front of that end; None: all goes through `masked`
     alignment: int  # numbers: rows of a bias begin at multiples of it
     tree: TreeKernel | None = None  # for all that a step of up to `TREE_ROWS` rows sees, where no window hides anything
 
     def aligned(self, width: int) -> int:
-        """The numbers that a row of a bias takes, with those that fill it up."""
+        """Return the numbers that a row of a bias takes, with those that fill it up."""
         return -(-width // self.alignment) * self.alignment
 
     def attend(
         self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, visible: torch.Tensor | None
     ) -> torch.Tensor:
-        """`masked`, for what is visible as (..., N, P) of one matrix; None: everything."""
+        """Call `masked` with what is visible as (..., N, P) of one matrix; None: everything."""
         bias = None
         if visible is not None:
             hidden = ~visible.view(visible.shape[-2:])
@@ -76,27 +75,27 @@ class Kernels:
 
 
 def choose(device: torch.device, dtype: torch.dtype, head_dim: int) -> Kernels:
-    """The kernels of a model; ModelError if the environment names one that cannot run here."""
-    asked = os.environ.get(VARIABLE, "")
-    if asked not in ("", "masked", *PREFIXES):
-        raise ModelError(f"{VARIABLE} must be one of {', '.join(PREFIXES)} and masked, not {asked[:40]!r}")
+    """Choose the kernels of a model; raise ModelError if the environment names one that cannot run here."""
+    named = os.environ.get(VARIABLE, "")
+    if named not in ("", "masked", *PREFIXES):
+        raise ModelError(f"{VARIABLE} must be one of {', '.join(PREFIXES)} and masked, not {named[:40]!r}")
     masked, tail, name = _bases(device, dtype, head_dim)
     alignment, first = 1 if tail is plain else 16, ""
     # Who names a kernel wants that one.
-    if (tree := None if asked else _tree(device, dtype, head_dim)) is not None:
+    if (tree := None if named else _tree(device, dtype, head_dim)) is not None:
         first = f"split tree attention in Triton up to {TREE_ROWS} rows, above that "
     # On a CPU one call is as fast.
-    if asked == "masked" or (device.type == "cpu" and not asked):
+    if named == "masked" or (device.type == "cpu" and not named):
         return Kernels(f"{first}{name}, query heads packed", masked, tail, None, alignment, tree)
-    for prefix in (PREFIXES[each](device, dtype, head_dim) for each in ([asked] if asked else PREFERRED)):
+    for prefix in (PREFIXES[each](device, dtype, head_dim) for each in ([named] if named else PREFERRED)):
         if prefix is not None:
             name = f"{first}{prefix.name} on the prefix, {name} on the rest"
             return Kernels(f"{name}, query heads packed", masked, tail, prefix, alignment, tree)
-    raise ModelError(f"{asked} cannot run {dtype} with heads of {head_dim} on {device} here: leave {VARIABLE} out")
+    raise ModelError(f"{named} cannot run {dtype} with heads of {head_dim} on {device} here: leave {VARIABLE} out")
 
 
 def _tree(device: torch.device, dtype: torch.dtype, head_dim: int) -> TreeKernel | None:
-    """Our own kernel, where it is chosen and takes such queries."""
+    """Return our own kernel, where it is chosen and takes such queries."""
     if "attention" not in chosen(device, dtype) or dtype not in (*_HALF, torch.float32) or head_dim > 256:
         return None
     from ..gpu import tree_attention
@@ -113,12 +112,12 @@ def _bases(device: torch.device, dtype: torch.dtype, head_dim: int) -> tuple[Mas
 
 
 def by_torch(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
-    """Torch's function, which chooses a kernel itself; gradients pass."""
+    """Call torch's function, which chooses a kernel itself; gradients pass."""
     return scaled_dot_product_attention(query, key, value, attn_mask=bias)
 
 
 def widest() -> Kernels:
-    """One call in float64: in what order a row meets its keys is lost when the outcome is rounded."""
+    """Return kernels that compute in float64: rounding the outcome hides in what order a row meets its keys."""
 
     def tail(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: torch.Tensor | None) -> Mixed:
         return plain(query.double(), key, value, bias)
@@ -127,7 +126,7 @@ def widest() -> Kernels:
 
 
 def plain(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: torch.Tensor | None) -> Mixed:
-    """The definition, in float32, or float64 for float64."""
+    """Compute attention by its definition, in float32, or float64 for float64."""
     wide = torch.float64 if query.dtype == torch.float64 else torch.float32
     scores = torch.matmul(query.to(wide), key.to(wide).mT) * query.shape[-1] ** -0.5
     if bias is not None:
@@ -137,12 +136,12 @@ def plain(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: tor
 
 
 def efficient_runs(dtype: torch.dtype, head_dim: int) -> bool:
-    """Whether torch's memory-efficient kernel takes such queries."""
+    """Return whether torch's memory-efficient kernel takes such queries."""
     return dtype in (*_HALF, torch.float32) and head_dim * dtype.itemsize % 16 == 0
 
 
 def efficient(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: torch.Tensor | None) -> Mixed:
-    """Torch's memory-efficient kernel for CUDA: takes a bias and float32, does not split over the keys."""
+    """Call torch's memory-efficient kernel for CUDA: it takes a bias and float32, and does not split over the keys."""
     _, heads, rows, _ = query.shape
     shared = None if bias is None else bias.expand(1, heads, rows, -1)
     mixed, total, *_ = torch.ops.aten._scaled_dot_product_efficient_attention(query, key, value, shared, True)
@@ -165,7 +164,7 @@ def _sdpa(device: torch.device, dtype: torch.dtype, head_dim: int) -> Prefix | N
 
 
 def _flash_runs(device: torch.device, dtype: torch.dtype, head_dim: int) -> bool:
-    """Whether a device and the sizes are such that flash kernels can run, in whichever package they come."""
+    """Return whether flash kernels of any package can run on a device with such sizes."""
     if device.type != "cuda" or dtype not in _HALF or head_dim % 8 or head_dim > 256:
         return False
     return torch.cuda.get_device_capability(device) >= (8, 0)
@@ -195,7 +194,7 @@ def _flash_attn_3(device: torch.device, dtype: torch.dtype, head_dim: int) -> Pr
 
 
 def _flash_attn_hub(device: torch.device, dtype: torch.dtype, head_dim: int) -> Prefix | None:
-    """The same kernel, fetched from the hub: compiled code from elsewhere, so only where it is asked for by name."""
+    """Fetch the same kernel from the hub: compiled code from elsewhere, so only where it is named."""
     package = _imported("kernels") if _flash_runs(device, dtype, head_dim) else None
     if package is None:
         return None
@@ -208,13 +207,20 @@ def _flash_attn_hub(device: torch.device, dtype: torch.dtype, head_dim: int) -> 
 
 
 def _packaged(name: str, package: Any, device: torch.device, dtype: torch.dtype, head_dim: int) -> Prefix | None:
-    """The kernel of a flash-attn package, if it computes here what it should."""
-    attend = _with_cache(package)
+    """Return the kernel of both flash-attn packages that splits over the keys, if it computes here what it should."""
+
+    def attend(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, length: torch.Tensor) -> Mixed:
+        query, key, value = query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
+        mixed, total, *_ = package.flash_attn_with_kvcache(
+            query, key, value, cache_seqlens=length, return_softmax_lse=True
+        )
+        return mixed.transpose(1, 2), total
+
     return Prefix(name, attend, whole=True) if agrees(attend, device, dtype, head_dim) else None
 
 
 def agrees(attend: PrefixKernel, device: torch.device, dtype: torch.dtype, head_dim: int) -> bool:
-    """Whether a kernel that was compiled elsewhere returns the values and the natural logarithms of the definition."""
+    """Return whether a kernel compiled elsewhere returns the values and the natural logarithms of the definition."""
     numbers = torch.Generator().manual_seed(0)
     query, key, value = (torch.randn(1, 2, rows, head_dim, generator=numbers).to(device, dtype) for rows in (3, 40, 40))
     length = torch.full((1,), 33, dtype=torch.int32, device=device)
@@ -235,17 +241,6 @@ def _imported(module: str) -> Any:
         return import_module(module)
     except (ImportError, OSError, RuntimeError):  # not installed, or built for another torch
         return None
-
-
-def _with_cache(module: Any) -> PrefixKernel:
-    """The function of both flash-attn packages that splits over the keys, and reads their number on the device."""
-
-    def attend(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, length: torch.Tensor) -> Mixed:
-        query, key, value = query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2)
-        found = module.flash_attn_with_kvcache(query, key, value, cache_seqlens=length, return_softmax_lse=True)
-        return found[0].transpose(1, 2), found[1]
-
-    return attend
 
 
 def _flex(device: torch.device, dtype: torch.dtype, head_dim: int) -> Prefix | None:
