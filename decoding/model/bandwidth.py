@@ -15,13 +15,13 @@ from .memory import release_memory
 
 _CACHES = Path("/sys/devices/system/cpu")
 _USUAL_CACHE = 2**25  # bytes, where the system does not say
-_LEAST, _MOST = 2**26, 2**29  # bytes that are read; of a GPU the most, beside which starting a kernel costs little
-_CACHES_FULL = 4  # that many times the cache is read, so that nearly all of it comes from memory
+_LEAST, _MOST = 2**26, 2**29  # bytes to read; on a GPU the most, so that starting a kernel costs little beside it
+_CACHES_FULL = 4  # read so many times the cache, so that nearly all of it comes from memory
 _READS = 3
 
 
 def read_bandwidth(device: torch.device) -> float | None:
-    """Measure the bytes per second that this thread's number of threads can read; None if there is no room.
+    """Measure the bytes per second that torch's threads read; None if there is no memory to read.
 
     The speed of a machine that others use too changes within minutes, so every run measures it anew.
     """
@@ -42,7 +42,7 @@ def slowest_read(devices: Iterable[torch.device]) -> float | None:
 
 
 def cache_bytes(devices: Iterable[torch.device]) -> int:
-    """The size of the devices' last caches, together."""
+    """Sum the sizes of the devices' last caches."""
     return sum(_cache_bytes(device) for device in set(devices))
 
 
@@ -60,16 +60,16 @@ def _cache_bytes(device: torch.device) -> int:
 
 @torch.inference_mode()
 def _fastest_read(device: torch.device, size: int) -> float:
-    """Seconds that reading `size` bytes takes: as a maximum, which costs less arithmetic than any product."""
+    """Time reading `size` bytes, as a maximum: it costs less arithmetic than any product."""
     if device.type == "cuda":
         block = torch.ones(size // 4, device=device)
-    else:  # in large pages, for which numpy asks: they are there four times as soon
+    else:  # numpy asks for large pages, which are allocated four times as fast
         block = torch.from_numpy(np.empty(size // 4, np.float32)).fill_(1)
     return min(_seconds(device, block.amax) for _ in range(_READS))
 
 
 def _seconds(device: torch.device, work: Callable[[], object]) -> float:
-    """The time of some work by the device's own clock."""
+    """Time some work by the device's own clock."""
     if device.type != "cuda":
         begin = time.perf_counter()
         work()

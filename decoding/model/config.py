@@ -12,7 +12,7 @@ NOT_THE_MODEL = ("_name_or_path", "transformers_version", "dtype", "torch_dtype"
 FAMILIES = ("llama", "mistral", "qwen2", "qwen3", "phi3")
 ROPES = ("default", "linear", "dynamic", "llama3", "yarn", "longrope")
 _LARGEST = 2**40  # beyond every size, and safe to multiply by any factor
-# What a rotary embedding may be set to: above the first number, at most the second.
+# Bounds of a rotary embedding's settings: above the first number, at most the second.
 _ROPE_BOUNDS = {
     "rope_theta": (0.0, 1e15),
     "partial_rotary_factor": (0.0, 1.0),
@@ -53,21 +53,21 @@ class Shape:
 
     @property
     def repeats(self) -> int:
-        """Query heads that share one key/value head."""
+        """Count the query heads that share one key/value head."""
         return self.heads // self.kv_heads
 
     @property
     def window(self) -> int | None:
-        """The smallest sliding window among the layers."""
+        """Return the smallest sliding window among the layers."""
         return min((window for window in self.windows if window is not None), default=None)
 
     @property
     def rolling(self) -> int | None:
-        """The largest, where every layer has one."""
+        """Return the largest, where every layer has one."""
         return None if None in self.windows else max(window or 0 for window in self.windows)
 
     def tensors(self, tied: bool) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """Names and shapes of the weights, in the order in which transformers stores them."""
+        """List names and shapes of the weights, in the order in which transformers stores them."""
         yield "model.embed_tokens.weight", (self.vocabulary, self.hidden)
         for index in range(self.layers):
             for name, shape in self.layer_tensors():
@@ -77,7 +77,7 @@ class Shape:
             yield "lm_head.weight", (self.vocabulary, self.hidden)
 
     def layer_tensors(self) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """Names and shapes of one layer's weights."""
+        """List names and shapes of one layer's weights."""
         query, key, wide = self.heads * self.head_dim, self.kv_heads * self.head_dim, self.intermediate
         fused = self.family == "phi3"
         inner = {"qkv": query + 2 * key} if fused else {"q": query, "k": key, "v": key}
@@ -101,20 +101,15 @@ def _linear(name: str, rows: int, columns: int, bias: bool) -> Iterator[tuple[st
 
 
 def has_decoder(config: Mapping[str, Any]) -> bool:
-    """Whether a model of that config.json is one for our own decoder."""
+    """Return whether a model with that config.json runs in our own decoder."""
     return config.get("model_type") in FAMILIES and config.get("quantization_config") is None
-
-
-def check_family(family: object) -> str:
-    """The model's family, or ModelError."""
-    if not isinstance(family, str) or family not in FAMILIES:
-        raise ModelError(f"models of type {str(family)[:40]!r} cannot be run; supported are {', '.join(FAMILIES)}")
-    return family
 
 
 def read_shape(config: Any) -> Shape:
     """Check a transformers configuration and take from it what the decoder needs."""
-    family = check_family(config.model_type)
+    family = config.model_type
+    if family not in FAMILIES:
+        raise ModelError(f"models of type {str(family)[:40]!r} cannot be run; supported are {', '.join(FAMILIES)}")
     if getattr(config, "quantization_config", None) is not None:
         raise ModelError("quantised weights cannot be run; use the model's float32, float16 or bfloat16 weights")
     if config.hidden_act not in ("silu", "swish"):
@@ -171,7 +166,7 @@ def _real(name: str, value: object, above: float, most: float) -> float:
 
 
 def _rope(config: Any, family: str, head_dim: int) -> tuple[str, int]:
-    """The kind of rotary embedding and the dimensions it rotates."""
+    """Return the kind of rotary embedding and the dimensions it rotates."""
     parameters = getattr(config, "rope_parameters", None) or {}
     kind = parameters.get("rope_type", "default")
     if kind not in ROPES:
@@ -189,7 +184,7 @@ def _rope(config: Any, family: str, head_dim: int) -> tuple[str, int]:
 
 
 def _reach(config: Any, rope: str, context: int) -> int:
-    """The tokens for which the scaled rotary embedding is made; llama3 and longrope count their scaling in already."""
+    """Return the tokens for which the scaled rotary embedding is made; llama3 and longrope count it in already."""
     if rope not in ("linear", "dynamic", "yarn"):
         return context
     parameters = config.rope_parameters
@@ -198,7 +193,7 @@ def _reach(config: Any, rope: str, context: int) -> int:
 
 
 def _windows(config: Any, family: str) -> tuple[int | None, ...]:
-    """Every layer's sliding window."""
+    """Return every layer's sliding window."""
     layers = _size(config, "num_hidden_layers")
     window = None if family == "llama" else getattr(config, "sliding_window", None)
     if window is None:

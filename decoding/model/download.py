@@ -1,4 +1,4 @@
-"""How small numbers get from a device to the host, which waits for all that the device has been given to do."""
+"""Fetches small numbers from a device to the host, which waits for all that the device has been given to do."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ import torch
 
 
 def waits(device: torch.device) -> bool:
-    """Whether the host waits when it asks for a number, so that it should ask once for all that it may need."""
+    """Return whether the host waits for a device's numbers, so that it should fetch all that it may need at once."""
     return device.type != "cpu"
 
 
 def fetch(*tensors: torch.Tensor, decimals: int | None = None) -> list[list[float]]:
-    """The numbers of tensors of one device, each flat: one copy and one wait, however many tensors they are.
+    """Fetch the numbers of tensors of one device, each flat, in one copy and one wait.
 
     Whole numbers come back exactly as long as they are smaller than 2 ** 53. With `decimals` all are rounded.
     """
     parts = [tensor.reshape(-1).double() for tensor in tensors]
     flat = torch.cat(parts) if len(parts) > 1 else parts[0]
-    return _lists(_on_the_host(flat if decimals is None else flat.round(decimals=decimals)), tensors)
+    numbers: list[float] = _on_the_host(flat if decimals is None else flat.round(decimals=decimals)).tolist()
+    bounds = pairwise(accumulate((part.numel() for part in parts), initial=0))
+    return [numbers[begin:end] for begin, end in bounds]
 
 
 def _on_the_host(numbers: torch.Tensor) -> torch.Tensor:
@@ -30,9 +32,3 @@ def _on_the_host(numbers: torch.Tensor) -> torch.Tensor:
     host.copy_(numbers, non_blocking=True)
     torch.cuda.current_stream(numbers.device).record_event().synchronize()
     return host
-
-
-def _lists(numbers: torch.Tensor, tensors: tuple[torch.Tensor, ...]) -> list[list[float]]:
-    listed: list[float] = numbers.tolist()
-    bounds = pairwise(accumulate((tensor.numel() for tensor in tensors), initial=0))
-    return [listed[begin:end] for begin, end in bounds]

@@ -17,7 +17,7 @@ from .linear import Linear, linear
 
 
 class DraftVocabulary:
-    """Some tokens of a vocabulary of `size`."""
+    """The tokens of a vocabulary of `size` that may be drafted."""
 
     def __init__(self, ids: torch.Tensor, size: int, device: torch.device | str = "cpu") -> None:  # (n,), of the host
         self.listed: list[int] = ids.tolist()
@@ -26,15 +26,15 @@ class DraftVocabulary:
         self.about = f"{len(self.listed)} tokens {digest.hexdigest()[:12]}"
 
     def rows(self, weight: torch.Tensor) -> torch.Tensor:  # (..., V, H) -> (..., n, H)
-        """The rows of an output layer that belong to these tokens."""
+        """Select the rows of an output layer that belong to these tokens."""
         return weight.index_select(-2, self.ids)
 
     def head(self, weight: torch.Tensor) -> Linear:  # (V, H)
-        """An output layer, with these rows only."""
+        """Make an output layer of these rows only."""
         return linear(self.rows(weight), None)
 
     def widen(self, logits: torch.Tensor) -> torch.Tensor:  # (..., n) -> (..., V)
-        """Logits of the whole vocabulary: every other token is impossible."""
+        """Return logits of the whole vocabulary, in which every other token is impossible."""
         wide = logits.new_empty((*logits.shape[:-1], self.size))
         for piece in torch.split(wide.view(-1), quiet.MOST):
             piece.fill_(-torch.inf)

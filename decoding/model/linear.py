@@ -15,7 +15,7 @@ Linear = Callable[[torch.Tensor], torch.Tensor]  # (T, inputs) -> (T, outputs)
 
 
 def linear(weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:  # (outputs, inputs), (outputs,)
-    """A product with `weight`. Where the CPU has a layout of its own for it, only a copy in that layout is stored.
+    """Make a product with `weight`. If the CPU has a layout of its own for it, only a copy in that layout is stored.
 
     `F.linear` lays the weight out anew in every call, which costs more than the product where rows are few. Compiled
     code comes first, because a row's numbers are the same there however many rows are multiplied.
@@ -36,7 +36,7 @@ def linear(weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:  # (outpu
 
 
 def packs(device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether products keep a copy of their weight."""
+    """Return whether products keep a copy of their weight."""
     return has_native(device, dtype) or (device.type == "cpu" and _packs(dtype))
 
 
@@ -54,7 +54,7 @@ def _packed(weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:
 
 @cache
 def _packs(dtype: torch.dtype) -> bool:
-    """Whether this build and processor pack weights of `dtype`: found out by trying."""
+    """Try whether this build and processor pack weights of `dtype`."""
     if dtype not in (torch.float32, torch.bfloat16):
         return False
     try:

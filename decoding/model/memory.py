@@ -1,4 +1,4 @@
-"""Memory of the devices: whether a model fits is asked before it is read, and what is free is given back."""
+"""Checks that a model fits into the devices' memory before it is read, and gives free memory back."""
 
 from __future__ import annotations
 
@@ -35,15 +35,14 @@ def check_memory(name: str, size: int, devices: Sequence[torch.device], precisio
 
 
 def free_memory(device: torch.device) -> int | None:
-    """Bytes that can still be allocated on a device; None where the system does not say."""
+    """Return the bytes that can still be allocated on a device; None where the system does not say."""
     if device.type == "cuda":
         return int(torch.cuda.mem_get_info(device)[0])
-    found = [part for part in (_available(), _left_in_group()) if part is not None]
-    return min(found, default=None)
+    return min((part for part in (_available(), _left_in_group()) if part is not None), default=None)
 
 
 def _available() -> int | None:
-    """What Linux says can be had without swapping."""
+    """Read what Linux can allocate without swapping."""
     with suppress(OSError, ValueError, IndexError):
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
@@ -52,7 +51,7 @@ def _available() -> int | None:
 
 
 def _left_in_group() -> int | None:
-    """What the container that this process runs in has left; memory that only caches files counts as free."""
+    """Read what this process's container has left; memory that only caches files counts as free."""
     with suppress(OSError, ValueError):
         most, used = (int((_GROUP / f"memory.{name}").read_text()) for name in ("max", "current"))
         stat = dict(line.split() for line in (_GROUP / "memory.stat").read_text().splitlines())

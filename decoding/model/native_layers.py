@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self, cast
 
 import numpy as np
 import torch
@@ -20,22 +20,16 @@ from .weights import LayerWeights
 if TYPE_CHECKING:
     from .upload import Tokens
 
-_LANES = 16
+_LANES = 16  # numbers of a vector
 
 
 class LayerStruct(ctypes.Structure):
     """`Layer` of decoder.cpp."""
 
     _fields_ = [
-        ("attention_norm", ctypes.c_void_p),
-        ("qk_norm", ctypes.c_void_p),
-        ("mlp_norm", ctypes.c_void_p),
-        ("qkv", ProductStruct),
-        ("out", ProductStruct),
-        ("gate_up", ProductStruct),
-        ("down", ProductStruct),
-        ("window", ctypes.c_int32),
-        ("number", ctypes.c_int32),
+        *((name, ctypes.c_void_p) for name in ("attention_norm", "qk_norm", "mlp_norm")),
+        *((name, ProductStruct) for name in ("qkv", "out", "gate_up", "down")),
+        *((name, ctypes.c_int32) for name in ("window", "number")),
     ]
 
 
@@ -54,20 +48,14 @@ class StepStruct(ctypes.Structure):
 
 
 class NativeInputs:
-    """The inputs of a forward pass over a tree of tokens behind a cached text."""
+    """The inputs of a forward pass over a tree of tokens after a cached text."""
 
     __slots__ = ("_keep", "cache", "ids", "struct")
 
     def __init__(
-        self,
-        tokens: Tokens,
-        parents: tuple[int, ...],
-        cache: Cache,
-        tables: RopeTables,
-        shape: Shape,
-        ahead: int = 0,
+        self, tokens: Tokens, parents: tuple[int, ...], cache: Cache, tables: RopeTables, shape: Shape, ahead: int = 0
     ) -> None:
-        """`ahead` rows of a chain stand between the stored tokens and this tree.
+        """`ahead`: rows of a chain between the stored tokens and this tree.
 
         Fewer tokens than parents are those of the tree's last rows: the others have been read before.
         """
@@ -77,23 +65,15 @@ class NativeInputs:
 
     @classmethod
     def of_texts(
-        cls, tokens: Tokens, places: np.ndarray, paths: np.ndarray, cache: Cache, tables: RopeTables, shape: Shape
+        cls, tokens: Tokens, positions: np.ndarray, slots: np.ndarray, cache: Cache, tables: RopeTables, shape: Shape
     ) -> Self:
-        """Rows of several texts: the place of each in its text, and a line for each with the slots of that text."""
+        """Prepare rows of several texts: each row's position in its text, and a line with that text's slots."""
         made = cls.__new__(cls)
-        assert places.max() < len(tables.cos)
-        made._fill(tokens, _Paths.of(places, paths), 0, cache, tables, shape)
+        assert positions.max() < len(tables.cos)
+        made._fill(tokens, _Paths.of(positions, slots), 0, cache, tables, shape)
         return made
 
-    def _fill(
-        self,
-        tokens: Tokens,
-        paths: _Paths,
-        first: int,
-        cache: Cache,
-        tables: RopeTables,
-        shape: Shape,
-    ) -> None:
+    def _fill(self, tokens: Tokens, paths: _Paths, first: int, cache: Cache, tables: RopeTables, shape: Shape) -> None:
         self.ids, self.cache = tokens, cache
         self._keep = paths, tables  # for as long as the structure names their addresses
         self.struct = StepStruct(
@@ -116,7 +96,7 @@ class NativeInputs:
 
 
 class _Paths(NamedTuple):
-    """Every row's depth, and in a line for each row the rows from the root to it; and where both lie in memory."""
+    """Every row's depth, a line for each row with the rows from the root to it, and the addresses of both."""
 
     depths: np.ndarray
     rows: np.ndarray
@@ -126,13 +106,13 @@ class _Paths(NamedTuple):
 
     @classmethod
     def of(cls, depths: np.ndarray, rows: np.ndarray) -> Self:
-        """Asking arrays for their addresses takes longer than all else: once, where they are remembered."""
+        """Look the addresses up, which takes longer than all else, once for arrays that are remembered."""
         return cls(depths, rows, rows.shape[1], depths.ctypes.data, rows.ctypes.data)
 
 
 @remembered
 def _paths(parents: tuple[int, ...], count: int) -> _Paths:
-    """Those of the last `count` rows of a tree."""
+    """Return the paths of the tree's last `count` rows."""
     below = np.array(depths(parents), dtype=np.int32)
     paths = np.zeros((len(parents), len(parents)), dtype=np.int32)
     for row, parent in enumerate(parents):
@@ -159,7 +139,7 @@ class NativeLayers:
     def forward(
         self, x: torch.Tensor, step: NativeInputs, start: int, stop: int, beside: torch.Tensor | None = None
     ) -> torch.Tensor:  # (T, H) -> (T, H)
-        """Run the layers from `start` to `stop`, in the place of `x`. Keys and values go into the step's cache.
+        """Run the layers from `start` to `stop`, overwriting `x`. Keys and values go into the step's cache.
 
         Attention reads `beside`, (T, H), in front of its normed input, where its weights are made for both.
         """
@@ -175,7 +155,7 @@ class NativeLayers:
     def tapped(
         self, x: torch.Tensor, step: NativeInputs, start: int, stop: int, taps: Sequence[int]
     ) -> tuple[torch.Tensor, torch.Tensor]:  # (T, H) -> (T, taps * H), (T, H)
-        """The same, with what enters some layers beside what comes out."""
+        """Run the layers too; return what enters some of them beside what comes out."""
         if start == stop:
             return x, x  # nothing is tapped but what leaves the last layer
         states = x.new_empty(len(x), len(taps) * x.shape[1])
@@ -189,53 +169,44 @@ class NativeLayers:
     def beside(
         self, x: torch.Tensor, other: torch.Tensor, step: NativeInputs, norms: tuple[torch.Tensor | None, torch.Tensor]
     ) -> torch.Tensor:  # (T, H) twice -> (T, H)
-        """Run the only layer on `x`, in its place, with `other` beside it; what comes out behind the final norm.
+        """Run the only layer on `x`, overwriting it, with `other` beside it, and the final norm.
 
-        The first norm, if any, is that of `x` in front of all else, the second that of `other`.
+        The first of `norms`, if any, is that of `x` before all else, the second that of `other`.
         """
-        struct, (own, others) = step.struct, norms
-        struct.entry_norm, struct.beside_norm = None if own is None else own.data_ptr(), others.data_ptr()
+        struct, (entry, beside) = step.struct, norms
+        struct.entry_norm, struct.beside_norm = None if entry is None else entry.data_ptr(), beside.data_ptr()
         return self.through(x, step, other)
 
     def through(
         self, x: torch.Tensor, step: NativeInputs, beside: torch.Tensor | None = None
     ) -> torch.Tensor:  # (T, H) -> (T, H)
-        """Run all layers, in the place of `x`; what comes out behind the final norm."""
+        """Run all layers, overwriting `x`, and the final norm."""
         final = torch.empty_like(x)
         step.struct.final_norm, step.struct.final = self._last.data_ptr(), final.data_ptr()
         self.forward(x, step, 0, self._shape.layers, beside)
         return final
 
     def final(self, x: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, H)
-        """The final norm."""
+        """Apply the final norm."""
         return self.norm(x, self._last)
 
     def norm(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:  # (R, H), (H,) -> (R, H)
-        """A norm of the same kind."""
+        """Apply a norm of the same kind."""
         x, y = x.contiguous(), torch.empty_like(x, memory_format=torch.contiguous_format)
         self._norm(x.data_ptr(), y.data_ptr(), weight.data_ptr(), *x.shape, self._shape.eps)
         return y
 
 
 def suits(shape: Shape, layers: Sequence[LayerWeights]) -> bool:
-    """Whether the compiled code can run layers: their weights are laid out for it, and the sizes are whole vectors."""
+    """Return whether the compiled code can run layers: weights laid out for it, and sizes of whole vectors."""
     sizes = (shape.hidden, shape.head_dim, shape.intermediate, shape.head_dim // 2 * 2)
-    products = [part for layer in layers for part in (layer.qkv, layer.out, layer.gate_up, layer.down)]
-    return all(size % _LANES == 0 for size in sizes) and all(isinstance(part, NativeProduct) for part in products)
+    products = (product for layer in layers for product in layer.products)
+    return all(size % _LANES == 0 for size in sizes) and all(isinstance(each, NativeProduct) for each in products)
 
 
 def _struct(layer: LayerWeights, window: int | None, number: int) -> LayerStruct:
-    qkv, out, gate_up, down = layer.qkv, layer.out, layer.gate_up, layer.down
-    assert isinstance(qkv, NativeProduct) and isinstance(out, NativeProduct)
-    assert isinstance(gate_up, NativeProduct) and isinstance(down, NativeProduct)
-    return LayerStruct(
-        attention_norm=layer.attention_norm.data_ptr(),
-        qk_norm=None if layer.qk_norm is None else layer.qk_norm.data_ptr(),
-        mlp_norm=layer.mlp_norm.data_ptr(),
-        qkv=qkv.struct,
-        out=out.struct,
-        gate_up=gate_up.struct,
-        down=down.struct,
-        window=window or 0,
-        number=number,
+    norms = (
+        None if norm is None else norm.data_ptr() for norm in (layer.attention_norm, layer.qk_norm, layer.mlp_norm)
     )
+    products = (cast(NativeProduct, product).struct for product in layer.products)
+    return LayerStruct(*norms, *products, window or 0, number)

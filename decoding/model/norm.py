@@ -1,4 +1,4 @@
-"""Division by the root mean square: in float32, rounded before the weight comes, as transformers does."""
+"""Divides by the root mean square in float32, and rounds before the weight is applied, as transformers does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Norm = Callable[[torch.Tensor], torch.Tensor]  # (R, H) -> (R, H), not yet times
 
 
 def norm(eps: float, device: torch.device, dtype: torch.dtype) -> Norm:
-    """The norm for rows of that dtype on that device."""
+    """Return the norm for rows of that dtype on that device."""
     if device.type != "cpu":  # one fused kernel there; on a CPU it is put together from seven operations
 
         def fused(x: torch.Tensor) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""In which numbers a model is held and computed, and how that is named."""
+"""The numbers in which a model is held and computed, and their names."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ class Precision:
 
     @property
     def name(self) -> str:
-        """As `find_precision` reads it, shown to the user."""
+        """Name them for the user, as `find_precision` reads it."""
         return f"{_INT8}+{spelt(self.dtype)}" if self.int8 else spelt(self.dtype)
 
     def bytes(self, rows: int, columns: int) -> int:
-        """What a matrix takes that rows are multiplied by."""
+        """Count the bytes of a matrix that rows are multiplied by."""
         return rows * (columns + self.dtype.itemsize) if self.int8 else rows * columns * self.dtype.itemsize
 
 
 def spelt(dtype: torch.dtype) -> str:
-    """The name of a dtype."""
+    """Return the name of a dtype."""
     return str(dtype).removeprefix("torch.")
 
 
 def find_precision(named: str | torch.dtype | None, device: torch.device) -> Precision:
-    """The numbers of that name: a dtype, "int8", or "int8+" and the dtype that is computed in."""
+    """Return the precision of that name: a dtype, "int8", or "int8+" and the dtype that is computed in."""
     if isinstance(named, str):
         first, _, rest = named.partition("+")
         if first == _INT8:
@@ -49,20 +49,20 @@ def find_precision(named: str | torch.dtype | None, device: torch.device) -> Pre
 
 
 def find_dtype(dtype: str | torch.dtype | None, device: torch.device) -> torch.dtype:
-    """The dtype of that name; by default bfloat16 where the device computes with it, else float32."""
+    """Return the dtype of that name; by default bfloat16 where the device computes with it, else float32."""
     if dtype is None:
         return torch.bfloat16 if device.type == "cuda" or _processor_has_bfloat16() else torch.float32
-    found = DTYPES.get(dtype) if isinstance(dtype, str) else dtype
-    if found is None or found not in DTYPES.values():
+    known = DTYPES.get(dtype) if isinstance(dtype, str) else dtype
+    if known is None or known not in DTYPES.values():
         raise ModelError(
             f"the dtype {str(dtype)[:40]!r} cannot be used; choose one of {', '.join(DTYPES)}, "
             "or int8 for weights that are quantised"
         )
-    return found
+    return known
 
 
 def _processor_has_bfloat16() -> bool:
-    """Whether the processor multiplies bfloat16 itself; torch offers these questions under private names only."""
+    """Return whether the processor multiplies bfloat16 itself; torch has these questions under private names only."""
     for question in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
         ask = getattr(torch.cpu, question, None)
         if ask is not None and ask():

@@ -3,8 +3,8 @@
 Every output has a scale of its own, so that the largest weight of its row is 127. Torch's kernel for such weights
 reads them once for every row that is multiplied. For more rows they are widened first, which moves five times their
 bytes: read, written and read again, two bytes each but at first. So up to `FEW` rows go through the kernel (an output
-layer of 49152 x 576 on two cores: one row 8 ms against 48, four rows 8 against 48, 64 rows 99 against 30). On CUDA a
-kernel of ours widens the weights on their way: on an H200 it is 2 to 11 times as fast as widening them first.
+layer of 49152 x 576 on two cores: one row 8 ms against 48, four rows 8 against 48, 64 rows 99 against 30). On CUDA our
+own kernel widens the weights as it reads them, which on an H200 is 2 to 11 times as fast as widening them first.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LARGEST = 127  # symmetric: -128 is not used
 
 
 def quantised(weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:  # (outputs, inputs), (outputs,)
-    """A product with `weight`, which is rounded to eight bits."""
+    """Make a product with `weight`, which is rounded to eight bits."""
     codes, scales = rounded(weight)
     if "int8" in chosen(weight.device, weight.dtype):
         from ..gpu.products import Product
@@ -29,17 +29,20 @@ def quantised(weight: torch.Tensor, bias: torch.Tensor | None) -> Linear:  # (ou
     kernel = torch.ops.aten._weight_int8pack_mm
     few = FEW if weight.dtype != torch.float64 else 0  # a dtype that the kernel does not take
     # On CUDA the kernel computes in float32 and would convert the scales every time.
-    own = scales.float() if weight.device.type == "cuda" else scales
+    kernel_scales = scales.float() if weight.device.type == "cuda" else scales
 
     def product(x: torch.Tensor) -> torch.Tensor:
-        y: torch.Tensor = kernel(x.contiguous(), codes, own) if len(x) <= few else linear(x, codes.to(x.dtype)) * scales
+        if len(x) <= few:
+            y: torch.Tensor = kernel(x.contiguous(), codes, kernel_scales)
+        else:
+            y = linear(x, codes.to(x.dtype)) * scales
         return y if bias is None else y + bias
 
     return product
 
 
 def rounded(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:  # (outputs, inputs), (outputs,)
-    """Whole numbers, and what every row of them is to be multiplied by, in the dtype of the weight."""
+    """Round to whole numbers; return them, and the scale of every row in the dtype of the weight."""
     wide = weight.to(torch.promote_types(weight.dtype, torch.float32))
     scales = (wide.abs().amax(1) / _LARGEST).to(weight.dtype)
     scales = torch.where(scales > 0, scales, 1)  # a row of zeros

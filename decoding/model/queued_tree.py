@@ -1,4 +1,4 @@
-"""The shape of a step's tree, where the host knows its parents and where only the device does."""
+"""The shape of a step's tree, whose parents may be known to the device alone."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from .upload import upload
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QueuedTree:
-    """A tree of which the host knows the number of nodes and a bound on their depth, and the device the rest."""
+    """A tree whose number of nodes and a bound on their depth the host knows, and all else only the device."""
 
     parents: torch.Tensor  # (T,), -1 at the root
     depths: torch.Tensor  # (T,)
     seen: torch.Tensor  # (T, T) a node's ancestors and itself: the closure
-    deepest: int  # no node stands deeper
+    deepest: int  # no node is deeper
 
     @classmethod
     def of(cls, parents: torch.Tensor, deepest: int) -> Self:
-        """The tree of these parents, none of whose nodes stands deeper than `deepest`."""
-        above = at = parents.clamp(min=0)  # the root stands behind itself
+        """Make the tree of these parents, no node of which is deeper than `deepest`."""
+        above = at = parents.clamp(min=0)  # the root is its own parent
         seen = torch.eye(len(parents), dtype=torch.bool, device=parents.device)
         for _ in range(deepest):
             seen = seen.scatter(1, at[:, None], True)
@@ -32,23 +32,23 @@ class QueuedTree:
 
     @classmethod
     def nothing(cls, device: torch.device) -> Self:
-        """A tree without nodes yet."""
+        """Make a tree without nodes yet."""
         none = torch.empty(0, dtype=torch.long, device=device)
         return cls(none, none, torch.empty(0, 0, dtype=torch.bool, device=device), -1)
 
     @classmethod
     def chain(cls, length: int, device: torch.device) -> Self:
-        """A tree in which every node stands behind the one before it."""
-        places = torch.arange(length, device=device)
+        """Make a tree in which every node is the child of the one before it."""
+        nodes = torch.arange(length, device=device)
         seen = torch.ones(length, length, dtype=torch.bool, device=device).tril()
-        return cls(places - 1, places, seen, length - 1)
+        return cls(nodes - 1, nodes, seen, length - 1)
 
     def grown(self, parents: torch.Tensor) -> QueuedTree:  # (n,)
-        """The tree with a level of further nodes; a parent is an earlier node, or -1 for what stands before all."""
-        count, fresh, behind = len(self), len(parents), parents + 1
-        above = torch.cat((self.seen.new_zeros(1, count), self.seen)).index_select(0, behind)
-        own = torch.eye(fresh, dtype=torch.bool, device=parents.device)
-        seen = torch.cat((torch.cat((self.seen, self.seen.new_zeros(count, fresh)), 1), torch.cat((above, own), 1)))
+        """Add a level of further nodes; a parent is an earlier node, or -1 for what is before all."""
+        count, fresh = len(self), len(parents)
+        above = torch.cat((self.seen.new_zeros(1, count), self.seen)).index_select(0, parents + 1)
+        itself = torch.eye(fresh, dtype=torch.bool, device=parents.device)
+        seen = torch.cat((torch.cat((self.seen, self.seen.new_zeros(count, fresh)), 1), torch.cat((above, itself), 1)))
         below = torch.cat((self.depths, above.sum(1)))
         return QueuedTree(torch.cat((self.parents, parents)), below, seen, self.deepest + 1)
 
@@ -56,12 +56,12 @@ class QueuedTree:
         return len(self.parents)
 
     def on(self, device: torch.device) -> QueuedTree:
-        """The same on another device, for which the host does not wait."""
+        """Copy it to another device, for which the host does not wait."""
         parents, below, seen = (x.to(device, non_blocking=True) for x in (self.parents, self.depths, self.seen))
         return QueuedTree(parents, below, seen, self.deepest)
 
     def behind(self, length: int) -> QueuedTree:
-        """The tree that has a chain of `length` nodes in front of its root."""
+        """Put a chain of `length` nodes in front of the root."""
         chain = torch.arange(length, device=self.parents.device)
         parents = torch.cat((chain - 1, torch.where(self.parents < 0, length - 1, self.parents + length)))
         seen = self.seen.new_zeros(len(parents), len(parents))
@@ -75,29 +75,29 @@ Parents = tuple[int, ...] | QueuedTree
 
 
 def deepest(parents: Parents) -> int:
-    """The depth of a tree's deepest node, or a bound on it."""
+    """Return the depth of a tree's deepest node, or a bound on it."""
     return parents.deepest if isinstance(parents, QueuedTree) else max(depths(parents))
 
 
 def depths_on(parents: Parents, device: torch.device) -> torch.Tensor:  # (T,)
-    """The depth of every node."""
+    """Return the depth of every node."""
     if isinstance(parents, QueuedTree):
         return parents.depths.to(device, non_blocking=True)
     return upload(torch.tensor(depths(parents)), device)
 
 
 def closure_on(parents: Parents, device: torch.device) -> torch.Tensor:  # (T, T)
-    """What every node sees: its ancestors and itself."""
+    """Return what every node sees: its ancestors and itself."""
     if isinstance(parents, QueuedTree):
         return parents.seen.to(device, non_blocking=True)
     return upload(torch.tensor(closure(parents)), device)
 
 
 def behind_chain(length: int, parents: Parents) -> Parents:
-    """The tree that has a chain of `length` nodes in front of its root."""
+    """Put a chain of `length` nodes in front of a tree's root."""
     return parents.behind(length) if isinstance(parents, QueuedTree) else after_chain(length, parents)
 
 
 def on_host(parents: Parents) -> tuple[int, ...]:
-    """The parents where they are asked for one by one, which is no question of time on a CPU."""
+    """Return the parents on the host, which on a CPU waits for nothing."""
     return tuple(parents.parents.tolist()) if isinstance(parents, QueuedTree) else parents

@@ -18,19 +18,19 @@ MOST = 2**14  # numbers at a time that torch works on in the calling thread alon
 
 
 def rows(table: torch.Tensor, index: Tokens) -> torch.Tensor:  # (n, H), m numbers -> (m, H)
-    """Some rows of a table."""
+    """Copy some rows of a table."""
     if not isinstance(index, torch.Tensor):
         if has_native(table.device, table.dtype) and table.is_contiguous():
             return gather(table, index)
         index = on_device(index, table.device)
     if table.device.type != "cpu" or len(index) * table.shape[1] <= MOST or not table.is_contiguous():
         return table.index_select(0, index)
-    found = np.take(table.view(torch.uint8).numpy(), index.numpy(), axis=0)
-    return torch.from_numpy(found).view(table.dtype)
+    taken = np.take(table.view(torch.uint8).numpy(), index.numpy(), axis=0)
+    return torch.from_numpy(taken).view(table.dtype)
 
 
 def zeros(*size: int, device: torch.device, dtype: torch.dtype) -> torch.Tensor:
-    """A tensor of zeros, of whose memory every page has been touched."""
+    """Make a tensor of zeros, every page of whose memory has been touched."""
     if device.type != "cpu":
         return torch.zeros(*size, device=device, dtype=dtype)
     made = torch.empty(*size, dtype=dtype)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Resized:
-    """A model that answers in `vocabulary` columns: cut off, or filled up with tokens it never proposes."""
+    """A model whose logits have `vocabulary` columns: cut off, or filled up with tokens it never proposes."""
 
     def __init__(self, model: Model, vocabulary: int) -> None:
         self.card = replace(model.card, vocabulary=vocabulary)
@@ -29,7 +29,7 @@ class Resized:
         self.model = model
 
     def open(self, capacity: int, largest_step: int) -> ResizedSession:
-        """A session of the model, resized."""
+        """Open a session of the model, resized."""
         session = self.model.open(capacity, largest_step)
         return ResizedSession(session, self.model.card.vocabulary, self.card.vocabulary)
 
@@ -37,9 +37,9 @@ class Resized:
 class ResizedSession:
     """A session with the columns of its logits cut or filled up."""
 
-    def __init__(self, session: Session, own: int, wanted: int) -> None:
+    def __init__(self, session: Session, columns: int, wanted: int) -> None:
         self.capacity, self.largest_step, self.seam = session.capacity, session.largest_step, session.seam
-        self._session, self._own, self._wanted = session, own, wanted
+        self._session, self._columns, self._wanted = session, columns, wanted
         self.commit, self.rewind = session.commit, session.rewind
         self.keep, self.reset = session.keep, session.reset
 
@@ -49,10 +49,10 @@ class ResizedSession:
         return self._session.length
 
     def read(self, tokens: Tokens, parents: Parents, skip: int = 0, only: Sequence[int] | None = None) -> Reading:
-        """The session's answer. A padding id that it has no row for is read as its last one."""
-        own = self._own - 1
-        known = tokens.clamp(max=own) if isinstance(tokens, torch.Tensor) else [min(token, own) for token in tokens]
-        reading = self._session.read(known, parents, skip, only)
-        missing = max(0, self._wanted - self._own)
+        """Read as the session does; a padding id that it has no row for is read as its last one."""
+        last = self._columns - 1
+        ids = tokens.clamp(max=last) if isinstance(tokens, torch.Tensor) else [min(token, last) for token in tokens]
+        reading = self._session.read(ids, parents, skip, only)
+        missing = max(0, self._wanted - self._columns)
         logits = pad(reading.logits[..., : self._wanted], (0, missing), value=-torch.inf)
         return Reading(logits, reading.hidden)

@@ -6,7 +6,7 @@ alone. So one rule holds for every method: the token at position p is rotated as
 one pass and every later token alone, that is, for a text of max(p + 1, prompt length) tokens. Then a row depends on
 its position and on the prompt only, and even these kinds are tables: one per kind of prompt.
 
-With longrope, transformers' `generate` does one thing more: when a text outgrows the length that the short factors
+With longrope, transformers' `generate` does one thing more. When a text outgrows the length that the short factors
 are for, it reads all of it anew with the long ones. `seam` is that length; the loop and the oracle do the same.
 """
 
@@ -34,7 +34,7 @@ class Rope:
 
     def __init__(self, config: Any, shape: Shape, device: torch.device, dtype: torch.dtype) -> None:
         self._config, self._shape, self._device, self._dtype = config, shape, device, dtype
-        self._known: dict[int, RopeTables] = {}
+        self._made: dict[int, RopeTables] = {}
         self._limit: int | None = None  # texts of up to this length are rotated alike
         if shape.rope == "dynamic":
             self._limit = shape.context
@@ -48,28 +48,28 @@ class Rope:
 
     @property
     def base(self) -> float:
-        """The base of the frequencies, before any scaling."""
+        """Return the base of the frequencies, before any scaling."""
         parameters = getattr(self._config, "rope_parameters", None) or {}
         return float(parameters.get("rope_theta") or 1e4)
 
     def with_base(self, base: float) -> Rope:
-        """The same rotary embedding with another base."""
+        """Make the same rotary embedding with another base."""
         config = deepcopy(self._config)
         config.rope_parameters = {**(config.rope_parameters or {}), "rope_theta": base}
         return Rope(config, self._shape, self._device, self._dtype)
 
     def tables(self, prompt_length: int, size: int) -> RopeTables:
-        """Tables of at least `size` rows for texts that start with a prompt of that length."""
+        """Return tables of at least `size` rows for texts that start with a prompt of that length."""
         key = self.rotated_as(prompt_length)
-        known = self._known.get(key)
-        if known is None or known.cos.shape[0] < size:
-            known = self._known[key] = self._build(key, size)
-            if len(self._known) > 8:  # only dynamic scaling has more than two kinds of prompt
-                del self._known[next(iter(self._known))]
-        return known
+        tables = self._made.get(key)
+        if tables is None or tables.cos.shape[0] < size:
+            tables = self._made[key] = self._build(key, size)
+            if len(self._made) > 8:  # only dynamic scaling has more than two kinds of prompt
+                del self._made[next(iter(self._made))]
+        return tables
 
     def rotated_as(self, length: int) -> int:
-        """The shortest text that is rotated as a text of `length` is."""
+        """Return the length of the shortest text that is rotated as a text of `length` is."""
         if self._limit is None or length <= self._limit:
             return 0
         return self._limit + 1 if self._shape.rope == "longrope" else length
@@ -83,7 +83,7 @@ class Rope:
         else:
             rows += [self._frequencies(length)[0][None] for length in range(same + 1, size + 1)]
         angles = torch.arange(size, dtype=torch.float32)[:, None] * torch.cat(rows)  # (N, rotary / 2)
-        # Dimensions that are not rotated pair up behind those that are: cosine 1, sine 0.
+        # Dimensions that are not rotated pair up after those that are: cosine 1, sine 0.
         still = (self._shape.head_dim - self._shape.rotary) // 2
         cos = torch.nn.functional.pad(angles.cos() * scale, (0, still), value=1.0)
         sin = torch.nn.functional.pad(angles.sin() * scale, (0, still))
@@ -92,7 +92,7 @@ class Rope:
 
 
 def _frequencies(config: Any, shape: Shape, length: int) -> tuple[torch.Tensor, float]:
-    """Inverse frequencies (rotary / 2,) for a text of that length, and the scale of cos and sin; 0: a short text."""
+    """Return inverse frequencies (rotary / 2,) for a text of that length (0: short), and the scale of cos and sin."""
     from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
     kind, rotary = shape.rope, shape.rotary
@@ -110,7 +110,7 @@ def _frequencies(config: Any, shape: Shape, length: int) -> tuple[torch.Tensor, 
 
 
 def halves(shape: Shape) -> list[int]:
-    """The order of a head's dimensions in which dimension i always rotates with i + head_dim / 2.
+    """Order a head's dimensions so that dimension i always rotates with i + head_dim / 2.
 
     Where only the leading dimensions are rotated, the partners are closer together than that. Queries and keys may
     share any order of their dimensions, so the weights are put into this one and no step has to split a head.

@@ -1,4 +1,4 @@
-"""Rotation of a step's queries and keys by their positions, and the way of its keys and values into the cache."""
+"""Rotates a step's queries and keys by their positions, and writes its keys and values into the cache."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .config import Shape
 from .norm import Norm
 from .rope import RopeTables
 
-Where = slice | torch.Tensor  # rows that lie side by side, or those whose numbers a tensor (T,) holds on the device
+Where = slice | torch.Tensor  # neighbouring rows, or those whose numbers a tensor (T,) holds on the device
 # Rotates layer `index`: (T, heads + 2 kv_heads, D) and the weight of its norm of queries and keys,
 # (heads + kv_heads, D) or None. Keys and values go into the cache; the queries come back, (T, heads, D), contiguous.
 StoreRows = Callable[[int, torch.Tensor, torch.Tensor | None], torch.Tensor]

@@ -1,4 +1,4 @@
-"""Where a text outgrows the way it is read: the rotary embeddings of some models depend on how long the text is."""
+"""The length at which a text must be read anew: some models' rotary embeddings depend on how long the text is."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Seam:
         self._last = session.seam if session.seam is not None and prompt_length <= session.seam else None
 
     def crossed(self, text_length: int) -> bool:
-        """Whether the text has just outgrown the seam. Then all of it is to be read anew."""
+        """Return whether the text has just outgrown the seam. Then all of it is to be read anew."""
         if self._last is None or text_length <= self._last:
             return False
         self._session.reset(text_length)

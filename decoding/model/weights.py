@@ -29,6 +29,11 @@ class LayerWeights:
     gate_up: Linear
     down: Linear
 
+    @property
+    def products(self) -> tuple[Linear, Linear, Linear, Linear]:
+        """List the products, in the order of the pass."""
+        return self.qkv, self.out, self.gate_up, self.down
+
 
 @dataclass(frozen=True, slots=True)
 class DecoderWeights:
@@ -44,7 +49,7 @@ class DecoderWeights:
 def assemble(
     shape: Shape, get: Get, tied: bool, progress: Callable[[float], None], *, int8: bool = False
 ) -> DecoderWeights:
-    """Put a model together from its named weights, which are asked for one by one; `int8` quantises its matrices."""
+    """Put a model together from its named weights, which are read one by one; `int8` quantises its matrices."""
     multiply = quantised if int8 else linear
     embedding = get("model.embed_tokens.weight")
     layers = []
@@ -57,7 +62,7 @@ def assemble(
 
 
 def read_layer(shape: Shape, get: Get, at: str, multiply: Multiply = linear) -> LayerWeights:
-    """The layer whose weights' names begin with `at`."""
+    """Read the layer whose weights' names begin with `at`."""
     fused = shape.family == "phi3"
     swap, order = _query_order(shape), halves(shape)
 
@@ -91,5 +96,5 @@ def read_layer(shape: Shape, get: Get, at: str, multiply: Multiply = linear) -> 
 
 
 def _query_order(shape: Shape) -> list[int]:
-    """Query heads with the kv head as the fast index, as `attend` wants them; transformers has it as the slow one."""
+    """Order query heads with the kv head as the fast index, as `attend` reads them; in transformers it is the slow one."""
     return [kv * shape.repeats + repeat for repeat in range(shape.repeats) for kv in range(shape.kv_heads)]
