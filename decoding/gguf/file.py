@@ -32,7 +32,7 @@ MetadataValue = int | float | bool | str
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Where a tensor lies, and how it is stored."""
+    """The bytes of a tensor in the file, and their format."""
 
     shape: tuple[int, ...]  # in the order of torch
     kind: GGMLQuantizationType
@@ -58,22 +58,22 @@ class GgufFile:
             raise ModelError(f"{path.name} is of GGUF version {version}, but only 2 and 3 can be read: convert it anew")
         if tensors > _MOST_TENSORS or keys > _MOST_KEYS:
             raise reader.damaged()
-        # An array stands here as its length: the long ones are the tokenizer's.
+        # Of an array only the length is kept: the long ones are the tokenizer's.
         self.metadata: dict[str, MetadataValue] = {reader.text(): reader.value() for _ in range(keys)}
         self.tensors: dict[str, Stored] = self._table(reader, int(tensors))
 
     @property
     def architecture(self) -> str:
-        """The family's name in llama.cpp."""
+        """Return the family's name in llama.cpp."""
         return str(self.metadata.get("general.architecture", ""))[:40]
 
     @property
     def has_tokenizer(self) -> bool:
-        """Whether it holds a tokenizer, as all but hand-made files do."""
+        """Return whether it holds a tokenizer, as all but hand-made files do."""
         return "tokenizer.ggml.model" in self.metadata
 
     def digest(self) -> str:
-        """sha256 over the header and the edges of every tensor: it differs between files, and not each byte is read."""
+        """Hash the header and the ends of every tensor: enough to tell files apart without reading each byte."""
         sha = hashlib.sha256(self._bytes[: self._header].tobytes())
         for stored in self.tensors.values():
             whole = self._bytes[stored.start : stored.start + stored.size]
@@ -101,7 +101,7 @@ class GgufFile:
     def _table(self, reader: _Reader, count: int) -> dict[str, Stored]:
         from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
 
-        found: dict[str, tuple[tuple[int, ...], GGMLQuantizationType, int]] = {}
+        listed: dict[str, tuple[tuple[int, ...], GGMLQuantizationType, int]] = {}
         for _ in range(count):
             name, dimensions = reader.text(), reader.number("I")
             if not 1 <= dimensions <= 4:
@@ -112,16 +112,16 @@ class GgufFile:
                 kind = GGMLQuantizationType(number)
             except ValueError:
                 raise ModelError(f"{self.name} is quantised in a form of number {number}, which is not known") from None
-            if name in found or not all(shape) or prod(shape) > _MOST_ELEMENTS:
+            if name in listed or not all(shape) or prod(shape) > _MOST_ELEMENTS:
                 raise reader.damaged()
-            found[name] = shape, kind, offset
+            listed[name] = shape, kind, offset
         alignment = self.metadata.get("general.alignment", 32)
         if type(alignment) is not int or not 1 <= alignment <= 2**16:
             raise reader.damaged()
         self._header = reader.position
         begin = -(-self._header // alignment) * alignment
         table: dict[str, Stored] = {}
-        for name, (shape, kind, offset) in found.items():
+        for name, (shape, kind, offset) in listed.items():
             block, block_size = GGML_QUANT_SIZES[kind]
             stored = Stored(shape, kind, begin + offset, prod(shape) // block * block_size)
             if shape[-1] % block or stored.start + stored.size > len(self._bytes):
@@ -131,7 +131,7 @@ class GgufFile:
 
 
 class _Reader:
-    """Takes values from the front of a file, and refuses to go beyond its end."""
+    """Reads values from the front of a file, and refuses to go beyond its end."""
 
     def __init__(self, data: memoryview, name: str) -> None:
         self._data, self._name = data, name
@@ -151,8 +151,7 @@ class _Reader:
         return bytes(self._data[start : self.position])
 
     def number(self, form: str) -> int:
-        (value,) = struct.unpack(f"<{form}", self.take(struct.calcsize(f"<{form}")))
-        return int(value)
+        return int(self._scalar(form))
 
     def text(self) -> str:
         try:
@@ -168,22 +167,24 @@ class _Reader:
             return self._array()
         if kind not in _SCALARS:
             raise self.damaged()
-        (value,) = struct.unpack(f"<{_SCALARS[kind]}", self.take(struct.calcsize(f"<{_SCALARS[kind]}")))
-        scalar: MetadataValue = value
-        return scalar
+        return self._scalar(_SCALARS[kind])
+
+    def _scalar(self, form: str) -> MetadataValue:
+        value: MetadataValue = struct.unpack(f"<{form}", self.take(struct.calcsize(f"<{form}")))[0]
+        return value
 
     def _array(self) -> int:
-        """Walk over an array; returns its length."""
+        """Skip an array; return its length."""
         kind, count = self.number("I"), self.number("Q")
         if kind in _SCALARS:
             self.skip(count * struct.calcsize(f"<{_SCALARS[kind]}"))
         elif kind == _STRING and count <= len(self._data) // 8:
-            read, data, place, end = struct.Struct("<Q").unpack_from, self._data, self.position, len(self._data) - 8
+            read, data, at, end = struct.Struct("<Q").unpack_from, self._data, self.position, len(self._data) - 8
             for _ in range(count):  # two hundred thousand strings in most files, so without a call for each
-                if place > end:
+                if at > end:
                     raise self.damaged()
-                place += 8 + read(data, place)[0]
-            self.position = place
+                at += 8 + read(data, at)[0]
+            self.position = at
             self.skip(0)
         else:  # arrays of arrays are in the format and in no model
             raise self.damaged()

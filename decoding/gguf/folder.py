@@ -1,6 +1,6 @@
 """Turns a GGUF file into a model folder in the user's cache, once; every later start reads that folder.
 
-A folder that is damaged is made again. What a process that was killed has left is removed at the next start.
+A damaged folder is made again. What a killed process has left is removed at the next start.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from ..errors import ModelError
+from ..model.precision import spelt
 from ..model.session import ProgressCallback
 from ..types import JSON
 from ..user_cache import user_cache
@@ -37,19 +38,19 @@ _log = logging.getLogger(__name__)
 
 
 def is_gguf(path: Path) -> bool:
-    """Whether a path is a file that is named as GGUF files are."""
+    """Return whether a path is a file that is named as GGUF files are."""
     return path.suffix.lower() == ".gguf" and path.is_file()
 
 
 def folder_of(path: Path, dtype: torch.dtype | None, progress: ProgressCallback) -> Path:
-    """The model folder of a GGUF file, dequantised to `dtype`, None: to any; made now unless it is there already."""
+    """Return the model folder of a GGUF file, dequantised to `dtype` (None: to any); make it unless it is there."""
     file = GgufFile(path)
     config, digest = read_config(file), file.digest()
     home = user_cache()
     if home is None:
         raise ModelError(f"{path.name} needs a place for its dequantised weights: set XDG_CACHE_HOME to a folder")
     short = re.sub(r"[^A-Za-z0-9.-]+", "-", path.stem)[:80]
-    folders = {kind: home / "gguf" / f"{short}-v{_FORMAT}-{digest[:16]}-{_spelt(kind)}" for kind in _KEPT_AS}
+    folders = {kind: home / "gguf" / f"{short}-v{_FORMAT}-{digest[:16]}-{spelt(kind)}" for kind in _KEPT_AS}
     kind = dtype if dtype in folders else torch.float32
     if dtype is None:
         kind = next((kind for kind, made in folders.items() if is_whole(made)), torch.bfloat16)
@@ -59,22 +60,22 @@ def folder_of(path: Path, dtype: torch.dtype | None, progress: ProgressCallback)
         return folder
     if folder.exists():
         _log.warning("%s is damaged or from an older version: %s is converted again", folder, path.name)
-    config |= {"dtype": _spelt(kind), "gguf_sha256": digest}
+    config |= {"dtype": spelt(kind), "gguf_sha256": digest}
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         _check_room(file, kind, folder.parent)
         with _writing(folder.parent) as fresh:
-            place = fresh / folder.name
-            place.mkdir()
-            _write_tokenizer(path, file, place)
-            _write_weights(file, config, kind, place, progress)
-            (place / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
-            write_manifest(place)
-            if not is_whole(folder):  # somebody else may have made the same folder meanwhile
+            draft = fresh / folder.name
+            draft.mkdir()
+            _write_tokenizer(path, file, draft)
+            _write_weights(file, config, kind, draft, progress)
+            (draft / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
+            write_manifest(draft)
+            if not is_whole(folder):  # another process may have made the same folder meanwhile
                 with suppress(OSError):
                     folder.rename(fresh / "damaged")  # still there for a process that reads it
                 with suppress(OSError):
-                    place.rename(folder)
+                    draft.rename(folder)
     except OSError as error:
         reason = error.strerror or error
         raise ModelError(f"{path.name} cannot be converted into {str(folder.parent)!r}: {reason}") from None
@@ -83,7 +84,7 @@ def folder_of(path: Path, dtype: torch.dtype | None, progress: ProgressCallback)
 
 @contextmanager
 def _writing(home: Path) -> Iterator[Path]:
-    """A temporary folder that no other process removes while this one writes into it."""
+    """Make a temporary folder that no other process removes while this one writes into it."""
     with _locked(home, exclusive=False), TemporaryDirectory(dir=home, prefix=_UNFINISHED) as fresh:
         yield Path(fresh)
 
@@ -99,9 +100,9 @@ def _remove_unfinished(home: Path) -> None:
 
 @contextmanager
 def _locked(home: Path, *, exclusive: bool) -> Iterator[bool]:
-    """Lock the cache until the block or the process ends; yields whether it is locked.
+    """Lock the cache until the block or the process ends; yield whether it is locked.
 
-    All that convert share the lock, so who has it alone knows that nobody converts.
+    All that convert share the lock, so a process that has it alone knows that none converts.
     """
     with ExitStack() as stack:
         locked = False
@@ -115,10 +116,6 @@ def _locked(home: Path, *, exclusive: bool) -> Iterator[bool]:
         yield locked
 
 
-def _spelt(kind: torch.dtype) -> str:
-    return str(kind).removeprefix("torch.")
-
-
 def _check_room(file: GgufFile, kind: torch.dtype, home: Path) -> None:
     wanted = sum(torch.Size(stored.shape).numel() for stored in file.tensors.values()) * kind.itemsize
     free = shutil.disk_usage(home).free
@@ -130,7 +127,7 @@ def _check_room(file: GgufFile, kind: torch.dtype, home: Path) -> None:
 
 
 def load_gguf_tokenizer(path: Path, file: GgufFile) -> PreTrainedTokenizerBase | None:
-    """The tokenizer of a file, with its chat template; None where it has none."""
+    """Read the tokenizer of a file, with its chat template; None where it has none."""
     if not file.has_tokenizer:
         return None
     from transformers import AutoTokenizer
@@ -146,7 +143,7 @@ def load_gguf_tokenizer(path: Path, file: GgufFile) -> PreTrainedTokenizerBase |
 
 
 def _write_tokenizer(path: Path, file: GgufFile, folder: Path) -> None:
-    """The tokenizer, and the ids that end a text."""
+    """Write the tokenizer, and the ids that end a text."""
     tokenizer = load_gguf_tokenizer(path, file)
     if tokenizer is None:
         return
@@ -163,12 +160,12 @@ def _write_weights(
 ) -> None:
     from safetensors.torch import save_file
 
-    places: dict[str, str] = {}
+    shard_of: dict[str, str] = {}
     for number, shard in enumerate(_shards(_weights(file, config, kind, progress)), start=1):
         name = f"model-{number:05}.safetensors"
         save_file(shard, folder / name, {"format": "pt"})
-        places |= dict.fromkeys(shard, name)
-    index = {"metadata": {}, "weight_map": places}
+        shard_of |= dict.fromkeys(shard, name)
+    index = {"metadata": {}, "weight_map": shard_of}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
 
 

@@ -19,7 +19,7 @@ def write_manifest(folder: Path) -> None:
 
 
 def is_whole(folder: Path) -> bool:
-    """Whether every file is as it was written: sizes, times and headers are compared, hashes only where a time changed.
+    """Return whether every file is as it was written: compare sizes, times and headers, and hashes if a time changed.
 
     A folder without a manifest was cut off, or an older version made it.
     """

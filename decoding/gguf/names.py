@@ -1,4 +1,4 @@
-"""What GGUF calls the sizes and weights of the Llama family, in the words of transformers."""
+"""Translates GGUF's names for the sizes and weights of the Llama family to those of transformers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _LLAMA_3 = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_posit
 
 
 def weight_name(name: str, family: str) -> str | None:
-    """The name of a weight in transformers; None for a tensor that is no weight of the family's."""
+    """Return the name of a weight in transformers; None for a tensor that is no weight of the family's."""
     if name in _OUTSIDE:
         return _OUTSIDE[name]
     block, _, rest = name.partition(".")
@@ -55,7 +55,7 @@ def weight_name(name: str, family: str) -> str | None:
 
 
 def rotate_halves(name: str, config: dict[str, JSON]) -> Callable[[torch.Tensor], torch.Tensor]:
-    """What a weight goes through: llama.cpp rotates neighbouring rows of Llama's queries and keys, we rotate halves."""
+    """Return how to reorder a weight: llama.cpp rotates neighbouring rows of Llama's queries and keys, we halves."""
     heads = {"attn_q": "num_attention_heads", "attn_k": "num_key_value_heads"}.get(name.split(".")[-2])
     if heads is None or config["model_type"] != "llama":
         return lambda tensor: tensor
@@ -68,11 +68,10 @@ def rotate_halves(name: str, config: dict[str, JSON]) -> Callable[[torch.Tensor]
 
 
 def read_config(file: GgufFile) -> dict[str, JSON]:
-    """The content of config.json, from the metadata. What is missing or wrong shows where the configuration is read."""
+    """Make config.json of the metadata. What is missing or wrong is refused when the configuration is read."""
     family = file.architecture
     if family not in FAMILIES:
-        known = ", ".join(FAMILIES)
-        raise ModelError(f"GGUF models of type {family!r} cannot be run; supported are {known}")
+        raise ModelError(f"GGUF models of type {family!r} cannot be run; supported are {', '.join(FAMILIES)}")
 
     def value(key: str, otherwise: JSON = None) -> JSON:
         return file.metadata.get(f"{family}.{key}", otherwise)
@@ -130,7 +129,7 @@ def _rope(file: GgufFile, value: Callable[..., JSON]) -> dict[str, JSON]:
 
 
 def _llama_3(file: GgufFile, base: object) -> dict[str, JSON]:
-    """Llama 3's scaling. The file holds what each frequency is divided by, and not the rule that made it."""
+    """Return Llama 3's scaling. The file holds what each frequency is divided by, and not the rule that made it."""
     factors = file.get(_ROPE_FACTORS, torch.float64).flatten()
     factor = float(factors.max())
     if isinstance(base, float) and math.isfinite(base) and base > 0 and len(factors) <= 2**16:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .queued_tree import Parents
     from .upload import Tokens
 
-ProgressCallback = Callable[[str, float], None]  # hears what is going on and which share of it is done
+ProgressCallback = Callable[[str, float], None]  # called with what is going on and the share of it that is done
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Reading:
     logits: torch.Tensor  # (R, V)
     hidden: torch.Tensor  # (R, H) after the final norm; (R, 0) for a model without hidden states
     experts: float | None = None  # different ones that the pass read in a layer, on average; None without a mixture
-    judged: Judged | None = None  # what was asked about the answers, and then they are left out
+    judged: Judged | None = None  # what a judge made of the answers, which are then left out
 
 
 class Session(Protocol):
@@ -37,17 +37,15 @@ class Session(Protocol):
         ...
 
     capacity: int  # tokens that can be stored
-    # A text that has outgrown this many tokens is read in another way, and must be read anew once; None: it never is.
+    # A text that has outgrown this many tokens is rotated differently, and must be read anew once; None: it never is.
     seam: int | None
     largest_step: int  # rows that fit into one reading
 
     def read(self, tokens: Tokens, parents: Parents, skip: int = 0, only: Sequence[int] | None = None) -> Reading:
-        """Feed a tree whose root stands right behind the stored tokens; answer for rows `skip` and later.
+        """Feed a tree whose root follows the stored tokens; answer for rows `skip` and later.
 
-        With `only`, which ascends, it answers for these rows alone: logits of many tokens take most of a small model's
-        time.
-
-        Raises ModelError before anything is written when the rows do not fit.
+        With `only`, which ascends, answer for these rows alone: logits of many tokens take most of a small model's
+        time. Raise ModelError, before anything is written, where the rows do not fit.
         """
         ...
 
@@ -56,7 +54,7 @@ class Session(Protocol):
         ...
 
     def rewind(self, length: int) -> None:
-        """Forget stored tokens behind `length`: at most `largest_step` of them."""
+        """Forget stored tokens after `length`: at most `largest_step` of them."""
         ...
 
     def keep(self, length: int, prompt_length: int) -> bool:
@@ -70,9 +68,9 @@ class Session(Protocol):
 
 @runtime_checkable
 class JudgingSession(Session, Protocol):
-    """A session that may work out with a pass what is asked about its answers; if not, it answers as usual."""
+    """A session that may run a judge with a pass; if not, it answers as usual."""
 
-    judges: bool  # whether it is worth asking
+    judges: bool  # whether judges are of use
 
     def read(
         self,
@@ -82,36 +80,35 @@ class JudgingSession(Session, Protocol):
         only: Sequence[int] | None = None,
         judge: PassJudge | None = None,
     ) -> Reading:
-        """As in `Session`."""
+        """Read as in `Session`."""
         ...
 
 
 @runtime_checkable
 class TapSession(Session, Protocol):
-    """A session that records what stands between its layers, for a drafter that reads it."""
+    """A session that records the states between its layers, for a drafter that reads them."""
 
     def tap(self, *layers: int) -> None:
-        """From now on record the hidden states with which each stored token enters these layers; none: stop.
+        """Record the hidden states entering these layers for every token that is stored; no layers: stop.
 
         They ascend, and may end with the number of layers: what leaves the last.
         """
         ...
 
     def tapped(self) -> torch.Tensor:  # (n, layers * H)
-        """The hidden states recorded since the last call, of the last n stored tokens. A reset deletes them."""
+        """Return the states recorded since the last call, of the last n stored tokens. A reset deletes them."""
         ...
 
 
 @runtime_checkable
 class ExitSession(TapSession, Protocol):
-    """A session whose layers can be run in two parts: an early exit reads what stands between them."""
+    """A session whose layers can be run in two parts: an early exit reads the states between them."""
 
     def enter(
         self, tokens: Tokens, layer: int, ahead: int = 0, parents: tuple[int, ...] | None = None
     ) -> torch.Tensor:  # (n, H)
-        """Run a chain through the layers in front of `layer`; it stands `ahead` rows behind the stored tokens.
+        """Run a chain, or a tree, `ahead` rows after the stored tokens through the layers in front of `layer`.
 
-        With `parents` it is a tree.
         The rows in between are those of earlier calls. Nothing is stored before `resume` and `commit`.
         """
         ...
@@ -125,7 +122,7 @@ class Model(Protocol):
     """Weights on a device, or on several."""
 
     card: ModelCard
-    device: torch.device  # where logits and hidden states come out: what works on them belongs there
+    device: torch.device  # of logits and hidden states: what works on them belongs there
     devices: tuple[torch.device, ...]  # of the layers, in their order; the last is `device`
     dtype: torch.dtype  # of logits and hidden states
     precision: str  # how numbers are held, as `load` takes it: "bfloat16", "int8+bfloat16"
@@ -133,15 +130,15 @@ class Model(Protocol):
 
     window: int | None  # the smallest sliding window among the layers
     rolling: int | None  # the largest, where every layer has one: its cache rolls
-    lacks: Mapping[str, str]  # what methods may need and its sessions cannot do, and why
+    lacks: Mapping[str, str]  # what methods may need and its sessions cannot do, with the reason
 
     @property
     def attention(self) -> str:
-        """The kernels that run, in words that the user is shown."""
+        """Name the kernels that run, for the user."""
         ...
 
     def open(self, capacity: int, largest_step: int) -> Session:
-        """A session for texts of up to `capacity` tokens."""
+        """Open a session for texts of up to `capacity` tokens."""
         ...
 
 
@@ -153,7 +150,7 @@ def catch_up(
     interrupted: Callable[[], bool] = lambda: False,
     progress: ProgressCallback | None = None,
 ) -> Sequence[int]:
-    """Store `tokens` in chunks until at most `room` of them are left, to be read together with a draft; return those.
+    """Store `tokens` in chunks, and return the last, at most `room`, that are to be read together with a draft.
 
     An interrupted run stops between two chunks; what was stored stays.
     """

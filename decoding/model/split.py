@@ -1,4 +1,4 @@
-"""A model that is too large for one device: its layers follow one another over several devices of one process.
+"""Splits a model that is too large for one device: its layers follow one another over several of one process.
 
 Every section is a decoder of some layers, with a cache, tables and masks of its own. Hidden states move from device to
 device, and a step's work is queued on all of them without the host waiting in between.
@@ -36,16 +36,16 @@ class Section(Decoder):
     def __init__(
         self, whole: Shape, weights: DecoderWeights, layers: range, device: torch.device, rope: Rope, card: ModelCard
     ) -> None:
-        own = replace(whole, layers=len(layers), windows=whole.windows[layers.start : layers.stop])
+        shape = replace(whole, layers=len(layers), windows=whole.windows[layers.start : layers.stop])
         # The norm comes along because a decoder is where its norm is.
-        held = replace(weights, layers=weights.layers[layers.start : layers.stop], norm=weights.norm.to(device))
-        super().__init__(own, held, rope, card)
+        section = replace(weights, layers=weights.layers[layers.start : layers.stop], norm=weights.norm.to(device))
+        super().__init__(shape, section, rope, card)
         self.recorder = None  # a step goes through several devices, so none of them records it
         self.rolling = whole.rolling  # all caches forget alike, even where only one section's layers have windows
 
 
 class SplitDecoder:
-    """A decoder over several devices. What its sessions answer is on `device`, the last of them."""
+    """A decoder over several devices. Its sessions' answers are on `device`, the last of them."""
 
     def __init__(
         self, shape: Shape, weights: DecoderWeights, ropes: Sequence[Rope], card: ModelCard, layout: Layout
@@ -66,20 +66,20 @@ class SplitDecoder:
         self.attention = "; ".join(dict.fromkeys(section.attention for section in self.sections))
 
     def open(self, capacity: int, largest_step: int) -> SplitSession:
-        """A session for texts of up to `capacity` tokens."""
+        """Open a session for texts of up to `capacity` tokens."""
         return SplitSession(self, capacity, largest_step)
 
     def embed(self, ids: Tokens) -> torch.Tensor:  # T ids -> (T, H)
-        """The input embeddings of tokens, on the last device."""
+        """Look the tokens' input embeddings up, and bring them to the last device."""
         first = self.sections[0]
         return first.embed(on_device(ids, first.device)).to(self.device)
 
     def head(self, x: torch.Tensor) -> torch.Tensor:  # (R, H) after the final norm -> (R, V)
-        """The logits."""
+        """Compute the logits."""
         return self.sections[-1].head(x)
 
     def embeddings(self) -> tuple[torch.Tensor, torch.Tensor]:  # (V, H), (V, H)
-        """The input embeddings, and those of the output layer, both on the last device."""
+        """Return the input embeddings, and those of the output layer, both on the last device."""
         entrance, output = self.sections[-1].embeddings()
         return entrance.to(self.device), output
 
@@ -105,19 +105,18 @@ class SplitSession:
 
     @torch.inference_mode()
     def read(self, tokens: Tokens, parents: Parents, skip: int = 0, only: Sequence[int] | None = None) -> Reading:
-        """Feed a tree whose root stands right behind the stored tokens; answer for the rows that are asked for."""
-        inputs = self._prepare(tokens, parents)
+        """Feed a tree whose root follows the stored tokens; answer for the rows that are asked for."""
         return self._last.answer(
-            self._run(on_device(tokens, self._model.devices[0]), inputs, 0, self._model.shape.layers), skip, only
+            self._enter(tokens, self._prepare(tokens, parents), self._model.shape.layers), skip, only
         )
 
     @torch.inference_mode()
     def enter(
         self, tokens: Tokens, layer: int, ahead: int = 0, parents: tuple[int, ...] | None = None
     ) -> torch.Tensor:  # (n, H)
-        """Run a chain, or a tree, `ahead` rows behind the stored tokens through the layers in front of `layer`."""
+        """Run a chain, or a tree, `ahead` rows after the stored tokens through the layers in front of `layer`."""
         inputs = self._prepare(tokens, parents or tuple(range(-1, len(tokens) - 1)), ahead)
-        return self._run(on_device(tokens, self._model.devices[0]), inputs, 0, layer)
+        return self._enter(tokens, inputs, layer)
 
     @torch.inference_mode()
     def resume(self, tokens: Tokens, parents: tuple[int, ...], layer: int, hidden: torch.Tensor) -> Reading:
@@ -126,15 +125,15 @@ class SplitSession:
         return self._last.answer(self._run(hidden, inputs, layer, self._model.shape.layers), 0)
 
     def tap(self, *layers: int) -> None:
-        """From now on record the hidden states with which each stored token enters these layers; none: stop."""
+        """Record the hidden states entering these layers for every token that is stored; no layers: stop."""
         starts = [section.start for section in self._model.layers]
-        places = [(bisect_right(starts, layer) - 1, layer) for layer in layers]  # behind all, it is the last section
+        taps = [(bisect_right(starts, layer) - 1, layer) for layer in layers]  # after all, it is the last section
         for at, session in enumerate(self._sessions):
-            session.tap(*(layer - starts[at] for place, layer in places if place == at))
-        self._tapping = [self._sessions[at] for at in dict.fromkeys(place for place, _ in places)] or [self._first]
+            session.tap(*(layer - starts[at] for section, layer in taps if section == at))
+        self._tapping = [self._sessions[at] for at in dict.fromkeys(section for section, _ in taps)] or [self._first]
 
     def tapped(self) -> torch.Tensor:  # (n, layers * H)
-        """The hidden states recorded since the last call, of the last n stored tokens. A reset deletes them."""
+        """Return the states recorded since the last call, of the last n stored tokens. A reset deletes them."""
         parts = [session.tapped().to(self._model.device) for session in self._tapping]
         return torch.cat(parts, 1) if len(parts) > 1 else parts[0]
 
@@ -144,7 +143,7 @@ class SplitSession:
             session.commit(rows)
 
     def rewind(self, length: int) -> None:
-        """Forget stored tokens behind `length`: at most `largest_step` of them."""
+        """Forget stored tokens after `length`: at most `largest_step` of them."""
         for session in self._sessions:
             session.rewind(length)
 
@@ -160,13 +159,16 @@ class SplitSession:
     def _prepare(self, tokens: Tokens, parents: Parents, ahead: int = 0) -> list[Inputs]:
         return [session.prepare(tokens, parents, ahead)[1] for session in self._sessions]
 
+    def _enter(self, tokens: Tokens, inputs: Sequence[Inputs], stop: int) -> torch.Tensor:
+        return self._run(on_device(tokens, self._model.devices[0]), inputs, 0, stop)
+
     def _run(self, x: torch.Tensor, inputs: Sequence[Inputs], start: int, stop: int) -> torch.Tensor:
-        """Run the layers from `start` to `stop`, each where it lies; what comes out is on the last device."""
+        """Run the layers from `start` to `stop`, each on its device, and bring the outcome to the last."""
         model = self._model
         for session, device, layers, step in zip(self._sessions, model.devices, model.layers, inputs, strict=True):
-            first, behind = max(start, layers.start), min(stop, layers.stop)
-            # Ids are embedded even if no layer is run. Behind the last layer nothing is left to run, but what enters
+            first, end = max(start, layers.start), min(stop, layers.stop)
+            # Ids are embedded even if no layer is run. After the last layer nothing is left to run, but what enters
             # there may have to be recorded.
-            if first < behind or x.dim() == 1 or start == stop == layers.stop:
-                x = session.run(x.to(device), step, first - layers.start, behind - layers.start)
+            if first < end or x.dim() == 1 or start == stop == layers.stop:
+                x = session.run(x.to(device), step, first - layers.start, end - layers.start)
         return x.to(model.device)

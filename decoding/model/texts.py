@@ -1,4 +1,4 @@
-"""Many texts under one decoder, fed in one pass: to write a corpus, where nobody watches a single text."""
+"""Feeds many texts to one decoder in one pass, to write a corpus."""
 
 from __future__ import annotations
 
@@ -13,43 +13,42 @@ from .native_layers import NativeInputs
 
 
 class TextBatch:
-    """Places for `count` texts of up to `length` tokens. A text's numbers do not depend on the others."""
+    """Up to `count` texts of up to `length` tokens. A text's numbers do not depend on the others."""
 
     def __init__(self, model: Decoder, count: int, length: int) -> None:
         shape = model.shape
         self._model, self._length = model, length
         self._slots = np.arange(count * length, dtype=np.int32).reshape(count, length)
-        self._cache = Cache(
-            shape.layers, shape.kv_heads, shape.head_dim, count * length, 0, None, model.device, model.dtype
-        )
+        sizes = (shape.layers, shape.kv_heads, shape.head_dim, count * length, 0, None)
+        self._cache = Cache(*sizes, model.device, model.dtype)
         self._tables = model.rope.tables(0, length)
         self._stored = [0] * count
 
     @staticmethod
     def suit(model: Decoder, length: int) -> bool:
-        """Whether such texts can be written: in compiled code, and rotated alike whatever their prompt."""
+        """Return whether such texts can be written: in compiled code, and rotated alike whatever their prompt."""
         return model.compiled and model.rope.rotated_as(length) == 0
 
-    def clear(self, place: int) -> None:
+    def clear(self, text: int) -> None:
         """Make room for another text."""
-        self._stored[place] = 0
+        self._stored[text] = 0
 
     @torch.inference_mode()
-    def feed(self, pieces: Mapping[int, Sequence[int]]) -> torch.Tensor:  # (pieces, H) behind the final norm
-        """Append tokens to texts, named by their places; the hidden states of the last token of each."""
+    def feed(self, pieces: Mapping[int, Sequence[int]]) -> torch.Tensor:  # (pieces, H) after the final norm
+        """Append tokens to texts, by the texts' numbers; return the hidden states of the last token of each."""
         tokens = [token for piece in pieces.values() for token in piece]
         counts = [len(piece) for piece in pieces.values()]
-        positions = [at for place, piece in pieces.items() for at in self._append(place, len(piece))]
+        positions = [at for text, piece in pieces.items() for at in self._append(text, len(piece))]
         slots = self._slots[np.repeat([*pieces], counts), : max(positions) + 1]
-        step = NativeInputs.of_texts(
+        inputs = NativeInputs.of_texts(
             tokens, np.array(positions, np.int32), slots, self._cache, self._tables, self._model.shape
         )
-        x = self._model.forward(step.ids, step)
+        x = self._model.forward(inputs.ids, inputs)
         return self._model.final(x[torch.tensor(counts).cumsum(0) - 1])
 
-    def _append(self, place: int, count: int) -> range:
-        """The positions of the next tokens of a text."""
-        first = self._stored[place]
+    def _append(self, text: int, count: int) -> range:
+        """Return the positions of the next tokens of a text."""
+        first = self._stored[text]
         assert first + count <= self._length
-        self._stored[place] += count
+        self._stored[text] += count
         return range(first, first + count)

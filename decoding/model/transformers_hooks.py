@@ -1,4 +1,4 @@
-"""What we listen to in a transformers model: what enters its layers and its output, and which experts are asked for."""
+"""Hooks in a transformers model that note what enters its layers and its output, and which experts are used."""
 
 from __future__ import annotations
 
@@ -11,55 +11,55 @@ from .transformers_pass import current
 
 
 def note_output(output: Module) -> None:
-    """Note what enters the output layer: the hidden states behind the final norm."""
+    """Note what enters the output layer: the hidden states after the final norm."""
 
-    def hear(module: Module, arguments: tuple[torch.Tensor, ...]) -> None:
+    def note(module: Module, arguments: tuple[torch.Tensor, ...]) -> None:
         if (step := current()) is not None:
             step.hidden = arguments[0].flatten(0, -2)
 
-    output.register_forward_pre_hook(hear)
+    output.register_forward_pre_hook(note)
 
 
 def note_layers(model: Module, count: int) -> int:
-    """Note what enters the tapped ones of `count` layers, and what leaves the last; how many there are, 0: unknown."""
+    """Note what enters the tapped ones of `count` layers, and what leaves the last; return `count`, or 0 if unknown."""
     layers = next((part for part in model.modules() if isinstance(part, ModuleList) and len(part) == count), None)
     if not layers:
         return 0
 
-    def put(layer: int, states: Any) -> None:
+    def note(layer: int, states: Any) -> None:
         step = current()
         if step is not None and layer in step.taps and isinstance(states, torch.Tensor):
             step.states[layer] = states.flatten(0, -2)
 
     for index, module in enumerate(layers):
         module.register_forward_pre_hook(
-            lambda module, given, named, at=index: put(at, given[0] if given else named.get("hidden_states")),
+            lambda module, given, named, at=index: note(at, given[0] if given else named.get("hidden_states")),
             with_kwargs=True,
         )
     layers[-1].register_forward_hook(
-        lambda module, given, output: put(count, output[0] if isinstance(output, tuple) else output)
+        lambda module, given, output: note(count, output[0] if isinstance(output, tuple) else output)
     )
     return count
 
 
 def note_experts(model: Module) -> int | None:
-    """Note which experts every row asks for; how many a layer has, or None where no layer has any."""
+    """Note which experts every row uses; return how many a layer has, or None where no layer has any."""
     count: int | None = None
 
-    def hear(module: Module, given: tuple[Any, ...], named: dict[str, Any]) -> None:
+    def note(module: Module, given: tuple[Any, ...], named: dict[str, Any]) -> None:
         step = current()
         numbers = (value for value in (*given, *named.values()) if isinstance(value, torch.Tensor))
-        asked = next((value for value in numbers if value.dtype in (torch.int64, torch.int32)), None)
-        if step is not None and asked is not None:
-            step.asked.append(asked.flatten())
+        experts = next((value for value in numbers if value.dtype in (torch.int64, torch.int32)), None)
+        if step is not None and experts is not None:
+            step.experts.append(experts.flatten())
 
     for module in model.modules():
         if type(module).__name__.endswith("Experts"):  # as all mixtures of transformers call them
-            module.register_forward_pre_hook(hear, with_kwargs=True)
+            module.register_forward_pre_hook(note, with_kwargs=True)
             count = getattr(module, "num_experts", None)
     return count
 
 
-def mean_experts(asked: list[torch.Tensor]) -> float | None:
-    """Different experts of a layer, on average over the layers that have any."""
-    return sum(len(torch.bincount(each).nonzero()) for each in asked) / len(asked) if asked else None
+def mean_experts(experts: list[torch.Tensor]) -> float | None:
+    """Average the number of different experts over the layers that have any."""
+    return sum(len(torch.bincount(each).nonzero()) for each in experts) / len(experts) if experts else None

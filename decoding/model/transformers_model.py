@@ -45,15 +45,16 @@ class Widths:
 
 
 class TransformersModel:
-    """A transformers model that is ours from now on: its attention goes to our cache, and its hooks listen."""
+    """A transformers model that was taken over: its attention goes to our cache, and its hooks note states."""
 
     attention = "transformers' own modules, with trees behind a cache of ours"
     step_rows: int | None = None
 
     def __init__(self, model: Any, name: str, digest: str, precision: str, parameters: int | None = None) -> None:
-        """ModelError where its attention cannot read trees. `digest` is the hash of its configuration and weights.
+        """Raise ModelError where its attention cannot read trees.
 
-        `parameters` is their number where packed ones cannot be counted.
+        `digest`: the hash of its configuration and weights. `parameters`: their number, where packed ones cannot be
+        counted.
         """
         register()
         family, self.precision = model.config.model_type, precision
@@ -74,7 +75,7 @@ class TransformersModel:
         self.card = self._card(name, family, digest, parameters)
 
     def _probe(self, family: str, taps: tuple[int, int]) -> Reading:
-        """Read two tokens to see what attention asks for: every layer's sizes, and the windows among them."""
+        """Read two tokens to learn what attention asks for: every layer's sizes and window."""
         seen = ModulePass(None, (-1, 0), None, self.device, taps)
         reading = self.forward(torch.zeros(2, dtype=torch.long, device=self.device), seen, 0)
         if not seen.sizes:
@@ -85,8 +86,8 @@ class TransformersModel:
         # A layer whose mask has no window sees the whole text, and so does one whose mask nobody asked for.
         self.window = min((window for window in windows if window is not None), default=None)
         self.rolling = None if None in windows or not windows else max(window or 0 for window in windows)
-        heard = all(seen.states[tap].shape == reading.hidden.shape for tap in taps if tap in seen.states)
-        no_taps = {} if heard and seen.states.keys() == {*taps} else {"features": _NO_TAPS}
+        shapes = {tap: states.shape for tap, states in seen.states.items()}
+        no_taps = {} if shapes == dict.fromkeys(taps, reading.hidden.shape) else {"features": _NO_TAPS}
         self.lacks: Mapping[str, str] = {"early_exit": _NO_EXIT} | no_taps
         return reading
 
@@ -109,48 +110,48 @@ class TransformersModel:
         )
 
     def open(self, capacity: int, largest_step: int) -> TransformersSession:
-        """A session for texts of up to `capacity` tokens."""
+        """Open a session for texts of up to `capacity` tokens."""
         return TransformersSession(self, capacity, largest_step)
 
     @property
     def _slot(self) -> tuple[int, int]:
-        """Heads and dimensions of a slot: layers with fewer, or smaller ones, leave the rest of it empty."""
+        """Return heads and dimensions of a slot: layers with fewer, or smaller ones, leave the rest of it empty."""
         return max(heads for heads, *_ in self._sizes), max(max(key, value) for _, key, value in self._sizes)
 
     def cache(self, capacity: int, largest_step: int) -> Cache:
-        """Room for the keys and values of a text of up to `capacity` tokens."""
+        """Allocate the cache of a text of up to `capacity` tokens."""
         sizes = (len(self._sizes), *self._slot, capacity, largest_step)
         return Cache(*sizes, self.rolling, self.device, self.dtype)
 
     @torch.inference_mode()
     def forward(self, ids: torch.Tensor, step: ModulePass, skip: int) -> Reading:
-        """One pass over a tree; answers for rows `skip` and later."""
+        """Run one pass over a tree; answer for rows `skip` and later."""
         rows = len(ids) - skip
         keep = {"logits_to_keep": max(1, rows)} if self._slices else {}
-        places = step.positions.clamp(max=self._last)  # a guess behind the last place is never emitted
+        positions = step.positions.clamp(max=self._last)  # a guess after the last position is never emitted
         with passing(step):
             logits = self._model(
                 input_ids=ids[None],
                 attention_mask=ids.new_ones(1, len(ids)),  # nothing is padding, and nothing is packed
-                position_ids=places[None],
+                position_ids=positions[None],
                 use_cache=False,
                 **keep,
             ).logits[0]
         kept = slice(len(logits) - rows, None)
-        return Reading(logits[kept], step.hidden[kept], mean_experts(step.asked))
+        return Reading(logits[kept], step.hidden[kept], mean_experts(step.experts))
 
     def head(self, x: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, V)
-        """The output layer, without what some models do to logits behind it: that changes no order."""
+        """Apply the output layer, without what some models do to its logits: that changes no order."""
         logits: torch.Tensor = self._outputs(x)
         return logits
 
     def embed(self, ids: Tokens) -> torch.Tensor:  # T ids -> (T, H)
-        """The input embeddings of tokens."""
+        """Look the tokens' input embeddings up."""
         embedded: torch.Tensor = self._inputs(on_device(ids, self.device))
         return embedded
 
     def embeddings(self) -> tuple[torch.Tensor, torch.Tensor]:  # (V, H), (V, H)
-        """The input embeddings, and those of the output layer."""
+        """Return the input embeddings, and those of the output layer."""
         return self._inputs.weight, self._outputs.weight
 
 
@@ -158,17 +159,17 @@ AnyModel = AnyDecoder | TransformersModel
 
 
 def read_context(config: Any) -> int:
-    """The tokens that a text may have: as far as rotary embeddings do not depend on its length."""
+    """Return the tokens that a text may have: as far as rotary embeddings do not depend on its length."""
     text = config.get_text_config(decoder=True)
-    found = next((size for name in _CONTEXTS if type(size := getattr(text, name, None)) is int and size > 0), None)
-    if found is None:
+    context = next((size for name in _CONTEXTS if type(size := getattr(text, name, None)) is int and size > 0), None)
+    if context is None:
         raise ModelError("config.json names no max_position_embeddings: add the tokens that a text may have")
     ropes = getattr(text, "rope_parameters", None) or {}
     for rope in (ropes, *(part for part in ropes.values() if isinstance(part, dict))):  # one for each kind of layers
         if rope.get("rope_type") in ("dynamic", "longrope"):
-            unscaled = rope.get("original_max_position_embeddings", found)
-            found = min(found, unscaled) if type(unscaled) is int and unscaled > 0 else found
-    return found
+            unscaled = rope.get("original_max_position_embeddings", context)
+            context = min(context, unscaled) if type(unscaled) is int and unscaled > 0 else context
+    return context
 
 
 class TransformersSession(CachedSession):

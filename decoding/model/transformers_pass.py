@@ -1,6 +1,6 @@
-"""One forward pass of a transformers model over a tree: what its modules read and write in our cache, and leave behind.
+"""One forward pass of a transformers model over a tree: what its modules read and write in our cache, and note.
 
-Modules have no argument for it: they find it as the pass that is going on in their thread.
+Modules have no argument for it: they find it as the pass that runs in their thread.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .queued_tree import Parents, closure_on, depths_on
 
 
 class ModulePass:
-    """One forward pass over a tree behind a cached text, or over a text without a cache, to see what attention asks."""
+    """A forward pass over a tree after a cached text, or over a text without a cache, to see what attention asks."""
 
     def __init__(
         self,
@@ -40,20 +40,20 @@ class ModulePass:
         self.windows = set[int | None]()  # of the masks that were asked for
         self.states = dict[int, torch.Tensor]()  # what entered the tapped layers, (T, H) each
         self.hidden = torch.empty(0, 0)  # what entered the output layer, (R, H)
-        self.asked = list[torch.Tensor]()  # the experts that every row asked for, in each layer that has any
+        self.experts = list[torch.Tensor]()  # those that every row used, in each layer that has any
         if cache is not None:
             stop = first + len(parents)
             self._written, self._read = cache.slots_of(first, stop), cache.slots_of(start, stop)
 
     def mask(self, rule: Callable[..., torch.Tensor], window: int | None) -> torch.Tensor:  # (1, 1, T, P)
-        """What the rows see: ancestors that the model's rule shows to their position."""
+        """Return what the rows see: ancestors that the model's rule shows to their position."""
         self.windows.add(window)
         zero = self.positions.new_zeros(1, 1, 1, 1)
         shown = rule(zero, zero, self.positions[None, None, :, None], self._seen_positions[None, None, None, :])
         return shown & self._tree
 
     def store(self, key: torch.Tensor, value: torch.Tensor) -> Views:  # (1, kv_heads, T, D) each
-        """Put the next layer's rows into the cache; all that some row sees comes back, (1, kv_heads, P, D) each."""
+        """Put the next layer's rows into the cache; return all that some row sees, (1, kv_heads, P, D) each."""
         layer, heads, sizes = self._layer, key.shape[1], (key.shape[3], value.shape[3])
         self._layer += 1
         self.sizes.append((heads, *sizes))
@@ -72,7 +72,7 @@ _current: ContextVar[ModulePass | None] = ContextVar("pass", default=None)
 
 @contextmanager
 def passing(step: ModulePass) -> Iterator[None]:
-    """Let the model's modules in this thread work on a pass."""
+    """Have the model's modules in this thread work on a pass."""
     token = _current.set(step)
     try:
         yield
@@ -81,13 +81,12 @@ def passing(step: ModulePass) -> Iterator[None]:
 
 
 def current() -> ModulePass | None:
-    """The pass that is going on in this thread."""
+    """Return the pass that runs in this thread."""
     return _current.get()
 
 
 def running() -> ModulePass:
-    """The same, where there must be one."""
-    step = _current.get()
-    if step is None:
+    """Return it where there must be one."""
+    if (step := current()) is None:
         raise ModelError("this model reads trees through a session: open one")
     return step

@@ -1,4 +1,4 @@
-"""Quantised weights as transformers computes with them: whether it can here, and what they take in memory."""
+"""Checks that transformers can compute with quantised weights here, and counts what they take in memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _WIDENING = ("compressed-tensors",)
 
 
 def check_quantisation(config: Any, device: torch.device) -> str | None:
-    """How the weights are quantised; ModelError unless transformers computes with them here as they are."""
+    """Return how the weights are quantised; raise ModelError unless transformers computes with them as they are."""
     quantisation = getattr(config, "quantization_config", None)
     if quantisation is None:
         return None
@@ -36,7 +36,7 @@ def check_quantisation(config: Any, device: torch.device) -> str | None:
 
 
 def needed_bytes(method: str | None, files: TensorFiles, parameters: int, dtype: torch.dtype) -> int:
-    """What weights take in memory that are quantised by `method`, or by none; ModelError if the files' are not."""
+    """Count the bytes of weights quantised by `method`, or by none; raise ModelError if the files' are not."""
     if method is None:
         return files.bytes(dtype)
     if all(stored in FLOATS for stored in files.dtypes.values()):
@@ -50,13 +50,13 @@ def needed_bytes(method: str | None, files: TensorFiles, parameters: int, dtype:
 
 
 def count_parameters(kind: Any, config: Any) -> int:
-    """The parameters of the model that was quantised: packed, several are one number."""
+    """Count the parameters of the model that was quantised: packed, several are one number."""
     with torch.device("meta"):
         return sum(weight.numel() for weight in kind(config).parameters())
 
 
 def held_bytes(model: Any) -> int:
-    """What a model's weights take as they are held, with what a quantiser hangs on them beside their codes."""
+    """Count the bytes of a model's weights in memory, with what a quantiser attaches to them."""
     held = dict[int, torch.Tensor]()  # one that is used twice is there once
     for weight in model.parameters():
         state = getattr(weight, "quant_state", None)  # of bitsandbytes
@@ -66,7 +66,7 @@ def held_bytes(model: Any) -> int:
 
 
 def stored_bytes(tensor: torch.Tensor) -> int:
-    """What a tensor takes: one that only looks like floats is made of others, which hold codes and scales."""
+    """Count the bytes of a tensor: one that only looks like floats is made of others, which hold codes and scales."""
     if hasattr(type(tensor), "__tensor_flatten__"):
         parts, _ = tensor.__tensor_flatten__()  # type: ignore[attr-defined]
         return sum(stored_bytes(getattr(tensor, part)) for part in parts)
@@ -74,7 +74,7 @@ def stored_bytes(tensor: torch.Tensor) -> int:
 
 
 def as_one_line(error: Exception) -> str:
-    """The first words of an error; of a package that is missing, how to get it."""
+    """Return the first words of an error; of a package that is missing, how to get it."""
     if isinstance(error, ModuleNotFoundError) and error.name:
         package = error.name.partition(".")[0].replace("_", "-")
         return f"the package {package} is missing: pip install {package}"

@@ -1,4 +1,4 @@
-"""How a tree is read behind a text of which the session may lack the end: at first the whole prompt."""
+"""Reads a tree after a text whose end the session may lack: at first the whole prompt."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class TreeReader:
-    """Reads what a session lacks of the text and then a tree behind it; stores the nodes that are accepted."""
+    """Reads what a session lacks of the text and then a tree after it; stores the nodes that are accepted."""
 
     def __init__(self, session: Session, chunk: int, progress: ProgressCallback | None = None) -> None:
         self._session, self._chunk, self._progress = session, chunk, progress
@@ -35,10 +35,9 @@ class TreeReader:
     ) -> Reading | None:
         """Read the tokens that are missing in front of a tree, then the tree; answer for its nodes, or `only` some.
 
-        `judge`: what is asked about the answers, of a session that can say it.
-
-        The tokens are read in chunks until `room` rows take the rest, which is read in one pass with the tree. None,
-        with the rest still missing, if the run was interrupted between two passes.
+        The tokens are read in chunks until `room` rows take the rest, which is read in one pass with the tree. `judge`
+        is for sessions that can run one. None, with the rest still missing, if the run was interrupted between two
+        passes.
         """
         pending = self._pending = catch_up(self._session, missing, room, self._chunk, interrupted, self._progress)
         if len(pending) > room or (len(pending) < len(missing) and interrupted()):
@@ -47,7 +46,7 @@ class TreeReader:
         if not pending:
             more: dict[str, Any] = {} if judge is None else {"judge": judge}
             if draft.entry is not None and not isinstance(draft.parents, QueuedTree):
-                # To look whether the session has all methods of the protocol would cost a tenth of a toy's step.
+                # Checking that the session has all methods of the protocol would cost a tenth of a toy's step.
                 return cast("ExitSession", self._session).resume(tokens, draft.parents, *draft.entry, **more)
             return self._session.read(tokens, draft.parents, only=only, **more)
         if isinstance(tokens, torch.Tensor):
@@ -59,7 +58,7 @@ class TreeReader:
         return self._session.read(together, behind_chain(before, draft.parents), before, rows)
 
     def commit(self, nodes: Sequence[int]) -> None:
-        """Store the tokens that were pending, and behind them these nodes of the tree: a path from its root."""
+        """Store the tokens that were pending, and then these nodes of the tree: a path from its root."""
         before = len(self._pending)
         self._session.commit([*range(before), *(before + node for node in nodes)])
         self._pending = ()

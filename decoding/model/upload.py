@@ -1,4 +1,4 @@
-"""How small numbers get to a device."""
+"""Copies small numbers to a device."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
 
 
 def upload(numbers: torch.Tensor, device: torch.device) -> torch.Tensor:
-    """Numbers of the host on a device. The host does not wait: from memory that could be moved, it would have to."""
+    """Copy numbers of the host to a device. The host does not wait, as it would for memory that is not pinned."""
     if device.type == "cpu":
         return numbers
     return numbers.pin_memory().to(device, non_blocking=True)
 
 
-def write(numbers: torch.Tensor, place: torch.Tensor) -> None:
+def write(numbers: torch.Tensor, memory: torch.Tensor) -> None:
     """Write numbers of the host to memory of a device, for which the host does not wait."""
-    place.copy_(numbers if place.device.type == "cpu" else numbers.pin_memory(), non_blocking=True)
+    memory.copy_(numbers if memory.device.type == "cpu" else numbers.pin_memory(), non_blocking=True)
 
 
 def on_device(tokens: Tokens, device: torch.device) -> torch.Tensor:  # (n,)
-    """Tokens as a model reads them."""
+    """Return tokens as a model reads them."""
     if isinstance(tokens, torch.Tensor):
         return tokens.to(device, non_blocking=True)
     return upload(torch.tensor(tokens, dtype=torch.long), device)

@@ -96,5 +96,5 @@ def read_layer(shape: Shape, get: Get, at: str, multiply: Multiply = linear) -> 
 
 
 def _query_order(shape: Shape) -> list[int]:
-    """Order query heads with the kv head as the fast index, as `attend` reads them; in transformers it is the slow one."""
+    """Order query heads with the kv head as the fast index, as `attend` reads them; transformers has it slow."""
     return [kv * shape.repeats + repeat for repeat in range(shape.repeats) for kv in range(shape.kv_heads)]

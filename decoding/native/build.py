@@ -24,7 +24,7 @@ SWITCH = "SPECSCOPE_NATIVE"  # 0 in the environment: do without
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """The compiled code; None where it is switched off, or where there is no compiler or no processor for it."""
+    """Load the compiled code; None where it is switched off, or where there is no compiler or no processor for it."""
     compiler = find_compiler()
     place = _place(compiler)
     if compiler is None or place is None:
@@ -38,19 +38,19 @@ def library() -> ctypes.CDLL | None:
 
 
 def must_compile() -> bool:
-    """Whether the first call of `library` takes some seconds."""
+    """Return whether the first call of `library` takes some seconds."""
     place = _place(find_compiler())
     return place is not None and not library.cache_info().currsize and not place.is_file()
 
 
 def find_compiler() -> list[str] | None:
-    """The command of the C++ compiler: $CXX, else g++ or clang++; None where there is none."""
+    """Return the command of the C++ compiler: $CXX, else g++ or clang++; None where there is none."""
     named = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
     return shlex.split(named) if named else None
 
 
 def _place(compiler: list[str] | None) -> Path | None:
-    """Where the compiled code lies, or will lie; None where there will be none."""
+    """Return the file of the compiled code, which may not be there yet; None where there will be none."""
     home = user_cache()
     unwanted = os.environ.get(SWITCH) == "0" or platform.machine() not in ("x86_64", "AMD64")
     if unwanted or home is None or compiler is None:
@@ -59,7 +59,7 @@ def _place(compiler: list[str] | None) -> Path | None:
 
 
 def _fingerprint(compiler: list[str]) -> str:
-    """Whatever the compiled code depends on: its source, the compiler, and what the processor can do."""
+    """Hash all that the compiled code depends on: its source, the compiler, and what the processor can do."""
     sha = hashlib.sha256(" ".join([*compiler, *_FLAGS]).encode())
     for path in sorted(_HERE.glob("*.cpp")) + sorted(_HERE.glob("*.h")):
         sha.update(path.read_bytes())

@@ -1,7 +1,7 @@
 """Memory in large pages, for weights. Each pass reads all of them, and in pages of 4 KB it waits for addresses as well.
 
-Linux gives large pages to whoever asks (`madvise`), where it does not give them to everybody. A page has 2 MB, which is
-more than many a weight, so that weights share blocks of memory; a block lives as long as one of them does.
+Linux gives large pages to programs that ask for them (`madvise`), if not to all. A page has 2 MB, which is more than
+many a weight, so that weights share blocks of memory; a block lives as long as one of them does.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def in_large_pages(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _take(size: int) -> tuple[mmap.mmap, int]:
-    """A block with room for so many bytes, and where they begin."""
+    """Return a block with room for so many bytes, and their offset."""
     global _filled
     block, begin = (_filled[0](), _filled[1]) if _filled is not None else (None, 0)
     if block is None or begin + size > len(block):

@@ -20,10 +20,8 @@ class ProductStruct(ctypes.Structure):
     """`Product` of decoder.cpp."""
 
     _fields_ = [
-        ("weight", ctypes.c_void_p),
-        ("bias", ctypes.c_void_p),
-        ("outputs", ctypes.c_int32),
-        ("inputs", ctypes.c_int32),
+        *((name, ctypes.c_void_p) for name in ("weight", "bias")),
+        *((name, ctypes.c_int32) for name in ("outputs", "inputs")),
     ]
 
 
@@ -49,23 +47,23 @@ class NativeProduct:
 
 
 def has_native(device: torch.device, dtype: torch.dtype) -> bool:
-    """Whether the compiled code runs numbers of that dtype on that device."""
+    """Return whether the compiled code runs numbers of that dtype on that device."""
     return device.type == "cpu" and dtype in _DTYPES and library() is not None
 
 
 def fits(weight: torch.Tensor) -> bool:
-    """Whether a weight can be laid out for the compiled code."""
+    """Return whether a weight can be laid out for the compiled code."""
     return weight.shape[1] % 2 == 0 and has_native(weight.device, weight.dtype)
 
 
 @cache
 def function(name: str, dtype: torch.dtype) -> Any:
-    """One of the compiled functions."""
+    """Return one of the compiled functions."""
     loaded = library()
     assert loaded is not None
-    found = getattr(loaded, f"{name}_{_DTYPES[dtype]}")
-    found.restype, found.argtypes = ctypes.c_int, _ARGUMENTS[name]
-    return found
+    compiled = getattr(loaded, f"{name}_{_DTYPES[dtype]}")
+    compiled.restype, compiled.argtypes = ctypes.c_int, _ARGUMENTS[name]
+    return compiled
 
 
 _ADDRESS, _COUNT, _NUMBER = ctypes.c_void_p, ctypes.c_int, ctypes.c_float

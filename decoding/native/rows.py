@@ -12,10 +12,10 @@ from .products import function
 
 
 def gather(table: torch.Tensor, numbers: Sequence[int]) -> torch.Tensor:  # (n, H), m numbers -> (m, H)
-    """Copies of some rows."""
+    """Copy some rows."""
     wanted, (count, size) = array("q", numbers), table.shape
-    found = table.new_empty(len(wanted), size)
+    rows = table.new_empty(len(wanted), size)
     address, _ = wanted.buffer_info()
-    if function("gather", table.dtype)(table.data_ptr(), count, size, address, len(wanted), found.data_ptr()):
+    if function("gather", table.dtype)(table.data_ptr(), count, size, address, len(wanted), rows.data_ptr()):
         raise ModelError(f"a token is not one of the model's {count}: name tokens from 0 to {count - 1}")
-    return found
+    return rows

@@ -1,4 +1,4 @@
-"""What rows of logits come to, found in one look at each: the largest numbers, and what all of them sum up to."""
+"""Summaries of rows of logits, each read once: the largest numbers, and sums over all of them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _FEW = 1024  # numbers of a row below which there is nothing to gain
 
 
 def summarizes(rows: torch.Tensor) -> bool:  # (R, V)
-    """Whether the compiled code reads such rows."""
+    """Return whether the compiled code reads such rows."""
     return rows.dim() == 2 and rows.shape[1] >= _FEW and has_native(rows.device, rows.dtype)
 
 
 def summarize(
     rows: torch.Tensor, count: int, scale: float | None = None
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor] | None:
-    """Of every row (R, V) the ids of the largest numbers, ties by the lowest id; those numbers; and two sums.
+    """Return the ids of the largest numbers of every row (R, V), ties by the lowest id; those numbers; and two sums.
 
     With d = (x - largest) * scale they are the sums of exp(d) and of exp(d) * d over the row. Without `scale` they are
-    left out: they take most of the time. None where a number is not a number.
+    left out: they take most of the time. None where a number is NaN.
     """
     rows = rows.contiguous()
     count = min(count, rows.shape[1])
@@ -48,27 +48,27 @@ def summarize(
 def largest(
     rows: torch.Tensor, count: int = 1, shares: bool = False
 ) -> tuple[list[int], list[float]] | None:  # (R, V) -> R * count each
-    """Of every row the ids of the largest numbers, ties by the lowest id; with `shares` their shares of the softmax.
+    """Return the ids of the largest numbers of every row, ties by the lowest id; with `shares` their softmax too.
 
-    For a few rows most of `summarize` is making tensors. None where a number is not a number.
+    For a few rows most of `summarize` is making tensors. None where a number is NaN.
     """
     rows = rows.contiguous()
-    found, size = min(count, rows.shape[1]), len(rows)
-    ids, values = (ctypes.c_int64 * (size * found))(), (ctypes.c_float * (size * found))()
+    count, size = min(count, rows.shape[1]), len(rows)
+    ids, values = (ctypes.c_int64 * (size * count))(), (ctypes.c_float * (size * count))()
     totals, moments = ((ctypes.c_float * size)() if shares else None for _ in range(2))
     spoilt = function("summarize", rows.dtype)(
-        rows.data_ptr(), *rows.shape, found, 1.0, ids, values, totals, moments, torch.get_num_threads()
+        rows.data_ptr(), *rows.shape, count, 1.0, ids, values, totals, moments, torch.get_num_threads()
     )
     if spoilt:
         return None
     if totals is None:
         return ids[:], []
-    distances = [value - values[place - place % found] for place, value in enumerate(values)]
-    return ids[:], [math.exp(distance) / totals[place // found] for place, distance in enumerate(distances)]
+    distances = [value - values[at - at % count] for at, value in enumerate(values)]
+    return ids[:], [math.exp(distance) / totals[at // count] for at, distance in enumerate(distances)]
 
 
 def softmax(rows: torch.Tensor) -> torch.Tensor | None:  # (R, V) -> (R, V)
-    """The softmax of every row, in float32. None where a number is not a number."""
+    """Compute the softmax of every row, in float32; None where a number is NaN."""
     rows = rows.contiguous()
     shares = torch.empty(rows.shape)
     call = function("softmax", rows.dtype)
@@ -103,7 +103,7 @@ class NativeNodes:
         self._dtype = rows.dtype
 
     def describe(self, parents: Sequence[int], tokens: Sequence[int]) -> list[list[float]]:
-        """The probabilities of the largest scores row by row; the entropy of every row; p of tokens behind parents."""
+        """Return p of the largest scores row by row, the entropy of every row, and p of tokens after their parents."""
         rows = len(self._held[0])
         sizes = rows * self._count, rows, len(tokens)
         out = (ctypes.c_double * sum(sizes))()
@@ -111,21 +111,21 @@ class NativeNodes:
         return _parts(out, sizes)
 
     def compare(
-        self, q: Sequence[torch.Tensor], behind: Sequence[int], places: Sequence[int], tokens: Sequence[int]
+        self, q: Sequence[torch.Tensor], nodes: Sequence[int], rows: Sequence[int], tokens: Sequence[int]
     ) -> tuple[list[int], list[list[float]]] | None:
-        """Set distributions q, float32 (V,) each, beside those of the nodes that they are behind.
+        """Compare distributions q, float32 (V,) each, with those of the nodes that they follow.
 
-        The ids of the largest of each; their probabilities in q, and at the node; the sums over all tokens of
-        min(p, q); and the probabilities of `tokens`, each in the q of its place. None where a number is not a number.
+        Return the ids of the largest of each; their probabilities in q, and at the node; the sums over all tokens of
+        min(p, q); and the probabilities of `tokens`, each in the q of its row. None where a number is NaN.
         """
         sizes = len(q) * self._count, len(q) * self._count, len(q), len(tokens)
         ids, out = (ctypes.c_int64 * sizes[0])(), (ctypes.c_double * sum(sizes))()
         spoilt = function("compare", self._dtype)(
             self._struct,
             _whole([row.data_ptr() for row in q]),
-            _whole(behind),
+            _whole(nodes),
             len(q),
-            _whole(places),
+            _whole(rows),
             _whole(tokens),
             len(tokens),
             ids,

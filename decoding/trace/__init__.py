@@ -1,4 +1,4 @@
-"""Traces: their file format, their metrics, rescoring, and exports for other tools."""
+"""Traces: their file format, their metrics, and rescoring."""
 
 from .file import Limits, Readable, Texts, TraceWriter, dump_line, parse_trace, read_trace, write_trace
 

@@ -33,21 +33,21 @@ class ReadBudget:
             length, most = len(getattr(header, name)), self._limits.prompt
             _check(length <= most, f"{where}.{name} has {length} entries, more than the {most} allowed")
 
-    def texts(self, new: Iterable[str], known: int, where: str) -> None:
-        """Count new display texts; with them, `known` tokens have one."""
+    def texts(self, new: Iterable[str], total: int, where: str) -> None:
+        """Count new display texts; with them, `total` tokens have one."""
         self._characters += sum(map(len, new))
         most = self._limits.texts
-        _check(known <= most, f"{where} has texts for more than the {most} tokens allowed")
+        _check(total <= most, f"{where} has texts for more than the {most} tokens allowed")
         most = self._limits.text_characters
         _check(self._characters <= most, f"{where} makes more than the {most} characters allowed for all texts")
 
     def panel(self, panel: JSON, number: int, where: str) -> None:
         """Count the values of a step's panel, and check its names."""
-        names = panel if isinstance(panel, dict) and self._limits.panels is not None else {}
-        for name in names:
-            known = self._limits.panels is None or name in self._limits.panels
+        if isinstance(panel, dict) and self._limits.panels is not None:
+            unknown = next((name for name in panel if name not in self._limits.panels), None)
             advice = "take it out of the file, or record the run again"
-            _check(known, f"{where}.panel of step {number} holds {show(name)}, which no method writes: {advice}")
+            holds = f"{where}.panel of step {number} holds {show(unknown)}, which no method writes: {advice}"
+            _check(unknown is None, holds)
         most, self._panels = self._limits.panel_values, self._panels + values_in(panel)
         _check(self._panels <= most, f"{where}.panel makes more than the {most} values allowed for all panels")
 

@@ -1,4 +1,4 @@
-"""The node columns of a step's record, at the level of detail that the run asks for."""
+"""Makes the node columns of a step's record, at the level of detail that the run asks for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LEVELS = ("off", "light", "full")
 
 
 def columns(draft: Draft, verdict: Verdict, panel: Mapping[str, JSON]) -> dict[str, Any]:
-    """The node columns of a light record."""
+    """Return the node columns of a light record."""
     return {
         "tokens": draft.tokens,
         "parents": draft.parents,
@@ -25,7 +25,7 @@ def columns(draft: Draft, verdict: Verdict, panel: Mapping[str, JSON]) -> dict[s
 
 
 def detail(draft: Draft, outlook: Outlook) -> dict[str, Any]:
-    """The columns that a full record adds: p and q of every guess, and how the distributions at every node look."""
+    """Return the columns that a full record adds: p and q of every guess, and a summary of the nodes' distributions."""
     shares, entropy, p = outlook.listed(draft.parents[1:], draft.tokens[1:])
     best: list[int] = outlook.best.flatten().tolist()
     return {
@@ -38,37 +38,37 @@ def detail(draft: Draft, outlook: Outlook) -> dict[str, Any]:
 
 
 def _drafted(draft: Draft, outlook: Outlook) -> dict[str, Any]:
-    """The columns about the distributions that guesses were sampled from.
+    """Return the columns about the distributions that guesses were sampled from.
 
-    Guesses behind the same node may share one, which is looked at once.
+    Guesses after the same node may share one, which is compared once.
     """
     sampled = {node: row for node, row in enumerate(draft.q or ()) if row is not None}
     if not sampled:
         return {}
     keys = {node: (draft.parents[node], id(row)) for node, row in sampled.items()}
     rows = {keys[node]: row for node, row in sampled.items()}
-    places = {key: place for place, key in enumerate(rows)}
-    behind = [parent for parent, _ in rows]
+    row_of = {key: row for row, key in enumerate(rows)}
+    nodes = [parent for parent, _ in rows]
     drafted = [draft.tokens[node] for node in sampled]
-    found = outlook.beside([*rows.values()], behind, [places[key] for key in keys.values()], drafted)
+    compared = outlook.beside([*rows.values()], nodes, [row_of[key] for key in keys.values()], drafted)
     lists = [
         tuple(entry for entry in listed if entry[1] > 0.0)
-        for listed in _lists(outlook.count, found.best, found.mine, found.theirs)
+        for listed in _lists(outlook.count, compared.best, compared.mine, compared.theirs)
     ]
     return {
-        "q": _column(draft, sampled, found.shares, None),
-        "draft_top": _column(draft, behind, lists, ()),
-        "overlap": _column(draft, behind, found.overlaps, None),
+        "q": _column(draft, sampled, compared.shares, None),
+        "draft_top": _column(draft, nodes, lists, ()),
+        "overlap": _column(draft, nodes, compared.overlaps, None),
     }
 
 
 def _column(draft: Draft, nodes: Iterable[int], values: Iterable[Any], empty: Any) -> tuple[Any, ...]:
-    """A column that has values at some nodes."""
-    known = dict(zip(nodes, values, strict=True))
-    return tuple(known.get(node, empty) for node in range(len(draft.tokens)))
+    """Make a column that has values at some nodes."""
+    filled = dict(zip(nodes, values, strict=True))
+    return tuple(filled.get(node, empty) for node in range(len(draft.tokens)))
 
 
 def _lists(count: int, best: list[int], *shares: list[float]) -> tuple[tuple[tuple[Any, ...], ...], ...]:
-    """The best tokens, so many for each distribution in turn, each with its probabilities."""
+    """Group the best tokens and their probabilities, so many for each distribution in turn."""
     entries = zip(best, *shares, strict=True)
     return tuple(zip(*[entries] * count, strict=True))

@@ -40,7 +40,7 @@ class Texts:
 
 
 def dump_line(kind: str, obj: Header | Texts | Step | Summary) -> str:
-    """One line of a trace, its line end included."""
+    """Write one line of a trace, its line end included."""
     fields = {"kind": kind, **to_json(obj)}
     # Pure ASCII: token texts are hostile. A lone surrogate has no UTF-8, U+2028 and U+0085 end a line for some readers,
     # and a file cut between two bytes of one character would no longer be text.
@@ -56,7 +56,7 @@ class TraceWriter:
     def __init__(self, target: str | PathLike[str] | TextIO) -> None:
         self._owned = isinstance(target, str | PathLike)
         self._file: IO[str] = _create(Path(target)) if isinstance(target, str | PathLike) else target
-        self._known = set[int]()
+        self._texts = set[int]()  # tokens whose text was written
         self._begun = self._ended = False
 
     def __enter__(self) -> Self:
@@ -75,10 +75,10 @@ class TraceWriter:
 
     def texts(self, texts: Mapping[int, str]) -> None:
         """Write the display texts that were not written before; call it before the step that uses them."""
-        new = {token: text for token, text in texts.items() if token not in self._known}
+        new = {token: text for token, text in texts.items() if token not in self._texts}
         if new:
             self._put("texts", Texts(new))
-            self._known.update(new)
+            self._texts.update(new)
 
     def step(self, step: Step) -> None:
         """Write a step."""
@@ -187,7 +187,7 @@ class _TraceReader:
             self._summary = summary
 
     def trace(self) -> Trace:
-        """The trace of all lines."""
+        """Return the trace of all lines."""
         if self._header is None:
             raise TraceError("the file holds no whole line of a trace")
         self._budget.whole(self._steps, self._texts)

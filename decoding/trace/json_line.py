@@ -1,4 +1,4 @@
-"""An untrusted line of bytes -> a JSON object; refuses everything that JSON readers disagree about."""
+"""Parses an untrusted line of bytes as a JSON object; refuses everything that JSON readers disagree about."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..types import JSON
 _SNIPPET = 40
 _PIECE = 2**16  # bytes
 _ONE_KIND = bytes.maketrans(b"{}", b"[]")
-_BEGINNINGS = (b"[", b"{", b",", b":")  # outside of strings one stands before every value and key, or in an empty list
+_BEGINNINGS = (b"[", b"{", b",", b":")  # outside of strings one is before every value and key, or in an empty list
 # An escape of half a character, as group 1: a pair of halves is a whole one, and a backslash may itself be escaped.
 _HALF = re.compile(rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u([dD][89a-fA-F][0-9a-fA-F]{2})|.)")
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
@@ -26,14 +26,14 @@ class NotJsonError(TraceError):
 def parse_object(
     line: bytes, where: str, depth: int, count: Callable[[int], None] = lambda values: None
 ) -> dict[str, JSON]:
-    """The object in `line`, whose values nest at most `depth` levels; `where` begins an error.
+    """Parse the object in `line`, whose values nest at most `depth` levels; `where` begins an error.
 
     `count` is called with the number of values in the line before any of them is built; it may raise an error. Lone
     surrogates, which JSON can spell and no file or answer can hold, become replacement characters.
     """
     bare = _outside(line)
     count(sum(map(bare.count, _BEGINNINGS)))
-    if _deeper(bare, depth + 2):  # around a value stand the field that holds it and the line's object
+    if _deeper(bare, depth + 2):  # around a value are the field that holds it and the line's object
         raise TraceError(f"{where} nests lists or objects deeper than {depth} levels")
     try:
         data = json.loads(_whole_characters(line).decode(), object_pairs_hook=_pairs, parse_constant=_constant)
@@ -51,7 +51,7 @@ def parse_object(
 
 
 def show(value: object) -> str:
-    """A value for an error sentence: short, with control characters visible."""
+    """Write a value for an error sentence: short, with control characters visible."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     if isinstance(value, list | tuple):
@@ -65,7 +65,7 @@ def show(value: object) -> str:
 
 
 def values_in(value: JSON) -> int:
-    """How many values and keys a built one holds, counted as in a line: an empty list or object holds one."""
+    """Count the values and keys of a built value as in a line: an empty list or object holds one."""
     values, waiting = 0, [value]
     while waiting:
         inner = waiting.pop()
@@ -79,25 +79,25 @@ def values_in(value: JSON) -> int:
 
 
 def _outside(line: bytes) -> bytes:
-    """What stands outside of strings."""
+    """Return what is outside of strings."""
     plain = line.replace(rb"\\", b"").replace(rb"\"", b"")
-    found, inside = list[bytes](), False
+    pieces, inside = list[bytes](), False
     for begin in range(0, len(plain), _PIECE):  # cut at all quotes at once, a line of them would take 40 times its size
         parts = plain[begin : begin + _PIECE].split(b'"')
-        found.append(b"".join(parts[inside::2]))
+        pieces.append(b"".join(parts[inside::2]))
         inside ^= len(parts) % 2 == 0
-    return b"".join(found)
+    return b"".join(pieces)
 
 
 def _whole_characters(line: bytes) -> bytes:
-    """The line with U+FFFD for every lone surrogate."""
+    """Replace every lone surrogate with U+FFFD."""
     if b"\\ud" not in line.lower():
         return line
     return _HALF.sub(lambda escape: escape[0] if escape[1] is None else rb"\ufffd", line)
 
 
 def _deeper(bare: bytes, depth: int) -> bool:
-    """Whether brackets outside of strings nest deeper: asked before the parser recurses into them."""
+    """Return whether brackets outside of strings nest deeper: checked before the parser recurses into them."""
     brackets = bare.translate(_ONE_KIND, _NO_BRACKETS)
     for _ in range(depth):
         outer = brackets.replace(b"[]", b"")  # peels the innermost level everywhere

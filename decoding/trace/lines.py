@@ -40,7 +40,7 @@ class Readable(Protocol):
     """A file opened in binary mode."""
 
     def read(self, size: int, /) -> bytes:
-        """Up to `size` bytes; none at the end."""
+        """Read up to `size` bytes; none at the end."""
         ...
 
 
@@ -55,7 +55,7 @@ class CutOffError(TraceError):
 
 
 def lines(file: Readable, limits: Limits) -> Iterator[bytes]:
-    """The lines of a file, unpacked; never more than one of them, and never more than the limit, in memory."""
+    """Yield the lines of a file, unpacked; never hold more than one of them, or more than the limit, in memory."""
     raw = io.BufferedReader(_Raw(file))
     packed = raw.peek(len(GZIP)).startswith(GZIP)  # by content: names lie, and file objects have none
     plain: io.BufferedIOBase = gzip.GzipFile(fileobj=raw) if packed else raw
@@ -79,7 +79,7 @@ def lines(file: Readable, limits: Limits) -> Iterator[bytes]:
 
 
 class _Raw(io.RawIOBase):
-    """Any file as the standard library's readers want it."""
+    """Any file, as the standard library's readers take it."""
 
     def __init__(self, file: Readable) -> None:
         self._source = file

@@ -12,7 +12,7 @@ WHOLE = ("length", "end_of_text", "stop")  # the ends of a run that was not cut 
 
 
 def summarise(steps: Sequence[Step], finish: str, text: str) -> Summary:
-    """All the numbers of a run."""
+    """Compute all the numbers of a run."""
     new_tokens = sum(len(step.emitted) for step in steps)
     drafted = sum(step.drafted for step in steps)
     later = steps[1:]
@@ -34,7 +34,7 @@ def summarise(steps: Sequence[Step], finish: str, text: str) -> Summary:
 
 
 def speedup(run: Summary, plain: Summary) -> float | None:
-    """How many times as fast a run was as autoregressive decoding of its prompt, both with reading the prompt.
+    """Compare a run's speed with that of autoregressive decoding of its prompt, both with reading the prompt.
 
     None where one of them was cut short or has a single step, or where the ratio is a measuring error.
     """
@@ -47,7 +47,7 @@ def speedup(run: Summary, plain: Summary) -> float | None:
 
 
 def credible_speedup(speedup: float | None, tokens_per_step: float) -> float | None:
-    """The speedup, or None if it is a measuring error: above the tokens per step, to the two digits that are shown.
+    """Return the speedup, or None for a measuring error: above the tokens per step, to the two digits that are shown.
 
     A step does all that an autoregressive one does, so it cannot take less time than that.
     """
@@ -56,18 +56,18 @@ def credible_speedup(speedup: float | None, tokens_per_step: float) -> float | N
 
 
 def median_run(runs: Sequence[Summary]) -> Summary:
-    """The one of median speed."""
+    """Return the run of median speed."""
     by_pace = sorted(runs, key=lambda run: (run.prefill_seconds + run.decode_seconds) / max(1, run.new_tokens))
     return by_pace[len(runs) // 2]
 
 
 def may_be_cached(weights: int, cache: int) -> bool:
-    """Whether a processor's cache may hold the weights of a pass, or half of them: then memory does not limit it."""
+    """Return whether a processor's cache may hold half the weights of a pass: then memory does not limit it."""
     return weights <= 2 * cache
 
 
 def histogram(steps: Sequence[Step]) -> tuple[int, ...]:
-    """Entry j counts the steps that accepted exactly j guesses."""
+    """Count, in entry j, the steps that accepted exactly j guesses."""
     counts = [0] * (max((step.accepted for step in steps), default=-1) + 1)
     for step in steps:
         counts[step.accepted] += 1
@@ -75,7 +75,7 @@ def histogram(steps: Sequence[Step]) -> tuple[int, ...]:
 
 
 def survival(counts: Sequence[int]) -> tuple[float, ...]:
-    """Per-position acceptance rate of a histogram: entry i is the share of steps that accepted more than i guesses."""
+    """Return the per-position acceptance rate: entry i is the share of steps that accepted more than i guesses."""
     whole = left = sum(counts)
     shares: list[float] = []
     for count in counts[:-1]:
@@ -85,17 +85,17 @@ def survival(counts: Sequence[int]) -> tuple[float, ...]:
 
 
 def written(steps: Iterable[Step]) -> Counter[int]:
-    """The list S of the Kangaroo paper as counts: how many passes of the target wrote n tokens."""
+    """Return the list S of the Kangaroo paper as counts: how many passes of the target wrote n tokens."""
     return Counter(len(step.emitted) for step in steps)
 
 
 def compression_rate(counts: Mapping[int, int]) -> float:
-    """CR of the Kangaroo paper, equation 1: tokens written per pass of the target, the mean acceptance length."""
+    """Return CR of the Kangaroo paper, equation 1: the tokens written per pass, or mean acceptance length."""
     return sum(tokens * passes for tokens, passes in counts.items()) / (sum(counts.values()) or 1)
 
 
 def consistent_acceptance(counts: Mapping[int, int], w: int) -> float:
-    """CTAR(w) of the Kangaroo paper, equation 2: the share of passes that wrote more than w tokens.
+    """Return CTAR(w) of the Kangaroo paper, equation 2: the share of passes that wrote more than w tokens.
 
     So it is the chance that w guesses in a row come true; a last step that was cut counts what it wrote.
     """
@@ -103,6 +103,6 @@ def consistent_acceptance(counts: Mapping[int, int], w: int) -> float:
 
 
 def add(timings: Iterable[Timing]) -> Timing:
-    """The sum of many timings."""
+    """Sum timings."""
     columns = zip(*([getattr(t, f.name) for f in fields(Timing)] for t in timings), strict=True)
     return Timing(*(round(sum(column), 4) for column in columns))

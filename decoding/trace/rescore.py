@@ -1,4 +1,4 @@
-"""Rescoring: one plain pass over prompt and output checks that every emitted token is the target's own choice.
+"""Checks, in one plain pass over prompt and output, that every emitted token is the target's own choice.
 
 It shares only the model with the loop that wrote the tokens: no tree, no draft, no acceptance rule.
 """
@@ -68,7 +68,7 @@ def rescore(trace: Trace, model: Model, session_pool: SessionPool, progress: Pro
 def plain_passes(
     session: Session, text: Sequence[int], prompt_length: int
 ) -> Iterator[tuple[int, torch.Tensor]]:  # (R, V)
-    """Logits in front of the new tokens: the first one's index among them, and a row for each that follows."""
+    """Yield the logits that choose the new tokens: the index of the first one, and a row for each from there on."""
     begun, last = prompt_length, len(text) - 1
     if session.seam is not None and prompt_length <= session.seam < last:
         yield from _pass(session, text[: session.seam], begun, prompt_length)
@@ -79,7 +79,7 @@ def plain_passes(
 def _pass(
     session: Session, text: Sequence[int], begun: int, prompt_length: int
 ) -> Iterator[tuple[int, torch.Tensor]]:  # (R, V)
-    """Read `text` as one that was begun with `begun` tokens, and give the logits at the last of these and behind."""
+    """Read `text` as one that began with `begun` tokens; yield the logits at the last of these and after it."""
     session.reset(begun)
     for start in range(0, len(text), ROWS):
         rows = text[start : start + ROWS]
@@ -91,9 +91,9 @@ def _pass(
 
 
 def _shape_noise(session: Session, text: Sequence[int], prompt_length: int) -> float:
-    """How far a logit may move between step shapes: four times what it does at the text's end, read at once and alone.
+    """Return how far a logit may move between step shapes: four times what it does at the text's end, read both ways.
 
-    A few tokens may happen to agree to the last bit, so it counts as moved by one rounding of the largest at least.
+    A few tokens may happen to agree to the last bit, so it is at least one rounding of the largest logit.
     """
     rows = text[-_PROBE:]
     session.reset(prompt_length)
@@ -109,7 +109,7 @@ def _shape_noise(session: Session, text: Sequence[int], prompt_length: int) -> f
 
 
 def _judge(ids: Sequence[int], first: int, logits: torch.Tensor, sampler: Sampler) -> Iterator[Mismatch]:
-    """Those of the new tokens from `first` on that the rows of logits do not choose."""
+    """Yield the new tokens from `first` on that the rows of logits do not choose."""
     logits = sampler.penalise(logits, [ids[:row] for row in range(first, first + len(logits))])
     for row, (choice, scores) in enumerate(zip(likeliest(logits), logits, strict=True), start=first):
         token = ids[row]

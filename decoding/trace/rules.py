@@ -72,11 +72,11 @@ class TraceChecker:
         _check(not negative, f"{where}.acceptance_histogram must not hold negative counts")
 
 
-def check_texts(known: Mapping[int, str], texts: Mapping[int, str], where: str) -> None:
+def check_texts(earlier: Mapping[int, str], texts: Mapping[int, str], where: str) -> None:
     """Check that display texts belong to token ids and contradict none given before."""
     _check_ids(texts, where)
     for token, text in texts.items():
-        _check(known.get(token, text) == text, f"{where} gives token {token} a second, different text")
+        _check(earlier.get(token, text) == text, f"{where} gives token {token} a second, different text")
 
 
 def _check(holds: bool, sentence: str) -> None:
@@ -97,7 +97,7 @@ def _check_counts(record: object, where: str) -> None:
 
 
 def _check_machine(header: Header, where: str) -> None:
-    """Check what a header says of its machine: it is shown in the middle of a sentence."""
+    """Check the header's machine, which is shown in the middle of a sentence."""
     name, threads = header.processor, header.threads
     plain = name is None or (0 < len(name) <= LONGEST and name.isprintable())
     _check(plain, f"{where}.processor must be one to {LONGEST} printable characters")
@@ -106,7 +106,7 @@ def _check_machine(header: Header, where: str) -> None:
 
 
 def _check_branch(header: Header, where: str) -> None:
-    """Check that what a branch takes from another run is the end of its prompt."""
+    """Check that the forced tokens of a branch end its prompt."""
     branch = header.branch
     if branch is None:
         return
@@ -184,7 +184,7 @@ def _check_path(step: Step, where: str) -> None:
 
 
 def _check_ranks(step: Step, ranks: int, where: str) -> None:
-    """Check that every node was read by somebody, and by nobody who had not read what stands above it."""
+    """Check that some rank read every node, and that all its readers read its parent."""
     for node, readers in enumerate(step.ranks):
         fine = bool(readers) and all(low < high for low, high in pairwise((-1, *readers, ranks)))
         _check(fine, f"{where}.ranks[{node}] must hold different ranks below {ranks} in order, and one at least")

@@ -1,6 +1,6 @@
-"""JSON <-> frozen dataclasses by their type hints: exact on the way out, suspicious on the way in.
+"""Converts frozen dataclasses to JSON and back by their type hints: exact on the way out, suspicious on the way in.
 
-What `to_json` writes, `from_json` reads back equal; anything else is a TraceError that names the place.
+What `to_json` writes, `from_json` reads back equal; anything else is a TraceError that names the field.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ Convert = Callable[[Any], Any]
 
 
 class _MisfitError(Exception):
-    """A value that does not fit, and its place, which is put together on the way up."""
+    """A value that does not fit, and the path to it, which is put together on the way up."""
 
-    def __init__(self, what: str, place: str = "") -> None:
+    def __init__(self, what: str, path: str = "") -> None:
         super().__init__(what)
-        self.what, self.place = what, place
+        self.what, self.path = what, path
 
     def inside(self, step: str) -> _MisfitError:
-        self.place = step + self.place
+        self.path = step + self.path
         return self
 
 
@@ -51,25 +51,25 @@ class _Form(typing.NamedTuple):
 
 
 def to_json(obj: object) -> JSON:
-    """The plain JSON of a dataclass, with all its fields."""
+    """Return the plain JSON of a dataclass, with all its fields."""
     try:
         return _form(typing.cast(Hashable, type(obj))).write(obj)
     except _MisfitError as misfit:
-        raise TraceError(f"{type(obj).__name__}{misfit.place} {misfit.what}") from None
+        raise TraceError(f"{type(obj).__name__}{misfit.path} {misfit.what}") from None
 
 
 def from_json(cls: type[T], data: JSON, where: str) -> T:
-    """What `data` describes; `where` begins the sentence of an error, as in "line 3: step"."""
+    """Build what `data` describes; `where` begins the sentence of an error, as in "line 3: step"."""
     try:
         made: T = _form(typing.cast(Hashable, cls)).read(data)
     except _MisfitError as misfit:
-        raise TraceError(f"{where}{misfit.place} {misfit.what}") from None
+        raise TraceError(f"{where}{misfit.path} {misfit.what}") from None
     return made
 
 
 @cache
 def _form(hint: Hashable) -> _Form:
-    """The form of a type hint; built once, because looking hints up costs more than reading a step."""
+    """Return the form of a type hint; built once, because looking hints up costs more than reading a step."""
     origin, args = typing.get_origin(hint), typing.get_args(hint)
     if hint in _SCALARS:
         return _SCALARS[hint]
@@ -116,7 +116,7 @@ def _text(value: Any) -> str:
 
 
 def _plain(value: Any, depth: int = DEPTH) -> JSON:
-    """Plain JSON as it is; a tuple, or a key that is no text, would come back as something else."""
+    """Return plain JSON as it is; refuse a tuple, or a key that is no text, which would come back as something else."""
     kind = type(value)
     if value is None or kind is bool:
         return value
@@ -237,7 +237,7 @@ def _mapping(key: Any, item: _Form) -> _Form:
 
 
 def _numeral(key: str) -> int:
-    """The number that a key spells, in the one spelling allowed: so two keys never mean the same."""
+    """Read the number that a key spells, in the one spelling allowed: so two keys never mean the same."""
     if not re.fullmatch("0|-?[1-9][0-9]{0,18}", key):
         raise _MisfitError(f"must have whole numbers as keys, not {show(key)}")
     return _whole(int(key))
