@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from decoding.errors import TraceError
-from decoding.trace.file import Limits, parse_trace
+from decoding.trace.file import parse_trace
+from decoding.trace.lines import Limits
 from decoding.trace.metrics import summarise
 from decoding.types import Header, ModelCard, Role, Step, Timing, Trace
 

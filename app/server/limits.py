@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 
 from decoding.methods import panel_names
-from decoding.trace.file import Limits
+from decoding.trace.lines import Limits
 
 
 @dataclass(frozen=True, slots=True)

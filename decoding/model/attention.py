@@ -71,7 +71,7 @@ class Attention:
         self._merge = merge
         # Masks belong to the model: on a device, those of a model that is gone would fill the memory.
         self.block = remembered(partial(_block, device, dtype))
-        self._closure = remembered(partial(_closure, device))
+        self._closure = remembered(partial(closure_on, device=device))
 
     @property
     def spare(self) -> int:
@@ -85,12 +85,13 @@ class Attention:
 
     def span(self, cache: Cache, first: int, parents: Parents, window: int | None) -> Span:
         """Return what a tree of rows sees whose root is at position `first`."""
-        if self.kernels.prefix is None and self.kernels.tree is None:
-            return self.masked(cache, first, parents, window)
-        if not self.splits(cache, first, parents, window):
+        whole = self.kernels.prefix is None and self.kernels.tree is None
+        if whole or not self.splits(cache, first, parents, window):
             return self.masked(cache, first, parents, window)
         if (tree := self._tree(len(parents))) is None:
-            return self._in_parts(cache, first, parents)
+            cut = first - first % BLOCK
+            bias = self._bias(BLOCK + len(parents), first - cut, parents)
+            return SplitSpan(self.kernels, self._merge, cache, cut, bias)
         seen = self._closure(parents) if isinstance(parents, tuple) else closure_on(parents, self._device)
         return TreeSpan(tree, cache, torch.full((1,), first, device=self._device), seen)
 
@@ -124,11 +125,6 @@ class Attention:
             hidden = distance <= depth[:, None] - window
             bias.masked_fill_(hidden[:, None].expand(-1, self._repeats, -1).reshape(bias.shape), -torch.inf)
         return MaskedSpan(self.kernels, cache, start, first + rows, bias)
-
-    def _in_parts(self, cache: Cache, first: int, parents: Parents) -> SplitSpan:
-        cut = first - first % BLOCK
-        bias = self._bias(BLOCK + len(parents), first - cut, parents)
-        return SplitSpan(self.kernels, self._merge, cache, cut, bias)
 
     def buffered(
         self, cache: Cache, cut: int | None, first: torch.Tensor, seen: torch.Tensor, ahead: int = 0
@@ -169,10 +165,6 @@ def _block(device: torch.device, dtype: torch.dtype, parents: Parents) -> torch.
     """Return what the rows of a step see of each other: 0 for ancestors and themselves, -inf elsewhere."""
     unseen = ~closure_on(parents, device)
     return torch.zeros(unseen.shape, dtype=dtype, device=device).masked_fill_(unseen, -torch.inf)
-
-
-def _closure(device: torch.device, parents: tuple[int, ...]) -> torch.Tensor:  # (T, T)
-    return closure_on(parents, device)
 
 
 class MaskedSpan:

@@ -13,7 +13,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 from weakref import WeakSet
 
@@ -24,6 +23,7 @@ from ..errors import ModelError
 from ..tree import closure, depths
 from .attention import BLOCK
 from .cache import Cache
+from .download import split
 from .queued_tree import Parents, QueuedTree
 from .upload import write
 
@@ -232,8 +232,7 @@ class Judged:
 
     def split(self, numbers: list[float]) -> list[list[float]]:
         """Split the numbers, once they have been fetched, into those that the judge returned."""
-        bounds = pairwise(accumulate(self.sizes, initial=0))
-        return [numbers[begin:end] for begin, end in bounds]
+        return split(numbers, self.sizes)
 
 
 class PassRows(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import accumulate, pairwise
 
 import torch
@@ -20,8 +21,12 @@ def fetch(*tensors: torch.Tensor, decimals: int | None = None) -> list[list[floa
     parts = [tensor.reshape(-1).double() for tensor in tensors]
     flat = torch.cat(parts) if len(parts) > 1 else parts[0]
     numbers: list[float] = _on_the_host(flat if decimals is None else flat.round(decimals=decimals)).tolist()
-    bounds = pairwise(accumulate((part.numel() for part in parts), initial=0))
-    return [numbers[begin:end] for begin, end in bounds]
+    return split(numbers, (part.numel() for part in parts))
+
+
+def split(numbers: list[float], sizes: Iterable[int]) -> list[list[float]]:
+    """Split numbers into lists of these sizes."""
+    return [numbers[begin:end] for begin, end in pairwise(accumulate(sizes, initial=0))]
 
 
 def _on_the_host(numbers: torch.Tensor) -> torch.Tensor:

@@ -174,11 +174,8 @@ def _torch_flash(device: torch.device, dtype: torch.dtype, head_dim: int) -> Pre
     if not _flash_runs(device, dtype, head_dim) or not torch.backends.cuda.is_flash_attention_available():
         return None
 
-    def attend(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, length: torch.Tensor) -> Mixed:
-        mixed, total, *_ = torch.ops.aten._scaled_dot_product_flash_attention(query, key, value)
-        return mixed, total
-
-    return Prefix("torch flash attention", attend)
+    flash = torch.ops.aten._scaled_dot_product_flash_attention
+    return Prefix("torch flash attention", lambda query, key, value, length: flash(query, key, value)[:2])
 
 
 def _flash_attn(device: torch.device, dtype: torch.dtype, head_dim: int) -> Prefix | None:

@@ -188,12 +188,8 @@ class NativeLayers:
 
     def final(self, x: torch.Tensor) -> torch.Tensor:  # (R, H) -> (R, H)
         """Apply the final norm."""
-        return self.norm(x, self._last)
-
-    def norm(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:  # (R, H), (H,) -> (R, H)
-        """Apply a norm of the same kind."""
         x, y = x.contiguous(), torch.empty_like(x, memory_format=torch.contiguous_format)
-        self._norm(x.data_ptr(), y.data_ptr(), weight.data_ptr(), *x.shape, self._shape.eps)
+        self._norm(x.data_ptr(), y.data_ptr(), self._last.data_ptr(), *x.shape, self._shape.eps)
         return y
 
 

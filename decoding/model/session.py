@@ -11,7 +11,7 @@ from ..types import ModelCard
 if TYPE_CHECKING:
     import torch
 
-    from .captured import Judged, PassJudge
+    from .captured import Judged
     from .queued_tree import Parents
     from .upload import Tokens
 
@@ -70,18 +70,7 @@ class Session(Protocol):
 class JudgingSession(Session, Protocol):
     """A session that may run a judge with a pass; if not, it answers as usual."""
 
-    judges: bool  # whether judges are of use
-
-    def read(
-        self,
-        tokens: Tokens,
-        parents: Parents,
-        skip: int = 0,
-        only: Sequence[int] | None = None,
-        judge: PassJudge | None = None,
-    ) -> Reading:
-        """Read as in `Session`."""
-        ...
+    judges: bool  # whether judges are of use; then `read` and `resume` take one as `judge`
 
 
 @runtime_checkable

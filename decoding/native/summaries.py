@@ -5,10 +5,10 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Sequence
-from itertools import accumulate, pairwise
 
 import torch
 
+from ..model.download import split
 from .products import function, has_native
 
 _FEW = 1024  # numbers of a row below which there is nothing to gain
@@ -108,7 +108,7 @@ class NativeNodes:
         sizes = rows * self._count, rows, len(tokens)
         out = (ctypes.c_double * sum(sizes))()
         function("describe", self._dtype)(self._struct, _whole(parents), _whole(tokens), len(tokens), out)
-        return _parts(out, sizes)
+        return split(out[:], sizes)
 
     def compare(
         self, q: Sequence[torch.Tensor], nodes: Sequence[int], rows: Sequence[int], tokens: Sequence[int]
@@ -132,12 +132,8 @@ class NativeNodes:
             out,
             torch.get_num_threads(),
         )
-        return None if spoilt else (ids[:], _parts(out, sizes))
+        return None if spoilt else (ids[:], split(out[:], sizes))
 
 
 def _whole(numbers: Sequence[int]) -> ctypes.Array[ctypes.c_int64]:
     return (ctypes.c_int64 * len(numbers))(*numbers)
-
-
-def _parts(numbers: ctypes.Array[ctypes.c_double], sizes: Sequence[int]) -> list[list[float]]:
-    return [numbers[begin:end] for begin, end in pairwise(accumulate(sizes, initial=0))]

@@ -28,7 +28,6 @@ from .lines import CutOffError, Limits, Readable, lines
 from .rules import TraceChecker, check_texts
 from .schema import from_json, to_json
 
-__all__ = ["Limits", "Readable", "Texts", "TraceWriter", "dump_line", "parse_trace", "read_trace", "write_trace"]
 _LIMITS = Limits()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
+from itertools import accumulate
 
 from ..types import Step, Summary, Timing
 
@@ -68,20 +69,14 @@ def may_be_cached(weights: int, cache: int) -> bool:
 
 def histogram(steps: Sequence[Step]) -> tuple[int, ...]:
     """Count, in entry j, the steps that accepted exactly j guesses."""
-    counts = [0] * (max((step.accepted for step in steps), default=-1) + 1)
-    for step in steps:
-        counts[step.accepted] += 1
-    return tuple(counts)
+    counts = Counter(step.accepted for step in steps)
+    return tuple(counts[guesses] for guesses in range(max(counts, default=-1) + 1))
 
 
 def survival(counts: Sequence[int]) -> tuple[float, ...]:
     """Return the per-position acceptance rate: entry i is the share of steps that accepted more than i guesses."""
-    whole = left = sum(counts)
-    shares: list[float] = []
-    for count in counts[:-1]:
-        left -= count
-        shares.append(left / whole)
-    return tuple(shares)
+    whole = sum(counts)
+    return tuple((whole - rejected) / whole for rejected in accumulate(counts[:-1]))
 
 
 def written(steps: Iterable[Step]) -> Counter[int]:

@@ -116,8 +116,8 @@ def test_every_kernel_against_the_definition(name: str, dtype: torch.dtype, monk
         pytest.skip(str(error))
     for prefix in (0, 1, 255, 256, 257, 5000):
         for rows in (1, 7, 128):
-            found = differs(made, rows, prefix, 4, dtype, device=cuda, size=64)
-            assert found < BOUNDS[dtype], (prefix, rows)
+            error = differs(made, rows, prefix, 4, dtype, device=cuda, size=64)
+            assert error < BOUNDS[dtype], (prefix, rows)
 
 
 @pytest.mark.parametrize("sampling", [{}, {"temperature": 1.0, "seed": 1}], ids=["greedy", "sampling"])
@@ -150,9 +150,9 @@ def test_a_split_model_writes_the_same(method: str, devices: tuple[str, str]) ->
     assert tuple(map(str, split.model.devices)) == devices
     for seed in range(3):
         prompt = torch.randint(0, 60, (20,), generator=torch.Generator().manual_seed(seed)).tolist()
-        found = split.generate(prompt, method, params=PARAMS.get(method), **options)
-        assert found.ids == whole.generate(prompt, **options).ids
-        assert split.rescore(found.trace).violations == 0
+        got = split.generate(prompt, method, params=PARAMS.get(method), **options)
+        assert got.ids == whole.generate(prompt, **options).ids
+        assert split.rescore(got.trace).violations == 0
 
 
 @pytest.mark.parametrize("rows", [1, FEW, FEW + 1, 128])
@@ -162,9 +162,9 @@ def test_products_with_weights_of_eight_bits(dtype: torch.dtype, rows: int) -> N
     weight, x = (torch.randn(size, 512, device="cuda", dtype=dtype) for size in (300, rows))
     codes, scales = (part.double() for part in rounded(weight))
     expected = x.double() @ (codes * scales[:, None]).T
-    found = quantised(weight, None)(x)
-    assert found.dtype == dtype
-    assert (found - expected).abs().max() <= max(1e-5, 4 * torch.finfo(dtype).eps) * expected.abs().max()
+    product = quantised(weight, None)(x)
+    assert product.dtype == dtype
+    assert (product - expected).abs().max() <= max(1e-5, 4 * torch.finfo(dtype).eps) * expected.abs().max()
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -172,8 +172,8 @@ def test_every_method_writes_the_quantised_models_text(method: str) -> None:
     """Few rows and many go through different kernels: in float32 the tokens must still be the same."""
     ours = families.machine("llama", torch.empty(0, device="cuda"), noise=0.01, precision="int8+float32")
     options = {"max_new_tokens": 60, "end_tokens": ()}
-    found = ours.generate(list(range(20)), method, params=PARAMS.get(method), **options)
-    assert found.ids == ours.generate(list(range(20)), **options).ids
+    got = ours.generate(list(range(20)), method, params=PARAMS.get(method), **options)
+    assert got.ids == ours.generate(list(range(20)), **options).ids
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -182,9 +182,9 @@ def test_as_many_tokens_a_step_as_on_a_cpu(method: str, monkeypatch: pytest.Monk
     failures, record = list[str | None](), Recorder.record
 
     def note(recorder: Recorder, *arguments: Any, **options: Any) -> Any:
-        found = record(recorder, *arguments, **options)
-        failures.extend([recorder.failed] if found is None else [])
-        return found
+        graph = record(recorder, *arguments, **options)
+        failures.extend([recorder.failed] if graph is None else [])
+        return graph
 
     monkeypatch.setattr(Recorder, "record", note)
     ours, _ = engine("llama", torch.float32)

@@ -50,8 +50,8 @@ def test_against_float64(name: str, shape: Shape, dtype: torch.dtype) -> None:
         torch.manual_seed(rows)
         inputs = made.make(shape, rows, DEVICE, dtype)
         exact = tree_leaves(made.exact(*copied(inputs)))
-        found = tree_leaves(made.outputs(inputs, made.ours(*inputs)))
-        for each, wanted in zip(found, exact, strict=True):
+        results = tree_leaves(made.outputs(inputs, made.ours(*inputs)))
+        for each, wanted in zip(results, exact, strict=True):
             assert each.dtype == dtype
             if dtype == torch.float32:
                 torch.testing.assert_close(each.double(), wanted, rtol=2e-6, atol=2e-6)
@@ -93,8 +93,8 @@ def test_neighbouring_rows_need_no_positions() -> None:
     qkv, cos, sin, _, cache, _, _, eps = case("rotary").make(SHAPES[0], 5, DEVICE, torch.float32)
     other, places = cache.clone(), torch.arange(3, 8, device=DEVICE)
     expected = rotary(qkv, cos, sin, places, cache, places + 4, None, eps)
-    found = rotary(qkv, cos[3:], sin[3:], None, other[:, 7:12], None, None, eps)
-    assert torch.equal(found, expected) and torch.equal(other, cache)
+    neighbouring = rotary(qkv, cos[3:], sin[3:], None, other[:, 7:12], None, None, eps)
+    assert torch.equal(neighbouring, expected) and torch.equal(other, cache)
 
 
 class Again(Recorder):
@@ -128,14 +128,14 @@ def test_a_model_answers_the_same(family: str, graphs: bool, monkeypatch: pytest
     monkeypatch.setattr(decoder, "suits", lambda *arguments: False)
     for module in (attention, captured):
         monkeypatch.setattr(module, "BLOCK", BLOCK)
-    found = []
+    both = []
     for names in ((), POINTWISE):
         monkeypatch.setattr(decoder, "chosen", lambda *arguments, names=names: frozenset(names))
         model = families.machine(family, torch.empty(0, device=DEVICE)).model
         assert isinstance(model, Decoder)
         model.recorder = Again(DEVICE) if graphs else None
-        found.append(answers(model))
-    for one, other in zip(*found, strict=True):
+        both.append(answers(model))
+    for one, other in zip(*both, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-4)
 
 

@@ -82,8 +82,8 @@ class CacheMachine(RuleBasedStateMachine):
             if isinstance(places, slice):
                 views = self.cache.views(places)[2 * layer : 2 * layer + 2]
             for half in range(2):
-                found = views[half][0].transpose(0, 1)  # (P, kv_heads, D)
-                assert torch.equal(found, wanted[layer, half])
+                got = views[half][0].transpose(0, 1)  # (P, kv_heads, D)
+                assert torch.equal(got, wanted[layer, half])
 
 
 class RollingMachine(CacheMachine):

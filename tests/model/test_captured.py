@@ -41,12 +41,12 @@ class Tape(TorchDispatchMode):
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Do an operation, and note it."""
-        found = function(*args, **(kwargs or {}))
-        known = {each.untyped_storage().data_ptr() for each in tensors((args, kwargs))}
+        result = function(*args, **(kwargs or {}))
+        given = {each.untyped_storage().data_ptr() for each in tensors((args, kwargs))}
         # None for a view, or what was written to: doing it again does all.
-        results = [None if each.untyped_storage().data_ptr() in known else each for each in tensors(found)]
+        results = [None if each.untyped_storage().data_ptr() in given else each for each in tensors(result)]
         self.done.append((function, args, kwargs or {}, results))
-        return found
+        return result
 
     def replay(self) -> None:
         """Do all of them again."""
@@ -168,9 +168,9 @@ def test_what_a_device_replays_is_what_it_would_have_done(
     run = Replays.run
 
     def count(work: Replays, key: Any, *arguments: Any) -> Any:
-        found = run(work, key, *arguments)
-        replays[key[0]] += found is not None
-        return found
+        result = run(work, key, *arguments)
+        replays[key[0]] += result is not None
+        return result
 
     monkeypatch.setattr(Replays, "run", count)
     with far_away(monkeypatch):
@@ -317,8 +317,8 @@ def test_one_graph_serves_every_length(plain: Callable[[str], Engine], own: Call
     assert ours.model.attention.startswith("split tree attention in Triton up to 128 rows")
     recorder = next(recording(ours))
     for length in (225, 40):
-        found = [each.generate(words(length), **OPTIONS) for each in (ours, plain("llama"))]
-        assert found[0].ids == found[1].ids
+        result = [each.generate(words(length), **OPTIONS) for each in (ours, plain("llama"))]
+        assert result[0].ids == result[1].ids
     assert len(recorder.tapes) == 1 and recorder.tapes[0].replays > 90
 
 

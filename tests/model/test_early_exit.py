@@ -37,9 +37,9 @@ def test_a_chain_that_enters_token_by_token_and_goes_on_is_read_as_a_whole(famil
     for kept in (2, 4, 1):  # a rejected rest leaves nothing behind
         wanted = whole.read(chain, (-1, 0, 1, 2))
         entered = torch.cat([parts.enter(chain[i : i + 1], layer, i) for i in range(4)])
-        found = parts.resume(chain, (-1, 0, 1, 2), layer, entered)
-        assert torch.allclose(found.logits, wanted.logits, atol=1e-9, rtol=0)
-        assert torch.allclose(found.hidden, wanted.hidden, atol=1e-9, rtol=0)
+        got = parts.resume(chain, (-1, 0, 1, 2), layer, entered)
+        assert torch.allclose(got.logits, wanted.logits, atol=1e-9, rtol=0)
+        assert torch.allclose(got.hidden, wanted.hidden, atol=1e-9, rtol=0)
         for one in (whole, parts):
             one.commit(range(kept))
     assert whole.length == parts.length == len(PROMPT) + 7

@@ -107,9 +107,9 @@ def test_scaled_rotary_embeddings(name: str, changes: dict[str, Any], keys: dict
 def test_a_file_is_converted_once_for_each_dtype(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second start must read what the first one wrote; the model's hash must not depend on the dtype."""
     path = write(tiny("llama", **WIDE), tmp_path / "model.gguf", Kind.Q8_0)
-    said: list[str] = []
-    first = load_model(str(path), dtype="bfloat16", progress=lambda what, share: said.append(what))
-    assert "converting weights" in said and len(list(cache.iterdir())) == 1
+    messages: list[str] = []
+    first = load_model(str(path), dtype="bfloat16", progress=lambda what, share: messages.append(what))
+    assert "converting weights" in messages and len(list(cache.iterdir())) == 1
 
     def refuse(*arguments: object) -> None:
         raise AssertionError("dequantised again")

@@ -24,11 +24,9 @@ def test_same_as_torch(way: str, dtype: torch.dtype, rows: int, biased: bool, mo
     weight, x = torch.randn(48, 24).to(dtype), torch.randn(rows, 24).to(dtype)
     bias = torch.randn(48).to(dtype) if biased else None
     with torch.inference_mode():
-        found, wanted = linear.linear(weight, bias)(x), functional.linear(x, weight, bias)
+        got, wanted = linear.linear(weight, bias)(x), functional.linear(x, weight, bias)
     exact = dtype is torch.bfloat16  # rounding hides the order of the sum
-    torch.testing.assert_close(
-        found, wanted, rtol=0.0, atol=0.01 if exact else 1e-5 if dtype != torch.float16 else 0.01
-    )
+    torch.testing.assert_close(got, wanted, rtol=0.0, atol=0.01 if exact else 1e-5 if dtype != torch.float16 else 0.01)
 
 
 def test_a_build_without_packing_falls_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -176,9 +176,9 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_bad_folders_are_refused_in_one_sentence(name: str, folder: Path) -> None:
     """A stranger's folder may hold anything; the user must hear what is wrong, and no traceback of a library."""
-    spoil, said = BAD[name]
+    spoil, sentence = BAD[name]
     spoil(folder)
-    with pytest.raises(ModelError, match=said) as caught:
+    with pytest.raises(ModelError, match=sentence) as caught:
         load_model(str(folder), dtype="float32")
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 500

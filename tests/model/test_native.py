@@ -126,8 +126,8 @@ def test_texts_of_one_model_side_by_side() -> None:
 
     alone = [read(own) for own in tokens]
     with ThreadPoolExecutor(4) as pool:
-        for found, wanted in zip(pool.map(read, tokens), alone, strict=True):
-            assert torch.equal(found, wanted)
+        for got, wanted in zip(pool.map(read, tokens), alone, strict=True):
+            assert torch.equal(got, wanted)
 
 
 @needs_compiler
@@ -210,9 +210,9 @@ def test_the_largest_numbers_of_rows_are_in_order_and_ties_by_id(
         rows = (torch.randint(spread, (7, size)) / spread * 20 - 10).to(dtype)
         rows[1, -3:], rows[2] = 30.0, -torch.inf
         rows[3, size // 2 :] = -torch.inf
-        found = summaries.summarize(rows, count, 0.7)
-        assert found is not None
-        ids, values, totals, moments = found
+        got = summaries.summarize(rows, count, 0.7)
+        assert got is not None
+        ids, values, totals, moments = got
         order = rows.double().argsort(dim=-1, descending=True, stable=True)[:, :count]
         assert torch.equal(ids, order)
         assert torch.equal(values.double(), rows.double().gather(-1, order))
@@ -248,9 +248,9 @@ def test_the_softmax_of_rows_is_that_of_torch(dtype: torch.dtype, size: int, thr
     torch.manual_seed(size)
     rows = (torch.randn(5, size) * 6).to(dtype)
     rows[1, size // 2 :], rows[2, -1] = -torch.inf, 60.0
-    found = summaries.softmax(rows)
-    assert found is not None
-    torch.testing.assert_close(found.double(), torch.softmax(rows.double(), -1), rtol=2e-6, atol=1e-12)
+    got = summaries.softmax(rows)
+    assert got is not None
+    torch.testing.assert_close(got.double(), torch.softmax(rows.double(), -1), rtol=2e-6, atol=1e-12)
     rows[3, -1] = torch.nan
     assert summaries.softmax(rows) is None
 

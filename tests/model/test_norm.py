@@ -25,12 +25,12 @@ def test_same_as_transformers(device: Any, dtype: torch.dtype, rows: int) -> Non
     theirs = LlamaRMSNorm(96, eps=1e-2).to(dtype).requires_grad_(False)
     theirs.weight.copy_(torch.randn(96))
     x = torch.randn(rows, 96).to(dtype)
-    found, wanted = norm(1e-2, device, dtype)(x) * theirs.weight, theirs(x)
+    got, wanted = norm(1e-2, device, dtype)(x) * theirs.weight, theirs(x)
     if dtype is torch.float32:
-        torch.testing.assert_close(found, wanted, rtol=1e-6, atol=1e-6)
+        torch.testing.assert_close(got, wanted, rtol=1e-6, atol=1e-6)
     else:  # the order of the sum may turn a value that lies just between two; rounding elsewhere turns a third of them
-        assert (found != wanted).sum() <= 0.005 * x.numel()
-    assert found.dtype == dtype
+        assert (got != wanted).sum() <= 0.005 * x.numel()
+    assert got.dtype == dtype
 
 
 def test_float64_stays_float64() -> None:

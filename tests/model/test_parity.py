@@ -75,8 +75,8 @@ def test_every_row_of_a_tree_is_its_path_alone(name: str, seed: int) -> None:
     torch.testing.assert_close(some.logits, logits[[1, 2, 6]], **CLOSE)
     for node in range(3, len(parents)):
         alone = before + [tokens[i] for i in path_to(parents, node)]
-        said = reference(model, alone, prefix if name in BY_LENGTH else None)[-1]
-        torch.testing.assert_close(logits[node - 3], said, **CLOSE)
+        theirs = reference(model, alone, prefix if name in BY_LENGTH else None)[-1]
+        torch.testing.assert_close(logits[node - 3], theirs, **CLOSE)
 
 
 @pytest.mark.parametrize("name", ["llama", "mistral", "qwen2-mixed"])
@@ -112,9 +112,9 @@ def test_hidden_states_are_those_in_front_of_the_head() -> None:
     """Heads trained on transformers' last hidden state must find the same one here."""
     model, tokens = tiny("llama"), text(12)
     with torch.no_grad():
-        said = model.model(torch.tensor([tokens])).last_hidden_state[0]
+        theirs = model.model(torch.tensor([tokens])).last_hidden_state[0]
     hidden = decoder_of(model).open(64, 32).read(tokens, chain(12), skip=4).hidden
-    torch.testing.assert_close(hidden, said[4:], **CLOSE)
+    torch.testing.assert_close(hidden, theirs[4:], **CLOSE)
 
 
 def test_skipping_every_row_runs_no_head() -> None:

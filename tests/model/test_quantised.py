@@ -46,10 +46,10 @@ def test_products_are_those_of_the_rounded_weight(dtype: torch.dtype, biased: bo
     weight, bias, x = random(50, 64, dtype=dtype), random(50, dtype=dtype) if biased else None, random(rows, 64)
     codes, scales = (part.double() for part in rounded(weight))
     x = x.to(dtype)
-    found = quantised(weight, bias)(x)
+    got = quantised(weight, bias)(x)
     expected = x.double() @ (codes * scales[:, None]).T + (0.0 if bias is None else bias.double())
-    assert found.dtype == dtype and found.shape == (rows, 50)
-    assert (found - expected).abs().max() <= 4 * torch.finfo(dtype).eps * expected.abs().max()
+    assert got.dtype == dtype and got.shape == (rows, 50)
+    assert (got - expected).abs().max() <= 4 * torch.finfo(dtype).eps * expected.abs().max()
 
 
 @cache
@@ -69,11 +69,11 @@ def test_every_method_writes_the_quantised_models_text(method: str, family: str,
         prompt = torch.randint(3, 60, (9,), generator=torch.Generator().manual_seed(seed)).tolist() * 2
         options: dict[str, Any] = {"sampling": sampling, "max_new_tokens": 30, "end_tokens": ()}
         plain = engine(family).generate(prompt, **options)
-        found = engine(family).generate(prompt, method, PARAMS.get(method), **options)
+        got = engine(family).generate(prompt, method, PARAMS.get(method), **options)
         if method not in ("draft_model", "ouroboros", "kangaroo") or not sampling:  # these draw from a drafter too
-            assert found.ids == plain.ids
-        assert engine(family).rescore(found.trace).violations == 0
-        assert found.trace.header.dtype == "int8+float32"
+            assert got.ids == plain.ids
+        assert engine(family).rescore(got.trace).violations == 0
+        assert got.trace.header.dtype == "int8+float32"
 
 
 def test_it_is_another_model() -> None:

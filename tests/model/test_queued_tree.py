@@ -57,8 +57,8 @@ def test_a_session_reads_it_as_a_tree_that_the_host_knows(family: str, dtype: to
     session, tokens = model.open(64, 16), [3, 1, 4, 1, 5, 9, 2, 6]
     for _ in range(4):
         tree = QueuedTree.of(torch.tensor(TREE), 5)
-        wanted, found = (session.read(torch.tensor(tokens), parents).logits for parents in (TREE, tree))
-        assert torch.allclose(found, wanted, atol=1e-12 if dtype == torch.float64 else 1e-5)
+        wanted, got = (session.read(torch.tensor(tokens), parents).logits for parents in (TREE, tree))
+        assert torch.allclose(got, wanted, atol=1e-12 if dtype == torch.float64 else 1e-5)
         session.commit([0, 1, 3, 5])
 
 

@@ -75,8 +75,8 @@ def test_no_slot_but_those_needed_is_looked_at(name: str) -> None:
                 dirty.cache.data[layer, :, needed(dirty, layer)] = kept
         parents = random_tree(source.randint(1, 12), turn)
         tokens, path = text(len(parents), turn), random_path(parents, turn)
-        expected, found = clean.read(tokens, parents), dirty.read(tokens, parents)
-        torch.testing.assert_close(found.logits, expected.logits, rtol=0.0, atol=1e-6)
+        expected, got = clean.read(tokens, parents), dirty.read(tokens, parents)
+        torch.testing.assert_close(got.logits, expected.logits, rtol=0.0, atol=1e-6)
         clean.commit(path)
         dirty.commit(path)
     assert clean.length > 2 * clean.cache.slots or clean.cache.slots == 212

@@ -134,13 +134,11 @@ def test_cuda_without_a_number_is_as_many_devices_as_are_needed(monkeypatch: pyt
     cuda = find_devices("cuda")
     assert lay_out(shape, BFLOAT16, cuda).devices == cuda
     free[0] = total * 1.1  # keys and values need room too
-    found = lay_out(shape, BFLOAT16, cuda)
-    assert [str(device) for device in found.devices] == ["cuda:0", "cuda:1"]
+    got = lay_out(shape, BFLOAT16, cuda)
+    assert [str(device) for device in got.devices] == ["cuda:0", "cuda:1"]
     assert lay_out(shape, BFLOAT16, find_devices("cuda:0")).devices == find_devices("cuda:0")
-    first = {
-        str(found.device_of(name)) for name in ("model.embed_tokens.weight", "model.layers.0.mlp.down_proj.weight")
-    }
-    last = {str(found.device_of(name)) for name in ("model.norm.weight", "lm_head.weight", "model.layers.2.x")}
+    first = {str(got.device_of(name)) for name in ("model.embed_tokens.weight", "model.layers.0.mlp.down_proj.weight")}
+    last = {str(got.device_of(name)) for name in ("model.norm.weight", "lm_head.weight", "model.layers.2.x")}
     assert (first, last) == ({"cuda:0"}, {"cuda:1"})
 
 

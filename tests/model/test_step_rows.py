@@ -76,9 +76,9 @@ def test_no_step_may_have_more_rows() -> None:
     assert len(ours.generate(list(range(3, 40)), "jacobi", {"n": 7}, **OPTIONS).ids) == 40
 
 
-@pytest.mark.parametrize("said", ["0", "129", "many", "-1", "٣"])
-def test_other_numbers_are_refused(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(captured.SAME_ROWS, said)
+@pytest.mark.parametrize("value", ["0", "129", "many", "-1", "٣"])
+def test_other_numbers_are_refused(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(captured.SAME_ROWS, value)
     with pytest.raises(ModelError, match="SPECSCOPE_STEP_ROWS must be a whole number from 1 to 128"):
         decoder_of(tiny("llama"))
 

@@ -21,5 +21,5 @@ def test_every_piece_is_done_once_and_in_its_phase(tmp_path: Path) -> None:
     headers = Path(decoding.native.__file__).parent
     options = ["-O2", "-std=c++17", "-pthread", f"-I{headers}"]
     subprocess.run([*compiler, *options, str(SOURCE), "-o", str(program)], check=True)
-    found = subprocess.run([str(program), str(CALLS)], capture_output=True, text=True, timeout=120)
-    assert found.stdout == "ok\n", found.stdout + found.stderr
+    got = subprocess.run([str(program), str(CALLS)], capture_output=True, text=True, timeout=120)
+    assert got.stdout == "ok\n", got.stdout + got.stderr

@@ -88,10 +88,10 @@ def test_tapped_layers_are_those_of_transformers(kind: str) -> None:
     with torch.no_grad():
         wanted = theirs(kind)(torch.tensor([kept]), output_hidden_states=True).hidden_states
         last = theirs(kind).base_model(torch.tensor([kept])).last_hidden_state[0]
-    found = session.tapped().chunk(3, 1)
-    torch.testing.assert_close(found[0], wanted[0][0], rtol=0.0, atol=1e-4)
-    torch.testing.assert_close(found[1], wanted[2][0], rtol=0.0, atol=1e-4)
-    assert found[2].shape == last.shape  # transformers shows the last layer's behind the final norm
+    got = session.tapped().chunk(3, 1)
+    torch.testing.assert_close(got[0], wanted[0][0], rtol=0.0, atol=1e-4)
+    torch.testing.assert_close(got[1], wanted[2][0], rtol=0.0, atol=1e-4)
+    assert got[2].shape == last.shape  # transformers shows the last layer's behind the final norm
     assert len(session.tapped()) == 0
     session.reset(3)
     session.tap()

@@ -113,17 +113,17 @@ def test_a_tree_says_what_its_paths_say(kind: str) -> None:
     feed(session, tokens, 7)  # type: ignore[arg-type]
     for turn in range(3):
         parents, guesses = random_tree(12, turn), text(12, turn)
-        found = session.read(guesses, parents, skip=3)
+        got = session.read(guesses, parents, skip=3)
         for node in range(3, 12):
             alone = tokens + [guesses[row] for row in path_to(parents, node)]
-            torch.testing.assert_close(found.logits[node - 3], reference(theirs(kind), alone)[-1], **CLOSE)
-        torch.testing.assert_close(session.read(guesses, parents, only=[4, 9]).logits, found.logits[[1, 6]], **CLOSE)
+            torch.testing.assert_close(got.logits[node - 3], reference(theirs(kind), alone)[-1], **CLOSE)
+        torch.testing.assert_close(session.read(guesses, parents, only=[4, 9]).logits, got.logits[[1, 6]], **CLOSE)
         path = random_path(parents, turn)
         session.commit(path)
         tokens = tokens + [guesses[row] for row in path]
     session.rewind(len(tokens) - 2)
-    found = session.read(tokens[-2:], chain(2))
-    torch.testing.assert_close(found.logits, reference(theirs(kind), tokens)[-2:], **CLOSE)
+    got = session.read(tokens[-2:], chain(2))
+    torch.testing.assert_close(got.logits, reference(theirs(kind), tokens)[-2:], **CLOSE)
 
 
 def test_only_windows_in_all_layers_let_the_cache_roll() -> None:
@@ -194,11 +194,11 @@ def test_the_hidden_states_are_those_in_front_of_the_output_layer() -> None:
     tokens = text(9)
     for kind in ("gemma2", "gpt2"):
         model = ours(kind)
-        found = model.open(16, 16).read(tokens, chain(9), skip=4)
+        got = model.open(16, 16).read(tokens, chain(9), skip=4)
         with torch.no_grad():
             wanted = theirs(kind).base_model(torch.tensor([tokens])).last_hidden_state[0, 4:]
-        torch.testing.assert_close(found.hidden, wanted, **CLOSE)
-        torch.testing.assert_close(model.head(found.hidden), theirs(kind).lm_head(wanted), **CLOSE)
+        torch.testing.assert_close(got.hidden, wanted, **CLOSE)
+        torch.testing.assert_close(model.head(got.hidden), theirs(kind).lm_head(wanted), **CLOSE)
 
 
 def test_methods_that_need_layers_in_parts_are_refused_with_the_reason() -> None:

@@ -50,19 +50,19 @@ def compressed(folder: Path, activations: bool = False) -> None:
     """In the format of compressed-tensors: four bits packed, or eight and activations rounded to eight as well."""
     pytest.importorskip("compressed_tensors", reason="pip install -r requirements-dev.txt")
     plain().save_pretrained(folder)
-    weights, found = load_file(folder / "model.safetensors"), dict[str, torch.Tensor]()
+    weights, got = load_file(folder / "model.safetensors"), dict[str, torch.Tensor]()
     for name, weight in weights.items():
         if not name.endswith("_proj.weight"):
-            found[name] = weight
+            got[name] = weight
         elif activations:
-            found[name], scales = rounded(weight)
-            found[f"{name}_scale"] = scales[:, None].contiguous()
+            got[name], scales = rounded(weight)
+            got[f"{name}_scale"] = scales[:, None].contiguous()
         else:
             scales = weight.abs().amax(1, keepdim=True) / 7
             codes = ((weight / scales).round().clamp(-8, 7) + 8).to(torch.uint8)  # two a byte, the first one below
-            found[f"{name}_packed"] = (codes[:, ::2] | codes[:, 1::2] << 4).contiguous().view(torch.int32)
-            found[f"{name}_shape"], found[f"{name}_scale"] = torch.tensor(weight.shape), scales
-    save_file(found, folder / "model.safetensors", {"format": "pt"})
+            got[f"{name}_packed"] = (codes[:, ::2] | codes[:, 1::2] << 4).contiguous().view(torch.int32)
+            got[f"{name}_shape"], got[f"{name}_scale"] = torch.tensor(weight.shape), scales
+    save_file(got, folder / "model.safetensors", {"format": "pt"})
     whole = {"type": "int", "symmetric": True}
     group: dict[str, Any] = {"targets": ["Linear"]}
     group["weights"] = {**whole, "num_bits": 8 if activations else 4, "strategy": "channel", "dynamic": False}
@@ -147,10 +147,10 @@ def test_every_method_writes_what_transformers_writes(maker: Maker, folder_of: C
 def test_they_are_the_quantised_weights(folder_of: Callable[[Maker], Path]) -> None:
     """Four bits are another model than the one that was rounded, and not by much."""
     prompt = PROMPTS[0]
-    found = loaded(folder_of(compressed)).open(32, 32).read(prompt, tuple(range(-1, len(prompt) - 1))).logits
+    got = loaded(folder_of(compressed)).open(32, 32).read(prompt, tuple(range(-1, len(prompt) - 1))).logits
     with torch.no_grad():
         before = plain()(torch.tensor([prompt])).logits[0]
-    assert 0.01 < float((found - before).norm() / before.norm()) < 0.8
+    assert 0.01 < float((got - before).norm() / before.norm()) < 0.8
 
 
 @pytest.mark.parametrize(

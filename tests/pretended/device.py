@@ -57,27 +57,30 @@ class Pretended(TorchDispatchMode):
         if function in _INDEXED:
             at = [index.device for index in args[1] if index is not None]
             self.waits += args[0].device.type == "cuda" and any(each.type == "cpu" for each in at)
-        found = function(*args, **{**kwargs, "pin_memory": False} if kwargs.get("pin_memory") else kwargs)
+        outcome = function(*args, **{**kwargs, "pin_memory": False} if kwargs.get("pin_memory") else kwargs)
         self.launches += function.namespace == "aten" and not (function.is_view or "empty" in function.name())
-        self._call(str(function), _launches(function, (args, kwargs, found)))
+        self._call(str(function), _launches(function, (args, kwargs, outcome)))
         if kwargs.get("pin_memory"):
-            found.is_in_pinned_memory = True
-        self._packed(function, args, found)
+            outcome.is_in_pinned_memory = True
+        self._packed(function, args, outcome)
         if function in _COPIES:
             source = args[1] if function is _aten.copy_.default else args[0]
-            self._copied(source, found, kwargs.get("non_blocking") or args[2:3] == (True,))
-        return found
+            self._copied(source, outcome, kwargs.get("non_blocking") or args[2:3] == (True,))
+        return outcome
 
-    def _packed(self, function: Any, args: Any, found: Any) -> None:
+    def _packed(self, function: Any, args: Any, outcome: Any) -> None:
         """Note of what kinds of numbers a tensor in float64 is made."""
         if function in (_aten.cat.default, _aten.stack.default):
-            found.kinds = [kind for each in args[0] for kind in _kinds(each)]
+            outcome.kinds = [kind for each in args[0] for kind in _kinds(each)]
         elif function in _COPIES:
-            found.kinds = _kinds(args[function is _aten.copy_.default])
+            outcome.kinds = _kinds(args[function is _aten.copy_.default])
         elif (
-            args and hasattr(args[0], "kinds") and isinstance(found, torch.Tensor) and found.numel() == args[0].numel()
+            args
+            and hasattr(args[0], "kinds")
+            and isinstance(outcome, torch.Tensor)
+            and outcome.numel() == args[0].numel()
         ):
-            found.kinds = args[0].kinds  # another shape of the same numbers
+            outcome.kinds = args[0].kinds  # another shape of the same numbers
 
     def _copied(self, source: torch.Tensor, target: torch.Tensor, queued: bool) -> None:
         """Between host and device only copies of pinned memory are queued, and then only where it is asked for."""
@@ -219,9 +222,9 @@ def _device_guard() -> Iterator[None]:
     """Let a build of torch without CUDA index such tensors: the guard of meta tensors, which does nothing, is lent."""
     library = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libc10.so"))
     guards = (ctypes.c_void_p * (_META + 1)).in_dll(library, "_ZN3c104impl26device_guard_impl_registryE")
-    own = guards[_CUDA]
-    guards[_CUDA] = own or guards[_META]
+    cuda_guard = guards[_CUDA]
+    guards[_CUDA] = cuda_guard or guards[_META]
     try:
         yield
     finally:
-        guards[_CUDA] = own
+        guards[_CUDA] = cuda_guard

@@ -188,8 +188,8 @@ def test_a_repetition_penalty_adds_no_wait(sampling: dict[str, Any], monkeypatch
     """It marks tokens, node by node."""
     made = made_of("mistral-full", torch.bfloat16)
     with pretended(monkeypatch) as device:
-        found = waits(device, made.engine(), "lookahead", {**sampling, "repetition_penalty": 1.2})
-    assert found == 1
+        got = waits(device, made.engine(), "lookahead", {**sampling, "repetition_penalty": 1.2})
+    assert got == 1
 
 
 @pytest.mark.parametrize(("method", "penalty"), crossed([("draft_model",), ("ouroboros",)], [1.0, 1.2]))

@@ -123,9 +123,9 @@ def test_a_step_that_is_recorded_leaves_no_logits_behind(monkeypatch: pytest.Mon
     seen, outlook = list[weakref.ref[Outlook]](), Sampler.outlook
 
     def noted(self: Sampler, logits: torch.Tensor) -> Outlook:
-        found = outlook(self, logits)
-        seen.append(weakref.ref(found))
-        return found
+        got = outlook(self, logits)
+        seen.append(weakref.ref(got))
+        return got
 
     monkeypatch.setattr(Sampler, "outlook", noted)
     for _ in engine(MODEL, DRAFTER).decode(PROMPT, "draft_model", max_new_tokens=8, record="full"):

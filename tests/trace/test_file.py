@@ -141,24 +141,24 @@ def test_lines_come_in_order_and_are_plain_ascii() -> None:
     """A reader that goes line by line must know a token's text before it has to draw it; hostile texts end no line."""
     data = dumped(SMALL)
     assert data.isascii() and data.count(b"\n") == len(data.splitlines()) == len(data.decode().splitlines())
-    known: set[int] = set()
+    seen: set[int] = set()
     assert LINES[0]["kind"] == "header" and LINES[-1]["kind"] == "summary"
     for line in LINES[1:-1]:
         if line["kind"] == "texts":
-            assert not known & set(map(int, line["texts"])), "a text is written once"
-            known |= set(map(int, line["texts"]))
+            assert not seen & set(map(int, line["texts"])), "a text is written once"
+            seen |= set(map(int, line["texts"]))
         else:
             best = [token for row in line["top"] + line["draft_top"] for token, *_ in row]
-            assert line["kind"] == "step" and {*line["tokens"], *line["emitted"], *line["choices"], *best} <= known
+            assert line["kind"] == "step" and {*line["tokens"], *line["emitted"], *line["choices"], *best} <= seen
 
 
 def test_a_trace_from_before_the_drafters_distributions_is_still_read() -> None:
     """Recordings outlive the columns that later ones have."""
     later = ("draft_top", "entropy", "overlap")
     older = [{name: value for name, value in line.items() if name not in later} for line in LINES]
-    found = parse_trace(b"".join(json.dumps(line).encode() + b"\n" for line in older))
+    got = parse_trace(b"".join(json.dumps(line).encode() + b"\n" for line in older))
     assert (
-        found.steps == tuple(replace(step, draft_top=(), entropy=(), overlap=()) for step in SMALL.steps) != SMALL.steps
+        got.steps == tuple(replace(step, draft_top=(), entropy=(), overlap=()) for step in SMALL.steps) != SMALL.steps
     )
 
 
@@ -184,8 +184,8 @@ def test_a_run_that_crashes_leaves_what_it_wrote(tmp_path: Path, name: str) -> N
     writer.texts(SMALL.texts)
     for count, step in enumerate(SMALL.steps, start=1):
         writer.step(step)
-        found = read_trace(tmp_path / name, allow_partial=True)
-        assert found == Trace(SMALL.header, SMALL.steps[:count], None, SMALL.texts)
+        got = read_trace(tmp_path / name, allow_partial=True)
+        assert got == Trace(SMALL.header, SMALL.steps[:count], None, SMALL.texts)
     writer.close()
     assert read_trace(tmp_path / name).summary is None
 
@@ -269,9 +269,9 @@ def test_a_file_cut_at_any_byte() -> None:
             with pytest.raises(TraceError, match="no whole line"):
                 parse_trace(cut)
         elif complete:
-            found = parse_trace(cut)
-            assert found.steps == whole.steps[: len(found.steps)]
-            assert (found.summary is None) == (end < len(data) - 1)
+            got = parse_trace(cut)
+            assert got.steps == whole.steps[: len(got.steps)]
+            assert (got.summary is None) == (end < len(data) - 1)
         else:
             with pytest.raises(TraceError, match=f"cut off at line {before + 1}; .*remove that line .*allow_partial"):
                 parse_trace(cut)

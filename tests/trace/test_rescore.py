@@ -33,9 +33,9 @@ def test_real_runs_pass(method: str, params: Mapping[str, Any]) -> None:
         sampling = {**SETTINGS[seed % len(SETTINGS)], "seed": seed}
         prompt = prompt_for(machine.model, seed)
         result = machine.generate(prompt, method, params=params, sampling=sampling, max_new_tokens=30)
-        found = machine.rescore(result.trace)
-        assert (found.checked, found.exact, found.near_ties, found.violations) == (30, 30, 0, 0)
-        assert found.places == () and 0 < found.noise <= 1e-4
+        got = machine.rescore(result.trace)
+        assert (got.checked, got.exact, got.near_ties, got.violations) == (30, 30, 0, 0)
+        assert got.places == () and 0 < got.noise <= 1e-4
 
 
 def tampered(trace: Trace, position: int, token: int) -> Trace:
@@ -59,11 +59,11 @@ def test_a_tampered_token_is_found(position: int) -> None:
     before = [*prompt, *trace.ids[:position]]
     row = machine.model.logits(before)
     wrong = int(row.argmin())
-    found = machine.rescore(tampered(trace, position, wrong))
-    place = found.places[0]
+    got = machine.rescore(tampered(trace, position, wrong))
+    place = got.places[0]
     assert (place.position, place.token, place.choice) == (position, wrong, trace.ids[position])
     assert place.margin == pytest.approx(float(row.max() - row.min()), abs=1e-6)
-    assert found.violations >= 1 and found.exact + found.violations + found.near_ties == found.checked
+    assert got.violations >= 1 and got.exact + got.violations + got.near_ties == got.checked
 
 
 def test_an_impossible_token_is_found_in_a_sampled_run() -> None:
@@ -73,9 +73,9 @@ def test_an_impossible_token_is_found_in_a_sampled_run() -> None:
     row = machine.model.logits([3, 1, 4, *trace.ids[:19]])
     ordered = row.argsort(descending=True).tolist()
     assert machine.rescore(tampered(trace, 19, ordered[2])).violations == 0
-    found = machine.rescore(tampered(trace, 19, ordered[3]))
-    assert [place.position for place in found.places] == [19] and found.violations == 1
-    assert found.places[0].margin == pytest.approx(float(row[ordered[2]] - row[ordered[3]]), abs=1e-6)
+    got = machine.rescore(tampered(trace, 19, ordered[3]))
+    assert [place.position for place in got.places] == [19] and got.violations == 1
+    assert got.places[0].margin == pytest.approx(float(row[ordered[2]] - row[ordered[3]]), abs=1e-6)
 
 
 def test_a_path_dependent_penalty_is_checked() -> None:
@@ -96,9 +96,9 @@ def close(gap: float) -> Engine:
 def test_near_ties_are_told_from_violations(gap: float, near: int, wrong: int) -> None:
     """Rounding decides between tokens that are closer than the noise: that is no mistake, and nothing else is."""
     machine = close(gap)
-    found = machine.rescore(tampered(machine.generate((2, 2), max_new_tokens=10).trace, 4, 1))
-    assert (found.exact, found.near_ties, found.violations) == (9, near, wrong)
-    assert found.places[0].margin == pytest.approx(gap, abs=1e-6)
+    got = machine.rescore(tampered(machine.generate((2, 2), max_new_tokens=10).trace, 4, 1))
+    assert (got.exact, got.near_ties, got.violations) == (9, near, wrong)
+    assert got.places[0].margin == pytest.approx(gap, abs=1e-6)
 
 
 def test_another_models_trace_is_refused() -> None:
