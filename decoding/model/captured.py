@@ -245,6 +245,14 @@ class PassRows(NamedTuple):
     judge: PassJudge | None = None
 
 
+class StoredText(NamedTuple):
+    """A cached text, as a pass after it is recorded for."""
+
+    cache: Cache
+    tables: RopeTables
+    cut: int | None  # the prefix that the pass is recorded for; None: it serves every text
+
+
 class StepBuffer:
     """What differs between two steps of the same shape, in one block of the device's memory.
 
@@ -302,8 +310,8 @@ class StepBuffer:
             self.seen[:nodes, :nodes].copy_(step.parents.seen)
 
 
-# A pass over the rows in a buffer; the prefix that they are recorded for, or None for one that serves every text.
-BufferedPass = Callable[[StepBuffer, torch.Tensor | None, Cache, "RopeTables", int | None, PassSpec], Outputs]
+# A pass over the rows in a buffer, and what enters their first layer if it is not the embeddings.
+BufferedPass = Callable[[StepBuffer, torch.Tensor | None, StoredText, PassSpec], Outputs]
 
 
 @dataclass(slots=True)
@@ -312,7 +320,7 @@ class _RecordedPass:
 
     buffer: StepBuffer
     entering: torch.Tensor | None  # (B, H) what enters the first layer, where that is not the embeddings
-    tables: RopeTables  # whose addresses were recorded
+    text: StoredText  # whose addresses were recorded
     outputs: Outputs = ()  # with a judge only the states, in memory of their own
     judged: Judged | None = None
     graph: RecordedGraph | None = None
@@ -323,12 +331,12 @@ class _RecordedPass:
         if step.judge is None or not step.judge.fixed:
             self._take(step)
 
-    def run(self, forward: Callable[[StepBuffer, torch.Tensor | None], Outputs], taps: int, step: PassRows) -> None:
+    def run(self, forward: BufferedPass, spec: PassSpec, step: PassRows) -> None:
         """Do what `step` asks for, so that nothing else is written to the cache."""
         judge = step.judge
         if judge is not None and judge.fixed:
             self._take(step)
-        made = forward(self.buffer, self.entering)
+        made, taps = forward(self.buffer, self.entering, self.text, spec), len(spec.taps)
         self.outputs = (torch.cat(made[:taps], 1),) if taps else ()
         if judge is None:
             self.outputs += made[taps:]
@@ -370,12 +378,8 @@ class Captured(Graphs[_RecordedPass]):
         def make() -> tuple[_RecordedPass, Callable[[], None]]:
             buffer = StepBuffer(rows, self._cache.data.device)
             entering = None if hidden is None else hidden.new_zeros(rows, hidden.shape[1])
-            recorded = _RecordedPass(buffer, entering, tables)
-
-            def forward(buffer: StepBuffer, entering: torch.Tensor | None) -> Outputs:
-                return self._run(buffer, entering, self._cache, tables, cut, spec)
-
-            return recorded, partial(recorded.run, forward, len(spec.taps), step)
+            recorded = _RecordedPass(buffer, entering, StoredText(self._cache, tables, cut))
+            return recorded, partial(recorded.run, self._run, spec, step)
 
         with self._lock:
             key = (id(tables.cos), rows, cut, spec)

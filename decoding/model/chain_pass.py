@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import torch
 
-from .captured import Outputs, PassSpec
+from .captured import Outputs, PassSpec, StoredText
 from .forward_inputs import ChainRows
-
-if TYPE_CHECKING:
-    from .cache import Cache
-    from .rope import RopeTables
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,25 +16,23 @@ class ChainPass:
     """The passes of one model after a text that it has stored."""
 
     buffered: Callable[..., Outputs]  # `Decoder.buffered` of the model
-    cache: Cache
-    tables: RopeTables
-    cut: int | None  # the prefix that these passes are recorded for; None: they serve every text
+    text: StoredText
     rows: int  # of all passes together
 
     @property
     def first(self) -> int:
         """Tokens stored."""
-        return self.cache.length
+        return self.text.cache.length
 
     @property
     def layers(self) -> int:
         """The model's layers."""
-        return len(self.cache.data)
+        return len(self.text.cache.data)
 
     @property
     def key(self) -> Hashable:
         """Equal for passes on the same addresses."""
-        return id(self.tables.cos), self.cut, self.rows
+        return id(self.text.tables.cos), self.text.cut, self.rows
 
     def run(self, ids: torch.Tensor, first: torch.Tensor, ahead: int, spec: PassSpec) -> Outputs:  # (n,), (1,)
         """Read tokens `ahead` rows after the `first` stored ones; that number only the device knows."""
@@ -47,7 +40,7 @@ class ChainPass:
         positions = torch.arange(ahead, ahead + count, device=ids.device) + first
         seen = torch.ones(count, count, dtype=torch.bool, device=ids.device).tril()
         rows = ChainRows(ids, positions, positions, positions[:1], seen, ahead)
-        return self.buffered(rows, None, self.cache, self.tables, self.cut, spec)
+        return self.buffered(rows, None, self.text, spec)
 
 
 @dataclass(frozen=True, slots=True)

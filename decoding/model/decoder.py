@@ -15,7 +15,7 @@ from ..types import ModelCard
 from . import quiet
 from .attention import Attention
 from .cache import Cache
-from .captured import SAME_ROWS, Outputs, PassSpec, Recorder, StepBuffer, captures, step_rows
+from .captured import SAME_ROWS, Outputs, PassSpec, Recorder, StepBuffer, StoredText, captures, step_rows
 from .config import Shape
 from .decoder_session import DecoderSession
 from .draft_vocabulary import DraftVocabulary
@@ -119,28 +119,18 @@ class Decoder:
         spans = {window: self._attention.span(cache, first, parents, window) for window in set(windows)}
         return ForwardInputs(on_device(tokens, self.device), store, [spans[window] for window in windows])
 
-    def buffered_inputs(
-        self, buffer: StepBuffer | ChainRows, cache: Cache, tables: RopeTables, cut: int | None
-    ) -> ForwardInputs:
-        """Prepare a pass that is recorded: all that differs from step to step is in a buffer.
-
-        The first `cut` slots are the prefix that all rows see; None: the device knows how many they are.
-        """
+    def buffered_inputs(self, buffer: StepBuffer | ChainRows, text: StoredText) -> ForwardInputs:
+        """Prepare a pass that is recorded: all that differs from step to step is in a buffer."""
+        cache, tables, cut = text
         store = self._pointwise.rotation(tables, buffer.positions, cache, buffer.slots)
         span = self._attention.buffered(cache, cut, buffer.first, buffer.seen, buffer.ahead)
         return ForwardInputs(buffer.ids, store, [span] * self.shape.layers)
 
     def buffered(
-        self,
-        buffer: StepBuffer | ChainRows,
-        hidden: torch.Tensor | None,
-        cache: Cache,
-        tables: RopeTables,
-        cut: int | None,
-        spec: PassSpec,
+        self, buffer: StepBuffer | ChainRows, hidden: torch.Tensor | None, text: StoredText, spec: PassSpec
     ) -> Outputs:
         """Run a pass over the rows in a buffer; return what enters the tapped layers, what comes out, and logits."""
-        inputs = self.buffered_inputs(buffer, cache, tables, cut)
+        inputs = self.buffered_inputs(buffer, text)
         x = inputs.ids if hidden is None else hidden
         states, x, delta = self.tapped(x, inputs, spec.start, spec.stop, spec.taps)
         if not spec.answers:

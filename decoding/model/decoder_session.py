@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from .cached_session import CachedSession, requested
-from .captured import Captured, Judged, Outputs, PassJudge, PassRows, PassSpec, StepBuffer
+from .captured import Captured, Judged, Outputs, PassJudge, PassRows, PassSpec, StepBuffer, StoredText
 from .chain_pass import ChainPass
 from .pointwise import total
 from .replays import Outbox, Replays
@@ -95,7 +95,10 @@ class DecoderSession(CachedSession):
         parents = tuple(range(-1, rows - 1))
         if self._captured is None or model.step_rows or not model.splits(self.cache, self.length, parents):
             return None
-        return ChainPass(model.buffered, self.cache, self._tables, model.cut(self.length), rows)
+        return ChainPass(model.buffered, self._text(self.length), rows)
+
+    def _text(self, first: int) -> StoredText:
+        return StoredText(self.cache, self._tables, self._model.cut(first))
 
     def _noted(self, outputs: Outputs | Judged) -> Reading:
         """Make a reading of what a captured pass returned."""
@@ -127,7 +130,7 @@ class DecoderSession(CachedSession):
         buffer.take(step)
         if hidden is not None:
             hidden = torch.cat((hidden, hidden.new_zeros(rows - nodes, hidden.shape[1])))
-        outputs = model.buffered(buffer, hidden, self.cache, self._tables, model.cut(step.first), spec)
+        outputs = model.buffered(buffer, hidden, self._text(step.first), spec)
         return tuple(output[:nodes] for output in outputs)
 
     @torch.inference_mode()

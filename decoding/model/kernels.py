@@ -148,10 +148,6 @@ def efficient(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias:
     return mixed, total[..., :rows]  # the kernel pads them to a multiple of 32
 
 
-def _plain(device: torch.device, dtype: torch.dtype, head_dim: int) -> Prefix:
-    return Prefix("matrix products", lambda query, key, value, length: plain(query, key, value, None))
-
-
 def _sdpa(device: torch.device, dtype: torch.dtype, head_dim: int) -> Prefix | None:
     if device.type == "cpu":
         flash = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
@@ -264,6 +260,6 @@ PREFIXES: dict[str, Callable[[torch.device, torch.dtype, int], Prefix | None]] =
     "torch-flash": _torch_flash,
     "flex": _flex,
     "sdpa": _sdpa,
-    "plain": _plain,
+    "plain": lambda *_: Prefix("matrix products", lambda query, key, value, length: plain(query, key, value, None)),
 }
 PREFERRED = ("flash-attn-3", "flash-attn", "torch-flash", "sdpa", "plain")  # the first that runs is taken

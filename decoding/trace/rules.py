@@ -23,11 +23,11 @@ class TraceChecker:
 
     def __init__(self, header: Header, where: str) -> None:
         _check_counts(header, where)
-        _check(bool(header.prompt), f"{where}.prompt must hold at least one token")
+        check(bool(header.prompt), f"{where}.prompt must hold at least one token")
         _check_ids(header.prompt, f"{where}.prompt")
         _check_machine(header, where)
         _check_branch(header, where)
-        _check(1 <= header.ranks <= _MOST_RANKS, f"{where}.ranks must be from 1 to {_MOST_RANKS}, not {header.ranks}")
+        check(1 <= header.ranks <= _MOST_RANKS, f"{where}.ranks must be from 1 to {_MOST_RANKS}, not {header.ranks}")
         self._ranks = header.ranks
         self._committed = len(header.prompt)
         self._prompt_length = self._committed
@@ -38,20 +38,20 @@ class TraceChecker:
 
     def add(self, step: Step, most_nodes: int, where: str) -> None:
         """Check the next step."""
-        _check(step.index == self._steps, f"{where}.index must be {self._steps}, not {step.index}")
-        _check(step.start == self._committed, f"{where}.start must be {self._committed}, not {step.start}")
-        _check(not self._cut, f"{where} follows a step whose tokens were cut, which only the last step may have")
+        check(step.index == self._steps, f"{where}.index must be {self._steps}, not {step.index}")
+        check(step.start == self._committed, f"{where}.start must be {self._committed}, not {step.start}")
+        check(not self._cut, f"{where} follows a step whose tokens were cut, which only the last step may have")
         _check_counts(step, where)
         _check_outcome(step, where)
         most = self._unread
-        _check(step.pending <= most, f"{where}.pending must be at most {most}: all other tokens were read before")
+        check(step.pending <= most, f"{where}.pending must be at most {most}: all other tokens were read before")
         nodes = len(step.tokens)
-        _check(nodes <= most_nodes, f"{where} has {nodes} nodes, more than the {most_nodes} allowed")
+        check(nodes <= most_nodes, f"{where} has {nodes} nodes, more than the {most_nodes} allowed")
         # A step without its nodes may have had as many, and no more.
-        _check(step.drafted <= most_nodes, f"{where}.drafted must be at most {most_nodes}, not {step.drafted}")
+        check(step.drafted <= most_nodes, f"{where}.drafted must be at most {most_nodes}, not {step.drafted}")
         _check_columns(step, where)
         if nodes:
-            _check(step.tokens[0] == self._last, f"{where}.tokens[0] must be {self._last}, the last committed token")
+            check(step.tokens[0] == self._last, f"{where}.tokens[0] must be {self._last}, the last committed token")
             _check_tree(step, where)
             _check_path(step, where)
             _check_ranks(step, self._ranks, where)
@@ -65,21 +65,22 @@ class TraceChecker:
         """Check the end of the run."""
         _check_counts(summary, where)
         written = self._committed - self._prompt_length
-        _check(summary.steps == self._steps, f"{where}.steps must be {self._steps}, not {summary.steps}")
-        _check(summary.new_tokens == written, f"{where}.new_tokens must be {written}, not {summary.new_tokens}")
+        check(summary.steps == self._steps, f"{where}.steps must be {self._steps}, not {summary.steps}")
+        check(summary.new_tokens == written, f"{where}.new_tokens must be {written}, not {summary.new_tokens}")
         _check_shares([summary.draft_acceptance_rate], f"{where}.draft_acceptance_rate")
         negative = any(count < 0 for count in summary.acceptance_histogram)
-        _check(not negative, f"{where}.acceptance_histogram must not hold negative counts")
+        check(not negative, f"{where}.acceptance_histogram must not hold negative counts")
 
 
 def check_texts(earlier: Mapping[int, str], texts: Mapping[int, str], where: str) -> None:
     """Check that display texts belong to token ids and contradict none given before."""
     _check_ids(texts, where)
     for token, text in texts.items():
-        _check(earlier.get(token, text) == text, f"{where} gives token {token} a second, different text")
+        check(earlier.get(token, text) == text, f"{where} gives token {token} a second, different text")
 
 
-def _check(holds: bool, sentence: str) -> None:
+def check(holds: bool, sentence: str) -> None:
+    """Raise TraceError with a sentence unless something holds."""
     if not holds:
         raise TraceError(sentence)
 
@@ -90,8 +91,8 @@ def _check_counts(record: object, where: str) -> None:
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
         if isinstance(value, int | float):
-            _check(value >= 0, f"{where}.{field.name} must not be negative")
-            _check(value <= _LARGEST, f"{where}.{field.name} must be at most {_LARGEST:g}")
+            check(value >= 0, f"{where}.{field.name} must not be negative")
+            check(value <= _LARGEST, f"{where}.{field.name} must be at most {_LARGEST:g}")
         elif dataclasses.is_dataclass(value):
             _check_counts(value, f"{where}.{field.name}")
 
@@ -100,9 +101,9 @@ def _check_machine(header: Header, where: str) -> None:
     """Check the header's machine, which is shown in the middle of a sentence."""
     name, threads = header.processor, header.threads
     plain = name is None or (0 < len(name) <= LONGEST and name.isprintable())
-    _check(plain, f"{where}.processor must be one to {LONGEST} printable characters")
+    check(plain, f"{where}.processor must be one to {LONGEST} printable characters")
     fine = threads is None or 1 <= threads <= _MOST_THREADS
-    _check(fine, f"{where}.threads must be from 1 to {_MOST_THREADS}, not {threads}")
+    check(fine, f"{where}.threads must be from 1 to {_MOST_THREADS}, not {threads}")
 
 
 def _check_branch(header: Header, where: str) -> None:
@@ -111,20 +112,20 @@ def _check_branch(header: Header, where: str) -> None:
     if branch is None:
         return
     plain = len(branch.run) <= LONGEST and (not branch.run or branch.run.isprintable())
-    _check(plain, f"{where}.branch.run must be at most {LONGEST} printable characters")
+    check(plain, f"{where}.branch.run must be at most {LONGEST} printable characters")
     begins, ends = branch.prompt + branch.at, len(header.prompt)
     fine = branch.prompt > branch.written and bool(branch.forced) and begins + len(branch.forced) == ends
-    _check(fine, f"{where}.branch must divide the {ends} tokens of the prompt into prompt, new ones and forced ones")
-    _check(header.prompt[begins:] == branch.forced, f"{where}.branch.forced must be the end of the prompt")
+    check(fine, f"{where}.branch must divide the {ends} tokens of the prompt into prompt, new ones and forced ones")
+    check(header.prompt[begins:] == branch.forced, f"{where}.branch.forced must be the end of the prompt")
 
 
 def _check_ids(tokens: Iterable[int], where: str) -> None:
-    _check(min(tokens, default=0) >= 0, f"{where} must not hold negative token ids")
+    check(min(tokens, default=0) >= 0, f"{where} must not hold negative token ids")
 
 
 def _check_shares(shares: Iterable[float | None], where: str) -> None:
     fine = all(share is None or 0.0 <= share <= 1.0 for share in shares)
-    _check(fine, f"{where} must hold probabilities from 0 to 1")
+    check(fine, f"{where} must hold probabilities from 0 to 1")
 
 
 def _check_outcome(step: Step, where: str) -> None:
@@ -132,10 +133,10 @@ def _check_outcome(step: Step, where: str) -> None:
     _check_ids(step.emitted, f"{where}.emitted")
     most = step.accepted + 1
     fine = max(1, step.accepted) <= len(step.emitted) <= most
-    _check(fine, f"{where}.emitted must hold the {step.accepted} accepted tokens and one more, unless it was cut")
-    _check(step.accepted <= step.drafted, f"{where}.accepted must not exceed the {step.drafted} drafted guesses")
-    _check(step.pending < step.start, f"{where}.pending must be less than start, which counts the root too")
-    _check(step.fed > step.pending, f"{where}.fed must count the root behind {step.pending} pending tokens")
+    check(fine, f"{where}.emitted must hold the {step.accepted} accepted tokens and one more, unless it was cut")
+    check(step.accepted <= step.drafted, f"{where}.accepted must not exceed the {step.drafted} drafted guesses")
+    check(step.pending < step.start, f"{where}.pending must be less than start, which counts the root too")
+    check(step.fed > step.pending, f"{where}.fed must count the root behind {step.pending} pending tokens")
 
 
 def _check_columns(step: Step, where: str) -> None:
@@ -143,8 +144,8 @@ def _check_columns(step: Step, where: str) -> None:
     for name in ("parents", "roles", "sources", *_OPTIONAL):
         length = len(getattr(step, name))
         optional = length == 0 and name in _OPTIONAL
-        _check(length == nodes or optional, f"{where}.{name} has {length} entries for {nodes} nodes")
-    _check(bool(step.path) == bool(nodes), f"{where}.path must begin at node 0 and be empty where there are no nodes")
+        check(length == nodes or optional, f"{where}.{name} has {length} entries for {nodes} nodes")
+    check(bool(step.path) == bool(nodes), f"{where}.path must begin at node 0 and be empty where there are no nodes")
     _check_ids(step.tokens, f"{where}.tokens")
     _check_ids(step.choices, f"{where}.choices")
     _check_ids((token for best in step.top for token, _ in best), f"{where}.top")
@@ -153,7 +154,7 @@ def _check_columns(step: Step, where: str) -> None:
     _check_shares(step.q, f"{where}.q")
     _check_shares(step.overlap, f"{where}.overlap")
     fine = all(0.0 <= nats <= MOST_NATS for nats in step.entropy)
-    _check(fine, f"{where}.entropy must hold numbers from 0 to {MOST_NATS:g}")
+    check(fine, f"{where}.entropy must hold numbers from 0 to {MOST_NATS:g}")
     _check_shares((share for best in step.top for _, share in best), f"{where}.top")
     _check_shares((share for best in step.draft_top for _, *both in best for share in both), f"{where}.draft_top")
 
@@ -164,29 +165,29 @@ def _check_tree(step: Step, where: str) -> None:
     except ValueError as error:
         raise TraceError(f"{where}.parents is no tree: {error}") from None
     single = step.roles[0] is Role.ROOT and step.roles.count(Role.ROOT) == 1
-    _check(single, f"{where}.roles must give node 0, and no other, the role {int(Role.ROOT)} of the root")
+    check(single, f"{where}.roles must give node 0, and no other, the role {int(Role.ROOT)} of the root")
     guesses = step.roles.count(Role.VERIFY)
-    _check(step.drafted == guesses, f"{where}.drafted must be {guesses}, the nodes to verify, not {step.drafted}")
+    check(step.drafted == guesses, f"{where}.drafted must be {guesses}, the nodes to verify, not {step.drafted}")
 
 
 def _check_path(step: Step, where: str) -> None:
-    _check(step.path[0] == 0, f"{where}.path must begin at node 0")
+    check(step.path[0] == 0, f"{where}.path must begin at node 0")
     above = 0
     for node in step.path[1:]:
-        _check(0 < node < len(step.tokens), f"{where}.path names node {node}, which does not exist")
-        _check(step.parents[node] == above, f"{where}.path must go from node to child, but {node} is none of {above}")
-        _check(step.roles[node] is Role.VERIFY, f"{where}.path holds node {node}, which is no guess to verify")
+        check(0 < node < len(step.tokens), f"{where}.path names node {node}, which does not exist")
+        check(step.parents[node] == above, f"{where}.path must go from node to child, but {node} is none of {above}")
+        check(step.roles[node] is Role.VERIFY, f"{where}.path holds node {node}, which is no guess to verify")
         above = node
     guesses = len(step.path) - 1
-    _check(step.accepted == guesses, f"{where}.accepted must be {guesses} by its path, not {step.accepted}")
+    check(step.accepted == guesses, f"{where}.accepted must be {guesses} by its path, not {step.accepted}")
     agree = step.emitted[:guesses] == tuple(step.tokens[node] for node in step.path[1:])
-    _check(agree, f"{where}.emitted must begin with the tokens of the accepted path")
+    check(agree, f"{where}.emitted must begin with the tokens of the accepted path")
 
 
 def _check_ranks(step: Step, ranks: int, where: str) -> None:
     """Check that some rank read every node, and that all its readers read its parent."""
     for node, readers in enumerate(step.ranks):
         fine = bool(readers) and all(low < high for low, high in pairwise((-1, *readers, ranks)))
-        _check(fine, f"{where}.ranks[{node}] must hold different ranks below {ranks} in order, and one at least")
+        check(fine, f"{where}.ranks[{node}] must hold different ranks below {ranks} in order, and one at least")
         above = step.ranks[max(0, step.parents[node])]
-        _check(set(readers) <= set(above), f"{where}.ranks[{node}] must be among the ranks that read its parent")
+        check(set(readers) <= set(above), f"{where}.ranks[{node}] must be among the ranks that read its parent")

@@ -227,7 +227,7 @@ def test_a_replay_is_bit_by_bit_what_was_recorded() -> None:
         got = session.read(tokens, parents)
         with torch.inference_mode():
             buffer.fill(PassRows(tokens, parents, session.length))
-            expected = model.buffered(buffer, None, session.cache, session._tables, model.cut(session.length), part)
+            expected = model.buffered(buffer, None, session._text(session.length), part)
         if turn > 0:
             assert torch.equal(got.logits, expected[-1][:5]) and torch.equal(got.hidden, expected[-2][:5])
         session.commit([0, 1])

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from decoding.gpu.choice import POINTWISE, VARIABLE
-from decoding.model.captured import StepBuffer
+from decoding.model.captured import StepBuffer, StoredText
 from decoding.model.decoder import Decoder
 from tests.pretended.device import Pretended, pretended
 from tests.pretended.test_pretended import made_of
@@ -19,7 +19,7 @@ PRODUCTS, ATTENTION = 4, 2
 def of_a_layer(device: Pretended, model: Decoder) -> int:
     """The launches of a layer of a captured pass, behind a text that has a prefix."""
     cache, tables = model.cache(600, 8), model.rope.tables(1, 608)
-    inputs = model.buffered_inputs(StepBuffer(4, model.device), cache, tables, model.cut(256))
+    inputs = model.buffered_inputs(StepBuffer(4, model.device), StoredText(cache, tables, model.cut(256)))
     counts = []
     for stop in (1, 2):
         before = device.launches
