@@ -60,7 +60,7 @@ class QueuedTree:
         parents, below, seen = (x.to(device, non_blocking=True) for x in (self.parents, self.depths, self.seen))
         return QueuedTree(parents, below, seen, self.deepest)
 
-    def behind(self, length: int) -> QueuedTree:
+    def after_chain(self, length: int) -> QueuedTree:
         """Put a chain of `length` nodes in front of the root."""
         chain = torch.arange(length, device=self.parents.device)
         parents = torch.cat((chain - 1, torch.where(self.parents < 0, length - 1, self.parents + length)))
@@ -93,9 +93,9 @@ def closure_on(parents: Parents, device: torch.device) -> torch.Tensor:  # (T, T
     return upload(torch.tensor(closure(parents)), device)
 
 
-def behind_chain(length: int, parents: Parents) -> Parents:
+def put_after_chain(length: int, parents: Parents) -> Parents:
     """Put a chain of `length` nodes in front of a tree's root."""
-    return parents.behind(length) if isinstance(parents, QueuedTree) else after_chain(length, parents)
+    return parents.after_chain(length) if isinstance(parents, QueuedTree) else after_chain(length, parents)
 
 
 def on_host(parents: Parents) -> tuple[int, ...]:

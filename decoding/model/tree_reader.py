@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 
 from ..queued import Proposal, QueuedDraft
-from .queued_tree import QueuedTree, behind_chain
+from .queued_tree import QueuedTree, put_after_chain
 from .session import ExitSession, ProgressCallback, Reading, Session, catch_up
 from .upload import on_device
 
@@ -55,7 +55,7 @@ class TreeReader:
             together = [*pending, *tokens]
         before = len(pending)
         rows = None if only is None else [before + node for node in only]
-        return self._session.read(together, behind_chain(before, draft.parents), before, rows)
+        return self._session.read(together, put_after_chain(before, draft.parents), before, rows)
 
     def commit(self, nodes: Sequence[int]) -> None:
         """Store the tokens that were pending, and then these nodes of the tree: a path from its root."""

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from decoding.model.captured import PassRows, StepBuffer
-from decoding.model.queued_tree import QueuedTree, behind_chain, deepest, on_host
+from decoding.model.queued_tree import QueuedTree, deepest, on_host, put_after_chain
 from decoding.model.transformers_pass import ModulePass
 from decoding.tree import after_chain, closure, depths
 from tests.families import machine
@@ -35,8 +35,8 @@ def test_closure_and_depths_are_those_of_the_parents(seed: int) -> None:
         tree = QueuedTree.of(torch.tensor(parents), max(depths(parents)) + spare)
         assert same(tree, parents) and len(tree) == len(parents)
         for length in (1, 4):
-            assert same(tree.behind(length), after_chain(length, parents))
-            assert deepest(behind_chain(length, tree)) == deepest(tree) + length
+            assert same(tree.after_chain(length), after_chain(length, parents))
+            assert deepest(put_after_chain(length, tree)) == deepest(tree) + length
 
 
 @pytest.mark.parametrize("seed", range(4))
