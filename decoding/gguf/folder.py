@@ -102,7 +102,7 @@ def _remove_unfinished(home: Path) -> None:
 def _locked(home: Path, *, exclusive: bool) -> Iterator[bool]:
     """Lock the cache until the block or the process ends; yield whether it is locked.
 
-    All that convert share the lock, so a process that has it alone knows that none converts.
+    All that convert share the lock, so while a process has it alone none converts.
     """
     with ExitStack() as stack:
         locked = False

@@ -21,14 +21,14 @@ PREFERRED = frozenset(KERNELS) - {*PRODUCTS}
 
 def chosen(device: torch.device, dtype: torch.dtype = torch.float32) -> frozenset[str]:
     """Name the kernels that a model on `device` runs; ModelError if the environment names one that does not exist."""
-    asked = os.environ.get(VARIABLE, "")
-    names = frozenset(asked.split(",")) if asked not in ("", "all", "off") else frozenset[str]()
+    named = os.environ.get(VARIABLE, "")
+    names = frozenset(named.split(",")) if named not in ("", "all", "off") else frozenset[str]()
     if unknown := names - {*KERNELS}:
         raise ModelError(f'{VARIABLE} must be "all", "off" or some of {", ".join(KERNELS)}, not {min(unknown)[:20]!r}')
-    if not runs(device, dtype) or asked == "off" or failure(device) is not None:
+    if not runs(device, dtype) or named == "off" or failure(device) is not None:
         return frozenset()
-    if asked:
-        return frozenset(KERNELS) if asked == "all" else names
+    if named:
+        return frozenset(KERNELS) if named == "all" else names
     return PREFERRED - {"int8"} if dtype == torch.float32 else PREFERRED  # which has not been measured in float32
 
 

@@ -2,7 +2,7 @@
 
 A row is read once, stays in the registers of one program, and is written once as the sum and once as what is normed.
 Rounding is transformers': the sum, the quotient by the root mean square, and the product with the weight are each
-rounded to the rows' dtype; what lies between is float32. A row's numbers do not depend on the other rows.
+rounded to the rows' dtype; all between is float32. A row's numbers do not depend on the other rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def _norm(x, delta, weight, total, normed, eps, width: tl.constexpr, has_delta: 
     row = tl.program_id(0).to(tl.int64) * width
     at = tl.arange(0, block)
     inside = at < width
-    weights = tl.load(weight + at, mask=inside, other=0.0).to(tl.float32)  # asked for before the rest waits for a sum
+    weights = tl.load(weight + at, mask=inside, other=0.0).to(tl.float32)  # loaded before the rest waits for a sum
     wide = tl.load(x + row + at, mask=inside, other=0.0).to(tl.float32)
     if has_delta:
         wide += tl.load(delta + row + at, mask=inside, other=0.0).to(tl.float32)

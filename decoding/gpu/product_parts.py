@@ -41,12 +41,12 @@ def gated(gate, up, dtype: tl.constexpr):
 
 @triton.jit
 def request_early(weight, first, outputs, inputs: tl.constexpr, ROWS: tl.constexpr, LANES: tl.constexpr):
-    """Ask for the first bytes of a program's weights while the kernel before it still runs (Hopper and later).
+    """Prefetch the first bytes of a program's weights while the kernel before it still runs (Hopper and later).
 
     Weights need not wait for that kernel's outputs. They go into the L2 cache, which all multiprocessors share.
     """
     tl.extra.cuda.gdc_launch_dependents()
-    share: tl.constexpr = inputs // LANES  # numbers that a lane asks for: 16 bytes or a multiple of them
+    share: tl.constexpr = inputs // LANES  # numbers that a lane prefetches: 16 bytes or a multiple of them
     width: tl.constexpr = weight.dtype.element_ty.primitive_bitwidth // 8
     size: tl.constexpr = min(share * width, 256) // 16 * 16  # more would push out of the L2 what is wanted first
     if size > 0:

@@ -41,7 +41,7 @@ def multiply_row(
     NORMED: tl.constexpr,
     GATED: tl.constexpr,
     ADDED: tl.constexpr,
-    EARLY: tl.constexpr,  # lanes that ask for weights early, or 0
+    EARLY: tl.constexpr,  # lanes that prefetch weights, or 0
 ):
     dtype: tl.constexpr = x.dtype.element_ty
     n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)

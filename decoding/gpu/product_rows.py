@@ -42,7 +42,7 @@ def multiply_rows(
     ADDED: tl.constexpr,
     BULK: tl.constexpr,  # whether blocks of weights are copied by the bulk copy engine: Hopper and later
     WIDE: tl.constexpr,  # multiply float32: the interpreter cannot multiply bfloat16
-    EARLY: tl.constexpr,  # lanes that ask for weights early, or 0
+    EARLY: tl.constexpr,  # lanes that prefetch weights, or 0
 ):
     dtype: tl.constexpr = x.dtype.element_ty
     inner: tl.constexpr = tl.float32 if WIDE else dtype

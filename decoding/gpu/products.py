@@ -33,8 +33,8 @@ class Tiling:
     inputs: int  # of a block, and a loop
     split: int = 1  # programs that share a block's inputs
     warps: int = 4
-    stages: int = 4  # loops that weights are asked for ahead
-    early: bool = False  # ask for weights while the kernel before still runs: Hopper and later
+    stages: int = 4  # loops that weights are loaded ahead
+    early: bool = False  # prefetch weights while the kernel before still runs: Hopper and later
     bulk: bool = False  # copy weights by the bulk copy engine: Hopper and later
 
 
@@ -108,7 +108,7 @@ def planned(
     rows, inputs = x.shape
     outputs = weight.shape[0] // 2 if extras.gated else weight.shape[0]
     by = plan(rows, outputs, inputs, x.dtype, weight.dtype == torch.int8) if by is None else by
-    if (by.early or by.bulk) and (inputs * weight.itemsize % 16 or weight.data_ptr() % 16):  # it asks for aligned rows
+    if (by.early or by.bulk) and (inputs * weight.itemsize % 16 or weight.data_ptr() % 16):  # they need aligned rows
         by = replace(by, early=False, bulk=False)
     if x.is_cuda:
         blocks = by.rows * x.itemsize + by.outputs * weight.itemsize * (2 if extras.gated else 1)
@@ -189,7 +189,7 @@ class Product:
         return reference(x, self._weight, self._extras)
 
     def normed(self, x: torch.Tensor, norm: torch.Tensor, eps: float, *, gated: bool = False) -> torch.Tensor:
-        """Norm, times `norm` (inputs,), then multiply; `gated`: then SwiGLU, (T, outputs / 2)."""
+        """Norm the rows with the weight `norm` (inputs,), then multiply; `gated`: then SwiGLU, (T, outputs / 2)."""
         return self._more(x, replace(self._extras, norm=norm, eps=eps, gated=gated))
 
     def added(self, x: torch.Tensor, residual: torch.Tensor) -> torch.Tensor:

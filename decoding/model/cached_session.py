@@ -1,4 +1,4 @@
-"""What sessions share: a cache, the states that enter tapped layers, and which rows of a pass are asked for."""
+"""What sessions share: a cache, the states that enter tapped layers, and the choice of a pass's rows."""
 
 from __future__ import annotations
 

@@ -212,7 +212,7 @@ Outputs = tuple[torch.Tensor, ...]  # of a pass, (B, ...) each
 class PassJudge(Protocol):
     """Computes what the engine needs of a pass's answers, on the device."""
 
-    key: Hashable  # equal where the same is asked; None: it is asked once
+    key: Hashable  # equal where the same is computed; None: it is computed once
     uniforms: Sequence[float]  # numbers of the seed, by depth
     guesses: Sequence[bool]  # of the nodes, which may be accepted; empty where that is not needed
     fixed: bool  # whether what is read of a draft on the device is at the same addresses for the same key

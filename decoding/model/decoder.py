@@ -129,7 +129,7 @@ class Decoder:
     def buffered(
         self, buffer: StepBuffer | ChainRows, hidden: torch.Tensor | None, text: StoredText, spec: PassSpec
     ) -> Outputs:
-        """Run a pass over the rows in a buffer; return what enters the tapped layers, what comes out, and logits."""
+        """Run a pass over the rows in a buffer; return what enters the tapped layers, the final states, and logits."""
         inputs = self.buffered_inputs(buffer, text)
         x = inputs.ids if hidden is None else hidden
         states, x, delta = self.tapped(x, inputs, spec.start, spec.stop, spec.taps)
@@ -168,7 +168,7 @@ class Decoder:
     def tapped(
         self, x: Tokens, inputs: Inputs, start: int, stop: int, taps: Sequence[int]
     ) -> tuple[list[torch.Tensor], torch.Tensor, torch.Tensor | None]:
-        """Run the layers too; return what enters some of them, side by side or layer by layer, and what comes out."""
+        """Run the layers too; return what enters some, side by side or layer by layer, and what leaves the last."""
         if taps and isinstance(inputs, NativeInputs):
             assert self._native is not None
             together, x = self._native.tapped(self._fresh(x), inputs, start, stop, taps)

@@ -47,7 +47,7 @@ class DecoderSession(CachedSession):
         only: Sequence[int] | None = None,
         judge: PassJudge | None = None,
     ) -> Reading:
-        """Feed a tree whose root follows the stored tokens; answer for the rows that are asked for."""
+        """Feed a tree whose root follows the stored tokens; answer for the requested rows."""
         layers = self._model.shape.layers
         if skip < len(parents) or self._model.step_rows:
             step = PassRows(tokens, parents, self.length, judge=judge)
@@ -149,7 +149,7 @@ class DecoderSession(CachedSession):
         return Reading(model.head(hidden), hidden)
 
     def keep(self, length: int, prompt_length: int) -> bool:
-        """Start a text whose first `length` tokens are those stored, where they are rotated as this text asks for."""
+        """Start a text whose first `length` tokens are those stored, where they are rotated as in this one."""
         return self._model.rope.rotated_as(prompt_length) == self._rotated_as and super().keep(length, prompt_length)
 
     @torch.inference_mode()

@@ -32,7 +32,7 @@ def split(numbers: list[float], sizes: Iterable[int]) -> list[list[float]]:
 def _on_the_host(numbers: torch.Tensor) -> torch.Tensor:
     if numbers.device.type != "cuda":
         return numbers.cpu()
-    # A copy into memory that could be moved waits inside of torch, which cannot be told from a wait by mistake.
+    # A copy into unpinned memory waits inside of torch, where it looks like a wait by mistake.
     host = torch.empty(numbers.shape, dtype=numbers.dtype, pin_memory=True)
     host.copy_(numbers, non_blocking=True)
     torch.cuda.current_stream(numbers.device).record_event().synchronize()

@@ -51,7 +51,7 @@ def find_folder(
     """Find the folder of a model named by its path, its name, a GGUF file or a hub id.
 
     GGUF files are dequantised to `dtype`; without it any folder that was made from the file will do. Without `download`
-    the hub is not asked for what is not on this machine.
+    nothing is fetched from the hub.
     """
     if name in FOLDERS:
         if FOLDERS[name].is_dir():

@@ -155,7 +155,7 @@ class NativeLayers:
     def tapped(
         self, x: torch.Tensor, step: NativeInputs, start: int, stop: int, taps: Sequence[int]
     ) -> tuple[torch.Tensor, torch.Tensor]:  # (T, H) -> (T, taps * H), (T, H)
-        """Run the layers too; return what enters some of them beside what comes out."""
+        """Run the layers too; return what enters some of them, and what leaves the last."""
         if start == stop:
             return x, x  # nothing is tapped but what leaves the last layer
         states = x.new_empty(len(x), len(taps) * x.shape[1])

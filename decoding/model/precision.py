@@ -52,19 +52,16 @@ def find_dtype(dtype: str | torch.dtype | None, device: torch.device) -> torch.d
     """Return the dtype of that name; by default bfloat16 where the device computes with it, else float32."""
     if dtype is None:
         return torch.bfloat16 if device.type == "cuda" or _processor_has_bfloat16() else torch.float32
-    known = DTYPES.get(dtype) if isinstance(dtype, str) else dtype
-    if known is None or known not in DTYPES.values():
+    named = DTYPES.get(dtype) if isinstance(dtype, str) else dtype
+    if named is None or named not in DTYPES.values():
         raise ModelError(
             f"the dtype {str(dtype)[:40]!r} cannot be used; choose one of {', '.join(DTYPES)}, "
             "or int8 for weights that are quantised"
         )
-    return known
+    return named
 
 
 def _processor_has_bfloat16() -> bool:
     """Return whether the processor multiplies bfloat16 itself; torch has these questions under private names only."""
-    for question in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
-        ask = getattr(torch.cpu, question, None)
-        if ask is not None and ask():
-            return True
-    return False
+    names = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    return any(getattr(torch.cpu, name, lambda: False)() for name in names)

@@ -1,4 +1,4 @@
-"""The shape of a step's tree, whose parents may be known to the device alone."""
+"""The shape of a step's tree, whose parents may be on the device alone."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Work between a model's passes that a device replays as one graph, where the host would launch each operation.
 
-It is a function of numbers of the host, which are written in one copy, and of tensors of the device. What comes out is
-copied to memory of its own inside of the graph, so it lasts until the same work is done again.
+It is a function of numbers of the host, which are written in one copy, and of tensors of the device. The graph copies
+its outputs to memory of their own, where they last until the same work is done again.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class RopeTables(NamedTuple):
     """Row p rotates position p: x * cos + (x with its halves swapped) * sin."""
 
     cos: torch.Tensor  # (N, 1, head_dim)
-    sin: torch.Tensor  # (N, 1, head_dim); the first half is negated, as the rotation asks for
+    sin: torch.Tensor  # (N, 1, head_dim); the first half is negated, as the rotation needs it
 
 
 class Rope:
@@ -41,7 +41,7 @@ class Rope:
         elif shape.rope == "longrope":
             self._limit = config.rope_parameters["original_max_position_embeddings"]
         self.seam = self._limit if shape.rope == "longrope" else None
-        # A text that grows by one token a step asks for a new length each time, and for the old ones in the next run.
+        # A text that grows by one token a step needs a new length each time, and the old ones in the next run.
         # A method of this object would keep it, and its tables, until the collector comes by.
         self._frequencies = lru_cache(maxsize=4096)(partial(_frequencies, config, shape))
         self._frequencies(0)  # settings that cannot work are refused now and not in the first run

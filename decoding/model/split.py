@@ -105,7 +105,7 @@ class SplitSession:
 
     @torch.inference_mode()
     def read(self, tokens: Tokens, parents: Parents, skip: int = 0, only: Sequence[int] | None = None) -> Reading:
-        """Feed a tree whose root follows the stored tokens; answer for the rows that are asked for."""
+        """Feed a tree whose root follows the stored tokens; answer for the requested rows."""
         return self._last.answer(
             self._enter(tokens, self._prepare(tokens, parents), self._model.shape.layers), skip, only
         )

@@ -1,8 +1,8 @@
 """Lets transformers' own modules attend to our cache: their keys and values go in, a tree's mask hides the rest.
 
-Under the name `TREE` transformers finds two functions here. One makes the mask of a kind of layers, from the rule by
-which the model's code says which position sees which (causal, a sliding window, chunks). The other is called by every
-attention module. Both work on the pass that runs in their thread.
+Under the name `TREE` transformers finds two functions here. One makes the mask of a kind of layers, from the
+model's own rule of which position sees which (causal, a sliding window, chunks). The other is called by every attention
+module. Both work on the pass that runs in their thread.
 """
 
 from __future__ import annotations

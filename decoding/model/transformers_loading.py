@@ -85,12 +85,12 @@ def adopt(
         with torch.inference_mode():
             ids = torch.tensor([tokens], device=device)
             wanted = model.eval()(input_ids=ids, use_cache=False).logits[0]
-        computed = Precision(model.dtype).name  # some packages keep the dtype that was saved, not the one asked for
+        computed = Precision(model.dtype).name  # some packages keep the dtype that was saved
         made = TransformersModel(model, name, digest, f"{quantised}+{computed}" if quantised else computed, parameters)
         got = _read_in_parts(made, tokens)
     except ModelError:
         raise
-    except Exception as error:  # whatever the modules of an architecture that nobody has tried here may raise
+    except Exception as error:  # the modules of an architecture that was never tried here may raise anything
         raise ModelError(f"models of type {family!r} cannot be run: {as_one_line(error)}") from None
     wanted, got = wanted.double(), got.double()
     noise = max(_NOISE[made.dtype], _NOISE_QUANTISED if quantised else 0.0)

@@ -83,7 +83,7 @@ class TransformersModel:
                 f"models of type {family!r} compute attention in a way of their own, so they cannot be run"
             )
         self._sizes, windows = seen.sizes, seen.windows
-        # A layer whose mask has no window sees the whole text, and so does one whose mask nobody asked for.
+        # A layer whose mask has no window sees the whole text, and so does one that needs no mask.
         self.window = min((window for window in windows if window is not None), default=None)
         self.rolling = None if None in windows or not windows else max(window or 0 for window in windows)
         shapes = {tap: states.shape for tap, states in seen.states.items()}
@@ -180,7 +180,7 @@ class TransformersSession(CachedSession):
         self._model = model
 
     def read(self, tokens: Tokens, parents: Parents, skip: int = 0, only: Sequence[int] | None = None) -> Reading:
-        """Feed a tree whose root follows the stored tokens; answer for the rows that are asked for."""
+        """Feed a tree whose root follows the stored tokens; answer for the requested rows."""
         self.cache.check(len(parents))
         model = self._model
         step = ModulePass(self.cache, parents, model.rolling, model.device, self._tapped)

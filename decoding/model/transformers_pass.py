@@ -17,7 +17,7 @@ from .queued_tree import Parents, closure_on, depths_on
 
 
 class ModulePass:
-    """A forward pass over a tree after a cached text, or over a text without a cache, to see what attention asks."""
+    """A forward pass over a tree after a cached text, or over a text without a cache, to see what attention needs."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class ModulePass:
         self._tree = torch.cat((tree.new_ones(len(parents), first - start), tree), 1)  # (T, P)
         self._layer = 0
         self.sizes = list[tuple[int, int, int]]()  # kv heads, and dimensions of a key and of a value, of every layer
-        self.windows = set[int | None]()  # of the masks that were asked for
+        self.windows = set[int | None]()  # of the masks that were made
         self.states = dict[int, torch.Tensor]()  # what entered the tapped layers, (T, H) each
         self.hidden = torch.empty(0, 0)  # what entered the output layer, (R, H)
         self.experts = list[torch.Tensor]()  # those that every row used, in each layer that has any

@@ -90,7 +90,7 @@ class _NodesStruct(ctypes.Structure):
 class NativeNodes:
     """The distributions of a step's nodes, for a full record: rows of scores (T, V) with their summary.
 
-    All probabilities and entropies come out rounded to six decimals.
+    All probabilities and entropies are rounded to six decimals.
     """
 
     def __init__(

@@ -58,7 +58,7 @@ class ReadBudget:
         check(self._nodes <= most, f"{where} makes more than the {most} nodes read of all steps: {advice}")
 
     def whole(self, steps: Iterable[Step], texts: Mapping[int, str]) -> None:
-        """Check the length of the whole text, once all texts are known."""
+        """Check the length of the whole text, once all texts are read."""
         most = self._limits.written_characters
         written = sum(len(texts.get(token, "")) for step in steps for token in step.emitted)
         check(written <= most, f"the run's text has {written} characters, more than the {most} allowed")
