@@ -16,14 +16,8 @@ _LARGEST = 2**40  # beyond every size, and safe to multiply by any factor
 _ROPE_BOUNDS = {
     "rope_theta": (0.0, 1e15),
     "partial_rotary_factor": (0.0, 1.0),
-    "factor": (0.0, 1e6),
-    "low_freq_factor": (0.0, 1e6),
-    "high_freq_factor": (0.0, 1e6),
-    "attention_factor": (0.0, 1e6),
-    "beta_fast": (-1.0, 1e6),
-    "beta_slow": (-1.0, 1e6),
-    "mscale": (-1.0, 1e6),
-    "mscale_all_dim": (-1.0, 1e6),
+    **dict.fromkeys(("factor", "low_freq_factor", "high_freq_factor", "attention_factor"), (0.0, 1e6)),
+    **dict.fromkeys(("beta_fast", "beta_slow", "mscale", "mscale_all_dim"), (-1.0, 1e6)),
 }
 
 

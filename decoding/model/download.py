@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 
 import torch
@@ -20,13 +20,16 @@ def fetch(*tensors: torch.Tensor, decimals: int | None = None) -> list[list[floa
     """
     parts = [tensor.reshape(-1).double() for tensor in tensors]
     flat = torch.cat(parts) if len(parts) > 1 else parts[0]
-    numbers: list[float] = _on_the_host(flat if decimals is None else flat.round(decimals=decimals)).tolist()
-    return split(numbers, (part.numel() for part in parts))
+    return _lists(_on_the_host(flat if decimals is None else flat.round(decimals=decimals)), parts)
 
 
 def split(numbers: list[float], sizes: Iterable[int]) -> list[list[float]]:
     """Split numbers into lists of these sizes."""
     return [numbers[begin:end] for begin, end in pairwise(accumulate(sizes, initial=0))]
+
+
+def _lists(numbers: torch.Tensor, parts: Sequence[torch.Tensor]) -> list[list[float]]:
+    return split(numbers.tolist(), (part.numel() for part in parts))
 
 
 def _on_the_host(numbers: torch.Tensor) -> torch.Tensor:

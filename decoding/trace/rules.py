@@ -146,17 +146,16 @@ def _check_columns(step: Step, where: str) -> None:
         optional = length == 0 and name in _OPTIONAL
         check(length == nodes or optional, f"{where}.{name} has {length} entries for {nodes} nodes")
     check(bool(step.path) == bool(nodes), f"{where}.path must begin at node 0 and be empty where there are no nodes")
-    _check_ids(step.tokens, f"{where}.tokens")
-    _check_ids(step.choices, f"{where}.choices")
-    _check_ids((token for best in step.top for token, _ in best), f"{where}.top")
-    _check_ids((token for best in step.draft_top for token, _, _ in best), f"{where}.draft_top")
-    _check_shares(step.p, f"{where}.p")
-    _check_shares(step.q, f"{where}.q")
-    _check_shares(step.overlap, f"{where}.overlap")
+    for name in ("tokens", "choices"):
+        _check_ids(getattr(step, name), f"{where}.{name}")
+    for name in ("top", "draft_top"):
+        listed = getattr(step, name)
+        _check_ids((token for best in listed for token, *_ in best), f"{where}.{name}")
+        _check_shares((share for best in listed for _, *shares in best for share in shares), f"{where}.{name}")
+    for name in ("p", "q", "overlap"):
+        _check_shares(getattr(step, name), f"{where}.{name}")
     fine = all(0.0 <= nats <= MOST_NATS for nats in step.entropy)
     check(fine, f"{where}.entropy must hold numbers from 0 to {MOST_NATS:g}")
-    _check_shares((share for best in step.top for _, share in best), f"{where}.top")
-    _check_shares((share for best in step.draft_top for _, *both in best for share in both), f"{where}.draft_top")
 
 
 def _check_tree(step: Step, where: str) -> None:

@@ -23,7 +23,6 @@ from decoding.errors import ParamError
 from decoding.loader import Progress
 from decoding.model.decoder import Decoder
 from decoding.model.loading import decoder_of
-from decoding.model.texts import TextBatch
 from decoding.types import JSON
 
 from .backbone import Backbone
@@ -32,6 +31,7 @@ from .encoding import ChatEncoder
 from .generation import Generation, Prompt
 from .memory import memory_advice
 from .seeding import seeded
+from .text_batch import TextBatch
 
 _LEAST_ROOM = 16  # tokens that an answer must have
 _BLOCKS = 4  # conversations per place that the compiled code is given at a time

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 import torch
 
 from decoding.model.decoder import Decoder
-from decoding.model.texts import TextBatch
 from decoding.ranking import likeliest
 from decoding.sampling import Draws, Sampler, Sampling, draw
+
+from .text_batch import TextBatch
 
 _ROWS = 256  # tokens of prompts and texts in a pass: enough to read the weights for, few enough for the cache
 _PIECE = 64  # tokens of one prompt in a pass

@@ -14,9 +14,9 @@ from decoding.codec import Codec
 from decoding.errors import ModelError
 from decoding.loader import Progress
 from decoding.model.decoder import Decoder
-from decoding.model.texts import TextBatch
 
 from .generation import Generation, Prompt
+from .text_batch import TextBatch
 
 _MARK = "\N{WHITE SQUARE}"  # stands in the template where a user's words do
 _ROOM = 160  # tokens of the longest prompt

@@ -21,9 +21,9 @@ from tests import families
 from tests.gpu import DEVICE
 from tests.tiers import crossed
 
-ROW, BLOCK16, BLOCK64 = products.Plan(0, 16, 128), products.Plan(16, 64, 128), products.Plan(64, 64, 64)
+ROW, BLOCK16, BLOCK64 = products.Tiling(0, 16, 128), products.Tiling(16, 64, 128), products.Tiling(64, 64, 64)
 BULK = replace(BLOCK16, bulk=True)
-PLANS = [(1, ROW), (1, BLOCK16), (3, BULK), (16, BLOCK16), (65, BLOCK64), (128, products.Plan(128, 64, 32))]
+PLANS = [(1, ROW), (1, BLOCK16), (3, BULK), (16, BLOCK16), (65, BLOCK64), (128, products.Tiling(128, 64, 32))]
 STEP = {torch.float32: 2e-5, torch.float16: 2**-10, torch.bfloat16: 2**-7}
 
 
@@ -40,7 +40,7 @@ def close(y: torch.Tensor, expected: torch.Tensor, steps: float = 0.6) -> None:
 @pytest.mark.parametrize(("rows", "by", "dtype"), crossed(PLANS, [*STEP]))
 @pytest.mark.parametrize(("outputs", "inputs", "split"), [(576, 192, 1), (320, 600, 3)])
 def test_products_are_those_of_float64(
-    dtype: torch.dtype, rows: int, by: products.Plan, outputs: int, inputs: int, split: int
+    dtype: torch.dtype, rows: int, by: products.Tiling, outputs: int, inputs: int, split: int
 ) -> None:
     """Sizes that blocks do not divide, and inputs shared among programs, some of which get none in the last block."""
     x, weight, bias = (random(*size, dtype=dtype) for size in ((rows, inputs), (outputs, inputs), (outputs,)))
@@ -59,7 +59,7 @@ def test_plans_cover_every_shape(rows: int, dtype: torch.dtype) -> None:
 
 @pytest.mark.parametrize("split", [1, 3])
 @pytest.mark.parametrize("by", [ROW, BLOCK16, BULK])
-def test_weights_of_eight_bits(by: products.Plan, split: int) -> None:
+def test_weights_of_eight_bits(by: products.Tiling, split: int) -> None:
     """Codes are widened in registers by bit patterns: every one of them must come out right."""
     weight, bias = random(80, 256, dtype=torch.float32), random(80, dtype=torch.float16)
     weight[0] = torch.arange(-128, 128, device=DEVICE) / 127
@@ -73,7 +73,7 @@ def test_weights_of_eight_bits(by: products.Plan, split: int) -> None:
 
 @pytest.mark.parametrize("by", [ROW, BLOCK16, BULK])
 @pytest.mark.parametrize("dtype", STEP, ids=str)
-def test_norm_and_swiglu_in_the_product(dtype: torch.dtype, by: products.Plan) -> None:
+def test_norm_and_swiglu_in_the_product(dtype: torch.dtype, by: products.Tiling) -> None:
     """Rounded where transformers rounds: a norm that is rounded only after its weight is another model."""
     x, weight = random(1 if by is ROW else 5, 192, dtype=dtype), random(144, 192, dtype=dtype)
     norm, bias = random(192, dtype=dtype), random(144, dtype=dtype)
@@ -88,7 +88,7 @@ def test_norm_and_swiglu_in_the_product(dtype: torch.dtype, by: products.Plan) -
 
 @pytest.mark.parametrize("split", [1, 2])
 @pytest.mark.parametrize("by", [ROW, BLOCK16, BULK])
-def test_the_residual_is_added_to_the_rounded_product(by: products.Plan, split: int) -> None:
+def test_the_residual_is_added_to_the_rounded_product(by: products.Tiling, split: int) -> None:
     x, weight = random(1 if by is ROW else 5, 256, dtype=torch.float16), random(48, 256, dtype=torch.float16)
     residual = random(len(x), 48, dtype=torch.float16, at=1)
     by = replace(by, split=split)

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import torch
 
-from .cache import Cache
-from .decoder import Decoder
-from .native_layers import NativeInputs
+from decoding.model.cache import Cache
+from decoding.model.decoder import Decoder
+from decoding.model.native_layers import NativeInputs
 
 
 class TextBatch:
