@@ -38,7 +38,7 @@ Inputs = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, torch.Ten
 def inputs(
     rows: int, first: int, repeats: int, kv_heads: int, size: int, dtype: torch.dtype, chain: bool = False
 ) -> Inputs:
-    """A step behind a text, in a cache whose other slots hold nothing that is a number."""
+    """A step after a text, in a cache whose other slots hold nothing that is a number."""
     made = torch.Generator().manual_seed(rows + first)
     data = torch.full((2, first + rows + 300, kv_heads, size), torch.nan)
     data[:, : first + rows] = torch.randn(2, first + rows, kv_heads, size, generator=made)
@@ -59,7 +59,7 @@ def error(got: torch.Tensor, given: Inputs) -> float:
 def test_against_the_definition(
     rows: int, first: int, repeats: int, kv_heads: int, size: int, dtype: torch.dtype
 ) -> None:
-    """A share that is read twice or not at all, or a slot behind the rows, changes every number."""
+    """A share that is read twice or not at all, or a slot after the rows, changes every number."""
     given = inputs(rows, first, repeats, kv_heads, size, dtype)
     assert error(tree_attention(*given), given) < BOUNDS[dtype]
 
@@ -85,11 +85,11 @@ def test_a_row_depends_on_what_it_sees_alone(first: int, dtype: torch.dtype) -> 
     """Bit by bit, or methods write other texts in half precision: a token read alone, and as a guess among others."""
     query, key, value, begin, seen = inputs(8, first, 2, 2, 16, dtype, chain=True)
     whole = tree_attention(query, key, value, begin, seen)
-    for rows in (1, 2, 5):  # fewer guesses behind it
+    for rows in (1, 2, 5):  # fewer guesses after it
         alone = tree_attention(query[:rows], key, value, begin, seen[:rows, :rows].contiguous())
         assert torch.equal(alone, whole[:rows])
     single = torch.ones(1, 1, dtype=torch.bool, device=DEVICE)
-    for row in range(8):  # token by token, each behind a longer text
+    for row in range(8):  # token by token, each after a longer text
         assert torch.equal(tree_attention(query[row : row + 1], key, value, begin + row, single), whole[row : row + 1])
 
 
@@ -102,7 +102,7 @@ def test_a_device_is_filled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("dtype", BOUNDS, ids=str)
 def test_a_model_hands_it_its_cache(dtype: torch.dtype) -> None:
-    """Trees behind a text in a cache with other layers' strides; the kernel takes no other layout."""
+    """Trees after a text in a cache with other layers' strides; the kernel takes no other layout."""
     made = replace(choose(torch.device("cpu"), dtype, 16), tree=tree_attention)
     for rows, prefix in ((1, 70), (9, 3)):
         assert differs(made, rows, prefix, 3, dtype, device=DEVICE) < BOUNDS[dtype]

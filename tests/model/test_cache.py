@@ -137,6 +137,6 @@ def test_places_go_round_the_end() -> None:
 
 
 def test_more_than_there_is_memory_for() -> None:
-    """The user asked for too many tokens, and must hear that instead of an allocator's message."""
+    """The user asked for too many tokens, and must read that instead of an allocator's message."""
     with pytest.raises(ModelError, match="no memory for the keys and values of 1000000000004 tokens"):
         make(10**12, None)

@@ -109,7 +109,7 @@ def plain(made: Callable[[str], Engine]) -> Callable[[str], Engine]:
 
 @pytest.fixture
 def own(made: Callable[[str], Engine], monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Engine]:
-    """Makes engines with our own kernel's way through attention. A tape hears of torch's operations alone."""
+    """Makes engines with our own kernel's way through attention. A tape records torch's operations alone."""
     pytest.importorskip("triton")
     from benchmarks.kernel_cases.attention import reference
 
@@ -163,7 +163,7 @@ def test_what_a_device_replays_is_what_it_would_have_done(
     plain: Callable[[str], Engine],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Drafts that a device writes, and choices that come with a pass, behind texts that grow and begin anew."""
+    """Drafts that a device writes, and choices that come with a pass, after texts that grow and begin anew."""
     ours, replays = made(family), Counter[str]()
     run = Replays.run
 
@@ -221,7 +221,7 @@ def test_a_drafter_that_cannot_be_recorded_drafts_as_usual(
 def test_rows_that_fill_up_change_nothing(
     family: str, maker: str, made: Callable[[str], Engine], request: pytest.FixtureRequest
 ) -> None:
-    """They see nothing of the step, no row sees them, and their keys stand where the next step writes."""
+    """They see nothing of the step, no row sees them, and their keys are where the next step writes."""
     plain, ours = made(family).model, request.getfixturevalue(maker)(family).model
     assert isinstance(ours, Decoder)
     ours.recorder = recorder = Recorder()  # type: ignore[assignment]
@@ -312,7 +312,7 @@ def test_one_failure_to_record_is_made_good(made: Callable[[str], Engine]) -> No
 
 
 def test_one_graph_serves_every_length(plain: Callable[[str], Engine], own: Callable[[str], Engine]) -> None:
-    """With the attention kernel of our own: how long the text is stands in the step's buffer, and in no recording."""
+    """With the attention kernel of our own: the length of the text is in the step's buffer, and in no recording."""
     ours = own("llama")
     assert ours.model.attention.startswith("split tree attention in Triton up to 128 rows")
     recorder = next(recording(ours))

@@ -83,7 +83,7 @@ def test_rows_that_do_not_fit_are_refused_before_anything_is_written() -> None:
 @pytest.mark.parametrize("sections", [1, 2])
 @pytest.mark.parametrize("taps", [(0, 2), (1, 2, 3), (3,)])
 def test_several_layers_are_tapped_at_once(dtype: torch.dtype, taps: tuple[int, ...], sections: int) -> None:
-    """Layer 0 is entered by the embeddings; what would enter a layer behind the last leaves that one."""
+    """Layer 0 is entered by the embeddings; what would enter a layer after the last leaves that one."""
     model = from_transformers(tiny("mistral"), dtype, [torch.device("cpu")] * sections)
     one, plain = model.open(64, 16), model.open(64, 16)
     one.tap(*taps)

@@ -175,7 +175,7 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_bad_folders_are_refused_in_one_sentence(name: str, folder: Path) -> None:
-    """A stranger's folder may hold anything; the user must hear what is wrong, and no traceback of a library."""
+    """A stranger's folder may hold anything; the user must be shown what is wrong, and no traceback of a library."""
     spoil, sentence = BAD[name]
     spoil(folder)
     with pytest.raises(ModelError, match=sentence) as caught:
@@ -194,7 +194,7 @@ HOSTILE = (None, -1, 0, 1.5, True, "x", [], {}, 10**30, float("nan"))
     "more", ["num_hidden_layers", "rope_parameters", "max_position_embeddings", "num_attention_heads"]
 )
 def test_hostile_values_load_or_are_refused(field: str, more: str, folder: Path) -> None:
-    """Whatever stands in config.json, nothing but ModelError comes out."""
+    """Whatever is in config.json, nothing but ModelError comes out."""
     good = json.loads((folder / "config.json").read_text())
     for number, value in enumerate(HOSTILE):
         other = HOSTILE[(number * 3 + len(field)) % len(HOSTILE)]

@@ -1,4 +1,4 @@
-"""Compiled code: a row's numbers are the same whatever stands beside it, and nothing is lost where it cannot be had."""
+"""Compiled code: a row's numbers are the same whatever is beside it, and nothing is lost where it is missing."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ def test_a_row_is_the_same_bit_by_bit_however_it_is_fed(
             path = list(path_to(parents, node))
             alone = feed(narrow, [tokens[i] for i in path], 1)
             narrow.rewind(len(before))
-            assert torch.equal(reading.logits[path], alone), f"row {node} of {nodes} behind {len(before)}"
+            assert torch.equal(reading.logits[path], alone), f"row {node} of {nodes} after {len(before)}"
         path = list(path_to(parents, nodes - 1))
         wide.commit(path)
         after = feed(wide, text(3, 7), 3)
         feed(narrow, [tokens[i] for i in path], 1)
-        assert torch.equal(after, feed(narrow, text(3, 7), 1)), "what is read behind a tree's accepted rows"
+        assert torch.equal(after, feed(narrow, text(3, 7), 1)), "what is read after a tree's accepted rows"
 
 
 @needs_compiler
@@ -256,7 +256,7 @@ def test_the_softmax_of_rows_is_that_of_torch(dtype: torch.dtype, size: int, thr
 
 
 def recorded(rows: torch.Tensor, temperature: float, q: list[torch.Tensor]) -> tuple[list[list[float]], Drafted]:
-    """All that a record asks of six nodes and of a drafter's distributions behind three of them."""
+    """All that a record asks of six nodes and of a drafter's distributions after three of them."""
     outlook = Outlook(rows, temperature)
     return (
         [outlook.best.flatten().tolist(), *outlook.listed((0, 0, 1, 2, 4), (7, 1023, 512, 3, 1000))],

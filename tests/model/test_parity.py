@@ -43,7 +43,7 @@ def test_one_pass(name: str, length: int) -> None:
 @pytest.mark.parametrize("name", BY_PLACE)
 @pytest.mark.parametrize("chunk", [1, 7, WINDOW, WINDOW + 3])
 def test_chunks(name: str, chunk: int) -> None:
-    """A key lost between two chunks, or a window that starts anew with each, shows behind the first chunk."""
+    """A key lost between two chunks, or a window that starts anew with each, shows after the first chunk."""
     model, tokens = tiny(name), text(3 * WINDOW + 5)
     session = decoder_of(model).open(64, chunk)
     torch.testing.assert_close(feed(session, tokens, chunk), reference(model, tokens), **CLOSE)
@@ -62,7 +62,7 @@ def test_rotation_by_length(name: str, prompt: int, chunk: int) -> None:
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("seed", choose(range(2), [0]))
 def test_every_row_of_a_tree_is_its_path_alone(name: str, seed: int) -> None:
-    """A row that sees a cousin, misses an ancestor or stands at the wrong position differs from its path alone."""
+    """A row that sees a cousin, misses an ancestor or is at the wrong position differs from its path alone."""
     model, prefix = tiny(name), 2 * WINDOW + 5 - 8 * seed
     before, parents = text(prefix, seed), random_tree(14, seed)
     tokens = text(len(parents), seed + 100)
@@ -81,7 +81,7 @@ def test_every_row_of_a_tree_is_its_path_alone(name: str, seed: int) -> None:
 
 @pytest.mark.parametrize("name", ["llama", "mistral", "qwen2-mixed"])
 def test_wide_trees_past_many_windows(name: str) -> None:
-    """A step wider than the window, far behind several turns of the ring, must still see exactly W tokens."""
+    """A step wider than the window, far after several turns of the ring, must still see exactly W tokens."""
     model, parents = tiny(name), random_tree(40, 3)
     before, tokens = text(5 * WINDOW), text(40, 1)
     session = decoder_of(model).open(400, 40)

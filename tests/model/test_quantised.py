@@ -28,7 +28,7 @@ def random(*size: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 def test_weights_are_rounded_by_half_a_step_at_most(dtype: torch.dtype) -> None:
-    """One scale for all rows, or one that was rounded behind the codes, would be coarser."""
+    """One scale for all rows, or one that was rounded after the codes, would be coarser."""
     weight = random(40, 24, dtype=dtype) * torch.logspace(-3, 3, 40)[:, None].to(dtype)
     weight[7] = 0.0
     codes, scales = rounded(weight)

@@ -96,7 +96,7 @@ def test_a_full_rewind_behind_a_rejected_step(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["llama", "mistral"])
 def test_what_does_not_fit_is_refused_before_anything_is_written(name: str) -> None:
-    """A step that is refused half-way would leave a text that nobody fed."""
+    """A step that is refused half-way would leave a text that was never fed."""
     session = decoder_of(tiny(name)).open(60, 8)
     feed(session, text(60), 8)
     session.read(text(8), chain(8))

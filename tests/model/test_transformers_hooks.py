@@ -25,7 +25,7 @@ from tests.toys import SETTINGS
 
 @cache
 def by_token(count: int = 1) -> Engine:
-    """Six experts in each of three layers: token t is sent to expert t and those behind it; nothing else happens."""
+    """Six experts in each of three layers: token t is sent to expert t and those after it; nothing else happens."""
     model = tiny("qwen3_moe", num_experts_per_tok=count)
     with torch.no_grad():
         model.model.embed_tokens.weight.copy_(torch.eye(67, 32))
@@ -36,7 +36,7 @@ def by_token(count: int = 1) -> Engine:
             for expert in range(6):
                 layer.mlp.gate.weight[expert, (expert - 1) % 6] = 0.5
             layer.post_attention_layernorm.weight.fill_(1.0)
-        model.lm_head.weight.copy_(torch.eye(67, 32).roll(1, 0))  # behind token t comes t + 1
+        model.lm_head.weight.copy_(torch.eye(67, 32).roll(1, 0))  # after token t comes t + 1
     return Engine(adopt(model), Codec())
 
 
@@ -91,7 +91,7 @@ def test_tapped_layers_are_those_of_transformers(kind: str) -> None:
     got = session.tapped().chunk(3, 1)
     torch.testing.assert_close(got[0], wanted[0][0], rtol=0.0, atol=1e-4)
     torch.testing.assert_close(got[1], wanted[2][0], rtol=0.0, atol=1e-4)
-    assert got[2].shape == last.shape  # transformers shows the last layer's behind the final norm
+    assert got[2].shape == last.shape  # transformers shows the last layer's after the final norm
     assert len(session.tapped()) == 0
     session.reset(3)
     session.tap()

@@ -181,7 +181,7 @@ def test_sampled_text_is_the_autoregressive_one(kind: str) -> None:
 
 
 def test_guesses_may_reach_beyond_the_last_learnt_position() -> None:
-    """A table of positions ends with the context, but the deepest guesses of the last steps stand behind it."""
+    """A table of positions ends with the context, but the deepest guesses of the last steps are beyond it."""
     prompt = prompt_for(90)
     result = engine("gpt2").generate(prompt, "draft_model", {"gamma": 12}, max_new_tokens=6, end_tokens=())
     assert result.ids == generated("gpt2", prompt, 6)

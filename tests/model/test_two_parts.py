@@ -46,7 +46,7 @@ def test_texts_are_those_of_one_call(method: str, family: str, monkeypatch: pyte
 
 
 def test_a_session_used_to_its_last_slot(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tail's slots reach behind the last token that may be stored."""
+    """The tail's slots reach after the last token that may be stored."""
     monkeypatch.setenv(kernels.VARIABLE, "plain")
     model = made("mistral-full").model
     answers = []
@@ -61,7 +61,7 @@ def test_a_session_used_to_its_last_slot(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_what_a_failed_run_stored_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tail's mask hides slots behind the text by adding to their scores: to NaN nothing can be added."""
+    """The tail's mask hides slots after the text by adding to their scores: to NaN nothing can be added."""
     monkeypatch.setenv(kernels.VARIABLE, "plain")
     model = made("mistral-full").model
     session = model.open(300, 4)

@@ -1,6 +1,6 @@
 """CUDA devices that are pretended: tensors have shapes, dtypes and devices, and no numbers.
 
-Torch's fake tensors refuse what mixes devices or does not fit in shape. `Pretended` stands above them, answers what the
+Torch's fake tensors refuse what mixes devices or does not fit in shape. `Pretended` is above them, answers what the
 host asks for with numbers of its own, and counts how often it asks: every time, a real host would wait for the device.
 Triton's kernels write nothing here, and are counted.
 """
@@ -184,7 +184,7 @@ class _Stream:
     """The one that a device works through."""
 
     def record_event(self) -> _Event:
-        """An event behind everything that was queued."""
+        """An event after everything that was queued."""
         return _Event()
 
 

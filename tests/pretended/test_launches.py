@@ -17,7 +17,7 @@ PRODUCTS, ATTENTION = 4, 2
 
 @torch.inference_mode()
 def of_a_layer(device: Pretended, model: Decoder) -> int:
-    """The launches of a layer of a captured pass, behind a text that has a prefix."""
+    """The launches of a layer of a captured pass, after a text that has a prefix."""
     cache, tables = model.cache(600, 8), model.rope.tables(1, 608)
     inputs = model.buffered_inputs(StepBuffer(4, model.device), StoredText(cache, tables, model.cut(256)))
     counts = []

@@ -42,7 +42,7 @@ PARAMS: dict[str, dict[str, Any]] = {
 }
 PROMPT = [1, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0]
 GREEDY, SAMPLED = {"temperature": 0.0}, {"temperature": 1.0, "seed": 1}
-# Host waits of a step behind the prompt, at most: one, in which the host learns the draft and the target's choices.
+# Host waits of a step after the prompt, at most: one, in which the host learns the draft and the target's choices.
 # In front of each pass of its drafter, and of the target's, Ouroboros looks up in a pool on the host which phrases
 # follow the token that the drafter has just written: so the host has to know what a pass wrote before it can queue the
 # next.
@@ -126,7 +126,7 @@ made_of = cache(Made)
 
 
 def waits(device: Pretended, engine: Engine, method: str, sampling: dict[str, Any], **options: Any) -> int:
-    """The most waits of a step behind the prompt."""
+    """The most waits of a step after the prompt."""
     counts, before = [], device.waits
     for step in engine.decode(PROMPT, method, PARAMS.get(method), sampling, **{**OPTIONS, **options}):
         if step.pending == 0 and step.index > 0:
@@ -140,7 +140,7 @@ def waits(device: Pretended, engine: Engine, method: str, sampling: dict[str, An
     ("method", "sampling"), of_methods({*KINDS, "medusa", "ouroboros"}, crossed(EACH, SAMPLINGS)), ids=title
 )
 def test_a_step_waits_once(method: str, sampling: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every wait leaves the device idle until the host has launched what comes behind it.
+    """Every wait leaves the device idle until the host has launched what comes after it.
 
     By default a method that is sampled here is greedy over two devices, and the other way round.
     """

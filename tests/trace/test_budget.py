@@ -28,7 +28,7 @@ PLAIN = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st
 
 @given(st.dictionaries(st.text(), PLAIN), st.sampled_from([(",", ":"), (" , ", " : ")]))
 def test_values_are_counted_without_being_built(value: dict[str, Any], separators: tuple[str, str]) -> None:
-    """Whatever stands inside of strings, the count of a line is that of what the parser builds from it."""
+    """Whatever is inside of strings, the count of a line is that of what the parser builds from it."""
     for ascii_only, piece in ((True, 3), (False, 5), (True, 2**16)):
         line = json.dumps(value, ensure_ascii=ascii_only, separators=separators).encode(errors="replace")
         counted = list[int]()

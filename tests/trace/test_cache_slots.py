@@ -71,7 +71,7 @@ def test_every_slot_is_in_one_state_and_nothing_visible_is_lost(monkeypatch: pyt
         assert all(place < step.start - 16 for place in got.lost)
         rejected += got.uses.count(Use.REJECTED)
         seen = {place for place, use in zip(got.holds, got.uses, strict=True) if use in (Use.READ, Use.STORED)}
-        assert seen >= set(range(max(0, step.start - 16), step.start)), "a visible place stands in no slot"
+        assert seen >= set(range(max(0, step.start - 16), step.start)), "a visible position is in no slot"
     assert rejected > 100
 
 

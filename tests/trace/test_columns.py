@@ -1,4 +1,4 @@
-"""What a full record holds of the drafter: its distribution behind every node, and its share of every drafted token."""
+"""What a full record holds of the drafter: its distribution after every node, and its share of every drafted token."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def trace_of(method: str, sampling: dict[str, Any], record: str = "full") -> Tra
 
 
 def distribution(model: TableModel, text: Sequence[int], sampling: dict[str, Any]) -> torch.Tensor:  # (V,)
-    """A model's distribution behind a text, computed apart from any method."""
+    """A model's distribution after a text, computed apart from any method."""
     sampler = Sampler(Sampling(**sampling), 31, torch.device("cpu"), text)
     return sampler.probabilities(sampler.penalise(model.logits(text)[None], [()])[0])
 
@@ -92,7 +92,7 @@ def test_the_entropy_is_that_of_the_targets_distribution_at_every_node(method: s
 @pytest.mark.parametrize("sampling", SETTINGS, ids=["greedy", "penalised", "sampled", "filtered"])
 @pytest.mark.parametrize("method", DRAFTERS)
 def test_what_is_recorded_changes_no_token(method: str, sampling: dict[str, Any]) -> None:
-    """A distribution that a greedy draft carries must be tested by nobody and take no random number."""
+    """A distribution that a greedy draft carries must not be tested, nor take a random number."""
     full, light, off = (trace_of(method, sampling, record) for record in ("full", "light", "off"))
     assert full.ids == light.ids == off.ids
     assert [step.accepted for step in full.steps] == [step.accepted for step in off.steps]
