@@ -1,47 +1,119 @@
-"""The acceptance rule: it walks a verified tree and decides which tokens are committed.
+"""The acceptance rules: which guesses of a step are committed, and which token follows them.
 
-At every node the target chooses a token x: the likeliest one, or a sample from p. If a child has the token x, the walk
-continues there; otherwise x is committed, as correction or bonus, and the walk ends. So the output has the target's
-distribution, whatever the tree holds. Children that were *sampled* from a distribution q are tested first, by
-Leviathan's rule, which accepts them more often than comparing them with x: child by child, each rejection leaving the
-residual max(p - q, 0) to the next.
+A rule walks the verified tree. At every position it chooses the token that follows: the target's likeliest token, or a
+sample from p. If a guess has this token, the walk continues there. Otherwise the token is committed, as correction or
+bonus, and the walk ends. So the output has the target's distribution, whatever the tree holds. Guesses that were
+*sampled* from a distribution q are tested first, by Leviathan's rule, which accepts them more often than comparing them
+with a sample would: guess by guess, each rejection leaving the residual max(p - q, 0) to the next.
 
-`typical` is another rule, on request only: it accepts tokens that the target finds likely enough. It accepts more
-guesses, but the output no longer has the target's distribution.
+Typical acceptance is another rule, on request only: it accepts tokens that the target finds likely enough. It accepts
+more guesses, but the output no longer has the target's distribution.
 
-Nodes with equal paths (disjoint entries of an n-gram pool) are walked together: they are one place in the text.
+Nodes with equal paths (disjoint entries of an n-gram pool) are one position in the text, and are walked together.
+
+A rule gets its numbers from `Answers`. `OneByOne` computes them on a CPU where a walk asks for them;
+`accept_at_once.Fetched` has what a device computed for all nodes. The ranks of a parallel run send each other the
+tokens that their own rules chose (`parallel.py`).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import torch
 
-from .sampling import Draws, draw
+from .model.queued_tree import closure_on, depths_on
+from .sampling import Draws, Sampling, draw
 from .tree import path_to
 from .types import Draft, Role
 
-Choose = Callable[[int, int, Sequence[int]], int]  # (node, its depth, its children) -> the token that follows
+Choose = Callable[[int, int, Sequence[int]], int]  # (node, its depth, the guesses there) -> the token that follows
+Accepted = tuple[tuple[int, ...], tuple[int, ...]]  # the accepted path, and the tokens to commit
 
 
-def walk(draft: Draft, choose: Choose) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Follow the target's choices through the tree: the accepted path and the tokens to commit."""
-    children = guesses_below(draft)
-    here, emitted = [0], list[int]()
+class Remainder(Protocol):
+    """The target's distribution at a node, without what rejected guesses have taken from it."""
+
+    def odds(self, guess: int) -> tuple[float, float]:
+        """Return the probability of a guess's token here, and the one in the q that it was sampled from."""
+        ...
+
+    def reject(self, guess: int) -> None:
+        """Leave the residual."""
+        ...
+
+    def draw(self) -> int:
+        """Draw a token, with the number of the seed that belongs to its position."""
+        ...
+
+
+class Answers(Protocol):
+    """What the target answers about the nodes of a tree."""
+
+    @property
+    def argmax(self) -> Sequence[int]:
+        """The likeliest token at every node."""
+        ...
+
+    def at(self, node: int, depth: int) -> Remainder:
+        """Return the target's distribution at a node."""
+        ...
+
+    def longest(self) -> int:
+        """Return the last node of the longest path of typical tokens."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How the guesses of a step are accepted."""
+
+    sampling: Sampling
+    draws: Draws
+    position: int  # of the first new token among the numbers of the seed
+    typical: tuple[float, float] | None = None  # epsilon and delta of typical acceptance
+
+    def uniform(self, depth: int) -> float:
+        """Return the number of the seed for the token after a node of that depth."""
+        return self.draws.at(self.position + depth)
+
+    def accept(self, draft: Draft, answers: Answers) -> Accepted:
+        """Decide which path is accepted and which tokens are committed."""
+        if self.sampling.greedy:
+            return walk(draft, greedy(answers.argmax))
+        if self.typical is None:
+            return walk(draft, sampled(draft, answers, self.draws))
+        path = path_to(draft.parents, answers.longest())
+        token = answers.at(path[-1], len(path) - 1).draw()
+        return path, (*(draft.tokens[node] for node in path[1:]), token)
+
+
+def walk(draft: Draft, choose: Choose) -> Accepted:
+    """Follow the choices through the tree."""
+    children, here, emitted = _children(draft), [0], list[int]()
     while True:
-        below = [child for node in here for child in children.get(node, ())]
-        token = choose(here[0], len(emitted), below)
+        guesses = [guess for node in here for guess in children.get(node, ())]
+        token = choose(here[0], len(emitted), guesses)
         emitted.append(token)
-        reached = [child for child in below if draft.tokens[child] == token]
-        if not reached:
+        reached = _by_token(draft, guesses).get(token)
+        if reached is None:
             return path_to(draft.parents, here[0]), tuple(emitted)
         here = reached
 
 
-def guesses_below(draft: Draft) -> dict[int, list[int]]:
-    """The guesses that hang off each node."""
+def positions(draft: Draft) -> Iterator[tuple[int, list[int]]]:
+    """Yield every position that a walk can reach: the node at which it chooses, and the guesses there."""
+    children, reachable = _children(draft), [[0]]
+    for here in reachable:
+        guesses = [guess for node in here for guess in children.get(node, ())]
+        yield here[0], guesses
+        reachable += _by_token(draft, guesses).values()
+
+
+def _children(draft: Draft) -> dict[int, list[int]]:
+    """Return the guesses below each node."""
     children: dict[int, list[int]] = {}
     for node, role in enumerate(draft.roles):
         if role is Role.VERIFY:
@@ -49,78 +121,113 @@ def guesses_below(draft: Draft) -> dict[int, list[int]]:
     return children
 
 
+def _by_token(draft: Draft, guesses: Sequence[int]) -> dict[int, list[int]]:
+    """Group the guesses of a position by the positions after it: equal tokens lead to one."""
+    groups: dict[int, list[int]] = {}
+    for guess in guesses:
+        groups.setdefault(draft.tokens[guess], []).append(guess)
+    return groups
+
+
 def greedy(argmax: Sequence[int] | Mapping[int, int]) -> Choose:
     """Take the likeliest token at every node."""
-    return lambda node, depth, children: argmax[node]
+    return lambda node, depth, guesses: argmax[node]
 
 
-def sampled(draft: Draft, probabilities: Callable[[int], torch.Tensor], draws: Draws, position: int) -> Choose:
-    """Sample every token from the target's distribution; `position` is that of the first new token."""
+def sampled(draft: Draft, answers: Answers, draws: Draws) -> Choose:
+    """Sample every token from the target's distribution, testing sampled guesses first."""
 
-    def choose(node: int, depth: int, children: Sequence[int]) -> int:
-        p = probabilities(node)
-        for child in children:
-            q = draft.q[child] if draft.q is not None else None
-            if q is None:
+    def choose(node: int, depth: int, guesses: Sequence[int]) -> int:
+        remainder = answers.at(node, depth)
+        for guess in guesses:
+            if draft.q is None or draft.q[guess] is None:
                 continue
-            token = draft.tokens[child]
-            if draws.fresh() * float(q[token]) < float(p[token]):
-                return token
-            p = residual(p, q.to(p.device))  # a drafter may work on a device of its own
-        return draw(p, draws.at(position + depth))
+            p, q = remainder.odds(guess)
+            if draws.fresh() * q < p:
+                return draft.tokens[guess]
+            remainder.reject(guess)
+        return remainder.draw()
 
     return choose
-
-
-def typical(
-    draft: Draft,
-    probabilities: Callable[[list[int]], torch.Tensor],
-    draws: Draws,
-    position: int,
-    epsilon: float,
-    delta: float,
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Accept the longest path of typical tokens, and draw one more behind it: the path and the tokens to commit.
-
-    A token is typical where p(token) > min(epsilon, delta * exp(-H(p))): where it is likely, or where so many tokens
-    may follow that none is. `probabilities` returns the target's p at some nodes, (n, V).
-    """
-    guesses = [node for node, role in enumerate(draft.roles) if role is Role.VERIFY]
-    path: tuple[int, ...] = (0,)
-    if guesses:
-        inner = list(dict.fromkeys(draft.parents[node] for node in guesses))
-        place = {node: row for row, node in enumerate(inner)}
-        rows = torch.tensor([[place[draft.parents[node]], draft.tokens[node]] for node in guesses])
-        shares = typical_shares(probabilities(inner), rows[:, 0], rows[:, 1], epsilon, delta)
-        path = longest(draft, dict(zip(guesses, shares.tolist(), strict=True)))
-    token = draw(probabilities([path[-1]])[0], draws.at(position + len(path) - 1))
-    return path, (*(draft.tokens[node] for node in path[1:]), token)
 
 
 def typical_shares(
     p: torch.Tensor, rows: torch.Tensor, tokens: torch.Tensor, epsilon: float, delta: float
 ) -> torch.Tensor:  # (R, V), (n,), (n,) -> (n,)
-    """The probabilities of guesses, each in a row of p, and 0 for those that are not typical there."""
+    """Return the probabilities of tokens, each in a row of p, and 0 for those that are not typical there.
+
+    A token is typical where p(token) > min(epsilon, delta * exp(-H(p))): where it is likely, or where so many tokens
+    may follow that none is.
+    """
     least = (delta * torch.exp(-torch.special.entr(p).sum(-1))).clamp_max(epsilon)
     shares = p[rows, tokens]
     return torch.where(shares > least[rows], shares, 0.0)
 
 
-def longest(draft: Draft, shares: Mapping[int, float]) -> tuple[int, ...]:
-    """The longest path of guesses whose shares are positive.
+def longest(logs: torch.Tensor, seen: torch.Tensor, depths: torch.Tensor) -> torch.Tensor:  # (T,), (T, T), (T,)
+    """Return the last node, (1,), of the longest path of guesses whose logarithms of probabilities are finite.
 
-    Of paths equally long the most probable counts, then the one whose last node is the lowest.
+    Of equally long paths the most probable is taken, then the one whose last node is the lowest.
     """
-    reached = {0: (0, 0.0)}  # node -> its depth, and the logarithm of its path's probability
-    for node, share in shares.items():
-        above = reached.get(draft.parents[node])
-        if share > 0.0 and above is not None:
-            reached[node] = (above[0] + 1, above[1] + math.log(share))
-    return path_to(draft.parents, max(reached, key=lambda node: (*reached[node], -node)))
+    logs[0].fill_(0.0)  # the root is no guess
+    products = torch.where(seen, logs, 0.0).sum(1)
+    reached = depths.masked_fill(products == -torch.inf, -1)
+    return products.masked_fill(reached != reached.amax(), -torch.inf).argmax(keepdim=True)
 
 
 def residual(p: torch.Tensor, q: torch.Tensor) -> torch.Tensor:  # (..., V), (..., V) -> (..., V) summing to one
-    """The distribution of the next try after a guess from q was rejected; p itself where rounding leaves no mass."""
+    """Return the distribution to try next after a guess from q was rejected; p itself where rounding leaves no mass."""
     left = (p / p.sum(-1, keepdim=True) - q).clamp_min(0.0)
     mass = left.sum(-1, keepdim=True)
     return torch.where(mass > 0.0, left / mass, p)
+
+
+class OneByOne:
+    """Answers of a CPU, which computes a distribution when a walk reaches its node."""
+
+    def __init__(
+        self, draft: Draft, rule: Rule, probabilities: Callable[[Any], torch.Tensor], argmax: Sequence[int] = ()
+    ) -> None:
+        """`probabilities` returns the target's p at a node, (V,), or at a list of nodes, (n, V)."""
+        self.argmax, self.probabilities, self._draft, self._rule = argmax, probabilities, draft, rule
+
+    def at(self, node: int, depth: int) -> Remainder:
+        """As in `Answers`."""
+        return _Distribution(self._draft, self.probabilities(node), lambda: self._rule.uniform(depth))
+
+    def longest(self) -> int:
+        """As in `Answers`."""
+        draft = self._draft
+        guesses = [node for node, role in enumerate(draft.roles) if role is Role.VERIFY]
+        if not guesses or self._rule.typical is None:
+            return 0
+        inner = [*dict.fromkeys(draft.parents[node] for node in guesses)]  # a leaf's distribution decides nothing
+        row = {node: at for at, node in enumerate(inner)}
+        rows = torch.tensor([[row[draft.parents[node]], draft.tokens[node]] for node in guesses])
+        logs = torch.full((len(draft.tokens),), -torch.inf, dtype=torch.double)
+        shares = typical_shares(self.probabilities(inner), rows[:, 0], rows[:, 1], *self._rule.typical)
+        logs[guesses] = shares.double().log()
+        return int(longest(logs, closure_on(draft.parents, logs.device), depths_on(draft.parents, logs.device)))
+
+
+class _Distribution:
+    """As in `Remainder`, of the distribution itself."""
+
+    def __init__(self, draft: Draft, p: torch.Tensor, uniform: Callable[[], float]) -> None:
+        self._draft, self._p, self._uniform = draft, p, uniform
+
+    def odds(self, guess: int) -> tuple[float, float]:
+        token = self._draft.tokens[guess]
+        return float(self._p[token]), float(self._q(guess)[token])
+
+    def reject(self, guess: int) -> None:
+        self._p = residual(self._p, self._q(guess).to(self._p.device))  # a drafter may work on a device of its own
+
+    def draw(self) -> int:
+        return draw(self._p, self._uniform())
+
+    def _q(self, guess: int) -> torch.Tensor:
+        assert self._draft.q is not None
+        q = self._draft.q[guess]
+        assert q is not None
+        return q

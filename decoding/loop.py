@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 
-from . import accept, accept_at_once
+from .accept import OneByOne, Rule
+from .accept_at_once import Judge
 from .clock import Clock
 from .codec import Codec
 from .drafting.drafter import Drafter
@@ -152,8 +153,7 @@ class Loop:
         """Let the target decide."""
         if isinstance(proposal, QueuedDraft) or waits(self._device):
             return self._judge_at_once(proposal).decide(logits, hidden, self._fit)
-        position, typical = self._position, self._request.params.typical
-        sampler = self._sampler
+        sampler, rule = self._sampler, self._rule
         if self._request.record == "full":
             self._outlook = sampler.outlook(logits)
         ranked = list[list[int]]()  # the likeliest tokens at every node, if the method asks for them
@@ -163,38 +163,27 @@ class Loop:
             argmax = likeliest(logits)
         else:
             argmax = self._outlook.likeliest()
+        answers = OneByOne(proposal, rule, lambda nodes: sampler.probabilities(logits[nodes]), argmax)
+        return proposal, Verdict(*rule.accept(proposal, answers), tuple(argmax), ranked=ranked)
 
-        def p(node: int) -> torch.Tensor:  # (V,)
-            return sampler.probabilities(logits[node])
-
-        def p_of(nodes: list[int]) -> torch.Tensor:  # (n, V)
-            return sampler.probabilities(logits[nodes])
-
-        if sampler.sampling.greedy:
-            path, emitted = accept.walk(proposal, accept.greedy(argmax))
-        elif typical is not None:
-            path, emitted = accept.typical(proposal, p_of, sampler.draws, position, *typical)
-        else:
-            path, emitted = accept.walk(proposal, accept.sampled(proposal, p, sampler.draws, position))
-        return proposal, Verdict(path, emitted, tuple(argmax), ranked=ranked)
-
-    def _judge_at_once(self, proposal: Proposal) -> accept_at_once.Judge:
-        """What decides where the device is asked once."""
-        params, method = self._request.params, self._method
-        rule = accept_at_once.rule(proposal, self._sampler, self._position, params.typical)
+    def _judge_at_once(self, proposal: Proposal) -> Judge:
+        """Return what decides where a device is asked once."""
+        method, count = self._method, self._request.params.ranked
         if not self._guesses:
-            return accept_at_once.Judge(proposal, rule, count=params.ranked)
-        return accept_at_once.Judge(proposal, rule, method.guess, method.guess_key, params.ranked)
+            return Judge(proposal, self._rule, count=count)
+        return Judge(proposal, self._rule, method.guess, method.guess_key, count)
 
-    def _judge_in_pass(self, proposal: Proposal) -> accept_at_once.Judge | None:
+    def _judge_in_pass(self, proposal: Proposal) -> Judge | None:
         """The same, if it is the same from step to step, so that it can be recorded with the target's pass."""
         judge = self._judge_at_once(proposal)
         return None if judge.key is None else judge
 
     @property
-    def _position(self) -> int:
-        """That of the next new token among the numbers of the seed."""
-        return len(self._text) - len(self._request.prompt) + self._request.written
+    def _rule(self) -> Rule:
+        """How the guesses of the next step are accepted."""
+        request, sampler = self._request, self._sampler
+        position = len(self._text) - len(request.prompt) + request.written
+        return Rule(sampler.sampling, sampler.draws, position, request.params.typical)
 
     def _columns(self, draft: Draft, verdict: Verdict, logits: torch.Tensor) -> dict[str, Any]:
         """The record's columns over the nodes."""

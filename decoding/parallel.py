@@ -22,16 +22,13 @@ from .codec import Codec
 from .errors import RankError
 from .exchange import Exchange, refuse_distributions
 from .loop import Loop
-from .model.download import fetch, waits
+from .model.download import fetch
 from .model.session import Model, Reading, Session
 from .model.tree_reader import TreeReader
-from .model.upload import upload
 from .processor import processor_name
 from .queued import Proposal, QueuedDraft
-from .ranking import checked, likeliest, likeliest_rows
 from .ranks import Ranks
 from .request import Request
-from .sampling import drawn_rows
 from .shares import Shares, cut
 from .tree import depths
 from .types import Draft, Role, Step, Verdict
@@ -91,14 +88,18 @@ class ParallelLoop(Loop):
         return super()._penalised(logits, self._share.draft)
 
     def _judge(self, proposal: Proposal, logits: torch.Tensor, hidden: torch.Tensor) -> tuple[Draft, Verdict]:
-        """Choose at the nodes of the share, and let the choices of all ranks decide."""
+        """Choose at the nodes of the share that its walk reaches, and let the choices of all ranks decide."""
         assert isinstance(proposal, Draft)
         share, greedy = self._share, self._sampler.sampling.greedy
-        argmax, drawn = self._choose(logits)
+        part, verdict = super()._judge(share.draft, logits, hidden)
+        drawn = {} if greedy else {0: verdict.emitted[0]}
+        for row, depth in enumerate(depths(part.parents) if drawn else ()):  # rows with equal paths too
+            if part.roles[row] is Role.VERIFY and drawn.get(part.parents[row]) == part.tokens[row]:
+                drawn[row] = verdict.emitted[depth]
         chosen = self._exchange.choices(
             proposal,
             share.shares,
-            dict(zip(share.nodes, argmax, strict=True)),
+            dict(zip(share.nodes, verdict.argmax, strict=True)),
             {share.nodes[row]: token for row, token in drawn.items()},
         )
         if chosen is None:
@@ -106,34 +107,10 @@ class ParallelLoop(Loop):
         walked = proposal
         if not greedy:
             # A rank draws where its own walk leads. Should rounding part the walks of two ranks, the path ends there.
-            known = zip(proposal.roles, chosen.drawn, strict=True)
-            walked = replace(proposal, roles=tuple(role if token >= 0 else Role.EXPLORE for role, token in known))
+            choices = zip(proposal.roles, chosen.drawn, strict=True)
+            walked = replace(proposal, roles=tuple(role if token >= 0 else Role.EXPLORE for role, token in choices))
         path, emitted = accept.walk(walked, accept.greedy(chosen.argmax if greedy else chosen.drawn))
         return proposal, Verdict(path, emitted, tuple(chosen.argmax))
-
-    def _choose(self, logits: torch.Tensor) -> tuple[list[int], dict[int, int]]:
-        """The likeliest token at every row of the share and, when sampling, what was drawn at rows.
-
-        A CPU draws token by token, so only where a walk leads; from another device all is fetched at once.
-        """
-        part, sampler, draws = self._share.draft, self._sampler, self._sampler.draws
-        position = self._position
-        if sampler.sampling.greedy:
-            return likeliest(logits), {}
-        if waits(self._device):
-            uniforms = [draws.at(position + depth) for depth in depths(part.parents)]
-            goals = upload(torch.tensor(uniforms, dtype=torch.float64), logits.device)
-            queued = *likeliest_rows(logits), *drawn_rows(sampler.probabilities(logits), goals)
-            argmax, faults, tokens, more = fetch(*queued)
-            return checked(argmax, faults), dict(enumerate(checked(tokens, more)))
-        _, emitted = accept.walk(
-            part, accept.sampled(part, lambda row: sampler.probabilities(logits[row]), draws, position)
-        )
-        drawn = {0: emitted[0]}
-        for row, depth in enumerate(depths(part.parents)):  # all rows that the walk went through, equal paths too
-            if part.roles[row] is Role.VERIFY and drawn.get(part.parents[row]) == part.tokens[row]:
-                drawn[row] = emitted[depth]
-        return likeliest(logits), drawn
 
 
 class _ShareReader(TreeReader):

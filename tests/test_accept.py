@@ -13,13 +13,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from decoding.accept import greedy, residual, sampled, typical, walk
-from decoding.accept_at_once import Sampled, Uploaded
-from decoding.sampling import Draws, Sampling
+from decoding.accept import Accepted, OneByOne, Rule, greedy, residual, walk
+from decoding.accept_at_once import Judge
+from decoding.sampling import Draws, Sampling, probabilities
 from decoding.tree import Builder, check, depths, path_to, paths
 from decoding.types import Draft, Role
 
 WORDS = 4
+WARM = Sampling(temperature=1.0)
 
 
 @st.composite
@@ -38,6 +39,14 @@ answers = st.lists(st.integers(0, WORDS - 1), min_size=21, max_size=21)
 def noise(seed: int, way: tuple[int, ...]) -> np.ndarray[Any, Any]:
     """Numbers that depend on the way to a node."""
     return np.random.default_rng([seed, len(way), *way]).normal(size=WORDS)
+
+
+def accepted(
+    draft: Draft, p: torch.Tensor, draws: Draws, position: int = 0, typical: tuple[float, float] | None = None
+) -> Accepted:
+    """What is accepted when the target's distributions are these, (T, V)."""
+    rule = Rule(WARM, draws, position, typical)
+    return rule.accept(draft, OneByOne(draft, rule, p.__getitem__))
 
 
 def by_depth(wishes: Sequence[int]) -> Any:
@@ -77,14 +86,12 @@ def test_choices_prepared_at_once_are_those_made_one_by_one(draft: Draft, seed: 
     size = len(draft.tokens)
     q = torch.softmax(2.0 * torch.randn(size, WORDS, generator=source), -1)
     ways = [tuple(way) for way in paths(draft.parents, draft.tokens)]  # equal ones lead to one place in the text
-    p = torch.stack([torch.softmax(2.0 * torch.from_numpy(noise(seed, way)), -1).float() for way in ways])
+    logits = torch.stack([2.0 * torch.from_numpy(noise(seed, way)) for way in ways])
     draft = replace(draft, q=tuple(q[node] if node in guessed else None for node in range(size)))
     one, other = Draws(seed), Draws(seed)
-    expected = walk(draft, sampled(draft, lambda node: p[node], one, 3))
-    rule = Sampled(draft, Sampling(temperature=1.0), other, 3)
-    found = rule.numbers_of(p, Uploaded(draft, rule.uniforms, p.device))
-    drawn = rule.walk(draft, [], [numbers.tolist() for numbers in found])
-    assert drawn == expected
+    expected = accepted(draft, probabilities(logits, WARM), one, 3)
+    _, verdict = Judge(draft, Rule(WARM, other, 3)).decide(logits, logits, lambda draft: draft)
+    assert (verdict.path, verdict.emitted) == expected
     assert one.fresh() == other.fresh(), "the same numbers were used up"
 
 
@@ -130,7 +137,7 @@ def siblings(*guesses: tuple[int, torch.Tensor | None]) -> Draft:
 
 def first(draft: Draft, draws: Draws, p: torch.Tensor = P) -> int:
     """The first token emitted."""
-    return walk(draft, sampled(draft, lambda node: p, draws, 0))[1][0]
+    return accepted(draft, p.expand(len(draft.tokens), -1), draws)[1][0]
 
 
 def shares(draft: Draft, tests: Sequence[float], p: torch.Tensor = P) -> torch.Tensor:
@@ -191,7 +198,7 @@ def test_the_residual_is_drawn_with_the_number_of_its_own_position() -> None:
     tree = Builder(0)
     tree.chain([0, 1, 1], ["toy"] * 3)
     draft, draws = tree.draft(q=(None, P, P, Q)), Fixed([0.0, 0.0, 0.99], own=0.0)
-    path, emitted = walk(draft, sampled(draft, lambda node: P, draws, 40))
+    path, emitted = accepted(draft, P.expand(4, -1), draws, 40)
     assert (path, emitted, draws.positions) == ((0, 1, 2), (0, 1, 0), [42])
 
 
@@ -203,39 +210,38 @@ def tree_of(*guesses: tuple[int, int], roles: Sequence[Role] = ()) -> Draft:
     return tree.draft()
 
 
-def accepted(
+def typical(
     draft: Draft, distributions: Sequence[Sequence[float]], epsilon: float = 0.09, delta: float = 0.3, own: float = 0.0
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
+) -> Accepted:
     """What typical acceptance takes, for the target's distribution at every node."""
-    rows = torch.tensor(distributions, dtype=torch.float64)
-    return typical(draft, lambda nodes: rows[nodes], Fixed([], own), 0, epsilon, delta)
+    return accepted(draft, torch.tensor(distributions, dtype=torch.float64), Fixed([], own), 0, (epsilon, delta))
 
 
 def test_a_token_is_typical_above_the_lower_of_two_bounds() -> None:
     """The reference's helpers have epsilon and delta swapped; the bound is strict, and falls with the entropy."""
     p = [0.7, 0.2, 0.06, 0.04]  # entropy 0.869: 0.3 * exp(-0.869) = 0.1258
     for token, passes in ((0, True), (1, True), (2, False)):
-        assert accepted(tree_of((token, 0)), [p, p])[0] == ((0, 1) if passes else (0,))
-    assert accepted(tree_of((2, 0)), [p, p], epsilon=0.05)[0] == (0, 1), "epsilon alone is enough"
-    assert accepted(tree_of((2, 0)), [p, p], delta=0.14)[0] == (0, 1), "and so is delta: 0.0587"
-    assert accepted(tree_of((2, 0)), [p, p], delta=0.15)[0] == (0,), "0.0629 is above 0.06"
-    assert accepted(tree_of((1, 0)), [p, p], epsilon=0.2, delta=1.0)[0] == (0,), "equal is not above"
+        assert typical(tree_of((token, 0)), [p, p])[0] == ((0, 1) if passes else (0,))
+    assert typical(tree_of((2, 0)), [p, p], epsilon=0.05)[0] == (0, 1), "epsilon alone is enough"
+    assert typical(tree_of((2, 0)), [p, p], delta=0.14)[0] == (0, 1), "and so is delta: 0.0587"
+    assert typical(tree_of((2, 0)), [p, p], delta=0.15)[0] == (0,), "0.0629 is above 0.06"
+    assert typical(tree_of((1, 0)), [p, p], epsilon=0.2, delta=1.0)[0] == (0,), "equal is not above"
     flat = [0.25] * 4
-    assert accepted(tree_of((3, 0)), [flat, flat], epsilon=0.3, delta=0.9)[0] == (0, 1), "0.225: none is likelier"
+    assert typical(tree_of((3, 0)), [flat, flat], epsilon=0.3, delta=0.9)[0] == (0, 1), "0.225: none is likelier"
     certain = [0.0, 1.0, 0.0, 0.0]
-    assert accepted(tree_of((0, 0)), [certain] * 2, epsilon=0.0, delta=0.0)[0] == (0,), "the impossible never passes"
-    assert accepted(tree_of((1, 0)), [certain] * 2, epsilon=0.999, delta=0.999)[0] == (0, 1)
+    assert typical(tree_of((0, 0)), [certain] * 2, epsilon=0.0, delta=0.0)[0] == (0,), "the impossible never passes"
+    assert typical(tree_of((1, 0)), [certain] * 2, epsilon=0.999, delta=0.999)[0] == (0, 1)
 
 
 def test_the_longest_typical_path_wins_then_the_likeliest_then_the_lowest() -> None:
     """A short likely path must not beat a long one, nor the order of nodes a likelier path."""
     p = [0.5, 0.3, 0.2, 0.0]
-    assert accepted(tree_of((0, 0), (1, 0), (2, 2)), [p] * 4)[0] == (0, 2, 3)
-    assert accepted(tree_of((1, 0), (0, 0), (2, 1), (1, 2)), [p] * 5)[0] == (0, 2, 4)
-    assert accepted(tree_of((1, 0), (1, 0)), [p] * 3)[0] == (0, 1)
-    assert accepted(tree_of((3, 0), (0, 1)), [p] * 3)[0] == (0,), "nothing below a rejected node"
+    assert typical(tree_of((0, 0), (1, 0), (2, 2)), [p] * 4)[0] == (0, 2, 3)
+    assert typical(tree_of((1, 0), (0, 0), (2, 1), (1, 2)), [p] * 5)[0] == (0, 2, 4)
+    assert typical(tree_of((1, 0), (1, 0)), [p] * 3)[0] == (0, 1)
+    assert typical(tree_of((3, 0), (0, 1)), [p] * 3)[0] == (0,), "nothing below a rejected node"
     explored = tree_of((0, 0), (1, 0), roles=(Role.EXPLORE, Role.VERIFY))
-    assert accepted(explored, [p] * 3) == ((0, 2), (1, 0)), "a window cell is never emitted"
+    assert typical(explored, [p] * 3) == ((0, 2), (1, 0)), "a window cell is never emitted"
 
 
 def test_the_token_behind_typical_ones_is_a_draw_with_its_own_number() -> None:
@@ -243,9 +249,9 @@ def test_the_token_behind_typical_ones_is_a_draw_with_its_own_number() -> None:
     p = torch.tensor([0.5, 0.3, 0.2, 0.0], dtype=torch.float64)
     for own, token in ((0.49, 0), (0.51, 1), (0.81, 2)):
         draws = Fixed([], own)
-        path, emitted = typical(tree_of((0, 0), (1, 1)), lambda nodes: p.expand(len(nodes), -1), draws, 40, 0.09, 0.3)
+        path, emitted = accepted(tree_of((0, 0), (1, 1)), p.expand(3, -1), draws, 40, (0.09, 0.3))
         assert (path, emitted, draws.positions) == ((0, 1, 2), (0, 1, token), [42])
-    assert accepted(tree_of(), [p.tolist()], own=0.6) == ((0,), (1,)), "no guess: plain sampling"
+    assert typical(tree_of(), [p.tolist()], own=0.6) == ((0,), (1,)), "no guess: plain sampling"
 
 
 @given(drafts(), st.integers(0, 2**16), st.floats(0.0, 1.0), st.floats(0.0, 1.0))
@@ -267,7 +273,7 @@ def test_typical_acceptance_is_what_its_definition_says(draft: Draft, seed: int,
         if fine and all(share > bound for share, bound in zip(shares, bounds, strict=True)):
             passing.add(path)
             best = max(best, (len(shares), sum(map(math.log, shares))))
-    path, emitted = typical(draft, lambda nodes: distributions[nodes], Draws(seed), 3, epsilon, delta)
+    path, emitted = accepted(draft, distributions, Draws(seed), 3, (epsilon, delta))
     assert path in passing and len(path) - 1 == best[0]
     found = sum(
         math.log(float(distributions[above, draft.tokens[here]])) for above, here in zip(path, path[1:], strict=False)

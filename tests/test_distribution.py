@@ -271,30 +271,30 @@ def unchecked_first(right: Chooser) -> Chooser:
     return sampled
 
 
-def discarded_misses(draft: Draft, probabilities: Any, draws: Draws, position: int) -> accept.Choose:
+def discarded_misses(draft: Draft, answers: accept.OneByOne, draws: Draws) -> accept.Choose:
     """A sample for every branch, thrown away if it misses: a guess gets a chance p, and another one."""
 
     def choose(node: int, depth: int, below: Sequence[int]) -> int:
-        p = probabilities(node)
+        p = answers.probabilities(node)
         for child in below:
             if draw(p, draws.fresh()) == draft.tokens[child]:
                 return draft.tokens[child]
-        return draw(p, draws.at(position + depth))
+        return answers.at(node, depth).draw()
 
     return choose
 
 
-def lenient(draft: Draft, probabilities: Any, draws: Draws, position: int) -> accept.Choose:
+def lenient(draft: Draft, answers: accept.Answers, draws: Draws) -> accept.Choose:
     """Leviathan's test with <= in the place of <."""
 
     def choose(node: int, depth: int, below: Sequence[int]) -> int:
-        p = probabilities(node)
+        remainder = answers.at(node, depth)
         for child in below:
-            q, token = draft.q[child], draft.tokens[child]
-            if draws.fresh() * float(q[token]) <= float(p[token]):
-                return token
-            p = accept.residual(p, q)
-        return draw(p, draws.at(position + depth))
+            p, q = remainder.odds(child)
+            if draws.fresh() * q <= p:
+                return draft.tokens[child]
+            remainder.reject(child)
+        return remainder.draw()
 
     return choose
 

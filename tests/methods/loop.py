@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
-from decoding import accept
+from decoding.accept import OneByOne, Rule
 from decoding.methods.base import Context, Method
 from decoding.model.table import TableModel
 from decoding.ranking import likeliest, ranked
@@ -58,9 +58,9 @@ def plain_text(model: TableModel, prompt: Sequence[int], count: int, sampling: S
     text, sampler = list(prompt), Sampler(sampling, model.card.vocabulary, torch.device("cpu"), prompt)
     empty = Draft((text[-1],), (-1,), (), ())
     for position in range(count):
-        logits = model.logits(text)[None]  # (1, V)
-        choose = accept.sampled(empty, sampler.probabilities(logits).__getitem__, sampler.draws, position)
-        text.append(likeliest(logits)[0] if sampling.greedy else choose(0, 0, ()))
+        logits, rule = model.logits(text)[None], Rule(sampling, sampler.draws, position)  # (1, V)
+        answers = OneByOne(empty, rule, sampler.probabilities(logits).__getitem__, likeliest(logits))
+        text.extend(rule.accept(empty, answers)[1])
     return text[len(prompt) :]
 
 
@@ -113,14 +113,12 @@ class Drive:
         sentences = [path_to(draft.parents, node)[1:] for node in range(len(draft.tokens))]
         answers = [self._model.logits([*before, *(draft.tokens[i] for i in way)]) for way in sentences]
         logits = torch.stack(answers)  # (T, V)
-        argmax = likeliest(logits)
-        choose = accept.greedy(argmax)
-        if not context.sampler.sampling.greedy:
-            distribution, draws = context.sampler.probabilities(logits), context.sampler.draws
-            choose = accept.sampled(draft, distribution.__getitem__, draws, len(self.written))
+        argmax, sampler = likeliest(logits), context.sampler
         assert isinstance(draft, Draft), "on a CPU nothing is queued"
+        rule = Rule(sampler.sampling, sampler.draws, len(self.written))
+        answers = OneByOne(draft, rule, sampler.probabilities(logits).__getitem__, argmax)
         best = ranked(logits, self.ranks).tolist() if self.ranks else ()
-        verdict = Verdict(*accept.walk(draft, choose), tuple(argmax), ranked=best)
+        verdict = Verdict(*rule.accept(draft, answers), tuple(argmax), ranked=best)
         context.text.extend(verdict.emitted)
         self.method.observe(draft, verdict)
         self.turns.append(Turn(before, draft, verdict, self.method.panel()))
