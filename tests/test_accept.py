@@ -95,6 +95,21 @@ def test_choices_prepared_at_once_are_those_made_one_by_one(draft: Draft, seed: 
     assert one.fresh() == other.fresh(), "the same numbers were used up"
 
 
+@given(drafts(), st.integers(0, 2**32), st.sampled_from([(0.0, None), (1.0, None), (1.0, (0.2, 0.5))]))
+def test_the_next_guesses_are_made_where_the_accepted_path_ends(draft: Draft, seed: int, case: Any) -> None:
+    """A device would make them from the hidden state of a node that was rejected, or accept another path."""
+    temperature, typical = case
+    logits = torch.stack(
+        [2.0 * torch.from_numpy(noise(seed, tuple(way))) for way in paths(draft.parents, draft.tokens)]
+    )
+    sampling, nodes = Sampling(temperature=temperature), torch.arange(len(draft.tokens))[:, None]
+    rule, other = (Rule(sampling, Draws(seed), 3, typical) for _ in range(2))
+    _, verdict = Judge(draft, rule, guess=lambda hidden: hidden).decide(logits, nodes, lambda draft: draft)
+    answers = OneByOne(draft, other, probabilities(logits, sampling).__getitem__, logits.argmax(-1).tolist())
+    assert (verdict.path, verdict.emitted) == other.accept(draft, answers)
+    assert verdict.guesses == verdict.path[-1:]
+
+
 @given(drafts(explore=False), drafts(), answers)
 def test_more_guesses_never_emit_less(draft: Draft, junk: Draft, wishes: list[int]) -> None:
     """Two disjoint entries of a pool that begin alike must be walked together, not only the first."""
