@@ -16,6 +16,7 @@ from viz import token_text
 
 from .address import PageState, parse
 from .controls import Order, Prompt, check_prompt, check_reference, order, runnable
+from .conversation import conversation_of
 from .examples import EXAMPLES
 from .jobs.streaming import as_sentence
 from .models.catalog import Entry, entry_of
@@ -146,7 +147,7 @@ def _example(prompt: Prompt) -> str | None:
 
 def _prompt_of(codec: Codec, ids: Sequence[int]) -> tuple[Prompt, bool] | None:
     """The prompt that exactly these tokens come of, and whether it is fed as it is; None if there is none."""
-    if messages := codec.conversation_of(ids):
+    if messages := conversation_of(codec, ids):
         return _as_written(messages), False
     pieces = [codec.piece(token) for token in ids]
     plain = codec.decode(ids)  # without the special tokens, which the tokenizer adds to a text

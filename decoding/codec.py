@@ -11,7 +11,6 @@ from .errors import ParamError
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-_PROBES = ("the system prompt", "the first message", "the answer", "the second message")
 Message = Mapping[str, str]  # {"role": "system" | "user" | "assistant", "content": "..."}
 Prompt = str | Sequence[int] | Sequence[Message]
 
@@ -47,8 +46,17 @@ class Codec:
             fields = [message.get(name) for name in ("role", "content")] if isinstance(message, Mapping) else [None]
             if not all(isinstance(field, str) for field in fields):
                 raise ParamError('every message of a chat needs a "role" and a "content", both texts')
-        text = self._through_template([{"role": m["role"], "content": _writable(m["content"])} for m in messages])
+        text = self.render([{"role": m["role"], "content": _writable(m["content"])} for m in messages])
         return self._ids(text, add_special_tokens=False)
+
+    def render(self, messages: list[dict[str, str]]) -> str:
+        """Write a conversation through the model's own template, up to where the assistant's answer begins."""
+        try:
+            text: str = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        except Exception as error:  # a template is a program of the model's author: it may raise anything
+            reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+            raise ParamError(f"the model's chat template refuses this conversation: {reason}") from None
+        return text
 
     def _ids(self, text: str, **options: bool) -> list[int]:
         try:
@@ -60,56 +68,10 @@ class Codec:
             raise ParamError(f"the model's tokenizer fails on this text ({reason})") from None
         return ids
 
-    def _through_template(self, messages: list[dict[str, str]]) -> str:
-        try:
-            text: str = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        except Exception as error:  # a template is a program of the model's author: it may raise anything
-            reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-            raise ParamError(f"the model's chat template refuses this conversation: {reason}") from None
-        return text
-
     @property
     def has_chat_template(self) -> bool:
         """Whether the model was made for conversations, and says in which form it reads them."""
         return self.tokenizer is not None and bool(self.tokenizer.chat_template)
-
-    def conversation_of(self, ids: Sequence[int]) -> list[dict[str, str]] | None:
-        """The messages that the template turns into exactly these ids; None for any other prompt."""
-        if not self.has_chat_template:
-            return None
-        whole: str = self.tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False)
-        for roles in (["user", "assistant", "user"], ["system", "user", "assistant", "user"]):
-            try:
-                messages = self._split(whole, roles)
-                if messages and self.encode_chat(messages) == list(ids):
-                    return messages
-            except ParamError:  # a template without a system prompt, or one that refuses these messages
-                continue
-        return None
-
-    def _split(self, whole: str, roles: Sequence[str]) -> list[dict[str, str]] | None:
-        """The messages between the template's own words, which a made-up conversation of these roles shows."""
-        probes = _PROBES[-len(roles) :]
-        rest = self._through_template(
-            [{"role": role, "content": probe} for role, probe in zip(roles, probes, strict=True)]
-        )
-        seams = list[str]()
-        for probe in probes:
-            seam, _, rest = rest.partition(probe)
-            seams.append(seam)
-        before, *system, to_assistant, to_user = seams
-        if not all(seams[1:]) or not (whole.startswith(before) and whole.endswith(rest)):
-            return None
-        messages, body = list[dict[str, str]](), whole[len(before) : len(whole) - len(rest)]
-        for seam in system:
-            text, _, body = body.partition(seam)
-            messages.append({"role": "system", "content": text})
-        role, seam = "user", to_user
-        while seam:
-            text, seam, body = body.partition(to_assistant if role == "user" else to_user)
-            messages.append({"role": role, "content": text})
-            role = "assistant" if role == "user" else "user"
-        return messages if messages[-1]["role"] == "user" else None
 
     def decode(self, ids: Sequence[int]) -> str:
         """Plain text of some tokens, special ones left out."""

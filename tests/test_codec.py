@@ -10,6 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.conversation import conversation_of
 from decoding.codec import Codec
 from decoding.engine import Engine
 from decoding.errors import ParamError
@@ -151,10 +152,10 @@ def test_a_conversation_is_found_again_in_its_ids(codecs: dict[str, Codec]) -> N
     codec = codecs["bytes"]
     talk = [{"role": role, "content": f"the {role}"} for role in ("system", "user", "assistant", "user")]
     for chat in (talk, talk[1:], talk[1:2]):
-        assert codec.conversation_of(codec.encode_chat(chat)) == chat
+        assert conversation_of(codec, codec.encode_chat(chat)) == chat
     ids = codec.encode_chat(talk)
     for other in (ids[1:], ids[:-1], codec.encode("the cat"), codec.encode_chat(talk[:3])):
-        assert codec.conversation_of(other) is None
+        assert conversation_of(codec, other) is None
 
 
 @pytest.mark.parametrize(

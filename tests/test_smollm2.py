@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from app.conversation import conversation_of
 from cli.main import main
 from decoding import METHODS, load, smollm2
 from decoding.embedded import PARTS
@@ -127,10 +128,10 @@ def test_it_answers_as_an_assistant(engine: Engine) -> None:
     """A plain text, which the model was not trained on, would end at once."""
     result = engine.generate(engine.as_turn(QUESTION), max_new_tokens=24)
     assert "Paris" in result.text and result.summary.finish == "end_of_text"
-    assert engine.codec.conversation_of(engine.encode(engine.as_turn(QUESTION))) == [
+    assert conversation_of(engine.codec, engine.encode(engine.as_turn(QUESTION))) == [
         {"role": "user", "content": QUESTION}
     ]
-    assert engine.codec.conversation_of(engine.encode(QUESTION)) is None
+    assert conversation_of(engine.codec, engine.encode(QUESTION)) is None
     assert engine.model.card.name == "smollm2"
 
 
