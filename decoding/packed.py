@@ -12,14 +12,12 @@ from __future__ import annotations
 import json
 import lzma
 import re
-import shutil
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -73,26 +71,6 @@ def unpack(path: Path, *, is_base: bool = False) -> bytes:
     except _MALFORMED:
         raise SafetensorError(f"{path.name} is damaged") from None
     return content
-
-
-@contextmanager
-def plain_folder(folder: Path) -> Iterator[Path]:
-    """Lend a folder for code that knows no packed files: itself, or a copy with the files unpacked."""
-    if not any(folder.glob(f"*{SUFFIX}")):
-        yield folder
-        return
-    with TemporaryDirectory(prefix="specscope-", ignore_cleanup_errors=True) as copy:
-        unpack_folder(folder, Path(copy))
-        yield Path(copy)
-
-
-def unpack_folder(folder: Path, to: Path) -> None:
-    """Copy a folder's files, unpacked, into another folder."""
-    for path in filter(Path.is_file, folder.iterdir()):
-        if path.suffix == SUFFIX:
-            (to / path.stem).write_bytes(unpack(path))
-        else:
-            shutil.copy(path, to)
 
 
 def _expand(codec: str, packed: bytes, size: int) -> bytes:

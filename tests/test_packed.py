@@ -16,8 +16,9 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
+from analysis.plain_folder import plain_folder
 from decoding.model.files import TensorFiles
-from decoding.packed import ASSETS, LARGEST, SUFFIX, open_tensors, plain_folder, stored, unpack
+from decoding.packed import ASSETS, LARGEST, SUFFIX, open_tensors, stored, unpack
 from tools.pack_assets import PACKED, pack
 
 # Of SHA-256 over names, types, shapes and bytes of all tensors of a file the first half, from when they were plain.

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from decoding.errors import ModelError, ParamError
 from decoding.model.download import fetch
 from decoding.outlook import Outlook, largest_probability, surest_of_few
-from decoding.ranking import likeliest, likeliest_and_ranked, ranked
-from decoding.sampling import Draws, Sampler, Sampling, draw, draw_rows
+from decoding.ranking import checked, likeliest, likeliest_and_ranked, ranked
+from decoding.sampling import Draws, Sampler, Sampling, draw, drawn_rows
 
 CPU = torch.device("cpu")
 WORDS, ROWS = 29, 40
@@ -142,10 +142,11 @@ def test_a_draw_is_never_impossible(values: list[float], uniform: float, single:
         with pytest.raises(ModelError, match="not a number"):
             draw(p, uniform)
         with pytest.raises(ModelError, match="not a number"):
-            draw_rows(p[None], [uniform])
+            checked(*drawn_rows(p[None], torch.tensor([uniform])))
         return
     assert p[draw(p, uniform)] > 0
-    assert draw_rows(torch.stack((p, p)), [uniform, 0.5]) == [draw(p, uniform), draw(p, 0.5)]
+    goals = torch.tensor([uniform, 0.5], dtype=torch.float64)
+    assert checked(*drawn_rows(torch.stack((p, p)), goals)) == [draw(p, uniform), draw(p, 0.5)]
 
 
 def test_draws_invert_the_running_sum() -> None:

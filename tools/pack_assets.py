@@ -18,7 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from decoding.packed import ASSETS, SUFFIX, stored, unpack, unpack_folder
+from analysis.plain_folder import unpack_folder
+from decoding.packed import ASSETS, SUFFIX, stored, unpack
 
 PACKED = (  # pocket's target and drafter are left out, since README shows them to transformers
     "pocket/datastore.safetensors",

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from analysis.plain_folder import plain_folder
 from decoding.codec import Codec
 from decoding.errors import ModelError
 from decoding.installation import required
@@ -26,7 +27,6 @@ from decoding.model.layout import find_device
 from decoding.model.loading import Digest, check_tensors
 from decoding.model.precision import find_dtype
 from decoding.model.weights import assemble
-from decoding.packed import plain_folder
 from decoding.types import JSON
 
 from .batches import Batch

@@ -15,11 +15,11 @@ from analysis.doctor.drafters import open_drafter
 from analysis.doctor.examine import Report, examine, finish, sample
 from analysis.doctor.probes import Examined
 from analysis.doctor.texts import Text, write_texts
+from analysis.plain_folder import unpack_folder
 from analysis.prompts.tasks import read_tasks
 from decoding import Engine, load
 from decoding.embedded import DRAFTER, FOLDERS, PARTS, TARGET, TASKS
 from decoding.model.decoder import Decoder
-from decoding.packed import unpack_folder
 
 Break = Callable[[dict[str, Any], dict[str, torch.Tensor]], None]  # changes a configuration and weights in place
 

@@ -13,6 +13,7 @@ from decoding.embedded import drafter_of
 from decoding.engine import Engine
 from decoding.errors import ModelError, ParamError
 
+from ...plain_folder import plain_folder
 from ..measured import Measured, Peer
 
 _LOOKED_UP = 10  # tokens that prompt lookup drafts, as in transformers' own examples
@@ -40,7 +41,6 @@ def _load(name: str, engine: Engine) -> Any:
     from transformers import AutoModelForCausalLM
 
     from decoding.model.files import find_folder
-    from decoding.packed import plain_folder
 
     if len(engine.model.devices) > 1:
         raise ParamError("transformers is measured on one device only: name one, or leave it out of the peers")
