@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .errors import ExtraError
+from .packed import ASSETS
 
-_ASSETS = Path(__file__).parents[1] / "assets"
 CLONE = "clone the repository, and there run pip install -e ."
 EXTRAS = {  # by the name that is imported; pyproject.toml has the versions
     "gradio": "page",
@@ -44,6 +44,6 @@ def required(what: str) -> Iterator[None]:
 
 def assets() -> Path:
     """Return the folder of models, recordings and the page's scripts; a wheel is built without it."""
-    if not _ASSETS.is_dir():
+    if not ASSETS.is_dir():
         raise ExtraError(f"this installation has no assets: {CLONE}")
-    return _ASSETS
+    return ASSETS

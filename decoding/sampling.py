@@ -216,7 +216,8 @@ def _keep_mass(scores: torch.Tensor, top_p: float) -> torch.Tensor:
 def draw(probabilities: torch.Tensor, uniform: float) -> int:  # (V,), need not sum to one
     """The token at which the running sum passes `uniform` of the total: never one of probability zero."""
     if probabilities.device.type != "cpu":
-        return draw_rows(probabilities[None], [uniform])[0]
+        goals = upload(torch.tensor([uniform], dtype=torch.float64), probabilities.device)
+        return checked(*fetch(*drawn_rows(probabilities[None], goals)))[0]
     running = probabilities.cumsum(0, dtype=torch.float64)
     total = float(running[-1])
     if not 0.0 < total < float("inf"):
@@ -226,12 +227,6 @@ def draw(probabilities: torch.Tensor, uniform: float) -> int:  # (V,), need not 
     if token < len(probabilities):
         return token
     return int(probabilities.nonzero()[-1])  # rounding put the goal at the very end
-
-
-def draw_rows(probabilities: torch.Tensor, uniforms: Sequence[float]) -> list[int]:  # (R, V)
-    """A token of every row, with one wait for the device, where `draw` would look at numbers one by one."""
-    goals = upload(torch.tensor(uniforms, dtype=torch.float64), probabilities.device)
-    return checked(*fetch(*drawn_rows(probabilities, goals)))
 
 
 def drawn_rows(
